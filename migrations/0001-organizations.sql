@@ -1,0 +1,157 @@
+-- Who may ask, and in which environment. An environment is one organization in one mode: the tenant.
+-- Every tenant-owned table begins its keys with environment_id, so a row cannot point at another tenant's row.
+-- Instants are epoch milliseconds (bigint): the documented range, plus or minus 2^53-1, is wider than timestamptz.
+
+create table organizations (
+  id text collate "C" primary key,
+  name text not null,
+  created_at bigint not null,
+  updated_at bigint not null
+);
+
+create table environments (
+  id bigint generated always as identity primary key,
+  organization_id text collate "C" not null references organizations,
+  livemode boolean not null,
+  currency text not null default 'USD',
+  allow_multiple_subscriptions boolean not null default false,
+  clock_now bigint,
+  created_at bigint not null,
+  updated_at bigint not null,
+  constraint environments_one_per_mode unique (organization_id, livemode),
+  constraint environments_live_time_is_real check (clock_now is null or not livemode)
+);
+comment on column environments.clock_now is 'The test clock: null means real time.';
+
+create table api_keys (
+  environment_id bigint not null references environments,
+  id text collate "C" not null,
+  name text not null,
+  type text not null default 'secret',
+  masked_token text not null,
+  hash bytea not null,
+  active boolean not null default true,
+  pricing_model_id text collate "C",
+  expires_at bigint,
+  last_used_at bigint,
+  created_at bigint not null,
+  updated_at bigint not null,
+  primary key (environment_id, id),
+  -- The one unique key that does not begin with the environment: a key names its environment, not the other way round.
+  constraint api_keys_hash_unique unique (hash),
+  constraint api_keys_type check (type in ('secret')),
+  constraint api_keys_hash_is_sha256 check (octet_length(hash) = 32)
+);
+
+-- A stored answer exists exactly when the request it belongs to was committed.
+create table idempotency_keys (
+  environment_id bigint not null references environments,
+  key text not null,
+  request_hash bytea not null,
+  response text not null,
+  created_at bigint not null,
+  primary key (environment_id, key),
+  constraint idempotency_keys_length check (char_length(key) between 1 and 255)
+);
+create index idempotency_keys_created_at on idempotency_keys (created_at);
+
+create table events (
+  environment_id bigint not null references environments,
+  id text collate "C" not null,
+  pricing_model_id text collate "C" not null,
+  type text not null,
+  object text not null,
+  object_id text collate "C" not null,
+  payload jsonb not null,
+  occurred_at bigint not null,
+  created_at bigint not null,
+  primary key (environment_id, id)
+);
+create index events_by_object on events (environment_id, object_id, id);
+
+-- The scope of a transaction. Unset means no rows at all.
+create function current_environment() returns bigint language sql stable
+  return nullif(current_setting('tollkeeper.environment_id', true), '')::bigint;
+
+create function current_pricing_model() returns text language sql stable
+  return nullif(current_setting('tollkeeper.pricing_model_id', true), '');
+
+create type environment_scope as (
+  environment_id bigint,
+  organization_id text,
+  livemode boolean,
+  currency text,
+  allow_multiple_subscriptions boolean,
+  clock_now bigint,
+  api_key_id text,
+  pricing_model_id text
+);
+
+-- Finds the key and puts the transaction into its environment, in one round trip. The service role cannot read
+-- api_keys of an environment that it has not entered, so this function is the only way in.
+create function authenticate(key_hash bytea, at bigint) returns environment_scope
+  language plpgsql volatile security definer set search_path = public, pg_temp as $$
+declare
+  found_scope environment_scope;
+begin
+  select e.id, e.organization_id, e.livemode, e.currency, e.allow_multiple_subscriptions, e.clock_now, k.id, k.pricing_model_id
+    into found_scope
+    from api_keys k join environments e on e.id = k.environment_id
+   where k.hash = key_hash and k.active and (k.expires_at is null or k.expires_at > at);
+  perform set_config('tollkeeper.environment_id', coalesce(found_scope.environment_id::text, ''), true),
+          set_config('tollkeeper.pricing_model_id', coalesce(found_scope.pricing_model_id, ''), true);
+  return found_scope;
+end $$;
+
+-- The same for work that no key asked for: jobs and the command line.
+create function enter_environment(wanted bigint) returns environment_scope
+  language plpgsql volatile security definer set search_path = public, pg_temp as $$
+declare
+  found_scope environment_scope;
+begin
+  select e.id, e.organization_id, e.livemode, e.currency, e.allow_multiple_subscriptions, e.clock_now, null, null
+    into found_scope
+    from environments e where e.id = wanted;
+  perform set_config('tollkeeper.environment_id', coalesce(found_scope.environment_id::text, ''), true),
+          set_config('tollkeeper.pricing_model_id', '', true);
+  return found_scope;
+end $$;
+
+-- Last use is written apart from the request, many keys at a time, so that a read stays a read.
+create function touch_api_keys(hashes bytea[], at bigint) returns void
+  language sql volatile security definer set search_path = public, pg_temp
+  begin atomic
+    update api_keys set last_used_at = greatest(last_used_at, at) where hash = any (hashes);
+  end;
+
+-- Row-level security on every table that has environment_id: run at the end of each migration, so that none is forgotten.
+-- A key that is pinned to a pricing model sees the rows of that model only.
+create function secure_tenant_tables() returns void language plpgsql as $$
+declare
+  tenant_table record;
+begin
+  for tenant_table in
+    select c.relname as name,
+           case when c.relname = 'pricing_models' then 'id'
+                when exists (select from pg_attribute a where a.attrelid = c.oid and a.attname = 'pricing_model_id' and not a.attisdropped)
+                then 'pricing_model_id' end as model_column
+      from pg_class c
+     where c.relnamespace = 'public'::regnamespace and c.relkind in ('r', 'p')
+       and (c.relname in ('environments', 'organizations')
+            or exists (select from pg_attribute a where a.attrelid = c.oid and a.attname = 'environment_id' and not a.attisdropped))
+  loop
+    execute format('alter table %I enable row level security', tenant_table.name);
+    execute format('drop policy if exists tenant on %I', tenant_table.name);
+    if tenant_table.name = 'organizations' then
+      continue;
+    end if;
+    execute format('create policy tenant on %I to tollkeeper_service using (%s = (select current_environment())%s)',
+      tenant_table.name,
+      case tenant_table.name when 'environments' then 'id' else 'environment_id' end,
+      case when tenant_table.model_column is null then ''
+           else format(' and ((select current_pricing_model()) is null or %I = (select current_pricing_model()))', tenant_table.model_column) end);
+  end loop;
+  grant usage on schema public to tollkeeper_service;
+  grant select, insert, update, delete on all tables in schema public to tollkeeper_service;
+  grant usage, select on all sequences in schema public to tollkeeper_service;
+end $$;

@@ -1,0 +1,156 @@
+create table pricing_models (
+  environment_id bigint not null references environments,
+  id text collate "C" not null,
+  name text not null,
+  is_default boolean not null,
+  created_at bigint not null,
+  updated_at bigint not null,
+  primary key (environment_id, id)
+);
+create unique index pricing_models_one_default on pricing_models (environment_id) where is_default;
+
+alter table api_keys add constraint api_keys_pricing_model_fk
+  foreign key (environment_id, pricing_model_id) references pricing_models;
+
+create table usage_meters (
+  environment_id bigint not null,
+  id text collate "C" not null,
+  pricing_model_id text collate "C" not null,
+  name text not null,
+  slug text not null,
+  aggregation_type text not null,
+  created_at bigint not null,
+  updated_at bigint not null,
+  primary key (environment_id, id),
+  foreign key (environment_id, pricing_model_id) references pricing_models,
+  constraint usage_meters_slug_unique unique (environment_id, pricing_model_id, slug),
+  constraint usage_meters_aggregation_type check (aggregation_type in ('sum', 'count_distinct_properties'))
+);
+
+create table resources (
+  environment_id bigint not null,
+  id text collate "C" not null,
+  pricing_model_id text collate "C" not null,
+  slug text not null,
+  name text not null,
+  active boolean not null,
+  created_at bigint not null,
+  updated_at bigint not null,
+  primary key (environment_id, id),
+  foreign key (environment_id, pricing_model_id) references pricing_models
+);
+create unique index resources_active_slug_unique on resources (environment_id, pricing_model_id, slug) where active;
+create index resources_by_slug on resources (environment_id, pricing_model_id, slug);
+
+create table products (
+  environment_id bigint not null,
+  id text collate "C" not null,
+  pricing_model_id text collate "C" not null,
+  slug text not null,
+  name text not null,
+  description text,
+  image_url text,
+  singular_quantity_label text,
+  plural_quantity_label text,
+  is_default boolean not null,
+  active boolean not null,
+  created_at bigint not null,
+  updated_at bigint not null,
+  primary key (environment_id, id),
+  foreign key (environment_id, pricing_model_id) references pricing_models,
+  constraint products_default_is_active check (active or not is_default)
+);
+create unique index products_active_slug_unique on products (environment_id, pricing_model_id, slug) where active;
+create index products_by_slug on products (environment_id, pricing_model_id, slug);
+create unique index products_one_default on products (environment_id, pricing_model_id) where is_default;
+
+create table prices (
+  environment_id bigint not null,
+  id text collate "C" not null,
+  pricing_model_id text collate "C" not null,
+  product_id text collate "C",
+  usage_meter_id text collate "C",
+  type text not null,
+  name text,
+  slug text,
+  unit_price numeric(38, 0) not null,
+  interval_unit text,
+  interval_count bigint,
+  trial_period_days bigint,
+  usage_events_per_unit bigint,
+  currency text not null,
+  is_default boolean not null,
+  active boolean not null,
+  created_at bigint not null,
+  updated_at bigint not null,
+  primary key (environment_id, id),
+  foreign key (environment_id, pricing_model_id) references pricing_models,
+  foreign key (environment_id, product_id) references products,
+  foreign key (environment_id, usage_meter_id) references usage_meters,
+  constraint prices_unit_price_range check (unit_price between 0 and 4503599627370495),
+  constraint prices_trial_range check (trial_period_days between 0 and 4503599627370495),
+  constraint prices_shape check (
+    case type
+      when 'subscription' then product_id is not null and usage_meter_id is null and usage_events_per_unit is null
+        and interval_unit in ('day', 'week', 'month', 'year') and interval_count > 0
+      when 'single_payment' then product_id is not null and usage_meter_id is null and usage_events_per_unit is null
+        and interval_unit is null and interval_count is null and trial_period_days is null
+      when 'usage' then product_id is null and usage_meter_id is not null and usage_events_per_unit > 0
+        and interval_unit in ('day', 'week', 'month', 'year') and interval_count > 0 and trial_period_days is null
+      else false
+    end)
+);
+create unique index prices_active_slug_unique on prices (environment_id, pricing_model_id, slug) where active and slug is not null;
+create unique index prices_one_default_per_product on prices (environment_id, product_id) where is_default and product_id is not null;
+create unique index prices_one_default_per_usage_meter on prices (environment_id, usage_meter_id) where is_default and usage_meter_id is not null;
+create index prices_by_product on prices (environment_id, product_id);
+create index prices_by_usage_meter on prices (environment_id, usage_meter_id);
+create index prices_by_pricing_model on prices (environment_id, pricing_model_id);
+
+create table features (
+  environment_id bigint not null,
+  id text collate "C" not null,
+  pricing_model_id text collate "C" not null,
+  type text not null,
+  slug text not null,
+  name text not null,
+  description text not null,
+  amount numeric(38, 0),
+  usage_meter_id text collate "C",
+  renewal_frequency text,
+  resource_id text collate "C",
+  active boolean not null,
+  created_at bigint not null,
+  updated_at bigint not null,
+  primary key (environment_id, id),
+  foreign key (environment_id, pricing_model_id) references pricing_models,
+  foreign key (environment_id, usage_meter_id) references usage_meters,
+  foreign key (environment_id, resource_id) references resources,
+  constraint features_shape check (
+    case type
+      when 'toggle' then amount is null and usage_meter_id is null and renewal_frequency is null and resource_id is null
+      when 'usage_credit_grant' then amount > 0 and usage_meter_id is not null
+        and renewal_frequency in ('once', 'every_billing_period') and resource_id is null
+      when 'resource' then amount > 0 and usage_meter_id is null and renewal_frequency is null and resource_id is not null
+      else false
+    end)
+);
+create unique index features_active_slug_unique on features (environment_id, pricing_model_id, slug) where active;
+create index features_by_slug on features (environment_id, pricing_model_id, slug);
+
+create table product_features (
+  environment_id bigint not null,
+  id text collate "C" not null,
+  pricing_model_id text collate "C" not null,
+  product_id text collate "C" not null,
+  feature_id text collate "C" not null,
+  expired_at bigint,
+  created_at bigint not null,
+  updated_at bigint not null,
+  primary key (environment_id, id),
+  foreign key (environment_id, pricing_model_id) references pricing_models,
+  foreign key (environment_id, product_id) references products,
+  foreign key (environment_id, feature_id) references features,
+  constraint product_features_pair_unique unique (environment_id, product_id, feature_id)
+);
+create index product_features_by_feature on product_features (environment_id, feature_id);

@@ -1,0 +1,212 @@
+create table customers (
+  environment_id bigint not null,
+  id text collate "C" not null,
+  pricing_model_id text collate "C" not null,
+  external_id text not null,
+  email text not null,
+  name text not null,
+  archived boolean not null default false,
+  logo_url text,
+  icon_url text,
+  domain text,
+  user_id text,
+  billing_address jsonb,
+  invoice_number_base text not null,
+  invoice_count bigint not null default 0,
+  created_at bigint not null,
+  updated_at bigint not null,
+  primary key (environment_id, id),
+  foreign key (environment_id, pricing_model_id) references pricing_models,
+  constraint customers_invoice_number_base_unique unique (environment_id, invoice_number_base)
+);
+comment on column customers.invoice_count is 'How many invoices were numbered: the next number is this plus one, taken by an update, so numbers have no gap.';
+create unique index customers_external_id_unique on customers (environment_id, external_id, pricing_model_id) where not archived;
+create index customers_by_external_id on customers (environment_id, external_id);
+
+create table payment_methods (
+  environment_id bigint not null,
+  id text collate "C" not null,
+  pricing_model_id text collate "C" not null,
+  customer_id text collate "C" not null,
+  type text not null,
+  is_default boolean not null,
+  billing_details jsonb not null,
+  payment_method_data jsonb not null,
+  metadata jsonb,
+  processor text not null,
+  processor_token text not null,
+  created_at bigint not null,
+  updated_at bigint not null,
+  primary key (environment_id, id),
+  foreign key (environment_id, customer_id) references customers,
+  constraint payment_methods_type check (type in ('card', 'link', 'us_bank_account', 'sepa_debit'))
+);
+create unique index payment_methods_one_default on payment_methods (environment_id, customer_id) where is_default;
+create index payment_methods_by_customer on payment_methods (environment_id, customer_id);
+
+create table subscriptions (
+  environment_id bigint not null,
+  id text collate "C" not null,
+  pricing_model_id text collate "C" not null,
+  customer_id text collate "C" not null,
+  price_id text collate "C" not null,
+  name text,
+  status text not null,
+  renews boolean not null,
+  is_free_plan boolean not null,
+  is_default_plan boolean not null,
+  do_not_charge boolean not null,
+  run_billing_at_period_start boolean not null,
+  exclusive boolean not null,
+  start_date bigint not null,
+  trial_end bigint,
+  interval_unit text,
+  interval_count bigint,
+  billing_cycle_anchor_date bigint,
+  current_billing_period_start bigint,
+  current_billing_period_end bigint,
+  default_payment_method_id text collate "C",
+  backup_payment_method_id text collate "C",
+  canceled_at bigint,
+  cancel_scheduled_at bigint,
+  cancellation_reason text,
+  replaced_by_subscription_id text collate "C",
+  scheduled_adjustment_at bigint,
+  metadata jsonb,
+  created_at bigint not null,
+  updated_at bigint not null,
+  primary key (environment_id, id),
+  foreign key (environment_id, customer_id) references customers,
+  foreign key (environment_id, price_id) references prices,
+  foreign key (environment_id, default_payment_method_id) references payment_methods,
+  foreign key (environment_id, backup_payment_method_id) references payment_methods,
+  foreign key (environment_id, replaced_by_subscription_id) references subscriptions deferrable initially deferred,
+  constraint subscriptions_status check (status in ('trialing', 'active', 'past_due', 'unpaid', 'cancellation_scheduled',
+    'incomplete', 'incomplete_expired', 'canceled', 'paused')),
+  constraint subscriptions_canceled_at_iff_canceled check ((status = 'canceled') = (canceled_at is not null)),
+  constraint subscriptions_scheduled_iff_date check ((status in ('cancellation_scheduled', 'canceled')) or cancel_scheduled_at is null),
+  constraint subscriptions_scheduled_has_date check (status <> 'cancellation_scheduled' or cancel_scheduled_at is not null),
+  constraint subscriptions_renewing_has_interval check (renews = (interval_unit is not null) and renews = (interval_count is not null)
+    and renews = (billing_cycle_anchor_date is not null)),
+  constraint subscriptions_period_whole check ((current_billing_period_start is null) = (current_billing_period_end is null)),
+  constraint subscriptions_period_runs_forward check (current_billing_period_start <= current_billing_period_end)
+);
+comment on column subscriptions.exclusive is 'True where the environment allowed one subscription only when this one was made.';
+-- One current paid and one current free subscription per customer, refused here and not by a read.
+create unique index subscriptions_one_current on subscriptions (environment_id, customer_id, is_free_plan)
+  where exclusive and status in ('trialing', 'active', 'past_due', 'unpaid', 'cancellation_scheduled', 'paused');
+create unique index subscriptions_one_trial_per_customer on subscriptions (environment_id, customer_id) where trial_end is not null;
+create index subscriptions_by_customer on subscriptions (environment_id, customer_id);
+create index subscriptions_by_price on subscriptions (environment_id, price_id);
+create index subscriptions_period_end on subscriptions (environment_id, current_billing_period_end)
+  where renews and status not in ('canceled', 'incomplete_expired');
+
+create table subscription_items (
+  environment_id bigint not null,
+  id text collate "C" not null,
+  pricing_model_id text collate "C" not null,
+  subscription_id text collate "C" not null,
+  price_id text collate "C",
+  name text,
+  type text not null default 'static',
+  unit_price numeric(38, 0) not null,
+  quantity bigint not null,
+  added_date bigint not null,
+  expired_at bigint,
+  external_id text,
+  metadata jsonb,
+  manually_created boolean not null default false,
+  created_at bigint not null,
+  updated_at bigint not null,
+  primary key (environment_id, id),
+  foreign key (environment_id, subscription_id) references subscriptions,
+  foreign key (environment_id, price_id) references prices,
+  constraint subscription_items_amounts check (unit_price >= 0 and quantity >= 0),
+  constraint subscription_items_manual_is_free check (not manually_created or (price_id is null and unit_price = 0 and quantity = 0))
+);
+create index subscription_items_by_subscription on subscription_items (environment_id, subscription_id);
+create unique index subscription_items_one_manual on subscription_items (environment_id, subscription_id)
+  where manually_created and expired_at is null;
+
+create table billing_periods (
+  environment_id bigint not null,
+  id text collate "C" not null,
+  pricing_model_id text collate "C" not null,
+  subscription_id text collate "C" not null,
+  start_at bigint not null,
+  end_at bigint not null,
+  status text not null,
+  trial_period boolean not null,
+  created_at bigint not null,
+  updated_at bigint not null,
+  primary key (environment_id, id),
+  foreign key (environment_id, subscription_id) references subscriptions,
+  constraint billing_periods_one_per_start unique (environment_id, subscription_id, start_at),
+  constraint billing_periods_run_forward check (start_at <= end_at),
+  constraint billing_periods_status check (status in ('upcoming', 'active', 'completed', 'canceled', 'past_due', 'scheduled_to_cancel'))
+);
+
+create table subscription_item_features (
+  environment_id bigint not null,
+  id text collate "C" not null,
+  pricing_model_id text collate "C" not null,
+  subscription_id text collate "C" not null,
+  subscription_item_id text collate "C" not null,
+  feature_id text collate "C" not null,
+  product_feature_id text collate "C",
+  type text not null,
+  amount numeric(38, 0),
+  usage_meter_id text collate "C",
+  renewal_frequency text,
+  resource_id text collate "C",
+  expired_at bigint,
+  detached_at bigint,
+  detached_reason text,
+  manually_created boolean not null,
+  created_at bigint not null,
+  updated_at bigint not null,
+  primary key (environment_id, id),
+  foreign key (environment_id, subscription_id) references subscriptions,
+  foreign key (environment_id, subscription_item_id) references subscription_items,
+  foreign key (environment_id, feature_id) references features,
+  foreign key (environment_id, product_feature_id) references product_features,
+  foreign key (environment_id, usage_meter_id) references usage_meters,
+  foreign key (environment_id, resource_id) references resources,
+  constraint subscription_item_features_shape check (
+    case type
+      when 'toggle' then amount is null and usage_meter_id is null and renewal_frequency is null and resource_id is null
+      when 'usage_credit_grant' then amount is not null and usage_meter_id is not null
+        and renewal_frequency in ('once', 'every_billing_period') and resource_id is null
+      when 'resource' then amount is not null and usage_meter_id is null and renewal_frequency is null and resource_id is not null
+      else false
+    end)
+);
+create unique index subscription_item_features_pair_unique on subscription_item_features (environment_id, subscription_item_id, feature_id)
+  where expired_at is null;
+create index subscription_item_features_by_subscription on subscription_item_features (environment_id, subscription_id);
+create index subscription_item_features_by_product_feature on subscription_item_features (environment_id, product_feature_id)
+  where product_feature_id is not null;
+
+create table resource_claims (
+  environment_id bigint not null,
+  id text collate "C" not null,
+  pricing_model_id text collate "C" not null,
+  subscription_id text collate "C" not null,
+  resource_id text collate "C" not null,
+  external_id text,
+  claimed_at bigint not null,
+  released_at bigint,
+  release_reason text,
+  expired_at bigint,
+  metadata jsonb,
+  created_at bigint not null,
+  updated_at bigint not null,
+  primary key (environment_id, id),
+  foreign key (environment_id, subscription_id) references subscriptions,
+  foreign key (environment_id, resource_id) references resources,
+  constraint resource_claims_external_id_length check (char_length(external_id) <= 255),
+  constraint resource_claims_released_has_reason check ((released_at is null) = (release_reason is null))
+);
+create unique index resource_claims_external_id_unique on resource_claims (environment_id, subscription_id, resource_id, external_id)
+  where released_at is null and external_id is not null;
+create index resource_claims_active on resource_claims (environment_id, subscription_id, resource_id) where released_at is null;

@@ -1,0 +1,146 @@
+create table invoices (
+  environment_id bigint not null,
+  id text collate "C" not null,
+  pricing_model_id text collate "C" not null,
+  customer_id text collate "C" not null,
+  subscription_id text collate "C",
+  billing_period_id text collate "C",
+  type text not null,
+  reason text not null,
+  status text not null,
+  invoice_number text not null,
+  invoice_date bigint not null,
+  due_date bigint,
+  billing_period_start_date bigint,
+  billing_period_end_date bigint,
+  currency text not null,
+  subtotal numeric(38, 0) not null,
+  tax_amount numeric(38, 0) not null default 0,
+  total numeric(38, 0) not null,
+  amount_paid numeric(38, 0) not null default 0,
+  amount_refunded numeric(38, 0) not null default 0,
+  memo text,
+  created_at bigint not null,
+  updated_at bigint not null,
+  primary key (environment_id, id),
+  foreign key (environment_id, customer_id) references customers,
+  foreign key (environment_id, subscription_id) references subscriptions,
+  foreign key (environment_id, billing_period_id) references billing_periods,
+  constraint invoices_number_unique unique (environment_id, customer_id, invoice_number),
+  constraint invoices_type check (type in ('subscription', 'purchase', 'standalone')),
+  constraint invoices_status check (status in ('draft', 'open', 'paid', 'uncollectible', 'void', 'refunded', 'partially_refunded',
+    'awaiting_payment_confirmation')),
+  constraint invoices_total check (total = subtotal + tax_amount and subtotal >= 0 and tax_amount >= 0),
+  constraint invoices_money_within_bounds check (amount_paid between 0 and total and amount_refunded between 0 and amount_paid)
+);
+-- Billing a period twice for the same reason is impossible.
+create unique index invoices_one_per_period on invoices (environment_id, billing_period_id, reason) where reason <> 'adjustment';
+create index invoices_by_customer on invoices (environment_id, customer_id);
+create index invoices_by_subscription on invoices (environment_id, subscription_id);
+
+create table invoice_line_items (
+  environment_id bigint not null,
+  id text collate "C" not null,
+  pricing_model_id text collate "C" not null,
+  invoice_id text collate "C" not null,
+  type text not null,
+  quantity bigint not null,
+  price numeric(38, 0) not null,
+  amount numeric(38, 0) not null,
+  price_id text collate "C",
+  subscription_item_id text collate "C",
+  description text,
+  ledger_account_id text collate "C",
+  ledger_account_credit numeric(38, 0),
+  created_at bigint not null,
+  updated_at bigint not null,
+  primary key (environment_id, id),
+  foreign key (environment_id, invoice_id) references invoices,
+  foreign key (environment_id, price_id) references prices,
+  foreign key (environment_id, subscription_item_id) references subscription_items,
+  foreign key (environment_id, ledger_account_id) references ledger_accounts,
+  constraint invoice_line_items_type check (type in ('static', 'usage')),
+  constraint invoice_line_items_amount check (amount = price * quantity),
+  constraint invoice_line_items_usage_has_account check ((type = 'usage') = (ledger_account_id is not null)
+    and (type = 'usage') = (ledger_account_credit is not null))
+);
+create index invoice_line_items_by_invoice on invoice_line_items (environment_id, invoice_id, id);
+
+create table payments (
+  environment_id bigint not null,
+  id text collate "C" not null,
+  pricing_model_id text collate "C" not null,
+  customer_id text collate "C" not null,
+  invoice_id text collate "C" not null,
+  subscription_id text collate "C",
+  billing_period_id text collate "C",
+  payment_method_id text collate "C",
+  payment_method text not null,
+  processor text not null,
+  processor_reference text,
+  amount numeric(38, 0) not null,
+  subtotal numeric(38, 0) not null,
+  tax_amount numeric(38, 0) not null default 0,
+  currency text not null,
+  status text not null,
+  attempt_number integer not null default 1,
+  charge_date bigint not null,
+  settlement_date bigint,
+  description text,
+  receipt_number text,
+  failure_code text,
+  failure_message text,
+  refunded_amount numeric(38, 0) not null default 0,
+  refunding_amount numeric(38, 0) not null default 0,
+  refunded_at bigint,
+  created_at bigint not null,
+  updated_at bigint not null,
+  primary key (environment_id, id),
+  foreign key (environment_id, customer_id) references customers,
+  foreign key (environment_id, invoice_id) references invoices,
+  foreign key (environment_id, subscription_id) references subscriptions,
+  foreign key (environment_id, billing_period_id) references billing_periods,
+  foreign key (environment_id, payment_method_id) references payment_methods,
+  constraint payments_status check (status in ('canceled', 'failed', 'refunded', 'processing', 'succeeded', 'requires_confirmation', 'requires_action')),
+  constraint payments_refunds_within_amount check (amount > 0 and refunded_amount >= 0 and refunding_amount >= 0
+    and refunded_amount + refunding_amount <= amount),
+  constraint payments_refunded_iff_whole check ((status = 'refunded') = (refunded_amount = amount))
+);
+comment on column payments.refunding_amount is 'Reserved by refunds that the processor has not confirmed yet.';
+-- One payment of an invoice may be alive at a time: charging twice is impossible.
+create unique index payments_one_live_per_invoice on payments (environment_id, invoice_id)
+  where status in ('processing', 'requires_confirmation', 'requires_action', 'succeeded');
+create index payments_by_invoice on payments (environment_id, invoice_id);
+create index payments_by_customer on payments (environment_id, customer_id);
+create index payments_by_subscription on payments (environment_id, subscription_id);
+
+create table refunds (
+  environment_id bigint not null,
+  id text collate "C" not null,
+  pricing_model_id text collate "C" not null,
+  payment_id text collate "C" not null,
+  amount numeric(38, 0) not null,
+  status text not null,
+  processor_reference text,
+  failure_message text,
+  created_at bigint not null,
+  updated_at bigint not null,
+  primary key (environment_id, id),
+  foreign key (environment_id, payment_id) references payments,
+  constraint refunds_amount_positive check (amount > 0),
+  constraint refunds_status check (status in ('pending', 'succeeded', 'failed'))
+);
+create index refunds_by_payment on refunds (environment_id, payment_id);
+
+-- What the stand-in payment network remembers. It is outside our transactions, as a real one is, and belongs to no tenant.
+create schema test_processor;
+create table test_processor.operations (
+  idempotency_key text collate "C" primary key,
+  kind text not null,
+  reference text collate "C" not null,
+  amount numeric(38, 0) not null,
+  token text,
+  outcome jsonb not null,
+  created_at bigint not null
+);
+create index operations_by_reference on test_processor.operations (reference);

@@ -1,0 +1,3 @@
+import { generateFiles } from './generated.ts';
+
+await generateFiles();

@@ -1,0 +1,67 @@
+import { execFile } from 'node:child_process';
+import { readFile, writeFile } from 'node:fs/promises';
+import { promisify } from 'node:util';
+import '../src/platform/json.ts';
+import { routes } from '../src/app.ts';
+import { createDatabase, createPool } from '../src/platform/database.ts';
+import { migrate } from '../src/platform/migrate.ts';
+import { createOpenApi } from '../src/platform/openapi.ts';
+import { version } from '../src/platform/version.ts';
+import { describeSchema } from './schema.ts';
+import { withScratchPostgres } from './scratch-postgres.ts';
+
+const root = new URL('../', import.meta.url);
+const run = promisify(execFile);
+
+/** The files that are made from other files, by their path in the project. */
+async function makeFiles(): Promise<Map<string, string>> {
+  return withScratchPostgres(async (url) => {
+    const pool = createPool({ url, size: 3, as: 'owner' });
+    await migrate(pool);
+    const database = createDatabase(pool);
+    const schema = await describeSchema(database);
+    await database.destroy();
+    const types = await databaseTypes(url);
+    return new Map([
+      ['schema.sql', schema],
+      ['openapi.json', `${JSON.stringify(createOpenApi(routes, version), null, 2)}\n`],
+      ['src/platform/database-types.ts', types],
+    ]);
+  });
+}
+
+async function databaseTypes(url: string): Promise<string> {
+  const mapping = JSON.stringify({ int8: 'number', numeric: 'bigint' });
+  const cli = new URL('node_modules/kysely-codegen/dist/cli/bin.js', root).pathname;
+  const { stdout } = await run(process.execPath, [
+    cli,
+    '--url',
+    url,
+    '--dialect',
+    'postgres',
+    '--camel-case',
+    '--type-mapping',
+    mapping,
+    '--exclude-pattern',
+    '(graphile_worker|test_processor).*',
+    '--log-level',
+    'silent',
+    '--print',
+  ]);
+  return stdout;
+}
+
+/** Writes the generated files. */
+export async function generateFiles(): Promise<void> {
+  for (const [path, text] of await makeFiles()) await writeFile(new URL(path, root), text);
+}
+
+/** The generated files that are not what they would be made as now. */
+export async function staleFiles(): Promise<string[]> {
+  const stale: string[] = [];
+  for (const [path, text] of await makeFiles()) {
+    const current = await readFile(new URL(path, root), 'utf8').catch(() => '');
+    if (current !== text) stale.push(path);
+  }
+  return stale;
+}

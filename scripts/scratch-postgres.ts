@@ -1,0 +1,30 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { startEmbeddedPostgres } from '../src/platform/embedded-postgres.ts';
+
+// A throw-away database may forget everything in a power cut, so it need not wait for the disk.
+const unsafeButFast = { fsync: 'off', synchronous_commit: 'off', full_page_writes: 'off' };
+
+/** Runs `act` with a real PostgreSQL server that is gone afterwards. `binaries` names another version's programs. */
+export async function withScratchPostgres<Answer>(
+  act: (url: string) => Promise<Answer>,
+  { binaries, settings = unsafeButFast }: { binaries?: string; settings?: Readonly<Record<string, string>> } = {},
+): Promise<Answer> {
+  const dataDirectory = await mkdtemp(join(tmpdir(), 'tollkeeper-'));
+  try {
+    const server = await startEmbeddedPostgres({
+      dataDirectory,
+      settings,
+      log: () => {},
+      ...(binaries === undefined ? {} : { binaries }),
+    });
+    try {
+      return await act(server.url);
+    } finally {
+      await server.stop();
+    }
+  } finally {
+    await rm(dataDirectory, { recursive: true, force: true });
+  }
+}

@@ -1,0 +1,124 @@
+import assert from 'node:assert/strict';
+
+/** A moment as whole milliseconds since 1970-01-01T00:00Z. */
+export type Instant = number;
+
+/** From `start` (in it) to `end` (not in it), so that the next period starts where this one ends. */
+export type Period = { start: Instant; end: Instant };
+
+export const intervalUnits = ['day', 'week', 'month', 'year'] as const;
+export type IntervalUnit = (typeof intervalUnits)[number];
+
+/** How often a price renews: every `count` (1 or more) days, weeks, months or years. */
+export type Interval = { unit: IntervalUnit; count: number };
+
+export const msPerDay = 86_400_000;
+
+/** The first and the one-past-last instant that can be reckoned with: the whole years JavaScript's own dates hold. */
+export const calendarStart: Instant = Date.UTC(-271_820, 0, 1);
+export const calendarEnd: Instant = Date.UTC(275_760, 0, 1);
+
+/**
+ * The instant `days` days of 24 hours later (earlier when negative). UTC knows no daylight saving, so the time of day
+ * stays. Beyond the calendar's ends the answer is the end: a trial of billions of days is legal, and never over.
+ */
+export function addDays(at: Instant, days: number): Instant {
+  assertInCalendar(at);
+  assert(Number.isInteger(days), 'days are whole');
+  return within(at + days * msPerDay);
+}
+
+/**
+ * The n-th boundary counted from the anchor, in UTC, the time of day kept to the millisecond; `n` may be negative and
+ * boundary 0 is the anchor. A day of the month that the target month lacks becomes that month's last day. Because each
+ * boundary counts from the anchor and never from the one before, it does not drift: 31 January, 28 February, 31 March.
+ * Beyond the calendar's ends the answer is the end, as for `addDays`.
+ */
+export function boundary(anchor: Instant, interval: Interval, n: number): Instant {
+  assert(Number.isSafeInteger(n), 'boundaries are counted in whole numbers');
+  const step = stepOf(interval);
+  return step.of === 'days' ? addDays(anchor, n * step.size) : addMonths(anchor, n * step.size);
+}
+
+/**
+ * The half-open period that contains `at`, and its index: period n runs from boundary n to boundary n + 1, so the
+ * index is negative before the anchor. Takes the same time however many periods lie between.
+ */
+export function periodAt(anchor: Instant, interval: Interval, at: Instant): Period & { index: number } {
+  assertInCalendar(anchor);
+  assertInCalendar(at);
+  const step = stepOf(interval);
+  const elapsed = step.of === 'days' ? (at - anchor) / msPerDay : monthsBetween(anchor, at);
+  // The estimate is right or one too late: `at` may lie earlier in its month than the boundary does.
+  const estimate = Math.floor(elapsed / step.size);
+  const index = boundary(anchor, interval, estimate) <= at ? estimate : estimate - 1;
+
+  const period = { index, start: boundary(anchor, interval, index), end: boundary(anchor, interval, index + 1) };
+  assert(period.start <= at && at < period.end, 'the period contains the instant');
+  return period;
+}
+
+/**
+ * The instant an ISO 8601 text names, for tests and examples: `2026-01-31` (midnight) or `2026-01-31T09:30:00.250`,
+ * in UTC unless the text ends in `Z` or an offset. Unreadable text is a bug; what users send is parsed by a schema.
+ */
+export function instant(text: string): Instant {
+  const namesOffset = /T.*(?:Z|[+-]\d\d(?::?\d\d)?)$/i.test(text);
+  try {
+    const moment = namesOffset
+      ? Temporal.Instant.from(text)
+      : Temporal.PlainDateTime.from(text).toZonedDateTime('UTC').toInstant();
+    return moment.epochMilliseconds;
+  } catch (cause) {
+    assert(cause instanceof RangeError);
+    assert.fail(`not an ISO 8601 instant: ${text}`);
+  }
+}
+
+type Step = { of: 'days' | 'months'; size: number };
+
+/** A year is twelve months: both clamp 29 February to the 28th, and to the 29th again in the next leap year. */
+function stepOf({ unit, count }: Interval): Step {
+  assert(Number.isSafeInteger(count) && count > 0, 'an interval has a whole, positive count');
+  switch (unit) {
+    case 'day':
+      return { of: 'days', size: count };
+    case 'week':
+      return { of: 'days', size: 7 * count };
+    case 'month':
+      return { of: 'months', size: count };
+    case 'year':
+      return { of: 'months', size: 12 * count };
+    default:
+      assert.fail(`unknown interval unit: ${unit satisfies never}`);
+  }
+}
+
+function addMonths(anchor: Instant, months: number): Instant {
+  assertInCalendar(anchor);
+  const start = inUtc(anchor);
+  // Decided by the year before asking Temporal, which refuses what lies outside its range.
+  const year = start.year + Math.floor((start.month - 1 + months) / 12);
+  if (year >= inUtc(calendarEnd).year) return calendarEnd;
+  if (year < inUtc(calendarStart).year) return calendarStart;
+  return start.add({ months }, { overflow: 'constrain' }).epochMilliseconds;
+}
+
+/** Counts calendar months, whatever the days: from 31 January to 1 February is one. */
+function monthsBetween(from: Instant, to: Instant): number {
+  const [start, end] = [inUtc(from), inUtc(to)];
+  return (end.year - start.year) * 12 + (end.month - start.month);
+}
+
+function inUtc(at: Instant): Temporal.ZonedDateTime {
+  return Temporal.Instant.fromEpochMilliseconds(at).toZonedDateTimeISO('UTC');
+}
+
+function within(at: Instant): Instant {
+  return Math.min(Math.max(at, calendarStart), calendarEnd);
+}
+
+function assertInCalendar(at: Instant): void {
+  assert(Number.isSafeInteger(at), 'an instant is a whole number of milliseconds');
+  assert(calendarStart <= at && at < calendarEnd, 'the instant lies in the calendar');
+}

@@ -1,0 +1,76 @@
+import assert from 'node:assert/strict';
+import { z } from 'zod';
+
+/** Every kind of record and the prefix that its ids carry. */
+export const idPrefixes = {
+  organization: 'org',
+  apiKey: 'apikey',
+  pricingModel: 'pricing_model',
+  product: 'prod',
+  price: 'price',
+  feature: 'feature',
+  productFeature: 'product_feature',
+  usageMeter: 'usage_meter',
+  resource: 'resource',
+  customer: 'cust',
+  subscription: 'sub',
+  subscriptionItem: 'si',
+  subscriptionItemFeature: 'sub_feature',
+  billingPeriod: 'billing_period',
+  resourceClaim: 'res_claim',
+  usageEvent: 'usage_event',
+  usageCredit: 'usage_credit',
+  ledgerAccount: 'la',
+  ledgerTransaction: 'ledger_transaction',
+  ledgerEntry: 'ledger_entry',
+  invoice: 'inv',
+  invoiceLineItem: 'inv_li',
+  payment: 'pym',
+  paymentMethod: 'pm',
+  refund: 'refund',
+  webhook: 'webhook',
+  webhookDelivery: 'webhook_delivery',
+  event: 'event',
+} as const;
+
+export type IdKind = keyof typeof idPrefixes;
+
+const digits = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
+const timeLength = 8;
+const randomLength = 7;
+const counterLength = 6;
+/** How many ids one process can make in a millisecond before it borrows the next one: 62^6. */
+export const idsPerMillisecond = 62 ** counterLength;
+
+/** `value` in base 62, `length` digits; the digits stand in byte order, so text order is number order. */
+export function base62(value: number, length: number): string {
+  assert(Number.isSafeInteger(value) && value >= 0);
+  let text = '';
+  let rest = value;
+  for (let position = 0; position < length; position++) {
+    text = digits.charAt(rest % 62) + text;
+    rest = Math.floor(rest / 62);
+  }
+  assert(rest === 0, `${value} does not fit into ${length} digits`);
+  return text;
+}
+
+/**
+ * An id: `<prefix>_` and 21 characters of 0-9A-Za-z, which are 8 of time, 7 of randomness and 6 of a counter,
+ * so that the order of ids is the order of creation and indexes grow at one end.
+ */
+export function formatId(kind: IdKind, timeMs: number, random: number, counter: number): string {
+  return `${idPrefixes[kind]}_${base62(timeMs, timeLength)}${base62(random, randomLength)}${base62(counter, counterLength)}`;
+}
+
+/** The largest random part plus one: 62^7. */
+export const idRandomRange = 62 ** randomLength;
+
+/** The schema of a record's id as clients see it: opaque text. Ids are only compared, never taken apart. */
+export function idSchema<Kind extends IdKind>(kind: Kind) {
+  return z
+    .string()
+    .min(1)
+    .max(255)
+    .meta({ example: `${idPrefixes[kind]}_0Bq3xZ9kQ2mW7vT1nR5yP` });
+}

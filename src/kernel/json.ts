@@ -1,0 +1,108 @@
+import { z } from 'zod';
+import type { Issue } from './problem.ts';
+
+// Nobody nests deeper than this by intent, and a parser or printer that recurses is safe at it.
+const maxDepth = 64;
+const maxIssues = 20;
+
+type Path = (string | number)[];
+
+/**
+ * What in a parsed JSON value no record may hold: NUL characters (PostgreSQL's text has none), lone surrogates (no
+ * UTF-8 has them), the key `__proto__`, and nesting deeper than 64. Empty when all is well.
+ */
+export function jsonIssues(value: unknown): Issue[] {
+  const issues: Issue[] = [];
+  visit(value, [], issues);
+  return issues;
+}
+
+function visit(value: unknown, path: Path, issues: Issue[]): void {
+  if (issues.length >= maxIssues) return;
+  if (typeof value === 'string') {
+    const message = textIssue(value);
+    if (message) issues.push({ path: [...path], message, code: 'custom' });
+    return;
+  }
+  if (typeof value !== 'object' || value === null) return;
+  if (path.length >= maxDepth) {
+    issues.push({ path: path.slice(0, 3), message: `is nested deeper than ${maxDepth} levels`, code: 'too_big' });
+    return;
+  }
+  for (const key of Object.keys(value)) {
+    path.push(Array.isArray(value) ? Number(key) : key);
+    const message = key === '__proto__' ? 'is not a key that can be stored' : textIssue(key);
+    if (message) issues.push({ path: path.slice(0, -1), message: `a key ${message}`, code: 'custom' });
+    else visit((value as Record<string, unknown>)[key], path, issues);
+    path.pop();
+  }
+}
+
+/** What is wrong with a text, or null. */
+export function textIssue(text: string): string | null {
+  if (text.includes('\0')) return 'holds a NUL character';
+  return text.isWellFormed() ? null : 'holds half of a surrogate pair';
+}
+
+/** The largest whole number that JSON carries exactly: 2^53-1. */
+export const maxSafeInteger = 9_007_199_254_740_991;
+
+/** An instant in an answer: epoch milliseconds. */
+export const Timestamp = z.int().min(-maxSafeInteger).max(maxSafeInteger).meta({ description: 'Epoch milliseconds.' });
+
+/** An instant in an answer that is typed as text: ISO 8601. */
+export const TimestampText = z.string().meta({ format: 'date-time' });
+
+/** An instant in a request: epoch milliseconds, or an ISO 8601 text, read as epoch milliseconds. */
+export const TimestampInput = z
+  .union([
+    z.int().min(-maxSafeInteger).max(maxSafeInteger),
+    z
+      .string()
+      .max(64)
+      .transform((text, context) => {
+        const at = Date.parse(text);
+        if (Number.isNaN(at))
+          context.addIssue({ code: 'custom', message: 'must be epoch milliseconds or an ISO 8601 date-time' });
+        return at;
+      }),
+  ])
+  .meta({ description: 'Epoch milliseconds or an ISO 8601 date-time.' });
+
+/** A whole number in an answer that is a bigint inside: money in the currency's smallest unit, or a balance. */
+export const WholeNumber = z
+  .bigint()
+  .meta({ description: 'A whole number; money is in the smallest unit of the currency.' });
+
+const numeric = (value: unknown) => (typeof value === 'string' && /^-?\d{1,16}$/.test(value) ? Number(value) : value);
+
+/** A count in a request, `min` to `max`; a text of digits is read as its number. */
+export function countInput(min: number, max: number = maxSafeInteger) {
+  return z.preprocess(numeric, z.int().min(min).max(max));
+}
+
+/** Money or credits in a request, `min` to `max`, as a bigint; a text of digits is read as its number. */
+export function amountInput(min: number, max: number = maxSafeInteger) {
+  return z.preprocess(numeric, z.int().min(min).max(max)).transform((value) => BigInt(value));
+}
+
+/** Text that names something: trimmed, 1 to 255 characters. */
+export const SafeString = z.string().trim().min(1).max(255);
+
+// Free texts (names, descriptions, addresses) end somewhere, so that no row grows without bound.
+export const maxTextLength = 10_000;
+/** Free text. */
+export const FreeText = z.string().max(maxTextLength);
+
+// A record's own notes: enough for keys of other systems, too small for documents.
+const maxMetadataKeys = 50;
+/** Notes on a record: text keys; values are texts up to 500 characters, numbers or booleans. */
+export const Metadata = z
+  .record(z.string().max(255), z.union([z.string().max(500), z.number(), z.boolean()]))
+  .refine((value) => Object.keys(value).length <= maxMetadataKeys, {
+    message: `must have at most ${maxMetadataKeys} keys`,
+  })
+  .meta({ id: 'Metadata' });
+
+/** "Must be absent or null": a field that this variant of a record does not use. The answer shows null. */
+export const Unused = z.null().optional();

@@ -1,0 +1,66 @@
+import assert from 'node:assert/strict';
+
+/**
+ * The largest amount, in minor units, that the wire can carry: 2^53 - 1, the largest whole number every JSON reader
+ * keeps exactly. Inside, amounts may be larger; what leaves or is charged must not be.
+ */
+export const maxSafeAmount = 9007199254740991n;
+
+/**
+ * The quotient `n / d` as a whole number, rounded half away from zero: 2.5 -> 3 and -2.5 -> -3, so a refund mirrors
+ * its charge. `d` is positive.
+ */
+export function divHalfAway(n: bigint, d: bigint): bigint {
+  assert(d > 0n, 'the divisor is positive');
+  const magnitude = (2n * absolute(n) + d) / (2n * d);
+  return n < 0n ? -magnitude : magnitude;
+}
+
+/**
+ * `amount * numerator / denominator`, exact until the one rounding at the end, half away from zero.
+ * In the unit of `amount`. `denominator` is positive.
+ */
+export function mulDiv(amount: bigint, numerator: bigint, denominator: bigint): bigint {
+  return divHalfAway(amount * numerator, denominator);
+}
+
+/**
+ * Splits `total` in proportion to `weights` so that the parts add up to it again: method of the largest remainder
+ * (Hamilton). Each part is its exact share rounded down or up; of equal remainders the earlier is rounded up. A zero
+ * weight gets nothing. A negative total is split as the mirror image of the positive one.
+ * Weights are not negative and at least one is positive: there is no fair way to split over nothing.
+ */
+export function allocate(total: bigint, weights: readonly bigint[]): bigint[] {
+  assert(
+    weights.every((weight) => weight >= 0n),
+    'no weight is negative',
+  );
+  const sum = weights.reduce((sumSoFar, weight) => sumSoFar + weight, 0n);
+  assert(sum > 0n, 'at least one weight is positive');
+
+  const shares = weights.map((weight) => {
+    const product = absolute(total) * weight;
+    return { part: product / sum, remainder: product % sum };
+  });
+  const roundedDown = shares.reduce((sumSoFar, share) => sumSoFar + share.part, 0n);
+  // Sorting is stable, so of equal remainders the earlier stays in front. What is left over is less than the number
+  // of remainders above zero, hence a share that is already exact (a zero weight too) never gets one.
+  const byRemainder = [...shares].sort((a, b) => compareDescending(a.remainder, b.remainder));
+  for (const share of byRemainder.slice(0, Number(absolute(total) - roundedDown))) share.part += 1n;
+
+  return shares.map(({ part }) => (total < 0n ? -part : part));
+}
+
+/** The smaller of two amounts; `Math.min` knows no bigint. */
+export function smallerOf(a: bigint, b: bigint): bigint {
+  return b < a ? b : a;
+}
+
+function absolute(n: bigint): bigint {
+  return n < 0n ? -n : n;
+}
+
+function compareDescending(a: bigint, b: bigint): number {
+  if (a === b) return 0;
+  return a > b ? -1 : 1;
+}

@@ -1,0 +1,124 @@
+import { z } from 'zod';
+import { Problem } from './problem.ts';
+
+/** Rows of a page when the request names no limit, and the most that one may ask for. */
+export const defaultPageLimit = 10;
+export const maxPageLimit = 100;
+
+const Cursor = z.strictObject({
+  parameters: z.record(z.string(), z.string().max(255)),
+  createdAt: z.number(),
+  id: z.string().max(255).optional(),
+  direction: z.enum(['forward', 'backward']),
+});
+/** Where a page begins: after (or before) the row `id`; `parameters` are the equality filters the list was begun with. */
+export type Cursor = z.infer<typeof Cursor>;
+
+/** The cursor as clients carry it: opaque, base64 of JSON. */
+export function encodeCursor(cursor: Cursor): string {
+  return Buffer.from(JSON.stringify(cursor)).toString('base64');
+}
+
+/** Reads a cursor. Refuses with `invalidCursor` what no list of ours has answered. */
+export function decodeCursor(text: string): Cursor {
+  try {
+    if (!/^[A-Za-z0-9+/_-]+={0,2}$/.test(text)) throw new Error('not base64');
+    return Cursor.parse(JSON.parse(Buffer.from(text, 'base64').toString('utf8')));
+  } catch {
+    throw new Problem('invalidCursor');
+  }
+}
+
+/** The query of every list: `cursor`, `limit` and the list's own equality filters. */
+export function pageQuery<Filters extends z.ZodRawShape>(filters: Filters) {
+  return z.object({
+    cursor: z.string().max(4096).optional().meta({ description: 'Where to go on: a nextCursor of an earlier page.' }),
+    limit: z
+      .string()
+      .regex(/^\d{1,3}$/, `limit must be a whole number from 1 to ${maxPageLimit}`)
+      .transform(Number)
+      .pipe(z.int().min(1).max(maxPageLimit))
+      .optional()
+      .meta({ description: `Rows a page: 1 to ${maxPageLimit}, ${defaultPageLimit} when absent.` }),
+    ...filters,
+  });
+}
+
+/** The envelope of every list. */
+export function pageOf<Row extends z.ZodType>(row: Row) {
+  return z.object({
+    data: z.array(row),
+    hasMore: z.boolean(),
+    total: z.number(),
+    currentCursor: z.string(),
+    nextCursor: z.string().optional(),
+  });
+}
+
+/** What a list asks the store for. */
+export interface PageRequest {
+  readonly after: string | null;
+  readonly direction: 'forward' | 'backward';
+  readonly limit: number;
+  readonly filters: Readonly<Record<string, string | boolean>>;
+}
+
+/** A query filter on a boolean column. */
+export const booleanFilter = z
+  .enum(['true', 'false'])
+  .transform((text) => text === 'true')
+  .optional();
+/** A query filter on a text column. */
+export const textFilter = z.string().min(1).max(255).optional();
+
+/**
+ * Adds the filters that the query's cursor carries to the raw query, so that they are checked like sent ones.
+ * Refuses with `invalidCursor` when the query names another value for one of them.
+ */
+export function withCursorFilters(query: Readonly<Record<string, unknown>>): Record<string, unknown> {
+  if (typeof query.cursor !== 'string') return { ...query };
+  const { parameters } = decodeCursor(query.cursor);
+  for (const [key, value] of Object.entries(parameters)) {
+    if (key === 'cursor' || key === 'limit' || (query[key] !== undefined && query[key] !== value))
+      throw new Problem('invalidCursor');
+  }
+  return { ...parameters, ...query };
+}
+
+type Query = {
+  readonly cursor?: string | undefined;
+  readonly limit?: number | undefined;
+  readonly [filter: string]: unknown;
+};
+
+/** The page that a parsed query asks for; whatever is neither cursor nor limit is an equality filter. */
+export function pageRequest({ cursor: cursorText, limit = defaultPageLimit, ...given }: Query): PageRequest {
+  const filters: Record<string, string | boolean> = {};
+  for (const [key, value] of Object.entries(given)) {
+    if (typeof value === 'string' || typeof value === 'boolean') filters[key] = value;
+  }
+  const cursor = cursorText === undefined ? null : decodeCursor(cursorText);
+  return { after: cursor?.id || null, direction: cursor?.direction ?? 'forward', limit, filters };
+}
+
+/** The envelope around rows: `rows` may hold one row more than the limit, which says that there is a further page. */
+export function page<Row extends { id: string; createdAt: number }>(
+  request: PageRequest,
+  rows: readonly Row[],
+  total: number,
+) {
+  const hasMore = rows.length > request.limit;
+  const data = rows.slice(0, request.limit);
+  if (request.direction === 'backward') data.reverse();
+  const last = request.direction === 'backward' ? data.at(0) : data.at(-1);
+  const parameters = Object.fromEntries(Object.entries(request.filters).map(([key, value]) => [key, String(value)]));
+  const cursorAt = (id: string, createdAt: number) =>
+    encodeCursor({ parameters, createdAt, id, direction: request.direction });
+  return {
+    data,
+    hasMore,
+    total,
+    currentCursor: cursorAt(request.after ?? '', 0),
+    ...(hasMore && last ? { nextCursor: cursorAt(last.id, last.createdAt) } : {}),
+  };
+}

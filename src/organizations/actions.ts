@@ -1,0 +1,91 @@
+import { randomBytes } from 'node:crypto';
+import type { Instant } from '../kernel/calendar.ts';
+import { type PageRequest, page } from '../kernel/page.ts';
+import { Problem } from '../kernel/problem.ts';
+import type { Database } from '../platform/database.ts';
+import { newId } from '../platform/new-id.ts';
+import { hashApiKey } from '../platform/request.ts';
+import type { Work } from '../platform/work.ts';
+import { type ApiKey, maskApiKey, type StoredApiKey } from './api-key.ts';
+import * as store from './store.ts';
+
+function render(work: Work, key: StoredApiKey): ApiKey {
+  return {
+    ...key,
+    livemode: work.livemode,
+    organizationId: work.organizationId,
+    identityProviderHostedBillingUserId: null,
+    stackAuthHostedBillingUserId: null,
+  };
+}
+
+/** A key of the environment, masked. */
+export async function getApiKey(work: Work, id: string): Promise<ApiKey> {
+  const key = await store.findApiKey(work, id);
+  if (key === null) throw new Problem('apiKeyNotFound', { id });
+  return render(work, key);
+}
+
+/** The environment's keys, masked. */
+export async function listApiKeys(work: Work, request: PageRequest) {
+  const { rows, total } = await store.pageOfApiKeys(work, request);
+  return page(
+    request,
+    rows.map((row) => render(work, row)),
+    total,
+  );
+}
+
+export interface ApiKeyRequest {
+  readonly environmentId: number;
+  readonly livemode: boolean;
+  readonly name: string;
+  readonly pricingModelId?: string | null;
+  readonly expiresAt?: Instant | null;
+  /** The key itself, where the operator chose it; random when absent. */
+  readonly token?: string | null;
+}
+
+/** A key that was just made: the only time its text is known. */
+export interface MadeApiKey {
+  readonly id: string;
+  readonly token: string;
+}
+
+// 24 bytes are 192 bits: nobody guesses one.
+const tokenBytes = 24;
+
+/** Makes a key. Only its hash is kept. Owner's connection. */
+export async function createApiKey(owner: Database, request: ApiKeyRequest, now: Instant): Promise<MadeApiKey> {
+  const token =
+    request.token ?? `sk_${request.livemode ? 'live' : 'test'}_${randomBytes(tokenBytes).toString('base64url')}`;
+  const id = newId('apiKey');
+  await store.insertApiKey(
+    owner,
+    {
+      id,
+      environmentId: request.environmentId,
+      name: request.name,
+      maskedToken: maskApiKey(token),
+      hash: hashApiKey(token),
+      pricingModelId: request.pricingModelId ?? null,
+      expiresAt: request.expiresAt ?? null,
+    },
+    now,
+  );
+  return { id, token };
+}
+
+/** Makes a key with the scope and expiry of an old one, and ends the old one in the same commit. */
+export async function rotateApiKey(owner: Database, id: string, now: Instant): Promise<MadeApiKey> {
+  return owner.transaction().execute(async (db) => {
+    const [old] = await store.listApiKeys(db, { id });
+    if (old === undefined || !(await store.deactivateApiKey(db, id, now))) throw new Problem('apiKeyNotFound', { id });
+    return createApiKey(db, { ...old, token: null }, now);
+  });
+}
+
+/** Ends a key at once: the next request with it is refused. */
+export async function revokeApiKey(owner: Database, id: string, now: Instant): Promise<void> {
+  if (!(await store.deactivateApiKey(owner, id, now))) throw new Problem('apiKeyNotFound', { id });
+}

@@ -1,0 +1,42 @@
+import { z } from 'zod';
+import { idSchema } from '../kernel/id.ts';
+import { Timestamp } from '../kernel/json.ts';
+
+export const ApiKeyId = idSchema('apiKey');
+
+/** A key of an environment. The secret itself is shown once, when it is made. */
+export const ApiKey = z
+  .object({
+    id: ApiKeyId,
+    createdAt: Timestamp,
+    updatedAt: Timestamp,
+    livemode: z.boolean(),
+    organizationId: z.string(),
+    pricingModelId: z
+      .string()
+      .nullable()
+      .meta({ description: 'The one pricing model that the key may see; null: all of the environment.' }),
+    name: z.string(),
+    token: z.string().meta({ description: 'The key, masked: its prefix and its last four characters.' }),
+    active: z.boolean(),
+    type: z.literal('secret'),
+    expiresAt: Timestamp.nullable(),
+    lastUsedAt: Timestamp.nullable(),
+    identityProviderHostedBillingUserId: z.string().nullable(),
+    stackAuthHostedBillingUserId: z.string().nullable(),
+    hashText: z.string().nullable().meta({ description: 'SHA-256 of the key, in hexadecimal.' }),
+  })
+  .meta({ id: 'ApiKey' });
+export type ApiKey = z.infer<typeof ApiKey>;
+
+/** A key without what the environment knows. */
+export type StoredApiKey = Omit<
+  ApiKey,
+  'livemode' | 'organizationId' | 'identityProviderHostedBillingUserId' | 'stackAuthHostedBillingUserId'
+>;
+
+/** What is shown of a key after it was made: what stands before the random part, and the last four characters. */
+export function maskApiKey(key: string): string {
+  const [prefix = ''] = /^sk_(?:test|live)_/.exec(key) ?? [];
+  return `${prefix}...${key.slice(-4)}`;
+}

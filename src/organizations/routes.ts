@@ -1,0 +1,30 @@
+import { z } from 'zod';
+import { booleanFilter, pageOf, pageQuery, pageRequest } from '../kernel/page.ts';
+import { route } from '../platform/route.ts';
+import { getApiKey, listApiKeys } from './actions.ts';
+import { ApiKey, ApiKeyId } from './api-key.ts';
+
+const tag = 'API keys';
+
+export const organizationRoutes = [
+  route({
+    method: 'GET',
+    path: '/api-keys/{id}',
+    summary: 'Get an API key',
+    tag,
+    params: z.object({ id: ApiKeyId }),
+    returns: z.object({ apiKey: ApiKey }),
+    refuses: ['apiKeyNotFound'],
+    handle: async (work, { params }) => ({ apiKey: await getApiKey(work, params.id) }),
+  }),
+  route({
+    method: 'GET',
+    path: '/api-keys',
+    summary: 'List the API keys',
+    tag,
+    query: pageQuery({ active: booleanFilter }),
+    returns: pageOf(ApiKey),
+    refuses: ['invalidCursor'],
+    handle: (work, { query }) => listApiKeys(work, pageRequest(query)),
+  }),
+];

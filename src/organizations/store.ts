@@ -1,0 +1,180 @@
+import { sql } from 'kysely';
+import type { Instant } from '../kernel/calendar.ts';
+import type { PageRequest } from '../kernel/page.ts';
+import type { Database } from '../platform/database.ts';
+import { selectPage } from '../platform/select-page.ts';
+import type { Work } from '../platform/work.ts';
+import type { StoredApiKey } from './api-key.ts';
+
+const apiKeyColumns = [
+  'id',
+  'createdAt',
+  'updatedAt',
+  'pricingModelId',
+  'name',
+  'maskedToken',
+  'active',
+  'expiresAt',
+  'lastUsedAt',
+  'hash',
+] as const;
+
+interface ApiKeyRow {
+  id: string;
+  createdAt: Instant;
+  updatedAt: Instant;
+  pricingModelId: string | null;
+  name: string;
+  maskedToken: string;
+  active: boolean;
+  expiresAt: Instant | null;
+  lastUsedAt: Instant | null;
+  hash: Buffer;
+}
+
+function toApiKey({ maskedToken, hash, ...row }: ApiKeyRow): StoredApiKey {
+  return { ...row, token: maskedToken, type: 'secret', hashText: hash.toString('hex') };
+}
+
+export async function findApiKey(work: Work, id: string): Promise<StoredApiKey | null> {
+  const row = await work.db
+    .selectFrom('apiKeys')
+    .select(apiKeyColumns)
+    .where('environmentId', '=', work.environmentId)
+    .where('id', '=', id)
+    .executeTakeFirst();
+  return row === undefined ? null : toApiKey(row);
+}
+
+export async function pageOfApiKeys(
+  work: Work,
+  request: PageRequest,
+): Promise<{ rows: StoredApiKey[]; total: number }> {
+  const { rows, total } = await selectPage<ApiKeyRow>(work, 'api_keys', apiKeyColumns, request, { active: 'active' });
+  return { rows: rows.map(toApiKey), total };
+}
+
+/** An organization with its two environments. */
+export interface OrganizationRecord {
+  readonly id: string;
+  readonly name: string;
+  readonly createdAt: Instant;
+  readonly testEnvironmentId: number;
+  readonly liveEnvironmentId: number;
+}
+
+/** Makes an organization and its two environments. Owner's connection. */
+export async function insertOrganization(
+  owner: Database,
+  id: string,
+  name: string,
+  now: Instant,
+): Promise<OrganizationRecord> {
+  const stamps = { createdAt: now, updatedAt: now };
+  await owner
+    .insertInto('organizations')
+    .values({ id, name, ...stamps })
+    .execute();
+  const environments = await owner
+    .insertInto('environments')
+    .values([false, true].map((livemode) => ({ organizationId: id, livemode, ...stamps })))
+    .returning(['id', 'livemode'])
+    .execute();
+  const idOf = (livemode: boolean) => environments.find((row) => row.livemode === livemode)?.id ?? 0;
+  return { id, name, createdAt: now, testEnvironmentId: idOf(false), liveEnvironmentId: idOf(true) };
+}
+
+/** Every organization, in order of creation. Owner's connection. */
+export async function listOrganizations(owner: Database): Promise<OrganizationRecord[]> {
+  return owner
+    .selectFrom('organizations')
+    .innerJoin('environments as test', (join) =>
+      join.onRef('test.organizationId', '=', 'organizations.id').on('test.livemode', '=', false),
+    )
+    .innerJoin('environments as live', (join) =>
+      join.onRef('live.organizationId', '=', 'organizations.id').on('live.livemode', '=', true),
+    )
+    .select([
+      'organizations.id',
+      'organizations.name',
+      'organizations.createdAt',
+      'test.id as testEnvironmentId',
+      'live.id as liveEnvironmentId',
+    ])
+    .orderBy('organizations.id')
+    .execute();
+}
+
+export interface NewApiKey {
+  readonly id: string;
+  readonly environmentId: number;
+  readonly name: string;
+  readonly maskedToken: string;
+  readonly hash: Buffer;
+  readonly pricingModelId: string | null;
+  readonly expiresAt: Instant | null;
+}
+
+/** Owner's connection. */
+export async function insertApiKey(owner: Database, key: NewApiKey, now: Instant): Promise<void> {
+  await owner
+    .insertInto('apiKeys')
+    .values({ ...key, createdAt: now, updatedAt: now })
+    .execute();
+}
+
+/** A key as the command line shows it. */
+export interface ApiKeyRecord extends StoredApiKey {
+  readonly organizationId: string;
+  readonly environmentId: number;
+  readonly livemode: boolean;
+}
+
+/** Keys of all environments, or of one organization, or the one with the id. Owner's connection. */
+export async function listApiKeys(
+  owner: Database,
+  filter: { organizationId?: string; id?: string } = {},
+): Promise<ApiKeyRecord[]> {
+  let query = owner
+    .selectFrom('apiKeys')
+    .innerJoin('environments', 'environments.id', 'apiKeys.environmentId')
+    .select(apiKeyColumns.map((column) => `apiKeys.${column}` as const))
+    .select(['environments.organizationId', 'environments.livemode', 'apiKeys.environmentId'])
+    .orderBy('apiKeys.id');
+  if (filter.organizationId !== undefined)
+    query = query.where('environments.organizationId', '=', filter.organizationId);
+  if (filter.id !== undefined) query = query.where('apiKeys.id', '=', filter.id);
+  const rows = await query.execute();
+  return rows.map(({ organizationId, livemode, environmentId, ...row }) => ({
+    ...toApiKey(row),
+    organizationId,
+    livemode,
+    environmentId,
+  }));
+}
+
+/** Ends a key at once. Answers false when it had ended already. Owner's connection. */
+export async function deactivateApiKey(owner: Database, id: string, now: Instant): Promise<boolean> {
+  const result = await owner
+    .updateTable('apiKeys')
+    .set({ active: false, updatedAt: now })
+    .where('id', '=', id)
+    .where('active', '=', true)
+    .executeTakeFirst();
+  return result.numUpdatedRows > 0n;
+}
+
+/** Every environment's number, for work that goes through all of them. */
+export async function listEnvironments(
+  owner: Database,
+): Promise<{ id: number; organizationId: string; livemode: boolean }[]> {
+  return owner.selectFrom('environments').select(['id', 'organizationId', 'livemode']).orderBy('id').execute();
+}
+
+/** True when the database answers. */
+export async function pingDatabase(database: Database): Promise<boolean> {
+  return sql`select 1`.execute(database).then(
+    () => true,
+    () => false,
+  );
+}

@@ -1,0 +1,137 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { Problem } from '../kernel/problem.ts';
+import type { Database } from './database.ts';
+import {
+  beginIdempotent,
+  type IdempotentRequest,
+  readIdempotencyKey,
+  rememberAnswer,
+  renewAnswer,
+} from './idempotency.ts';
+import { runEffects, type TaskList } from './jobs.ts';
+import type { KeyUse } from './key-use.ts';
+import { apiKeyOf, hashApiKey, parsePart, parseQuery } from './request.ts';
+import type { Route, RouteInput } from './route.ts';
+import { type Effect, runInEnvironment, type Work } from './work.ts';
+
+export interface ApiContext {
+  readonly database: Database;
+  readonly routes: readonly Route[];
+  readonly tasks: TaskList;
+  readonly keyUse: KeyUse;
+}
+
+/** The path that every route of the API stands under. */
+export const apiPrefix = '/api/v1';
+
+/** Adds every route to the server. */
+export function registerApi(server: FastifyInstance, context: ApiContext): void {
+  for (const route of context.routes) {
+    server.route({
+      method: route.method,
+      url: apiPrefix + route.path.replaceAll(/\{(\w+)\}/g, ':$1'),
+      handler: (request, reply) => answer(context, route, request, reply),
+    });
+  }
+}
+
+interface Asked {
+  readonly route: Route;
+  readonly input: RouteInput<never, never, never>;
+  readonly dryRun: boolean;
+  readonly idempotency: IdempotentRequest | null;
+}
+
+async function answer(context: ApiContext, route: Route, request: FastifyRequest, reply: FastifyReply) {
+  const key = apiKeyOf(request.headers.authorization);
+  if (key === null) throw new Problem('unauthorized');
+  const apiKeyHash = hashApiKey(key);
+  // What is wrong with the request is told to holders of a key only, so a parse problem waits for the transaction.
+  const asked = attempt(() => readRequest(route, request));
+  const outcome = await runInEnvironment(
+    context.database,
+    { apiKeyHash },
+    (work) => {
+      if (asked instanceof Problem) throw asked;
+      return perform(work, asked);
+    },
+    { dryRun: !(asked instanceof Problem) && asked.dryRun },
+  );
+  if (outcome === null || asked instanceof Problem) throw new Problem('unauthorized');
+  context.keyUse.note(apiKeyHash);
+  if (asked.dryRun) reply.header('dry-run', 'true');
+  if (outcome.answer.replayed) reply.header('idempotent-replayed', 'true');
+  const text = await finish(context, asked, apiKeyHash, outcome.answer, outcome.effects);
+  return reply.type('application/json; charset=utf-8').send(text);
+}
+
+function attempt<Value>(read: () => Value): Value | Problem {
+  try {
+    return read();
+  } catch (error) {
+    if (error instanceof Problem) return error;
+    throw error;
+  }
+}
+
+function readRequest(route: Route, request: FastifyRequest): Asked {
+  const rawQuery = request.query as Record<string, unknown>;
+  const mutates = route.method !== 'GET';
+  const dryRun = mutates ? readDryRun(rawQuery.dryRun) : false;
+  const params = parsePart(route.params, request.params);
+  const query = parseQuery(route.query, rawQuery);
+  const body = parsePart(route.body, request.body ?? {});
+  return {
+    route,
+    input: { params, query, body } as RouteInput<never, never, never>,
+    dryRun,
+    // A dry run stores nothing, so there is nothing to replay.
+    idempotency: mutates && !dryRun ? readIdempotencyKey(request) : null,
+  };
+}
+
+function readDryRun(value: unknown): boolean {
+  if (value === undefined || value === 'false') return false;
+  if (value === 'true') return true;
+  throw new Problem('invalidRequest', { reason: 'dryRun: must be true or false' }, [
+    { path: ['dryRun'], message: 'must be true or false', code: 'custom' },
+  ]);
+}
+
+interface Performed {
+  readonly replayed: boolean;
+  /** The answer itself, or its text when it is replayed. */
+  readonly answer: unknown;
+  readonly text: string;
+}
+
+async function perform(work: Work, { route, input, idempotency }: Asked): Promise<Performed> {
+  if (idempotency) {
+    const stored = await beginIdempotent(work, idempotency);
+    if (stored !== null) return { replayed: true, answer: null, text: stored };
+  }
+  const result = await route.handle(work, input as never);
+  const text = JSON.stringify(result);
+  if (idempotency) await rememberAnswer(work, idempotency, text);
+  return { replayed: false, answer: result, text };
+}
+
+/** Runs what the commit asked for outside of the database, then reads the answer again. */
+async function finish(
+  context: ApiContext,
+  asked: Asked,
+  apiKeyHash: Buffer,
+  performed: Performed,
+  effects: readonly Effect[],
+): Promise<string> {
+  const { afterEffects } = asked.route;
+  if (effects.length === 0) return performed.text;
+  await runEffects(context, context.tasks, effects);
+  if (afterEffects === undefined) return performed.text;
+  const outcome = await runInEnvironment(context.database, { apiKeyHash }, async (work) => {
+    const text = JSON.stringify(await afterEffects(work, performed.answer));
+    if (asked.idempotency) await renewAnswer(work, asked.idempotency, text);
+    return text;
+  });
+  return outcome?.answer ?? performed.text;
+}

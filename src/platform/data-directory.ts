@@ -1,0 +1,39 @@
+import { mkdir, stat } from 'node:fs/promises';
+import { resolve } from 'node:path';
+import process from 'node:process';
+
+/**
+ * Makes the directory in which the service keeps its files, and answers its absolute path.
+ * Throws with advice when it cannot be made or belongs to somebody else.
+ */
+export async function makeDataDirectory(dataDirectory: string): Promise<string> {
+  const path = resolve(dataDirectory);
+  try {
+    await mkdir(path, { recursive: true, mode: 0o700 });
+  } catch (error) {
+    throw new Error(
+      `Cannot make the data directory ${path}: set TOLLKEEPER_DATA_DIR to a directory that can be written, ` +
+        'or DATABASE_URL to a PostgreSQL of your own.',
+      { cause: error },
+    );
+  }
+  const owner = (await stat(path)).uid;
+  const ourselves = process.getuid?.() ?? owner;
+  if (ourselves !== 0 && ourselves !== owner) {
+    throw new Error(
+      `The data directory ${path} belongs to another user (uid ${owner}): it was made by a start as that user. ` +
+        'Start as that user again, or set TOLLKEEPER_DATA_DIR to another directory.',
+    );
+  }
+  return path;
+}
+
+/** Is this the error that a missing file or directory gives? */
+export function isMissing(error: unknown): boolean {
+  return hasCode(error, 'ENOENT');
+}
+
+/** Is this a system error with that code, such as `EEXIST`? */
+export function hasCode(error: unknown, code: string): boolean {
+  return error instanceof Error && 'code' in error && error.code === code;
+}

@@ -1,0 +1,114 @@
+import { randomUUID } from 'node:crypto';
+import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
+import { Problem, problemOfConstraint } from '../kernel/problem.ts';
+import type { ApiContext } from './api.ts';
+import { registerApi } from './api.ts';
+import { parseJsonBody } from './request.ts';
+
+/** The largest body a request may carry: 10,000 usage events with properties fit. */
+export const maxBodyBytes = 16 * 1024 * 1024;
+// External ids of 255 characters, each of up to twelve once percent-encoded.
+const maxParameterLength = 255 * 12;
+// Room for a slow link, too short for a body that is dripped to hold a connection.
+const requestTimeoutMs = 60_000;
+
+export interface HttpOptions extends ApiContext {
+  readonly logLevel: string;
+}
+
+/** The HTTP server: every route under /api/v1, problems as JSON, a request id in each answer and log line. */
+export function createHttp(options: HttpOptions): FastifyInstance {
+  const server = Fastify({
+    logger: { level: options.logLevel, redact: ['req.headers.authorization'] },
+    disableRequestLogging: options.logLevel !== 'debug' && options.logLevel !== 'trace',
+    bodyLimit: maxBodyBytes,
+    requestTimeout: requestTimeoutMs,
+    genReqId: () => randomUUID().slice(0, 8),
+    routerOptions: { maxParamLength: maxParameterLength, ignoreTrailingSlash: true },
+    frameworkErrors: (error, request, reply) => sendError(error, request, reply),
+    forceCloseConnections: true,
+  });
+  server.removeAllContentTypeParsers();
+  server.addContentTypeParser(
+    /^application\/(?:.+\+)?json\b/,
+    { parseAs: 'buffer' },
+    async (_request: FastifyRequest, body: Buffer) => parseJsonBody(body),
+  );
+  server.addHook('onRequest', async (request, reply) => {
+    reply.header('x-request-id', request.id);
+  });
+  server.setErrorHandler(sendError);
+  server.setNotFoundHandler((request, reply) =>
+    sendError(
+      new Problem('routeNotFound', { method: request.method, path: request.url.split('?')[0] ?? '' }),
+      request,
+      reply,
+    ),
+  );
+  registerApi(server, options);
+  return server;
+}
+
+/** Answers an error as the one error body. Anything that is not the caller's doing is a 500 without detail. */
+export function sendError(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
+  const problem = problemOf(error);
+  if (problem === null) request.log.error({ err: error, requestId: request.id }, 'request failed');
+  const message = problem?.message ?? 'Internal server error';
+  if (problem?.code === 'CONFLICT') reply.header('x-should-retry', 'false');
+  if (problem?.code === 'TOO_MANY_REQUESTS' || problem?.code === 'SERVICE_UNAVAILABLE')
+    reply.header('retry-after', '1');
+  return reply.code(problem?.status ?? 500).send({
+    message,
+    code: problem?.code ?? 'INTERNAL_SERVER_ERROR',
+    ...(problem && problem.issues.length > 0 ? { issues: problem.issues } : {}),
+    error: message,
+    request_id: request.id,
+  });
+}
+
+interface DatabaseError {
+  code?: string;
+  constraint?: string;
+  detail?: string;
+}
+
+/** The refusal that an error stands for, or null when it is a bug or an outage of ours. */
+export function problemOf(error: unknown): Problem | null {
+  if (error instanceof Problem) return error;
+  const { code, constraint, detail } = error as DatabaseError;
+  switch (code) {
+    case 'FST_ERR_CTP_BODY_TOO_LARGE':
+      return new Problem('bodyTooLarge', { limit: maxBodyBytes });
+    case 'FST_ERR_CTP_INVALID_MEDIA_TYPE':
+      return new Problem('unsupportedMediaType');
+    case 'FST_ERR_BAD_URL':
+    case 'FST_ERR_CTP_INVALID_CONTENT_LENGTH':
+      return new Problem('invalidRequest', { reason: (error as Error).message });
+    case '23505':
+      return problemOfUniqueKey(constraint ?? '', detail ?? '');
+    case '42501':
+      return new Problem('outsidePinnedPricingModel');
+    case 'ECONNREFUSED':
+    case 'ECONNRESET':
+    case '53300':
+    case '57P01':
+    case '57P03':
+      return new Problem('serviceUnavailable');
+    default:
+      return null;
+  }
+}
+
+/** PostgreSQL's detail reads `Key (a, b)=(1, 2) already exists.`; the last value is the one the caller chose. */
+function problemOfUniqueKey(constraint: string, detail: string): Problem | null {
+  const known = problemOfConstraint[constraint];
+  if (known === undefined) return null;
+  const [, columnText = '', valueText = ''] = /^Key \((.*)\)=\((.*)\) already exists/.exec(detail) ?? [];
+  const columns = columnText.split(', ');
+  const values = valueText.split(', ');
+  const details: Record<string, string> = {};
+  for (const [index, column] of columns.entries()) {
+    details[column.replace(/_(\w)/g, (_, letter: string) => letter.toUpperCase())] = values[index] ?? '';
+  }
+  return new Problem(known.problem, { ...details, ...known.details });
+}

@@ -1,0 +1,83 @@
+import { createHash } from 'node:crypto';
+import type { FastifyRequest } from 'fastify';
+import { sql } from 'kysely';
+import { invalid, Problem } from '../kernel/problem.ts';
+import type { Work } from './work.ts';
+
+/** How long an answer is kept for its key. */
+export const idempotencyLifetimeMs = 24 * 60 * 60 * 1000;
+const maxKeyLength = 255;
+
+/** A request that may be sent again under the same key, and what makes it the same. */
+export interface IdempotentRequest {
+  readonly key: string;
+  readonly requestHash: Buffer;
+}
+
+/** The request's `Idempotency-Key`, or null when it has none. Refuses a key that is empty or too long. */
+export function readIdempotencyKey(request: FastifyRequest): IdempotentRequest | null {
+  const key = request.headers['idempotency-key'];
+  if (key === undefined) return null;
+  if (typeof key !== 'string' || key.length === 0 || key.length > maxKeyLength) {
+    throw invalid(['Idempotency-Key'], `must have 1 to ${maxKeyLength} characters`);
+  }
+  const hash = createHash('sha256')
+    .update(`${request.method} ${request.url}\n`)
+    .update(JSON.stringify(request.body ?? {}));
+  return { key, requestHash: hash.digest() };
+}
+
+/**
+ * The stored answer of an earlier request with this key, or null when this is the first. The key stays locked until
+ * the transaction ends, so of two at once one runs and the other is refused.
+ */
+export async function beginIdempotent(work: Work, { key, requestHash }: IdempotentRequest): Promise<string | null> {
+  const lock = await sql<{ locked: boolean }>`
+    select pg_try_advisory_xact_lock(hashtextextended(${key}, ${work.environmentId})) as locked`.execute(work.db);
+  if (!lock.rows[0]?.locked) throw new Problem('idempotencyKeyInUse');
+  const stored = await work.db
+    .selectFrom('idempotencyKeys')
+    .select(['requestHash', 'response'])
+    .where('environmentId', '=', work.environmentId)
+    .where('key', '=', key)
+    .where('createdAt', '>', Date.now() - idempotencyLifetimeMs)
+    .executeTakeFirst();
+  if (stored === undefined) return null;
+  if (!stored.requestHash.equals(requestHash)) throw new Problem('idempotencyKeyReused');
+  return stored.response;
+}
+
+/** Stores the answer in the commit of what it answers. An outlived row of the same key is replaced. */
+export async function rememberAnswer(
+  work: Work,
+  { key, requestHash }: IdempotentRequest,
+  response: string,
+): Promise<void> {
+  const row = { requestHash, response, createdAt: Date.now() };
+  await work.db
+    .insertInto('idempotencyKeys')
+    .values({ environmentId: work.environmentId, key, ...row })
+    .onConflict((conflict) => conflict.columns(['environmentId', 'key']).doUpdateSet(row))
+    .execute();
+}
+
+/** Replaces the stored answer by the one that was given in the end. */
+export async function renewAnswer(work: Work, { key }: IdempotentRequest, response: string): Promise<void> {
+  await work.db
+    .updateTable('idempotencyKeys')
+    .set({ response })
+    .where('environmentId', '=', work.environmentId)
+    .where('key', '=', key)
+    .execute();
+}
+
+/** Deletes answers that are too old to be replayed, in one bounded statement. Answers how many. */
+export async function forgetOldAnswers(work: Work, limit: number): Promise<number> {
+  const result = await sql`
+    delete from idempotency_keys where (environment_id, key) in (
+      select environment_id, key from idempotency_keys
+       where environment_id = ${work.environmentId} and created_at <= ${Date.now() - idempotencyLifetimeMs} limit ${limit})`.execute(
+    work.db,
+  );
+  return Number(result.numAffectedRows ?? 0n);
+}

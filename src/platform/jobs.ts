@@ -1,0 +1,74 @@
+import assert from 'node:assert/strict';
+import { sql } from 'kysely';
+import type { Database } from './database.ts';
+import type { Effect, Work } from './work.ts';
+
+/** What a task is given besides its payload. Its own transactions run as the restricted role. */
+export interface JobContext {
+  readonly database: Database;
+}
+
+/** A task: bounded, and safe to run twice, because the queue delivers at least once. */
+export type Task = (context: JobContext, payload: Readonly<Record<string, unknown>>) => Promise<void>;
+export type TaskList = Readonly<Record<string, Task>>;
+
+// graphile-worker waits e^attempt seconds between attempts: 25 of them reach over three days.
+const defaultMaxAttempts = 25;
+// An effect is run by the request itself right after its commit. Its job is there for the case that the request dies.
+const effectFallbackDelayMs = 60_000;
+
+export interface JobOptions {
+  /** Two jobs with one key are one job. */
+  readonly key?: string;
+  /** Real time, not the environment's. */
+  readonly runAt?: Date;
+  readonly maxAttempts?: number;
+}
+
+/** Adds a job to the commit of this work. It runs after the commit, or never when the work is rolled back. */
+export async function enqueue(
+  work: Work,
+  task: string,
+  payload: Readonly<Record<string, unknown>>,
+  options: JobOptions = {},
+): Promise<void> {
+  const body = JSON.stringify({ environmentId: work.environmentId, ...payload });
+  const runAt = options.runAt?.toISOString() ?? null;
+  await sql`select enqueue_job(${task}, ${body}::json, ${options.key ?? null}, ${runAt}::timestamptz,
+    ${options.maxAttempts ?? defaultMaxAttempts}::integer)`.execute(work.db);
+}
+
+/**
+ * Asks for a step outside of the database: a job in this commit, which the request runs itself right after it and
+ * waits for. In a dry run the step is assumed to succeed instead.
+ */
+export async function requestEffect(work: Work, effect: Effect & { readonly key: string }): Promise<void> {
+  if (work.dryRun) return effect.assume(work);
+  await enqueue(work, effect.task, effect.payload, {
+    key: effect.key,
+    runAt: new Date(Date.now() + effectFallbackDelayMs),
+  });
+  work.effects.push({ ...effect, payload: { environmentId: work.environmentId, ...effect.payload } });
+}
+
+/** Runs the effects of a committed transaction, one after the other. */
+export async function runEffects(context: JobContext, tasks: TaskList, effects: readonly Effect[]): Promise<void> {
+  for (const { task, payload } of effects) {
+    const run = tasks[task];
+    assert(run, `no task ${task}`);
+    await run(context, payload);
+  }
+}
+
+/** The environment that a job's payload names. */
+export function payloadEnvironment(payload: Readonly<Record<string, unknown>>): number {
+  assert(typeof payload.environmentId === 'number');
+  return payload.environmentId;
+}
+
+/** A text of a job's payload. */
+export function payloadText(payload: Readonly<Record<string, unknown>>, key: string): string {
+  const value = payload[key];
+  assert(typeof value === 'string', `job payload lacks ${key}`);
+  return value;
+}

@@ -1,0 +1,21 @@
+import { randomInt } from 'node:crypto';
+import { formatId, type IdKind, idRandomRange, idsPerMillisecond } from '../kernel/id.ts';
+
+let lastMs = 0;
+let random = 0;
+let counter = 0;
+
+/**
+ * A new id of the kind. Ids of one process only ever grow, also when the clock of the machine is set back.
+ * They follow real time, not the environment's test clock: their order is the order of creation.
+ */
+export function newId(kind: IdKind): string {
+  const nowMs = Date.now();
+  counter += 1;
+  if (nowMs > lastMs || counter >= idsPerMillisecond) {
+    lastMs = Math.max(nowMs, lastMs + 1);
+    random = randomInt(0, 2 ** 41) % idRandomRange;
+    counter = randomInt(0, idsPerMillisecond / 4);
+  }
+  return formatId(kind, lastMs, random, counter);
+}

@@ -1,0 +1,114 @@
+import { z } from 'zod';
+import { createDocument, type ZodOpenApiObject, type ZodOpenApiOperationObject } from 'zod-openapi';
+import { problemCode, statusOfCode } from '../kernel/problem.ts';
+import { apiPrefix } from './api.ts';
+import type { Route } from './route.ts';
+
+const ErrorBody = z
+  .object({
+    message: z.string(),
+    code: z.string(),
+    issues: z
+      .array(z.object({ message: z.string(), path: z.array(z.union([z.string(), z.number()])), code: z.string() }))
+      .optional()
+      .meta({ description: 'What is wrong with the request, one by one.' }),
+    error: z.string().meta({ description: 'The same as message.' }),
+    request_id: z.string(),
+  })
+  .meta({ id: 'Error' });
+
+const dryRun = z
+  .enum(['true', 'false'])
+  .optional()
+  .meta({ description: 'true: do everything, answer it, and roll it back.' });
+const idempotencyKey = z
+  .string()
+  .min(1)
+  .max(255)
+  .optional()
+  .meta({ description: 'A request that is sent again under the same key is answered from the first, for 24 hours.' });
+
+/** The OpenAPI 3.1 document of the routes. Deterministic: the same routes give the same document. */
+export function createOpenApi(routes: readonly Route[], version: string) {
+  const paths: Record<string, Record<string, ZodOpenApiOperationObject>> = {};
+  for (const route of routes) {
+    const path = apiPrefix + route.path;
+    paths[path] ??= {};
+    paths[path][route.method.toLowerCase()] = operation(route);
+  }
+  const document: ZodOpenApiObject = {
+    openapi: '3.1.0',
+    info: {
+      title: 'Tollkeeper',
+      version,
+      description: 'Billing and entitlements, self-hosted.',
+      license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
+    },
+    security: [{ apiKey: [] }],
+    components: {
+      securitySchemes: {
+        apiKey: {
+          type: 'apiKey',
+          in: 'header',
+          name: 'Authorization',
+          description: 'The key, bare or as `Bearer <key>`.',
+        },
+      },
+    },
+    paths,
+  };
+  return createDocument(document, {
+    override: ({ zodSchema, jsonSchema }) => {
+      // Money is a bigint inside and an integer on the wire.
+      if (zodSchema._zod.def.type === 'bigint') Object.assign(jsonSchema, { type: 'integer' });
+    },
+    allowEmptySchema: { bigint: true, transform: true, unknown: true, any: true, custom: true },
+  });
+}
+
+function operation(route: Route): ZodOpenApiOperationObject {
+  const mutates = route.method !== 'GET';
+  const query = (route.query as z.ZodObject | undefined) ?? z.object({});
+  return {
+    operationId: operationId(route),
+    summary: route.summary,
+    ...(route.description === undefined ? {} : { description: route.description }),
+    tags: [route.tag],
+    requestParams: {
+      ...(route.params === undefined ? {} : { path: route.params as z.ZodObject }),
+      query: mutates ? query.extend({ dryRun }) : query,
+      ...(mutates ? { header: z.object({ 'Idempotency-Key': idempotencyKey }) } : {}),
+    },
+    ...(route.body === undefined ? {} : { requestBody: { content: { 'application/json': { schema: route.body } } } }),
+    responses: {
+      '200': {
+        description: 'The request was carried out.',
+        content: { 'application/json': { schema: route.returns } },
+      },
+      ...refusals(route),
+    },
+  };
+}
+
+function refusals(route: Route) {
+  const byStatus = new Map<number, string[]>([
+    [400, ['invalidRequest']],
+    [401, ['unauthorized']],
+  ]);
+  for (const problem of route.refuses) {
+    const status = statusOfCode[problemCode(problem)];
+    byStatus.set(status, [...new Set([...(byStatus.get(status) ?? []), problem])]);
+  }
+  const sorted = [...byStatus].sort(([a], [b]) => a - b);
+  return Object.fromEntries(
+    sorted.map(([status, names]) => [
+      String(status),
+      { description: names.join(', '), content: { 'application/json': { schema: ErrorBody } } },
+    ]),
+  );
+}
+
+function operationId({ method, path }: Route): string {
+  const words = path.split('/').filter((part) => part !== '');
+  return [method.toLowerCase(), ...words.map((word) => word.replaceAll(/[{}]/g, ''))].join('-');
+}

@@ -1,0 +1,99 @@
+import { execFile } from 'node:child_process';
+import { stat } from 'node:fs/promises';
+import { userInfo } from 'node:os';
+import { dirname } from 'node:path';
+import process from 'node:process';
+import { promisify } from 'node:util';
+import { isMissing } from './data-directory.ts';
+
+/** The system account that PostgreSQL's processes belong to. */
+export type Account = { uid: number; gid: number };
+
+// Installed by PostgreSQL's packages (the first on Linux, the second on macOS), or by us on an earlier start.
+const accountNames = ['postgres', '_postgres', 'tollkeeper'];
+const createdAccount = 'tollkeeper';
+
+/**
+ * The account to run PostgreSQL as, or null when it runs as the user we are: only root needs another, because
+ * PostgreSQL refuses to run as root. Existing data keep their owner; otherwise it is the machine's PostgreSQL account,
+ * or one that is created here (`log` says so).
+ */
+export async function postgresAccount(
+  clusterDirectory: string | null,
+  log: (message: string) => void,
+): Promise<Account | null> {
+  if (process.getuid?.() !== 0) {
+    if (clusterDirectory === null) requireName();
+    return null;
+  }
+  const owner = clusterDirectory === null ? null : await ownerOf(clusterDirectory);
+  if (owner !== null && owner.uid !== 0) return owner;
+  for (const name of accountNames) {
+    const account = await findAccount(name);
+    if (account !== null) return account;
+  }
+  log(`Creating the system account "${createdAccount}", because PostgreSQL refuses to run as root`);
+  return createAccount();
+}
+
+/**
+ * The outermost directory on the way to `path`, or the path itself, that the account may not pass, or null when it can
+ * get there. Access lists are not looked at.
+ */
+export async function closedOnTheWay(path: string, account: Account): Promise<string | null> {
+  const parent = dirname(path);
+  const closed = parent === path ? null : await closedOnTheWay(parent, account);
+  if (closed !== null) return closed;
+  const { uid, gid, mode } = await stat(path);
+  const searchBit = uid === account.uid ? 0o100 : gid === account.gid ? 0o010 : 0o001;
+  return (mode & searchBit) === 0 ? path : null;
+}
+
+/** initdb asks for the user's name; a container that was started with a bare number has none. */
+function requireName(): void {
+  try {
+    userInfo();
+  } catch (error) {
+    throw new Error(
+      `PostgreSQL's data cannot be created by user ${process.getuid?.()}, who has no name on this machine. ` +
+        'Add one to /etc/passwd, start as another user, or set DATABASE_URL to a PostgreSQL of your own.',
+      { cause: error },
+    );
+  }
+}
+
+async function ownerOf(path: string): Promise<Account | null> {
+  try {
+    const { uid, gid } = await stat(path);
+    return { uid, gid };
+  } catch (error) {
+    if (isMissing(error)) return null;
+    throw error;
+  }
+}
+
+async function findAccount(name: string): Promise<Account | null> {
+  try {
+    const [user, group] = await Promise.all([run('id', ['-u', name]), run('id', ['-g', name])]);
+    return { uid: Number(user.stdout), gid: Number(group.stdout) };
+  } catch {
+    // id fails when there is no such account.
+    return null;
+  }
+}
+
+async function createAccount(): Promise<Account> {
+  const advice =
+    'PostgreSQL refuses to run as root, and no other account could be created for it. Start as a normal user, ' +
+    'create a user named "postgres", or set DATABASE_URL to a PostgreSQL of your own.';
+  try {
+    await run('useradd', ['--system', '--user-group', '--no-create-home', '--shell', '/bin/false', createdAccount]);
+  } catch (error) {
+    throw new Error(advice, { cause: error });
+  }
+  const account = await findAccount(createdAccount);
+  if (account === null) throw new Error(advice);
+  return account;
+}
+
+const run = promisify(execFile);

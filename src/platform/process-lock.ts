@@ -1,0 +1,158 @@
+import { execFile } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
+import { link, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
+import process from 'node:process';
+import { promisify } from 'node:util';
+import { hasCode, isMissing, makeDataDirectory } from './data-directory.ts';
+
+/** Held by the one service that serves from a data directory, until it is released or its process ends. */
+export type ServiceLock = { release(): Promise<void> };
+
+type Holder = { pid: number; birth: string };
+
+// A contender that loses the race for a stale lock looks again; more than a few rounds means a bug or a broken disk.
+const maximumRounds = 20;
+
+/**
+ * Makes this process the one service of that data directory (made if missing).
+ * A lock left by a process that was killed does not count, even when its number now belongs to another process.
+ * Throws when another service is alive.
+ */
+export async function acquireServiceLock(dataDirectory: string): Promise<ServiceLock> {
+  const directory = await makeDataDirectory(dataDirectory);
+  const path = lockPath(directory);
+  const mine = JSON.stringify({ pid: process.pid, birth: await birthOf(process.pid) });
+  for (let round = 0; round < maximumRounds; round += 1) {
+    if (await createWhole(path, mine)) return { release: () => removeIfUnchanged(path, mine) };
+    const found = await readIfThere(path);
+    if (found === null) continue;
+    const holder = await livingHolder(found);
+    if (holder !== null) throw alreadyServing(holder, directory);
+    await removeIfUnchanged(path, found);
+  }
+  throw new Error(`Cannot take the lock ${path}: it changes all the time.`);
+}
+
+/** The process that holds the lock of that data directory and is alive, or null. */
+export async function serviceLockHolder(dataDirectory: string): Promise<number | null> {
+  const found = await readIfThere(lockPath(resolve(dataDirectory)));
+  return found === null ? null : livingHolder(found);
+}
+
+/** The refusal a second service gets. */
+export function alreadyServing(pid: number, dataDirectory: string): Error {
+  return new Error(
+    `Another Tollkeeper (process ${pid}) is already serving from ${dataDirectory}; stop it or set TOLLKEEPER_DATA_DIR.`,
+  );
+}
+
+/**
+ * What tells a living process from an earlier one of the same number, or null when there is none.
+ * A zombie counts as ended: it does nothing any more, but stays listed where nobody collects it.
+ */
+export async function birthOf(pid: number): Promise<string | null> {
+  if (process.platform === 'win32') return signalReaches(pid) ? 'running' : null;
+  if (process.platform === 'linux') return birthOnLinux(pid);
+  const line = await ps(pid, 'stat=,lstart=');
+  return line === '' || line.startsWith('Z') ? null : line.replace(/^\S+\s+/, '');
+}
+
+/** The command line of a living process, or null when there is none or the system does not tell. */
+export async function commandLineOf(pid: number): Promise<string | null> {
+  if (process.platform === 'win32') return null;
+  if (process.platform !== 'linux') return (await ps(pid, 'command=')) || null;
+  const raw = await readIfThere(`/proc/${pid}/cmdline`);
+  return raw === null || raw === '' ? null : raw.replaceAll('\0', ' ');
+}
+
+/** Does any process answer to that number, a zombie or somebody else's included? */
+export function signalReaches(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    return hasCode(error, 'EPERM');
+  }
+}
+
+async function birthOnLinux(pid: number): Promise<string | null> {
+  const stat = await readIfThere(`/proc/${pid}/stat`);
+  if (stat === null) return null;
+  // The second field is the program's name in parentheses and may itself hold blanks and parentheses.
+  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+  const [state, startTicks] = [fields[0], fields[19]];
+  if (state === 'Z' || state === 'X') return null;
+  // Ticks count from the start of the machine, so they are only comparable within one.
+  const boot = (await readIfThere('/proc/sys/kernel/random/boot_id')) ?? '';
+  return `${boot.trim()} ${startTicks}`;
+}
+
+async function ps(pid: number, columns: string): Promise<string> {
+  try {
+    const asked = ['-ww', '-o', columns, '-p', String(pid)];
+    return (await promisify(execFile)('ps', asked, { env: { ...process.env, LC_ALL: 'C' } })).stdout.trim();
+  } catch {
+    // ps fails when there is no such process.
+    return '';
+  }
+}
+
+async function livingHolder(content: string): Promise<number | null> {
+  const holder = parseHolder(content);
+  if (holder === null) return null;
+  return (await birthOf(holder.pid)) === holder.birth ? holder.pid : null;
+}
+
+function parseHolder(content: string): Holder | null {
+  try {
+    const { pid, birth } = JSON.parse(content);
+    return Number.isInteger(pid) && typeof birth === 'string' ? { pid, birth } : null;
+  } catch {
+    // A torn file after a power failure: nobody can hold it.
+    return null;
+  }
+}
+
+/** Creates the file with its whole content at once; false when there is one already. */
+async function createWhole(path: string, content: string): Promise<boolean> {
+  const draft = `${path}.${randomUUID()}`;
+  await writeFile(draft, content, { mode: 0o600 });
+  try {
+    await link(draft, path);
+    return true;
+  } catch (error) {
+    if (hasCode(error, 'EEXIST')) return false;
+    throw error;
+  } finally {
+    await rm(draft, { force: true });
+  }
+}
+
+/** Moved aside first, because between reading a stale lock and removing it another process may have put its own there. */
+async function removeIfUnchanged(path: string, content: string): Promise<void> {
+  const aside = `${path}.${randomUUID()}`;
+  try {
+    await rename(path, aside);
+  } catch (error) {
+    if (isMissing(error)) return;
+    throw error;
+  }
+  const moved = await readFile(aside, 'utf8');
+  if (moved !== content) await createWhole(path, moved);
+  await rm(aside, { force: true });
+}
+
+async function readIfThere(path: string): Promise<string | null> {
+  try {
+    return await readFile(path, 'utf8');
+  } catch (error) {
+    // The process ended while its entry was being read.
+    if (isMissing(error) || hasCode(error, 'ESRCH')) return null;
+    throw error;
+  }
+}
+
+function lockPath(directory: string): string {
+  return join(directory, 'service.lock');
+}

@@ -1,0 +1,74 @@
+import { isUtf8 } from 'node:buffer';
+import { createHash } from 'node:crypto';
+import type { z } from 'zod';
+import { jsonIssues } from '../kernel/json.ts';
+import { withCursorFilters } from '../kernel/page.ts';
+import { type Issue, Problem } from '../kernel/problem.ts';
+
+/** A request body as JSON. An empty one is `{}`. Refuses what is not JSON, not UTF-8, or holds what cannot be stored. */
+export function parseJsonBody(body: Buffer): unknown {
+  if (body.length === 0) return {};
+  if (!isUtf8(body)) throw new Problem('invalidJson', { reason: 'it is not UTF-8' });
+  let value: unknown;
+  try {
+    value = JSON.parse(body.toString('utf8'));
+  } catch (error) {
+    throw new Problem('invalidJson', { reason: (error as Error).message });
+  }
+  const issues = jsonIssues(value);
+  if (issues.length > 0) throw validationProblem(issues);
+  return value;
+}
+
+/** The key that the request carries, or null: `Bearer <key>` or the bare key. */
+export function apiKeyOf(authorization: string | undefined): string | null {
+  const key = authorization?.trim().replace(/^bearer +/i, '') ?? '';
+  return /^[\x20-\x7e]{1,200}$/.test(key) ? key : null;
+}
+
+/** What the database keeps of a key. */
+export function hashApiKey(key: string): Buffer {
+  return createHash('sha256').update(key).digest();
+}
+
+/** Parses one part of a request; the issues name the field and say what would be right. */
+export function parsePart(schema: z.ZodType | undefined, value: unknown): unknown {
+  if (schema === undefined) return undefined;
+  const result = schema.safeParse(value);
+  if (result.success) return result.data;
+  throw validationProblem(
+    result.error.issues.map((issue) => ({
+      path: issue.path.map((key) => (typeof key === 'symbol' ? String(key) : key)),
+      message: messageOf(issue),
+      code: issue.code,
+    })),
+  );
+}
+
+/** Says which values a choice allows: the alternatives of a union each tell what they miss. */
+function messageOf(issue: z.core.$ZodIssue): string {
+  if (issue.code !== 'invalid_union') return issue.message;
+  const alternatives = issue.errors.map((errors) =>
+    errors.map((error) => [...error.path, error.message].join(': ')).join('; '),
+  );
+  return [issue.message, ...new Set(alternatives.filter((text) => text !== ''))].join(' - ');
+}
+
+/** The query of a request; a list's cursor brings the filters along that the list was begun with. */
+export function parseQuery(schema: z.ZodType | undefined, raw: Readonly<Record<string, unknown>>): unknown {
+  if (schema === undefined) return undefined;
+  const issues = jsonIssues(raw);
+  if (issues.length > 0) throw validationProblem(issues);
+  for (const key of ['cursor', 'limit']) {
+    if (Array.isArray(raw[key]))
+      throw validationProblem([{ path: [key], message: 'must be given once', code: 'custom' }]);
+  }
+  return parsePart(schema, withCursorFilters(raw));
+}
+
+function validationProblem(issues: readonly Issue[]): Problem {
+  const reason = issues
+    .map((issue) => (issue.path.length > 0 ? `${issue.path.join('.')}: ${issue.message}` : issue.message))
+    .join('; ');
+  return new Problem('invalidRequest', { reason: reason.slice(0, 2000) }, issues.slice(0, 100));
+}

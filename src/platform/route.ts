@@ -1,0 +1,66 @@
+import type { z } from 'zod';
+import type { ProblemName } from '../kernel/problem.ts';
+import type { Work } from './work.ts';
+
+type Parsed<Schema> = Schema extends z.ZodType ? z.output<Schema> : undefined;
+
+/** What a handler is given: each part parsed by the route's own schema. */
+export interface RouteInput<Params, Query, Body> {
+  readonly params: Parsed<Params>;
+  readonly query: Parsed<Query>;
+  readonly body: Parsed<Body>;
+}
+
+/** An operation of the API as a value: the server, openapi.json and the contract test come from the same list. */
+export interface RouteDefinition<
+  Params extends z.ZodType | undefined,
+  Query extends z.ZodType | undefined,
+  Body extends z.ZodType | undefined,
+  Returns extends z.ZodType,
+> {
+  readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE';
+  /** Below /api/v1, with parameters in braces. */
+  readonly path: `/${string}`;
+  readonly summary: string;
+  readonly description?: string;
+  /** The family it belongs to: a heading of the reference page. */
+  readonly tag: string;
+  readonly params?: Params;
+  readonly query?: Query;
+  readonly body?: Body;
+  readonly returns: Returns;
+  readonly refuses: readonly ProblemName[];
+  readonly handle: (work: Work, input: RouteInput<Params, Query, Body>) => Promise<z.output<Returns>>;
+  /**
+   * Reads the answer again after the effects of the commit have run (a charge, a refund), in a transaction of its
+   * own, so that the caller sees how it ended.
+   */
+  readonly afterEffects?: (work: Work, answer: z.output<Returns>) => Promise<z.output<Returns>>;
+}
+
+/** A route whose types have been checked and are no longer needed. */
+export interface Route {
+  readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE';
+  readonly path: `/${string}`;
+  readonly summary: string;
+  readonly description?: string;
+  readonly tag: string;
+  readonly params?: z.ZodType | undefined;
+  readonly query?: z.ZodType | undefined;
+  readonly body?: z.ZodType | undefined;
+  readonly returns: z.ZodType;
+  readonly refuses: readonly ProblemName[];
+  readonly handle: (work: Work, input: RouteInput<z.ZodType, z.ZodType, z.ZodType>) => Promise<unknown>;
+  readonly afterEffects?: (work: Work, answer: unknown) => Promise<unknown>;
+}
+
+/** Declares a route. The compiler checks the handler against the schemas here, once. */
+export function route<
+  Returns extends z.ZodType,
+  Params extends z.ZodType | undefined = undefined,
+  Query extends z.ZodType | undefined = undefined,
+  Body extends z.ZodType | undefined = undefined,
+>(definition: RouteDefinition<Params, Query, Body, Returns>): Route {
+  // The server parses each part with the definition's own schema before it calls the handler, so the wider type holds.
+  return definition as unknown as Route;
+}

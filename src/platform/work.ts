@@ -1,0 +1,127 @@
+import { sql } from 'kysely';
+import type { Instant } from '../kernel/calendar.ts';
+import type { Database, DatabaseTransaction } from './database.ts';
+
+/** The tenant that a transaction is bound to, as the database's own functions answer it. */
+export interface Scope {
+  readonly environmentId: number;
+  readonly organizationId: string;
+  readonly livemode: boolean;
+  readonly currency: string;
+  readonly allowMultipleSubscriptions: boolean;
+  /** The key that asked, or null for work of our own. */
+  readonly apiKeyId: string | null;
+  /** The one pricing model that the key may see, or null for all of the environment. */
+  readonly pinnedPricingModelId: string | null;
+}
+
+/** A step outside of the database that the commit asks for, and that the request waits for when it can. */
+export interface Effect {
+  readonly task: string;
+  readonly payload: Readonly<Record<string, unknown>>;
+  /** What a dry run takes for granted in place of the step: the outside world agrees. */
+  readonly assume: (work: Work) => Promise<void>;
+}
+
+/** One unit of work: one transaction in one environment, at one instant. */
+export interface Work extends Scope {
+  readonly db: DatabaseTransaction;
+  /** The environment's time, read once: the test clock where one is set, else real time. */
+  readonly now: Instant;
+  readonly dryRun: boolean;
+  readonly effects: Effect[];
+}
+
+interface ScopeRow {
+  environmentId: number | null;
+  organizationId: string;
+  livemode: boolean;
+  currency: string;
+  allowMultipleSubscriptions: boolean;
+  clockNow: number | null;
+  apiKeyId: string | null;
+  pricingModelId: string | null;
+}
+
+/** How a transaction finds its environment: by the hash of an API key, or by its number for work of our own. */
+export type Entry = { readonly apiKeyHash: Buffer } | { readonly environmentId: number };
+
+class RollBack extends Error {
+  readonly answer: unknown;
+  constructor(answer: unknown) {
+    super('rolled back on purpose');
+    this.answer = answer;
+  }
+}
+
+export interface RunOptions {
+  /** Everything is done and answered, then rolled back. */
+  readonly dryRun?: boolean;
+}
+
+// A deadlock or a serialization failure undoes the whole transaction, so it can be run again from its start.
+const maxAttempts = 4;
+const retryableStates = new Set(['40P01', '40001']);
+
+/**
+ * Runs `act` in one transaction of the environment that `entry` names; answers null when it names none.
+ * Nothing outside of the database may be called in `act`: add an effect instead.
+ */
+export async function runInEnvironment<Answer>(
+  database: Database,
+  entry: Entry,
+  act: (work: Work) => Promise<Answer>,
+  options: RunOptions = {},
+): Promise<{ answer: Answer; effects: readonly Effect[] } | null> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await runOnce(database, entry, act, options);
+    } catch (error) {
+      const state = (error as { code?: unknown }).code;
+      if (attempt >= maxAttempts || typeof state !== 'string' || !retryableStates.has(state)) throw error;
+    }
+  }
+}
+
+async function runOnce<Answer>(
+  database: Database,
+  entry: Entry,
+  act: (work: Work) => Promise<Answer>,
+  { dryRun = false }: RunOptions,
+) {
+  try {
+    return await database.transaction().execute(async (db) => {
+      const work = await enter(db, entry, dryRun);
+      if (work === null) return null;
+      const answer = await act(work);
+      if (dryRun) throw new RollBack(answer);
+      return { answer, effects: work.effects };
+    });
+  } catch (error) {
+    if (error instanceof RollBack) return { answer: error.answer as Answer, effects: [] };
+    throw error;
+  }
+}
+
+async function enter(db: DatabaseTransaction, entry: Entry, dryRun: boolean): Promise<Work | null> {
+  const realNow = Date.now();
+  const found =
+    'apiKeyHash' in entry
+      ? await sql<ScopeRow>`select * from authenticate(${entry.apiKeyHash}, ${realNow})`.execute(db)
+      : await sql<ScopeRow>`select * from enter_environment(${entry.environmentId})`.execute(db);
+  const row = found.rows[0];
+  if (row === undefined || row.environmentId === null) return null;
+  return {
+    db,
+    now: row.clockNow ?? realNow,
+    dryRun,
+    effects: [],
+    environmentId: row.environmentId,
+    organizationId: row.organizationId,
+    livemode: row.livemode,
+    currency: row.currency,
+    allowMultipleSubscriptions: row.allowMultipleSubscriptions,
+    apiKeyId: row.apiKeyId,
+    pinnedPricingModelId: row.pricingModelId,
+  };
+}

@@ -1,0 +1,55 @@
+import { z } from 'zod';
+import { idSchema } from '../kernel/id.ts';
+import { WholeNumber } from '../kernel/json.ts';
+import { stamps } from '../kernel/record.ts';
+
+export const FeatureId = idSchema('feature');
+
+export const FeatureType = z.enum(['toggle', 'usage_credit_grant', 'resource']).meta({ id: 'FeatureType' });
+export type FeatureType = z.infer<typeof FeatureType>;
+export const RenewalFrequency = z.enum(['once', 'every_billing_period']).meta({ id: 'RenewalFrequency' });
+
+/** The fields that a feature and what a customer has of it share, by type; the types differ in which are null. */
+export const toggleFields = {
+  type: z.literal('toggle'),
+  amount: z.null(),
+  usageMeterId: z.null(),
+  renewalFrequency: z.null(),
+  resourceId: z.null(),
+};
+export const creditGrantFields = {
+  type: z.literal('usage_credit_grant'),
+  amount: WholeNumber,
+  usageMeterId: z.string(),
+  renewalFrequency: RenewalFrequency,
+  resourceId: z.null(),
+};
+export const resourceFields = {
+  type: z.literal('resource'),
+  amount: WholeNumber,
+  usageMeterId: z.null(),
+  renewalFrequency: z.null(),
+  resourceId: z.string(),
+};
+
+const shared = {
+  id: FeatureId,
+  ...stamps,
+  livemode: z.boolean(),
+  organizationId: z.string(),
+  pricingModelId: z.string(),
+  slug: z.string(),
+  name: z.string(),
+  description: z.string(),
+  active: z.boolean(),
+};
+
+/** What a product gives: a capability, credits on a meter, or capacity of a resource. */
+export const Feature = z
+  .discriminatedUnion('type', [
+    z.object({ ...shared, ...toggleFields }),
+    z.object({ ...shared, ...creditGrantFields }),
+    z.object({ ...shared, ...resourceFields }),
+  ])
+  .meta({ id: 'Feature' });
+export type Feature = z.infer<typeof Feature>;

@@ -1,0 +1,43 @@
+import { z } from 'zod';
+import { idSchema } from '../kernel/id.ts';
+import { stamps } from '../kernel/record.ts';
+import { Feature } from './feature.ts';
+import { Price } from './price.ts';
+import { Product } from './product.ts';
+import { UsageMeter } from './usage-meter.ts';
+
+export const PricingModelId = idSchema('pricingModel');
+
+const basicFields = {
+  id: PricingModelId,
+  ...stamps,
+  livemode: z.boolean(),
+  organizationId: z.string(),
+  isDefault: z.boolean().meta({ description: 'Customers that name no pricing model get the default one.' }),
+  name: z.string(),
+};
+
+/** Everything that can be sold together: products, prices, usage meters, features and resources. */
+export const PricingModel = z.object(basicFields).meta({ id: 'PricingModel' });
+export type PricingModel = z.infer<typeof PricingModel>;
+
+export const ProductWithPrices = z
+  .object({ ...Product.shape, prices: z.array(Price), defaultPrice: Price, features: z.array(Feature) })
+  .meta({ id: 'ProductWithPrices' });
+export type ProductWithPrices = z.infer<typeof ProductWithPrices>;
+
+export const UsageMeterWithPrices = z
+  .object({ ...UsageMeter.shape, prices: z.array(Price), defaultPrice: Price.optional() })
+  .meta({ id: 'UsageMeterWithPrices' });
+export type UsageMeterWithPrices = z.infer<typeof UsageMeterWithPrices>;
+
+/** A pricing model with what can be bought: active products with active prices, and the meters. */
+export const PricingModelDetails = z
+  .object({
+    ...basicFields,
+    products: z.array(ProductWithPrices),
+    usageMeters: z.array(UsageMeterWithPrices),
+    defaultProduct: ProductWithPrices.optional(),
+  })
+  .meta({ id: 'PricingModelDetails' });
+export type PricingModelDetails = z.infer<typeof PricingModelDetails>;

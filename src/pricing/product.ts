@@ -1,0 +1,28 @@
+import { z } from 'zod';
+import { idSchema } from '../kernel/id.ts';
+import { stamps } from '../kernel/record.ts';
+
+export const ProductId = idSchema('product');
+
+/** The slug that only the default product may have, in any case. */
+export const reservedProductSlug = 'free';
+
+/** What a customer can subscribe to or buy. */
+export const Product = z
+  .object({
+    id: ProductId,
+    ...stamps,
+    livemode: z.boolean(),
+    organizationId: z.string(),
+    pricingModelId: z.string(),
+    name: z.string(),
+    slug: z.string(),
+    description: z.string().nullable(),
+    imageURL: z.string().nullable(),
+    singularQuantityLabel: z.string().nullable(),
+    pluralQuantityLabel: z.string().nullable(),
+    default: z.boolean().meta({ description: 'True for the plan that every customer starts on.' }),
+    active: z.boolean(),
+  })
+  .meta({ id: 'Product' });
+export type Product = z.infer<typeof Product>;

@@ -1,0 +1,20 @@
+import { z } from 'zod';
+import { idSchema } from '../kernel/id.ts';
+import { stamps } from '../kernel/record.ts';
+
+export const ResourceId = idSchema('resource');
+
+/** A thing of which a subscription can hold so many, such as a seat. */
+export const Resource = z
+  .object({
+    id: ResourceId,
+    ...stamps,
+    livemode: z.boolean(),
+    organizationId: z.string(),
+    pricingModelId: z.string(),
+    slug: z.string(),
+    name: z.string(),
+    active: z.boolean(),
+  })
+  .meta({ id: 'Resource' });
+export type Resource = z.infer<typeof Resource>;

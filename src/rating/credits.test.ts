@@ -1,0 +1,132 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import { instant } from '../kernel/calendar.ts';
+import { applyCredits, type UsableCredit } from './credits.ts';
+
+const may = instant('2026-05-01');
+const june = instant('2026-06-01');
+const sumOf = (list: readonly { amount: bigint }[]) => list.reduce((sum, { amount }) => sum + amount, 0n);
+
+/** The credits as they stand after usage was applied to them. */
+function after(credits: readonly UsableCredit[], applications: readonly { id: string; amount: bigint }[]) {
+  return credits.map((credit) => {
+    const used = sumOf(applications.filter(({ id }) => id === credit.id));
+    return { ...credit, remaining: credit.remaining - used };
+  });
+}
+
+test('worked example L1: the credit that expires is used before the one that lasts', () => {
+  const granted = [
+    { id: 'once', remaining: 30n, expiresAt: null },
+    { id: 'recurring', remaining: 100n, expiresAt: may },
+  ];
+
+  const usage80 = applyCredits(granted, 80n);
+  assert.deepEqual(usage80, { applications: [{ id: 'recurring', amount: 80n }], uncovered: 0n });
+
+  const leftBy80 = after(granted, usage80.applications);
+  const usage40 = applyCredits(leftBy80, 40n);
+  assert.deepEqual(usage40, {
+    applications: [
+      { id: 'recurring', amount: 20n },
+      { id: 'once', amount: 20n },
+    ],
+    uncovered: 0n,
+  });
+
+  const leftBy40 = after(leftBy80, usage40.applications);
+  const usage25 = applyCredits(leftBy40, 25n);
+  assert.deepEqual(usage25, { applications: [{ id: 'once', amount: 10n }], uncovered: 15n });
+});
+
+test('earliest expiry first, then never-expiring, then in the order given', () => {
+  const credits = [
+    { id: 'never, older', remaining: 1n, expiresAt: null },
+    { id: 'June', remaining: 1n, expiresAt: june },
+    { id: 'May, older', remaining: 1n, expiresAt: may },
+    { id: 'never, newer', remaining: 1n, expiresAt: null },
+    { id: 'May, newer', remaining: 1n, expiresAt: may },
+  ];
+  const order = applyCredits(credits, 5n).applications.map(({ id }) => id);
+  assert.deepEqual(order, ['May, older', 'May, newer', 'June', 'never, older', 'never, newer']);
+});
+
+test('usage of nothing uses nothing, and without credits all usage is uncovered', () => {
+  const credit = { id: 'credit', remaining: 10n, expiresAt: null };
+  assert.deepEqual(applyCredits([credit], 0n), { applications: [], uncovered: 0n });
+  assert.deepEqual(applyCredits([], 7n), { applications: [], uncovered: 7n });
+});
+
+test('an empty credit is passed over', () => {
+  const credits = [
+    { id: 'empty', remaining: 0n, expiresAt: may },
+    { id: 'full', remaining: 10n, expiresAt: null },
+  ];
+  assert.deepEqual(applyCredits(credits, 4n), { applications: [{ id: 'full', amount: 4n }], uncovered: 0n });
+});
+
+test('negative usage and a credit below zero are bugs', () => {
+  assert.throws(() => applyCredits([], -1n), assert.AssertionError);
+  assert.throws(() => applyCredits([{ id: 'credit', remaining: -1n, expiresAt: null }], 1n), assert.AssertionError);
+});
+
+const amounts = fc.bigInt({ min: 0n, max: 1000n });
+const anyCredits = fc
+  .array(fc.record({ remaining: amounts, expiresAt: fc.option(fc.integer({ min: may, max: may + 3 })) }), {
+    maxLength: 8,
+  })
+  .map((list) => list.map((credit, index): UsableCredit => ({ ...credit, id: `credit ${index}` })));
+
+test('usage is either covered or not: applications and the uncovered rest add up to it', () => {
+  fc.assert(
+    fc.property(anyCredits, amounts, (credits, units) => {
+      const { applications, uncovered } = applyCredits(credits, units);
+      assert.equal(sumOf(applications) + uncovered, units);
+      assert(uncovered >= 0n);
+    }),
+  );
+});
+
+test('no credit is used twice or beyond what remains of it', () => {
+  fc.assert(
+    fc.property(anyCredits, amounts, (credits, units) => {
+      const { applications } = applyCredits(credits, units);
+      assert.equal(new Set(applications.map(({ id }) => id)).size, applications.length);
+      assert(applications.every(({ amount }) => amount > 0n));
+      assert(after(credits, applications).every(({ remaining }) => remaining >= 0n));
+    }),
+  );
+});
+
+test('a credit is touched only when all that come before it are used up, and usage is uncovered only when all are', () => {
+  fc.assert(
+    fc.property(anyCredits, amounts, (credits, units) => {
+      const { applications, uncovered } = applyCredits(credits, units);
+      const left = after(credits, applications);
+      const touched = left.filter(({ id }) => applications.some((application) => application.id === id));
+      const expiry = ({ expiresAt }: UsableCredit) => expiresAt ?? Number.MAX_SAFE_INTEGER;
+      for (const credit of touched) {
+        const earlier = left.filter(
+          (other, index) =>
+            expiry(other) < expiry(credit) || (expiry(other) === expiry(credit) && index < left.indexOf(credit)),
+        );
+        assert(earlier.every(({ remaining }) => remaining === 0n));
+      }
+      if (uncovered > 0n) assert(left.every(({ remaining }) => remaining === 0n));
+    }),
+  );
+});
+
+test('usage in two parts is covered as usage in one', () => {
+  fc.assert(
+    fc.property(anyCredits, amounts, amounts, (credits, first, second) => {
+      const whole = applyCredits(credits, first + second);
+      const part = applyCredits(credits, first);
+      const rest = applyCredits(after(credits, part.applications), second);
+      assert.equal(part.uncovered + rest.uncovered, whole.uncovered);
+      const leftByParts = after(after(credits, part.applications), rest.applications);
+      assert.deepEqual(leftByParts, after(credits, whole.applications));
+    }),
+  );
+});

@@ -1,0 +1,174 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import { addDays, instant, type Period } from '../kernel/calendar.ts';
+import { fairValue, type PlanSegment, proratedCredit, prorationCharge } from './proration.ts';
+
+// April has 30 days, so 3000 a month is 100 a day.
+const april = { start: instant('2026-04-01'), end: instant('2026-05-01') };
+const day = (elapsed: number) => addDays(april.start, elapsed);
+
+/** The segments of a period that begins with `value` and changes at the given instants. */
+function plan(period: Period, value: bigint, ...changes: { at: number; value: bigint }[]): PlanSegment[] {
+  return [{ at: period.start, value }, ...changes].map((change, index) => ({
+    start: change.at,
+    end: changes[index]?.at ?? period.end,
+    value: change.value,
+  }));
+}
+
+const aprilPlan = (value: bigint, ...changes: [days: number, value: bigint][]) =>
+  plan(april, value, ...changes.map(([days, next]) => ({ at: day(days), value: next })));
+
+type Row = { name: string; segments: PlanSegment[]; paid: bigint; fair: bigint; charge: bigint };
+
+// A6 (proration off) and A7 (change at the period end) compute nothing in the middle of a period.
+const workedExamples: Row[] = [
+  { name: 'A1', segments: aprilPlan(3000n, [10, 6000n]), fair: 5000n, paid: 3000n, charge: 2000n },
+  { name: 'A2', segments: aprilPlan(3000n, [25, 6000n]), fair: 3500n, paid: 3000n, charge: 500n },
+  { name: 'A3', segments: aprilPlan(6000n, [10, 3000n]), fair: 4000n, paid: 6000n, charge: 0n },
+  { name: 'A4', segments: aprilPlan(100n, [15, 200n]), fair: 150n, paid: 0n, charge: 150n },
+  { name: 'A5', segments: aprilPlan(3000n, [10, 6000n], [20, 9000n]), fair: 6000n, paid: 5000n, charge: 1000n },
+  // 333 + 1332.67 = 1665.67, rounded once.
+  { name: 'A8', segments: aprilPlan(999n, [10, 1999n]), fair: 1666n, paid: 999n, charge: 667n },
+  { name: 'A9', segments: aprilPlan(2000n, [15, 5000n]), fair: 3500n, paid: 2000n, charge: 1500n },
+  { name: 'A10', segments: aprilPlan(3000n, [10, 6000n]), fair: 5000n, paid: 3000n, charge: 2000n },
+  { name: 'A11, all refunded', segments: aprilPlan(3000n, [15, 6000n]), fair: 4500n, paid: 0n, charge: 4500n },
+  { name: 'A11, 1000 refunded', segments: aprilPlan(3000n, [15, 6000n]), fair: 4500n, paid: 2000n, charge: 2500n },
+];
+
+test('a change of plan charges what the period is worth and was not yet paid', () => {
+  for (const { name, segments, paid, fair, charge } of workedExamples) {
+    assert.equal(fairValue(segments, april), fair, name);
+    assert.equal(prorationCharge(segments, april, paid), charge, name);
+  }
+});
+
+test('halves of two segments make a whole: the sum is rounded, not its terms', () => {
+  assert.equal(fairValue(aprilPlan(1n, [15, 1n]), april), 1n); // each rounded would be 1 + 1
+  assert.equal(fairValue(aprilPlan(1n, [10, 1n], [20, 1n]), april), 1n); // each rounded would be 0 + 0 + 0
+  assert.equal(fairValue(aprilPlan(1n, [15, 2n]), april), 2n); // 1.5
+});
+
+test('a change counts from its millisecond', () => {
+  // One unit a millisecond until the change, two after it.
+  const length = april.end - april.start;
+  const segments = plan(april, BigInt(length), { at: april.start + 1, value: BigInt(2 * length) });
+  assert.equal(fairValue(segments, april), BigInt(1 + 2 * (length - 1)));
+});
+
+test('changes at the first and last instant of the period count wholly and not at all', () => {
+  assert.equal(fairValue(aprilPlan(3000n, [0, 6000n]), april), 6000n);
+  assert.equal(fairValue(aprilPlan(3000n, [30, 6000n]), april), 3000n);
+});
+
+test('uncovered time is worth nothing, and overlapping items add up', () => {
+  assert.equal(fairValue([], april), 0n);
+  const wholeMonth = { ...april, value: 3000n };
+  const lastTenDays = { start: day(20), end: april.end, value: 600n };
+  assert.equal(fairValue([lastTenDays], april), 200n);
+  assert.equal(fairValue([wholeMonth, lastTenDays], april), 3200n);
+});
+
+test('an empty period, a segment outside its period or backwards, and a negative payment are bugs', () => {
+  const refused: (() => bigint)[] = [
+    () => fairValue([], { start: april.start, end: april.start }),
+    () => fairValue([{ start: april.start - 1, end: april.end, value: 1n }], april),
+    () => fairValue([{ start: april.start, end: april.end + 1, value: 1n }], april),
+    () => fairValue([{ start: day(20), end: day(10), value: 1n }], april),
+    () => prorationCharge([], april, -1n),
+  ];
+  for (const compute of refused) assert.throws(compute, assert.AssertionError);
+});
+
+test('a change of plan grants the credits of the remaining time, less what the period already granted', () => {
+  const rows: [name: string, amount: bigint, elapsedDays: number, alreadyGranted: bigint, extra: bigint][] = [
+    ['360 -> 900 on day 15', 900n, 15, 360n, 90n],
+    ['360 -> 900 on day 20', 900n, 20, 360n, 0n],
+    ['new feature on day 10', 1000n, 10, 0n, 667n],
+    ['new feature on day 25', 1000n, 25, 0n, 167n],
+    ['900 -> 360 on day 15', 360n, 15, 900n, 0n],
+    ['new feature on the last instant', 1000n, 30, 0n, 0n],
+    ['new feature on the first instant', 1000n, 0, 0n, 1000n],
+  ];
+  for (const [name, amount, elapsedDays, alreadyGranted, extra] of rows) {
+    const remaining = { start: day(elapsedDays), end: april.end };
+    assert.equal(proratedCredit({ amount, remaining, period: april, alreadyGranted }), extra, name);
+  }
+});
+
+test('a negative grant is a bug', () => {
+  const whole = { remaining: april, period: april };
+  assert.throws(() => proratedCredit({ ...whole, amount: -1n, alreadyGranted: 0n }), assert.AssertionError);
+  assert.throws(() => proratedCredit({ ...whole, amount: 1n, alreadyGranted: -1n }), assert.AssertionError);
+});
+
+const values = fc.bigInt({ min: 0n, max: 10n ** 15n });
+const instants = fc.integer({ min: april.start, max: april.end });
+const changes = fc
+  .array(fc.record({ at: instants, value: values }), { maxLength: 8 })
+  .map((list) => list.sort((a, b) => a.at - b.at));
+
+test('a plan that never changes is worth its price, wherever it is cut', () => {
+  fc.assert(
+    fc.property(values, changes, (value, cuts) => {
+      const segments = plan(april, value, ...cuts.map(({ at }) => ({ at, value })));
+      assert.equal(fairValue(segments, april), value);
+    }),
+  );
+});
+
+test('a period is worth no less than its cheapest plan and no more than its dearest', () => {
+  fc.assert(
+    fc.property(values, changes, (first, later) => {
+      const all = [first, ...later.map(({ value }) => value)];
+      const fair = fairValue(plan(april, first, ...later), april);
+      assert(all.some((value) => value <= fair));
+      assert(all.some((value) => value >= fair));
+    }),
+  );
+});
+
+test('upgrades charged one by one add up to the worth of the period', () => {
+  fc.assert(
+    fc.property(values, changes, (first, later) => {
+      let dearest = first;
+      const upgrades = later.map(({ at, value }) => {
+        dearest = dearest + value;
+        return { at, value: dearest };
+      });
+      let paid = first;
+      for (const [index] of upgrades.entries()) {
+        paid += prorationCharge(plan(april, first, ...upgrades.slice(0, index + 1)), april, paid);
+      }
+      assert.equal(paid, fairValue(plan(april, first, ...upgrades), april));
+    }),
+  );
+});
+
+test('whatever the changes, nothing is ever paid back and nothing is charged twice', () => {
+  fc.assert(
+    fc.property(values, changes, values, (first, later, paid) => {
+      const segments = plan(april, first, ...later);
+      const charge = prorationCharge(segments, april, paid);
+      assert(charge >= 0n);
+      assert.equal(prorationCharge(segments, april, paid + charge), 0n);
+    }),
+  );
+});
+
+test('toggling between plans gains no credits', () => {
+  fc.assert(
+    fc.property(values, instants, fc.integer({ min: 0, max: 1000 }), (amount, at, laterMs) => {
+      const granted = proratedCredit({
+        amount,
+        remaining: { start: at, end: april.end },
+        period: april,
+        alreadyGranted: 0n,
+      });
+      const remaining = { start: Math.min(at + laterMs, april.end), end: april.end };
+      assert(granted <= amount);
+      assert.equal(proratedCredit({ amount, remaining, period: april, alreadyGranted: granted }), 0n);
+    }),
+  );
+});

@@ -1,0 +1,93 @@
+/** What the layout says about a path, and nothing about what is in the file. */
+
+/** From left to right: a place imports itself and what stands left of it. */
+export const order = [
+  'kernel',
+  'rating',
+  'platform',
+  'organizations',
+  'pricing',
+  'customers',
+  'subscriptions',
+  'ledger',
+  'entitlements',
+  'usage',
+  'invoicing',
+  'payments',
+  'lifecycle',
+  'checkout',
+  'webhooks',
+  'config',
+  'app',
+  'main',
+] as const;
+export type Place = (typeof order)[number];
+
+/** The places that are a single file at the top of src/, or siblings of one. */
+const files: ReadonlySet<string> = new Set(['config', 'app', 'main']);
+const foundations: ReadonlySet<string> = new Set(['kernel', 'rating', 'platform']);
+
+/** The folders that hold one domain concept each, with the same file names in all of them. */
+export const slices: readonly Place[] = order.filter((place) => !files.has(place) && !foundations.has(place));
+
+/** From left to right: a role imports itself and what stands right of it. */
+export const roles = ['routes', 'jobs', 'actions', 'store', 'concept'] as const;
+export type Role = (typeof roles)[number];
+
+/** The folders that hold code. */
+export const codeFolders = ['src', 'test', 'bench', 'examples', 'scripts', 'bin'] as const;
+
+/** Whether a path is code of this project, by its folder and its ending. */
+export function isCode(path: string): boolean {
+  return codeFolders.some((folder) => path.startsWith(`${folder}/`)) && /\.[mc]?[tj]s$/.test(path);
+}
+
+export function isTest(path: string): boolean {
+  return path.endsWith('.test.ts');
+}
+
+/** `renewal-date.test.ts` -> `renewal-date`: the name without its endings. */
+export function stem(path: string): string {
+  const name = path.slice(path.lastIndexOf('/') + 1);
+  return name.split('.')[0] ?? name;
+}
+
+/** The place in the order of a path under src/, or undefined where the layout knows none. */
+export function placeOf(path: string): Place | undefined {
+  const [top, second, third] = path.split('/');
+  if (top !== 'src' || second === undefined) return undefined;
+  if (third !== undefined) return order.find((place) => place === second && !files.has(place));
+  const name = stem(path);
+  if (name.startsWith('main-')) return 'main';
+  return order.find((place) => place === name && files.has(place));
+}
+
+export function isSlice(place: Place | undefined): boolean {
+  return place !== undefined && slices.includes(place);
+}
+
+/** The role of a file of a slice: the first word of its name. In lifecycle a file is a verb, and a verb is an action. */
+export function roleOf(path: string): Role | undefined {
+  const place = placeOf(path);
+  if (!isSlice(place)) return undefined;
+  const word = stem(path).split('-')[0];
+  if (place === 'lifecycle') return word === 'routes' || word === 'jobs' ? word : 'actions';
+  return roles.find((role) => role === word) ?? 'concept';
+}
+
+/** Whether a file must neither wait, read the clock nor know the process. Its tests may. */
+export function isPure(path: string): boolean {
+  if (!isCode(path) || isTest(path)) return false;
+  const place = placeOf(path);
+  return place === 'kernel' || place === 'rating' || roleOf(path) === 'concept';
+}
+
+/** Where a relative specifier leads: ('src/usage/store.ts', '../kernel/id.ts') -> 'src/kernel/id.ts'. */
+export function resolve(from: string, specifier: string): string {
+  const parts = from.split('/').slice(0, -1);
+  for (const part of specifier.split('/')) {
+    if (part === '..') parts.pop();
+    else if (part !== '.') parts.push(part);
+  }
+  return parts.join('/');
+}

@@ -1,0 +1,56 @@
+/**
+ * Who writes SQL about a table. A table has one owner; a store further right may read it, nobody else may write it.
+ * Every `create table` in migrations/ stands here, and nothing else.
+ */
+
+import type { Place } from './layout.ts';
+
+export type Owners = Readonly<Record<string, Place>>;
+
+export const owners: Owners = {
+  // What every slice needs before it knows a domain word: stored answers, and what is to be told.
+  idempotency_keys: 'platform',
+  events: 'platform',
+
+  organizations: 'organizations',
+  environments: 'organizations',
+  api_keys: 'organizations',
+
+  pricing_models: 'pricing',
+  usage_meters: 'pricing',
+  resources: 'pricing',
+  products: 'pricing',
+  prices: 'pricing',
+  features: 'pricing',
+  product_features: 'pricing',
+
+  customers: 'customers',
+
+  subscriptions: 'subscriptions',
+  subscription_items: 'subscriptions',
+  billing_periods: 'subscriptions',
+
+  ledger_accounts: 'ledger',
+  ledger_transactions: 'ledger',
+  ledger_entries: 'ledger',
+  usage_credits: 'ledger',
+  usage_credit_applications: 'ledger',
+  usage_overages: 'ledger',
+
+  subscription_item_features: 'entitlements',
+  resource_claims: 'entitlements',
+
+  usage_events: 'usage',
+  usage_event_distinct_properties: 'usage',
+
+  invoices: 'invoicing',
+  invoice_line_items: 'invoicing',
+
+  payment_methods: 'payments',
+  payments: 'payments',
+  refunds: 'payments',
+  'test_processor.operations': 'payments',
+
+  webhooks: 'webhooks',
+  webhook_deliveries: 'webhooks',
+};
