@@ -92,10 +92,14 @@ create table subscriptions (
   constraint subscriptions_period_runs_forward check (current_billing_period_start <= current_billing_period_end)
 );
 comment on column subscriptions.exclusive is 'True where the environment allowed one subscription only when this one was made.';
--- One current paid and one current free subscription per customer, refused here and not by a read.
+-- One current paid and one current free subscription per customer, refused here and not by a read. One whose first
+-- payment is under way counts, else two could be charged and only one become active.
 create unique index subscriptions_one_current on subscriptions (environment_id, customer_id, is_free_plan)
-  where exclusive and status in ('trialing', 'active', 'past_due', 'unpaid', 'cancellation_scheduled', 'paused');
+  where exclusive and (status in ('trialing', 'active', 'past_due', 'unpaid', 'cancellation_scheduled', 'paused')
+    or (status = 'incomplete' and current_billing_period_start is not null));
 create unique index subscriptions_one_trial_per_customer on subscriptions (environment_id, customer_id) where trial_end is not null;
+create index subscriptions_waiting on subscriptions (environment_id, created_at)
+  where status = 'incomplete' and current_billing_period_start is null;
 create index subscriptions_by_customer on subscriptions (environment_id, customer_id);
 create index subscriptions_by_price on subscriptions (environment_id, price_id);
 create index subscriptions_period_end on subscriptions (environment_id, current_billing_period_end)

@@ -77,7 +77,9 @@ create table payments (
   payment_method_id text collate "C",
   payment_method text not null,
   processor text not null,
+  processor_token text,
   processor_reference text,
+  check_at bigint,
   amount numeric(38, 0) not null,
   subtotal numeric(38, 0) not null,
   tax_amount numeric(38, 0) not null default 0,
@@ -104,8 +106,10 @@ create table payments (
   constraint payments_status check (status in ('canceled', 'failed', 'refunded', 'processing', 'succeeded', 'requires_confirmation', 'requires_action')),
   constraint payments_refunds_within_amount check (amount > 0 and refunded_amount >= 0 and refunding_amount >= 0
     and refunded_amount + refunding_amount <= amount),
-  constraint payments_refunded_iff_whole check ((status = 'refunded') = (refunded_amount = amount))
+  constraint payments_refunded_iff_whole check ((status = 'refunded') = (refunded_amount = amount)),
+  constraint payments_checked_while_processing check (check_at is null or status = 'processing')
 );
+comment on column payments.check_at is 'When to ask the processor how a charge ended that takes its time; in the environment''s time.';
 comment on column payments.refunding_amount is 'Reserved by refunds that the processor has not confirmed yet.';
 -- One payment of an invoice may be alive at a time: charging twice is impossible.
 create unique index payments_one_live_per_invoice on payments (environment_id, invoice_id)
@@ -113,6 +117,7 @@ create unique index payments_one_live_per_invoice on payments (environment_id, i
 create index payments_by_invoice on payments (environment_id, invoice_id);
 create index payments_by_customer on payments (environment_id, customer_id);
 create index payments_by_subscription on payments (environment_id, subscription_id);
+create index payments_to_check on payments (environment_id, check_at) where check_at is not null;
 
 create table refunds (
   environment_id bigint not null,
@@ -144,3 +149,6 @@ create table test_processor.operations (
   created_at bigint not null
 );
 create index operations_by_reference on test_processor.operations (reference);
+-- A network does not forget: what it answered under a key stays its answer.
+grant usage on schema test_processor to tollkeeper_service;
+grant select, insert on test_processor.operations to tollkeeper_service;

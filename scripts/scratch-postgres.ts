@@ -16,7 +16,7 @@ export async function withScratchPostgres<Answer>(
     const server = await startEmbeddedPostgres({
       dataDirectory,
       settings,
-      log: () => {},
+      log: () => undefined,
       ...(binaries === undefined ? {} : { binaries }),
     });
     try {

@@ -4,7 +4,7 @@ const ApiKeyText = z
   .string()
   .regex(/^[\x21-\x7e][\x20-\x7e]{6,198}[\x21-\x7e]$/, 'must be 8 to 200 printable characters');
 
-const Environment = z.object({
+const Variables = z.object({
   PORT: z.coerce.number().int().min(0).max(65_535).default(3000),
   HOST: z.string().min(1).default('127.0.0.1'),
   DATABASE_URL: z
@@ -15,8 +15,14 @@ const Environment = z.object({
   TOLLKEEPER_TEST_KEY: ApiKeyText.optional(),
   TOLLKEEPER_LIVE_KEY: ApiKeyText.optional(),
   TOLLKEEPER_PUBLIC_URL: z.url().optional(),
-  LOG_LEVEL: z.enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']).default('info'),
+  LOG_LEVEL: z.enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']).default('warn'),
 });
+
+const Environment = Variables.refine(
+  (variables) =>
+    variables.TOLLKEEPER_TEST_KEY === undefined || variables.TOLLKEEPER_TEST_KEY !== variables.TOLLKEEPER_LIVE_KEY,
+  { path: ['TOLLKEEPER_LIVE_KEY'], message: 'must differ from TOLLKEEPER_TEST_KEY: a key belongs to one mode' },
+);
 
 /** What the environment variables say, read once at the start. */
 export interface Config {

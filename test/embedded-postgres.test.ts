@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { chmod, mkdir, mkdtemp, readdir, readFile, realpath, rm, stat, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, mkdtemp, readdir, readFile, realpath, rm, stat, symlink, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -17,7 +17,7 @@ import {
   findEmbeddedPostgres,
   startEmbeddedPostgres,
 } from '../src/platform/embedded-postgres.ts';
-import { acquireServiceLock } from '../src/platform/process-lock.ts';
+import { acquireServiceLock, birthOf } from '../src/platform/process-lock.ts';
 
 // Nothing here outlives the machine, and the small memory lets the servers start side by side with those of other tests.
 const settings = { fsync: 'off', shared_buffers: '16MB', max_connections: '20' };
@@ -33,9 +33,11 @@ before(async () => {
 after(() => remove(template, template));
 
 test('the first start creates a database, the second finds what was written', async (t) => {
-  const dataDirectory = await temporaryDirectory(t);
+  const dataDirectory = join(await temporaryDirectory(t), 'linked');
+  await symlink('.', dataDirectory);
   const first = await start(dataDirectory);
   assert.equal(first.startedHere, true);
+  assert.deepEqual(await findEmbeddedPostgres(dataDirectory), { url: first.url });
   await query(first.url, 'create table toll (amount bigint)');
   await query(first.url, 'insert into toll values (42)');
   await first.stop();
@@ -128,6 +130,8 @@ test('a number that a killed server left behind and another process got since do
   const killed = await start(dataDirectory);
   const pid = await serverPid(dataDirectory);
   process.kill(pid, 'SIGKILL');
+  // A server that is still ending would keep its port.
+  while ((await birthOf(pid)) !== null) await setImmediate();
   // PostgreSQL respects the numbers of processes of its own account only.
   const { uid, gid } = await stat(join(dataDirectory, 'postgres'));
   const account = process.getuid?.() === 0 ? { uid, gid } : {};

@@ -53,6 +53,12 @@ export interface TestApp extends TestOrganization {
   close(): Promise<void>;
 }
 
+/** What is open, in the order it was opened: closed in the reverse order when the test file ends. */
+const closers: (() => Promise<void>)[] = [];
+after(async () => {
+  for (let close = closers.pop(); close !== undefined; close = closers.pop()) await close();
+});
+
 const serverUrl = await findServer();
 
 /** The PostgreSQL server that the tests share: the one of `npm test`, or one of this process's own. */
@@ -60,10 +66,16 @@ async function findServer(): Promise<string> {
   const given = process.env.TOLLKEEPER_TEST_POSTGRES;
   if (given) return given;
   return new Promise((resolve, reject) => {
-    withScratchPostgres((url) => {
+    const ended = withScratchPostgres((url) => {
       resolve(url);
-      return new Promise<void>((end) => after(() => end()));
-    }).catch(reject);
+      return new Promise<void>((end) => {
+        closers.push(async () => {
+          end();
+          await ended;
+        });
+      });
+    });
+    ended.catch(reject);
   });
 }
 
@@ -166,7 +178,7 @@ export async function startTestApp(): Promise<TestApp> {
       await asAdministrator((client) => client.query(`drop database ${name} with (force)`));
     },
   };
-  after(() => app.close());
+  closers.push(() => app.close());
   return app;
 }
 

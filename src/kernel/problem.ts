@@ -53,6 +53,25 @@ const registry = {
   usageMeterNotFound: ['NOT_FOUND', 'No usage meter with id or slug {id}.'],
   resourceNotFound: ['NOT_FOUND', 'No resource with id or slug {id}.'],
   slugTaken: ['CONFLICT', 'The slug {slug} is already used by another {record} of the pricing model.'],
+  otherPricingModel: ['BAD_REQUEST', 'The {record} {id} belongs to another pricing model.'],
+  defaultProductNotCreatable: [
+    'FORBIDDEN',
+    'A pricing model is made with its default product and gets no second one: leave out default, or send false.',
+  ],
+  defaultProductProtected: ['FORBIDDEN', 'Product {id} is the plan that every customer starts on: {rule}.'],
+  priceTypeFixed: [
+    'FORBIDDEN',
+    'Product {id} is sold by prices of type {type}: a price of another type needs a product of its own.',
+  ],
+  noChargePriceProtected: ['BAD_REQUEST', "Price {id} is its usage meter's no-charge price: {rule}."],
+  defaultPriceNeeded: [
+    'BAD_REQUEST',
+    'Price {id} is the default price of its product: make another price the default instead.',
+  ],
+  toggleOnSinglePayment: [
+    'BAD_REQUEST',
+    'Feature {featureId} is a toggle, and product {productId} is paid once: only products with a subscription price give toggles.',
+  ],
 
   // Customers, subscriptions, entitlements
   customerNotFound: ['NOT_FOUND', 'Customer with id or external id {id} not found.'],
@@ -69,6 +88,50 @@ const registry = {
   subscriptionItemNotFound: ['NOT_FOUND', 'No subscription item with id {id}.'],
   subscriptionItemFeatureNotFound: ['NOT_FOUND', 'No subscription item feature with id {id}.'],
   subscriptionTerminal: ['BAD_REQUEST', 'Subscription {id} has ended: its status is {status}.'],
+  subscriptionItemExpired: ['BAD_REQUEST', 'Subscription item {id} has expired: what is put on it gives nothing.'],
+  featureInactive: ['BAD_REQUEST', 'Feature {id} is inactive.'],
+  itemFeatureExists: [
+    'CONFLICT',
+    'The subscription item has this feature already, without an end: change or expire that one.',
+  ],
+  creditsNotGrantable: [
+    'BAD_REQUEST',
+    'Feature {id} is of type {type} and gives no credits: leave out grantCreditsImmediately, or send false.',
+  ],
+  resourceFeatureMissing: ['BAD_REQUEST', 'Subscription {id} has no active feature that grants the resource {slug}.'],
+  resourceInactive: ['BAD_REQUEST', 'The resource {slug} is inactive: no more of it can be claimed.'],
+  capacityExceeded: [
+    'BAD_REQUEST',
+    'No available capacity of {slug}: requested {requested}, available {available} (capacity {capacity}, claimed {claimed}).',
+  ],
+  tooManyClaims: ['BAD_REQUEST', '{requested} claims are too many for one request: send at most {limit} at a time.'],
+  tooFewClaims: [
+    'BAD_REQUEST',
+    'Of {slug} only {available} claims without an external id are held, so {requested} cannot be released.',
+  ],
+  resourceClaimNotFound: ['NOT_FOUND', 'No active claim of {slug} with id or external id {id}.'],
+  priceNotSubscribable: [
+    'BAD_REQUEST',
+    'Price {id} is of type {type}: subscribe to a price of type subscription, or to that of the default product.',
+  ],
+  priceInactive: ['BAD_REQUEST', 'Price {id} is not sold any more: it or its product is not active.'],
+  defaultPlanCannotBeCanceled: [
+    'BAD_REQUEST',
+    "Subscription {id} is the customer's default plan and cannot be canceled: subscribe to another plan, or archive the customer.",
+  ],
+  adjustmentScheduled: [
+    'BAD_REQUEST',
+    'A change of subscription {id} is scheduled: undo it first with POST /subscriptions/{id}/cancel-scheduled-adjustment.',
+  ],
+  subscriptionDoesNotRenew: [
+    'BAD_REQUEST',
+    'Subscription {id} does not renew, so it has no billing period to end with: cancel it immediately.',
+  ],
+  currentBillingPeriodNotFound: ['NOT_FOUND', 'Subscription {id} is in no billing period now: cancel it immediately.'],
+  paymentMethodRequired: [
+    'BAD_REQUEST',
+    'Subscription {id} has to be paid for and there is no payment method to charge: attach one to the customer first.',
+  ],
   currentSubscriptionExists: [
     'CONFLICT',
     'The customer already has a current subscription: cancel or adjust it, or allow several per customer.',
@@ -76,11 +139,29 @@ const registry = {
 
   // Usage, money, webhooks
   usageEventNotFound: ['NOT_FOUND', 'No usage event with id {id}.'],
+  transactionIdTaken: ['CONFLICT', 'Another subscription has already recorded transaction {id} on this usage meter.'],
   invoiceNotFound: ['NOT_FOUND', 'No invoice with id {id}.'],
   invoiceLineItemNotFound: ['NOT_FOUND', 'No invoice line item with id {id}.'],
   paymentNotFound: ['NOT_FOUND', 'No payment with id {id}.'],
   paymentMethodNotFound: ['NOT_FOUND', 'No payment method with id {id}.'],
+  invoiceStatusForbids: ['BAD_REQUEST', 'Invoice {id} cannot be {happening}: its status is {status}.'],
+  invoiceNotOpen: ['BAD_REQUEST', 'Only an open invoice can be paid; the status of invoice {id} is {status}.'],
+  invoiceAlreadyBeingPaid: ['CONFLICT', 'Invoice {invoiceId} has a payment that has succeeded or is under way.'],
+  invoiceTooLarge: ['BAD_REQUEST', 'An invoice of {total} is more than one payment can carry: {limit}.'],
+  periodAlreadyInvoiced: [
+    'CONFLICT',
+    'Billing period {billingPeriodId} has an invoice for this reason already: {reason}.',
+  ],
+  paymentMethodDeclined: ['PAYMENT_REQUIRED', '{code}: {reason} Use another payment method.'],
+  paymentAlreadyRefunded: ['BAD_REQUEST', 'Payment {id} is refunded already, all of it.'],
+  paymentNotRefundable: [
+    'BAD_REQUEST',
+    'Only a payment that has succeeded can be refunded; the status of payment {id} is {status}.',
+  ],
+  refundUnderWay: ['BAD_REQUEST', 'All that remains of payment {id} is being refunded already.'],
+  refundFailed: ['BAD_REQUEST', 'The payment processor refused the refund: {reason}'],
   webhookNotFound: ['NOT_FOUND', 'No webhook with id {id}.'],
+  eventNotFound: ['NOT_FOUND', 'No event with id {id}.'],
 } as const satisfies Record<string, readonly [ProblemCode, string]>;
 
 export type ProblemName = keyof typeof registry;
@@ -126,15 +207,33 @@ export function problemCode(problem: ProblemName): ProblemCode {
 }
 
 /**
- * Database constraints whose violation is the caller's doing, and the refusal each stands for. A unique key closes
- * the race; this table gives it a name. `{slug}` and the like are filled from the values PostgreSQL reports.
+ * Database constraints whose violation is the caller's doing, and the refusal each stands for. A unique key closes the
+ * race; this table gives it a name. Under row-level security PostgreSQL does not say which values met.
  */
 export const problemOfConstraint: Readonly<Record<string, { problem: ProblemName; details: Details }>> = {
-  products_active_slug_unique: { problem: 'slugTaken', details: { record: 'product' } },
-  prices_active_slug_unique: { problem: 'slugTaken', details: { record: 'price' } },
-  features_active_slug_unique: { problem: 'slugTaken', details: { record: 'feature' } },
-  resources_active_slug_unique: { problem: 'slugTaken', details: { record: 'resource' } },
-  usage_meters_slug_unique: { problem: 'slugTaken', details: { record: 'usage meter' } },
-  customers_external_id_unique: { problem: 'externalIdTaken', details: {} },
+  products_active_slug_unique: { problem: 'slugTaken', details: { slug: 'asked for', record: 'product' } },
+  prices_active_slug_unique: { problem: 'slugTaken', details: { slug: 'asked for', record: 'price' } },
+  features_active_slug_unique: { problem: 'slugTaken', details: { slug: 'asked for', record: 'feature' } },
+  resources_active_slug_unique: { problem: 'slugTaken', details: { slug: 'asked for', record: 'resource' } },
+  usage_meters_slug_unique: { problem: 'slugTaken', details: { slug: 'asked for', record: 'usage meter' } },
+  pricing_models_one_default: { problem: 'conflictingRow', details: { constraint: 'pricing_models_one_default' } },
+  products_one_default: { problem: 'conflictingRow', details: { constraint: 'products_one_default' } },
+  prices_one_default_per_product: {
+    problem: 'conflictingRow',
+    details: { constraint: 'prices_one_default_per_product' },
+  },
+  prices_one_default_per_usage_meter: {
+    problem: 'conflictingRow',
+    details: { constraint: 'prices_one_default_per_usage_meter' },
+  },
+  product_features_pair_unique: { problem: 'conflictingRow', details: { constraint: 'product_features_pair_unique' } },
+  customers_external_id_unique: { problem: 'externalIdTaken', details: { externalId: 'asked for' } },
+  subscription_item_features_pair_unique: { problem: 'itemFeatureExists', details: {} },
   subscriptions_one_current: { problem: 'currentSubscriptionExists', details: {} },
+  payments_one_live_per_invoice: { problem: 'invoiceAlreadyBeingPaid', details: {} },
+  invoices_one_per_period: { problem: 'periodAlreadyInvoiced', details: {} },
+  subscriptions_one_trial_per_customer: {
+    problem: 'conflictingRow',
+    details: { constraint: 'subscriptions_one_trial_per_customer' },
+  },
 };

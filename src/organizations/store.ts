@@ -164,6 +164,17 @@ export async function deactivateApiKey(owner: Database, id: string, now: Instant
   return result.numUpdatedRows > 0n;
 }
 
+/** Lets one process at a time look whether there is an organization, until its transaction ends. Owner's connection. */
+export async function lockOrganizations(owner: Database): Promise<void> {
+  await sql`lock table organizations in share row exclusive mode`.execute(owner);
+}
+
+/** True for a key that was ever made, also when it has ended. Owner's connection. */
+export async function isKnownApiKey(owner: Database, hash: Buffer): Promise<boolean> {
+  const row = await owner.selectFrom('apiKeys').select('id').where('hash', '=', hash).executeTakeFirst();
+  return row !== undefined;
+}
+
 /** Every environment's number, for work that goes through all of them. */
 export async function listEnvironments(
   owner: Database,

@@ -3,6 +3,7 @@ import { Problem } from '../kernel/problem.ts';
 import type { Database } from './database.ts';
 import {
   beginIdempotent,
+  forgetAnswer,
   type IdempotentRequest,
   readIdempotencyKey,
   rememberAnswer,
@@ -10,7 +11,7 @@ import {
 } from './idempotency.ts';
 import { runEffects, type TaskList } from './jobs.ts';
 import type { KeyUse } from './key-use.ts';
-import { apiKeyOf, hashApiKey, parsePart, parseQuery } from './request.ts';
+import { apiKeyOf, hashApiKey, parseParams, parsePart, parseQuery } from './request.ts';
 import type { Route, RouteInput } from './route.ts';
 import { type Effect, runInEnvironment, type Work } from './work.ts';
 
@@ -19,6 +20,8 @@ export interface ApiContext {
   readonly routes: readonly Route[];
   readonly tasks: TaskList;
   readonly keyUse: KeyUse;
+  /** Where the service is reached from outside; when absent, the address that the request was sent to. */
+  readonly publicUrl?: string | null;
 }
 
 /** The path that every route of the API stands under. */
@@ -55,7 +58,10 @@ async function answer(context: ApiContext, route: Route, request: FastifyRequest
       if (asked instanceof Problem) throw asked;
       return perform(work, asked);
     },
-    { dryRun: !(asked instanceof Problem) && asked.dryRun },
+    {
+      dryRun: !(asked instanceof Problem) && asked.dryRun,
+      publicUrl: context.publicUrl ?? `${request.protocol}://${request.host}`,
+    },
   );
   if (outcome === null || asked instanceof Problem) throw new Problem('unauthorized');
   context.keyUse.note(apiKeyHash);
@@ -78,9 +84,9 @@ function readRequest(route: Route, request: FastifyRequest): Asked {
   const rawQuery = request.query as Record<string, unknown>;
   const mutates = route.method !== 'GET';
   const dryRun = mutates ? readDryRun(rawQuery.dryRun) : false;
-  const params = parsePart(route.params, request.params);
+  const params = parseParams(route.params, request.params);
   const query = parseQuery(route.query, rawQuery);
-  const body = parsePart(route.body, request.body ?? {});
+  const body = parsePart(route.body, request.body === undefined ? {} : request.body);
   return {
     route,
     input: { params, query, body } as RouteInput<never, never, never>,
@@ -128,10 +134,18 @@ async function finish(
   if (effects.length === 0) return performed.text;
   await runEffects(context, context.tasks, effects);
   if (afterEffects === undefined) return performed.text;
-  const outcome = await runInEnvironment(context.database, { apiKeyHash }, async (work) => {
-    const text = JSON.stringify(await afterEffects(work, performed.answer));
-    if (asked.idempotency) await renewAnswer(work, asked.idempotency, text);
-    return text;
-  });
-  return outcome?.answer ?? performed.text;
+  try {
+    const outcome = await runInEnvironment(context.database, { apiKeyHash }, async (work) => {
+      const text = JSON.stringify(await afterEffects(work, performed.answer));
+      if (asked.idempotency) await renewAnswer(work, asked.idempotency, text);
+      return text;
+    });
+    return outcome?.answer ?? performed.text;
+  } catch (error) {
+    // The outside refused. What was stored before it must not be answered to a repeat.
+    const { idempotency } = asked;
+    if (idempotency)
+      await runInEnvironment(context.database, { apiKeyHash }, (work) => forgetAnswer(work, idempotency));
+    throw error;
+  }
 }

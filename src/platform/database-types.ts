@@ -251,6 +251,10 @@ export interface Payments {
   attemptNumber: Generated<number>;
   billingPeriodId: string | null;
   chargeDate: number;
+  /**
+   * When to ask the processor how a charge ended that takes its time; in the environment's time.
+   */
+  checkAt: number | null;
   createdAt: number;
   currency: string;
   customerId: string;
@@ -265,6 +269,7 @@ export interface Payments {
   pricingModelId: string;
   processor: string;
   processorReference: string | null;
+  processorToken: string | null;
   receiptNumber: string | null;
   refundedAmount: Generated<bigint>;
   refundedAt: number | null;
@@ -475,6 +480,7 @@ export interface UsageCredits {
   pricingModelId: string;
   source: string;
   sourceId: string;
+  spent: Generated<boolean>;
   updatedAt: number;
 }
 
@@ -483,6 +489,7 @@ export interface UsageEventDistinctProperties {
   digest: Buffer;
   environmentId: number;
   subscriptionId: string;
+  usageEventId: string;
   usageMeterId: string;
 }
 

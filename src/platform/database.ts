@@ -49,10 +49,13 @@ export function createPool({ url, size, as }: PoolOptions): pg.Pool {
     application_name: `tollkeeper-${as}`,
     options: `-c search_path=public -c timezone=UTC ${role}`,
   });
-  // A connection that breaks is replaced by the next checkout; without listeners it would end the process.
-  pool.on('error', () => {});
-  pool.on('connect', (client) => client.on('error', () => {}));
+  pool.on('error', ignoreBrokenConnection);
+  pool.on('connect', (client) => client.on('error', ignoreBrokenConnection));
   return pool;
+}
+
+function ignoreBrokenConnection(): void {
+  // The next checkout replaces it, and a query on it fails by itself; without a listener it would end the process.
 }
 
 /** Typed SQL over a pool. Closing it closes the pool. */

@@ -6,7 +6,7 @@ import process from 'node:process';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Client } from 'pg';
 import { z } from 'zod';
-import { isMissing, makeDataDirectory } from './data-directory.ts';
+import { hasCode, isMissing, makeDataDirectory } from './data-directory.ts';
 import { type Account, closedOnTheWay, postgresAccount } from './postgres-account.ts';
 import { type Binaries, packagedBinaries, reachableBinaries, runBinary } from './postgres-binaries.ts';
 import {
@@ -15,7 +15,6 @@ import {
   findCluster,
   ownerName,
   readServer,
-  type Server,
   writeSettings,
 } from './postgres-cluster.ts';
 import { alreadyServing, serviceLockHolder } from './process-lock.ts';
@@ -65,6 +64,8 @@ const immediateStopSeconds = 10;
 // The log of a healthy server grows by a few kilobytes a day.
 const maximumLogBytes = 10 * 1024 * 1024;
 const quotedLogLines = 10;
+// PostgreSQL's code for it.
+const wrongPassword = '28P01';
 
 /**
  * Starts PostgreSQL on that data directory, or takes over the server that a killed service left running.
@@ -78,15 +79,14 @@ export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): P
   await rotateLog(logPathOf(dataDirectory));
   const access = await loadAccess(dataDirectory);
   const keeper = await prepare(dataDirectory, options, access.password);
-  const { server, startedHere } = await ensureRunning(keeper, access.port, options.settings ?? {});
-  await saveAccess(dataDirectory, { ...access, port: server.port });
-  await ensureDatabase(dataDirectory, access.password, server.port);
+  const { port, startedHere } = await ensureRunning(keeper, access, options.settings ?? {});
+  await saveAccess(dataDirectory, { ...access, port });
   let stopped: Promise<void> | undefined;
   const stop = () => {
     stopped ??= stopServer(keeper);
     return stopped;
   };
-  return { url: urlOf(access.password, server.port, ownerName), startedHere, stop };
+  return { url: urlOf(access.password, port, ownerName), startedHere, stop };
 }
 
 /** The server that runs on that data directory, if there is one that takes connections. Starts and changes nothing. */
@@ -116,6 +116,8 @@ async function prepare(dataDirectory: string, options: EmbeddedPostgresOptions, 
   const logged = await sizeOf(logPath);
   try {
     const cluster = await createCluster(dataDirectory, binaries, sharedDirectory, creation);
+    if (cluster.startsWith(sharedDirectory))
+      options.log(`Its files are in ${cluster}, where its account can reach them`);
     return { dataDirectory, cluster, binaries, logPath };
   } catch (error) {
     const reason = await quoteLog(logPath, logged);
@@ -123,25 +125,25 @@ async function prepare(dataDirectory: string, options: EmbeddedPostgresOptions, 
   }
 }
 
-/** Waits for a server that is coming or going, starts one when there is none, and answers it when it is ready. */
+/** Waits for a server that is coming or going, starts one when there is none, and answers it when the database is there. */
 async function ensureRunning(
   keeper: Keeper,
-  lastPort: number,
+  access: Access,
   settings: Record<string, string>,
-): Promise<{ server: Server; startedHere: boolean }> {
+): Promise<{ port: number; startedHere: boolean }> {
   const begunAt = performance.now();
   let startedHere = false;
   while (performance.now() - begunAt < startTimeoutMs) {
     const server = await readServer(keeper.cluster);
-    if (server?.status === 'ready') return { server, startedHere };
-    if (server === null) {
+    let failure: Error | null = null;
+    if (server?.status === 'ready') {
+      failure = await ensureDatabase(keeper.dataDirectory, access.password, server.port);
+      if (failure === null) return { port: server.port, startedHere };
+    } else if (server === null) {
       startedHere = true;
-      const failure = await launch(keeper, { ...ourSettings, port: String(await freePort(lastPort)), ...settings });
-      const mayPass = failure === null || /shared memory block .* still in use|Address already in use/.test(failure);
-      if (!mayPass || performance.now() - begunAt > retryTimeoutMs) {
-        throw new Error(`PostgreSQL could not be started. ${failure ?? ''}`);
-      }
+      failure = await launch(keeper, { ...ourSettings, port: String(await freePort(access.port)), ...settings });
     }
+    if (failure !== null && performance.now() - begunAt > retryTimeoutMs) throw failure;
     await sleep(pollMs);
   }
   throw new Error(
@@ -150,8 +152,8 @@ async function ensureRunning(
   );
 }
 
-/** Null, or what the server wrote to its log when it could not start. */
-async function launch(keeper: Keeper, settings: Record<string, string>): Promise<string | null> {
+/** Answers null, or a failure that another attempt may not meet. Throws when the server cannot start. */
+async function launch(keeper: Keeper, settings: Record<string, string>): Promise<Error | null> {
   await disarmStalePid(keeper.cluster);
   await writeSettings(keeper.cluster, settings);
   const logged = await sizeOf(keeper.logPath);
@@ -163,7 +165,12 @@ async function launch(keeper: Keeper, settings: Record<string, string>): Promise
     [...parameters, `--pgdata=${keeper.cluster}`],
     keeper.logPath,
   );
-  return code === 0 || (await readServer(keeper.cluster)) !== null ? null : quoteLog(keeper.logPath, logged);
+  if (code === 0 || (await readServer(keeper.cluster)) !== null) return null;
+  const reason = await quoteLog(keeper.logPath, logged);
+  const failure = new Error(`PostgreSQL could not be started. ${reason}`);
+  // Workers of a killed server that are still leaving, and a port that was taken since we looked.
+  if (/shared memory block .* still in use|Address already in use/.test(reason)) return failure;
+  throw failure;
 }
 
 /** Leaves the server alone when a service that is not ours has come to depend on it. */
@@ -183,19 +190,27 @@ async function stopWith(keeper: Keeper, mode: 'fast' | 'immediate', timeoutSecon
   await runBinary(keeper.binaries, 'pg_ctl', [...parameters, `--pgdata=${keeper.cluster}`], keeper.logPath);
 }
 
-async function ensureDatabase(dataDirectory: string, password: string, port: number): Promise<void> {
+/**
+ * Answers null, or a failure that another attempt may not meet: a server that is being killed looks ready until it is
+ * gone. Throws when the server refuses our password.
+ */
+async function ensureDatabase(dataDirectory: string, password: string, port: number): Promise<Error | null> {
   const client = new Client({ connectionString: urlOf(password, port, 'postgres') });
+  // A connection that breaks is told to the query as well; without a listener it would end the process.
+  client.on('error', () => undefined);
   try {
     await client.connect();
     const found = await client.query('select from pg_database where datname = $1', [ownerName]);
     if (found.rowCount === 0) await client.query(`create database ${ownerName}`);
-  } catch (error) {
-    throw new Error(
-      `PostgreSQL runs on port ${port} but refuses us: does ${accessPath(dataDirectory)} belong to the data beside it?`,
-      { cause: error },
-    );
+    return null;
+  } catch (cause) {
+    const place = `PostgreSQL runs on port ${port}`;
+    if (!hasCode(cause, wrongPassword)) return new Error(`${place} but takes no connection.`, { cause });
+    throw new Error(`${place} but refuses us: does ${accessPath(dataDirectory)} belong to the data beside it?`, {
+      cause,
+    });
   } finally {
-    await client.end();
+    await client.end().catch(() => undefined);
   }
 }
 

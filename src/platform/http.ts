@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
+import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest, LogController } from 'fastify';
 import { Problem, problemOfConstraint } from '../kernel/problem.ts';
 import type { ApiContext } from './api.ts';
 import { registerApi } from './api.ts';
@@ -20,7 +20,7 @@ export interface HttpOptions extends ApiContext {
 export function createHttp(options: HttpOptions): FastifyInstance {
   const server = Fastify({
     logger: { level: options.logLevel, redact: ['req.headers.authorization'] },
-    disableRequestLogging: options.logLevel !== 'debug' && options.logLevel !== 'trace',
+    logController: new LogController({ requestIdLogLabel: 'requestId' }),
     bodyLimit: maxBodyBytes,
     requestTimeout: requestTimeoutMs,
     genReqId: () => randomUUID().slice(0, 8),
@@ -52,7 +52,7 @@ export function createHttp(options: HttpOptions): FastifyInstance {
 /** Answers an error as the one error body. Anything that is not the caller's doing is a 500 without detail. */
 export function sendError(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
   const problem = problemOf(error);
-  if (problem === null) request.log.error({ err: error, requestId: request.id }, 'request failed');
+  if (problem === null) request.log.error({ err: error }, 'request failed');
   const message = problem?.message ?? 'Internal server error';
   if (problem?.code === 'CONFLICT') reply.header('x-should-retry', 'false');
   if (problem?.code === 'TOO_MANY_REQUESTS' || problem?.code === 'SERVICE_UNAVAILABLE')
@@ -69,13 +69,12 @@ export function sendError(error: unknown, request: FastifyRequest, reply: Fastif
 interface DatabaseError {
   code?: string;
   constraint?: string;
-  detail?: string;
 }
 
 /** The refusal that an error stands for, or null when it is a bug or an outage of ours. */
 export function problemOf(error: unknown): Problem | null {
   if (error instanceof Problem) return error;
-  const { code, constraint, detail } = error as DatabaseError;
+  const { code, constraint } = error as DatabaseError;
   switch (code) {
     case 'FST_ERR_CTP_BODY_TOO_LARGE':
       return new Problem('bodyTooLarge', { limit: maxBodyBytes });
@@ -85,7 +84,7 @@ export function problemOf(error: unknown): Problem | null {
     case 'FST_ERR_CTP_INVALID_CONTENT_LENGTH':
       return new Problem('invalidRequest', { reason: (error as Error).message });
     case '23505':
-      return problemOfUniqueKey(constraint ?? '', detail ?? '');
+      return problemOfUniqueKey(constraint ?? '');
     case '42501':
       return new Problem('outsidePinnedPricingModel');
     case 'ECONNREFUSED':
@@ -99,16 +98,7 @@ export function problemOf(error: unknown): Problem | null {
   }
 }
 
-/** PostgreSQL's detail reads `Key (a, b)=(1, 2) already exists.`; the last value is the one the caller chose. */
-function problemOfUniqueKey(constraint: string, detail: string): Problem | null {
+function problemOfUniqueKey(constraint: string): Problem | null {
   const known = problemOfConstraint[constraint];
-  if (known === undefined) return null;
-  const [, columnText = '', valueText = ''] = /^Key \((.*)\)=\((.*)\) already exists/.exec(detail) ?? [];
-  const columns = columnText.split(', ');
-  const values = valueText.split(', ');
-  const details: Record<string, string> = {};
-  for (const [index, column] of columns.entries()) {
-    details[column.replace(/_(\w)/g, (_, letter: string) => letter.toUpperCase())] = values[index] ?? '';
-  }
-  return new Problem(known.problem, { ...details, ...known.details });
+  return known === undefined ? null : new Problem(known.problem, known.details);
 }

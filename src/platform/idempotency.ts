@@ -71,6 +71,15 @@ export async function renewAnswer(work: Work, { key }: IdempotentRequest, respon
     .execute();
 }
 
+/** Takes a stored answer back: the request was refused in the end, so a repeat is to try again. */
+export async function forgetAnswer(work: Work, { key }: IdempotentRequest): Promise<void> {
+  await work.db
+    .deleteFrom('idempotencyKeys')
+    .where('environmentId', '=', work.environmentId)
+    .where('key', '=', key)
+    .execute();
+}
+
 /** Deletes answers that are too old to be replayed, in one bounded statement. Answers how many. */
 export async function forgetOldAnswers(work: Work, limit: number): Promise<number> {
   const result = await sql`

@@ -18,7 +18,9 @@ export function startKeyUse(database: Database): KeyUse {
     if (used.size === 0) return;
     const hashes = [...used.values()];
     used.clear();
-    await sql`select touch_api_keys(${hashes}::bytea[], ${Date.now()})`.execute(database).catch(() => {});
+    await sql`select touch_api_keys(${hashes}::bytea[], ${Date.now()})`.execute(database).catch(() => {
+      // The time of last use is for people to read; the next use notes it again.
+    });
   }
   const timer = setInterval(flush, flushEveryMs);
   timer.unref();

@@ -73,7 +73,7 @@ export async function createCluster(
   await rename(draft, cluster);
   if (home !== dataDirectory) await symlink(cluster, clusterEntry(dataDirectory));
   if (options.sync) await Promise.all([syncDirectory(home), syncDirectory(dataDirectory)]);
-  return cluster;
+  return realpath(cluster);
 }
 
 /** Writes the settings that the next start of the server uses; they win over postgresql.conf. */

@@ -54,6 +54,13 @@ function messageOf(issue: z.core.$ZodIssue): string {
   return [issue.message, ...new Set(alternatives.filter((text) => text !== ''))].join(' - ');
 }
 
+/** The parameters of a path, percent-decoded. */
+export function parseParams(schema: z.ZodType | undefined, raw: unknown): unknown {
+  const issues = jsonIssues(raw);
+  if (issues.length > 0) throw validationProblem(issues);
+  return parsePart(schema, raw);
+}
+
 /** The query of a request; a list's cursor brings the filters along that the list was begun with. */
 export function parseQuery(schema: z.ZodType | undefined, raw: Readonly<Record<string, unknown>>): unknown {
   if (schema === undefined) return undefined;

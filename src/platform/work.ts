@@ -28,6 +28,8 @@ export interface Work extends Scope {
   readonly db: DatabaseTransaction;
   /** The environment's time, read once: the test clock where one is set, else real time. */
   readonly now: Instant;
+  /** Where the service is reached from outside, without a path. */
+  readonly publicUrl: string;
   readonly dryRun: boolean;
   readonly effects: Effect[];
 }
@@ -57,6 +59,8 @@ class RollBack extends Error {
 export interface RunOptions {
   /** Everything is done and answered, then rolled back. */
   readonly dryRun?: boolean;
+  /** Where the service is reached from outside; work that no request asked for shows it to nobody. */
+  readonly publicUrl?: string;
 }
 
 // A deadlock or a serialization failure undoes the whole transaction, so it can be run again from its start.
@@ -87,14 +91,14 @@ async function runOnce<Answer>(
   database: Database,
   entry: Entry,
   act: (work: Work) => Promise<Answer>,
-  { dryRun = false }: RunOptions,
+  options: RunOptions,
 ) {
   try {
     return await database.transaction().execute(async (db) => {
-      const work = await enter(db, entry, dryRun);
+      const work = await enter(db, entry, options);
       if (work === null) return null;
       const answer = await act(work);
-      if (dryRun) throw new RollBack(answer);
+      if (options.dryRun) throw new RollBack(answer);
       return { answer, effects: work.effects };
     });
   } catch (error) {
@@ -103,7 +107,12 @@ async function runOnce<Answer>(
   }
 }
 
-async function enter(db: DatabaseTransaction, entry: Entry, dryRun: boolean): Promise<Work | null> {
+/** Puts a transaction that is open into an environment; answers null when there is none. Its effects are the caller's to run. */
+export async function enter(
+  db: DatabaseTransaction,
+  entry: Entry,
+  { dryRun = false, publicUrl = 'http://localhost' }: RunOptions = {},
+): Promise<Work | null> {
   const realNow = Date.now();
   const found =
     'apiKeyHash' in entry
@@ -114,6 +123,7 @@ async function enter(db: DatabaseTransaction, entry: Entry, dryRun: boolean): Pr
   return {
     db,
     now: row.clockNow ?? realNow,
+    publicUrl,
     dryRun,
     effects: [],
     environmentId: row.environmentId,

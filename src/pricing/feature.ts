@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { idSchema } from '../kernel/id.ts';
 import { WholeNumber } from '../kernel/json.ts';
 import { stamps } from '../kernel/record.ts';
+import type { NewRecord } from './new-record.ts';
 
 export const FeatureId = idSchema('feature');
 
@@ -53,3 +54,5 @@ export const Feature = z
   ])
   .meta({ id: 'Feature' });
 export type Feature = z.infer<typeof Feature>;
+/** A feature to make. The type decides which fields are null, as in the record. */
+export type NewFeature = NewRecord<Feature>;

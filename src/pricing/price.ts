@@ -4,6 +4,7 @@ import { CurrencyCode } from '../kernel/currency.ts';
 import { idSchema } from '../kernel/id.ts';
 import { WholeNumber } from '../kernel/json.ts';
 import { stamps } from '../kernel/record.ts';
+import type { NewRecord } from './new-record.ts';
 
 export const PriceId = idSchema('price');
 
@@ -67,3 +68,5 @@ export const Price = z
   .discriminatedUnion('type', [SubscriptionPrice, SinglePaymentPrice, UsagePrice])
   .meta({ id: 'Price' });
 export type Price = z.infer<typeof Price>;
+/** A price to make. The type decides which fields are null, as in the record. */
+export type NewPrice = NewRecord<Price>;

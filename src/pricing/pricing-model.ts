@@ -1,7 +1,9 @@
+import assert from 'node:assert/strict';
 import { z } from 'zod';
 import { idSchema } from '../kernel/id.ts';
 import { stamps } from '../kernel/record.ts';
 import { Feature } from './feature.ts';
+import type { NewRecord } from './new-record.ts';
 import { Price } from './price.ts';
 import { Product } from './product.ts';
 import { UsageMeter } from './usage-meter.ts';
@@ -20,6 +22,7 @@ const basicFields = {
 /** Everything that can be sold together: products, prices, usage meters, features and resources. */
 export const PricingModel = z.object(basicFields).meta({ id: 'PricingModel' });
 export type PricingModel = z.infer<typeof PricingModel>;
+export type NewPricingModel = NewRecord<PricingModel>;
 
 export const ProductWithPrices = z
   .object({ ...Product.shape, prices: z.array(Price), defaultPrice: Price, features: z.array(Feature) })
@@ -41,3 +44,19 @@ export const PricingModelDetails = z
   })
   .meta({ id: 'PricingModelDetails' });
 export type PricingModelDetails = z.infer<typeof PricingModelDetails>;
+
+/**
+ * A product with its active prices (all of them where none is active) and the features given, which are those of its
+ * links that have not expired. Every product has a price.
+ */
+export function withPrices(
+  product: Product,
+  allPrices: readonly Price[],
+  features: readonly Feature[],
+): ProductWithPrices {
+  const active = allPrices.filter((price) => price.active);
+  const prices = active.length > 0 ? active : [...allPrices];
+  const defaultPrice = prices.find((price) => price.isDefault) ?? prices[0];
+  assert(defaultPrice, `product ${product.id} has a price`);
+  return { ...product, prices, defaultPrice, features: [...features] };
+}

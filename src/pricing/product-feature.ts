@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { idSchema } from '../kernel/id.ts';
 import { Timestamp } from '../kernel/json.ts';
 import { stamps } from '../kernel/record.ts';
+import type { NewRecord } from './new-record.ts';
 
 export const ProductFeatureId = idSchema('productFeature');
 
@@ -19,3 +20,4 @@ export const ProductFeature = z
   })
   .meta({ id: 'ProductFeature' });
 export type ProductFeature = z.infer<typeof ProductFeature>;
+export type NewProductFeature = NewRecord<ProductFeature>;

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { idSchema } from '../kernel/id.ts';
 import { stamps } from '../kernel/record.ts';
+import type { NewRecord } from './new-record.ts';
 
 export const ProductId = idSchema('product');
 
@@ -26,3 +27,4 @@ export const Product = z
   })
   .meta({ id: 'Product' });
 export type Product = z.infer<typeof Product>;
+export type NewProduct = NewRecord<Product>;

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { idSchema } from '../kernel/id.ts';
 import { stamps } from '../kernel/record.ts';
+import type { NewRecord } from './new-record.ts';
 
 export const ResourceId = idSchema('resource');
 
@@ -18,3 +19,4 @@ export const Resource = z
   })
   .meta({ id: 'Resource' });
 export type Resource = z.infer<typeof Resource>;
+export type NewResource = NewRecord<Resource>;

@@ -1,16 +1,15 @@
 import { z } from 'zod';
 import { idSchema } from '../kernel/id.ts';
 import { stamps } from '../kernel/record.ts';
+import type { NewRecord } from './new-record.ts';
 
 export const UsageMeterId = idSchema('usageMeter');
 
-export const AggregationType = z
-  .enum(['sum', 'count_distinct_properties'])
-  .meta({
-    id: 'UsageMeterAggregationType',
-    description:
-      'How the amounts of events become usage: added up, or once for each distinct set of properties in a period.',
-  });
+export const AggregationType = z.enum(['sum', 'count_distinct_properties']).meta({
+  id: 'UsageMeterAggregationType',
+  description:
+    'How the amounts of events become usage: added up, or once for each distinct set of properties in a period.',
+});
 
 /** What is counted. */
 export const UsageMeter = z
@@ -26,3 +25,4 @@ export const UsageMeter = z
   })
   .meta({ id: 'UsageMeter' });
 export type UsageMeter = z.infer<typeof UsageMeter>;
+export type NewUsageMeter = NewRecord<UsageMeter>;

@@ -143,6 +143,15 @@ const imports: Breach[] = [
     finding: 'role src/invoicing/line-item.ts:1',
   },
   {
+    claim: 'a payment processor does not import a store',
+    files: {
+      'src/payments/README.md': '# Payments\n',
+      'src/payments/store.ts': 'export const save = 1;\n',
+      'src/payments/processor-test.ts': "import { save } from './store.ts';\nexport const charge = async () => save;\n",
+    },
+    finding: 'role src/payments/processor-test.ts:1',
+  },
+  {
     claim: 'a verb of the life cycle does not import its routes',
     files: { 'src/lifecycle/renew.ts': "import { post } from './routes.ts';\npost();\n" },
     finding: 'role src/lifecycle/renew.ts:1',

@@ -31,7 +31,7 @@ const foundations: ReadonlySet<string> = new Set(['kernel', 'rating', 'platform'
 export const slices: readonly Place[] = order.filter((place) => !files.has(place) && !foundations.has(place));
 
 /** From left to right: a role imports itself and what stands right of it. */
-export const roles = ['routes', 'jobs', 'actions', 'store', 'concept'] as const;
+export const roles = ['routes', 'jobs', 'actions', 'store', 'processor', 'concept'] as const;
 export type Role = (typeof roles)[number];
 
 /** The folders that hold code. */
@@ -66,12 +66,16 @@ export function isSlice(place: Place | undefined): boolean {
   return place !== undefined && slices.includes(place);
 }
 
-/** The role of a file of a slice: the first word of its name. In lifecycle a file is a verb, and a verb is an action. */
+/**
+ * The role of a file of a slice: the first word of its name. In lifecycle a file is a verb, and a verb is an action; it
+ * owns no table, so its stores only read.
+ */
 export function roleOf(path: string): Role | undefined {
   const place = placeOf(path);
   if (!isSlice(place)) return undefined;
   const word = stem(path).split('-')[0];
-  if (place === 'lifecycle') return word === 'routes' || word === 'jobs' ? word : 'actions';
+  if (place === 'lifecycle') return word === 'routes' || word === 'jobs' || word === 'store' ? word : 'actions';
+  if (word === 'processor') return place === 'payments' && stem(path) !== word ? 'processor' : 'concept';
   return roles.find((role) => role === word) ?? 'concept';
 }
 

@@ -110,7 +110,7 @@ function wiring(tree: Tree): Found[] {
   });
 }
 
-/** Inside a slice: routes -> jobs -> actions -> store -> concept. */
+/** Inside a slice: routes -> jobs -> actions -> store -> processor -> concept. */
 function role(tree: Tree): Found[] {
   return importsInSource(tree).flatMap(({ path, line, target }) => {
     const from = roleOf(path);

@@ -1,0 +1,17 @@
+# The service alone: PostgreSQL runs elsewhere and is named by DATABASE_URL. compose.yaml starts both.
+FROM node:26-slim AS packages
+WORKDIR /app
+COPY package.json package-lock.json ./
+# Optional packages are the PostgreSQL that comes along on a machine without one; nothing here needs install scripts.
+RUN npm ci --omit=dev --omit=optional --ignore-scripts --no-audit --no-fund
+
+FROM node:26-slim
+ENV NODE_ENV=production HOST=0.0.0.0 PORT=3000
+WORKDIR /app
+COPY --from=packages /app/node_modules ./node_modules
+COPY . .
+USER node
+EXPOSE 3000
+HEALTHCHECK --interval=10s --timeout=5s --start-period=60s \
+  CMD ["node", "-e", "fetch('http://127.0.0.1:' + process.env.PORT + '/health').then((answer) => process.exit(answer.ok ? 0 : 1), () => process.exit(1))"]
+CMD ["node", "src/main.ts", "serve"]

@@ -1,0 +1,62 @@
+import { spawn } from 'node:child_process';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { findEmbeddedPostgres } from '../src/platform/embedded-postgres.ts';
+
+/** The service under measurement: a process of its own on a throw-away database with PostgreSQL's own durability. */
+export interface BenchService {
+  readonly address: string;
+  readonly key: string;
+  readonly databaseUrl: string;
+  readonly stop: () => Promise<void>;
+}
+
+const key = 'sk_test_bench';
+
+/** Starts `serve` as a user would, on a port and a data directory of its own. */
+export async function startService(): Promise<BenchService> {
+  const dataDirectory = await mkdtemp(join(tmpdir(), 'tollkeeper-bench-'));
+  const main = new URL('../src/main.ts', import.meta.url).pathname;
+  const child = spawn(process.execPath, [main, 'serve'], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+    env: { ...process.env, PORT: '0', TOLLKEEPER_DATA_DIR: dataDirectory, TOLLKEEPER_TEST_KEY: key, DATABASE_URL: '' },
+  });
+  const ended = new Promise<void>((resolve) => child.once('exit', () => resolve()));
+  const address = await new Promise<string>((resolve, reject) => {
+    child.once('exit', (code) => reject(new Error(`the service ended with ${code}`)));
+    createInterface({ input: child.stdout }).on('line', (line) => {
+      const [, found] = /listens on (http\S+)/.exec(line) ?? [];
+      if (found) resolve(found);
+    });
+  });
+  const database = await findEmbeddedPostgres(dataDirectory);
+  if (database === null) throw new Error('the service runs without its database');
+  return {
+    address,
+    key,
+    databaseUrl: database.url,
+    async stop() {
+      child.kill('SIGTERM');
+      await ended;
+      await rm(dataDirectory, { recursive: true, force: true });
+    },
+  };
+}
+
+/** One request that must succeed. */
+export async function ask<Answer>(
+  service: BenchService,
+  method: string,
+  path: string,
+  body?: unknown,
+): Promise<Answer> {
+  const response = await fetch(`${service.address}/api/v1${path}`, {
+    method,
+    headers: { authorization: service.key, 'content-type': 'application/json' },
+    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+  });
+  if (!response.ok) throw new Error(`${method} ${path}: ${response.status} ${await response.text()}`);
+  return (await response.json()) as Answer;
+}

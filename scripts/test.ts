@@ -1,0 +1,55 @@
+import { spawn } from 'node:child_process';
+import { readdir } from 'node:fs/promises';
+import { staleFiles } from './generated.ts';
+import { withScratchPostgres } from './scratch-postgres.ts';
+
+// Everything that npm test checks: types, lint and format, generated files, then every test on a real PostgreSQL.
+// Arguments name test files; without any, all run.
+
+const files = process.argv.slice(2);
+
+function step(
+  title: string,
+  command: string,
+  args: readonly string[],
+  variables: Record<string, string> = {},
+): Promise<boolean> {
+  console.log(`\n# ${title}`);
+  return new Promise((resolve) => {
+    const child = spawn(command, args, { stdio: 'inherit', env: { ...process.env, ...variables } });
+    child.on('error', (error) => {
+      console.error(error.message);
+      resolve(false);
+    });
+    child.on('exit', (code) => resolve(code === 0));
+  });
+}
+
+async function testFiles(): Promise<string[]> {
+  const found: string[] = [];
+  for (const directory of ['src', 'test']) {
+    for (const file of await readdir(directory, { recursive: true })) {
+      if (file.endsWith('.test.ts')) found.push(`${directory}/${file}`);
+    }
+  }
+  return found.sort();
+}
+
+const runTests = (selected: readonly string[]) =>
+  withScratchPostgres((url) =>
+    step('Tests', process.execPath, ['--test', '--test-reporter=spec', ...selected], { TOLLKEEPER_TEST_POSTGRES: url }),
+  );
+
+async function runEverything(): Promise<boolean> {
+  const bin = (name: string) => `node_modules/.bin/${name}`;
+  const types = await step('Types', bin('tsc'), ['--noEmit', '-p', '.']);
+  const lint = await step('Lint and format', bin('biome'), ['check', '--error-on-warnings', '.']);
+  console.log('\n# Generated files');
+  const stale = await staleFiles();
+  for (const file of stale) console.log(`${file} is stale: run npm run generate`);
+  if (stale.length === 0) console.log('fresh');
+  const tests = await runTests(await testFiles());
+  return types && lint && stale.length === 0 && tests;
+}
+
+process.exitCode = (await (files.length > 0 ? runTests(files) : runEverything())) ? 0 : 1;

@@ -1,0 +1,102 @@
+import assert from 'node:assert/strict';
+import { randomInt } from 'node:crypto';
+import { type PageRequest, page } from '../kernel/page.ts';
+import { Problem } from '../kernel/problem.ts';
+import { newId } from '../platform/new-id.ts';
+import { publish } from '../platform/outbox.ts';
+import type { Work } from '../platform/work.ts';
+import { type Customer, type CustomerChange, type CustomerRow, decideChange, type NewCustomer } from './customer.ts';
+import * as store from './store.ts';
+
+/** The answer's form of a customer. */
+export function renderCustomer(work: Work, row: CustomerRow): Customer {
+  return { ...row, livemode: work.livemode, organizationId: work.organizationId };
+}
+
+/** The customer that is not archived and has this external id. Refuses with `customerNotFound`. */
+export async function requireCustomerByExternalId(
+  work: Work,
+  externalId: string,
+  pricingModelId?: string,
+): Promise<CustomerRow> {
+  const customer = await store.findCustomerByExternalId(work, externalId, pricingModelId);
+  if (customer === null) throw new Problem('customerNotFound', { id: externalId });
+  return customer;
+}
+
+/** The environment's customers. */
+export async function listCustomers(work: Work, request: PageRequest) {
+  const { rows, total } = await store.pageOfCustomers(work, request);
+  return page(
+    request,
+    rows.map((row) => renderCustomer(work, row)),
+    total,
+  );
+}
+
+// Seven digits of base 16: what invoice numbers begin with is short enough to be read out.
+const baseDigits = 7;
+// One clash is unlikely and five in a row are not: then the bases of the environment are used up.
+const maxBases = 5;
+
+/** Makes the customer, and tells of it. Its plan is not made here. Refuses with `externalIdTaken`. */
+export async function insertNewCustomer(work: Work, pricingModelId: string, given: NewCustomer): Promise<CustomerRow> {
+  const customer = {
+    id: newId('customer'),
+    createdAt: work.now,
+    updatedAt: work.now,
+    pricingModelId,
+    externalId: given.externalId,
+    email: given.email,
+    name: given.name,
+    archived: given.archived ?? false,
+    logoURL: given.logoURL ?? null,
+    iconURL: given.iconURL ?? null,
+    domain: given.domain ?? null,
+    userId: given.userId ?? null,
+    billingAddress: given.billingAddress ?? null,
+  };
+  for (let tried = 0; tried < maxBases; tried++) {
+    const invoiceNumberBase = randomInt(16 ** baseDigits)
+      .toString(16)
+      .toUpperCase()
+      .padStart(baseDigits, '0');
+    const row = { ...customer, invoiceNumberBase };
+    if (await store.insertCustomer(work, row)) {
+      await publishCustomer(work, 'customer.created', row);
+      return row;
+    }
+    const { externalId } = customer;
+    const taken = given.archived ? null : await store.findCustomerByExternalId(work, externalId, pricingModelId);
+    if (taken !== null) throw new Problem('externalIdTaken', { externalId });
+  }
+  assert.fail('no free base for invoice numbers');
+}
+
+/** Changes what the caller may change of a customer. Tells of it when something did change. */
+export async function updateCustomer(
+  work: Work,
+  externalId: string,
+  pricingModelId: string | undefined,
+  change: CustomerChange,
+): Promise<CustomerRow> {
+  const { id } = await requireCustomerByExternalId(work, externalId, pricingModelId);
+  const current = await store.lockCustomer(work, id);
+  // It may have been archived since it was found.
+  if (current === null || current.archived) throw new Problem('customerNotFound', { id: externalId });
+  const changed = decideChange(current, change);
+  return changed === null ? current : saveChangedCustomer(work, changed);
+}
+
+/** Writes a changed customer, and tells of it. The caller holds it. */
+export async function saveChangedCustomer(work: Work, changed: CustomerRow): Promise<CustomerRow> {
+  const row = { ...changed, updatedAt: work.now };
+  await store.saveCustomer(work, row);
+  await publishCustomer(work, 'customer.updated', row);
+  return row;
+}
+
+async function publishCustomer(work: Work, type: 'customer.created' | 'customer.updated', row: CustomerRow) {
+  const { id, externalId, pricingModelId } = row;
+  await publish(work, [{ type, object: 'customer', objectId: id, pricingModelId, customer: { id, externalId } }]);
+}

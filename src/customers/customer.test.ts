@@ -1,0 +1,45 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { type CustomerRow, decideChange, invoiceNumber } from './customer.ts';
+
+const customer: CustomerRow = {
+  id: 'cust_1',
+  createdAt: 1,
+  updatedAt: 1,
+  pricingModelId: 'pricing_model_1',
+  externalId: 'acme',
+  email: 'a@acme.test',
+  name: 'Acme',
+  archived: false,
+  logoURL: null,
+  iconURL: null,
+  domain: 'acme.test',
+  userId: null,
+  billingAddress: { name: 'Acme', address: { country: 'AT', city: 'Wien' } },
+  invoiceNumberBase: '9F3A0C1',
+};
+
+test('a change that says what is there already is no change', () => {
+  assert.equal(decideChange(customer, {}), null);
+  assert.equal(decideChange(customer, { email: 'a@acme.test', logoURL: null, domain: 'acme.test' }), null);
+});
+
+test('the order of an address’s fields, and fields without a value, are no change', () => {
+  const billingAddress = { address: { city: 'Wien', country: 'AT', line2: null }, name: 'Acme' };
+  assert.equal(decideChange(customer, { billingAddress }), null);
+});
+
+test('what is named changes, what is null goes, and the rest stays', () => {
+  assert.deepEqual(decideChange(customer, { name: 'Acme Ltd', domain: null }), {
+    ...customer,
+    name: 'Acme Ltd',
+    domain: null,
+  });
+  const billingAddress = { address: { country: 'DE' } };
+  assert.deepEqual(decideChange(customer, { billingAddress }), { ...customer, billingAddress });
+});
+
+test('invoice numbers count from the base', () => {
+  assert.equal(invoiceNumber('9F3A0C1', 1), '9F3A0C1-00001');
+  assert.equal(invoiceNumber('9F3A0C1', 123_456), '9F3A0C1-123456');
+});

@@ -1,0 +1,117 @@
+import { z } from 'zod';
+import { idSchema } from '../kernel/id.ts';
+import { FreeText } from '../kernel/json.ts';
+import { stamps } from '../kernel/record.ts';
+
+export const CustomerId = idSchema('customer');
+
+/** The caller's own id of a customer: any text of 1 to 255 characters. */
+export const ExternalId = z.string().min(1).max(255);
+
+const AddressLines = z.object({
+  name: FreeText.nullish(),
+  line1: FreeText.nullish(),
+  line2: FreeText.nullish(),
+  city: FreeText.nullish(),
+  state: FreeText.nullish(),
+  postal_code: FreeText.nullish(),
+  country: FreeText,
+});
+
+/** Where invoices go. Only the country is asked for, because it decides about tax. */
+export const BillingAddress = z
+  .object({
+    name: FreeText.nullish(),
+    firstName: FreeText.nullish(),
+    lastName: FreeText.nullish(),
+    email: FreeText.nullish(),
+    phone: FreeText.nullish(),
+    address: AddressLines,
+  })
+  .meta({ id: 'BillingAddress' });
+export type BillingAddress = z.infer<typeof BillingAddress>;
+
+/** Who is billed. */
+export const Customer = z
+  .object({
+    id: CustomerId,
+    ...stamps,
+    livemode: z.boolean(),
+    organizationId: z.string(),
+    pricingModelId: z.string(),
+    externalId: z
+      .string()
+      .meta({ description: "The caller's own id; unique among the customers that are not archived." }),
+    email: z.string(),
+    name: z.string(),
+    archived: z.boolean(),
+    logoURL: z.string().nullable(),
+    iconURL: z.string().nullable(),
+    domain: z.string().nullable(),
+    userId: z.string().nullable(),
+    billingAddress: BillingAddress.nullable(),
+    invoiceNumberBase: z.string().meta({ description: 'What the numbers of the invoices begin with.' }),
+  })
+  .meta({ id: 'Customer' });
+export type Customer = z.infer<typeof Customer>;
+
+/** A customer without what the environment knows. */
+export type CustomerRow = Omit<Customer, 'livemode' | 'organizationId'>;
+
+/** What a caller may say of a customer, at the start and later. */
+export const CustomerDetails = z.object({
+  email: FreeText,
+  name: FreeText,
+  logoURL: FreeText.nullish(),
+  iconURL: FreeText.nullish(),
+  domain: FreeText.nullish(),
+  userId: z.string().max(255).nullish(),
+  billingAddress: BillingAddress.nullish(),
+});
+export type CustomerDetails = z.infer<typeof CustomerDetails>;
+export const CustomerChange = CustomerDetails.partial();
+export type CustomerChange = z.infer<typeof CustomerChange>;
+
+export const NewCustomer = CustomerDetails.extend({
+  externalId: ExternalId,
+  pricingModelId: z.string().min(1).max(255).optional().meta({ description: 'The default pricing model when absent.' }),
+  archived: z
+    .boolean()
+    .optional()
+    .meta({ description: 'True for a customer that is on record only: it gets no plan.' }),
+});
+export type NewCustomer = z.infer<typeof NewCustomer>;
+
+/** The customer with the change made, or null when the change changes nothing. A field that is absent stays. */
+export function decideChange(customer: CustomerRow, change: CustomerChange): CustomerRow | null {
+  const changed: CustomerRow = {
+    ...customer,
+    email: change.email ?? customer.email,
+    name: change.name ?? customer.name,
+    logoURL: given(change.logoURL, customer.logoURL),
+    iconURL: given(change.iconURL, customer.iconURL),
+    domain: given(change.domain, customer.domain),
+    userId: given(change.userId, customer.userId),
+    billingAddress: given(change.billingAddress, customer.billingAddress),
+  };
+  return isSame(changed, customer) ? null : changed;
+}
+
+function given<Value>(value: Value | undefined, stored: Value): Value {
+  return value === undefined ? stored : value;
+}
+
+/** Whether two JSON values are the same; the order of an object's keys is not part of it. */
+function isSame(a: unknown, b: unknown): boolean {
+  if (typeof a !== 'object' || typeof b !== 'object' || a === null || b === null) return (a ?? null) === (b ?? null);
+  const [left, right] = [new Map(Object.entries(a)), new Map(Object.entries(b))];
+  return [...new Set([...left.keys(), ...right.keys()])].every((key) => isSame(left.get(key), right.get(key)));
+}
+
+// Five digits: the numbers of a customer sort as text for longer than anyone is billed.
+const numberDigits = 5;
+
+/** The n-th invoice number of a customer, counted from 1: `9F3A0C1-00001`. */
+export function invoiceNumber(base: string, n: number): string {
+  return `${base}-${String(n).padStart(numberDigits, '0')}`;
+}

@@ -1,0 +1,157 @@
+import assert from 'node:assert/strict';
+import { type Selectable, sql } from 'kysely';
+import type { PageRequest } from '../kernel/page.ts';
+import { Problem } from '../kernel/problem.ts';
+import type { Customers } from '../platform/database-types.ts';
+import { selectPage } from '../platform/select-page.ts';
+import type { Work } from '../platform/work.ts';
+import { type BillingAddress, type CustomerRow, invoiceNumber } from './customer.ts';
+
+const columns = [
+  'id',
+  'createdAt',
+  'updatedAt',
+  'pricingModelId',
+  'externalId',
+  'email',
+  'name',
+  'archived',
+  'logoUrl',
+  'iconUrl',
+  'domain',
+  'userId',
+  'billingAddress',
+  'invoiceNumberBase',
+] as const;
+
+type StoredCustomer = Pick<Selectable<Customers>, (typeof columns)[number]>;
+
+function toCustomer({ logoUrl, iconUrl, billingAddress, ...row }: StoredCustomer): CustomerRow {
+  // Nothing but a parsed BillingAddress is ever written into the column.
+  return { ...row, logoURL: logoUrl, iconURL: iconUrl, billingAddress: billingAddress as BillingAddress | null };
+}
+
+function toJson(value: unknown) {
+  return value === null ? null : sql<never>`${JSON.stringify(value)}::jsonb`;
+}
+
+function select(work: Work) {
+  return work.db.selectFrom('customers').select(columns).where('environmentId', '=', work.environmentId);
+}
+
+export async function findCustomer(work: Work, id: string): Promise<CustomerRow | null> {
+  const row = await select(work).where('id', '=', id).executeTakeFirst();
+  return row === undefined ? null : toCustomer(row);
+}
+
+/** Holds the customer until the work ends: whoever changes its subscriptions takes this first, so they take turns. */
+export async function lockCustomer(work: Work, id: string): Promise<CustomerRow | null> {
+  const row = await select(work).where('id', '=', id).forNoKeyUpdate().executeTakeFirst();
+  return row === undefined ? null : toCustomer(row);
+}
+
+/**
+ * The customer with this external id that is not archived, of the pricing model where one is named. Refuses with
+ * `externalIdAmbiguous` when several pricing models have one.
+ */
+export async function findCustomerByExternalId(
+  work: Work,
+  externalId: string,
+  pricingModelId?: string,
+): Promise<CustomerRow | null> {
+  const rows = await selectByExternalId(work, externalId, pricingModelId)
+    .where('archived', '=', false)
+    .limit(2)
+    .execute();
+  return single(rows, externalId);
+}
+
+/** The same, and when there is none that is not archived, the one that was archived last. */
+export async function findCustomerEvenArchived(
+  work: Work,
+  externalId: string,
+  pricingModelId?: string,
+): Promise<CustomerRow | null> {
+  const active = await findCustomerByExternalId(work, externalId, pricingModelId);
+  if (active !== null) return active;
+  const rows = await selectByExternalId(work, externalId, pricingModelId)
+    .orderBy('updatedAt', 'desc')
+    .orderBy('id', 'desc')
+    .limit(1)
+    .execute();
+  return single(rows, externalId);
+}
+
+function selectByExternalId(work: Work, externalId: string, pricingModelId: string | undefined) {
+  const query = select(work).where('externalId', '=', externalId);
+  return pricingModelId === undefined ? query : query.where('pricingModelId', '=', pricingModelId);
+}
+
+function single(rows: readonly StoredCustomer[], externalId: string): CustomerRow | null {
+  const [row, other] = rows;
+  if (other !== undefined) throw new Problem('externalIdAmbiguous', { externalId });
+  return row === undefined ? null : toCustomer(row);
+}
+
+export async function pageOfCustomers(
+  work: Work,
+  request: PageRequest,
+): Promise<{ rows: CustomerRow[]; total: number }> {
+  const { rows, total } = await selectPage<StoredCustomer>(work, 'customers', columns, request, {
+    email: 'email',
+    externalId: 'external_id',
+    pricingModelId: 'pricing_model_id',
+    archived: 'archived',
+  });
+  return { rows: rows.map(toCustomer), total };
+}
+
+/** Answers false when another customer has the same external id or the same `invoiceNumberBase`. */
+export async function insertCustomer(work: Work, customer: CustomerRow): Promise<boolean> {
+  const { logoURL, iconURL, billingAddress, ...row } = customer;
+  const result = await work.db
+    .insertInto('customers')
+    .values({
+      ...row,
+      environmentId: work.environmentId,
+      logoUrl: logoURL,
+      iconUrl: iconURL,
+      billingAddress: toJson(billingAddress),
+    })
+    .onConflict((conflict) => conflict.doNothing())
+    .executeTakeFirst();
+  return (result.numInsertedOrUpdatedRows ?? 0n) > 0n;
+}
+
+/** Writes what may change of a customer. */
+export async function saveCustomer(work: Work, customer: CustomerRow): Promise<void> {
+  await work.db
+    .updateTable('customers')
+    .set({
+      email: customer.email,
+      name: customer.name,
+      archived: customer.archived,
+      logoUrl: customer.logoURL,
+      iconUrl: customer.iconURL,
+      domain: customer.domain,
+      userId: customer.userId,
+      billingAddress: toJson(customer.billingAddress),
+      updatedAt: customer.updatedAt,
+    })
+    .where('environmentId', '=', work.environmentId)
+    .where('id', '=', customer.id)
+    .execute();
+}
+
+/** The next invoice number of the customer. Numbers have no gap: one that is rolled back is given to the next. */
+export async function takeInvoiceNumber(work: Work, customerId: string): Promise<string> {
+  const row = await work.db
+    .updateTable('customers')
+    .set((update) => ({ invoiceCount: update('invoiceCount', '+', 1) }))
+    .where('environmentId', '=', work.environmentId)
+    .where('id', '=', customerId)
+    .returning(['invoiceNumberBase', 'invoiceCount'])
+    .executeTakeFirst();
+  assert(row, `no customer ${customerId}`);
+  return invoiceNumber(row.invoiceNumberBase, row.invoiceCount);
+}

@@ -1,0 +1,176 @@
+import { Problem } from '../kernel/problem.ts';
+import type { Work } from '../platform/work.ts';
+import { findSubscription, lockSubscription } from '../subscriptions/store.ts';
+import type { SubscriptionRow } from '../subscriptions/subscription.ts';
+import { lockLivingSubscription } from './actions.ts';
+import {
+  type ClaimsToRelease,
+  checkClaim,
+  checkRelease,
+  claimExpiry,
+  type Holding,
+  isAskedFor,
+  type NewClaims,
+  type OneResource,
+  type ResourceClaim,
+  type ResourceUsage,
+  type SeveralResources,
+  type StoredClaim,
+  toUsage,
+} from './resource-claim.ts';
+import * as store from './store-claims.ts';
+
+/** A resource's usage with the claims that make it. */
+export interface UsageWithClaims {
+  readonly usage: ResourceUsage;
+  readonly claims: ResourceClaim[];
+}
+
+function render(work: Work, claim: StoredClaim, subscriptionItemFeatureId: string | null): ResourceClaim {
+  const { livemode, organizationId } = work;
+  return { ...claim, livemode, organizationId, subscriptionItemFeatureId };
+}
+
+function renderAll(work: Work, claims: readonly StoredClaim[], holding: Holding): ResourceClaim[] {
+  return claims.map((claim) => render(work, claim, holding.subscriptionItemFeatureId));
+}
+
+/** The names that a request asks for, each once; null when it asks for a number of claims without names. */
+function namesOf({ externalId, externalIds }: NewClaims | ClaimsToRelease): string[] | null {
+  const names = externalIds ?? (typeof externalId === 'string' ? [externalId] : null);
+  return names === null ? null : [...new Set(names)];
+}
+
+async function requireHolding(work: Work, subscription: store.Holder, slug: string): Promise<Holding> {
+  const holding = await store.findHoldingBySlug(work, subscription, slug);
+  if (holding === null) throw new Problem('resourceNotFound', { id: slug });
+  return holding;
+}
+
+/**
+ * Claims units of a resource, all or none. A name that is held already is answered as it is, at full capacity too.
+ *
+ * Whoever changes the claims of a subscription holds its row, so counting and inserting are one step, whatever else
+ * runs. The row, and not an advisory lock for each resource, because cancel, uncancel and adjust hold it too: a claim
+ * can neither slip in behind a cancel nor miss the end that one has set, and there is one order of locking only.
+ */
+export async function claimResource(work: Work, subscriptionId: string, request: NewClaims) {
+  const subscription = await lockLivingSubscription(work, subscriptionId);
+  const slug = request.resourceSlug;
+  const holding = await requireHolding(work, subscription, slug);
+  if (holding.subscriptionItemFeatureId === null)
+    throw new Problem('resourceFeatureMissing', { id: subscription.id, slug });
+  const names = namesOf(request);
+  const existing = names === null ? [] : await store.findNamedClaims(work, subscription.id, holding.resourceId, names);
+  const held = new Map(existing.map((claim) => [claim.externalId, claim]));
+  const missing = names?.filter((name) => !held.has(name)) ?? null;
+  const requested = missing?.length ?? request.quantity ?? 0;
+  checkClaim(holding, requested);
+  const made = await makeClaims(work, subscription, holding, request, missing ?? Array<null>(requested).fill(null));
+  for (const claim of made) held.set(claim.externalId, claim);
+  const claims = names === null ? made : names.flatMap((name) => held.get(name) ?? []);
+  return { claims: renderAll(work, claims, holding), usage: toUsage(holding, made.length) };
+}
+
+async function makeClaims(
+  work: Work,
+  subscription: SubscriptionRow,
+  holding: Holding,
+  { metadata }: NewClaims,
+  externalIds: readonly (string | null)[],
+): Promise<StoredClaim[]> {
+  if (externalIds.length === 0) return [];
+  if (holding.lapsed > 0) await store.releaseLapsedClaims(work, subscription.id, holding.resourceId);
+  const expiredAt = claimExpiry(subscription, work.now);
+  const terms = { resourceId: holding.resourceId, expiredAt, metadata: metadata ?? null };
+  return store.insertClaims(work, subscription, terms, externalIds);
+}
+
+/** Releases claims of a resource, all that were asked for or none. */
+export async function releaseResource(work: Work, subscriptionId: string, request: ClaimsToRelease) {
+  const subscription = await lockSubscription(work, subscriptionId);
+  if (subscription === null) throw new Problem('subscriptionNotFound', { id: subscriptionId });
+  const holding = await requireHolding(work, subscription, request.resourceSlug);
+  const released = await releaseAsked(work, subscription.id, holding, request);
+  return { releasedClaims: renderAll(work, released, holding), usage: toUsage(holding, -released.length) };
+}
+
+async function releaseAsked(
+  work: Work,
+  subscriptionId: string,
+  holding: Holding,
+  request: ClaimsToRelease,
+): Promise<StoredClaim[]> {
+  const { resourceId, resourceSlug: slug } = holding;
+  const names = namesOf(request);
+  const ids = request.claimIds ? [...new Set(request.claimIds)] : null;
+  if (names === null && ids === null) {
+    const count = request.quantity ?? 0;
+    checkRelease(holding, count);
+    return store.releaseAnonymousClaims(work, subscriptionId, resourceId, count);
+  }
+  const by = names === null ? 'id' : 'externalId';
+  const asked = names ?? ids ?? [];
+  const released = await store.releaseChosenClaims(work, subscriptionId, resourceId, by, asked);
+  // The refusal undoes what was released.
+  const found = new Set(released.map((claim) => claim[by]));
+  const unknown = asked.find((value) => !found.has(value));
+  if (unknown !== undefined) throw new Problem('resourceClaimNotFound', { id: unknown, slug });
+  return released;
+}
+
+async function requireSubscription(work: Work, id: string): Promise<SubscriptionRow> {
+  const subscription = await findSubscription(work, id);
+  if (subscription === null) throw new Problem('subscriptionNotFound', { id });
+  return subscription;
+}
+
+/** The active claims of a subscription, of one resource or of all, oldest first. */
+export async function listClaims(work: Work, subscriptionId: string, slug?: string): Promise<ResourceClaim[]> {
+  const subscription = await requireSubscription(work, subscriptionId);
+  if (slug !== undefined) {
+    const holding = await requireHolding(work, subscription, slug);
+    return renderAll(work, await store.listActiveClaims(work, subscription.id, [holding.resourceId]), holding);
+  }
+  const features = new Map(
+    (await store.listHoldings(work, subscription)).map((each) => [each.resourceId, each.subscriptionItemFeatureId]),
+  );
+  const claims = await store.listActiveClaims(work, subscription.id, null);
+  return claims.map((claim) => render(work, claim, features.get(claim.resourceId) ?? null));
+}
+
+/** The claims are read after the holding: counting them makes the two agree whatever happened in between. */
+function withUsage(work: Work, holding: Holding, claims: readonly StoredClaim[]): UsageWithClaims {
+  return { usage: toUsage({ ...holding, claimed: claims.length }), claims: renderAll(work, claims, holding) };
+}
+
+/** What a subscription may hold and holds of one resource. */
+export async function getUsage(
+  work: Work,
+  subscriptionId: string,
+  { resourceSlug, resourceId = '' }: OneResource,
+): Promise<UsageWithClaims> {
+  const subscription = await requireSubscription(work, subscriptionId);
+  const holding =
+    resourceSlug === undefined
+      ? await store.findHoldingById(work, subscription, resourceId)
+      : await store.findHoldingBySlug(work, subscription, resourceSlug);
+  if (holding === null) throw new Problem('resourceNotFound', { id: resourceSlug ?? resourceId });
+  return withUsage(work, holding, await store.listActiveClaims(work, subscription.id, [holding.resourceId]));
+}
+
+/** The same for each resource that a feature of the subscription was ever about, or those of them that are asked for. */
+export async function listUsages(
+  work: Work,
+  subscriptionId: string,
+  query: SeveralResources,
+): Promise<UsageWithClaims[]> {
+  const subscription = await requireSubscription(work, subscriptionId);
+  const holdings = (await store.listHoldings(work, subscription)).filter((holding) => isAskedFor(holding, query));
+  const resourceIds = holdings.map((holding) => holding.resourceId);
+  const claims = Map.groupBy(
+    await store.listActiveClaims(work, subscription.id, resourceIds),
+    (claim) => claim.resourceId,
+  );
+  return holdings.map((holding) => withUsage(work, holding, claims.get(holding.resourceId) ?? []));
+}

@@ -1,0 +1,275 @@
+import assert from 'node:assert/strict';
+import type { Instant } from '../kernel/calendar.ts';
+import { invalid, Problem } from '../kernel/problem.ts';
+import type { Work } from '../platform/work.ts';
+import type { FeatureType } from '../pricing/feature.ts';
+import { findFeature } from '../pricing/store-features.ts';
+import { findProductFeature } from '../pricing/store-product-features.ts';
+import { findResource } from '../pricing/store-resources.ts';
+import { findUsageMeter } from '../pricing/store-usage-meters.ts';
+import { lockSubscription } from '../subscriptions/store.ts';
+import { isTerminal, type SubscriptionRow } from '../subscriptions/subscription.ts';
+import type { ReleaseReason } from './resource-claim.ts';
+import * as claims from './store-claims.ts';
+import * as store from './store-item-features.ts';
+import {
+  amountAdded,
+  amountFor,
+  decideChange,
+  decideNew,
+  type ExpiredItemFeature,
+  type GrantableFeature,
+  type ItemFeatureChange,
+  type ItemFeatureValues,
+  type NewItemFeature,
+  type SubscriptionItemFeature,
+  toExpiredItemFeature,
+  toItemFeature,
+} from './subscription-item-feature.ts';
+
+export async function getItemFeature(work: Work, id: string): Promise<SubscriptionItemFeature> {
+  const row = await store.findItemFeature(work, id);
+  if (row === null) throw new Problem('subscriptionItemFeatureNotFound', { id });
+  return toItemFeature(row, work.livemode);
+}
+
+/** The subscription, held until the work ends. Refuses one that does not exist or has ended. */
+export async function lockLivingSubscription(work: Work, id: string): Promise<SubscriptionRow> {
+  const subscription = await lockSubscription(work, id);
+  if (subscription === null) throw new Problem('subscriptionNotFound', { id });
+  if (isTerminal(subscription.status)) {
+    throw new Problem('subscriptionTerminal', { id, status: subscription.status });
+  }
+  return subscription;
+}
+
+/** Gives a feature through an item. What the request leaves out is the feature's own. */
+export async function createItemFeature(work: Work, sent: NewItemFeature): Promise<SubscriptionItemFeature> {
+  const item = await store.findItem(work, sent.subscriptionItemId);
+  if (item === null) throw new Problem('subscriptionItemNotFound', { id: sent.subscriptionItemId });
+  await lockLivingSubscription(work, item.subscriptionId);
+  if (item.expiredAt !== null && item.expiredAt <= work.now)
+    throw new Problem('subscriptionItemExpired', { id: item.id });
+  const feature = await findFeature(work, sent.featureId);
+  if (feature === null || feature.pricingModelId !== item.pricingModelId)
+    throw new Problem('featureNotFound', { id: sent.featureId });
+  if (!feature.active) throw new Problem('featureInactive', { id: feature.id });
+  const values = decideNew(feature, item, sent);
+  await checkReferences(work, item.pricingModelId, feature.id, values);
+  const { pricingModelId, subscriptionId } = item;
+  const owner = { pricingModelId, subscriptionId, subscriptionItemId: item.id };
+  return getItemFeature(
+    work,
+    await store.insertItemFeature(work, { ...owner, featureId: feature.id, type: feature.type, ...values }),
+  );
+}
+
+/** Changes what was sent, and nothing else. An `expiredAt` of null gives the feature back. */
+export async function updateItemFeature(
+  work: Work,
+  id: string,
+  sent: ItemFeatureChange,
+): Promise<SubscriptionItemFeature> {
+  if (sent.id !== undefined && sent.id !== id) throw new Problem('idMismatch', { bodyId: sent.id, pathId: id });
+  const current = await store.lockItemFeature(work, id);
+  if (current === null) throw new Problem('subscriptionItemFeatureNotFound', { id });
+  const changed = decideChange(current, sent);
+  await checkReferences(work, current.pricingModelId, current.featureId, sent);
+  await store.saveItemFeature(work, changed);
+  return getItemFeature(work, id);
+}
+
+/** Ends the feature at the instant, now when none is given. Claims and credits that it gave stay. */
+export async function expireItemFeature(
+  work: Work,
+  id: string,
+  expiredAt: Instant = work.now,
+): Promise<ExpiredItemFeature> {
+  const current = await store.lockItemFeature(work, id);
+  if (current === null) throw new Problem('subscriptionItemFeatureNotFound', { id });
+  const expired = { ...current, expiredAt, updatedAt: work.now };
+  await store.saveItemFeature(work, expired);
+  return toExpiredItemFeature(expired, work.livemode);
+}
+
+/** Refuses a usage meter, resource or link that is not of the pricing model, or a link of another feature. */
+async function checkReferences(
+  work: Work,
+  pricingModelId: string,
+  featureId: string,
+  { usageMeterId, resourceId, productFeatureId }: Partial<ItemFeatureValues> | ItemFeatureChange,
+): Promise<void> {
+  if (usageMeterId) {
+    const meter = await findUsageMeter(work, usageMeterId);
+    if (meter?.pricingModelId !== pricingModelId) throw new Problem('usageMeterNotFound', { id: usageMeterId });
+  }
+  if (resourceId) {
+    const resource = await findResource(work, resourceId);
+    if (resource?.pricingModelId !== pricingModelId) throw new Problem('resourceNotFound', { id: resourceId });
+  }
+  if (productFeatureId) {
+    const link = await findProductFeature(work, productFeatureId);
+    if (link?.pricingModelId !== pricingModelId) throw new Problem('productFeatureNotFound', { id: productFeatureId });
+    if (link.featureId !== featureId)
+      throw invalid(['subscriptionItemFeature', 'productFeatureId'], `must be a link of the feature ${featureId}`);
+  }
+}
+
+/** What a new grant says of its end: nothing. */
+const lasting = { expiredAt: null, detachedAt: null, detachedReason: null } as const;
+
+/** An item whose product's features are to be given. */
+export interface GrantedItem {
+  readonly id: string;
+  readonly subscriptionId: string;
+  readonly pricingModelId: string;
+  readonly productId: string;
+  readonly quantity: number;
+  readonly addedDate: Instant;
+}
+
+/** What an item now gives; `amount` in credits or places, the quantity of the item already in it. */
+export interface GrantedFeature {
+  readonly id: string;
+  readonly subscriptionId: string;
+  readonly subscriptionItemId: string;
+  readonly featureId: string;
+  readonly type: FeatureType;
+  readonly amount: bigint | null;
+  readonly usageMeterId: string | null;
+  readonly renewalFrequency: 'once' | 'every_billing_period' | null;
+  readonly resourceId: string | null;
+}
+
+/**
+ * Gives with each item what its product gives: every active feature whose link has not ended when the item begins, its
+ * amount times the item's quantity. Of several features of one product for the same resource, only the newest counts.
+ * An item that has a feature already keeps it, with the new amount.
+ */
+export async function grantItemFeatures(work: Work, items: readonly GrantedItem[]): Promise<GrantedFeature[]> {
+  if (items.length === 0) return [];
+  const links = await store.listProductLinks(work, [...new Set(items.map((item) => item.productId))]);
+  const linksOfProduct = Map.groupBy(links, (link) => link.productId);
+  const rows = items.flatMap((item) => {
+    const begins = Math.max(work.now, item.addedDate);
+    const open = (linksOfProduct.get(item.productId) ?? []).filter(
+      ({ linkExpiredAt }) => linkExpiredAt === null || linkExpiredAt > begins,
+    );
+    return newestOfEachResource(open).map((link) => toGrantedRow(item, link));
+  });
+  const ids = await store.upsertItemFeatures(work, rows);
+  return rows.map((row, index) => toGrantedFeature(row, ids[index]));
+}
+
+function toGrantedFeature(row: store.NewRow, id: string | undefined): GrantedFeature {
+  assert(id, 'each row has an id');
+  return {
+    id,
+    subscriptionId: row.subscriptionId,
+    subscriptionItemId: row.subscriptionItemId,
+    featureId: row.featureId,
+    type: row.type,
+    amount: row.amount,
+    usageMeterId: row.usageMeterId,
+    renewalFrequency: row.renewalFrequency,
+    resourceId: row.resourceId,
+  };
+}
+
+/** The links of one product without those whose resource an earlier one, which is newer, is about. */
+function newestOfEachResource(links: readonly store.ProductLink[]): store.ProductLink[] {
+  const seen = new Set<string>();
+  return links.filter(({ resourceId }) => {
+    if (resourceId === null) return true;
+    const isNewest = !seen.has(resourceId);
+    seen.add(resourceId);
+    return isNewest;
+  });
+}
+
+function toGrantedRow(item: GrantedItem, link: store.ProductLink): store.NewRow {
+  return {
+    pricingModelId: item.pricingModelId,
+    subscriptionId: item.subscriptionId,
+    subscriptionItemId: item.id,
+    featureId: link.featureId,
+    productFeatureId: link.productFeatureId,
+    type: link.type,
+    amount: amountFor(link.amount, item.quantity),
+    usageMeterId: link.usageMeterId,
+    renewalFrequency: link.renewalFrequency,
+    resourceId: link.resourceId,
+    ...lasting,
+    manuallyCreated: false,
+  };
+}
+
+/**
+ * Adds a feature by hand to the item that holds such features. A second time amounts add up, and a toggle stays as it
+ * is. The caller holds the subscription.
+ */
+export async function addFeatureToItem(
+  work: Work,
+  item: { readonly id: string; readonly subscriptionId: string; readonly pricingModelId: string },
+  feature: GrantableFeature,
+): Promise<SubscriptionItemFeature> {
+  const existing = await store.findLastingItemFeature(work, item.id, feature.id);
+  if (existing !== null) {
+    if (feature.type === 'toggle') return toItemFeature(existing, work.livemode);
+    await store.saveItemFeature(work, { ...existing, amount: amountAdded(existing.amount, feature.amount) });
+    return getItemFeature(work, existing.id);
+  }
+  const id = await store.insertItemFeature(work, {
+    pricingModelId: item.pricingModelId,
+    subscriptionId: item.subscriptionId,
+    subscriptionItemId: item.id,
+    featureId: feature.id,
+    productFeatureId: null,
+    type: feature.type,
+    amount: feature.amount,
+    usageMeterId: feature.usageMeterId,
+    renewalFrequency: feature.renewalFrequency,
+    resourceId: feature.resourceId,
+    ...lasting,
+    manuallyCreated: true,
+  });
+  return getItemFeature(work, id);
+}
+
+/** The features of these subscriptions that give access now, oldest first. */
+export async function listActiveItemFeatures(
+  work: Work,
+  subscriptionIds: readonly string[],
+): Promise<SubscriptionItemFeature[]> {
+  if (subscriptionIds.length === 0) return [];
+  const rows = await store.listItemFeatures(work, subscriptionIds, work.now);
+  return rows.map((row) => toItemFeature(row, work.livemode));
+}
+
+/** Ends every feature of these subscriptions at the instant; one that ends earlier keeps its date. */
+export async function expireItemFeatures(work: Work, subscriptionIds: readonly string[], at: Instant): Promise<void> {
+  if (subscriptionIds.length > 0) await store.endItemFeatures(work, subscriptionIds, at);
+}
+
+/** Tells what customers have of links that ended: they keep the features, but no longer by their product. */
+export async function detachItemFeatures(work: Work, productFeatureIds: readonly string[]): Promise<void> {
+  if (productFeatureIds.length > 0) await store.detachFromProducts(work, productFeatureIds);
+}
+
+/** Releases every claim of these subscriptions, whoever holds them. The caller holds the subscriptions. */
+export async function releaseClaims(
+  work: Work,
+  subscriptionIds: readonly string[],
+  at: Instant,
+  reason: ReleaseReason,
+): Promise<void> {
+  if (subscriptionIds.length > 0) await claims.releaseAllClaims(work, subscriptionIds, at, reason);
+}
+
+/**
+ * Takes away the end that a scheduled cancel gave to claims, when it is undone. It is the only one who gives an end:
+ * claims that have one and whose time is not over are its. The caller holds the subscription.
+ */
+export async function clearTemporaryClaims(work: Work, subscriptionId: string): Promise<void> {
+  await claims.keepTemporaryClaims(work, subscriptionId);
+}

@@ -1,0 +1,203 @@
+import { z } from 'zod';
+import type { Instant } from '../kernel/calendar.ts';
+import { idSchema } from '../kernel/id.ts';
+import { countInput, Metadata, Timestamp } from '../kernel/json.ts';
+import { Problem } from '../kernel/problem.ts';
+import { stamps } from '../kernel/record.ts';
+
+export const ResourceClaimId = idSchema('resourceClaim');
+
+// A request makes or ends so many claims at the most: their rows and the answer stay within a few megabytes, and the
+// lock on the subscription is held for well under a second. Who needs more sends several requests.
+export const maxClaimsPerRequest = 10_000;
+// More resources than any pricing model has at work, and a query that still fits into a URL.
+const maxListedResources = 100;
+
+/** Why a claim ended. */
+export type ReleaseReason = 'released' | 'subscription_canceled' | 'scheduled_cancellation' | 'expired';
+
+/** One unit of a resource that a subscription holds, under a name of the caller's own or without one. */
+export const ResourceClaim = z
+  .object({
+    id: ResourceClaimId,
+    ...stamps,
+    livemode: z.boolean(),
+    organizationId: z.string(),
+    pricingModelId: z.string(),
+    subscriptionId: z.string(),
+    resourceId: z.string(),
+    subscriptionItemFeatureId: z
+      .string()
+      .nullable()
+      .meta({ description: 'The oldest active feature that grants the resource; null when none does any more.' }),
+    externalId: z.string().nullable(),
+    claimedAt: Timestamp,
+    releasedAt: Timestamp.nullable(),
+    releaseReason: z.string().nullable(),
+    expiredAt: Timestamp.nullable().meta({ description: 'When a temporary claim ends by itself.' }),
+    metadata: Metadata.nullable(),
+  })
+  .meta({ id: 'ResourceClaim' });
+export type ResourceClaim = z.infer<typeof ResourceClaim>;
+
+/** How much of a resource a subscription may hold and holds. */
+export const ResourceUsage = z
+  .object({
+    resourceSlug: z.string(),
+    resourceId: z.string(),
+    capacity: z.int().min(0),
+    claimed: z.int().min(0),
+    available: z
+      .int()
+      .meta({ description: 'capacity - claimed: negative when capacity went below what is held already.' }),
+  })
+  .meta({ id: 'ResourceUsage' });
+export type ResourceUsage = z.infer<typeof ResourceUsage>;
+
+const ExternalId = z.string().max(255);
+const ResourceSlug = z.string().min(1).max(255);
+
+const selectors = {
+  quantity: countInput(1).nullable().optional().meta({ description: 'So many claims without a name.' }),
+  externalId: ExternalId.nullable().optional().meta({ description: 'The claim of this name.' }),
+  externalIds: z
+    .array(ExternalId)
+    .min(1)
+    .max(maxClaimsPerRequest)
+    .nullable()
+    .optional()
+    .meta({ description: 'The claims of these names; a name that is given twice counts once.' }),
+};
+
+function isExactlyOneGiven(values: readonly unknown[]): boolean {
+  return values.filter((value) => value !== undefined && value !== null).length === 1;
+}
+
+/** What to claim: exactly one of `quantity`, `externalId` and `externalIds`. */
+export const NewClaims = z
+  .object({ resourceSlug: ResourceSlug, metadata: Metadata.nullable().optional(), ...selectors })
+  .refine(({ quantity, externalId, externalIds }) => isExactlyOneGiven([quantity, externalId, externalIds]), {
+    message: 'give exactly one of quantity, externalId and externalIds',
+  })
+  .meta({ id: 'NewResourceClaims' });
+export type NewClaims = z.output<typeof NewClaims>;
+
+/** What to release: exactly one of `quantity` (the oldest without a name), `externalId`, `externalIds`, `claimIds`. */
+export const ClaimsToRelease = z
+  .object({
+    resourceSlug: ResourceSlug,
+    ...selectors,
+    claimIds: z.array(z.string().min(1).max(255)).min(1).max(maxClaimsPerRequest).nullable().optional(),
+  })
+  .refine((body) => isExactlyOneGiven([body.quantity, body.externalId, body.externalIds, body.claimIds]), {
+    message: 'give exactly one of quantity, externalId, externalIds and claimIds',
+  })
+  .meta({ id: 'ResourceClaimsToRelease' });
+export type ClaimsToRelease = z.output<typeof ClaimsToRelease>;
+
+/** The query for one resource: exactly one of its slug and its id. */
+export const OneResource = z
+  .object({ resourceSlug: ResourceSlug.optional(), resourceId: ResourceSlug.optional() })
+  .refine(({ resourceSlug, resourceId }) => isExactlyOneGiven([resourceSlug, resourceId]), {
+    message: 'give exactly one of resourceSlug and resourceId',
+  });
+export type OneResource = z.output<typeof OneResource>;
+
+// The comma separates, yet a slug may hold one: a text with commas stands for its parts and for itself. What matches
+// nothing is left out anyway.
+const Listed = z
+  .union([z.string(), z.array(z.string())])
+  .transform((given, context) => {
+    const texts = [given].flat();
+    const parts = texts.flatMap((text) => text.split(','));
+    if (parts.length > maxListedResources)
+      context.addIssue({ code: 'custom', message: `must name at most ${maxListedResources}` });
+    return [...new Set([...parts, ...texts])];
+  })
+  .optional();
+
+/** The query for several resources: `a=x,y`, `a=x&a=y` and `a[]=x&a[]=y` all name two. */
+export const SeveralResources = z.object({
+  resourceSlugs: Listed.meta({ description: 'Slugs, separated by commas or given as several parameters.' }),
+  'resourceSlugs[]': Listed.meta({ description: 'The same as resourceSlugs.' }),
+  resourceIds: Listed.meta({ description: 'Ids, likewise. Not looked at when there are slugs.' }),
+  'resourceIds[]': Listed.meta({ description: 'The same as resourceIds.' }),
+});
+export type SeveralResources = z.output<typeof SeveralResources>;
+
+/** Whether a query asks for the resource. Slugs win over ids; a query that names neither asks for all. */
+export function isAskedFor({ resourceId, resourceSlug }: Holding, query: SeveralResources): boolean {
+  const slugs = [query.resourceSlugs, query['resourceSlugs[]']];
+  if (slugs.some((list) => list !== undefined)) return slugs.some((list) => list?.includes(resourceSlug));
+  const ids = [query.resourceIds, query['resourceIds[]']];
+  return ids.every((list) => list === undefined) || ids.some((list) => list?.includes(resourceId));
+}
+
+/** A claim as it is kept. */
+export interface StoredClaim {
+  readonly id: string;
+  readonly createdAt: Instant;
+  readonly updatedAt: Instant;
+  readonly pricingModelId: string;
+  readonly subscriptionId: string;
+  readonly resourceId: string;
+  readonly externalId: string | null;
+  readonly claimedAt: Instant;
+  readonly releasedAt: Instant | null;
+  readonly releaseReason: string | null;
+  readonly expiredAt: Instant | null;
+  readonly metadata: z.infer<typeof Metadata> | null;
+}
+
+/** What a subscription has of a resource at an instant. */
+export interface Holding {
+  readonly resourceId: string;
+  readonly resourceSlug: string;
+  readonly resourceActive: boolean;
+  /** What its active features grant together, 0 to 2^53-1. */
+  readonly capacity: number;
+  /** Active claims. */
+  readonly claimed: number;
+  /** Active claims without a name. */
+  readonly anonymous: number;
+  /** Claims that have expired and were not released, so that their names are still taken. */
+  readonly lapsed: number;
+  /** The oldest active feature that grants the resource, or null when there is none. */
+  readonly subscriptionItemFeatureId: string | null;
+}
+
+/** The usage to answer; `change` claims were added (or, when negative, released) since the holding was read. */
+export function toUsage(holding: Holding, change = 0): ResourceUsage {
+  const claimed = holding.claimed + change;
+  const { resourceSlug, resourceId, capacity } = holding;
+  return { resourceSlug, resourceId, capacity, claimed, available: capacity - claimed };
+}
+
+/** Refuses to claim `requested` more of a resource when they do not fit, or are too many for one request. */
+export function checkClaim(holding: Holding, requested: number): void {
+  if (requested === 0) return;
+  const { resourceSlug: slug, capacity, claimed } = holding;
+  if (!holding.resourceActive) throw new Problem('resourceInactive', { slug });
+  const available = capacity - claimed;
+  if (requested > available) throw new Problem('capacityExceeded', { slug, requested, available, capacity, claimed });
+  if (requested > maxClaimsPerRequest) throw new Problem('tooManyClaims', { requested, limit: maxClaimsPerRequest });
+}
+
+/** Refuses to release more claims without a name than there are, or too many for one request. */
+export function checkRelease(holding: Holding, requested: number): void {
+  const { resourceSlug: slug, anonymous: available } = holding;
+  if (requested > available) throw new Problem('tooFewClaims', { slug, requested, available });
+  if (requested > maxClaimsPerRequest) throw new Problem('tooManyClaims', { requested, limit: maxClaimsPerRequest });
+}
+
+/**
+ * When a new claim ends by itself: at the scheduled end of its subscription, or never. Capacity ends there, so such a
+ * claim is a loan; one that was made before goes with the cancellation itself (worked example C2).
+ */
+export function claimExpiry(
+  subscription: { readonly cancelScheduledAt: Instant | null },
+  now: Instant,
+): Instant | null {
+  const end = subscription.cancelScheduledAt;
+  return end !== null && end > now ? end : null;
+}

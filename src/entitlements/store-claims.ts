@@ -1,0 +1,221 @@
+import { type RawBuilder, sql } from 'kysely';
+import type { Instant } from '../kernel/calendar.ts';
+import { maxSafeInteger } from '../kernel/json.ts';
+import { newId } from '../platform/new-id.ts';
+import type { Work } from '../platform/work.ts';
+import type { Holding, ReleaseReason, StoredClaim } from './resource-claim.ts';
+import { givesAccess } from './store-item-features.ts';
+
+/** The subscription whose claims are meant, and the pricing model whose resources it can hold. */
+export interface Holder {
+  readonly id: string;
+  readonly pricingModelId: string;
+}
+
+const claimColumns = sql`c.id, c.created_at, c.updated_at, c.pricing_model_id, c.subscription_id, c.resource_id,
+  c.external_id, c.claimed_at, c.released_at, c.release_reason, c.expired_at, c.metadata`;
+
+/** The claims of a subscription that are not released; the condition is that of the partial index. */
+function unreleased(work: Work, subscriptionId: string): RawBuilder<boolean> {
+  return sql<boolean>`c.environment_id = ${work.environmentId} and c.subscription_id = ${subscriptionId}
+    and c.released_at is null`;
+}
+
+function notExpired(at: Instant): RawBuilder<boolean> {
+  return sql<boolean>`(c.expired_at is null or c.expired_at > ${at})`;
+}
+
+/**
+ * What a subscription has of the resources that `which` picks out of its pricing model, where `r` is the resource and
+ * `granted.features` counts the features for it, expired ones too.
+ */
+async function readHoldings(work: Work, holder: Holder, which: RawBuilder<unknown>): Promise<Holding[]> {
+  const result = await sql<Holding>`
+    select r.id as resource_id, r.slug as resource_slug, r.active as resource_active, granted.capacity,
+           granted.subscription_item_feature_id, held.claimed, held.anonymous, held.lapsed
+      from resources r
+      cross join lateral (
+        select least(greatest(coalesce(sum(s.amount) filter (where ${givesAccess(work.now)}), 0), 0), ${maxSafeInteger})::bigint
+                 as capacity,
+               min(s.id) filter (where ${givesAccess(work.now)}) as subscription_item_feature_id,
+               count(*) as features
+          from subscription_item_features s
+          join subscription_items i on i.environment_id = s.environment_id and i.id = s.subscription_item_id
+         where s.environment_id = ${work.environmentId} and s.subscription_id = ${holder.id} and s.resource_id = r.id
+      ) as granted
+      cross join lateral (
+        select count(*) filter (where ${notExpired(work.now)}) as claimed,
+               count(*) filter (where ${notExpired(work.now)} and c.external_id is null) as anonymous,
+               count(*) filter (where not ${notExpired(work.now)}) as lapsed
+          from resource_claims c
+         where ${unreleased(work, holder.id)} and c.resource_id = r.id
+      ) as held
+     where r.environment_id = ${work.environmentId} and r.pricing_model_id = ${holder.pricingModelId} and ${which}`.execute(
+    work.db,
+  );
+  return result.rows;
+}
+
+/** By slug: the active resource, else the newest inactive one, because a deactivated slug can be used again. */
+export async function findHoldingBySlug(work: Work, holder: Holder, slug: string): Promise<Holding | null> {
+  const [holding] = await readHoldings(work, holder, sql`r.slug = ${slug} order by r.active desc, r.id desc limit 1`);
+  return holding ?? null;
+}
+
+export async function findHoldingById(work: Work, holder: Holder, resourceId: string): Promise<Holding | null> {
+  const [holding] = await readHoldings(work, holder, sql`r.id = ${resourceId}`);
+  return holding ?? null;
+}
+
+/** Of each resource that a feature of the subscription is about, whether it has expired or not. */
+export async function listHoldings(work: Work, holder: Holder): Promise<Holding[]> {
+  return readHoldings(work, holder, sql`granted.features > 0 order by r.id`);
+}
+
+/** The active claims of a subscription, of one of these resources or (null) of any, oldest first. */
+export async function listActiveClaims(
+  work: Work,
+  subscriptionId: string,
+  resourceIds: readonly string[] | null,
+): Promise<StoredClaim[]> {
+  const ofResources = resourceIds === null ? sql`` : sql`and c.resource_id = any(${resourceIds})`;
+  const result = await sql<StoredClaim>`
+    select ${claimColumns} from resource_claims c
+     where ${unreleased(work, subscriptionId)} and ${notExpired(work.now)} ${ofResources}
+     order by c.claimed_at, c.id`.execute(work.db);
+  return result.rows;
+}
+
+/** The active claims of a resource under these names. */
+export async function findNamedClaims(
+  work: Work,
+  subscriptionId: string,
+  resourceId: string,
+  externalIds: readonly string[],
+): Promise<StoredClaim[]> {
+  const result = await sql<StoredClaim>`
+    select ${claimColumns} from resource_claims c
+     where ${unreleased(work, subscriptionId)} and ${notExpired(work.now)}
+       and c.resource_id = ${resourceId} and c.external_id = any(${externalIds})`.execute(work.db);
+  return result.rows;
+}
+
+/** What new claims have in common. */
+export interface ClaimTerms {
+  readonly resourceId: string;
+  readonly expiredAt: Instant | null;
+  readonly metadata: StoredClaim['metadata'];
+}
+
+/** Makes a claim for each name (null: without a name), all in one statement. Answers them in the order given. */
+export async function insertClaims(
+  work: Work,
+  holder: Holder,
+  terms: ClaimTerms,
+  externalIds: readonly (string | null)[],
+): Promise<StoredClaim[]> {
+  const claims = externalIds.map((externalId) => ({
+    id: newId('resourceClaim'),
+    createdAt: work.now,
+    updatedAt: work.now,
+    pricingModelId: holder.pricingModelId,
+    subscriptionId: holder.id,
+    resourceId: terms.resourceId,
+    externalId,
+    claimedAt: work.now,
+    releasedAt: null,
+    releaseReason: null,
+    expiredAt: terms.expiredAt,
+    metadata: terms.metadata,
+  }));
+  const metadata = terms.metadata === null ? null : JSON.stringify(terms.metadata);
+  await sql`
+    insert into resource_claims (environment_id, id, pricing_model_id, subscription_id, resource_id, external_id,
+      claimed_at, expired_at, metadata, created_at, updated_at)
+    select ${work.environmentId}::bigint, given.id, ${holder.pricingModelId}, ${holder.id}, ${terms.resourceId},
+           given.external_id, ${work.now}::bigint, ${terms.expiredAt}::bigint, ${metadata}::jsonb, ${work.now}::bigint,
+           ${work.now}::bigint
+      from unnest(${claims.map(({ id }) => id)}::text[], ${externalIds}::text[]) as given (id, external_id)`.execute(
+    work.db,
+  );
+  return claims;
+}
+
+async function release(
+  work: Work,
+  at: Instant | RawBuilder<Instant>,
+  reason: ReleaseReason,
+  which: RawBuilder<unknown>,
+): Promise<StoredClaim[]> {
+  const result = await sql<StoredClaim>`
+    with ended as (
+      update resource_claims c set released_at = ${at}, release_reason = ${reason}, updated_at = ${work.now}
+       where ${which} returning ${claimColumns}
+    )
+    select * from ended order by claimed_at, id`.execute(work.db);
+  return result.rows;
+}
+
+/** Releases the oldest active claims without a name, `count` at the most. Answers them, oldest first. */
+export async function releaseAnonymousClaims(
+  work: Work,
+  subscriptionId: string,
+  resourceId: string,
+  count: number,
+): Promise<StoredClaim[]> {
+  const oldest = sql`
+    select c.id from resource_claims c
+     where ${unreleased(work, subscriptionId)} and ${notExpired(work.now)}
+       and c.resource_id = ${resourceId} and c.external_id is null
+     order by c.claimed_at, c.id limit ${count}`;
+  return release(work, work.now, 'released', sql`c.environment_id = ${work.environmentId} and c.id in (${oldest})`);
+}
+
+/** Releases the active claims with these names or ids; what is not there is left out. Answers them, oldest first. */
+export async function releaseChosenClaims(
+  work: Work,
+  subscriptionId: string,
+  resourceId: string,
+  by: 'externalId' | 'id',
+  values: readonly string[],
+): Promise<StoredClaim[]> {
+  const chosen = sql`${unreleased(work, subscriptionId)} and ${notExpired(work.now)} and c.resource_id = ${resourceId}
+    and ${sql.ref(`c.${by}`)} = any(${values})`;
+  return release(work, work.now, 'released', chosen);
+}
+
+/** Marks claims as released that have expired, at the time they did, so that their names are free again. */
+export async function releaseLapsedClaims(work: Work, subscriptionId: string, resourceId: string): Promise<void> {
+  const lapsed = sql`${unreleased(work, subscriptionId)} and c.resource_id = ${resourceId}
+    and not ${notExpired(work.now)}`;
+  await release(work, sql<Instant>`c.expired_at`, 'expired', lapsed);
+}
+
+/**
+ * Releases every claim of these subscriptions. One that was made after the instant, while an end that was due had not
+ * been carried out yet, is released when it was made.
+ */
+export async function releaseAllClaims(
+  work: Work,
+  subscriptionIds: readonly string[],
+  at: Instant,
+  reason: ReleaseReason,
+): Promise<void> {
+  await sql`
+    update resource_claims
+       set released_at = greatest(${at}, claimed_at), release_reason = ${reason}, updated_at = ${work.now}
+     where environment_id = ${work.environmentId} and subscription_id = any(${subscriptionIds})
+       and released_at is null`.execute(work.db);
+}
+
+/** Makes the temporary claims of a subscription lasting ones, except those whose time is over. */
+export async function keepTemporaryClaims(work: Work, subscriptionId: string): Promise<void> {
+  await work.db
+    .updateTable('resourceClaims')
+    .set({ expiredAt: null, updatedAt: work.now })
+    .where('environmentId', '=', work.environmentId)
+    .where('subscriptionId', '=', subscriptionId)
+    .where('releasedAt', 'is', null)
+    .where('expiredAt', '>', work.now)
+    .execute();
+}

@@ -1,0 +1,229 @@
+import assert from 'node:assert/strict';
+import { type RawBuilder, sql } from 'kysely';
+import type { Instant } from '../kernel/calendar.ts';
+import { newId } from '../platform/new-id.ts';
+import type { Work } from '../platform/work.ts';
+import type { FeatureType } from '../pricing/feature.ts';
+import { statementsOf } from '../pricing/store-rows.ts';
+import { type ItemFeatureValues, productFeatureExpired, type StoredItemFeature } from './subscription-item-feature.ts';
+
+/**
+ * True for a feature `s` of an item `i` that gives access at the instant: neither has expired, and the item has begun.
+ */
+export function givesAccess(at: Instant): RawBuilder<boolean> {
+  return sql<boolean>`(s.expired_at is null or s.expired_at > ${at}) and (i.expired_at is null or i.expired_at > ${at})
+    and i.added_date <= ${at}`;
+}
+
+const itemOfFeature = sql`join subscription_items i
+  on i.environment_id = s.environment_id and i.id = s.subscription_item_id`;
+
+function selectItemFeatures(work: Work, joins: RawBuilder<unknown> = sql``) {
+  return sql<StoredItemFeature>`
+    select s.id, s.created_at, s.updated_at, s.pricing_model_id, s.subscription_id, s.subscription_item_id, s.feature_id,
+           s.product_feature_id, s.type, s.amount, s.usage_meter_id, s.renewal_frequency, s.resource_id, s.expired_at,
+           s.detached_at, s.detached_reason, s.manually_created, f.name, f.slug
+      from subscription_item_features s
+      join features f on f.environment_id = s.environment_id and f.id = s.feature_id
+      ${joins}
+     where s.environment_id = ${work.environmentId}`;
+}
+
+async function firstOf(work: Work, query: RawBuilder<unknown>): Promise<StoredItemFeature | null> {
+  const result = await sql<StoredItemFeature>`${query}`.execute(work.db);
+  return result.rows[0] ?? null;
+}
+
+export async function findItemFeature(work: Work, id: string): Promise<StoredItemFeature | null> {
+  return firstOf(work, sql`${selectItemFeatures(work)} and s.id = ${id}`);
+}
+
+/** Holds the row until the work ends, so that two changes of it come one after the other. */
+export async function lockItemFeature(work: Work, id: string): Promise<StoredItemFeature | null> {
+  return firstOf(work, sql`${selectItemFeatures(work)} and s.id = ${id} for no key update of s`);
+}
+
+/** The feature on this item that has no end, or null. */
+export async function findLastingItemFeature(
+  work: Work,
+  subscriptionItemId: string,
+  featureId: string,
+): Promise<StoredItemFeature | null> {
+  return firstOf(
+    work,
+    sql`${selectItemFeatures(work)}
+       and s.subscription_item_id = ${subscriptionItemId} and s.feature_id = ${featureId} and s.expired_at is null`,
+  );
+}
+
+/** The features of these subscriptions that give access at the instant, in order of creation. */
+export async function listItemFeatures(
+  work: Work,
+  subscriptionIds: readonly string[],
+  at: Instant,
+): Promise<StoredItemFeature[]> {
+  const result = await sql<StoredItemFeature>`${selectItemFeatures(work, itemOfFeature)}
+      and s.subscription_id = any(${subscriptionIds}) and ${givesAccess(at)}
+    order by s.id`.execute(work.db);
+  return result.rows;
+}
+
+/** The item that a feature is to be put on. */
+export interface HoldingItem {
+  readonly id: string;
+  readonly pricingModelId: string;
+  readonly subscriptionId: string;
+  readonly manuallyCreated: boolean;
+  readonly expiredAt: Instant | null;
+}
+
+export async function findItem(work: Work, id: string): Promise<HoldingItem | null> {
+  const row = await work.db
+    .selectFrom('subscriptionItems')
+    .select(['id', 'pricingModelId', 'subscriptionId', 'manuallyCreated', 'expiredAt'])
+    .where('environmentId', '=', work.environmentId)
+    .where('id', '=', id)
+    .executeTakeFirst();
+  return row ?? null;
+}
+
+/** A link by which a product gives a feature, with the values to copy. */
+export interface ProductLink {
+  readonly productFeatureId: string;
+  readonly productId: string;
+  readonly linkExpiredAt: Instant | null;
+  readonly featureId: string;
+  readonly type: FeatureType;
+  readonly amount: bigint | null;
+  readonly usageMeterId: string | null;
+  readonly renewalFrequency: StoredItemFeature['renewalFrequency'];
+  readonly resourceId: string | null;
+}
+
+/** The links of these products to active features that have not ended by now; the newest feature of each first. */
+export async function listProductLinks(work: Work, productIds: readonly string[]): Promise<ProductLink[]> {
+  const result = await sql<ProductLink>`
+    select l.id as product_feature_id, l.product_id, l.expired_at as link_expired_at, f.id as feature_id, f.type,
+           f.amount, f.usage_meter_id, f.renewal_frequency, f.resource_id
+      from product_features l
+      join features f on f.environment_id = l.environment_id and f.id = l.feature_id
+     where l.environment_id = ${work.environmentId} and l.product_id = any(${productIds})
+       and (l.expired_at is null or l.expired_at > ${work.now}) and f.active
+     order by l.product_id, f.created_at desc, f.id desc`.execute(work.db);
+  return result.rows;
+}
+
+/** What a new row says besides its id and the values that a request may choose. */
+export interface NewRow extends ItemFeatureValues {
+  readonly pricingModelId: string;
+  readonly subscriptionId: string;
+  readonly subscriptionItemId: string;
+  readonly featureId: string;
+  readonly type: FeatureType;
+}
+
+function toColumns(work: Work, row: NewRow) {
+  return {
+    environmentId: work.environmentId,
+    pricingModelId: row.pricingModelId,
+    subscriptionId: row.subscriptionId,
+    subscriptionItemId: row.subscriptionItemId,
+    featureId: row.featureId,
+    type: row.type,
+    ...toValues(row),
+    createdAt: work.now,
+    updatedAt: work.now,
+  };
+}
+
+function toValues(values: ItemFeatureValues) {
+  return {
+    productFeatureId: values.productFeatureId,
+    amount: values.amount,
+    usageMeterId: values.usageMeterId,
+    renewalFrequency: values.renewalFrequency,
+    resourceId: values.resourceId,
+    expiredAt: values.expiredAt,
+    detachedAt: values.detachedAt,
+    detachedReason: values.detachedReason,
+    manuallyCreated: values.manuallyCreated,
+  };
+}
+
+/** Makes one row and answers its id. An item that has the feature without an end already breaks the unique key. */
+export async function insertItemFeature(work: Work, row: NewRow): Promise<string> {
+  const id = newId('subscriptionItemFeature');
+  await work.db
+    .insertInto('subscriptionItemFeatures')
+    .values({ id, ...toColumns(work, row) })
+    .execute();
+  return id;
+}
+
+/**
+ * Makes rows that come from products. Where an item has the feature without an end already, that row takes the new
+ * values and keeps its id. Answers each row's id in the order given.
+ */
+export async function upsertItemFeatures(work: Work, rows: readonly NewRow[]): Promise<string[]> {
+  const ids = new Map<string, string>();
+  for (const some of statementsOf(rows)) {
+    const written = await work.db
+      .insertInto('subscriptionItemFeatures')
+      .values(some.map((row) => ({ id: newId('subscriptionItemFeature'), ...toColumns(work, row) })))
+      .onConflict((conflict) =>
+        conflict
+          .columns(['environmentId', 'subscriptionItemId', 'featureId'])
+          .where('expiredAt', 'is', null)
+          .doUpdateSet((row) => ({
+            productFeatureId: row.ref('excluded.productFeatureId'),
+            amount: row.ref('excluded.amount'),
+            detachedAt: null,
+            detachedReason: null,
+            updatedAt: work.now,
+          })),
+      )
+      .returning(['id', 'subscriptionItemId', 'featureId'])
+      .execute();
+    for (const row of written) ids.set(pairOf(row), row.id);
+  }
+  return rows.map((row) => {
+    const id = ids.get(pairOf(row));
+    assert(id, 'each row was written');
+    return id;
+  });
+}
+
+function pairOf({ subscriptionItemId, featureId }: { subscriptionItemId: string; featureId: string }): string {
+  return `${subscriptionItemId} ${featureId}`;
+}
+
+/** Writes what a request may choose. */
+export async function saveItemFeature(work: Work, row: StoredItemFeature): Promise<void> {
+  await work.db
+    .updateTable('subscriptionItemFeatures')
+    .set({ ...toValues(row), updatedAt: work.now })
+    .where('environmentId', '=', work.environmentId)
+    .where('id', '=', row.id)
+    .execute();
+}
+
+/** Ends the features of these subscriptions; one that ends earlier keeps its date. */
+export async function endItemFeatures(work: Work, subscriptionIds: readonly string[], at: Instant): Promise<void> {
+  await work.db
+    .updateTable('subscriptionItemFeatures')
+    .set({ expiredAt: at, updatedAt: work.now })
+    .where('environmentId', '=', work.environmentId)
+    .where('subscriptionId', '=', sql<string>`any(${subscriptionIds})`)
+    .where((where) => where.or([where('expiredAt', 'is', null), where('expiredAt', '>', at)]))
+    .execute();
+}
+
+/** Cuts what customers have of features from links that have ended. */
+export async function detachFromProducts(work: Work, productFeatureIds: readonly string[]): Promise<void> {
+  await work.db
+    .updateTable('subscriptionItemFeatures')
+    .set({ productFeatureId: null, detachedAt: work.now, detachedReason: productFeatureExpired, updatedAt: work.now })
+    .where('environmentId', '=', work.environmentId)
+    .where('productFeatureId', '=', sql<string>`any(${productFeatureIds})`)
+    .execute();
+}

@@ -1,0 +1,196 @@
+import assert from 'node:assert/strict';
+import { z } from 'zod';
+import { CountryCode } from '../kernel/country.ts';
+import { CurrencyCode } from '../kernel/currency.ts';
+import { idSchema } from '../kernel/id.ts';
+import { Timestamp, WholeNumber } from '../kernel/json.ts';
+import { Problem } from '../kernel/problem.ts';
+import { stamps } from '../kernel/record.ts';
+
+export const InvoiceId = idSchema('invoice');
+
+export const InvoiceStatus = z
+  .enum([
+    'draft',
+    'open',
+    'awaiting_payment_confirmation',
+    'paid',
+    'partially_refunded',
+    'refunded',
+    'void',
+    'uncollectible',
+  ])
+  .meta({ id: 'InvoiceStatus' });
+export type InvoiceStatus = z.infer<typeof InvoiceStatus>;
+
+/** What can happen to an invoice. */
+export type InvoiceHappening =
+  | 'finalized'
+  | 'payment_begun'
+  | 'payment_failed'
+  | 'paid'
+  | 'voided'
+  | 'given_up'
+  | 'refunded_in_part'
+  | 'refunded';
+
+/** The life of an invoice. What a status does not list cannot happen to it. */
+export const invoiceTransitions: Readonly<
+  Record<InvoiceStatus, Readonly<Partial<Record<InvoiceHappening, InvoiceStatus>>>>
+> = {
+  draft: { finalized: 'open', voided: 'void' },
+  open: { payment_begun: 'awaiting_payment_confirmation', paid: 'paid', voided: 'void', given_up: 'uncollectible' },
+  awaiting_payment_confirmation: { paid: 'paid', payment_failed: 'open' },
+  paid: { refunded_in_part: 'partially_refunded', refunded: 'refunded' },
+  partially_refunded: { refunded_in_part: 'partially_refunded', refunded: 'refunded' },
+  refunded: {},
+  void: {},
+  uncollectible: {},
+};
+
+/** The status after the happening, or null when it cannot happen to an invoice of this status. */
+export function nextInvoiceStatus(status: InvoiceStatus, happening: InvoiceHappening): InvoiceStatus | null {
+  return invoiceTransitions[status][happening] ?? null;
+}
+
+/** Why an invoice was made. Of one billing period there is one invoice for each reason, except adjustments. */
+export type InvoiceReason = 'subscription_start' | 'renewal' | 'final_usage' | 'adjustment';
+
+/** The most that one payment can carry, in minor units, and so the most that one invoice can ask for. */
+export const maxInvoiceTotal = 4_503_599_627_370_495n;
+
+export const TaxType = z
+  .enum([
+    'amusement_tax',
+    'communications_tax',
+    'gst',
+    'hst',
+    'igst',
+    'jct',
+    'lease_tax',
+    'pst',
+    'qst',
+    'rst',
+    'sales_tax',
+    'vat',
+    'none',
+  ])
+  .meta({ id: 'TaxType' });
+
+/** The tax that an invoice or a payment contains; null where nothing is known of it. */
+export const taxFields = {
+  subtotal: WholeNumber.nullable().meta({ description: 'What the lines add up to, before tax.' }),
+  taxAmount: WholeNumber.nullable(),
+  taxType: TaxType.nullable(),
+  taxCountry: CountryCode.nullable(),
+  taxState: z.string().nullable(),
+  taxRatePercentage: z.string().nullable(),
+  applicationFee: WholeNumber.nullable(),
+};
+
+const everyInvoice = {
+  id: InvoiceId,
+  ...stamps,
+  livemode: z.boolean(),
+  organizationId: z.string(),
+  customerId: z.string(),
+  pricingModelId: z.string(),
+  invoiceNumber: z.string().meta({ description: "Counts the customer's invoices, without a gap." }),
+  invoiceDate: Timestamp,
+  dueDate: Timestamp.nullable(),
+  status: InvoiceStatus,
+  currency: CurrencyCode,
+  ...taxFields,
+  total: WholeNumber.meta({ description: 'What is asked for: subtotal and tax.' }),
+  amountPaid: WholeNumber.meta({ description: 'What was paid of the total, refunds not taken off.' }),
+  amountRefunded: WholeNumber,
+  billingRunId: z.string().nullable(),
+  ownerMembershipId: z.string().nullable(),
+  pdfURL: z.string().nullable(),
+  receiptPdfURL: z.string().nullable(),
+  memo: z.string().nullable(),
+  bankPaymentOnly: z.boolean().nullable(),
+};
+
+const SubscriptionInvoice = z.object({
+  ...everyInvoice,
+  type: z.literal('subscription'),
+  subscriptionId: z.string(),
+  billingPeriodId: z.string().nullable().meta({ description: 'Null where the subscription has no billing periods.' }),
+  billingPeriodStartDate: Timestamp.nullable(),
+  billingPeriodEndDate: Timestamp.nullable(),
+  purchaseId: z.null(),
+});
+const PurchaseInvoice = z.object({
+  ...everyInvoice,
+  type: z.literal('purchase'),
+  subscriptionId: z.null(),
+  billingPeriodId: z.null(),
+  billingPeriodStartDate: z.null(),
+  billingPeriodEndDate: z.null(),
+  purchaseId: z.string(),
+});
+const StandaloneInvoice = z.object({
+  ...everyInvoice,
+  type: z.literal('standalone'),
+  subscriptionId: z.null(),
+  billingPeriodId: z.null(),
+  billingPeriodStartDate: z.null(),
+  billingPeriodEndDate: z.null(),
+  purchaseId: z.null(),
+  stripePaymentIntentId: z.string().nullable(),
+  stripeTaxCalculationId: z.string().nullable(),
+  stripeTaxTransactionId: z.string().nullable(),
+});
+
+/** What a customer is asked to pay, line by line. */
+export const Invoice = z
+  .discriminatedUnion('type', [SubscriptionInvoice, PurchaseInvoice, StandaloneInvoice])
+  .meta({ id: 'Invoice' });
+export type Invoice = z.infer<typeof Invoice>;
+
+/** The money of an invoice, in minor units. */
+export interface InvoiceMoney {
+  readonly status: InvoiceStatus;
+  readonly total: bigint;
+  readonly amountPaid: bigint;
+  readonly amountRefunded: bigint;
+}
+
+/** What is still to be paid, in minor units. Worked example I7: of 5000, 2000 are paid, so 3000 are due. */
+export function amountDue(invoice: Pick<InvoiceMoney, 'total' | 'amountPaid'>): bigint {
+  return invoice.total - invoice.amountPaid;
+}
+
+/**
+ * What lines of these amounts ask for, in minor units, and the status that an invoice of them begins in: nothing to
+ * pay is paid at once (worked examples I4 and I8). Refuses with `invoiceTooLarge` what no single payment can carry.
+ */
+export function decideNewInvoice(amounts: readonly bigint[]): InvoiceMoney & { readonly subtotal: bigint } {
+  const subtotal = amounts.reduce((sum, amount) => sum + amount, 0n);
+  assert(subtotal >= 0n, 'an invoice never owes the customer');
+  if (subtotal > maxInvoiceTotal) throw new Problem('invoiceTooLarge', { total: subtotal, limit: maxInvoiceTotal });
+  return { subtotal, total: subtotal, amountPaid: 0n, amountRefunded: 0n, status: subtotal === 0n ? 'paid' : 'open' };
+}
+
+/**
+ * The invoice after a payment of `paid` minor units, at most what is due. Money that arrives when the invoice has
+ * ended already (void, uncollectible) is written down all the same, so that it can be refunded; the status stays.
+ */
+export function decidePaid(invoice: InvoiceMoney, paid: bigint): Pick<InvoiceMoney, 'status' | 'amountPaid'> {
+  assert(paid > 0n && paid <= amountDue(invoice), 'a payment is at most what is due');
+  const amountPaid = invoice.amountPaid + paid;
+  const settled = amountPaid === invoice.total ? nextInvoiceStatus(invoice.status, 'paid') : null;
+  return { amountPaid, status: settled ?? invoice.status };
+}
+
+/** The invoice after a refund of `refunded` minor units, at most what was paid of it and is not refunded yet. */
+export function decideRefunded(
+  invoice: InvoiceMoney,
+  refunded: bigint,
+): Pick<InvoiceMoney, 'status' | 'amountRefunded'> {
+  const amountRefunded = invoice.amountRefunded + refunded;
+  assert(refunded > 0n && amountRefunded <= invoice.amountPaid, 'a refund is at most what was paid');
+  const happening = amountRefunded === invoice.amountPaid ? 'refunded' : 'refunded_in_part';
+  return { amountRefunded, status: nextInvoiceStatus(invoice.status, happening) ?? invoice.status };
+}

@@ -1,0 +1,59 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { z } from 'zod';
+import { amountInput, countInput, jsonIssues, Metadata, maxSafeInteger, SafeString, TimestampInput } from './json.ts';
+
+const accepts = (schema: z.ZodType, value: unknown) => schema.safeParse(value).success;
+
+test('what no record can hold is named with the path that leads to it', () => {
+  assert.deepEqual(jsonIssues({ a: [1, 'x\0y'] }), [
+    { path: ['a', 1], message: 'holds a NUL character', code: 'custom' },
+  ]);
+  assert.deepEqual(jsonIssues(['\ud800']), [{ path: [0], message: 'holds half of a surrogate pair', code: 'custom' }]);
+  assert.deepEqual(jsonIssues({ 'k\0': 1 }), [{ path: [], message: 'a key holds a NUL character', code: 'custom' }]);
+  assert.equal(jsonIssues(JSON.parse('{"a":{"__proto__":1}}'))[0]?.path[0], 'a');
+  assert.deepEqual(jsonIssues({ emoji: '😀', nothing: null, list: [true, 1.5] }), []);
+});
+
+test('nesting ends at 64 levels', () => {
+  const nested = (levels: number) => JSON.parse('['.repeat(levels) + ']'.repeat(levels));
+  assert.deepEqual(jsonIssues(nested(64)), []);
+  assert.match(jsonIssues(nested(65))[0]?.message ?? '', /deeper than 64/);
+});
+
+test('a count is a whole number within its bounds, or a text of one', () => {
+  const count = countInput(1, 10);
+  for (const good of [1, 10, '5']) assert(accepts(count, good), String(good));
+  for (const bad of [0, 11, 1.5, '1.5', '', ' 5', null, true, Number.NaN]) assert(!accepts(count, bad), String(bad));
+  assert(accepts(countInput(0), maxSafeInteger));
+  assert(!accepts(countInput(0), maxSafeInteger + 1));
+});
+
+test('an amount comes in as a bigint', () => {
+  assert.equal(amountInput(0).parse(0), 0n);
+  assert.equal(amountInput(0).parse('2900'), 2900n);
+  assert.equal(amountInput(0).parse(maxSafeInteger), 9_007_199_254_740_991n);
+});
+
+test('an instant is epoch milliseconds, or ISO text of one', () => {
+  assert.equal(TimestampInput.parse(0), 0);
+  assert.equal(TimestampInput.parse('2026-01-01T00:00:00Z'), Date.UTC(2026, 0, 1));
+  for (const bound of [maxSafeInteger, -maxSafeInteger]) assert.equal(TimestampInput.parse(bound), bound);
+  for (const bad of [maxSafeInteger + 1, -maxSafeInteger - 1, 0.5, 'yesterday', ''])
+    assert(!accepts(TimestampInput, bad), String(bad));
+});
+
+test('a name is trimmed and has 1 to 255 characters', () => {
+  assert.equal(SafeString.parse('  Pro '), 'Pro');
+  assert(accepts(SafeString, 'x'.repeat(255)));
+  for (const bad of ['', '   ', 'x'.repeat(256), 5]) assert(!accepts(SafeString, bad));
+});
+
+test('metadata is flat: texts up to 500 characters, numbers and booleans, at most 50 of them', () => {
+  assert(accepts(Metadata, { team: 'core', seats: 5, beta: true, long: 'x'.repeat(500) }));
+  for (const bad of [{ a: 'x'.repeat(501) }, { a: null }, { a: {} }, { a: [1] }, 'text', []])
+    assert(!accepts(Metadata, bad), JSON.stringify(bad));
+  const keys = (size: number) => Object.fromEntries(Array.from({ length: size }, (_, index) => [`k${index}`, 1]));
+  assert(accepts(Metadata, keys(50)));
+  assert(!accepts(Metadata, keys(51)));
+});

@@ -1,0 +1,133 @@
+import assert from 'node:assert/strict';
+import { findCustomerByExternalId } from '../customers/store.ts';
+import type { Instant } from '../kernel/calendar.ts';
+import { Problem } from '../kernel/problem.ts';
+import type { Work } from '../platform/work.ts';
+import { listSubscriptionsOfCustomer } from '../subscriptions/store.ts';
+import { isCurrent } from '../subscriptions/subscription.ts';
+import {
+  accountKeyText,
+  type ClaimedOverage,
+  type CreditGrant,
+  mergePostings,
+  mergeSettledLines,
+  type SettledLine,
+  type UsageMeterBalance,
+  type UsagePosting,
+} from './ledger.ts';
+import * as store from './store.ts';
+import { listBalances } from './store-balances.ts';
+import { endCredits, insertCredits, listLapsedCredits } from './store-credits.ts';
+import { claimOverages, settleAccounts } from './store-overages.ts';
+import { insertUsage } from './store-usage.ts';
+
+/**
+ * Grants credits: each can be used from now until its `expiresAt`. Usage that was booked before stays as it is. A
+ * grant with the (source, sourceId) of an earlier one is that earlier one, and an amount of 0 is nothing to grant.
+ */
+export async function grantCredits(work: Work, grants: readonly CreditGrant[]): Promise<void> {
+  assert(
+    grants.every((grant) => grant.amount >= 0n),
+    'credits are not negative',
+  );
+  const positive = grants.filter((grant) => grant.amount > 0n);
+  if (positive.length === 0) return;
+  const accountIds = await store.openAccounts(work, positive);
+  const accountGrants = positive.map((grant) => ({ ...grant, ledgerAccountId: idOf(accountIds, grant) }));
+  await insertCredits(work, accountGrants);
+}
+
+/**
+ * Books the end of the subscriptions' credits whose `expiresAt` is at or before `at`: their unused rest is gone.
+ * Answers how many credits ended with a rest. Worked example L2.
+ */
+export async function expireCredits(work: Work, subscriptionIds: readonly string[], at: Instant): Promise<number> {
+  if (subscriptionIds.length === 0) return 0;
+  const accountIds = await store.lockAccountsOfSubscriptions(work, subscriptionIds);
+  if (accountIds.length === 0) return 0;
+  const lapsed = await listLapsedCredits(work, accountIds, at);
+  await endCredits(work, lapsed);
+  return lapsed.length;
+}
+
+/**
+ * Books usage on its accounts and covers it with credits: the earliest expiry first, then those that never expire, and
+ * among equals the oldest. What no credit covers waits for the next invoice. `sourceId` names what told the usage, and
+ * is given once. As many statements for ten thousand postings as for one. Worked example L1.
+ */
+export async function postUsage(work: Work, sourceId: string, postings: readonly UsagePosting[]): Promise<void> {
+  if (postings.length === 0) return;
+  const merged = mergePostings(postings);
+  const accountIds = await store.openAccounts(work, merged);
+  const usages = merged.map((posting) => ({ ...posting, ledgerAccountId: idOf(accountIds, posting) }));
+  await insertUsage(work, sourceId, usages);
+}
+
+/**
+ * Takes all usage of the subscription that no credit covered and no invoice billed, to be billed now: units by account
+ * and price. It is marked as invoiced in the same commit, so nothing is billed twice.
+ */
+export async function claimOverage(work: Work, subscriptionId: string): Promise<ClaimedOverage[]> {
+  const accountIds = await store.lockAccountsOfSubscriptions(work, [subscriptionId]);
+  return accountIds.length === 0 ? [] : claimOverages(work, accountIds);
+}
+
+/**
+ * Books that an invoice was paid, so its units of usage are no longer owed. Telling it again changes nothing. The units
+ * are those that `claimOverage` answered for the invoice.
+ */
+export async function settleUsage(work: Work, invoiceId: string, lines: readonly SettledLine[]): Promise<void> {
+  const settled = mergeSettledLines(lines).filter((line) => line.units > 0n);
+  if (settled.length === 0) return;
+  const models = await store.lockAccounts(
+    work,
+    settled.map((line) => line.ledgerAccountId),
+  );
+  const settlements = settled.map((line) => {
+    const pricingModelId = models.get(line.ledgerAccountId);
+    assert(pricingModelId !== undefined, `account ${line.ledgerAccountId} exists`);
+    return { ...line, pricingModelId };
+  });
+  await settleAccounts(work, invoiceId, settlements);
+}
+
+/** The balance of every usage meter that the subscriptions can use: newest subscription first, then oldest meter first. */
+export async function readBalances(work: Work, subscriptionIds: readonly string[]): Promise<UsageMeterBalance[]> {
+  if (subscriptionIds.length === 0) return [];
+  const rows = await listBalances(work, subscriptionIds);
+  return rows.map((row) => ({ ...row, livemode: work.livemode, organizationId: work.organizationId }));
+}
+
+/** Which balances of a customer to read: of one subscription in any status, or of all that are current. */
+export interface BalanceQuery {
+  readonly subscriptionId?: string | undefined;
+  readonly pricingModelId?: string | undefined;
+}
+
+/** The balances of a customer, as the endpoint answers them. */
+export async function readCustomerBalances(
+  work: Work,
+  externalId: string,
+  { subscriptionId, pricingModelId }: BalanceQuery,
+): Promise<UsageMeterBalance[]> {
+  const customer = await findCustomerByExternalId(work, externalId, pricingModelId);
+  if (customer === null) throw new Problem('customerNotFound', { id: externalId });
+  const subscriptions = await listSubscriptionsOfCustomer(work, customer.id);
+  const read = subscriptions.filter((subscription) =>
+    subscriptionId === undefined
+      ? isCurrent(subscription.status) && subscription.replacedBySubscriptionId === null
+      : subscription.id === subscriptionId,
+  );
+  if (subscriptionId !== undefined && read.length === 0)
+    throw new Problem('subscriptionNotFound', { id: subscriptionId });
+  return readBalances(
+    work,
+    read.map((subscription) => subscription.id),
+  );
+}
+
+function idOf(accountIds: ReadonlyMap<string, string>, key: { subscriptionId: string; usageMeterId: string }): string {
+  const id = accountIds.get(accountKeyText(key));
+  assert(id !== undefined, 'the account was opened');
+  return id;
+}

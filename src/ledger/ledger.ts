@@ -1,0 +1,105 @@
+import { z } from 'zod';
+import type { Instant } from '../kernel/calendar.ts';
+import { WholeNumber } from '../kernel/json.ts';
+import { UsageMeter } from '../pricing/usage-meter.ts';
+
+/** What is left to use of a meter: credits granted and not expired, minus usage. Below zero it is usage without credit. */
+export const UsageMeterBalance = z
+  .object({
+    ...UsageMeter.shape,
+    subscriptionId: z.string(),
+    availableBalance: WholeNumber.meta({
+      description: 'Credits that can still be used minus usage that no credit covered. May be negative.',
+    }),
+  })
+  .meta({ id: 'UsageMeterBalance' });
+export type UsageMeterBalance = z.infer<typeof UsageMeterBalance>;
+
+/** The sides of an account. `available` is what the others leave: granted + settled - used - expired. */
+export type Side = 'available' | 'granted' | 'used' | 'expired' | 'settled';
+
+/** Every way that an amount moves on an account: off one side and onto another, so that entries sum to zero. */
+export const moves = {
+  grant: { debitSide: 'granted', creditSide: 'available' },
+  usage: { debitSide: 'available', creditSide: 'used' },
+  expiry: { debitSide: 'available', creditSide: 'expired' },
+  settlement: { debitSide: 'settled', creditSide: 'available' },
+} as const satisfies Record<string, { debitSide: Side; creditSide: Side }>;
+
+/** Which account: there is one for each usage meter of a subscription. */
+export interface AccountKey {
+  readonly subscriptionId: string;
+  readonly usageMeterId: string;
+  readonly pricingModelId: string;
+}
+
+/** Usage to be booked: so many units (1 or more) at a price, in a billing period if there is one. */
+export interface UsagePosting extends AccountKey {
+  readonly priceId: string;
+  readonly billingPeriodId: string | null;
+  readonly units: bigint;
+}
+
+/** Why credits are granted, and the type of the ledger transaction that books them. */
+export const transactionTypeOfSource = {
+  billing_period_transition: 'billing_period_transition',
+  manual_adjustment: 'credit_grant_recognized',
+  admin: 'admin_credit_adjusted',
+} as const;
+export type CreditSource = keyof typeof transactionTypeOfSource;
+
+/** Credits to be granted, until `expiresAt` or, when that is null, for ever. (source, sourceId) names the grant. */
+export interface CreditGrant extends AccountKey {
+  readonly featureId: string | null;
+  readonly billingPeriodId: string | null;
+  readonly amount: bigint;
+  readonly expiresAt: Instant | null;
+  readonly source: CreditSource;
+  readonly sourceId: string;
+}
+
+/** Usage that is being billed: units of one price that no credit covered and no earlier invoice billed. */
+export interface ClaimedOverage {
+  readonly ledgerAccountId: string;
+  readonly usageMeterId: string;
+  readonly priceId: string;
+  readonly units: bigint;
+}
+
+/** Units of an account that an invoice was paid for. */
+export interface SettledLine {
+  readonly ledgerAccountId: string;
+  readonly units: bigint;
+}
+
+/** A text that is equal for equal accounts. Ids hold no spaces. */
+export function accountKeyText({ subscriptionId, usageMeterId }: Omit<AccountKey, 'pricingModelId'>): string {
+  return `${subscriptionId} ${usageMeterId}`;
+}
+
+/** One key for each account, in the order in which they were first named. */
+export function distinctAccounts(keys: readonly AccountKey[]): AccountKey[] {
+  return [...new Map(keys.map((key) => [accountKeyText(key), key])).values()];
+}
+
+/**
+ * One posting for each account and price, in the order in which they were first named, its units the sum: a request
+ * books its usage of a price as a whole, however many events told it.
+ */
+export function mergePostings(postings: readonly UsagePosting[]): UsagePosting[] {
+  const merged = new Map<string, { posting: UsagePosting; units: bigint }>();
+  for (const posting of postings) {
+    const key = `${accountKeyText(posting)} ${posting.priceId}`;
+    const sum = merged.get(key);
+    if (sum === undefined) merged.set(key, { posting, units: posting.units });
+    else sum.units += posting.units;
+  }
+  return Array.from(merged.values(), ({ posting, units }) => ({ ...posting, units }));
+}
+
+/** The units of each account, in the order in which they were first named: an invoice may bill one meter at two prices. */
+export function mergeSettledLines(lines: readonly SettledLine[]): SettledLine[] {
+  const units = new Map<string, bigint>();
+  for (const line of lines) units.set(line.ledgerAccountId, (units.get(line.ledgerAccountId) ?? 0n) + line.units);
+  return Array.from(units, ([ledgerAccountId, sum]) => ({ ledgerAccountId, units: sum }));
+}

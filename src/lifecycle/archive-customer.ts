@@ -1,0 +1,26 @@
+import { saveChangedCustomer } from '../customers/actions.ts';
+import type { CustomerRow } from '../customers/customer.ts';
+import { findCustomerEvenArchived, lockCustomer } from '../customers/store.ts';
+import { Problem } from '../kernel/problem.ts';
+import type { Work } from '../platform/work.ts';
+import { lockLivingSubscriptions } from '../subscriptions/store.ts';
+import { endSubscription } from './cancel.ts';
+
+/**
+ * Puts a customer away: all its subscriptions end now, and its external id is free again. A customer that is archived
+ * already stays as it is. Refuses with `customerNotFound`.
+ */
+export async function archiveCustomer(
+  work: Work,
+  externalId: string,
+  pricingModelId: string | undefined,
+): Promise<CustomerRow> {
+  const found = await findCustomerEvenArchived(work, externalId, pricingModelId);
+  const customer = found === null ? null : await lockCustomer(work, found.id);
+  if (customer === null) throw new Problem('customerNotFound', { id: externalId });
+  if (customer.archived) return customer;
+  for (const subscription of await lockLivingSubscriptions(work, customer.id)) {
+    await endSubscription(work, { customer, subscription }, { at: work.now, reason: 'customer_archived' });
+  }
+  return saveChangedCustomer(work, { ...customer, archived: true });
+}

@@ -1,0 +1,156 @@
+import assert from 'node:assert/strict';
+import type { CustomerRow } from '../customers/customer.ts';
+import { lockCustomer } from '../customers/store.ts';
+import { expireItemFeatures, releaseClaims } from '../entitlements/actions.ts';
+import { createInvoice } from '../invoicing/actions.ts';
+import type { Instant } from '../kernel/calendar.ts';
+import { Problem } from '../kernel/problem.ts';
+import { defaultPaymentMethod } from '../payments/actions.ts';
+import type { Work } from '../platform/work.ts';
+import { findPrice } from '../pricing/store-prices.ts';
+import { publishSubscription } from '../subscriptions/actions.ts';
+import { type CancelTiming, cancelDueAt, decideCancel } from '../subscriptions/cancellation.ts';
+import {
+  findSubscription,
+  hasOtherCurrentSubscription,
+  lockSubscription,
+  saveSubscription,
+} from '../subscriptions/store.ts';
+import {
+  endBillingPeriods,
+  findCurrentBillingPeriod,
+  markScheduledToCancel,
+} from '../subscriptions/store-billing-periods.ts';
+import { expireItemsOfSubscriptions } from '../subscriptions/store-items.ts';
+import { type CancellationReason, requireStatusAfter, type SubscriptionRow } from '../subscriptions/subscription.ts';
+import { takeUsageLines } from './bill-usage.ts';
+import { chargeInvoice } from './charge-invoice.ts';
+import { startDefaultPlan } from './default-plan.ts';
+import { settleInvoiceUsage } from './record-paid.ts';
+
+/** Both records, held until the work ends: the customer first, as everyone does who needs both. */
+export interface Held {
+  readonly customer: CustomerRow;
+  readonly subscription: SubscriptionRow;
+}
+
+/** Refuses with `subscriptionNotFound`. */
+export async function holdSubscription(work: Work, id: string): Promise<Held> {
+  const found = await findSubscription(work, id);
+  const customer = found === null ? null : await lockCustomer(work, found.customerId);
+  const subscription = customer === null ? null : await lockSubscription(work, id);
+  if (customer === null || subscription === null) throw new Problem('subscriptionNotFound', { id });
+  return { customer, subscription };
+}
+
+/** What a caller asks for: the subscription ends now, or at the end of the period that it is in. */
+export async function cancelSubscription(work: Work, id: string, timing: CancelTiming): Promise<SubscriptionRow> {
+  const held = await holdSubscription(work, id);
+  const decision = decideCancel(held.subscription, timing, work.now);
+  switch (decision.does) {
+    case 'nothing':
+      return held.subscription;
+    case 'schedule':
+      return scheduleEnd(work, held, decision.at);
+    case 'end':
+      return endSubscription(work, held, { at: decision.at });
+    default:
+      return decision satisfies never;
+  }
+}
+
+async function scheduleEnd(work: Work, { subscription, customer }: Held, at: Instant): Promise<SubscriptionRow> {
+  const saved = await saveSubscription(work, subscription.id, {
+    status: requireStatusAfter(subscription.status, 'cancel_scheduled'),
+    cancelScheduledAt: at,
+  });
+  await markScheduledToCancel(work, saved.id, true);
+  await publishSubscription(work, 'subscription.updated', saved, customer);
+  return saved;
+}
+
+/** Ends a subscription whose scheduled end has come, as of that instant. Answers false when it has not. */
+export async function cancelIfDue(work: Work, id: string): Promise<boolean> {
+  const held = await holdSubscription(work, id);
+  const at = cancelDueAt(held.subscription, work.now);
+  if (at === null) return false;
+  await endSubscription(work, held, { at });
+  return true;
+}
+
+/** How a subscription ends. */
+export interface Ending {
+  readonly at: Instant;
+  /** `expired`: the first payment was waited for long enough. */
+  readonly happening?: 'canceled' | 'expired';
+  readonly reason?: CancellationReason;
+  /** The subscription that takes its place. */
+  readonly replacedBy?: string;
+}
+
+/**
+ * The one way in which a subscription ends, whoever asks for it: its caller, its date, a failed first payment, a paid
+ * plan that replaces it, or the archiving of its customer.
+ */
+export async function endSubscription(
+  work: Work,
+  { customer, subscription }: Held,
+  { at, happening = 'canceled', reason, replacedBy }: Ending,
+): Promise<SubscriptionRow> {
+  const { id } = subscription;
+  const period = await findCurrentBillingPeriod(work, subscription);
+  const ended = await saveSubscription(work, id, {
+    status: requireStatusAfter(subscription.status, happening),
+    canceledAt: happening === 'canceled' ? at : null,
+    cancelScheduledAt: happening === 'canceled' ? at : null,
+    cancellationReason: reason ?? null,
+    replacedBySubscriptionId: replacedBy ?? null,
+    scheduledAdjustmentAt: null,
+    ...(period === null || period.startAt > at ? {} : { currentBillingPeriodEnd: Math.min(period.endAt, at) }),
+  });
+  await endBillingPeriods(work, id, at);
+  await expireItemsOfSubscriptions(work, [id], at);
+  await expireItemFeatures(work, [id], at);
+  await releaseClaims(work, [id], at, 'subscription_canceled');
+  await billFinalUsage(work, ended, reason);
+  if (givesBackDefaultPlan(ended, reason) && !(await hasOtherCurrentSubscription(work, customer.id, id))) {
+    await startDefaultPlan(work, customer, at);
+  }
+  if (happening === 'expired') await publishSubscription(work, 'subscription.updated', ended, customer);
+  // An upgrade is told by the creation of what replaces it.
+  else if (reason !== 'upgraded_to_paid') await publishSubscription(work, 'subscription.canceled', ended, customer);
+  return ended;
+}
+
+/** Who leaves a plan stands on the default plan again, unless it left that very plan, or left for good. */
+function givesBackDefaultPlan(ended: SubscriptionRow, reason: CancellationReason | undefined): boolean {
+  return !ended.isDefaultPlan && reason !== 'upgraded_to_paid' && reason !== 'customer_archived';
+}
+
+/**
+ * Invoices the usage that was not billed yet, and charges it. The invoice stays open where there is nothing to charge,
+ * and after a failed first payment: the same method would fail again.
+ */
+async function billFinalUsage(
+  work: Work,
+  subscription: SubscriptionRow,
+  reason: CancellationReason | undefined,
+): Promise<void> {
+  const lines = await takeUsageLines(work, subscription);
+  if (lines.length === 0) return;
+  const price = await findPrice(work, subscription.priceId);
+  assert(price, 'a subscription has its price');
+  const invoice = await createInvoice(work, {
+    customerId: subscription.customerId,
+    pricingModelId: subscription.pricingModelId,
+    subscriptionId: subscription.id,
+    billingPeriod: await findCurrentBillingPeriod(work, subscription),
+    reason: 'final_usage',
+    currency: price.currency,
+    lines,
+  });
+  if (invoice.status === 'paid') return settleInvoiceUsage(work, invoice.id);
+  if (reason === 'non_payment') return;
+  const stored = subscription.defaultPaymentMethodId ?? (await defaultPaymentMethod(work, subscription.customerId))?.id;
+  if (stored !== undefined) await chargeInvoice(work, invoice, stored);
+}

@@ -1,0 +1,43 @@
+import type { CustomerRow } from '../customers/customer.ts';
+import type { Instant } from '../kernel/calendar.ts';
+import type { Work } from '../platform/work.ts';
+import { findDefaultProduct } from '../pricing/store-products.ts';
+import { hasHadTrial } from '../subscriptions/store.ts';
+import { decideStart, defaultPlanName } from '../subscriptions/subscription-start.ts';
+import { type Opened, openSubscription } from './open-subscription.ts';
+
+/**
+ * Subscribes the customer to the default product of its pricing model, from `startDate` on. Answers null when the
+ * pricing model has none that is sold.
+ */
+export async function startDefaultPlan(work: Work, customer: CustomerRow, startDate: Instant): Promise<Opened | null> {
+  const plan = await findDefaultProduct(work, customer.pricingModelId);
+  if (plan === null || !plan.price.active) return null;
+  const { product, price } = plan;
+  const terms = {
+    price,
+    product,
+    startDate,
+    quantity: 1,
+    trialEnd: null,
+    intervalUnit: null,
+    intervalCount: null,
+    doNotCharge: false,
+    hadTrial: await hasHadTrial(work, customer.id),
+    givenPaymentMethodId: null,
+    storedPaymentMethodId: null,
+  };
+  return openSubscription(work, {
+    customer,
+    product,
+    price,
+    startDate,
+    start: decideStart(terms),
+    quantity: 1,
+    name: defaultPlanName(product),
+    doNotCharge: false,
+    defaultPaymentMethodId: null,
+    backupPaymentMethodId: null,
+    metadata: null,
+  });
+}

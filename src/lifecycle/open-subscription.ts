@@ -1,0 +1,163 @@
+import type { CustomerRow } from '../customers/customer.ts';
+import { grantItemFeatures } from '../entitlements/actions.ts';
+import { createInvoice } from '../invoicing/actions.ts';
+import type { Instant, Interval, Period } from '../kernel/calendar.ts';
+import { newId } from '../platform/new-id.ts';
+import type { Work } from '../platform/work.ts';
+import type { Price } from '../pricing/price.ts';
+import { publishSubscription } from '../subscriptions/actions.ts';
+import type { BillingPeriodRow } from '../subscriptions/billing-period.ts';
+import { insertSubscription } from '../subscriptions/store.ts';
+import { insertBillingPeriod } from '../subscriptions/store-billing-periods.ts';
+import { insertSubscriptionItems } from '../subscriptions/store-items.ts';
+import type { SubscriptionRow } from '../subscriptions/subscription.ts';
+import { itemName, type SubscriptionItemRow } from '../subscriptions/subscription-item.ts';
+import type { Start } from '../subscriptions/subscription-start.ts';
+import { chargeInvoice } from './charge-invoice.ts';
+import { grantPeriodCredits } from './grant-period-credits.ts';
+
+/** A subscription to make, everything about it decided. */
+export interface Opening {
+  readonly customer: CustomerRow;
+  readonly product: { readonly id: string; readonly name: string; readonly default: boolean };
+  readonly price: Price;
+  readonly start: Start;
+  readonly startDate: Instant;
+  readonly quantity: number;
+  readonly name: string;
+  readonly doNotCharge: boolean;
+  readonly defaultPaymentMethodId: string | null;
+  readonly backupPaymentMethodId: string | null;
+  readonly metadata: SubscriptionRow['metadata'];
+}
+
+export interface Opened {
+  readonly subscription: SubscriptionRow;
+  readonly items: SubscriptionItemRow[];
+}
+
+/**
+ * Makes a subscription: its row, its item, what the item's product gives, its first period, and what the first period
+ * brings: credits, or an invoice and a charge after the commit. Tells that it was created.
+ */
+export async function openSubscription(work: Work, opening: Opening): Promise<Opened> {
+  const subscription = newSubscription(work, opening);
+  await insertSubscription(work, subscription);
+  const item = newItem(work, opening, subscription);
+  await insertSubscriptionItems(work, [item]);
+  await grantItemFeatures(work, [{ ...item, productId: opening.product.id }]);
+  await publishSubscription(work, 'subscription.created', subscription, opening.customer);
+  await beginFirstPeriod(work, opening, subscription, item);
+  return { subscription, items: [item] };
+}
+
+function newSubscription(work: Work, opening: Opening): SubscriptionRow {
+  const { customer, product, price, start, startDate } = opening;
+  return {
+    id: newId('subscription'),
+    createdAt: work.now,
+    updatedAt: work.now,
+    pricingModelId: customer.pricingModelId,
+    customerId: customer.id,
+    priceId: price.id,
+    name: opening.name,
+    status: start.status,
+    renews: start.interval !== null,
+    isFreePlan: start.isFreePlan,
+    isDefaultPlan: product.default,
+    doNotCharge: opening.doNotCharge,
+    runBillingAtPeriodStart: price.type === 'subscription',
+    exclusive: !work.allowMultipleSubscriptions,
+    startDate,
+    trialEnd: start.trialEnd,
+    ...scheduleOf(start.interval, start.period, startDate),
+    defaultPaymentMethodId: opening.defaultPaymentMethodId,
+    backupPaymentMethodId: opening.backupPaymentMethodId,
+    canceledAt: null,
+    cancelScheduledAt: null,
+    cancellationReason: null,
+    replacedBySubscriptionId: null,
+    scheduledAdjustmentAt: null,
+    metadata: opening.metadata,
+  };
+}
+
+function scheduleOf(interval: Interval | null, period: Period | null, startDate: Instant) {
+  return {
+    intervalUnit: interval?.unit ?? null,
+    intervalCount: interval?.count ?? null,
+    billingCycleAnchorDate: interval === null ? null : startDate,
+    currentBillingPeriodStart: period?.start ?? null,
+    currentBillingPeriodEnd: period?.end ?? null,
+  };
+}
+
+function newItem(work: Work, opening: Opening, subscription: SubscriptionRow): SubscriptionItemRow {
+  const { price, product, quantity, start } = opening;
+  return {
+    id: newId('subscriptionItem'),
+    createdAt: work.now,
+    updatedAt: work.now,
+    pricingModelId: subscription.pricingModelId,
+    subscriptionId: subscription.id,
+    type: 'static',
+    name: itemName(price.name ?? product.name, quantity),
+    priceId: price.id,
+    unitPrice: start.unitPrice,
+    quantity,
+    addedDate: subscription.startDate,
+    expiredAt: null,
+    externalId: null,
+    metadata: null,
+    manuallyCreated: false,
+  };
+}
+
+async function beginFirstPeriod(
+  work: Work,
+  { start, price }: Opening,
+  subscription: SubscriptionRow,
+  item: SubscriptionItemRow,
+): Promise<void> {
+  const period = start.period === null ? null : newPeriod(work, subscription, start.period);
+  if (period !== null) await insertBillingPeriod(work, period);
+  if (start.chargeWith === null) {
+    // What is free, on trial or not charged waits for no money, so its credits are there from the start.
+    if (start.status !== 'incomplete') await grantPeriodCredits(work, subscription, period, { isFirst: true });
+    return;
+  }
+  const invoice = await createInvoice(work, {
+    customerId: subscription.customerId,
+    pricingModelId: subscription.pricingModelId,
+    subscriptionId: subscription.id,
+    billingPeriod: period,
+    reason: 'subscription_start',
+    currency: price.currency,
+    lines: [
+      {
+        type: 'static',
+        quantity: item.quantity,
+        price: item.unitPrice,
+        priceId: item.priceId,
+        subscriptionItemId: item.id,
+        description: item.name,
+      },
+    ],
+  });
+  await chargeInvoice(work, invoice, start.chargeWith);
+}
+
+function newPeriod(work: Work, { id, pricingModelId, trialEnd }: SubscriptionRow, { start, end }: Period) {
+  const period: BillingPeriodRow = {
+    id: newId('billingPeriod'),
+    createdAt: work.now,
+    updatedAt: work.now,
+    pricingModelId,
+    subscriptionId: id,
+    startAt: start,
+    endAt: end,
+    status: 'active',
+    trialPeriod: trialEnd !== null,
+  };
+  return period;
+}

@@ -1,0 +1,115 @@
+import { sql } from 'kysely';
+import type { Invariant } from './store-invariants.ts';
+
+/** Invoices, and the payments and refunds that settle them. */
+export const moneyInvariants: readonly Invariant[] = [
+  {
+    name: 'invoiceNumbersHaveNoGap',
+    sentence: 'The invoices of a customer are numbered 1, 2, 3 and so on up to the number that was last taken.',
+    query: sql`
+      select c.environment_id, c.id, c.invoice_count, count(i.id) as invoices, count(distinct i.number) as numbers,
+             min(i.number) as first_number, max(i.number) as last_number
+        from customers c
+        left join (select environment_id, customer_id, id, substring(invoice_number from '-([0-9]+)$')::numeric as number
+                     from invoices) i on i.environment_id = c.environment_id and i.customer_id = c.id
+       group by c.environment_id, c.id, c.invoice_count
+      having c.invoice_count <> count(i.id) or count(distinct i.number) <> count(i.id)
+          or (count(i.id) > 0 and (min(i.number) <> 1 or max(i.number) <> count(i.id)))`,
+  },
+  {
+    name: 'periodIsBilledOnce',
+    sentence: 'A billing period has at most one invoice for each reason, adjustments apart.',
+    query: sql`
+      select environment_id, billing_period_id, reason, count(*) as invoices
+        from invoices where billing_period_id is not null and reason <> 'adjustment'
+       group by environment_id, billing_period_id, reason having count(*) > 1`,
+  },
+  {
+    name: 'invoiceSubtotalIsSumOfLines',
+    sentence: 'The subtotal of an invoice is the sum of its lines.',
+    query: sql`
+      select i.environment_id, i.id, i.subtotal, l.amount as lines_amount
+        from invoices i
+        left join (select environment_id, invoice_id, sum(amount) as amount
+                     from invoice_line_items group by environment_id, invoice_id) l
+          on l.environment_id = i.environment_id and l.invoice_id = i.id
+       where i.subtotal <> coalesce(l.amount, 0)`,
+  },
+  {
+    name: 'invoiceTotalIsSubtotalAndTax',
+    sentence: 'The total of an invoice is its subtotal and its tax.',
+    query: sql`
+      select environment_id, id, subtotal, tax_amount, total from invoices where total <> subtotal + tax_amount`,
+  },
+  {
+    name: 'invoiceMoneyStaysWithinTotal',
+    sentence: 'Of an invoice at most its total is paid, and at most what was paid is refunded.',
+    query: sql`
+      select environment_id, id, total, amount_paid, amount_refunded
+        from invoices
+       where amount_paid not between 0 and total or amount_refunded not between 0 and amount_paid`,
+  },
+  {
+    name: 'invoiceIsPaidWhenNothingIsDue',
+    // What ended as void or uncollectible stays so when money arrives after all; a draft asks for none.
+    sentence: 'An invoice counts as paid, refunded or not, exactly when nothing of its total is due.',
+    query: sql`
+      select environment_id, id, status, total, amount_paid
+        from invoices
+       where status not in ('draft', 'void', 'uncollectible')
+         and (status in ('paid', 'partially_refunded', 'refunded')) <> (amount_paid = total)`,
+  },
+  {
+    name: 'invoiceStatusTellsRefund',
+    sentence:
+      'A paid invoice is refunded or partially refunded exactly when all or some of what was paid was refunded.',
+    query: sql`
+      select environment_id, id, status, amount_paid, amount_refunded
+        from invoices
+       where status in ('paid', 'partially_refunded', 'refunded')
+         and status <> case when amount_refunded = 0 then 'paid'
+                            when amount_refunded = amount_paid then 'refunded'
+                            else 'partially_refunded' end`,
+  },
+  {
+    name: 'invoiceIsPaidByItsPayments',
+    sentence: 'What was paid and refunded of an invoice is what its payments brought and gave back.',
+    query: sql`
+      select i.environment_id, i.id, i.amount_paid, i.amount_refunded, p.amount as payments_amount, p.refunded_amount as payments_refunded
+        from invoices i
+        left join (select environment_id, invoice_id, sum(amount) as amount, sum(refunded_amount) as refunded_amount
+                     from payments where status in ('succeeded', 'refunded') group by environment_id, invoice_id) p
+          on p.environment_id = i.environment_id and p.invoice_id = i.id
+       where i.amount_paid <> coalesce(p.amount, 0) or i.amount_refunded <> coalesce(p.refunded_amount, 0)`,
+  },
+  {
+    name: 'invoiceIsNotChargedTwice',
+    sentence: 'An invoice has at most one payment that is under way or has succeeded.',
+    query: sql`
+      select environment_id, invoice_id, count(*) as live_payments
+        from payments where status in ('processing', 'requires_confirmation', 'requires_action', 'succeeded')
+       group by environment_id, invoice_id having count(*) > 1`,
+  },
+  {
+    name: 'paymentRefundsStayWithinAmount',
+    sentence:
+      'Of a payment at most its amount is refunded or being refunded; it is refunded exactly when all of it is.',
+    query: sql`
+      select environment_id, id, status, amount, refunded_amount, refunding_amount
+        from payments
+       where refunded_amount < 0 or refunding_amount < 0 or refunded_amount + refunding_amount > amount
+          or (status = 'refunded') <> (refunded_amount = amount)`,
+  },
+  {
+    name: 'paymentRefundsAreSumsOfRefunds',
+    sentence: 'What was and is being refunded of a payment is the sum of its succeeded and of its pending refunds.',
+    query: sql`
+      select p.environment_id, p.id, p.refunded_amount, p.refunding_amount, r.succeeded, r.pending
+        from payments p
+        left join (select environment_id, payment_id, sum(amount) filter (where status = 'succeeded') as succeeded,
+                          sum(amount) filter (where status = 'pending') as pending
+                     from refunds group by environment_id, payment_id) r
+          on r.environment_id = p.environment_id and r.payment_id = p.id
+       where p.refunded_amount <> coalesce(r.succeeded, 0) or p.refunding_amount <> coalesce(r.pending, 0)`,
+  },
+];

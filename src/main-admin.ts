@@ -1,0 +1,124 @@
+import { routes } from './app.ts';
+import type { Config } from './config.ts';
+import { checkInvariants } from './lifecycle/check-invariants.ts';
+import { foundOrganization } from './lifecycle/found-organization.ts';
+import { withOwner } from './main-database.ts';
+import { createApiKey, revokeApiKey, rotateApiKey } from './organizations/actions.ts';
+import { listApiKeys, listOrganizations } from './organizations/store.ts';
+import { createOpenApi } from './platform/openapi.ts';
+import { version } from './platform/version.ts';
+
+export interface Output {
+  readonly json?: boolean;
+}
+
+/** Prints data as one line of JSON, or as text for people. */
+function print({ json = false }: Output, data: unknown, text: string): void {
+  console.log(json ? JSON.stringify(data) : text);
+}
+
+export async function runMigrate(config: Config, output: Output): Promise<void> {
+  const migrations = await withOwner(config, async (access) => access.migrations);
+  print(
+    output,
+    { migrations },
+    migrations.length === 0 ? 'The database is up to date.' : `Ran ${migrations.join(', ')}.`,
+  );
+}
+
+export async function createOrganization(config: Config, options: Output & { name: string }): Promise<void> {
+  const { organization, testKey, liveKey } = await withOwner(config, ({ owner }) =>
+    foundOrganization(owner, { name: options.name }, Date.now()),
+  );
+  const data = { id: organization.id, name: organization.name, testKey: testKey.token, liveKey: liveKey.token };
+  print(
+    options,
+    data,
+    `${organization.id}  ${organization.name}\ntest key  ${testKey.token}\nlive key  ${liveKey.token}`,
+  );
+}
+
+export async function showOrganizations(config: Config, output: Output): Promise<void> {
+  const organizations = await withOwner(config, ({ owner }) => listOrganizations(owner));
+  const data = organizations.map(({ id, name, createdAt }) => ({ id, name, createdAt }));
+  print(output, data, data.map((row) => `${row.id}  ${row.name}`).join('\n'));
+}
+
+export interface KeyOptions extends Output {
+  readonly organization?: string;
+  readonly live?: boolean;
+  readonly name?: string;
+  readonly pricingModel?: string;
+  readonly expires?: string;
+}
+
+export async function createKey(config: Config, options: KeyOptions): Promise<void> {
+  const expiresAt = options.expires === undefined ? null : Date.parse(options.expires);
+  if (Number.isNaN(expiresAt)) throw new Error(`--expires: ${options.expires} is not an ISO 8601 date-time`);
+  const made = await withOwner(config, async ({ owner }) => {
+    const organizations = await listOrganizations(owner);
+    const organization =
+      options.organization === undefined
+        ? organizations[0]
+        : organizations.find((row) => row.id === options.organization);
+    if (organization === undefined)
+      throw new Error(`There is no organization ${options.organization ?? ''}. See: tollkeeper organizations list`);
+    if (options.organization === undefined && organizations.length > 1)
+      throw new Error('Say which organization: --organization <id>');
+    const livemode = options.live === true;
+    const request = {
+      environmentId: livemode ? organization.liveEnvironmentId : organization.testEnvironmentId,
+      livemode,
+      name: options.name ?? (livemode ? 'Live key' : 'Test key'),
+      pricingModelId: options.pricingModel ?? null,
+      expiresAt,
+    };
+    return createApiKey(owner, request, Date.now());
+  });
+  print(options, made, `${made.id}  ${made.token}`);
+}
+
+export async function showKeys(config: Config, options: KeyOptions): Promise<void> {
+  const filter = options.organization === undefined ? {} : { organizationId: options.organization };
+  const keys = await withOwner(config, ({ owner }) => listApiKeys(owner, filter));
+  const data = keys.map(({ hashText: _hash, environmentId: _environment, ...key }) => key);
+  const line = (key: (typeof data)[number]) =>
+    [
+      key.id,
+      key.organizationId,
+      key.livemode ? 'live' : 'test',
+      key.token,
+      key.active ? 'active' : 'ended',
+      key.name,
+    ].join('  ');
+  print(options, data, data.map(line).join('\n'));
+}
+
+export async function rotateKey(config: Config, id: string, output: Output): Promise<void> {
+  const made = await withOwner(config, ({ owner }) => rotateApiKey(owner, id, Date.now()));
+  print(output, made, `${made.id}  ${made.token}`);
+}
+
+export async function revokeKey(config: Config, id: string, output: Output): Promise<void> {
+  await withOwner(config, ({ owner }) => revokeApiKey(owner, id, Date.now()));
+  print(output, { id, active: false }, `${id} has ended.`);
+}
+
+export async function check(config: Config, output: Output): Promise<boolean> {
+  const results = await withOwner(config, ({ owner }) => checkInvariants(owner));
+  const broken = results.filter(({ violations }) => violations.count > 0);
+  const report = broken.map(
+    ({ name, sentence, violations }) =>
+      `${name}: ${sentence} ${violations.count} rows break it, such as ${JSON.stringify(violations.rows[0])}`,
+  );
+  print(
+    output,
+    { checked: results.length, broken },
+    [`${results.length} invariants checked, ${broken.length} broken.`, ...report].join('\n'),
+  );
+  return broken.length === 0;
+}
+
+export function printOpenApi(): void {
+  console.log(JSON.stringify(createOpenApi(routes, version), null, 2));
+}

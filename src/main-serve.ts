@@ -1,0 +1,131 @@
+import process from 'node:process';
+import { createApp, crontab, tasks } from './app.ts';
+import type { Config } from './config.ts';
+import { ensureApiKeys, foundFirstOrganization } from './lifecycle/found-organization.ts';
+import {
+  connectOwner,
+  type OwnerAccess,
+  openServer,
+  openServerToServe,
+  ownerPoolSize,
+  type Server,
+} from './main-database.ts';
+import { createDatabase, createPool } from './platform/database.ts';
+import { knownMigrations } from './platform/migrate.ts';
+import { startWorker, type Worker } from './platform/worker.ts';
+
+// Requests at a time that may hold a transaction; more than this wait in line. PostgreSQL allows 100 connections by default.
+const servicePoolSize = 40;
+
+/** Steps to undo, last first. */
+type Undo = (() => Promise<void>)[];
+
+/** Serves the API and works the queue, until the process is told to stop. */
+export async function serve(config: Config): Promise<void> {
+  const undo: Undo = [];
+  const stopping = stopOnSignal(undo);
+  try {
+    const { server, access } = await openDatabase(
+      await openServerToServe(config, (message) => console.log(message)),
+      undo,
+    );
+    await greetFirstStart(config, access);
+    const database = createDatabase(createPool({ url: server.url, size: servicePoolSize, as: 'service' }));
+    undo.push(() => database.destroy());
+    const app = await createApp({ database, logLevel: config.logLevel, migrated: () => isMigrated(access) });
+    const worker = await startJobs(access, database, (level, message) => app.log[level](message));
+    undo.push(() => worker.stop());
+    undo.push(() => app.close());
+    const address = await app.listen({ host: config.host, port: config.port });
+    console.log(`Tollkeeper listens on ${address} (reference: ${address}/docs). Ctrl-C stops it.`);
+  } catch (error) {
+    await runUndo(undo);
+    throw error;
+  }
+  await stopping;
+}
+
+/** Works the queue without serving. */
+export async function work(config: Config): Promise<void> {
+  const undo: Undo = [];
+  const stopping = stopOnSignal(undo);
+  try {
+    const { server, access } = await openDatabase(await openServer(config), undo);
+    const database = createDatabase(createPool({ url: server.url, size: ownerPoolSize, as: 'service' }));
+    undo.push(() => database.destroy());
+    const worker = await startJobs(access, database, (level, message) => {
+      if (level === 'error' || level === 'warn') console.error(message);
+    });
+    undo.push(() => worker.stop());
+    console.log('Tollkeeper works the queue. Ctrl-C stops it.');
+  } catch (error) {
+    await runUndo(undo);
+    throw error;
+  }
+  await stopping;
+}
+
+async function openDatabase(server: Server, undo: Undo): Promise<{ server: Server; access: OwnerAccess }> {
+  undo.push(() => server.stop());
+  const access = await connectOwner(server.url);
+  undo.push(() => access.owner.destroy());
+  return { server, access };
+}
+
+function startJobs(
+  access: OwnerAccess,
+  database: ReturnType<typeof createDatabase>,
+  log: (level: 'error' | 'warn' | 'info' | 'debug', message: string) => void,
+): Promise<Worker> {
+  return startWorker({ ownerPool: access.ownerPool, context: { database }, tasks, crontab, log });
+}
+
+/** True when the database has every migration that this version knows. */
+async function isMigrated({ ownerPool }: OwnerAccess): Promise<boolean> {
+  const known = await knownMigrations();
+  const { rows } = await ownerPool.query<{ name: string }>('select name from kysely_migration');
+  const ran = new Set(rows.map((row) => row.name));
+  return known.every((name) => ran.has(name));
+}
+
+async function greetFirstStart(config: Config, { owner }: OwnerAccess): Promise<void> {
+  const founded = await foundFirstOrganization(
+    owner,
+    { name: 'My organization', testKey: config.testKey, liveKey: config.liveKey },
+    Date.now(),
+  );
+  if (founded === null) {
+    await ensureApiKeys(owner, { testKey: config.testKey, liveKey: config.liveKey }, Date.now());
+    return;
+  }
+  const address = config.publicUrl ?? `http://${config.host}:${config.port}`;
+  console.log(`First start: made the organization "${founded.organization.name}" (${founded.organization.id}). Its keys are shown this once:
+
+  test key  ${founded.testKey.token}
+  live key  ${founded.liveKey.token}
+
+Next, for example:
+
+  curl ${address}/api/v1/pricing-models -H "Authorization: Bearer ${founded.testKey.token}"
+`);
+}
+
+/** Settles when SIGINT, SIGTERM or SIGHUP has come and everything is stopped: requests first, the database last. */
+function stopOnSignal(undo: Undo): Promise<void> {
+  return new Promise((resolve) => {
+    let asked = false;
+    const stop = () => {
+      if (asked) return;
+      asked = true;
+      console.log('Stopping.');
+      void runUndo(undo).then(resolve);
+    };
+    for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, stop);
+  });
+}
+
+async function runUndo(undo: Undo): Promise<void> {
+  for (let step = undo.pop(); step !== undefined; step = undo.pop()) {
+    await step().catch((error: unknown) => console.error(error));
+  }
+}

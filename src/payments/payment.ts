@@ -1,0 +1,203 @@
+import assert from 'node:assert/strict';
+import { z } from 'zod';
+import { maxInvoiceTotal, taxFields } from '../invoicing/invoice.ts';
+import type { Instant } from '../kernel/calendar.ts';
+import { CurrencyCode } from '../kernel/currency.ts';
+import { idSchema } from '../kernel/id.ts';
+import { Timestamp, WholeNumber } from '../kernel/json.ts';
+import { invalid, Problem } from '../kernel/problem.ts';
+import { stamps } from '../kernel/record.ts';
+import { PaymentMethodType } from './payment-method.ts';
+import type { ChargeOutcome } from './processor.ts';
+
+export const PaymentId = idSchema('payment');
+
+export const PaymentStatus = z
+  .enum(['processing', 'requires_confirmation', 'requires_action', 'succeeded', 'failed', 'canceled', 'refunded'])
+  .meta({ id: 'PaymentStatus' });
+export type PaymentStatus = z.infer<typeof PaymentStatus>;
+
+/** What can happen to a payment: what the processor tells of its charge, and refunds. */
+export type PaymentHappening = ChargeOutcome['result'] | 'refunded_in_part' | 'refunded';
+
+/** The life of a payment. What a status does not list cannot happen to it. */
+export const paymentTransitions: Readonly<
+  Record<PaymentStatus, Readonly<Partial<Record<PaymentHappening, PaymentStatus>>>>
+> = {
+  processing: {
+    processing: 'processing',
+    awaiting: 'requires_confirmation',
+    succeeded: 'succeeded',
+    failed: 'failed',
+    canceled: 'canceled',
+  },
+  requires_confirmation: {
+    processing: 'processing',
+    awaiting: 'requires_confirmation',
+    succeeded: 'succeeded',
+    failed: 'failed',
+    canceled: 'canceled',
+  },
+  requires_action: { processing: 'processing', succeeded: 'succeeded', failed: 'failed', canceled: 'canceled' },
+  succeeded: { refunded_in_part: 'succeeded', refunded: 'refunded' },
+  failed: {},
+  canceled: {},
+  refunded: {},
+};
+
+/** The status after the happening, or null when it cannot happen to a payment of this status. */
+export function nextPaymentStatus(status: PaymentStatus, happening: PaymentHappening): PaymentStatus | null {
+  return paymentTransitions[status][happening] ?? null;
+}
+
+/** The statuses of a payment that has brought its money or may still do so: an invoice has one of them at the most. */
+export const livePaymentStatuses = [
+  'processing',
+  'requires_confirmation',
+  'requires_action',
+  'succeeded',
+] as const satisfies readonly PaymentStatus[];
+
+/** One attempt to collect the money of an invoice. */
+export const Payment = z
+  .object({
+    id: PaymentId,
+    ...stamps,
+    livemode: z.boolean(),
+    organizationId: z.string(),
+    pricingModelId: z.string(),
+    customerId: z.string(),
+    invoiceId: z.string(),
+    subscriptionId: z.string().nullable(),
+    billingPeriodId: z.string().nullable(),
+    purchaseId: z.string().nullable(),
+    paymentMethodId: z.string().nullable(),
+    paymentMethod: PaymentMethodType,
+    amount: WholeNumber.meta({
+      description: 'What is charged, in the smallest unit of the currency.',
+      minimum: 1,
+      maximum: Number(maxInvoiceTotal),
+    }),
+    currency: CurrencyCode,
+    ...taxFields,
+    status: PaymentStatus,
+    chargeDate: Timestamp,
+    settlementDate: Timestamp.nullable(),
+    description: z.string().nullable(),
+    receiptNumber: z.string().nullable(),
+    receiptURL: z.string().nullable(),
+    failureCode: z.string().nullable(),
+    failureMessage: z.string().nullable(),
+    refunded: z.boolean().meta({ description: 'True when all of it was refunded.' }),
+    refundedAmount: WholeNumber.nullable().meta({ description: 'What was refunded so far; null before any refund.' }),
+    refundedAt: Timestamp.nullable().meta({ description: 'When the last refund was made.' }),
+  })
+  .meta({ id: 'Payment' });
+export type Payment = z.infer<typeof Payment>;
+
+/** What the processor tells of a charge, as a payment keeps it. */
+export interface ChargeChange {
+  readonly status: PaymentStatus;
+  readonly processorReference: string | null;
+  /** When to ask again; null when there is nothing to ask. */
+  readonly checkAt: Instant | null;
+  readonly settlementDate: Instant | null;
+  readonly receiptNumber: string | null;
+  readonly failureCode: string | null;
+  readonly failureMessage: string | null;
+}
+
+/**
+ * What becomes of a payment when its charge ended so, or is so far; null when the payment had ended before, because
+ * what is told twice or too late changes nothing.
+ */
+export function decideCharge(
+  payment: { readonly status: PaymentStatus; readonly processorReference: string | null },
+  outcome: ChargeOutcome,
+): ChargeChange | null {
+  const status = nextPaymentStatus(payment.status, outcome.result);
+  if (status === null) return null;
+  const unchanged: ChargeChange = {
+    status,
+    processorReference: payment.processorReference,
+    checkAt: null,
+    settlementDate: null,
+    receiptNumber: null,
+    failureCode: null,
+    failureMessage: null,
+  };
+  switch (outcome.result) {
+    case 'succeeded':
+      return {
+        ...unchanged,
+        processorReference: outcome.reference,
+        settlementDate: outcome.settledAt,
+        receiptNumber: outcome.receiptNumber,
+      };
+    case 'failed':
+      return {
+        ...unchanged,
+        processorReference: outcome.reference ?? payment.processorReference,
+        failureCode: outcome.code,
+        failureMessage: outcome.message,
+      };
+    case 'canceled':
+      return { ...unchanged, processorReference: outcome.reference };
+    case 'processing':
+      return { ...unchanged, processorReference: outcome.reference, checkAt: outcome.checkAt };
+    case 'awaiting':
+      return unchanged;
+    default:
+      assert.fail(`unknown outcome: ${outcome satisfies never}`);
+  }
+}
+
+/** The money of a payment, in minor units: 0 <= refunded + being refunded <= amount. */
+export interface PaymentMoney {
+  readonly id: string;
+  readonly status: PaymentStatus;
+  readonly amount: bigint;
+  readonly refundedAmount: bigint;
+  readonly refundingAmount: bigint;
+}
+
+/** What can still be refunded, in minor units: neither refunded nor being refunded. */
+export function refundable(payment: PaymentMoney): bigint {
+  return payment.amount - payment.refundedAmount - payment.refundingAmount;
+}
+
+/**
+ * How much to refund, in minor units: what was asked for, or all that remains where nothing was (null). Refuses a
+ * payment that is not there to be refunded, and an amount that is not whole, not positive or more than what remains.
+ */
+export function decideRefund(payment: PaymentMoney, partialAmount: number | null): bigint {
+  const { id, status } = payment;
+  if (status === 'refunded') throw new Problem('paymentAlreadyRefunded', { id });
+  if (status !== 'succeeded') throw new Problem('paymentNotRefundable', { id, status });
+  const remaining = refundable(payment);
+  if (remaining === 0n) throw new Problem('refundUnderWay', { id });
+  if (partialAmount === null) return remaining;
+  const isAmount = Number.isSafeInteger(partialAmount) && partialAmount > 0 && BigInt(partialAmount) <= remaining;
+  if (!isAmount) {
+    throw invalid(
+      ['partialAmount'],
+      `must be a whole number from 1 to ${remaining}, which is what remains of ${payment.amount}`,
+    );
+  }
+  return BigInt(partialAmount);
+}
+
+/** The payment after `amount` minor units that were being refunded have gone back, or have not. */
+export function decideRefunded(
+  payment: PaymentMoney,
+  amount: bigint,
+  result: 'succeeded' | 'failed',
+): Pick<PaymentMoney, 'status' | 'refundedAmount' | 'refundingAmount'> {
+  const refundingAmount = payment.refundingAmount - amount;
+  assert(refundingAmount >= 0n, 'the refund was reserved');
+  if (result === 'failed') return { status: payment.status, refundedAmount: payment.refundedAmount, refundingAmount };
+  const refundedAmount = payment.refundedAmount + amount;
+  const status = nextPaymentStatus(payment.status, refundedAmount === payment.amount ? 'refunded' : 'refunded_in_part');
+  assert(status, 'only a payment that succeeded is refunded');
+  return { status, refundedAmount, refundingAmount };
+}

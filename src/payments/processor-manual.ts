@@ -1,0 +1,19 @@
+import assert from 'node:assert/strict';
+import type { PaymentProcessor } from './processor.ts';
+
+/** Money that arrives and leaves outside, by bank transfer or in cash: people tell us, nobody can be asked. */
+export const manualProcessor: PaymentProcessor = {
+  name: 'manual',
+  async attachPaymentMethod() {
+    return { result: 'unknown', known: [] };
+  },
+  async charge() {
+    return { result: 'awaiting' };
+  },
+  async retrieve(reference) {
+    assert.fail(`nobody knows the charge ${reference}: it was made by hand`);
+  },
+  async refund({ idempotencyKey }) {
+    return { result: 'succeeded', reference: `manual_${idempotencyKey}` };
+  },
+};

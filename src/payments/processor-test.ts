@@ -1,0 +1,182 @@
+import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
+import type { Instant } from '../kernel/calendar.ts';
+import type { PaymentMethodData, PaymentMethodType } from './payment-method.ts';
+import type { AttachOutcome, ChargeOutcome, PaymentProcessor, RefundOutcome, RefundRequest } from './processor.ts';
+
+/** What the network did, once and for ever. */
+export type TestOperation = {
+  readonly idempotencyKey: string;
+  /** The charge, or of a refund the charge that it gives back. */
+  readonly reference: string;
+  readonly amount: bigint;
+  readonly token: string | null;
+  readonly createdAt: Instant;
+} & (
+  | { readonly kind: 'charge'; readonly outcome: ChargeOutcome }
+  | { readonly kind: 'refund'; readonly outcome: RefundOutcome }
+);
+
+/** Where the network remembers, in commits of its own: a network outside does not forget when we roll back. */
+export interface TestNetworkMemory {
+  /**
+   * The operation under this key: the remembered one, else the one that `decide` makes of what is known of the
+   * charge, which is remembered then. One at a time for each charge.
+   */
+  once(
+    idempotencyKey: string,
+    reference: string,
+    decide: (known: readonly TestOperation[]) => TestOperation,
+  ): Promise<TestOperation>;
+  /** What is known of a charge: itself and its refunds. */
+  known(reference: string): Promise<readonly TestOperation[]>;
+}
+
+/** How long a charge takes that takes its time. */
+export const settlementDelayMs = 60 * 60 * 1000;
+
+interface Failure {
+  readonly code: string;
+  readonly message: string;
+}
+
+/** What stands behind a token. Whatever is not said goes well, and at once. */
+interface TestToken {
+  readonly type: PaymentMethodType;
+  readonly data: PaymentMethodData;
+  readonly attach?: Failure;
+  readonly charge?: Failure | 'takes_time';
+  readonly refund?: Failure;
+}
+
+// An expiry that no test clock passes by accident.
+const expiry = { expMonth: 12, expYear: 2099 };
+const card = (brand: string, last4: string, rest: Omit<TestToken, 'type' | 'data'> = {}): TestToken => ({
+  type: 'card',
+  data: { brand, last4, ...expiry },
+  ...rest,
+});
+
+const unknownToken = { code: 'resource_missing', message: 'There is no such payment method.' };
+const declined = { code: 'card_declined', message: 'Your card was declined.' };
+
+/** Stripe's names for its test cards, so that one script runs against both; `pm_card_processing` is ours. */
+const testTokens: ReadonlyMap<string, TestToken> = new Map(
+  Object.entries({
+    pm_card_visa: card('visa', '4242'),
+    pm_card_mastercard: card('mastercard', '4444'),
+    pm_card_amex: card('amex', '8431'),
+    pm_card_chargeDeclined: card('visa', '0002', {
+      attach: { code: 'card_declined (generic_decline)', message: 'Your card was declined.' },
+    }),
+    pm_card_chargeDeclinedInsufficientFunds: card('visa', '9995', {
+      attach: { code: 'card_declined (insufficient_funds)', message: 'Your card has insufficient funds.' },
+    }),
+    pm_card_chargeCustomerFail: card('visa', '0341', { charge: declined }),
+    // Every charge here is made without the customer, so nobody is there to authenticate.
+    pm_card_authenticationRequired: card('visa', '3184', {
+      charge: {
+        code: 'authentication_required',
+        message: 'Your card was declined. This transaction requires authentication.',
+      },
+    }),
+    pm_card_processing: card('visa', '4242', { charge: 'takes_time' }),
+    pm_card_refundFail: card('visa', '5126', {
+      refund: { code: 'expired_or_canceled_card', message: 'The card is lost, expired or canceled.' },
+    }),
+    pm_usBankAccount_success: { type: 'us_bank_account', data: { bankName: 'STRIPE TEST BANK', last4: '6789' } },
+  } satisfies Record<string, TestToken>),
+);
+
+/** The stand-in payment network: no account anywhere, no money, and the manners of a real one. */
+export function createTestProcessor(memory: TestNetworkMemory): PaymentProcessor {
+  return {
+    name: 'test',
+    async attachPaymentMethod(token) {
+      return attach(token);
+    },
+    async charge({ idempotencyKey, amount, token, now }) {
+      const reference = `test_charge_${idempotencyKey}`;
+      const operation = await memory.once(idempotencyKey, reference, () => ({
+        kind: 'charge',
+        idempotencyKey,
+        reference,
+        amount,
+        token,
+        createdAt: now,
+        outcome: outcomeOf(token, reference, now),
+      }));
+      assert(operation.kind === 'charge', 'a payment and a refund never share an id');
+      return operation.outcome;
+    },
+    async retrieve(reference, now) {
+      const charge = chargeAmong(await memory.known(reference));
+      assert(charge, `no charge ${reference}`);
+      return outcomeAt(charge.outcome, now);
+    },
+    async refund(request) {
+      const { idempotencyKey, reference, amount, now } = request;
+      assert(reference !== null, 'a payment that succeeded knows its charge');
+      const operation = await memory.once(idempotencyKey, reference, (known) => ({
+        kind: 'refund',
+        idempotencyKey,
+        reference,
+        amount,
+        token: null,
+        createdAt: now,
+        outcome: decideRefund(known, request),
+      }));
+      assert(operation.kind === 'refund', 'a payment and a refund never share an id');
+      return operation.outcome;
+    },
+  };
+}
+
+function attach(token: string): AttachOutcome {
+  const found = testTokens.get(token);
+  if (found === undefined) return { result: 'unknown', known: [...testTokens.keys()] };
+  if (found.attach !== undefined) return { result: 'declined', ...found.attach };
+  return { result: 'attached', type: found.type, data: found.data, country: 'US' };
+}
+
+function outcomeOf(token: string | null, reference: string, now: Instant): ChargeOutcome {
+  const { charge } = testTokens.get(token ?? '') ?? { charge: unknownToken };
+  if (charge === 'takes_time') return { result: 'processing', reference, checkAt: now + settlementDelayMs };
+  if (charge !== undefined) return { result: 'failed', reference, ...charge };
+  return succeeded(reference, now);
+}
+
+/** A charge that takes its time succeeds when its time has come. */
+function outcomeAt(outcome: ChargeOutcome, now: Instant): ChargeOutcome {
+  const isDue = outcome.result === 'processing' && now >= outcome.checkAt;
+  return isDue ? succeeded(outcome.reference, outcome.checkAt) : outcome;
+}
+
+function succeeded(reference: string, settledAt: Instant): ChargeOutcome {
+  return { result: 'succeeded', reference, settledAt, receiptNumber: receiptNumberOf(reference) };
+}
+
+/** Eight digits in two groups, the same for the same charge. */
+function receiptNumberOf(reference: string): string {
+  const digits = createHash('sha256').update(reference).digest().readUInt32BE().toString().padStart(8, '0').slice(-8);
+  return `${digits.slice(0, 4)}-${digits.slice(4)}`;
+}
+
+/** A network gives back what it took and no more, whoever asks. */
+function decideRefund(known: readonly TestOperation[], { idempotencyKey, amount, now }: RefundRequest): RefundOutcome {
+  const charge = chargeAmong(known);
+  if (charge === undefined || outcomeAt(charge.outcome, now).result !== 'succeeded')
+    return { result: 'failed', code: 'charge_not_succeeded', message: 'There is no money to give back.' };
+  const failure = testTokens.get(charge.token ?? '')?.refund;
+  if (failure !== undefined) return { result: 'failed', ...failure };
+  const refunded = known
+    .filter((operation) => operation.kind === 'refund' && operation.outcome.result === 'succeeded')
+    .reduce((sum, operation) => sum + operation.amount, 0n);
+  if (refunded + amount > charge.amount)
+    return { result: 'failed', code: 'charge_already_refunded', message: 'The refund is more than what remains.' };
+  return { result: 'succeeded', reference: `test_refund_${idempotencyKey}` };
+}
+
+function chargeAmong(known: readonly TestOperation[]) {
+  return known.find((operation) => operation.kind === 'charge');
+}

@@ -1,0 +1,46 @@
+import { z } from 'zod';
+import { booleanFilter, pageOf, pageQuery, pageRequest, textFilter } from '../kernel/page.ts';
+import { route } from '../platform/route.ts';
+import { createProcessors } from './actions.ts';
+import { attachPaymentMethod, getPaymentMethod, listPaymentMethods } from './actions-attach.ts';
+import { NewPaymentMethod, PaymentMethod, PaymentMethodId } from './payment-method.ts';
+
+const tag = 'Payment methods';
+
+export const paymentMethodRoutes = [
+  route({
+    method: 'GET',
+    path: '/payment-methods',
+    summary: 'List payment methods',
+    tag,
+    query: pageQuery({ customerId: textFilter, type: textFilter, default: booleanFilter }),
+    returns: pageOf(PaymentMethod),
+    refuses: ['invalidCursor'],
+    handle: (work, { query }) => listPaymentMethods(work, pageRequest(query)),
+  }),
+  route({
+    method: 'POST',
+    path: '/payment-methods',
+    summary: 'Attach a payment method to a customer',
+    description:
+      "With the built-in test processor, `token` is one of Stripe's test tokens, such as `pm_card_visa` or `pm_card_chargeCustomerFail`.",
+    tag,
+    body: z.object({ paymentMethod: NewPaymentMethod }),
+    returns: z.object({ paymentMethod: PaymentMethod }),
+    refuses: ['customerNotFound', 'customerArchived', 'externalIdAmbiguous', 'paymentMethodDeclined'],
+    // The default processor looks the token up and asks nobody, so no one is waited for in the transaction.
+    handle: async (work, { body }) => ({
+      paymentMethod: await attachPaymentMethod(work, createProcessors(work.db).default, body.paymentMethod),
+    }),
+  }),
+  route({
+    method: 'GET',
+    path: '/payment-methods/{id}',
+    summary: 'Get a payment method',
+    tag,
+    params: z.object({ id: PaymentMethodId }),
+    returns: z.object({ paymentMethod: PaymentMethod }),
+    refuses: ['paymentMethodNotFound'],
+    handle: async (work, { params }) => ({ paymentMethod: await getPaymentMethod(work, params.id) }),
+  }),
+];

@@ -1,0 +1,99 @@
+import { type Selectable, sql } from 'kysely';
+import type { BillingAddress } from '../customers/customer.ts';
+import type { PageRequest } from '../kernel/page.ts';
+import type { PaymentMethods } from '../platform/database-types.ts';
+import { selectPage } from '../platform/select-page.ts';
+import type { Work } from '../platform/work.ts';
+import type { PaymentMethod, PaymentMethodData, PaymentMethodType } from './payment-method.ts';
+
+const columns = [
+  'id',
+  'createdAt',
+  'updatedAt',
+  'pricingModelId',
+  'customerId',
+  'type',
+  'isDefault',
+  'billingDetails',
+  'paymentMethodData',
+  'metadata',
+  'processor',
+  'processorToken',
+] as const;
+
+/** A payment method as it is kept. Nothing is written into its columns but what the types say. */
+export interface PaymentMethodRow
+  extends Omit<
+    Pick<Selectable<PaymentMethods>, (typeof columns)[number]>,
+    'billingDetails' | 'paymentMethodData' | 'metadata'
+  > {
+  type: PaymentMethodType;
+  billingDetails: BillingAddress;
+  paymentMethodData: PaymentMethodData;
+  metadata: PaymentMethod['metadata'];
+}
+
+function select(work: Work) {
+  return work.db
+    .selectFrom('paymentMethods')
+    .select(columns)
+    .where('environmentId', '=', work.environmentId)
+    .$castTo<PaymentMethodRow>();
+}
+
+export async function findPaymentMethod(work: Work, id: string): Promise<PaymentMethodRow | null> {
+  return (await select(work).where('id', '=', id).executeTakeFirst()) ?? null;
+}
+
+/** The customer's payment methods: the default first, then in the order in which they were attached. */
+export async function listPaymentMethodsOfCustomer(
+  work: Work,
+  customerId: string,
+  limit: number,
+): Promise<PaymentMethodRow[]> {
+  return select(work)
+    .where('customerId', '=', customerId)
+    .orderBy('isDefault', 'desc')
+    .orderBy('id')
+    .limit(limit)
+    .execute();
+}
+
+/** Takes the flag from the customer's default payment method, if there is one. */
+export async function clearDefault(work: Work, customerId: string): Promise<void> {
+  await work.db
+    .updateTable('paymentMethods')
+    .set({ isDefault: false, updatedAt: work.now })
+    .where('environmentId', '=', work.environmentId)
+    .where('customerId', '=', customerId)
+    .where('isDefault', '=', true)
+    .execute();
+}
+
+export async function insertPaymentMethod(work: Work, method: PaymentMethodRow): Promise<void> {
+  await work.db
+    .insertInto('paymentMethods')
+    .values({
+      ...method,
+      environmentId: work.environmentId,
+      billingDetails: toJson(method.billingDetails),
+      paymentMethodData: toJson(method.paymentMethodData),
+      metadata: method.metadata === null ? null : toJson(method.metadata),
+    })
+    .execute();
+}
+
+function toJson(value: object) {
+  return sql<never>`${JSON.stringify(value)}::jsonb`;
+}
+
+export function pageOfPaymentMethods(
+  work: Work,
+  request: PageRequest,
+): Promise<{ rows: PaymentMethodRow[]; total: number }> {
+  return selectPage<PaymentMethodRow>(work, 'payment_methods', columns, request, {
+    customerId: 'customer_id',
+    type: 'type',
+    default: 'is_default',
+  });
+}

@@ -1,0 +1,49 @@
+import type { Selectable } from 'kysely';
+import type { Refunds } from '../platform/database-types.ts';
+import type { Work } from '../platform/work.ts';
+import type { Refund } from './refund.ts';
+
+const columns = [
+  'id',
+  'createdAt',
+  'updatedAt',
+  'pricingModelId',
+  'paymentId',
+  'amount',
+  'status',
+  'processorReference',
+  'failureMessage',
+] as const satisfies readonly (keyof Selectable<Refunds>)[];
+
+export async function insertRefund(work: Work, refund: Refund): Promise<void> {
+  await work.db
+    .insertInto('refunds')
+    .values({ environmentId: work.environmentId, ...refund })
+    .execute();
+}
+
+/** Of several transactions that settle a refund, all but the first find it settled: each locks its payment before. */
+export async function findRefund(work: Work, id: string): Promise<Refund | null> {
+  const row = await work.db
+    .selectFrom('refunds')
+    .select(columns)
+    .where('environmentId', '=', work.environmentId)
+    .where('id', '=', id)
+    // The table's check constraint holds what the type says of the status.
+    .$castTo<Refund>()
+    .executeTakeFirst();
+  return row ?? null;
+}
+
+export async function updateRefund(
+  work: Work,
+  id: string,
+  change: Pick<Refund, 'status' | 'processorReference' | 'failureMessage'>,
+): Promise<void> {
+  await work.db
+    .updateTable('refunds')
+    .set({ ...change, updatedAt: work.now })
+    .where('environmentId', '=', work.environmentId)
+    .where('id', '=', id)
+    .execute();
+}

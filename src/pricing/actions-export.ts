@@ -1,0 +1,17 @@
+import { Problem } from '../kernel/problem.ts';
+import type { Work } from '../platform/work.ts';
+import { lockPricingModel } from './store-pricing-models.ts';
+import { readContents } from './store-structure.ts';
+import { describeContents } from './structure-contents.ts';
+import { exportStructure, type PricingModelExport } from './structure-export.ts';
+
+/** The pricing model as a body that sets up the same, and when anything of it changed last. */
+export async function exportPricingModel(work: Work, id: string): Promise<PricingModelExport> {
+  const model = await lockPricingModel(work, id);
+  if (model === null) throw new Problem('pricingModelNotFound', { id });
+  const contents = await readContents(work, id);
+  const updatedAt = Object.values(contents)
+    .flat()
+    .reduce((latest, record) => Math.max(latest, record.updatedAt), model.updatedAt);
+  return { pricingModel: exportStructure(model, describeContents(contents, work.now)), updatedAt };
+}

@@ -1,0 +1,80 @@
+import { type PageRequest, page } from '../kernel/page.ts';
+import { Problem } from '../kernel/problem.ts';
+import { newId } from '../platform/new-id.ts';
+import type { Work } from '../platform/work.ts';
+import { only, refuseOtherId, required, requiredLocked, resolveLockedPricingModel } from './actions.ts';
+import type { Feature, NewFeature } from './feature.ts';
+import { decideFeatureChange, type FeatureChange, type FeatureInput } from './feature-input.ts';
+import * as store from './store-features.ts';
+import { findResource } from './store-resources.ts';
+import { findUsageMeter } from './store-usage-meters.ts';
+
+/** Makes a feature. What it grants (a meter's credits, a resource's capacity) must be of its own pricing model. */
+export async function createFeature(work: Work, asked: FeatureInput): Promise<Feature> {
+  const pricingModelId = await resolveLockedPricingModel(work, asked.pricingModelId);
+  const feature = newFeature(newId('feature'), pricingModelId, asked);
+  await refuseOtherGrants(work, feature);
+  return only(await store.insertFeatures(work, [feature]));
+}
+
+function newFeature(id: string, pricingModelId: string, asked: FeatureInput): NewFeature {
+  const { slug, name, description, active } = asked;
+  const feature = { id, pricingModelId, slug, name, description, active };
+  switch (asked.type) {
+    case 'toggle':
+      return {
+        ...feature,
+        type: asked.type,
+        amount: null,
+        usageMeterId: null,
+        renewalFrequency: null,
+        resourceId: null,
+      };
+    case 'usage_credit_grant': {
+      const { type, amount, usageMeterId, renewalFrequency } = asked;
+      return { ...feature, type, amount, usageMeterId, renewalFrequency, resourceId: null };
+    }
+    case 'resource': {
+      const { type, amount, resourceId } = asked;
+      return { ...feature, type, amount, usageMeterId: null, renewalFrequency: null, resourceId };
+    }
+    default:
+      return asked satisfies never;
+  }
+}
+
+/** Refuses a usage meter or resource that does not exist, or is of another pricing model than the feature. */
+async function refuseOtherGrants(work: Work, feature: NewFeature): Promise<void> {
+  if (feature.usageMeterId !== null) {
+    const meter = await required(work, findUsageMeter, feature.usageMeterId, 'usageMeterNotFound');
+    if (meter.pricingModelId !== feature.pricingModelId) {
+      throw new Problem('otherPricingModel', { record: 'usage meter', id: meter.id });
+    }
+  }
+  if (feature.resourceId !== null) {
+    const resource = await required(work, findResource, feature.resourceId, 'resourceNotFound');
+    if (resource.pricingModelId !== feature.pricingModelId) {
+      throw new Problem('otherPricingModel', { record: 'resource', id: resource.id });
+    }
+  }
+}
+
+/** A feature, active or not. */
+export async function getFeature(work: Work, id: string): Promise<Feature> {
+  return required(work, store.findFeature, id, 'featureNotFound');
+}
+
+/** The features, active or not. */
+export async function listFeatures(work: Work, request: PageRequest) {
+  const { rows, total } = await store.pageOfFeatures(work, request);
+  return page(request, rows, total);
+}
+
+/** Changes a feature. What subscriptions have been granted by it stays as it was. */
+export async function updateFeature(work: Work, id: string, change: FeatureChange): Promise<Feature> {
+  refuseOtherId(id, change.id);
+  const feature = await requiredLocked(work, store.findFeature, id, 'featureNotFound');
+  const changed = decideFeatureChange(feature, change);
+  await refuseOtherGrants(work, changed);
+  return only(await store.saveFeatures(work, [changed]));
+}

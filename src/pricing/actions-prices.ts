@@ -1,0 +1,87 @@
+import { type PageRequest, page } from '../kernel/page.ts';
+import { invalid, Problem } from '../kernel/problem.ts';
+import { newId } from '../platform/new-id.ts';
+import type { Work } from '../platform/work.ts';
+import { currencyOf, only, refuseOtherId, required, requiredLocked } from './actions.ts';
+import type { Price } from './price.ts';
+import { decidePriceChange } from './price-change.ts';
+import { newProductPrice, newUsagePrice, type PriceChange, type PriceInput } from './price-input.ts';
+import * as store from './store-prices.ts';
+import { findProduct } from './store-products.ts';
+import { findUsageMeter } from './store-usage-meters.ts';
+
+/** Makes a price, which becomes its product's only active one, or one more of its usage meter. */
+export async function createPrice(work: Work, asked: PriceInput): Promise<Price> {
+  return asked.type === 'usage' ? createUsagePrice(work, asked) : createProductPrice(work, asked);
+}
+
+async function createProductPrice(work: Work, asked: Exclude<PriceInput, { type: 'usage' }>): Promise<Price> {
+  const product = await requiredLocked(work, findProduct, asked.productId, 'productNotFound');
+  refuseOtherModel(asked, product);
+  if (product.default) {
+    throw new Problem('defaultProductProtected', { id: product.id, rule: 'it gets no further price' });
+  }
+  const prices = await store.listPricesOfProducts(work, [product.id]);
+  const other = prices.find((price) => price.type !== asked.type);
+  if (other !== undefined) throw new Problem('priceTypeFixed', { id: product.id, type: other.type });
+  const outdated = prices
+    .filter((price) => price.active || price.isDefault)
+    .map((price) => ({ ...price, active: false, isDefault: false }));
+  await store.savePrices(work, outdated);
+  return only(await store.insertPrices(work, [newProductPrice(newId('price'), product, asked, currencyOf(work))]));
+}
+
+async function createUsagePrice(work: Work, asked: Extract<PriceInput, { type: 'usage' }>): Promise<Price> {
+  const meter = await requiredLocked(work, findUsageMeter, asked.usageMeterId, 'usageMeterNotFound');
+  refuseOtherModel(asked, meter);
+  const price = newUsagePrice(newId('price'), meter, asked, currencyOf(work));
+  if (price.isDefault) {
+    if (!price.active) throw invalid(['price', 'active'], 'must be true on a default price');
+    const prices = await store.listPricesOfUsageMeters(work, [meter.id]);
+    const former = prices.filter((each) => each.isDefault).map((each) => ({ ...each, isDefault: false }));
+    await store.savePrices(work, former);
+  }
+  return only(await store.insertPrices(work, [price]));
+}
+
+function refuseOtherModel(
+  asked: { readonly pricingModelId?: string | null | undefined },
+  parent: { readonly pricingModelId: string },
+): void {
+  if (asked.pricingModelId != null && asked.pricingModelId !== parent.pricingModelId) {
+    throw invalid(['price', 'pricingModelId'], `must be ${parent.pricingModelId}, or absent`);
+  }
+}
+
+/** A price, active or not. */
+export async function getPrice(work: Work, id: string): Promise<Price> {
+  return required(work, store.findPrice, id, 'priceNotFound');
+}
+
+/** The prices of products and of usage meters, active or not. */
+export async function listPrices(work: Work, request: PageRequest) {
+  const { rows, total } = await store.pageOfPrices(work, request);
+  return page(request, rows, total);
+}
+
+/** Changes a price's name, slug, default flag or activity; see `decidePriceChange`. */
+export async function updatePrice(
+  work: Work,
+  id: string,
+  { id: bodyId, ...change }: PriceChange & { readonly id?: string | undefined },
+): Promise<Price> {
+  refuseOtherId(id, bodyId);
+  const price = await requiredLocked(work, store.findPrice, id, 'priceNotFound');
+  const family =
+    price.productId === null
+      ? await store.listPricesOfUsageMeters(work, [price.usageMeterId])
+      : await store.listPricesOfProducts(work, [price.productId]);
+  const product = price.productId === null ? null : await findProduct(work, price.productId);
+  const siblings = family.filter((each) => each.id !== id);
+  const ofDefaultProduct = product?.default ?? false;
+  const [changed = price] = await store.savePrices(
+    work,
+    decidePriceChange(price, siblings, change, { ofDefaultProduct }),
+  );
+  return changed;
+}

@@ -1,0 +1,130 @@
+import { type PageRequest, page } from '../kernel/page.ts';
+import { invalid, Problem } from '../kernel/problem.ts';
+import { newId } from '../platform/new-id.ts';
+import type { Work } from '../platform/work.ts';
+import { currencyOf, only, refuseOtherId, required, requiredLocked, resolveLockedPricingModel } from './actions.ts';
+import type { Feature } from './feature.ts';
+import { type FirstPriceInput, newProductPrice, type ProductPriceChange } from './price-input.ts';
+import { type ProductWithPrices, withPrices } from './pricing-model.ts';
+import type { Product } from './product.ts';
+import {
+  decideFeatureLinks,
+  decideProductChange,
+  decideProductPrices,
+  isLinkActive,
+  refuseUnfitFeatures,
+} from './product-change.ts';
+import { isReservedProductSlug, type ProductChange, type ProductInput, slugOfName } from './product-input.ts';
+import { findFeatures } from './store-features.ts';
+import { insertPrices, listPricesOfProducts, savePrices } from './store-prices.ts';
+import { expireProductFeatures, linkFeatures, listProductFeatures } from './store-product-features.ts';
+import * as store from './store-products.ts';
+
+export interface ProductRequest {
+  readonly product: ProductInput;
+  readonly price: FirstPriceInput;
+  readonly featureIds?: readonly string[] | undefined;
+}
+
+/** Makes a product with its default price and the features that it gives. */
+export async function createProduct(
+  work: Work,
+  { product: asked, price, featureIds = [] }: ProductRequest,
+): Promise<Product> {
+  if (asked.default) throw new Problem('defaultProductNotCreatable');
+  const id = newId('product');
+  const slug = asked.slug ?? slugOfName(asked.name) ?? id;
+  if (isReservedProductSlug(slug)) throw invalid(['product', 'slug'], 'is reserved for the default product');
+  const pricingModelId = await resolveLockedPricingModel(work, asked.pricingModelId);
+  const features = await requireFeatures(work, featureIds);
+  refuseUnfitFeatures({ id, pricingModelId }, price.type, features);
+  const row = {
+    id,
+    pricingModelId,
+    name: asked.name,
+    slug,
+    description: asked.description ?? null,
+    imageURL: asked.imageURL ?? null,
+    singularQuantityLabel: asked.singularQuantityLabel ?? null,
+    pluralQuantityLabel: asked.pluralQuantityLabel ?? null,
+    default: false,
+    active: true,
+  };
+  const product = only(await store.insertProducts(work, [row]));
+  await insertPrices(work, [newProductPrice(newId('price'), product, price, currencyOf(work))]);
+  await link(work, product, featureIds);
+  return product;
+}
+
+/** The features with these ids, which must all exist. */
+async function requireFeatures(work: Work, ids: readonly string[]): Promise<Feature[]> {
+  const features = await findFeatures(work, ids);
+  const found = new Set(features.map((feature) => feature.id));
+  const missing = ids.find((id) => !found.has(id));
+  if (missing !== undefined) throw new Problem('featureNotFound', { id: missing });
+  return features;
+}
+
+async function link(work: Work, product: { id: string; pricingModelId: string }, featureIds: readonly string[]) {
+  const { id: productId, pricingModelId } = product;
+  const links = featureIds.map((featureId) => ({
+    id: newId('productFeature'),
+    pricingModelId,
+    productId,
+    featureId,
+    expiredAt: null,
+  }));
+  await linkFeatures(work, links);
+}
+
+/** A product with what it is sold at and what it gives. */
+export async function getProduct(work: Work, id: string): Promise<ProductWithPrices> {
+  const product = await required(work, store.findProduct, id, 'productNotFound');
+  const prices = await listPricesOfProducts(work, [id]);
+  const links = await listProductFeatures(work, [id]);
+  const features = await findFeatures(
+    work,
+    links.filter((each) => isLinkActive(each, work.now)).map((each) => each.featureId),
+  );
+  return withPrices(product, prices, features);
+}
+
+/** The products, without their prices. */
+export async function listProducts(work: Work, request: PageRequest) {
+  const { rows, total } = await store.pageOfProducts(work, request);
+  return page(request, rows, total);
+}
+
+export interface ProductUpdate {
+  readonly product: ProductChange;
+  readonly price?: ProductPriceChange | undefined;
+  /** Exactly the features that the product is to give; undefined: as before. */
+  readonly featureIds?: readonly string[] | undefined;
+}
+
+/**
+ * Changes a product, its default price and the features that it gives. Answers the links that ended with it too: who
+ * was given something by them is told by the caller.
+ */
+export async function updateProduct(
+  work: Work,
+  id: string,
+  { product: change, price, featureIds }: ProductUpdate,
+): Promise<{ product: Product; expiredProductFeatureIds: string[] }> {
+  refuseOtherId(id, change.id);
+  const before = await requiredLocked(work, store.findProduct, id, 'productNotFound');
+  const after = decideProductChange(before, change);
+  const prices = await listPricesOfProducts(work, [id]);
+  const toWrite = decideProductPrices(before, after, prices, price, newId('price'));
+  const product = only(await store.saveProducts(work, [after]));
+  await savePrices(work, toWrite.save);
+  await insertPrices(work, toWrite.insert);
+  if (featureIds === undefined) return { product, expiredProductFeatureIds: [] };
+  const features = await requireFeatures(work, featureIds);
+  refuseUnfitFeatures(product, prices[0]?.type, features);
+  const links = await listProductFeatures(work, [id]);
+  const { featureIdsToLink, linkIdsToExpire } = decideFeatureLinks(links, featureIds, work.now);
+  await link(work, product, featureIdsToLink);
+  await expireProductFeatures(work, linkIdsToExpire);
+  return { product, expiredProductFeatureIds: linkIdsToExpire };
+}

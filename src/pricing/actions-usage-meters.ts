@@ -1,0 +1,70 @@
+import { type PageRequest, page } from '../kernel/page.ts';
+import { newId } from '../platform/new-id.ts';
+import type { Work } from '../platform/work.ts';
+import { currencyOf, only, refuseOtherId, required, requiredLocked, resolveLockedPricingModel } from './actions.ts';
+import { isNoChargePrice, noChargePrice, noChargeSlug } from './no-charge-price.ts';
+import { refuseBadSlug } from './price-change.ts';
+import { newUsagePrice } from './price-input.ts';
+import { insertPrices, listPricesOfUsageMeters, savePrices } from './store-prices.ts';
+import * as store from './store-usage-meters.ts';
+import type { UsageMeter } from './usage-meter.ts';
+import type { FirstUsagePrice, UsageMeterChange, UsageMeterInput } from './usage-meter-input.ts';
+
+export interface UsageMeterRequest {
+  readonly usageMeter: UsageMeterInput;
+  readonly price?: FirstUsagePrice | undefined;
+}
+
+/** Makes a usage meter with its no-charge price, and with a price of its own where one of its terms is given. */
+export async function createUsageMeter(
+  work: Work,
+  { usageMeter: asked, price = {} }: UsageMeterRequest,
+): Promise<UsageMeter> {
+  const pricingModelId = await resolveLockedPricingModel(work, asked.pricingModelId);
+  const { name, slug, aggregationType } = asked;
+  const hasOwnPrice = price.unitPrice !== undefined || price.usageEventsPerUnit !== undefined;
+  if (hasOwnPrice) refuseBadSlug(slug);
+  const meter = only(
+    await store.insertUsageMeters(work, [{ id: newId('usageMeter'), pricingModelId, name, slug, aggregationType }]),
+  );
+  const currency = currencyOf(work);
+  const terms = {
+    name,
+    slug,
+    unitPrice: price.unitPrice ?? 0n,
+    usageEventsPerUnit: price.usageEventsPerUnit ?? 1,
+    intervalUnit: 'month',
+    intervalCount: 1,
+    isDefault: true,
+  } as const;
+  await insertPrices(work, [
+    ...(hasOwnPrice ? [newUsagePrice(newId('price'), meter, terms, currency)] : []),
+    noChargePrice(newId('price'), meter, { isDefault: !hasOwnPrice, currency }),
+  ]);
+  return meter;
+}
+
+/** A usage meter, without its prices. */
+export async function getUsageMeter(work: Work, id: string): Promise<UsageMeter> {
+  return required(work, store.findUsageMeter, id, 'usageMeterNotFound');
+}
+
+/** The usage meters, without their prices. */
+export async function listUsageMeters(work: Work, request: PageRequest) {
+  const { rows, total } = await store.pageOfUsageMeters(work, request);
+  return page(request, rows, total);
+}
+
+/** Changes a usage meter. The slug of its no-charge price follows its own; its other prices keep theirs. */
+export async function updateUsageMeter(work: Work, id: string, change: UsageMeterChange): Promise<UsageMeter> {
+  refuseOtherId(id, change.id);
+  const meter = await requiredLocked(work, store.findUsageMeter, id, 'usageMeterNotFound');
+  const { name = meter.name, slug = meter.slug, aggregationType = meter.aggregationType } = change;
+  const changed = only(await store.saveUsageMeters(work, [{ ...meter, name, slug, aggregationType }]));
+  if (slug !== meter.slug) {
+    const prices = await listPricesOfUsageMeters(work, [id]);
+    const following = prices.filter(isNoChargePrice).map((price) => ({ ...price, slug: noChargeSlug(slug) }));
+    await savePrices(work, following);
+  }
+  return changed;
+}

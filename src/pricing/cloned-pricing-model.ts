@@ -1,0 +1,197 @@
+import { z } from 'zod';
+import { CurrencyCode } from '../kernel/currency.ts';
+import { isoText } from '../kernel/iso-text.ts';
+import { TimestampText, WholeNumber } from '../kernel/json.ts';
+import { FeatureId, FeatureType, RenewalFrequency } from './feature.ts';
+import { IntervalUnit, type Price, PriceId, PriceType } from './price.ts';
+import { type PricingModelDetails, PricingModelId, type ProductWithPrices } from './pricing-model.ts';
+import { Product } from './product.ts';
+import { UsageMeter } from './usage-meter.ts';
+
+/** Which environment of the organization the copy of a pricing model is made in. */
+export const DestinationEnvironment = z.enum(['livemode', 'testmode']).meta({ id: 'DestinationEnvironment' });
+export type DestinationEnvironment = z.infer<typeof DestinationEnvironment>;
+
+// The answers of the two clone operations are older than the rest of the API: their instants are texts, and they carry
+// fields that nothing fills any more.
+const textStamps = { createdAt: TimestampText, updatedAt: TimestampText };
+const commits = { createdByCommit: z.string().nullable(), updatedByCommit: z.string().nullable() };
+const stamps = { ...textStamps, ...commits };
+
+const catalogPriceFields = {
+  id: PriceId,
+  ...stamps,
+  livemode: z.boolean(),
+  type: PriceType,
+  productId: z.string().nullable(),
+  usageMeterId: z.string().nullable(),
+  name: z.string().nullable(),
+  slug: z.string().nullable(),
+  unitPrice: WholeNumber,
+  intervalUnit: IntervalUnit.nullable(),
+  intervalCount: z.int().nullable(),
+  trialPeriodDays: z.int().nullable(),
+  usageEventsPerUnit: z.int().nullable(),
+  currency: CurrencyCode,
+  isDefault: z.boolean(),
+  active: z.boolean(),
+  setupFeeAmount: WholeNumber.nullable(),
+  overagePriceId: z.string().nullable(),
+  startsWithCreditTrial: z.boolean().nullable(),
+};
+const CatalogPrice = z.object(catalogPriceFields).meta({ id: 'CatalogPrice' });
+const ClonedPrice = z.object({ ...catalogPriceFields, pricingModelId: z.string() }).meta({ id: 'ClonedPrice' });
+
+const { createdAt: _createdAt, updatedAt: _updatedAt, pricingModelId: _productModel, ...productFields } = Product.shape;
+const { createdAt: _created, updatedAt: _updated, pricingModelId: _meterModel, ...meterFields } = UsageMeter.shape;
+const displayFeatures = z
+  .array(z.object({ enabled: z.boolean(), label: z.string(), details: z.string().optional() }))
+  .nullable();
+const model = {
+  id: PricingModelId,
+  ...stamps,
+  livemode: z.boolean(),
+  organizationId: z.string(),
+  isDefault: z.boolean(),
+  name: z.string(),
+};
+
+const ClonedFeature = z
+  .object({
+    id: FeatureId,
+    ...textStamps,
+    livemode: z.boolean(),
+    organizationId: z.string(),
+    pricingModelId: z.string(),
+    type: FeatureType,
+    slug: z.string(),
+    name: z.string(),
+    description: z.string(),
+    active: z.boolean(),
+    amount: WholeNumber.nullable(),
+    usageMeterId: z.string().nullable(),
+    renewalFrequency: RenewalFrequency.nullable(),
+    resourceId: z.string().nullable(),
+  })
+  .meta({ id: 'ClonedFeature' });
+const ClonedProduct = z
+  .object({
+    ...productFields,
+    ...stamps,
+    pricingModelId: z.string(),
+    displayFeatures,
+    prices: z.array(ClonedPrice),
+    defaultPrice: ClonedPrice,
+    features: z.array(ClonedFeature),
+  })
+  .meta({ id: 'ClonedProduct' });
+const ClonedUsageMeter = z
+  .object({
+    ...meterFields,
+    ...stamps,
+    pricingModelId: z.string(),
+    prices: z.array(ClonedPrice),
+    defaultPrice: ClonedPrice.optional(),
+  })
+  .meta({ id: 'ClonedUsageMeter' });
+
+/** What the clone of a pricing model answers. */
+export const ClonedPricingModel = z
+  .object({
+    ...model,
+    products: z.array(ClonedProduct),
+    usageMeters: z.array(ClonedUsageMeter),
+    defaultProduct: ClonedProduct.optional(),
+  })
+  .meta({ id: 'ClonedPricingModel' });
+export type ClonedPricingModel = z.infer<typeof ClonedPricingModel>;
+
+const CatalogProduct = z
+  .object({
+    ...productFields,
+    ...stamps,
+    catalogId: z.string(),
+    displayFeatures,
+    prices: z.array(CatalogPrice),
+    defaultPrice: CatalogPrice,
+  })
+  .meta({ id: 'CatalogProduct' });
+
+/** A pricing model under its former name. */
+export const Catalog = z
+  .object({
+    ...model,
+    products: z.array(CatalogProduct),
+    usageMeters: z.array(
+      z.object({ ...meterFields, ...stamps, catalogId: z.string() }).meta({ id: 'CatalogUsageMeter' }),
+    ),
+    defaultProduct: CatalogProduct.optional(),
+  })
+  .meta({ id: 'Catalog' });
+export type Catalog = z.infer<typeof Catalog>;
+
+interface Stamped {
+  readonly createdAt: number;
+  readonly updatedAt: number;
+}
+
+function withTextStamps<Row extends Stamped>(row: Row) {
+  return { ...row, createdAt: isoText(row.createdAt), updatedAt: isoText(row.updatedAt) };
+}
+
+function withCommits<Row extends Stamped>(row: Row) {
+  return { ...withTextStamps(row), createdByCommit: null, updatedByCommit: null };
+}
+
+function toClonedPrice(price: Price) {
+  return { ...withCommits(price), setupFeeAmount: null, overagePriceId: null, startsWithCreditTrial: null };
+}
+
+/** A pricing model as its clone is answered. */
+export function toClonedPricingModel(details: PricingModelDetails): ClonedPricingModel {
+  const { defaultProduct, ...rest } = details;
+  const toClonedProduct = (product: ProductWithPrices) => ({
+    ...withCommits(product),
+    displayFeatures: null,
+    prices: product.prices.map(toClonedPrice),
+    defaultPrice: toClonedPrice(product.defaultPrice),
+    features: product.features.map(withTextStamps),
+  });
+  return {
+    ...withCommits(rest),
+    products: details.products.map(toClonedProduct),
+    usageMeters: details.usageMeters.map(({ defaultPrice, ...meter }) => ({
+      ...withCommits(meter),
+      prices: meter.prices.map(toClonedPrice),
+      ...(defaultPrice ? { defaultPrice: toClonedPrice(defaultPrice) } : {}),
+    })),
+    ...(defaultProduct ? { defaultProduct: toClonedProduct(defaultProduct) } : {}),
+  };
+}
+
+/** A pricing model as a catalog: its products without features, its usage meters without prices. */
+export function toCatalog(details: PricingModelDetails): Catalog {
+  const { defaultProduct, ...rest } = details;
+  const toCatalogPrice = ({ pricingModelId: _, ...price }: Price) => ({
+    ...withCommits(price),
+    setupFeeAmount: null,
+    overagePriceId: null,
+    startsWithCreditTrial: null,
+  });
+  const toCatalogProduct = ({ pricingModelId, features: _, ...product }: ProductWithPrices) => ({
+    ...withCommits(product),
+    catalogId: pricingModelId,
+    displayFeatures: null,
+    prices: product.prices.map(toCatalogPrice),
+    defaultPrice: toCatalogPrice(product.defaultPrice),
+  });
+  return {
+    ...withCommits(rest),
+    products: details.products.map(toCatalogProduct),
+    usageMeters: details.usageMeters.map(({ pricingModelId, prices: _, defaultPrice: __, ...meter }) => ({
+      ...withCommits(meter),
+      catalogId: pricingModelId,
+    })),
+    ...(defaultProduct ? { defaultProduct: toCatalogProduct(defaultProduct) } : {}),
+  };
+}

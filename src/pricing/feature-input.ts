@@ -1,0 +1,111 @@
+import { z } from 'zod';
+import { amountInput, FreeText, SafeString, Unused } from '../kernel/json.ts';
+import { invalid } from '../kernel/problem.ts';
+import { type Feature, FeatureId, FeatureType, RenewalFrequency } from './feature.ts';
+import { ResourceId } from './resource.ts';
+import { UsageMeterId } from './usage-meter.ts';
+
+const Amount = amountInput(1);
+
+const anyFeature = {
+  slug: SafeString,
+  name: SafeString,
+  description: FreeText.default(''),
+  pricingModelId: z.string().nullish(),
+  active: z.boolean().default(true),
+};
+
+/** A feature to make. A field that its type does not use must be absent or null. */
+export const FeatureInput = z.discriminatedUnion(
+  'type',
+  [
+    z.object({
+      ...anyFeature,
+      type: z.literal('toggle'),
+      amount: Unused,
+      usageMeterId: Unused,
+      renewalFrequency: Unused,
+      resourceId: Unused,
+    }),
+    z.object({
+      ...anyFeature,
+      type: z.literal('usage_credit_grant'),
+      amount: Amount,
+      usageMeterId: UsageMeterId,
+      renewalFrequency: RenewalFrequency,
+      resourceId: Unused,
+    }),
+    z.object({
+      ...anyFeature,
+      type: z.literal('resource'),
+      amount: Amount,
+      usageMeterId: Unused,
+      renewalFrequency: Unused,
+      resourceId: ResourceId,
+    }),
+  ],
+  { error: 'type: must be toggle, usage_credit_grant or resource' },
+);
+export type FeatureInput = z.output<typeof FeatureInput>;
+
+/** What can change of a feature: what is left out stays. */
+export const FeatureChange = z.object({
+  id: FeatureId.optional(),
+  type: FeatureType.optional(),
+  slug: SafeString.optional(),
+  name: SafeString.optional(),
+  description: FreeText.optional(),
+  amount: Amount.nullish(),
+  usageMeterId: UsageMeterId.nullish(),
+  renewalFrequency: RenewalFrequency.nullish(),
+  resourceId: ResourceId.nullish(),
+  active: z.boolean().optional(),
+});
+export type FeatureChange = z.output<typeof FeatureChange>;
+
+const typeFields = ['amount', 'usageMeterId', 'renewalFrequency', 'resourceId'] as const;
+
+/** A feature after a change. Its type stays, and with it which fields are null. */
+export function decideFeatureChange(feature: Feature, change: FeatureChange): Feature {
+  if (change.type !== undefined && change.type !== feature.type) {
+    throw invalid(['feature', 'type'], `must be ${feature.type}: the type of a feature cannot change`);
+  }
+  for (const field of typeFields) {
+    const sent = change[field];
+    if (sent === undefined) continue;
+    if (feature[field] === null && sent !== null) {
+      throw invalid(['feature', field], `must be absent or null on a ${feature.type} feature`);
+    }
+    if (feature[field] !== null && sent === null) {
+      throw invalid(['feature', field], `must not be null on a ${feature.type} feature`);
+    }
+  }
+  const {
+    slug = feature.slug,
+    name = feature.name,
+    description = feature.description,
+    active = feature.active,
+  } = change;
+  const texts = { slug, name, description, active };
+  switch (feature.type) {
+    case 'toggle':
+      return { ...feature, ...texts };
+    case 'usage_credit_grant':
+      return {
+        ...feature,
+        ...texts,
+        amount: change.amount ?? feature.amount,
+        usageMeterId: change.usageMeterId ?? feature.usageMeterId,
+        renewalFrequency: change.renewalFrequency ?? feature.renewalFrequency,
+      };
+    case 'resource':
+      return {
+        ...feature,
+        ...texts,
+        amount: change.amount ?? feature.amount,
+        resourceId: change.resourceId ?? feature.resourceId,
+      };
+    default:
+      return feature satisfies never;
+  }
+}

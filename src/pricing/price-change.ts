@@ -1,0 +1,80 @@
+import { invalid, Problem } from '../kernel/problem.ts';
+import { isNoChargePrice, isReservedPriceSlug } from './no-charge-price.ts';
+import type { Price } from './price.ts';
+import { type PriceChange, reservedPriceSlugMessage } from './price-input.ts';
+
+const maxSlugLength = 255;
+
+/**
+ * A price after a change, and its siblings (the other prices of its product or meter) that change with it, the changed
+ * one first. A product and a meter never lose their default price: when a meter's is unset or deactivated, the
+ * no-charge price becomes the default; when a product's is deactivated, its newest active price does, if there is one.
+ */
+export function decidePriceChange(
+  price: Price,
+  siblings: readonly Price[],
+  change: PriceChange,
+  { ofDefaultProduct }: { readonly ofDefaultProduct: boolean },
+): Price[] {
+  if (change.type !== undefined && change.type !== price.type) {
+    throw invalid(['price', 'type'], `must be ${price.type}: the type of a price cannot change`);
+  }
+  const { name = price.name, slug = price.slug, active = price.active, isDefault = price.isDefault } = change;
+  if (ofDefaultProduct) protectDefaultProduct(price, { slug, active, isDefault });
+  if (isNoChargePrice(price)) protectNoCharge(price, { slug, active, isDefault });
+  else if (slug !== price.slug) refuseBadSlug(slug);
+  if (!price.isDefault && change.isDefault && !active) {
+    throw invalid(['price', 'isDefault'], 'an inactive price cannot become the default: send active true as well');
+  }
+  if (price.isDefault && !isDefault && price.productId !== null) {
+    throw new Problem('defaultPriceNeeded', { id: price.id });
+  }
+  return settleDefault({ ...price, name, slug, active, isDefault }, price, siblings);
+}
+
+/** Gives the default flag to exactly one of the prices, and answers those that changed. */
+function settleDefault(changed: Price, before: Price, siblings: readonly Price[]): Price[] {
+  const inForce = siblings.find((each) => each.isDefault);
+  const takes = changed.isDefault && changed.active;
+  const isFirstActive = changed.active && !before.isDefault && changed.productId !== null && inForce?.active === false;
+  if (takes || isFirstActive) {
+    return [{ ...changed, isDefault: true }, ...(inForce ? [{ ...inForce, isDefault: false }] : [])];
+  }
+  if (!before.isDefault) return [changed];
+  const heir = siblings.findLast((each) => (each.type === 'usage' ? isNoChargePrice(each) : each.active));
+  // A product without an active price keeps its default, so that there is one when it is activated again.
+  if (heir === undefined) return [{ ...changed, isDefault: true }];
+  return [
+    { ...changed, isDefault: false },
+    { ...heir, isDefault: true },
+  ];
+}
+
+interface Wanted {
+  readonly slug: string | null;
+  readonly active: boolean;
+  readonly isDefault: boolean;
+}
+
+function protectNoCharge(price: Price, wanted: Wanted): void {
+  const refuse = (rule: string) => new Problem('noChargePriceProtected', { id: price.id, rule });
+  if (!wanted.active) throw refuse('it stays active');
+  if (wanted.slug !== price.slug) throw refuse("it keeps its slug, which follows the meter's");
+  if (price.isDefault && !wanted.isDefault) {
+    throw refuse('it stays the default until another price of the meter is made the default');
+  }
+}
+
+function protectDefaultProduct(price: Price, wanted: Wanted): void {
+  const refuse = (rule: string) => new Problem('defaultProductProtected', { id: price.productId ?? '', rule });
+  if (wanted.slug !== price.slug) throw refuse('its price keeps its slug');
+  if (wanted.isDefault !== price.isDefault) throw refuse('its default price cannot be exchanged');
+  if (wanted.active !== price.active) throw refuse('its price cannot be activated or deactivated');
+}
+
+/** Refuses a slug that a price other than a no-charge price may not take. */
+export function refuseBadSlug(slug: string | null): void {
+  if (isReservedPriceSlug(slug)) throw invalid(['price', 'slug'], reservedPriceSlugMessage);
+  if ((slug?.length ?? 0) > maxSlugLength)
+    throw invalid(['price', 'slug'], `must have at most ${maxSlugLength} characters`);
+}

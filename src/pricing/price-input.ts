@@ -1,0 +1,159 @@
+import { z } from 'zod';
+import type { CurrencyCode } from '../kernel/currency.ts';
+import { amountInput, countInput, SafeString, Unused } from '../kernel/json.ts';
+import { isReservedPriceSlug } from './no-charge-price.ts';
+import { IntervalUnit, maxTrialPeriodDays, maxUnitPrice, type NewPrice, noChargeSuffix, PriceType } from './price.ts';
+import { ProductId } from './product.ts';
+import { UsageMeterId } from './usage-meter.ts';
+
+export const reservedPriceSlugMessage = `must not end in ${noChargeSuffix}: only no-charge prices do`;
+
+const PriceSlug = SafeString.refine((slug) => !isReservedPriceSlug(slug), { message: reservedPriceSlugMessage });
+const UnitPrice = amountInput(0, maxUnitPrice);
+const IntervalCount = countInput(1);
+const TrialPeriodDays = countInput(0, maxTrialPeriodDays).nullable();
+
+const anyPrice = {
+  name: SafeString.nullable().default(null),
+  slug: PriceSlug.nullable().default(null),
+  unitPrice: UnitPrice,
+  isDefault: z.boolean().optional(),
+  active: z.boolean().optional(),
+};
+const subscriptionPrice = {
+  ...anyPrice,
+  type: z.literal('subscription'),
+  intervalUnit: IntervalUnit,
+  intervalCount: IntervalCount.default(1),
+  trialPeriodDays: TrialPeriodDays.default(null),
+  usageEventsPerUnit: Unused,
+  usageMeterId: Unused,
+};
+const singlePaymentPrice = {
+  ...anyPrice,
+  type: z.literal('single_payment'),
+  intervalUnit: Unused,
+  intervalCount: Unused,
+  trialPeriodDays: Unused,
+  usageEventsPerUnit: Unused,
+  usageMeterId: Unused,
+};
+const usagePrice = {
+  ...anyPrice,
+  type: z.literal('usage'),
+  usageMeterId: UsageMeterId,
+  usageEventsPerUnit: countInput(1).default(1),
+  intervalUnit: IntervalUnit.default('month'),
+  intervalCount: IntervalCount.default(1),
+  trialPeriodDays: Unused,
+  productId: Unused,
+};
+
+/** The price that a product is made with. */
+export const FirstPriceInput = z.discriminatedUnion(
+  'type',
+  [z.object(subscriptionPrice), z.object(singlePaymentPrice)],
+  {
+    error: 'type: must be subscription or single_payment; usage prices belong to usage meters',
+  },
+);
+export type FirstPriceInput = z.output<typeof FirstPriceInput>;
+
+const ofProduct = { productId: ProductId, pricingModelId: z.string().nullish() };
+
+/** A further price of a product, or a price of a usage meter. */
+export const PriceInput = z.discriminatedUnion(
+  'type',
+  [
+    z.object({ ...subscriptionPrice, ...ofProduct }),
+    z.object({ ...singlePaymentPrice, ...ofProduct }),
+    z.object({ ...usagePrice, pricingModelId: z.string().nullish() }),
+  ],
+  { error: 'type: must be subscription, single_payment or usage' },
+);
+export type PriceInput = z.output<typeof PriceInput>;
+export type UsagePriceInput = Extract<PriceInput, { type: 'usage' }>;
+
+/** What is asked of a product's default price: what is left out stays. `isDefault` and `active` follow from the product. */
+export const ProductPriceChange = z.object({
+  type: PriceType.optional(),
+  productId: ProductId.optional(),
+  name: SafeString.nullish(),
+  slug: SafeString.nullish(),
+  unitPrice: UnitPrice.optional(),
+  intervalUnit: IntervalUnit.nullish(),
+  intervalCount: IntervalCount.nullish(),
+  trialPeriodDays: TrialPeriodDays.optional(),
+  usageEventsPerUnit: Unused,
+  usageMeterId: Unused,
+});
+export type ProductPriceChange = z.output<typeof ProductPriceChange>;
+
+/** What can change of a price: what it costs cannot, because subscribers were promised it. */
+export const PriceChange = z.object({
+  type: PriceType.optional(),
+  name: SafeString.nullish(),
+  // A no-charge price may send its own slug back, which is longer than its meter's by the reserved ending.
+  slug: z
+    .string()
+    .trim()
+    .min(1)
+    .max(255 + noChargeSuffix.length)
+    .nullish(),
+  isDefault: z.boolean().optional(),
+  active: z.boolean().optional(),
+});
+export type PriceChange = z.output<typeof PriceChange>;
+
+/** The default price of a product, as asked for. */
+export function newProductPrice(
+  id: string,
+  product: { readonly id: string; readonly pricingModelId: string; readonly active: boolean },
+  input: FirstPriceInput,
+  currency: CurrencyCode,
+): NewPrice {
+  const price = {
+    id,
+    pricingModelId: product.pricingModelId,
+    productId: product.id,
+    usageMeterId: null,
+    name: input.name,
+    slug: input.slug,
+    unitPrice: input.unitPrice,
+    usageEventsPerUnit: null,
+    currency,
+    isDefault: true,
+    active: true,
+  };
+  if (input.type === 'single_payment') {
+    return { ...price, type: input.type, intervalUnit: null, intervalCount: null, trialPeriodDays: null };
+  }
+  const { type, intervalUnit, intervalCount, trialPeriodDays } = input;
+  return { ...price, type, intervalUnit, intervalCount, trialPeriodDays };
+}
+
+/** A price of a usage meter, as asked for. */
+export function newUsagePrice(
+  id: string,
+  meter: { readonly id: string; readonly pricingModelId: string },
+  input: Omit<UsagePriceInput, 'usageMeterId' | 'type'>,
+  currency: CurrencyCode,
+): NewPrice {
+  return {
+    id,
+    pricingModelId: meter.pricingModelId,
+    productId: null,
+    usageMeterId: meter.id,
+    type: 'usage',
+    name: input.name,
+    slug: input.slug,
+    unitPrice: input.unitPrice,
+    usageEventsPerUnit: input.usageEventsPerUnit,
+    intervalUnit: input.intervalUnit,
+    intervalCount: input.intervalCount,
+    trialPeriodDays: null,
+    currency,
+    isDefault: input.isDefault ?? false,
+    active: input.active ?? true,
+  };
+}

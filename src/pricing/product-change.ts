@@ -1,0 +1,154 @@
+import type { Instant } from '../kernel/calendar.ts';
+import { invalid, Problem } from '../kernel/problem.ts';
+import type { Feature } from './feature.ts';
+import type { NewPrice, Price, PriceType } from './price.ts';
+import { refuseBadSlug } from './price-change.ts';
+import type { ProductPriceChange } from './price-input.ts';
+import type { Product } from './product.ts';
+import type { ProductFeature } from './product-feature.ts';
+import { isReservedProductSlug, type ProductChange } from './product-input.ts';
+
+/** The fields that stay as they are on the product that every customer starts on. */
+const fixedOnDefault = ['slug', 'singularQuantityLabel', 'pluralQuantityLabel'] as const;
+
+/** A product after a change. The default product keeps all but its texts, and stays active. */
+export function decideProductChange(product: Product, { id: _, ...change }: ProductChange): Product {
+  if (change.default !== undefined && change.default !== product.default) {
+    throw invalid(['product', 'default'], `must be ${product.default}: which product is the default cannot change`);
+  }
+  const changed: Product = {
+    ...product,
+    name: change.name ?? product.name,
+    slug: change.slug ?? product.slug,
+    description: sentOr(change.description, product.description),
+    imageURL: sentOr(change.imageURL, product.imageURL),
+    singularQuantityLabel: sentOr(change.singularQuantityLabel, product.singularQuantityLabel),
+    pluralQuantityLabel: sentOr(change.pluralQuantityLabel, product.pluralQuantityLabel),
+    active: change.active ?? product.active,
+  };
+  if (product.default) {
+    const field = fixedOnDefault.find((each) => changed[each] !== product[each]);
+    if (field !== undefined) throw invalid(['product', field], 'cannot change on the default product');
+    return { ...changed, active: true };
+  }
+  if (changed.slug !== product.slug && isReservedProductSlug(changed.slug)) {
+    throw invalid(['product', 'slug'], 'is reserved for the default product');
+  }
+  return changed;
+}
+
+function sentOr<Value>(sent: Value | undefined, stored: Value): Value {
+  return sent === undefined ? stored : sent;
+}
+
+/** The prices of a product that are to be written and made. */
+export interface PricesToWrite {
+  readonly save: readonly Price[];
+  readonly insert: readonly NewPrice[];
+}
+
+/**
+ * What becomes of a product's prices when the product changes. The slug of its default price follows the product's.
+ * Other terms make a new default price, and the old one is deactivated: who subscribed at the old terms keeps them.
+ * Prices are deactivated with their product; the default one is activated with it.
+ */
+export function decideProductPrices(
+  before: Product,
+  after: Product,
+  prices: readonly Price[],
+  asked: ProductPriceChange | undefined,
+  newPriceId: string,
+): PricesToWrite {
+  const current = prices.find((price) => price.isDefault) ?? prices.at(-1);
+  if (current === undefined || before.default) return { save: [], insert: [] };
+  const followed = after.slug !== before.slug && current.active ? after.slug : current.slug;
+  const name = sentOr(asked?.name, current.name);
+  const slug = sentOr(asked?.slug, followed);
+  if (slug !== current.slug) refuseBadSlug(slug);
+  const terms = asked === undefined ? current : termsAskedFor(current, before, asked);
+  const active = after.active && (current.active || !before.active);
+  const others = after.active
+    ? []
+    : prices.filter((price) => price.active && price !== current).map((price) => ({ ...price, active: false }));
+  if (haveSameTerms(terms, current)) {
+    const isSame = name === current.name && slug === current.slug && active === current.active;
+    return { save: isSame ? others : [{ ...current, name, slug, active, isDefault: true }, ...others], insert: [] };
+  }
+  const { createdAt: _, updatedAt: __, livemode: ___, ...made } = { ...terms, name, slug, id: newPriceId };
+  return {
+    save: [{ ...current, isDefault: false, active: false }, ...others],
+    insert: [{ ...made, isDefault: true, active: after.active }],
+  };
+}
+
+function haveSameTerms(a: Price, b: Price): boolean {
+  return (
+    a.unitPrice === b.unitPrice &&
+    a.intervalUnit === b.intervalUnit &&
+    a.intervalCount === b.intervalCount &&
+    // No trial can be written as null and as 0.
+    (a.trialPeriodDays ?? 0) === (b.trialPeriodDays ?? 0)
+  );
+}
+
+function termsAskedFor(current: Price, { id }: Product, asked: ProductPriceChange): Price {
+  if (asked.productId !== undefined && asked.productId !== id) {
+    throw invalid(['price', 'productId'], `must be ${id}, the product itself`);
+  }
+  if (asked.type !== undefined && asked.type !== current.type) {
+    throw new Problem('priceTypeFixed', { id, type: current.type });
+  }
+  const unitPrice = asked.unitPrice ?? current.unitPrice;
+  if (current.type !== 'subscription') {
+    for (const field of ['intervalUnit', 'intervalCount', 'trialPeriodDays'] as const) {
+      if (asked[field] != null) throw invalid(['price', field], `must be absent or null on a ${current.type} price`);
+    }
+    return { ...current, unitPrice };
+  }
+  for (const field of ['intervalUnit', 'intervalCount'] as const) {
+    if (asked[field] === null) throw invalid(['price', field], 'must not be null on a subscription price');
+  }
+  return {
+    ...current,
+    unitPrice,
+    intervalUnit: asked.intervalUnit ?? current.intervalUnit,
+    intervalCount: asked.intervalCount ?? current.intervalCount,
+    trialPeriodDays: sentOr(asked.trialPeriodDays, current.trialPeriodDays),
+  };
+}
+
+/** Whether a link still gives its feature to new subscriptions. */
+export function isLinkActive(link: { readonly expiredAt: Instant | null }, at: Instant): boolean {
+  return link.expiredAt === null || link.expiredAt > at;
+}
+
+/** What makes a product give exactly these features: those to link (or revive), and the links to end. */
+export function decideFeatureLinks(
+  links: readonly ProductFeature[],
+  featureIds: readonly string[],
+  at: Instant,
+): { readonly featureIdsToLink: string[]; readonly linkIdsToExpire: string[] } {
+  const active = links.filter((link) => isLinkActive(link, at));
+  const given = new Set(active.map((link) => link.featureId));
+  const wanted = new Set(featureIds);
+  return {
+    featureIdsToLink: [...wanted].filter((id) => !given.has(id)),
+    linkIdsToExpire: active.filter((link) => !wanted.has(link.featureId)).map((link) => link.id),
+  };
+}
+
+/** Refuses features that the product cannot give: of another pricing model, and toggles of what is paid once. */
+export function refuseUnfitFeatures(
+  product: { readonly id: string; readonly pricingModelId: string },
+  priceType: PriceType | undefined,
+  features: readonly Feature[],
+): void {
+  for (const feature of features) {
+    if (feature.pricingModelId !== product.pricingModelId) {
+      throw new Problem('otherPricingModel', { record: 'feature', id: feature.id });
+    }
+    if (feature.type === 'toggle' && priceType === 'single_payment') {
+      throw new Problem('toggleOnSinglePayment', { featureId: feature.id, productId: product.id });
+    }
+  }
+}

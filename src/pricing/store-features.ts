@@ -1,0 +1,131 @@
+import { type Selectable, sql } from 'kysely';
+import type { PageRequest } from '../kernel/page.ts';
+import type { Features } from '../platform/database-types.ts';
+import { selectPage } from '../platform/select-page.ts';
+import type { Work } from '../platform/work.ts';
+import type { Feature, NewFeature } from './feature.ts';
+import { namingTakenSlug, newRowStamps, statementsOf } from './store-rows.ts';
+
+export const featureColumns = [
+  'id',
+  'createdAt',
+  'updatedAt',
+  'pricingModelId',
+  'type',
+  'slug',
+  'name',
+  'description',
+  'amount',
+  'usageMeterId',
+  'renewalFrequency',
+  'resourceId',
+  'active',
+] as const;
+export type FeatureRow = Pick<Selectable<Features>, (typeof featureColumns)[number]>;
+
+export function toFeature(work: Work, row: FeatureRow): Feature {
+  const feature = { ...row, livemode: work.livemode, organizationId: work.organizationId };
+  // The constraint features_shape holds each row to the variant of its type.
+  return feature as Feature;
+}
+
+/** Makes features. They come back in the order given. */
+export async function insertFeatures(work: Work, features: readonly NewFeature[]): Promise<Feature[]> {
+  const rows = features.map((feature) => ({
+    id: feature.id,
+    pricingModelId: feature.pricingModelId,
+    type: feature.type,
+    slug: feature.slug,
+    name: feature.name,
+    description: feature.description,
+    amount: feature.amount,
+    usageMeterId: feature.usageMeterId,
+    renewalFrequency: feature.renewalFrequency,
+    resourceId: feature.resourceId,
+    active: feature.active,
+    ...newRowStamps(work),
+  }));
+  for (const some of statementsOf(rows)) {
+    await namingTakenSlug('feature', some, work.db.insertInto('features').values(some).execute());
+  }
+  return rows.map(({ environmentId: _, ...row }) => toFeature(work, row));
+}
+
+/**
+ * Writes what can change of features: everything but id, pricing model and type. Those that end up inactive are
+ * written first, because they make room for the slugs of the others.
+ */
+export async function saveFeatures(work: Work, features: readonly Feature[]): Promise<Feature[]> {
+  for (const active of [false, true]) {
+    const rows = features
+      .filter((feature) => feature.active === active)
+      .map((feature) => ({
+        id: feature.id,
+        slug: feature.slug,
+        name: feature.name,
+        description: feature.description,
+        amount: feature.amount,
+        usage_meter_id: feature.usageMeterId,
+        renewal_frequency: feature.renewalFrequency,
+        resource_id: feature.resourceId,
+        active: feature.active,
+      }));
+    if (rows.length === 0) continue;
+    const statement = sql`
+      update features
+         set slug = given.slug, name = given.name, description = given.description, amount = given.amount,
+             usage_meter_id = given.usage_meter_id, renewal_frequency = given.renewal_frequency,
+             resource_id = given.resource_id, active = given.active, updated_at = ${work.now}
+        from json_populate_recordset(null::features, ${JSON.stringify(rows)}::json) as given
+       where features.environment_id = ${work.environmentId} and features.id = given.id`;
+    await namingTakenSlug('feature', rows, statement.execute(work.db));
+  }
+  return features.map((feature) => ({ ...feature, updatedAt: work.now }));
+}
+
+function selectFeatures(work: Work) {
+  return work.db
+    .selectFrom('features')
+    .select(featureColumns)
+    .where('environmentId', '=', work.environmentId)
+    .orderBy('id');
+}
+
+export async function findFeature(work: Work, id: string): Promise<Feature | null> {
+  const row = await selectFeatures(work).where('id', '=', id).executeTakeFirst();
+  return row === undefined ? null : toFeature(work, row);
+}
+
+/** The active feature of the pricing model with this slug; there is at most one. */
+export async function findActiveFeatureBySlug(
+  work: Work,
+  pricingModelId: string,
+  slug: string,
+): Promise<Feature | null> {
+  const row = await selectFeatures(work)
+    .where('pricingModelId', '=', pricingModelId)
+    .where('slug', '=', slug)
+    .where('active', '=', true)
+    .executeTakeFirst();
+  return row === undefined ? null : toFeature(work, row);
+}
+
+/** The features with these ids, in order of creation; those that do not exist are left out. */
+export async function findFeatures(work: Work, ids: readonly string[]): Promise<Feature[]> {
+  if (ids.length === 0) return [];
+  const rows = await selectFeatures(work).where('id', '=', sql<string>`any(${ids})`).execute();
+  return rows.map((row) => toFeature(work, row));
+}
+
+/** Every feature of these pricing models, active or not, in order of creation. */
+export async function listFeatures(work: Work, pricingModelIds: readonly string[]): Promise<Feature[]> {
+  if (pricingModelIds.length === 0) return [];
+  const rows = await selectFeatures(work).where('pricingModelId', '=', sql<string>`any(${pricingModelIds})`).execute();
+  return rows.map((row) => toFeature(work, row));
+}
+
+export async function pageOfFeatures(work: Work, request: PageRequest): Promise<{ rows: Feature[]; total: number }> {
+  const filters = { pricingModelId: 'pricing_model_id', type: 'type', active: 'active', slug: 'slug' };
+  const page = await selectPage<FeatureRow>(work, 'features', featureColumns, request, filters);
+  return { rows: page.rows.map((row) => toFeature(work, row)), total: page.total };
+}

@@ -1,0 +1,152 @@
+import { type Selectable, sql } from 'kysely';
+import type { CurrencyCode } from '../kernel/currency.ts';
+import type { PageRequest } from '../kernel/page.ts';
+import type { Prices } from '../platform/database-types.ts';
+import { selectPage } from '../platform/select-page.ts';
+import type { Work } from '../platform/work.ts';
+import type { NewPrice, Price } from './price.ts';
+import { namingTakenSlug, newRowStamps, statementsOf } from './store-rows.ts';
+
+export const priceColumns = [
+  'id',
+  'createdAt',
+  'updatedAt',
+  'pricingModelId',
+  'productId',
+  'usageMeterId',
+  'type',
+  'name',
+  'slug',
+  'unitPrice',
+  'intervalUnit',
+  'intervalCount',
+  'trialPeriodDays',
+  'usageEventsPerUnit',
+  'currency',
+  'isDefault',
+  'active',
+] as const;
+export type PriceRow = Pick<Selectable<Prices>, (typeof priceColumns)[number]>;
+
+export function toPrice(work: Work, row: PriceRow): Price {
+  const price = { ...row, livemode: work.livemode, currency: row.currency as CurrencyCode };
+  // The constraint prices_shape holds each row to the variant of its type.
+  return price as Price;
+}
+
+/** Makes prices. They come back in the order given. */
+export async function insertPrices(work: Work, prices: readonly NewPrice[]): Promise<Price[]> {
+  const rows = prices.map((price) => ({
+    id: price.id,
+    pricingModelId: price.pricingModelId,
+    productId: price.productId,
+    usageMeterId: price.usageMeterId,
+    type: price.type,
+    name: price.name,
+    slug: price.slug,
+    unitPrice: price.unitPrice,
+    intervalUnit: price.intervalUnit,
+    intervalCount: price.intervalCount,
+    trialPeriodDays: price.trialPeriodDays,
+    usageEventsPerUnit: price.usageEventsPerUnit,
+    currency: price.currency,
+    isDefault: price.isDefault,
+    active: price.active,
+    ...newRowStamps(work),
+  }));
+  for (const some of statementsOf(rows)) {
+    await namingTakenSlug('price', some, work.db.insertInto('prices').values(some).execute());
+  }
+  return rows.map(({ environmentId: _, ...row }) => toPrice(work, row));
+}
+
+/** A price that gives up its slug or its default flag is written before one that takes them. */
+const saveOrder: ((price: Price) => boolean)[] = [
+  (price) => !price.active,
+  (price) => price.active && !price.isDefault,
+  (price) => price.active && price.isDefault,
+];
+
+/** Writes what can change of prices: name, slug, `isDefault` and `active`. */
+export async function savePrices(work: Work, prices: readonly Price[]): Promise<Price[]> {
+  for (const isOfTurn of saveOrder) {
+    const rows = prices
+      .filter(isOfTurn)
+      .map(({ id, name, slug, isDefault, active }) => ({ id, name, slug, is_default: isDefault, active }));
+    if (rows.length === 0) continue;
+    const statement = sql`
+      update prices
+         set name = given.name, slug = given.slug, is_default = given.is_default, active = given.active,
+             updated_at = ${work.now}
+        from json_populate_recordset(null::prices, ${JSON.stringify(rows)}::json) as given
+       where prices.environment_id = ${work.environmentId} and prices.id = given.id`;
+    await namingTakenSlug('price', rows, statement.execute(work.db));
+  }
+  return prices.map((price) => ({ ...price, updatedAt: work.now }));
+}
+
+function selectPrices(work: Work) {
+  return work.db
+    .selectFrom('prices')
+    .select(priceColumns)
+    .where('environmentId', '=', work.environmentId)
+    .orderBy('id');
+}
+
+export async function findPrice(work: Work, id: string): Promise<Price | null> {
+  const row = await selectPrices(work).where('id', '=', id).executeTakeFirst();
+  return row === undefined ? null : toPrice(work, row);
+}
+
+/** The active price of the pricing model with this slug; there is at most one. */
+export async function findActivePriceBySlug(work: Work, pricingModelId: string, slug: string): Promise<Price | null> {
+  const row = await selectPrices(work)
+    .where('pricingModelId', '=', pricingModelId)
+    .where('slug', '=', slug)
+    .where('active', '=', true)
+    .executeTakeFirst();
+  return row === undefined ? null : toPrice(work, row);
+}
+
+export async function findDefaultPriceOfProduct(work: Work, productId: string): Promise<Price | null> {
+  const row = await selectPrices(work)
+    .where('productId', '=', productId)
+    .where('isDefault', '=', true)
+    .executeTakeFirst();
+  return row === undefined ? null : toPrice(work, row);
+}
+
+/** Every price of these products, active or not, in order of creation. */
+export async function listPricesOfProducts(work: Work, productIds: readonly string[]): Promise<Price[]> {
+  if (productIds.length === 0) return [];
+  const rows = await selectPrices(work).where('productId', '=', sql<string>`any(${productIds})`).execute();
+  return rows.map((row) => toPrice(work, row));
+}
+
+/** Every price of these usage meters, active or not, in order of creation. */
+export async function listPricesOfUsageMeters(work: Work, usageMeterIds: readonly string[]): Promise<Price[]> {
+  if (usageMeterIds.length === 0) return [];
+  const rows = await selectPrices(work).where('usageMeterId', '=', sql<string>`any(${usageMeterIds})`).execute();
+  return rows.map((row) => toPrice(work, row));
+}
+
+/** Every price of these pricing models, of products and of meters, active or not, in order of creation. */
+export async function listPrices(work: Work, pricingModelIds: readonly string[]): Promise<Price[]> {
+  if (pricingModelIds.length === 0) return [];
+  const rows = await selectPrices(work).where('pricingModelId', '=', sql<string>`any(${pricingModelIds})`).execute();
+  return rows.map((row) => toPrice(work, row));
+}
+
+export async function pageOfPrices(work: Work, request: PageRequest): Promise<{ rows: Price[]; total: number }> {
+  const filters = {
+    pricingModelId: 'pricing_model_id',
+    productId: 'product_id',
+    usageMeterId: 'usage_meter_id',
+    type: 'type',
+    active: 'active',
+    isDefault: 'is_default',
+    slug: 'slug',
+  };
+  const page = await selectPage<PriceRow>(work, 'prices', priceColumns, request, filters);
+  return { rows: page.rows.map((row) => toPrice(work, row)), total: page.total };
+}

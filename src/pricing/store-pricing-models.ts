@@ -1,0 +1,102 @@
+import { type Selectable, sql } from 'kysely';
+import type { PageRequest } from '../kernel/page.ts';
+import type { PricingModels } from '../platform/database-types.ts';
+import { selectPage } from '../platform/select-page.ts';
+import type { Work } from '../platform/work.ts';
+import type { NewPricingModel, PricingModel } from './pricing-model.ts';
+import { newRowStamps } from './store-rows.ts';
+
+export const pricingModelColumns = ['id', 'name', 'isDefault', 'createdAt', 'updatedAt'] as const;
+export type PricingModelRow = Pick<Selectable<PricingModels>, (typeof pricingModelColumns)[number]>;
+
+export function toPricingModel(work: Work, row: PricingModelRow): PricingModel {
+  return { ...row, livemode: work.livemode, organizationId: work.organizationId };
+}
+
+/** Makes a pricing model. Where it is to be the default one, `clearDefaultPricingModel` comes first. */
+export async function insertPricingModel(work: Work, model: NewPricingModel): Promise<PricingModel> {
+  const row = { id: model.id, name: model.name, isDefault: model.isDefault, ...newRowStamps(work) };
+  await work.db.insertInto('pricingModels').values(row).execute();
+  return toPricingModel(work, {
+    id: row.id,
+    name: row.name,
+    isDefault: row.isDefault,
+    createdAt: row.createdAt,
+    updatedAt: row.updatedAt,
+  });
+}
+
+function selectPricingModels(work: Work) {
+  return work.db
+    .selectFrom('pricingModels')
+    .select(pricingModelColumns)
+    .where('environmentId', '=', work.environmentId)
+    .orderBy('id');
+}
+
+export async function findPricingModel(work: Work, id: string): Promise<PricingModel | null> {
+  const row = await selectPricingModels(work).where('id', '=', id).executeTakeFirst();
+  return row === undefined ? null : toPricingModel(work, row);
+}
+
+/** The pricing models with these ids, in order of creation; those that do not exist are left out. */
+export async function findPricingModels(work: Work, ids: readonly string[]): Promise<PricingModel[]> {
+  if (ids.length === 0) return [];
+  const rows = await selectPricingModels(work).where('id', '=', sql<string>`any(${ids})`).execute();
+  return rows.map((row) => toPricingModel(work, row));
+}
+
+/** The environment's default pricing model, where the key can see it. */
+export async function findDefaultPricingModel(work: Work): Promise<PricingModel | null> {
+  const row = await selectPricingModels(work).where('isDefault', '=', true).executeTakeFirst();
+  return row === undefined ? null : toPricingModel(work, row);
+}
+
+/**
+ * The pricing model, held until the transaction ends. Every change of what a pricing model holds takes this lock
+ * first, so changes of one catalog happen one after the other: no race for a default or a slug, and no deadlock.
+ */
+export async function lockPricingModel(work: Work, id: string): Promise<PricingModel | null> {
+  // Not `for update`: rows that refer to the model (customers, subscriptions) may be made meanwhile.
+  const row = await selectPricingModels(work).where('id', '=', id).forNoKeyUpdate().executeTakeFirst();
+  return row === undefined ? null : toPricingModel(work, row);
+}
+
+/**
+ * Holds the question "which pricing model is the default?" until the transaction ends. It must be taken before the
+ * lock of any pricing model. The lock is on the environment's row, because a default that does not exist yet has none.
+ */
+export async function lockDefaultPricingModel(work: Work): Promise<void> {
+  await sql`select id from environments where id = ${work.environmentId} for no key update`.execute(work.db);
+}
+
+/** Takes the default away from whichever pricing model has it, except `keepId`. After `lockDefaultPricingModel`. */
+export async function clearDefaultPricingModel(work: Work, keepId: string | null = null): Promise<void> {
+  await work.db
+    .updateTable('pricingModels')
+    .set({ isDefault: false, updatedAt: work.now })
+    .where('environmentId', '=', work.environmentId)
+    .where('isDefault', '=', true)
+    .where('id', 'is distinct from', keepId)
+    .execute();
+}
+
+/** Writes the name and the default flag. */
+export async function savePricingModel(work: Work, model: PricingModel): Promise<PricingModel> {
+  await work.db
+    .updateTable('pricingModels')
+    .set({ name: model.name, isDefault: model.isDefault, updatedAt: work.now })
+    .where('environmentId', '=', work.environmentId)
+    .where('id', '=', model.id)
+    .execute();
+  return { ...model, updatedAt: work.now };
+}
+
+export async function pageOfPricingModels(
+  work: Work,
+  request: PageRequest,
+): Promise<{ rows: PricingModel[]; total: number }> {
+  const filters = { isDefault: 'is_default' };
+  const page = await selectPage<PricingModelRow>(work, 'pricing_models', pricingModelColumns, request, filters);
+  return { rows: page.rows.map((row) => toPricingModel(work, row)), total: page.total };
+}

@@ -1,0 +1,82 @@
+import { type Selectable, sql } from 'kysely';
+import type { Resources } from '../platform/database-types.ts';
+import type { Work } from '../platform/work.ts';
+import type { NewResource, Resource } from './resource.ts';
+import { namingTakenSlug, newRowStamps, statementsOf } from './store-rows.ts';
+
+export const resourceColumns = ['id', 'createdAt', 'updatedAt', 'pricingModelId', 'slug', 'name', 'active'] as const;
+export type ResourceRow = Pick<Selectable<Resources>, (typeof resourceColumns)[number]>;
+
+export function toResource(work: Work, row: ResourceRow): Resource {
+  return { ...row, livemode: work.livemode, organizationId: work.organizationId };
+}
+
+/** Makes resources. They come back in the order given. */
+export async function insertResources(work: Work, resources: readonly NewResource[]): Promise<Resource[]> {
+  const rows = resources.map((resource) => ({
+    id: resource.id,
+    pricingModelId: resource.pricingModelId,
+    slug: resource.slug,
+    name: resource.name,
+    active: resource.active,
+    ...newRowStamps(work),
+  }));
+  for (const some of statementsOf(rows)) {
+    await namingTakenSlug('resource', some, work.db.insertInto('resources').values(some).execute());
+  }
+  return rows.map(({ environmentId: _, ...row }) => toResource(work, row));
+}
+
+/**
+ * Writes what can change of resources: slug, name and `active`. Those that end up inactive are written first, because
+ * they make room for the slugs of the others.
+ */
+export async function saveResources(work: Work, resources: readonly Resource[]): Promise<Resource[]> {
+  for (const active of [false, true]) {
+    const rows = resources
+      .filter((resource) => resource.active === active)
+      .map(({ id, slug, name }) => ({ id, slug, name, active }));
+    if (rows.length === 0) continue;
+    const statement = sql`
+      update resources set slug = given.slug, name = given.name, active = given.active, updated_at = ${work.now}
+        from json_populate_recordset(null::resources, ${JSON.stringify(rows)}::json) as given
+       where resources.environment_id = ${work.environmentId} and resources.id = given.id`;
+    await namingTakenSlug('resource', rows, statement.execute(work.db));
+  }
+  return resources.map((resource) => ({ ...resource, updatedAt: work.now }));
+}
+
+function selectResources(work: Work) {
+  return work.db
+    .selectFrom('resources')
+    .select(resourceColumns)
+    .where('environmentId', '=', work.environmentId)
+    .orderBy('id');
+}
+
+export async function findResource(work: Work, id: string): Promise<Resource | null> {
+  const row = await selectResources(work).where('id', '=', id).executeTakeFirst();
+  return row === undefined ? null : toResource(work, row);
+}
+
+/** The active resource of the pricing model with this slug; there is at most one. */
+export async function findActiveResourceBySlug(
+  work: Work,
+  pricingModelId: string,
+  slug: string,
+): Promise<Resource | null> {
+  const row = await selectResources(work)
+    .where('pricingModelId', '=', pricingModelId)
+    .where('slug', '=', slug)
+    .where('active', '=', true)
+    .executeTakeFirst();
+  return row === undefined ? null : toResource(work, row);
+}
+
+/** Every resource of these pricing models, active or not, in order of creation; of the environment, where null. */
+export async function listResources(work: Work, pricingModelIds: readonly string[] | null): Promise<Resource[]> {
+  let query = selectResources(work);
+  if (pricingModelIds !== null) query = query.where('pricingModelId', '=', sql<string>`any(${pricingModelIds})`);
+  const rows = await query.execute();
+  return rows.map((row) => toResource(work, row));
+}

@@ -1,0 +1,48 @@
+import type { Instant } from '../kernel/calendar.ts';
+import { Problem } from '../kernel/problem.ts';
+import type { Work } from '../platform/work.ts';
+
+/** The columns that every new row begins with. */
+export function newRowStamps(work: Work): { environmentId: number; createdAt: Instant; updatedAt: Instant } {
+  return { environmentId: work.environmentId, createdAt: work.now, updatedAt: work.now };
+}
+
+// A statement takes 65,535 parameters, and the widest table has 19 columns.
+const rowsPerStatement = 3000;
+
+/** Rows in as few statements as the protocol allows: one for any catalog that a person keeps. */
+export function* statementsOf<Row>(rows: readonly Row[]): Generator<Row[]> {
+  for (let start = 0; start < rows.length; start += rowsPerStatement) {
+    yield rows.slice(start, start + rowsPerStatement);
+  }
+}
+
+// Enough to recognise the request by, short enough for one line.
+const maxSlugsNamed = 5;
+
+interface UniqueViolation {
+  readonly code?: unknown;
+  readonly constraint?: unknown;
+}
+
+/**
+ * Waits for a statement about these rows, and names the slug where the statement is refused because one is taken:
+ * under row-level security PostgreSQL does not tell which value it was. Of several rows the first few are named.
+ */
+export async function namingTakenSlug<Answer>(
+  record: string,
+  rows: readonly { readonly slug: string | null }[],
+  statement: Promise<Answer>,
+): Promise<Answer> {
+  try {
+    return await statement;
+  } catch (error) {
+    const { code, constraint } = error as UniqueViolation;
+    const isTaken = code === '23505' && typeof constraint === 'string' && constraint.endsWith('slug_unique');
+    if (!isTaken) throw error;
+    const slugs = rows.flatMap(({ slug }) => slug ?? []);
+    const named = slugs.slice(0, maxSlugsNamed).join(', ');
+    const slug = slugs.length === 1 ? named : `(one of ${named}${slugs.length > maxSlugsNamed ? ', ...' : ''})`;
+    throw new Problem('slugTaken', { slug, record });
+  }
+}

@@ -1,0 +1,58 @@
+import type { Work } from '../platform/work.ts';
+import { insertFeatures, listFeatures, saveFeatures } from './store-features.ts';
+import { insertPrices, listPrices, savePrices } from './store-prices.ts';
+import { expireProductFeatures, linkFeatures, listProductFeatures } from './store-product-features.ts';
+import { insertProducts, listProducts, saveProducts } from './store-products.ts';
+import { insertResources, listResources, saveResources } from './store-resources.ts';
+import { insertUsageMeters, listUsageMeters, saveUsageMeters } from './store-usage-meters.ts';
+import type { StructureChanges } from './structure-changes.ts';
+import type { PricingModelContents } from './structure-contents.ts';
+
+/**
+ * Everything that the pricing model holds, active or not. Six statements; call it with the pricing model locked, so that
+ * they all see one state.
+ */
+export async function readContents(work: Work, pricingModelId: string): Promise<PricingModelContents> {
+  const ids = [pricingModelId];
+  const products = await listProducts(work, ids);
+  return {
+    resources: await listResources(work, ids),
+    usageMeters: await listUsageMeters(work, ids),
+    features: await listFeatures(work, ids),
+    products,
+    prices: await listPrices(work, ids),
+    productFeatures: await listProductFeatures(
+      work,
+      products.map(({ id }) => id),
+    ),
+  };
+}
+
+/**
+ * Writes the changes, what is referred to before what refers to it. What ends is written before what begins, so that it
+ * makes room for slugs and default flags. A list that is empty costs no statement, one of any usual length costs one.
+ */
+export async function applyChanges(work: Work, changes: StructureChanges): Promise<void> {
+  const { resources, usageMeters, features, products, prices, productFeatures } = changes;
+  await saveResources(work, resources.changed);
+  await insertResources(work, resources.made);
+  await saveUsageMeters(work, usageMeters.changed);
+  await insertUsageMeters(work, usageMeters.made);
+  await saveFeatures(work, features.changed);
+  await insertFeatures(work, features.made);
+  await saveProducts(work, products.changed);
+  await insertProducts(work, products.made);
+  const ending = prices.changed.filter(({ active }) => !active);
+  await savePrices(work, ending);
+  // Two products may exchange the slugs of their prices, which the unique key forbids half-way.
+  const renamed = prices.renamed.filter(({ active }) => active);
+  await savePrices(
+    work,
+    renamed.map((price) => ({ ...price, slug: null })),
+  );
+  const going = prices.changed.filter(({ active }) => active);
+  await savePrices(work, going);
+  await insertPrices(work, prices.made);
+  await expireProductFeatures(work, productFeatures.expired);
+  await linkFeatures(work, productFeatures.linked);
+}

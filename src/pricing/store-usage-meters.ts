@@ -1,0 +1,105 @@
+import { type Selectable, sql } from 'kysely';
+import type { PageRequest } from '../kernel/page.ts';
+import type { UsageMeters } from '../platform/database-types.ts';
+import { selectPage } from '../platform/select-page.ts';
+import type { Work } from '../platform/work.ts';
+import { namingTakenSlug, newRowStamps, statementsOf } from './store-rows.ts';
+import type { NewUsageMeter, UsageMeter } from './usage-meter.ts';
+
+export const usageMeterColumns = [
+  'id',
+  'createdAt',
+  'updatedAt',
+  'pricingModelId',
+  'name',
+  'slug',
+  'aggregationType',
+] as const;
+export type UsageMeterRow = Pick<Selectable<UsageMeters>, (typeof usageMeterColumns)[number]>;
+
+export function toUsageMeter(work: Work, row: UsageMeterRow): UsageMeter {
+  return {
+    ...row,
+    // The constraint usage_meters_aggregation_type allows no other texts.
+    aggregationType: row.aggregationType as UsageMeter['aggregationType'],
+    livemode: work.livemode,
+    organizationId: work.organizationId,
+  };
+}
+
+/** Makes usage meters. They come back in the order given. Each needs its no-charge price: see `noChargePrice`. */
+export async function insertUsageMeters(work: Work, meters: readonly NewUsageMeter[]): Promise<UsageMeter[]> {
+  const rows = meters.map((meter) => ({
+    id: meter.id,
+    pricingModelId: meter.pricingModelId,
+    name: meter.name,
+    slug: meter.slug,
+    aggregationType: meter.aggregationType,
+    ...newRowStamps(work),
+  }));
+  for (const some of statementsOf(rows)) {
+    await namingTakenSlug('usage meter', some, work.db.insertInto('usageMeters').values(some).execute());
+  }
+  return rows.map(({ environmentId: _, ...row }) => toUsageMeter(work, row));
+}
+
+/** Writes what can change of usage meters: name, slug and aggregation type. */
+export async function saveUsageMeters(work: Work, meters: readonly UsageMeter[]): Promise<UsageMeter[]> {
+  if (meters.length === 0) return [];
+  const rows = meters.map(({ id, name, slug, aggregationType }) => ({
+    id,
+    name,
+    slug,
+    aggregation_type: aggregationType,
+  }));
+  const statement = sql`
+    update usage_meters
+       set name = given.name, slug = given.slug, aggregation_type = given.aggregation_type, updated_at = ${work.now}
+      from json_populate_recordset(null::usage_meters, ${JSON.stringify(rows)}::json) as given
+     where usage_meters.environment_id = ${work.environmentId} and usage_meters.id = given.id`;
+  await namingTakenSlug('usage meter', rows, statement.execute(work.db));
+  return meters.map((meter) => ({ ...meter, updatedAt: work.now }));
+}
+
+function selectUsageMeters(work: Work) {
+  return work.db
+    .selectFrom('usageMeters')
+    .select(usageMeterColumns)
+    .where('environmentId', '=', work.environmentId)
+    .orderBy('id');
+}
+
+export async function findUsageMeter(work: Work, id: string): Promise<UsageMeter | null> {
+  const row = await selectUsageMeters(work).where('id', '=', id).executeTakeFirst();
+  return row === undefined ? null : toUsageMeter(work, row);
+}
+
+export async function findUsageMeterBySlug(
+  work: Work,
+  pricingModelId: string,
+  slug: string,
+): Promise<UsageMeter | null> {
+  const row = await selectUsageMeters(work)
+    .where('pricingModelId', '=', pricingModelId)
+    .where('slug', '=', slug)
+    .executeTakeFirst();
+  return row === undefined ? null : toUsageMeter(work, row);
+}
+
+/** Every usage meter of these pricing models, in order of creation. */
+export async function listUsageMeters(work: Work, pricingModelIds: readonly string[]): Promise<UsageMeter[]> {
+  if (pricingModelIds.length === 0) return [];
+  const rows = await selectUsageMeters(work)
+    .where('pricingModelId', '=', sql<string>`any(${pricingModelIds})`)
+    .execute();
+  return rows.map((row) => toUsageMeter(work, row));
+}
+
+export async function pageOfUsageMeters(
+  work: Work,
+  request: PageRequest,
+): Promise<{ rows: UsageMeter[]; total: number }> {
+  const filters = { pricingModelId: 'pricing_model_id', slug: 'slug', aggregationType: 'aggregation_type' };
+  const page = await selectPage<UsageMeterRow>(work, 'usage_meters', usageMeterColumns, request, filters);
+  return { rows: page.rows.map((row) => toUsageMeter(work, row)), total: page.total };
+}

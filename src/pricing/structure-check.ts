@@ -1,0 +1,217 @@
+import { type Issue, Problem, type ProblemName } from '../kernel/problem.ts';
+import { isReservedPriceSlug } from './no-charge-price.ts';
+import { reservedPriceSlugMessage } from './price-input.ts';
+import { reservedProductSlug } from './product.ts';
+import { isReservedProductSlug } from './product-input.ts';
+import { maxProductFeatures, type ProductStructure, type Structure } from './structure.ts';
+
+/** The keys that lead to a value of the request. */
+export type Path = readonly (string | number)[];
+
+interface Named {
+  readonly slug: string | null;
+  readonly path: Path;
+}
+
+/** The plan that a pricing model without a default product gets: customers start on it, and it costs nothing. */
+const freePlan: ProductStructure = {
+  product: {
+    name: 'Free Plan',
+    slug: reservedProductSlug,
+    description: null,
+    imageURL: null,
+    singularQuantityLabel: null,
+    pluralQuantityLabel: null,
+    default: true,
+    active: true,
+  },
+  price: {
+    type: 'subscription',
+    name: 'Free Plan',
+    slug: reservedProductSlug,
+    unitPrice: 0n,
+    intervalUnit: 'month',
+    intervalCount: 1,
+    trialPeriodDays: null,
+  },
+  features: [],
+};
+
+export interface CompletionOptions {
+  /** The default product that the pricing model has already and that the request leaves out. */
+  readonly kept?: ProductStructure;
+  /** What was found wrong before, to be told together with what is found here. */
+  readonly issues?: readonly Issue[];
+}
+
+/**
+ * The structure with a default product (the one that it has, else the kept one, else the Free Plan), checked as a whole.
+ * `path` leads to the structure in the request.
+ *
+ * Refuses with every issue there is when slugs or rules are broken (400), and then with every reference to something
+ * that the structure does not hold (404).
+ */
+export function completeStructure(given: Structure, path: Path, options: CompletionOptions = {}): Structure {
+  const hasDefault = given.products.some(({ product }) => product.default);
+  const added = hasDefault ? null : (options.kept ?? freePlan);
+  const issues = [...(options.issues ?? []), ...slugIssues(given, added), ...productIssues(given)];
+  refuse([...issues, ...usagePriceIssues(given)], path);
+  refuseUnknown(given, path);
+  return added === null ? given : { ...given, products: [...given.products, added] };
+}
+
+/** Refuses with the issues, all of them, when there are any. Their paths begin at the structure. */
+function refuse(issues: readonly Issue[], path: Path): void {
+  if (issues.length === 0) return;
+  const located = issues.map((issue) => ({ ...issue, path: [...path, ...issue.path] }));
+  throw new Problem('invalidRequest', { reason: reasonOf(located) }, located.slice(0, maxIssues));
+}
+
+// A thousand wrong products say no more than a hundred do.
+const maxIssues = 100;
+const maxReasonLength = 2000;
+
+function reasonOf(issues: readonly Issue[]): string {
+  const reason = issues.map((issue) => `${issue.path.join('.')}: ${issue.message}`).join('; ');
+  return reason.slice(0, maxReasonLength);
+}
+
+/** One thing that is wrong in a structure. */
+export function structureIssue(path: Path, message: string): Issue {
+  return { path, message, code: 'custom' };
+}
+
+function slugIssues(structure: Structure, added: ProductStructure | null): Issue[] {
+  const { features, products, usageMeters, resources } = structure;
+  const named = (list: string, items: readonly { slug: string }[]): Named[] =>
+    items.map(({ slug }, index) => ({ slug, path: [list, index, 'slug'] }));
+  return [
+    ...repeated(named('features', features), 'feature'),
+    ...repeated(
+      products.map(({ product }, index) => ({ slug: product.slug, path: ['products', index, 'product', 'slug'] })),
+      'product',
+    ),
+    ...repeated(
+      usageMeters.map(({ usageMeter }, index) => ({
+        slug: usageMeter.slug,
+        path: ['usageMeters', index, 'usageMeter', 'slug'],
+      })),
+      'usage meter',
+    ),
+    ...repeated(named('resources', resources), 'resource'),
+    ...priceSlugIssues(structure, added),
+  ];
+}
+
+/** Prices that can be bought have slugs of their own in the whole structure, and all prices of a meter among themselves. */
+function priceSlugIssues({ products, usageMeters }: Structure, added: ProductStructure | null): Issue[] {
+  const productPrices = products.map(({ product, price }, index) => ({
+    slug: price.slug,
+    active: product.active,
+    path: ['products', index, 'price', 'slug'],
+  }));
+  const usagePrices = usageMeters.map(({ prices }, index) =>
+    prices.map(({ slug, active }, priceIndex) => ({
+      slug,
+      active,
+      path: ['usageMeters', index, 'prices', priceIndex, 'slug'],
+    })),
+  );
+  const all = [...productPrices, ...usagePrices.flat()];
+  const issues = repeated(
+    all.filter((price) => price.active),
+    'price',
+    added === null ? [] : [added.price.slug],
+  );
+  const told = new Set(issues.map((issue) => issue.path.join('.')));
+  const within = usagePrices.flatMap((prices) => repeated(prices, 'price'));
+  const reserved = all.filter((price) => isReservedPriceSlug(price.slug));
+  return [
+    ...issues,
+    ...within.filter((issue) => !told.has(issue.path.join('.'))),
+    ...reserved.map(({ path }) => structureIssue(path, reservedPriceSlugMessage)),
+  ];
+}
+
+/** An issue for each item whose slug is taken, by the list or by an item before it. */
+function repeated(items: readonly Named[], record: string, taken: readonly (string | null)[] = []): Issue[] {
+  const seen = new Set(taken);
+  const issues: Issue[] = [];
+  for (const { slug, path } of items) {
+    if (slug === null) continue;
+    if (seen.has(slug)) issues.push(structureIssue(path, `is the slug of another ${record}: ${slug}`));
+    seen.add(slug);
+  }
+  return issues;
+}
+
+function productIssues({ products, features }: Structure): Issue[] {
+  const issues: Issue[] = [];
+  const toggles = new Set(features.filter(({ type }) => type === 'toggle').map(({ slug }) => slug));
+  let defaults = 0;
+  for (const [index, { product, price, features: slugs }] of products.entries()) {
+    const tell = (path: Path, message: string) => issues.push(structureIssue(['products', index, ...path], message));
+    if (product.default) {
+      defaults += 1;
+      if (defaults > 1)
+        tell(['product', 'default'], 'is true for another product already: there is one default product');
+      if (!product.active) tell(['product', 'active'], 'must be true for the default product: customers start on it');
+      if (price.unitPrice !== 0n) tell(['price', 'unitPrice'], 'must be 0 for the default product');
+      if (price.trialPeriodDays)
+        tell(['price', 'trialPeriodDays'], 'must be absent, null or 0 for the default product');
+    } else if (isReservedProductSlug(product.slug)) {
+      tell(['product', 'slug'], `is reserved for the default product: ${product.slug}`);
+    }
+    if (price.type !== 'single_payment') continue;
+    for (const [position, slug] of slugs.entries()) {
+      if (toggles.has(slug)) tell(['features', position], `is a toggle, which a single payment cannot give: ${slug}`);
+    }
+  }
+  const links = products.reduce((count, { features: slugs }) => count + slugs.length, 0);
+  if (links > maxProductFeatures)
+    issues.push(structureIssue(['products'], `have more than ${maxProductFeatures} features together`));
+  return issues;
+}
+
+function usagePriceIssues({ usageMeters }: Structure): Issue[] {
+  return usageMeters.flatMap(({ prices }, index) => {
+    let defaults = 0;
+    return prices.flatMap((price, priceIndex) => {
+      if (!price.isDefault) return [];
+      defaults += 1;
+      const path = ['usageMeters', index, 'prices', priceIndex, 'isDefault'];
+      const issues: Issue[] = [];
+      if (!price.active) issues.push(structureIssue(path, 'must not be true for an inactive price'));
+      if (defaults > 1) issues.push(structureIssue(path, 'is true for another price of the usage meter already'));
+      return issues;
+    });
+  });
+}
+
+function refuseUnknown({ features, products, usageMeters, resources }: Structure, path: Path): void {
+  const known = {
+    featureNotFound: new Set(features.map(({ slug }) => slug)),
+    usageMeterNotFound: new Set(usageMeters.map(({ usageMeter }) => usageMeter.slug)),
+    resourceNotFound: new Set(resources.map(({ slug }) => slug)),
+  } satisfies Partial<Record<ProblemName, Set<string>>>;
+  const unknown: { problem: keyof typeof known; slug: string; issue: Issue }[] = [];
+  const look = (problem: keyof typeof known, slug: string, at: Path, record: string) => {
+    if (known[problem].has(slug)) return;
+    const issue = structureIssue([...path, ...at], `names no ${record} of this pricing model: ${slug}`);
+    unknown.push({ problem, slug, issue });
+  };
+  for (const [index, feature] of features.entries()) {
+    if (feature.type === 'usage_credit_grant')
+      look('usageMeterNotFound', feature.usageMeterSlug, ['features', index, 'usageMeterSlug'], 'usage meter');
+    if (feature.type === 'resource')
+      look('resourceNotFound', feature.resourceSlug, ['features', index, 'resourceSlug'], 'resource');
+  }
+  for (const [index, { features: slugs }] of products.entries()) {
+    for (const [position, slug] of slugs.entries())
+      look('featureNotFound', slug, ['products', index, 'features', position], 'feature');
+  }
+  const [first] = unknown;
+  if (first === undefined) return;
+  const issues = unknown.slice(0, maxIssues).map(({ issue }) => issue);
+  throw new Problem(first.problem, { id: first.slug }, issues);
+}

@@ -1,0 +1,292 @@
+import { z } from 'zod';
+import type { IntervalUnit as IntervalUnitName } from '../kernel/calendar.ts';
+import { CurrencyCode } from '../kernel/currency.ts';
+import { amountInput, countInput, FreeText, SafeString } from '../kernel/json.ts';
+import { RenewalFrequency } from './feature.ts';
+import { IntervalUnit, maxTrialPeriodDays, maxUnitPrice } from './price.ts';
+import { AggregationType } from './usage-meter.ts';
+
+/**
+ * The structure of a pricing model: everything that it holds, named by slugs instead of ids, so that it can be written
+ * by hand, kept in a file, compared, and set up elsewhere. Nothing is left open in it: what may be omitted in a request
+ * has its default here.
+ */
+export interface Structure {
+  readonly features: readonly FeatureStructure[];
+  readonly products: readonly ProductStructure[];
+  readonly usageMeters: readonly UsageMeterStructure[];
+  readonly resources: readonly ResourceStructure[];
+}
+
+interface FeatureText {
+  readonly slug: string;
+  readonly name: string;
+  readonly description: string;
+  readonly active: boolean;
+}
+export interface ToggleStructure extends FeatureText {
+  readonly type: 'toggle';
+}
+export interface CreditGrantStructure extends FeatureText {
+  readonly type: 'usage_credit_grant';
+  readonly amount: bigint;
+  readonly renewalFrequency: z.infer<typeof RenewalFrequency>;
+  readonly usageMeterSlug: string;
+}
+export interface ResourceFeatureStructure extends FeatureText {
+  readonly type: 'resource';
+  readonly amount: bigint;
+  readonly resourceSlug: string;
+}
+export type FeatureStructure = ToggleStructure | CreditGrantStructure | ResourceFeatureStructure;
+
+export interface ProductText {
+  readonly name: string;
+  readonly slug: string;
+  readonly description: string | null;
+  readonly imageURL: string | null;
+  readonly singularQuantityLabel: string | null;
+  readonly pluralQuantityLabel: string | null;
+  readonly default: boolean;
+  /** False when the product cannot be bought; its price is inactive then too. */
+  readonly active: boolean;
+}
+interface PriceText {
+  readonly name: string | null;
+  readonly slug: string | null;
+  readonly unitPrice: bigint;
+}
+export interface SubscriptionPriceStructure extends PriceText {
+  readonly type: 'subscription';
+  readonly intervalUnit: IntervalUnitName;
+  readonly intervalCount: number;
+  readonly trialPeriodDays: number | null;
+}
+export interface SinglePaymentPriceStructure extends PriceText {
+  readonly type: 'single_payment';
+  readonly intervalUnit: null;
+  readonly intervalCount: null;
+  readonly trialPeriodDays: null;
+}
+export type ProductPriceStructure = SubscriptionPriceStructure | SinglePaymentPriceStructure;
+/** A product, its one price, and the slugs of the features that it gives: a set, so naming one twice gives it once. */
+export interface ProductStructure {
+  readonly product: ProductText;
+  readonly price: ProductPriceStructure;
+  readonly features: readonly string[];
+}
+
+export interface UsagePriceStructure extends PriceText {
+  readonly intervalUnit: IntervalUnitName;
+  readonly intervalCount: number;
+  readonly usageEventsPerUnit: number;
+  readonly isDefault: boolean;
+  readonly active: boolean;
+}
+/** A usage meter and its prices, without the no-charge price that every meter has. */
+export interface UsageMeterStructure {
+  readonly usageMeter: {
+    readonly name: string;
+    readonly slug: string;
+    readonly aggregationType: z.infer<typeof AggregationType>;
+  };
+  readonly prices: readonly UsagePriceStructure[];
+}
+
+export interface ResourceStructure {
+  readonly slug: string;
+  readonly name: string;
+  readonly active: boolean;
+}
+
+// What one request may hold: far above any price list that people read, and still written in one transaction within
+// seconds, with all of its rows in memory once.
+export const maxProducts = 1000;
+export const maxFeatures = 1000;
+export const maxResources = 1000;
+export const maxUsageMeters = 200;
+export const maxPricesPerUsageMeter = 100;
+// A thousand products with a thousand features each would be a million rows; real ones have a few dozen each.
+export const maxProductFeatures = 20_000;
+
+const maxUrlLength = 2048;
+const OptionalLabel = z.string().max(255).nullable().default(null);
+/** Must be absent or null: this variant has no such field. */
+const Nothing = z.null().default(null);
+const active = z.boolean().default(true);
+
+const featureText = { slug: SafeString, name: SafeString, description: FreeText.default(''), active };
+const FeatureInput = z
+  .discriminatedUnion('type', [
+    z.object({
+      type: z.literal('toggle'),
+      ...featureText,
+      amount: Nothing,
+      renewalFrequency: Nothing,
+      usageMeterSlug: Nothing,
+      resourceSlug: Nothing,
+    }),
+    z.object({
+      type: z.literal('usage_credit_grant'),
+      ...featureText,
+      amount: amountInput(1),
+      renewalFrequency: RenewalFrequency,
+      usageMeterSlug: SafeString,
+      resourceSlug: Nothing,
+    }),
+    z.object({
+      type: z.literal('resource'),
+      ...featureText,
+      amount: amountInput(1),
+      renewalFrequency: Nothing,
+      usageMeterSlug: Nothing,
+      resourceSlug: SafeString,
+    }),
+  ])
+  .transform((given): FeatureStructure => {
+    const { slug, name, description, active } = given;
+    const text = { slug, name, description, active };
+    switch (given.type) {
+      case 'toggle':
+        return { type: given.type, ...text };
+      case 'usage_credit_grant': {
+        const { type, amount, renewalFrequency, usageMeterSlug } = given;
+        return { type, ...text, amount, renewalFrequency, usageMeterSlug };
+      }
+      case 'resource':
+        return { type: given.type, ...text, amount: given.amount, resourceSlug: given.resourceSlug };
+      default:
+        return given satisfies never;
+    }
+  });
+
+const priceText = {
+  name: SafeString.nullable().default(null),
+  slug: SafeString.nullable().default(null),
+  unitPrice: amountInput(0, maxUnitPrice),
+  // Read so that a wrong code is refused, then left: the environment's currency is what is billed in.
+  currency: CurrencyCode.optional(),
+};
+// A product has one price here, which is therefore its default, and active as long as the product is.
+const onlyPrice = { isDefault: z.literal(true).default(true), active: z.literal(true).default(true) };
+const ProductPriceInput = z
+  .discriminatedUnion('type', [
+    z.object({
+      type: z.literal('subscription'),
+      ...priceText,
+      ...onlyPrice,
+      intervalUnit: IntervalUnit,
+      intervalCount: countInput(1).default(1),
+      trialPeriodDays: countInput(0, maxTrialPeriodDays).nullable().default(null),
+      usageEventsPerUnit: Nothing,
+      usageMeterId: Nothing,
+    }),
+    z.object({
+      type: z.literal('single_payment'),
+      ...priceText,
+      ...onlyPrice,
+      intervalUnit: Nothing,
+      intervalCount: Nothing,
+      trialPeriodDays: Nothing,
+      usageEventsPerUnit: Nothing,
+      usageMeterId: Nothing,
+    }),
+  ])
+  .transform((given): ProductPriceStructure => {
+    const {
+      currency: _,
+      isDefault: _isDefault,
+      active: _active,
+      usageEventsPerUnit: _per,
+      usageMeterId: _id,
+      ...price
+    } = given;
+    return price;
+  });
+
+const ProductInput = z.object({
+  product: z.object({
+    name: SafeString,
+    slug: SafeString,
+    description: FreeText.nullable().default(null),
+    imageURL: z.string().max(maxUrlLength).nullable().default(null),
+    singularQuantityLabel: OptionalLabel,
+    pluralQuantityLabel: OptionalLabel,
+    default: z.boolean().default(false),
+    active,
+  }),
+  price: ProductPriceInput,
+  features: z.array(SafeString).max(maxFeatures).default([]),
+});
+
+// Usage has no period of its own, so its interval matters to nobody who leaves it out.
+const UsagePriceInput = z
+  .object({
+    type: z.literal('usage').default('usage'),
+    ...priceText,
+    intervalUnit: IntervalUnit.default('month'),
+    intervalCount: countInput(1).default(1),
+    usageEventsPerUnit: countInput(1).default(1),
+    isDefault: z.boolean().default(false),
+    active,
+    trialPeriodDays: Nothing,
+  })
+  .transform(({ type: _type, currency: _currency, trialPeriodDays: _days, ...price }): UsagePriceStructure => price);
+
+const UsageMeterInput = z.object({
+  usageMeter: z.object({ name: SafeString, slug: SafeString, aggregationType: AggregationType.default('sum') }),
+  prices: z.array(UsagePriceInput).max(maxPricesPerUsageMeter).default([]),
+});
+
+const ResourceInput = z.object({ slug: SafeString, name: SafeString, active });
+
+const lists = {
+  features: z.array(FeatureInput).max(maxFeatures),
+  products: z.array(ProductInput).max(maxProducts),
+  usageMeters: z.array(UsageMeterInput).max(maxUsageMeters),
+  resources: z.array(ResourceInput).max(maxResources),
+};
+const listNames = ['features', 'products', 'usageMeters', 'resources'] as const;
+
+/** The body of a setup: a name and a whole structure. */
+export const SetupInput = z
+  .object({
+    name: SafeString,
+    isDefault: z.boolean().default(false).meta({ description: 'From then on the default pricing model.' }),
+    features: lists.features.default([]),
+    products: lists.products.default([]),
+    usageMeters: lists.usageMeters.default([]),
+    resources: lists.resources.default([]),
+  })
+  .transform(({ name, isDefault, ...structure }) => ({ name, isDefault, structure }));
+export type SetupInput = z.output<typeof SetupInput>;
+
+/**
+ * The body of an update: a name and the default flag alone, or with all four lists, which are then the whole of what
+ * the pricing model is to hold. Some lists without the others are refused, because what is left out would be removed.
+ */
+export const UpdateInput = z
+  .object({
+    id: z.string().max(255).optional(),
+    name: SafeString.optional(),
+    isDefault: z.boolean().optional(),
+    features: lists.features.optional(),
+    products: lists.products.optional(),
+    usageMeters: lists.usageMeters.optional(),
+    resources: lists.resources.optional(),
+  })
+  .transform((given, context) => {
+    const { id, name, isDefault, features, products, usageMeters, resources } = given;
+    const attributes = { id, name, isDefault };
+    if (features && products && usageMeters && resources)
+      return { ...attributes, structure: { features, products, usageMeters, resources } };
+    const missing = listNames.filter((list) => given[list] === undefined);
+    if (missing.length < listNames.length) {
+      for (const list of missing) {
+        const message = `is missing: ${listNames.join(', ')} are given all together or not at all`;
+        context.addIssue({ code: 'custom', path: [list], message });
+      }
+    }
+    return { ...attributes, structure: null };
+  });
+export type UpdateInput = z.output<typeof UpdateInput>;

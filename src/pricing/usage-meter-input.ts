@@ -1,0 +1,30 @@
+import { z } from 'zod';
+import { amountInput, countInput, SafeString } from '../kernel/json.ts';
+import { maxUnitPrice } from './price.ts';
+import { AggregationType, UsageMeterId } from './usage-meter.ts';
+
+/** A usage meter to make. */
+export const UsageMeterInput = z.object({
+  name: SafeString,
+  slug: SafeString,
+  aggregationType: AggregationType.default('sum'),
+  pricingModelId: z.string().nullish(),
+});
+export type UsageMeterInput = z.output<typeof UsageMeterInput>;
+
+/** What a new usage meter's usage costs; nothing given: only the no-charge price is made. */
+export const FirstUsagePrice = z.object({
+  type: z.literal('usage').optional(),
+  unitPrice: amountInput(0, maxUnitPrice).optional(),
+  usageEventsPerUnit: countInput(1).optional(),
+});
+export type FirstUsagePrice = z.output<typeof FirstUsagePrice>;
+
+/** What can change of a usage meter: what is left out stays. */
+export const UsageMeterChange = z.object({
+  id: UsageMeterId.optional(),
+  name: SafeString.optional(),
+  slug: SafeString.optional(),
+  aggregationType: AggregationType.optional(),
+});
+export type UsageMeterChange = z.output<typeof UsageMeterChange>;

@@ -1,0 +1,63 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { calendarEnd, type Instant, type Interval, instant, type Period } from '../kernel/calendar.ts';
+import { firstPeriod, nextPeriod } from './billing-period.ts';
+
+const month: Interval = { unit: 'month', count: 1 };
+const days = ({ start, end }: Period) => [start, end].map((at) => new Date(at).toISOString().slice(0, 10));
+
+/** The first `count` periods, each made from the one before it, as renewals do. */
+function periods(startText: string, interval: Interval, count: number, trialEnd: Instant | null = null): string[][] {
+  const start = instant(startText);
+  const found = [firstPeriod(start, trialEnd, interval)];
+  while (found.length < count) {
+    const next = nextPeriod({
+      trialEnd,
+      billingCycleAnchorDate: start,
+      intervalUnit: interval.unit,
+      intervalCount: interval.count,
+      currentBillingPeriodEnd: found.at(-1)?.end ?? null,
+    });
+    assert(next);
+    found.push(next);
+  }
+  return found.map(days);
+}
+
+test('a plan begun on 31 January ends its months on the last day, and on the 31st where there is one', () => {
+  assert.deepEqual(periods('2026-01-31', month, 4), [
+    ['2026-01-31', '2026-02-28'],
+    ['2026-02-28', '2026-03-31'],
+    ['2026-03-31', '2026-04-30'],
+    ['2026-04-30', '2026-05-31'],
+  ]);
+});
+
+test('worked example T1: after a trial of 14 days the months count from its end', () => {
+  assert.deepEqual(periods('2025-01-01', month, 3, instant('2025-01-15')), [
+    ['2025-01-01', '2025-01-15'],
+    ['2025-01-15', '2025-02-15'],
+    ['2025-02-15', '2025-03-15'],
+  ]);
+});
+
+test('every interval unit works, with any count', () => {
+  assert.deepEqual(periods('2025-01-01', { unit: 'week', count: 1 }, 2), [
+    ['2025-01-01', '2025-01-08'],
+    ['2025-01-08', '2025-01-15'],
+  ]);
+  assert.deepEqual(periods('2024-12-31', { unit: 'day', count: 10 }, 1), [['2024-12-31', '2025-01-10']]);
+  assert.deepEqual(periods('2024-02-29', { unit: 'year', count: 2 }, 2), [
+    ['2024-02-29', '2026-02-28'],
+    ['2026-02-28', '2028-02-29'],
+  ]);
+});
+
+test('nothing follows the end of the calendar, and nothing that does not renew', () => {
+  const endless = firstPeriod(instant('2026-01-01'), null, { unit: 'year', count: Number.MAX_SAFE_INTEGER });
+  assert.equal(endless.end, calendarEnd);
+  const schedule = { trialEnd: null, billingCycleAnchorDate: 0, intervalUnit: 'year', intervalCount: 1 } as const;
+  assert.equal(nextPeriod({ ...schedule, currentBillingPeriodEnd: calendarEnd }), null);
+  assert.equal(nextPeriod({ ...schedule, currentBillingPeriodEnd: null }), null);
+  assert.equal(nextPeriod({ ...schedule, intervalUnit: null, intervalCount: null, currentBillingPeriodEnd: 5 }), null);
+});

@@ -1,0 +1,59 @@
+import assert from 'node:assert/strict';
+import { boundary, calendarEnd, type Instant, type Interval, type Period, periodAt } from '../kernel/calendar.ts';
+import type { SubscriptionRow } from './subscription.ts';
+
+export const billingPeriodStatuses = [
+  'upcoming',
+  'active',
+  'completed',
+  'canceled',
+  'past_due',
+  'scheduled_to_cancel',
+] as const;
+export type BillingPeriodStatus = (typeof billingPeriodStatuses)[number];
+
+/** A stretch of time that is paid for at once: from `startAt` (in it) to `endAt` (not in it). */
+export interface BillingPeriodRow {
+  readonly id: string;
+  readonly createdAt: Instant;
+  readonly updatedAt: Instant;
+  readonly pricingModelId: string;
+  readonly subscriptionId: string;
+  readonly startAt: Instant;
+  readonly endAt: Instant;
+  readonly status: BillingPeriodStatus;
+  readonly trialPeriod: boolean;
+}
+
+/** The first period: the trial, or one interval from the start. `start` lies in the calendar. */
+export function firstPeriod(start: Instant, trialEnd: Instant | null, interval: Interval): Period {
+  return { start, end: trialEnd ?? boundary(start, interval, 1) };
+}
+
+type Schedule = Pick<
+  SubscriptionRow,
+  'trialEnd' | 'billingCycleAnchorDate' | 'intervalUnit' | 'intervalCount' | 'currentBillingPeriodEnd'
+>;
+
+/** What the boundaries are counted from. After a trial that is its end: the first paid day gives the day of the month. */
+export function billingAnchor(subscription: Schedule): Instant {
+  const anchor = subscription.trialEnd ?? subscription.billingCycleAnchorDate;
+  assert(anchor !== null, 'only what renews has an anchor');
+  return anchor;
+}
+
+export function billingInterval({ intervalUnit, intervalCount }: Schedule): Interval {
+  assert(intervalUnit !== null && intervalCount !== null, 'only what renews has an interval');
+  return { unit: intervalUnit, count: intervalCount };
+}
+
+/**
+ * The period after the current one. It begins where the current one ends, and ends at the next boundary counted from
+ * the anchor, so it does not drift: 31 January, 28 February, 31 March. Null at the end of the calendar, and when the
+ * subscription has no period or does not renew.
+ */
+export function nextPeriod(subscription: Schedule): Period | null {
+  const start = subscription.currentBillingPeriodEnd;
+  if (start === null || subscription.intervalUnit === null || start >= calendarEnd) return null;
+  return { start, end: periodAt(billingAnchor(subscription), billingInterval(subscription), start).end };
+}

@@ -1,0 +1,178 @@
+import assert from 'node:assert/strict';
+import { type Selectable, sql, type Updateable } from 'kysely';
+import type { Instant } from '../kernel/calendar.ts';
+import type { PageRequest } from '../kernel/page.ts';
+import type { Subscriptions } from '../platform/database-types.ts';
+import { selectPage } from '../platform/select-page.ts';
+import type { Work } from '../platform/work.ts';
+import { currentStatuses, type SubscriptionRow, type SubscriptionStatus, terminalStatuses } from './subscription.ts';
+
+const columns = [
+  'id',
+  'createdAt',
+  'updatedAt',
+  'pricingModelId',
+  'customerId',
+  'priceId',
+  'name',
+  'status',
+  'renews',
+  'isFreePlan',
+  'isDefaultPlan',
+  'doNotCharge',
+  'runBillingAtPeriodStart',
+  'exclusive',
+  'startDate',
+  'trialEnd',
+  'intervalUnit',
+  'intervalCount',
+  'billingCycleAnchorDate',
+  'currentBillingPeriodStart',
+  'currentBillingPeriodEnd',
+  'defaultPaymentMethodId',
+  'backupPaymentMethodId',
+  'canceledAt',
+  'cancelScheduledAt',
+  'cancellationReason',
+  'replacedBySubscriptionId',
+  'scheduledAdjustmentAt',
+  'metadata',
+] as const;
+
+type StoredSubscription = Pick<Selectable<Subscriptions>, (typeof columns)[number]>;
+
+function toRow(row: StoredSubscription): SubscriptionRow {
+  // The constraints of the table allow these statuses and units only, and only parsed metadata is written.
+  return row as SubscriptionRow;
+}
+
+function select(work: Work) {
+  return work.db.selectFrom('subscriptions').select(columns).where('environmentId', '=', work.environmentId);
+}
+
+export async function findSubscription(work: Work, id: string): Promise<SubscriptionRow | null> {
+  const row = await select(work).where('id', '=', id).executeTakeFirst();
+  return row === undefined ? null : toRow(row);
+}
+
+/** Holds the subscription until the work ends. Who also changes the customer's other subscriptions locks that first. */
+export async function lockSubscription(work: Work, id: string): Promise<SubscriptionRow | null> {
+  const row = await select(work).where('id', '=', id).forNoKeyUpdate().executeTakeFirst();
+  return row === undefined ? null : toRow(row);
+}
+
+/** Every subscription of the customer, newest first. */
+export async function listSubscriptionsOfCustomer(work: Work, customerId: string): Promise<SubscriptionRow[]> {
+  const rows = await select(work).where('customerId', '=', customerId).orderBy('id', 'desc').execute();
+  return rows.map(toRow);
+}
+
+/** The subscriptions of the customer that have not ended, newest first, held until the work ends. */
+export async function lockLivingSubscriptions(work: Work, customerId: string): Promise<SubscriptionRow[]> {
+  const rows = await select(work)
+    .where('customerId', '=', customerId)
+    .where('status', 'not in', terminalStatuses)
+    .orderBy('id', 'desc')
+    .forNoKeyUpdate()
+    .execute();
+  return rows.map(toRow);
+}
+
+/** Whether the customer has a current subscription besides the one with this id. */
+export async function hasOtherCurrentSubscription(work: Work, customerId: string, id: string): Promise<boolean> {
+  const row = await select(work)
+    .where('customerId', '=', customerId)
+    .where('id', '!=', id)
+    .where('status', 'in', currentStatuses)
+    .limit(1)
+    .executeTakeFirst();
+  return row !== undefined;
+}
+
+/** Whether the customer ever had a trial: there is one for each customer. */
+export async function hasHadTrial(work: Work, customerId: string): Promise<boolean> {
+  const row = await select(work)
+    .where('customerId', '=', customerId)
+    .where('trialEnd', 'is not', null)
+    .limit(1)
+    .executeTakeFirst();
+  return row !== undefined;
+}
+
+export async function pageOfSubscriptions(
+  work: Work,
+  request: PageRequest,
+): Promise<{ rows: SubscriptionRow[]; total: number }> {
+  const { rows, total } = await selectPage<StoredSubscription>(work, 'subscriptions', columns, request, {
+    status: 'status',
+    customerId: 'customer_id',
+    priceId: 'price_id',
+    pricingModelId: 'pricing_model_id',
+  });
+  return { rows: rows.map(toRow), total };
+}
+
+export async function insertSubscription(work: Work, { metadata, ...row }: SubscriptionRow): Promise<void> {
+  await work.db
+    .insertInto('subscriptions')
+    .values({
+      ...row,
+      environmentId: work.environmentId,
+      metadata: metadata === null ? null : sql<never>`${JSON.stringify(metadata)}::jsonb`,
+    })
+    .execute();
+}
+
+/** What may change of a subscription. `updatedAt` follows by itself. */
+export type SubscriptionChange = Partial<
+  Pick<
+    SubscriptionRow,
+    | 'priceId'
+    | 'name'
+    | 'status'
+    | 'billingCycleAnchorDate'
+    | 'currentBillingPeriodStart'
+    | 'currentBillingPeriodEnd'
+    | 'defaultPaymentMethodId'
+    | 'backupPaymentMethodId'
+    | 'canceledAt'
+    | 'cancelScheduledAt'
+    | 'cancellationReason'
+    | 'replacedBySubscriptionId'
+    | 'scheduledAdjustmentAt'
+  >
+>;
+
+/** Writes the change and answers the subscription as it is then. The caller holds it. */
+export async function saveSubscription(work: Work, id: string, change: SubscriptionChange): Promise<SubscriptionRow> {
+  const values: Updateable<Subscriptions> = { ...change, updatedAt: work.now };
+  const row = await work.db
+    .updateTable('subscriptions')
+    .set(values)
+    .where('environmentId', '=', work.environmentId)
+    .where('id', '=', id)
+    .returning(columns)
+    .executeTakeFirst();
+  assert(row, `no subscription ${id}`);
+  return toRow(row);
+}
+
+/** Subscriptions that have waited for a first payment since `before` and have none under way, the oldest first. */
+export async function listIncompleteBefore(
+  work: Work,
+  before: Instant,
+  limit: number,
+): Promise<{ id: string; createdAt: Instant }[]> {
+  const status: SubscriptionStatus = 'incomplete';
+  return work.db
+    .selectFrom('subscriptions')
+    .select(['id', 'createdAt'])
+    .where('environmentId', '=', work.environmentId)
+    .where('status', '=', status)
+    .where('currentBillingPeriodStart', 'is', null)
+    .where('createdAt', '<=', before)
+    .orderBy('createdAt')
+    .orderBy('id')
+    .limit(limit)
+    .execute();
+}

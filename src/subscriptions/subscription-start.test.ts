@@ -1,0 +1,213 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { calendarEnd, calendarStart, instant, msPerDay } from '../kernel/calendar.ts';
+import type { Problem } from '../kernel/problem.ts';
+import type { Price } from '../pricing/price.ts';
+import type { SubscriptionRow } from './subscription.ts';
+import {
+  decideReplaced,
+  decideStart,
+  NewSubscription,
+  type StartTerms,
+  subscriptionName,
+} from './subscription-start.ts';
+
+const startDate = instant('2026-04-01');
+const price = {
+  id: 'price_1',
+  type: 'subscription',
+  unitPrice: 3000n,
+  intervalUnit: 'month',
+  intervalCount: 1,
+  trialPeriodDays: null,
+  active: true,
+  // The rest of a price says nothing about the start.
+} as Price;
+const terms: StartTerms = {
+  price,
+  product: { active: true, default: false },
+  quantity: 1,
+  startDate,
+  trialEnd: null,
+  intervalUnit: null,
+  intervalCount: null,
+  doNotCharge: false,
+  hadTrial: false,
+  givenPaymentMethodId: null,
+  storedPaymentMethodId: null,
+};
+const withTrial = { ...price, trialPeriodDays: 14 } as Price;
+const free = { ...price, unitPrice: 0n } as Price;
+const once = { ...free, type: 'single_payment', intervalUnit: null, intervalCount: null } as Price;
+const inTwoWeeks = startDate + 14 * msPerDay;
+
+const cases: {
+  claim: string;
+  terms: Partial<StartTerms>;
+  status: string;
+  end: string | null;
+  chargeWith: string | null;
+}[] = [
+  { claim: 'waits for a payment method', terms: {}, status: 'incomplete', end: null, chargeWith: null },
+  {
+    claim: 'with a named card is active, and the card is charged',
+    terms: { givenPaymentMethodId: 'pm_given', storedPaymentMethodId: 'pm_stored' },
+    status: 'active',
+    end: '2026-05-01',
+    chargeWith: 'pm_given',
+  },
+  {
+    claim: "with the customer's card is incomplete until the charge succeeds",
+    terms: { storedPaymentMethodId: 'pm_stored' },
+    status: 'incomplete',
+    end: '2026-05-01',
+    chargeWith: 'pm_stored',
+  },
+  {
+    claim: 'with trial days is on trial, and nothing is charged',
+    terms: { price: withTrial, givenPaymentMethodId: 'pm_given' },
+    status: 'trialing',
+    end: '2026-04-15',
+    chargeWith: null,
+  },
+  {
+    claim: 'with a trial until the day that the caller names is on trial until then',
+    terms: { trialEnd: instant('2026-04-04') },
+    status: 'trialing',
+    end: '2026-04-04',
+    chargeWith: null,
+  },
+  {
+    claim: 'after an earlier trial gets no second one',
+    terms: { price: withTrial, hadTrial: true, trialEnd: inTwoWeeks, givenPaymentMethodId: 'pm_given' },
+    status: 'active',
+    end: '2026-05-01',
+    chargeWith: 'pm_given',
+  },
+  {
+    claim: 'that is given away is active, without a trial',
+    terms: { price: withTrial, doNotCharge: true, storedPaymentMethodId: 'pm_stored' },
+    status: 'active',
+    end: '2026-05-01',
+    chargeWith: null,
+  },
+  {
+    claim: 'that costs nothing waits for no payment method',
+    terms: { price: free, storedPaymentMethodId: 'pm_stored' },
+    status: 'active',
+    end: '2026-05-01',
+    chargeWith: null,
+  },
+  {
+    claim: 'on a price that is paid once has no periods',
+    terms: { price: once, product: { active: true, default: true }, trialEnd: inTwoWeeks },
+    status: 'active',
+    end: null,
+    chargeWith: null,
+  },
+  {
+    claim: 'with an interval of its own has periods of that',
+    terms: { intervalUnit: 'week', intervalCount: 2, givenPaymentMethodId: 'pm_given' },
+    status: 'active',
+    end: '2026-04-15',
+    chargeWith: 'pm_given',
+  },
+];
+
+for (const { claim, terms: changed, status, end, chargeWith } of cases) {
+  test(`a subscription ${claim}`, () => {
+    const start = decideStart({ ...terms, ...changed });
+    assert.equal(start.status, status);
+    assert.deepEqual(start.period, end === null ? null : { start: startDate, end: instant(end) });
+    assert.equal(start.chargeWith, chargeWith);
+    assert.equal(start.interval === null, changed.price?.type === 'single_payment');
+  });
+}
+
+test('what is given away costs nothing, and is no free plan', () => {
+  const start = decideStart({ ...terms, doNotCharge: true });
+  assert.deepEqual([start.unitPrice, start.isFreePlan], [0n, false]);
+  assert.deepEqual([decideStart(terms).unitPrice, decideStart({ ...terms, price: free }).isFreePlan], [3000n, true]);
+});
+
+test('a trial of billions of days is legal and ends with the calendar', () => {
+  const endless = { ...price, trialPeriodDays: 4_503_599_627_370_495 } as Price;
+  assert.equal(decideStart({ ...terms, price: endless }).trialEnd, calendarEnd);
+});
+
+const refusals: [string, Partial<StartTerms>, string][] = [
+  ['a price of usage', { price: { ...price, type: 'usage' } as Price }, 'priceNotSubscribable'],
+  ['a single payment for another product than the default one', { price: once }, 'priceNotSubscribable'],
+  ['an inactive price', { price: { ...price, active: false } as Price }, 'priceInactive'],
+  ['an inactive product', { product: { active: false, default: false } }, 'priceInactive'],
+  ['a start before the calendar', { startDate: calendarStart - 1 }, 'invalidRequest'],
+  ['a start after the calendar', { startDate: calendarEnd }, 'invalidRequest'],
+  ['a trial that ends when it begins', { trialEnd: startDate }, 'invalidRequest'],
+  ['more than a payment can carry', { quantity: 1_501_199_875_791 }, 'invalidRequest'],
+];
+
+for (const [claim, changed, problem] of refusals) {
+  test(`refuses ${claim}`, () => {
+    assert.throws(
+      () => decideStart({ ...terms, ...changed }),
+      (error: Problem) => error.problem === problem,
+    );
+  });
+}
+
+test('the most that a payment can carry is accepted: 1501199875790 x 3000 is 4503599627370000', () => {
+  assert.equal(decideStart({ ...terms, quantity: 1_501_199_875_790 }).status, 'incomplete');
+});
+
+test('the name says product and price', () => {
+  assert.equal(subscriptionName({ name: 'Pro' }, { name: 'Monthly' }), 'Pro - Monthly');
+  assert.equal(subscriptionName({ name: 'Pro' }, { name: null }), 'Pro');
+});
+
+// What else stands in a row does not matter to what is replaced.
+const row = (id: string, status: string, isFreePlan: boolean, currentBillingPeriodStart: number | null = 0) =>
+  ({ id, status, isFreePlan, currentBillingPeriodStart }) as SubscriptionRow;
+
+test('a paid subscription takes the place of the free one', () => {
+  const living = [row('free', 'active', true)];
+  assert.equal(decideReplaced(living, { isFreePlan: false, allowMultiple: false })?.id, 'free');
+  assert.equal(decideReplaced(living, { isFreePlan: false, allowMultiple: true })?.id, 'free');
+  assert.equal(decideReplaced([], { isFreePlan: false, allowMultiple: false }), null);
+});
+
+test('a second subscription is refused where one is allowed, and so is a second free one anywhere', () => {
+  const refused = (living: SubscriptionRow[], isFreePlan: boolean, allowMultiple: boolean) =>
+    assert.throws(
+      () => decideReplaced(living, { isFreePlan, allowMultiple }),
+      (error: Problem) => error.problem === 'currentSubscriptionExists',
+    );
+  refused([row('paid', 'past_due', false)], false, false);
+  refused([row('paid', 'active', false)], true, false);
+  refused([row('paid', 'active', false), row('free', 'active', true)], false, false);
+  refused([row('free', 'active', true)], true, true);
+  refused([row('free', 'active', true)], true, false);
+  assert.equal(decideReplaced([row('paid', 'active', false)], { isFreePlan: false, allowMultiple: true }), null);
+});
+
+test('one that waits for a payment method stands in nobody’s way; one whose first payment is under way does', () => {
+  const once = { isFreePlan: false, allowMultiple: false };
+  assert.equal(decideReplaced([row('waiting', 'incomplete', false, null)], once), null);
+  assert.throws(() => decideReplaced([row('paying', 'incomplete', false)], once));
+});
+
+test('a request names one customer and one price, and no card for what is given away', () => {
+  const wrong = (given: object) => {
+    const result = NewSubscription.safeParse(given);
+    return result.success ? [] : result.error.issues.map((issue) => issue.path.join('.'));
+  };
+  assert.deepEqual(wrong({}), ['customerId', 'priceId']);
+  assert.deepEqual(wrong({ customerId: 'c', customerExternalId: 'e', priceId: 'p', priceSlug: 's' }), [
+    'customerId',
+    'priceId',
+  ]);
+  assert.deepEqual(wrong({ customerId: 'c', priceSlug: 's', doNotCharge: true, backupPaymentMethodId: 'pm' }), [
+    'doNotCharge',
+  ]);
+  assert.deepEqual(wrong({ customerId: 'c', priceId: 'p', quantity: 0 }), ['quantity']);
+  assert.deepEqual(wrong({ customerId: 'c', priceId: 'p', quantity: '5', startDate: '2026-04-01' }), []);
+});

@@ -1,0 +1,189 @@
+import { z } from 'zod';
+import { addDays, calendarEnd, calendarStart, type Instant, type Interval, type Period } from '../kernel/calendar.ts';
+import { countInput, Metadata, SafeString, TimestampInput } from '../kernel/json.ts';
+import { invalid, Problem } from '../kernel/problem.ts';
+import { IntervalUnit, maxUnitPrice, type Price } from '../pricing/price.ts';
+import { firstPeriod } from './billing-period.ts';
+import { isCurrent, type SubscriptionRow, type SubscriptionStatus } from './subscription.ts';
+
+// An item's quantity, as the wire of the clients types it.
+const maxQuantity = 2 ** 31 - 1;
+const Reference = z.string().min(1).max(255);
+
+/** What a caller says of a subscription to make. */
+export const NewSubscription = z
+  .object({
+    customerId: Reference.optional(),
+    customerExternalId: Reference.optional().meta({ description: "The caller's own id, in place of customerId." }),
+    priceId: Reference.optional(),
+    priceSlug: Reference.optional().meta({ description: 'The slug of an active price, in place of priceId.' }),
+    quantity: countInput(1, maxQuantity).optional().meta({ description: '1 when absent.' }),
+    startDate: TimestampInput.nullish().meta({ description: 'When the first period begins; now when absent.' }),
+    interval: IntervalUnit.nullish().meta({ description: "The price's when absent." }),
+    intervalCount: countInput(1).nullish().meta({ description: "The price's when absent." }),
+    trialEnd: TimestampInput.nullish().meta({ description: "What the price's trial days come to when absent." }),
+    metadata: Metadata.nullish(),
+    name: SafeString.nullish(),
+    defaultPaymentMethodId: Reference.nullish(),
+    backupPaymentMethodId: Reference.nullish().meta({ description: 'Charged when the default one fails for good.' }),
+    doNotCharge: z.boolean().optional().meta({ description: 'True for a subscription that is given away.' }),
+  })
+  .refine((given) => (given.customerId === undefined) !== (given.customerExternalId === undefined), {
+    path: ['customerId'],
+    message: 'give exactly one of customerId and customerExternalId',
+  })
+  .refine((given) => (given.priceId === undefined) !== (given.priceSlug === undefined), {
+    path: ['priceId'],
+    message: 'give exactly one of priceId and priceSlug',
+  })
+  .refine((given) => !given.doNotCharge || !(given.defaultPaymentMethodId || given.backupPaymentMethodId), {
+    path: ['doNotCharge'],
+    message: 'leave out the payment methods of a subscription that is not charged',
+  });
+export type NewSubscription = z.infer<typeof NewSubscription>;
+
+const maxPeriodAmount = BigInt(maxUnitPrice);
+
+/** What a subscription is to be made of, once every id in the request has been looked up. */
+export interface StartTerms {
+  readonly price: Price;
+  readonly product: { readonly active: boolean; readonly default: boolean };
+  readonly quantity: number;
+  readonly startDate: Instant;
+  /** The end of the trial that the caller asks for; null: what the price says. */
+  readonly trialEnd: Instant | null;
+  /** The interval that the caller asks for; null: the price's. */
+  readonly intervalUnit: Interval['unit'] | null;
+  readonly intervalCount: number | null;
+  readonly doNotCharge: boolean;
+  /** Whether the customer ever had a trial. */
+  readonly hadTrial: boolean;
+  /** The payment method that the caller names for this subscription. */
+  readonly givenPaymentMethodId: string | null;
+  /** The one that the customer has, which is charged when none is named. */
+  readonly storedPaymentMethodId: string | null;
+}
+
+export interface Start {
+  readonly status: SubscriptionStatus;
+  readonly trialEnd: Instant | null;
+  /** Null when it does not renew. */
+  readonly interval: Interval | null;
+  /** Null when it has no periods, or when the first one waits for a payment method. */
+  readonly period: Period | null;
+  readonly isFreePlan: boolean;
+  /** Of the item, in minor units: 0 for who is not charged. */
+  readonly unitPrice: bigint;
+  /** The payment method that the first period is charged to; null: nothing is charged now. */
+  readonly chargeWith: string | null;
+}
+
+/**
+ * How a subscription begins. Refuses with `priceNotSubscribable` a price that is not for subscriptions, and with
+ * `invalidRequest` terms that contradict each other or lie out of range.
+ */
+export function decideStart(terms: StartTerms): Start {
+  refuseBadTerms(terms);
+  const { price, doNotCharge, startDate, givenPaymentMethodId } = terms;
+  const isFreePlan = price.unitPrice === 0n;
+  const interval = decideInterval(terms);
+  const trialEnd = interval === null ? null : decideTrialEnd(terms);
+  const status = decideInitialStatus({
+    doNotCharge,
+    isInTrial: trialEnd !== null,
+    isFreePlan,
+    hasGivenPaymentMethod: givenPaymentMethodId !== null,
+    isDefaultPlan: terms.product.default,
+  });
+  const isCharged = interval !== null && trialEnd === null && !isFreePlan && !doNotCharge;
+  const chargeWith = isCharged ? (givenPaymentMethodId ?? terms.storedPaymentMethodId) : null;
+  const waits = status === 'incomplete' && chargeWith === null;
+  return {
+    status,
+    trialEnd,
+    interval,
+    period: interval === null || waits ? null : firstPeriod(startDate, trialEnd, interval),
+    isFreePlan,
+    unitPrice: doNotCharge ? 0n : price.unitPrice,
+    chargeWith,
+  };
+}
+
+/**
+ * The status that a subscription begins in; the first row that fits. A plan that costs nothing waits for no payment
+ * method. One that the customer's stored method is charged for is incomplete until the charge succeeds.
+ */
+export function decideInitialStatus(given: {
+  doNotCharge: boolean;
+  isInTrial: boolean;
+  hasGivenPaymentMethod: boolean;
+  isDefaultPlan: boolean;
+  isFreePlan: boolean;
+}): SubscriptionStatus {
+  if (given.doNotCharge) return 'active';
+  if (given.isInTrial) return 'trialing';
+  if (given.hasGivenPaymentMethod || given.isDefaultPlan || given.isFreePlan) return 'active';
+  return 'incomplete';
+}
+
+/** The end of the trial: the one asked for, else the price's days of 24 hours; null for who had one or is not charged. */
+function decideTrialEnd({ price, doNotCharge, hadTrial, startDate, trialEnd }: StartTerms): Instant | null {
+  if (doNotCharge || hadTrial) return null;
+  if (trialEnd !== null) return trialEnd;
+  return price.trialPeriodDays ? addDays(startDate, price.trialPeriodDays) : null;
+}
+
+function decideInterval({ price, intervalUnit, intervalCount }: StartTerms): Interval | null {
+  if (price.type === 'single_payment') return null;
+  return { unit: intervalUnit ?? price.intervalUnit, count: intervalCount ?? price.intervalCount };
+}
+
+function refuseBadTerms(terms: StartTerms): void {
+  const { price, product, quantity, startDate, trialEnd } = terms;
+  const isSold = price.type === 'subscription' || (price.type === 'single_payment' && product.default);
+  if (!isSold) throw new Problem('priceNotSubscribable', { id: price.id, type: price.type });
+  if (!price.active || !product.active) throw new Problem('priceInactive', { id: price.id });
+  if (startDate < calendarStart || startDate >= calendarEnd) {
+    throw invalid(['startDate'], `must be from ${calendarStart} to ${calendarEnd - 1}`);
+  }
+  if (trialEnd !== null && (trialEnd <= startDate || trialEnd > calendarEnd)) {
+    throw invalid(['trialEnd'], `must be later than startDate (${startDate}) and at most ${calendarEnd}`);
+  }
+  // A payment carries no more than a unit may cost at the most, so a period must not either.
+  if (price.unitPrice * BigInt(quantity) > maxPeriodAmount) {
+    const most = maxPeriodAmount / price.unitPrice;
+    throw invalid(['quantity'], `must be at most ${most} at a unit price of ${price.unitPrice}`);
+  }
+}
+
+/** What a subscription is called when the caller gives no name. */
+export function subscriptionName(product: { name: string }, price: { name: string | null }): string {
+  return price.name === null ? product.name : `${product.name} - ${price.name}`;
+}
+
+/** What the subscription is called that every customer starts with. */
+export function defaultPlanName(product: { name: string }): string {
+  return `${product.name} Subscription`;
+}
+
+/**
+ * Which subscription a new one takes the place of: a paid one that of the customer's free one. Null when it stands
+ * beside nothing. Refuses with `currentSubscriptionExists` a second free one, and where the environment allows one
+ * subscription only, a second of any kind. One whose first payment is under way counts.
+ */
+export function decideReplaced(
+  living: readonly SubscriptionRow[],
+  { isFreePlan, allowMultiple }: { isFreePlan: boolean; allowMultiple: boolean },
+): SubscriptionRow | null {
+  const current = living.filter(
+    ({ status, currentBillingPeriodStart }) =>
+      isCurrent(status) || (status === 'incomplete' && currentBillingPeriodStart !== null),
+  );
+  const free = current.find((subscription) => subscription.isFreePlan) ?? null;
+  if (isFreePlan && free !== null) throw new Problem('currentSubscriptionExists');
+  const replaced = isFreePlan ? null : free;
+  if (!allowMultiple && current.some((subscription) => subscription !== replaced)) {
+    throw new Problem('currentSubscriptionExists');
+  }
+  return replaced;
+}

@@ -1,0 +1,74 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import {
+  currentStatuses,
+  happenings,
+  isCurrent,
+  isTerminal,
+  type SubscriptionStatus,
+  statusAfter,
+  subscriptionStatuses,
+  terminalStatuses,
+} from './subscription.ts';
+
+// Written apart from the table, by happening, so that a slip in one is found by the other.
+const expected: Record<(typeof happenings)[number], Partial<Record<SubscriptionStatus, SubscriptionStatus>>> = {
+  paid: {
+    incomplete: 'active',
+    active: 'active',
+    past_due: 'active',
+    unpaid: 'active',
+    cancellation_scheduled: 'cancellation_scheduled',
+  },
+  payment_failed: {
+    active: 'past_due',
+    past_due: 'past_due',
+    unpaid: 'unpaid',
+    cancellation_scheduled: 'cancellation_scheduled',
+  },
+  payment_method_missing: { trialing: 'past_due', active: 'past_due', past_due: 'past_due', unpaid: 'unpaid' },
+  trial_ended: { trialing: 'active' },
+  retries_exhausted: { past_due: 'unpaid' },
+  cancel_scheduled: {
+    trialing: 'cancellation_scheduled',
+    active: 'cancellation_scheduled',
+    past_due: 'cancellation_scheduled',
+    unpaid: 'cancellation_scheduled',
+    cancellation_scheduled: 'cancellation_scheduled',
+  },
+  uncanceled: { cancellation_scheduled: 'active' },
+  uncanceled_in_trial: { cancellation_scheduled: 'trialing' },
+  canceled: {
+    incomplete: 'canceled',
+    trialing: 'canceled',
+    active: 'canceled',
+    past_due: 'canceled',
+    unpaid: 'canceled',
+    cancellation_scheduled: 'canceled',
+    paused: 'canceled',
+  },
+  expired: { incomplete: 'incomplete_expired' },
+};
+
+for (const status of subscriptionStatuses) {
+  for (const happening of happenings) {
+    const next = expected[happening][status] ?? null;
+    test(`${status}, ${happening}: ${next ?? 'cannot happen'}`, () => {
+      assert.equal(statusAfter(status, happening), next);
+    });
+  }
+}
+
+test('every status but the terminal ones can be left by canceling, and nothing leaves a terminal one', () => {
+  for (const status of subscriptionStatuses) {
+    assert.equal(statusAfter(status, 'canceled'), isTerminal(status) ? null : 'canceled');
+    if (isTerminal(status)) assert(happenings.every((happening) => statusAfter(status, happening) === null));
+  }
+});
+
+test('a subscription that has ended, waits for its first payment or is paused is not current', () => {
+  const others = subscriptionStatuses.filter((status) => !isCurrent(status));
+  assert.deepEqual(others, ['incomplete', 'incomplete_expired', 'canceled', 'paused']);
+  assert.deepEqual([...terminalStatuses].sort(), ['canceled', 'incomplete_expired']);
+  assert.equal(currentStatuses.length, 5);
+});

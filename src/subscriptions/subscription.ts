@@ -1,0 +1,224 @@
+import assert from 'node:assert/strict';
+import { z } from 'zod';
+import type { Instant, IntervalUnit as Unit } from '../kernel/calendar.ts';
+import { idSchema } from '../kernel/id.ts';
+import { Metadata, Timestamp } from '../kernel/json.ts';
+import { stamps } from '../kernel/record.ts';
+import { IntervalUnit } from '../pricing/price.ts';
+
+export const SubscriptionId = idSchema('subscription');
+
+export const subscriptionStatuses = [
+  'trialing',
+  'active',
+  'past_due',
+  'unpaid',
+  'cancellation_scheduled',
+  'incomplete',
+  'incomplete_expired',
+  'canceled',
+  'paused',
+] as const;
+export const SubscriptionStatus = z.enum(subscriptionStatuses).meta({ id: 'SubscriptionStatus' });
+export type SubscriptionStatus = z.infer<typeof SubscriptionStatus>;
+
+/** What can happen to a subscription's status. */
+export const happenings = [
+  /** A charge succeeded: the first one, or one that made up for a failed one. */
+  'paid',
+  /** A charge failed that was not the first ever. (When the first ever fails, the subscription is canceled.) */
+  'payment_failed',
+  /** A period began that must be paid for, and there is nothing to charge. */
+  'payment_method_missing',
+  /** The trial is over, and what follows can be paid. */
+  'trial_ended',
+  /** The last attempt to collect a failed payment has failed too. */
+  'retries_exhausted',
+  'cancel_scheduled',
+  'uncanceled',
+  'uncanceled_in_trial',
+  'canceled',
+  /** The first payment was waited for long enough. */
+  'expired',
+] as const;
+export type Happening = (typeof happenings)[number];
+
+/** The life of a subscription: what each happening makes of a status. What does not stand here cannot happen. */
+export const transitions: Readonly<
+  Record<SubscriptionStatus, Readonly<Partial<Record<Happening, SubscriptionStatus>>>>
+> = {
+  incomplete: { paid: 'active', canceled: 'canceled', expired: 'incomplete_expired' },
+  trialing: {
+    trial_ended: 'active',
+    payment_method_missing: 'past_due',
+    cancel_scheduled: 'cancellation_scheduled',
+    canceled: 'canceled',
+  },
+  active: {
+    paid: 'active',
+    payment_failed: 'past_due',
+    payment_method_missing: 'past_due',
+    cancel_scheduled: 'cancellation_scheduled',
+    canceled: 'canceled',
+  },
+  past_due: {
+    paid: 'active',
+    payment_failed: 'past_due',
+    payment_method_missing: 'past_due',
+    retries_exhausted: 'unpaid',
+    cancel_scheduled: 'cancellation_scheduled',
+    canceled: 'canceled',
+  },
+  unpaid: {
+    paid: 'active',
+    payment_failed: 'unpaid',
+    payment_method_missing: 'unpaid',
+    cancel_scheduled: 'cancellation_scheduled',
+    canceled: 'canceled',
+  },
+  // It ends at its date, whatever becomes of its payments until then.
+  cancellation_scheduled: {
+    paid: 'cancellation_scheduled',
+    payment_failed: 'cancellation_scheduled',
+    cancel_scheduled: 'cancellation_scheduled',
+    uncanceled: 'active',
+    uncanceled_in_trial: 'trialing',
+    canceled: 'canceled',
+  },
+  paused: { canceled: 'canceled' },
+  canceled: {},
+  incomplete_expired: {},
+};
+
+/** Nothing can happen any more. */
+export const terminalStatuses = ['canceled', 'incomplete_expired'] as const;
+/** The customer has it now: it counts for features, credits and seats. */
+export const currentStatuses = ['trialing', 'active', 'past_due', 'unpaid', 'cancellation_scheduled'] as const;
+
+export function isTerminal(status: SubscriptionStatus): boolean {
+  return terminalStatuses.some((each) => each === status);
+}
+
+export function isCurrent(status: SubscriptionStatus): boolean {
+  return currentStatuses.some((each) => each === status);
+}
+
+/** The status after the happening, or null when it cannot happen in this status. */
+export function statusAfter(status: SubscriptionStatus, happening: Happening): SubscriptionStatus | null {
+  return transitions[status][happening] ?? null;
+}
+
+/** The same where it is known that it can happen. */
+export function requireStatusAfter(status: SubscriptionStatus, happening: Happening): SubscriptionStatus {
+  const next = statusAfter(status, happening);
+  assert(next, `a subscription that is ${status} cannot be ${happening}`);
+  return next;
+}
+
+/** Why a subscription ended, where somebody else than the caller of cancel ended it. */
+export const cancellationReasons = ['upgraded_to_paid', 'non_payment', 'customer_archived'] as const;
+export type CancellationReason = (typeof cancellationReasons)[number];
+
+const shared = {
+  id: SubscriptionId,
+  ...stamps,
+  livemode: z.boolean(),
+  organizationId: z.string(),
+  pricingModelId: z.string(),
+  customerId: z.string(),
+  priceId: z.string(),
+  name: z.string().nullable(),
+  startDate: Timestamp,
+  current: z.boolean().meta({ description: 'Whether the customer has it now.' }),
+  defaultPaymentMethodId: z.string().nullable(),
+  backupPaymentMethodId: z.string().nullable(),
+  metadata: Metadata.nullable(),
+  canceledAt: Timestamp.nullable(),
+  cancelScheduledAt: Timestamp.nullable(),
+  cancellationReason: z.string().nullable(),
+  replacedBySubscriptionId: z.string().nullable(),
+  scheduledAdjustmentAt: Timestamp.nullable(),
+  isFreePlan: z.boolean().meta({ description: 'True when its price is 0.' }),
+  doNotCharge: z.boolean(),
+  runBillingAtPeriodStart: z.boolean(),
+};
+
+export const RenewingSubscription = z.object({
+  ...shared,
+  renews: z.literal(true),
+  status: SubscriptionStatus,
+  trialEnd: Timestamp.nullable(),
+  currentBillingPeriodStart: Timestamp.nullable(),
+  currentBillingPeriodEnd: Timestamp.nullable(),
+  interval: IntervalUnit,
+  intervalCount: z.int(),
+  billingCycleAnchorDate: Timestamp,
+});
+
+export const NonRenewingSubscription = z.object({
+  ...shared,
+  renews: z.literal(false),
+  status: z.enum(['active', 'canceled']),
+  trialEnd: z.null(),
+  currentBillingPeriodStart: z.null(),
+  currentBillingPeriodEnd: z.null(),
+  interval: z.null(),
+  intervalCount: z.null(),
+  billingCycleAnchorDate: z.null(),
+});
+
+/** What a customer has of a product: at a price, period after period, or (`renews` false) for good. */
+export const Subscription = z
+  .discriminatedUnion('renews', [RenewingSubscription, NonRenewingSubscription])
+  .meta({ id: 'Subscription' });
+export type Subscription = z.infer<typeof Subscription>;
+
+/** A subscription as it is stored. */
+export interface SubscriptionRow {
+  readonly id: string;
+  readonly createdAt: Instant;
+  readonly updatedAt: Instant;
+  readonly pricingModelId: string;
+  readonly customerId: string;
+  readonly priceId: string;
+  readonly name: string | null;
+  readonly status: SubscriptionStatus;
+  readonly renews: boolean;
+  readonly isFreePlan: boolean;
+  /** True for the subscription of the default product: the ground that every customer stands on. */
+  readonly isDefaultPlan: boolean;
+  readonly doNotCharge: boolean;
+  readonly runBillingAtPeriodStart: boolean;
+  /** True where the environment allowed one current subscription only when this one was made. */
+  readonly exclusive: boolean;
+  readonly startDate: Instant;
+  readonly trialEnd: Instant | null;
+  readonly intervalUnit: Unit | null;
+  readonly intervalCount: number | null;
+  readonly billingCycleAnchorDate: Instant | null;
+  readonly currentBillingPeriodStart: Instant | null;
+  readonly currentBillingPeriodEnd: Instant | null;
+  readonly defaultPaymentMethodId: string | null;
+  readonly backupPaymentMethodId: string | null;
+  readonly canceledAt: Instant | null;
+  readonly cancelScheduledAt: Instant | null;
+  readonly cancellationReason: string | null;
+  readonly replacedBySubscriptionId: string | null;
+  readonly scheduledAdjustmentAt: Instant | null;
+  readonly metadata: z.infer<typeof Metadata> | null;
+}
+
+/** The answer's form of a subscription; `known` is what the environment says of all its records. */
+export function toSubscription(
+  known: { livemode: boolean; organizationId: string },
+  { intervalUnit, isDefaultPlan: _, exclusive: __, ...row }: SubscriptionRow,
+): Subscription {
+  // The constraints of the table hold each row to the variant of its `renews`.
+  return {
+    ...row,
+    livemode: known.livemode,
+    organizationId: known.organizationId,
+    interval: intervalUnit,
+    current: isCurrent(row.status),
+  } as Subscription;
+}

@@ -1,0 +1,179 @@
+import assert from 'node:assert/strict';
+import { z } from 'zod';
+import type { Instant } from '../kernel/calendar.ts';
+import { idSchema } from '../kernel/id.ts';
+import { countInput, maxSafeInteger, Timestamp, TimestampInput } from '../kernel/json.ts';
+import { invalid, Problem, type ProblemName } from '../kernel/problem.ts';
+import { stamps } from '../kernel/record.ts';
+import type { UsageMeter } from '../pricing/usage-meter.ts';
+import { isTerminal, type SubscriptionStatus } from '../subscriptions/subscription.ts';
+
+export const UsageEventId = idSchema('usageEvent');
+
+/** Events in one request. More would hold the accounts, and whoever waits for them, too long. */
+export const maxEventsPerRequest = 10_000;
+/** Bytes of the properties of one event, as JSON: room for what describes a use, too small for documents. */
+export const maxPropertiesBytes = 16 * 1024;
+
+const Properties = z.record(z.string(), z.unknown());
+
+/** That a customer used something: so many units, at a time, at a price of a usage meter. */
+export const UsageEvent = z
+  .object({
+    id: UsageEventId,
+    ...stamps,
+    livemode: z.boolean(),
+    pricingModelId: z.string(),
+    customerId: z.string(),
+    subscriptionId: z.string(),
+    usageMeterId: z.string(),
+    priceId: z.string(),
+    billingPeriodId: z
+      .string()
+      .nullable()
+      .meta({ description: 'The billing period that was current when the event arrived, whatever its usageDate.' }),
+    transactionId: z.string(),
+    amount: z.int().min(1).max(maxSafeInteger),
+    usageDate: Timestamp,
+    properties: Properties.nullable(),
+  })
+  .meta({ id: 'UsageEvent' });
+export type UsageEvent = z.infer<typeof UsageEvent>;
+
+/** The ways to say what was used. Each event takes exactly one. */
+export const references = ['priceId', 'priceSlug', 'usageMeterId', 'usageMeterSlug'] as const;
+export type ReferenceKind = (typeof references)[number];
+
+const reference = z.string().min(1).max(255).nullish();
+
+/** An event as it is sent. */
+export const NewUsageEvent = z
+  .object({
+    subscriptionId: z.string().min(1).max(255),
+    transactionId: z
+      .string()
+      .min(1)
+      .max(255)
+      .meta({ description: 'Names the event for ever: on one usage meter the same transactionId counts once.' }),
+    amount: countInput(1),
+    usageDate: TimestampInput.optional().meta({ description: 'When it was used. Now when absent.' }),
+    properties: Properties.nullish().meta({
+      description: `What describes the use, at most ${maxPropertiesBytes} bytes of JSON. A meter that counts distinct properties needs them.`,
+    }),
+    priceId: reference,
+    priceSlug: reference.meta({ description: 'The slug of an active usage price.' }),
+    usageMeterId: reference.meta({ description: 'The usage meter, at its default price.' }),
+    usageMeterSlug: reference.meta({ description: 'The slug of the usage meter, at its default price.' }),
+  })
+  .refine((event) => references.filter((kind) => typeof event[kind] === 'string').length === 1, {
+    message: `exactly one of ${references.join(', ')} must be given`,
+  })
+  .meta({ id: 'NewUsageEvent' });
+export type NewUsageEvent = z.infer<typeof NewUsageEvent>;
+
+/** Which field of the event says what was used, and its value. */
+export function referenceOf(event: NewUsageEvent): { kind: ReferenceKind; value: string } {
+  const kind = references.find((each) => typeof event[each] === 'string');
+  const value = kind && event[kind];
+  assert(kind && value, 'the schema lets no event pass without one');
+  return { kind, value };
+}
+
+/** Where in the request an event stands: ['usageEvents', 17]. */
+export type EventPath = readonly (string | number)[];
+
+/** The subscription that an event names, as far as events need it. */
+export interface UsageSubscription {
+  readonly id: string;
+  readonly status: SubscriptionStatus;
+  readonly pricingModelId: string;
+  readonly customerId: string;
+  readonly customerArchived: boolean;
+  readonly currentBillingPeriodStart: Instant | null;
+}
+
+/** What an event's reference leads to: a price that usage is billed at, or why it is none. */
+export interface UsagePrice {
+  /** Null when a usage meter was named that has no default price. */
+  readonly priceId: string | null;
+  readonly priceType: string | null;
+  readonly usageMeterId: string | null;
+  readonly aggregationType: UsageMeter['aggregationType'] | null;
+}
+
+/** The price and the meter of an event that passed every check. */
+export interface BillablePrice {
+  readonly priceId: string;
+  readonly usageMeterId: string;
+  readonly aggregationType: UsageMeter['aggregationType'];
+}
+
+/** The subscription of an event. Refuses one that is unknown or has ended, or whose customer is archived. */
+export function requireSubscription(
+  event: NewUsageEvent,
+  path: EventPath,
+  found: UsageSubscription | undefined,
+): UsageSubscription {
+  const refuse = (problem: ProblemName, id: string, details = {}) =>
+    refusal(problem, [...path, 'subscriptionId'], id, details);
+  if (found === undefined) throw refuse('subscriptionNotFound', event.subscriptionId);
+  if (found.customerArchived) throw refuse('customerArchived', found.customerId);
+  if (isTerminal(found.status)) throw refuse('subscriptionTerminal', found.id, { status: found.status });
+  return found;
+}
+
+/** The price that an event is counted at. Refuses what is not a usage price of the subscription's pricing model. */
+export function requirePrice(event: NewUsageEvent, path: EventPath, found: UsagePrice | undefined): BillablePrice {
+  const { kind, value } = referenceOf(event);
+  const at = [...path, kind];
+  const problem = kind === 'priceId' || kind === 'priceSlug' ? 'priceNotFound' : 'usageMeterNotFound';
+  if (found === undefined) throw refusal(problem, at, value);
+  const { priceId, priceType, usageMeterId, aggregationType } = found;
+  if (priceId === null) throw invalid(at, 'the usage meter has no default price: name a price of it instead');
+  if (priceType !== 'usage' || usageMeterId === null || aggregationType === null)
+    throw invalid(at, `must be a usage price, and this is a ${priceType} price`);
+  return { priceId, usageMeterId, aggregationType };
+}
+
+/**
+ * Refuses properties that are too long as JSON (`text`), and on a meter that counts distinct ones, properties that are
+ * missing and subscriptions without a billing period to count in.
+ */
+export function checkProperties(
+  event: NewUsageEvent,
+  path: EventPath,
+  text: string | null,
+  counts: { aggregationType: UsageMeter['aggregationType']; billingPeriodId: string | null },
+): void {
+  const at = [...path, 'properties'];
+  if (text !== null && Buffer.byteLength(text) > maxPropertiesBytes)
+    throw invalid(at, `must be at most ${maxPropertiesBytes} bytes of JSON`);
+  if (counts.aggregationType !== 'count_distinct_properties') return;
+  if (Object.keys(event.properties ?? {}).length === 0)
+    throw invalid(at, 'must not be empty: the usage meter counts distinct properties');
+  if (counts.billingPeriodId === null)
+    throw invalid(
+      [...path, 'subscriptionId'],
+      'must have a billing period: the usage meter counts distinct properties in it',
+    );
+}
+
+/** A refusal of a part of the request that an existing refusal has words for: names the part too. */
+export function refusal(
+  problem: ProblemName,
+  path: EventPath,
+  id: string,
+  details: Readonly<Record<string, string>> = {},
+): Problem {
+  const named = { ...details, id: `${id} (${path.join('.')})` };
+  const { message } = new Problem(problem, named);
+  return new Problem(problem, named, [{ path, message, code: 'custom' }]);
+}
+
+/** JSON with every object's keys in order, so that equal values have equal texts. */
+export function canonicalJson(value: unknown): string {
+  if (Array.isArray(value)) return `[${value.map(canonicalJson).join(',')}]`;
+  if (typeof value !== 'object' || value === null) return JSON.stringify(value);
+  const entries = Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1));
+  return `{${entries.map(([key, each]) => `${JSON.stringify(key)}:${canonicalJson(each)}`).join(',')}}`;
+}

@@ -1,0 +1,75 @@
+import { z } from 'zod';
+import { idSchema } from '../kernel/id.ts';
+import { SafeString } from '../kernel/json.ts';
+import { stamps } from '../kernel/record.ts';
+import { eventTypes } from './event.ts';
+
+export const WebhookId = idSchema('webhook');
+
+// What proxies and browsers take for an address; a longer one is a mistake.
+const maxUrlLength = 2048;
+
+/** Whether the text is an absolute http(s) address without user info, which would be a secret in plain sight. */
+export function isEndpointUrl(text: string): boolean {
+  if (!/^https?:\/\/[^\s\\]+$/i.test(text) || !URL.canParse(text)) return false;
+  const { username, password } = new URL(text);
+  return username === '' && password === '';
+}
+
+const EndpointUrl = z
+  .string()
+  .max(maxUrlLength)
+  .refine(isEndpointUrl, { message: 'must be an absolute http or https URL without user name and password' })
+  .meta({ format: 'uri', example: 'https://example.com/webhooks/billing' });
+
+/** Types that a webhook may ask for. The last one belongs to clients of another service: accepted, never sent. */
+export const WebhookFilterType = z.enum([...eventTypes, 'sync.events_available']).meta({ id: 'WebhookFilterType' });
+export type WebhookFilterType = z.infer<typeof WebhookFilterType>;
+
+// Duplicates are folded, so this only keeps a request from being absurd.
+const maxFilterTypes = 100;
+const FilterTypesInput = z
+  .array(WebhookFilterType)
+  .max(maxFilterTypes)
+  .transform((types) => [...new Set(types)])
+  .meta({ description: 'The types of events to send; none: all.' });
+
+/** An address that events are sent to. */
+export const Webhook = z
+  .object({
+    id: WebhookId,
+    ...stamps,
+    livemode: z.boolean(),
+    organizationId: z.string(),
+    pricingModelId: z.string().meta({ description: 'Events of this pricing model are sent, no others.' }),
+    name: z.string(),
+    url: z.string().meta({ format: 'uri' }),
+    filterTypes: z.array(WebhookFilterType).meta({ description: 'The types of events that are sent; none: all.' }),
+    active: z.boolean(),
+  })
+  .meta({ id: 'Webhook' });
+export type Webhook = z.infer<typeof Webhook>;
+
+export const NewWebhook = z.object({
+  name: SafeString,
+  url: EndpointUrl,
+  filterTypes: FilterTypesInput,
+  active: z.boolean().default(true),
+  pricingModelId: z
+    .string()
+    .min(1)
+    .max(255)
+    .nullish()
+    .meta({ description: "The key's own, or the default pricing model, when absent." }),
+});
+export type NewWebhook = z.output<typeof NewWebhook>;
+
+export const WebhookChange = z.object({
+  id: z.string().optional(),
+  name: SafeString.optional(),
+  url: EndpointUrl.optional(),
+  filterTypes: FilterTypesInput.optional(),
+  active: z.boolean().optional(),
+  pricingModelId: z.string().nullish().meta({ description: 'Cannot change: the stored value or nothing.' }),
+});
+export type WebhookChange = z.output<typeof WebhookChange>;

@@ -1,0 +1,182 @@
+import type { World } from '../world.ts';
+
+/** A valid call of a route: the path with its parameters filled in, and the body. `n` makes unique values unique. */
+export interface Call {
+  readonly path: string;
+  readonly body?: unknown;
+}
+
+type CallOf = (world: World, n: string) => Call;
+
+const at = (path: string, body?: unknown): Call => (body === undefined ? { path } : { path, body });
+
+const usageEvent = (world: World, n: string) => ({
+  subscriptionId: world.subscriptionId,
+  priceSlug: world.usagePriceSlug,
+  transactionId: `call-${n}`,
+  amount: 1,
+});
+const monthly = { type: 'subscription', intervalUnit: 'month', intervalCount: 1, unitPrice: 100, isDefault: true };
+
+/**
+ * One valid call for every operation, by method and path. A route that is missing here fails the test that walks the
+ * route list, so none can escape it.
+ */
+export const calls: Readonly<Record<string, CallOf>> = {
+  'GET /api-keys': () => at('/api-keys'),
+  'GET /api-keys/{id}': (w) => at(`/api-keys/${w.apiKeyId}`),
+
+  'GET /pricing-models': () => at('/pricing-models'),
+  'POST /pricing-models': (_, n) => at('/pricing-models', { pricingModel: { name: `Model ${n}` } }),
+  'GET /pricing-models/default': () => at('/pricing-models/default'),
+  'POST /pricing-models/setup': (_, n) =>
+    at('/pricing-models/setup', { name: `Setup ${n}`, features: [], products: [], usageMeters: [] }),
+  'GET /pricing-models/{id}': (w) => at(`/pricing-models/${w.pricingModelId}`),
+  'PUT /pricing-models/{id}': (w, n) =>
+    at(`/pricing-models/${w.pricingModelId}`, { pricingModel: { id: w.pricingModelId, name: `Renamed ${n}` } }),
+  'POST /pricing-models/{id}/clone': (w, n) => at(`/pricing-models/${w.pricingModelId}/clone`, { name: `Clone ${n}` }),
+  'POST /catalogs/{id}/clone': (w, n) => at(`/catalogs/${w.pricingModelId}/clone`, { name: `Catalog ${n}` }),
+  'GET /pricing-models/{id}/export': (w) => at(`/pricing-models/${w.pricingModelId}/export`),
+
+  'GET /products': () => at('/products'),
+  'POST /products': (w, n) =>
+    at('/products', {
+      product: { name: 'Extra', slug: `extra-${n}`, pricingModelId: w.pricingModelId, active: true },
+      price: monthly,
+      featureIds: [w.featureId],
+    }),
+  'GET /products/{id}': (w) => at(`/products/${w.productId}`),
+  'PUT /products/{id}': (w, n) =>
+    at(`/products/${w.productId}`, { product: { id: w.productId, name: `Team ${n}`, active: true } }),
+  'GET /prices': () => at('/prices'),
+  'POST /prices': (w, n) =>
+    at('/prices', {
+      price: {
+        type: 'usage',
+        usageMeterId: w.usageMeterId,
+        slug: `usage-${n}`,
+        intervalUnit: 'month',
+        intervalCount: 1,
+        unitPrice: 2,
+        usageEventsPerUnit: 10,
+        isDefault: false,
+      },
+    }),
+  'GET /prices/{id}': (w) => at(`/prices/${w.priceId}`),
+  'PUT /prices/{id}': (w, n) =>
+    at(`/prices/${w.priceId}`, { price: { id: w.priceId, type: 'subscription', isDefault: true, name: `Price ${n}` } }),
+  'GET /features': () => at('/features'),
+  'POST /features': (w, n) =>
+    at('/features', {
+      feature: { type: 'toggle', slug: `toggle-${n}`, name: 'T', description: '', pricingModelId: w.pricingModelId },
+    }),
+  'GET /features/{id}': (w) => at(`/features/${w.featureId}`),
+  'PUT /features/{id}': (w, n) =>
+    at(`/features/${w.featureId}`, { feature: { id: w.featureId, type: 'toggle', name: `SSO ${n}` } }),
+  'GET /product-features': () => at('/product-features'),
+  'POST /product-features': (w) =>
+    at('/product-features', { productFeature: { productId: w.productId, featureId: w.spareFeatureId } }),
+  'GET /product-features/{id}': (w) => at(`/product-features/${w.productFeatureId}`),
+  'POST /product-features/{id}/expire': (w) => at(`/product-features/${w.productFeatureId}/expire`, {}),
+  'GET /usage-meters': () => at('/usage-meters'),
+  'POST /usage-meters': (w, n) =>
+    at('/usage-meters', { usageMeter: { name: 'Meter', slug: `meter-${n}`, pricingModelId: w.pricingModelId } }),
+  'GET /usage-meters/{id}': (w) => at(`/usage-meters/${w.usageMeterId}`),
+  'PUT /usage-meters/{id}': (w, n) =>
+    at(`/usage-meters/${w.usageMeterId}`, { usageMeter: { id: w.usageMeterId, name: `Calls ${n}` } }),
+  'GET /resources': () => at('/resources'),
+  'POST /resources': (w, n) =>
+    at('/resources', { resource: { slug: `resource-${n}`, name: 'R', pricingModelId: w.pricingModelId } }),
+  'GET /resources/{id}': (w) => at(`/resources/${w.resourceId}`),
+  'PUT /resources/{id}': (w, n) =>
+    at(`/resources/${w.resourceId}`, { resource: { id: w.resourceId, name: `Seat ${n}` } }),
+
+  'GET /customers': () => at('/customers'),
+  'POST /customers': (_, n) =>
+    at('/customers', { customer: { externalId: `new-${n}`, email: 'n@acme.test', name: 'New' } }),
+  'GET /customers/{externalId}': (w) => at(`/customers/${w.externalId}`),
+  'PUT /customers/{externalId}': (w, n) => at(`/customers/${w.externalId}`, { customer: { name: `Acme ${n}` } }),
+  'POST /customers/{externalId}/archive': (w) => at(`/customers/${w.externalId}/archive`, {}),
+  'GET /customers/{externalId}/billing': (w) => at(`/customers/${w.externalId}/billing`),
+  'GET /customers/{externalId}/usage-balances': (w) => at(`/customers/${w.externalId}/usage-balances`),
+
+  'GET /subscriptions': () => at('/subscriptions'),
+  'POST /subscriptions': (w) => at('/subscriptions', { customerId: w.customerId, priceId: w.priceId, quantity: 2 }),
+  'GET /subscriptions/{id}': (w) => at(`/subscriptions/${w.subscriptionId}`),
+  'POST /subscriptions/{id}/cancel': (w) =>
+    at(`/subscriptions/${w.subscriptionId}/cancel`, { cancellation: { timing: 'at_end_of_current_billing_period' } }),
+  'POST /subscriptions/{id}/uncancel': (w) => at(`/subscriptions/${w.subscriptionId}/uncancel`, {}),
+  'POST /subscriptions/{id}/add-feature': (w) =>
+    at(`/subscriptions/${w.subscriptionId}/add-feature`, { featureId: w.spareFeatureId }),
+  'POST /subscription-item-features': (w) =>
+    at('/subscription-item-features', {
+      subscriptionItemFeature: {
+        subscriptionItemId: w.subscriptionItemId,
+        featureId: w.spareFeatureId,
+        type: 'toggle',
+      },
+    }),
+  'GET /subscription-item-features/{id}': (w) => at(`/subscription-item-features/${w.subscriptionItemFeatureId}`),
+  'PUT /subscription-item-features/{id}': (w) =>
+    at(`/subscription-item-features/${w.subscriptionItemFeatureId}`, {
+      subscriptionItemFeature: { id: w.subscriptionItemFeatureId, type: 'toggle', expiredAt: 4_102_444_800_000 },
+    }),
+  'POST /subscription-item-features/{id}/expire': (w) =>
+    at(`/subscription-item-features/${w.subscriptionItemFeatureId}/expire`, { expiredAt: '2099-01-01T00:00:00Z' }),
+  'POST /resource-claims/{subscriptionId}/claim': (w, n) =>
+    at(`/resource-claims/${w.subscriptionId}/claim`, { resourceSlug: 'seat', externalId: `claim-${n}` }),
+  'GET /resource-claims/{subscriptionId}/claims': (w) => at(`/resource-claims/${w.subscriptionId}/claims`),
+  'POST /resource-claims/{subscriptionId}/release': (w) =>
+    at(`/resource-claims/${w.subscriptionId}/release`, { resourceSlug: 'seat', externalId: 'ada' }),
+  'GET /resource-claims/{subscriptionId}/usage': (w) =>
+    at(`/resource-claims/${w.subscriptionId}/usage?resourceSlug=seat`),
+  'GET /resource-claims/{subscriptionId}/usages': (w) => at(`/resource-claims/${w.subscriptionId}/usages`),
+
+  'GET /usage-events': () => at('/usage-events'),
+  'POST /usage-events': (w, n) => at('/usage-events', { usageEvent: usageEvent(w, n) }),
+  'POST /usage-events/bulk': (w, n) =>
+    at('/usage-events/bulk', { usageEvents: [usageEvent(w, `${n}-a`), usageEvent(w, `${n}-b`)] }),
+  'GET /usage-events/{id}': (w) => at(`/usage-events/${w.usageEventId}`),
+
+  'GET /invoices': () => at('/invoices'),
+  'GET /invoices/{id}': (w) => at(`/invoices/${w.invoiceId}`),
+  'GET /invoice-line-items': () => at('/invoice-line-items'),
+  'GET /invoice-line-items/{id}': (w) => at(`/invoice-line-items/${w.invoiceLineItemId}`),
+  'GET /payments': () => at('/payments'),
+  'GET /payments/{id}': (w) => at(`/payments/${w.paymentId}`),
+  'POST /payments/{id}/refund': (w) => at(`/payments/${w.paymentId}/refund`, { partialAmount: 1 }),
+  'GET /payment-methods': () => at('/payment-methods'),
+  'POST /payment-methods': (w) =>
+    at('/payment-methods', { paymentMethod: { customerId: w.customerId, type: 'card', token: 'pm_card_mastercard' } }),
+  'GET /payment-methods/{id}': (w) => at(`/payment-methods/${w.paymentMethodId}`),
+
+  'GET /webhooks': () => at('/webhooks'),
+  'POST /webhooks': (w, n) =>
+    at('/webhooks', {
+      webhook: {
+        url: 'https://hooks.example.com/in',
+        name: `Hook ${n}`,
+        filterTypes: [],
+        pricingModelId: w.pricingModelId,
+        active: false,
+      },
+    }),
+  'GET /webhooks/{id}': (w) => at(`/webhooks/${w.webhookId}`),
+  'PUT /webhooks/{id}': (w, n) =>
+    at(`/webhooks/${w.webhookId}`, {
+      webhook: { id: w.webhookId, name: `Hook ${n}`, url: 'https://hooks.example.com/in', filterTypes: [] },
+    }),
+  'DELETE /webhooks/{id}': (w) => at(`/webhooks/${w.webhookId}`),
+  'GET /webhooks/{id}/deliveries': (w) => at(`/webhooks/${w.webhookId}/deliveries`),
+  'GET /events': () => at('/events'),
+  'GET /events/{id}': (w) => at(`/events/${w.eventId}`),
+};
+
+/** Calls that only one of them can follow: the world is built anew before each. */
+export const spoils: ReadonlySet<string> = new Set([
+  'POST /customers/{externalId}/archive',
+  'DELETE /webhooks/{id}',
+  'POST /product-features/{id}/expire',
+  'POST /subscription-item-features',
+  'POST /resource-claims/{subscriptionId}/release',
+]);

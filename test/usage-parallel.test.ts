@@ -1,0 +1,183 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { CamelCasePlugin, Kysely, PostgresDialect, sql } from 'kysely';
+import { claimOverage, grantCredits } from '../src/ledger/actions.ts';
+import { createPool } from '../src/platform/database.ts';
+import type { DB } from '../src/platform/database-types.ts';
+import { newId } from '../src/platform/new-id.ts';
+import { runInEnvironment } from '../src/platform/work.ts';
+import { lockSubscription, saveSubscription } from '../src/subscriptions/store.ts';
+import { recordUsageEvents } from '../src/usage/actions.ts';
+import { insertFixture } from './fixtures.ts';
+import { type Answer, type Body, startTestApp } from './harness.ts';
+import { assertEventsAddUp, assertLedgerAddsUp } from './ledger-invariants.ts';
+
+const app = await startTestApp();
+
+type World = Awaited<ReturnType<typeof insertFixture>>;
+
+let count = 0;
+function event({ subscriptionId }: World, change: object = {}) {
+  count += 1;
+  return { subscriptionId, transactionId: `transaction ${count}`, amount: 1, priceSlug: 'call-overage', ...change };
+}
+
+const bulk = (usageEvents: unknown): Promise<Answer> => app.request('POST', '/usage-events/bulk', { usageEvents });
+
+function account(world: World, usageMeterId = world.meterId) {
+  return app.owner
+    .selectFrom('ledgerAccounts')
+    .select(['granted', 'used', 'covered', 'available'])
+    .where('subscriptionId', '=', world.subscriptionId)
+    .where('usageMeterId', '=', usageMeterId)
+    .executeTakeFirstOrThrow();
+}
+
+/** Grants `amount` in `parts` credits. */
+function grant(world: World, amount: bigint, parts = 1) {
+  const { subscriptionId, pricingModelId, meterId: usageMeterId } = world;
+  const rest = { featureId: null, billingPeriodId: null, expiresAt: null, source: 'manual_adjustment' as const };
+  const grants = Array.from({ length: parts }, () => {
+    return {
+      subscriptionId,
+      pricingModelId,
+      usageMeterId,
+      ...rest,
+      amount: amount / BigInt(parts),
+      sourceId: newId('event'),
+    };
+  });
+  return app.inEnvironment((work) => grantCredits(work, grants));
+}
+
+const statusesOf = (answers: readonly Answer[]) => [...new Set(answers.map(({ status }) => status))];
+
+test('200 equal events at once are one event, answered 200 times', async () => {
+  const world = await insertFixture(app);
+  const usageEvent = event(world, { amount: 3 });
+  const sends = Array.from({ length: 200 }, () => app.request('POST', '/usage-events', { usageEvent }));
+  const answers = await Promise.all(sends);
+  assert.deepEqual(statusesOf(answers), [200]);
+  assert.equal(new Set(answers.map(({ body }) => JSON.stringify(body))).size, 1);
+  assert.equal((await account(world)).used, 3n);
+});
+
+test('batches of the same events in opposite order, at once, store each event once', async () => {
+  const world = await insertFixture(app);
+  const sent = Array.from({ length: 100 }, () => event(world));
+  const orders = Array.from({ length: 16 }, (_, index) => (index % 2 === 0 ? sent : [...sent].reverse()));
+  const answers = await Promise.all(orders.map(bulk));
+  assert.deepEqual(statusesOf(answers), [200]);
+  const ids = answers.map(({ body }) =>
+    body.usageEvents
+      .map((each: Body) => each.id)
+      .sort()
+      .join(),
+  );
+  assert.equal(new Set(ids).size, 1);
+  assert.equal((await account(world)).used, 100n);
+});
+
+test('batches that overlap, on many subscriptions at once, count every event once and no credit twice', async () => {
+  const worlds = await Promise.all(Array.from({ length: 6 }, () => insertFixture(app)));
+  await Promise.all(worlds.map((world) => grant(world, 60n, 7)));
+  const events = worlds.flatMap((world) => Array.from({ length: 20 }, () => event(world)));
+  const batches = Array.from({ length: 24 }, (_, index) => {
+    const turned = [...events.slice(index * 5), ...events.slice(0, index * 5)];
+    return index % 2 === 0 ? turned : turned.reverse();
+  });
+  assert.deepEqual(statusesOf(await Promise.all(batches.map(bulk))), [200]);
+  for (const world of worlds) {
+    // Seven credits of 8 units are 56.
+    assert.deepEqual(await account(world), { granted: 56n, used: 20n, covered: 20n, available: 36n });
+  }
+});
+
+test('100 uses of 3 at once against credits of 100 use each credit once: 100 are covered, 200 are owed', async () => {
+  const world = await insertFixture(app);
+  await grant(world, 100n, 10);
+  await Promise.all(Array.from({ length: 100 }, () => bulk([event(world, { amount: 3 })])));
+  assert.deepEqual(await account(world), { granted: 100n, used: 300n, covered: 100n, available: -200n });
+});
+
+test('equal properties at once count once', async () => {
+  const world = await insertFixture(app);
+  const batches = Array.from({ length: 20 }, (_, index) => {
+    const users = ['ann', 'bob', 'cid', 'dee'].map((user) => {
+      return event(world, { priceSlug: 'user-overage', properties: { user }, amount: 5 });
+    });
+    return index % 2 === 0 ? users : users.reverse();
+  });
+  assert.deepEqual(statusesOf(await Promise.all(batches.map(bulk))), [200]);
+  assert.equal((await account(world, world.distinctMeterId)).used, 20n);
+});
+
+test('usage and claims at once: each unit is claimed once', async () => {
+  const world = await insertFixture(app);
+  const claims = Array.from({ length: 20 }, () =>
+    app.inEnvironment((work) => claimOverage(work, world.subscriptionId)),
+  );
+  const uses = Array.from({ length: 40 }, () => bulk([event(world, { amount: 2 })]));
+  const [claimed] = await Promise.all([Promise.all(claims), Promise.all(uses)]);
+  const rest = await app.inEnvironment((work) => claimOverage(work, world.subscriptionId));
+  const units = [...claimed.flat(), ...rest].reduce((sum, each) => sum + each.units, 0n);
+  assert.equal(units, 80n);
+});
+
+test('usage that is under way when a subscription ends is on its last bill, and later usage is refused', async () => {
+  for (let round = 0; round < 5; round++) {
+    const world = await insertFixture(app);
+    const uses = Array.from({ length: 12 }, () => bulk([event(world)]));
+    const end = app.inEnvironment(async (work) => {
+      await lockSubscription(work, world.subscriptionId);
+      await saveSubscription(work, world.subscriptionId, { status: 'canceled', canceledAt: work.now });
+      return claimOverage(work, world.subscriptionId);
+    });
+    const answers = await Promise.all(uses);
+    const accepted = answers.filter(({ status }) => status === 200).length;
+    const billed = (await end).reduce((sum, each) => sum + each.units, 0n);
+    assert.equal(billed, BigInt(accepted));
+    assert(answers.every(({ status }) => status === 200 || status === 400));
+  }
+});
+
+test('a request takes as many statements for a thousand events as for two', async () => {
+  const world = await insertFixture(app);
+  await grant(world, 500n, 5);
+  let statements: string[] = [];
+  const database = new Kysely<DB>({
+    dialect: new PostgresDialect({ pool: createPool({ url: app.databaseUrl, size: 1, as: 'service' }) }),
+    plugins: [new CamelCasePlugin({ maintainNestedObjectKeys: true })],
+    log: ({ query }) => {
+      statements.push(query.sql);
+    },
+  });
+  const record = async (events: number) => {
+    const mixed = Array.from({ length: events }, (_, index) =>
+      index % 2 === 0 ? event(world) : event(world, { priceSlug: 'user-overage', properties: { index } }),
+    );
+    statements = [];
+    const given = [...mixed, event(world, { transactionId: 'each time' })];
+    await runInEnvironment(database, { environmentId: app.testEnvironmentId }, (work) =>
+      recordUsageEvents(work, given),
+    );
+    // Without begin, commit and the one that enters the environment.
+    return statements.length - 3;
+  };
+  await record(2);
+  assert.equal(await record(2), 8);
+  assert.equal(await record(1000), 8);
+  await database.destroy();
+});
+
+test('after all of it, each account is the sum of its entries, and of its events', async () => {
+  await assertLedgerAddsUp(app);
+  await assertEventsAddUp(app);
+});
+
+test('nothing of it was a deadlock: accounts and events are always taken in one order', async () => {
+  const { rows } = await sql`select deadlocks from pg_stat_database where datname = current_database()`.execute(
+    app.owner,
+  );
+  assert.deepEqual(rows, [{ deadlocks: 0 }]);
+});

@@ -1,0 +1,233 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { createApiKey } from '../src/organizations/actions.ts';
+import { publish } from '../src/platform/outbox.ts';
+import { insertFixture } from './fixtures.ts';
+import { startTestApp } from './harness.ts';
+
+const app = await startTestApp();
+const { customerId } = await insertFixture(app);
+const pricingModelId: string = (await app.get('/pricing-models/default')).pricingModel.id;
+
+const valid = { name: 'Ours', url: 'https://example.com/hook', filterTypes: ['customer.created'] };
+const create = async (changes: object = {}) => app.post('/webhooks', { webhook: { ...valid, ...changes } });
+
+describe('a webhook', () => {
+  test('is answered whole when it is made, with a secret of 32 bytes in standard base64', async () => {
+    const { webhook, secret } = await create({ pricingModelId });
+    assert.match(webhook.id, /^webhook_[0-9A-Za-z]{21}$/);
+    assert.deepEqual(webhook, {
+      id: webhook.id,
+      createdAt: webhook.createdAt,
+      updatedAt: webhook.createdAt,
+      pricingModelId,
+      ...valid,
+      active: true,
+      livemode: false,
+      organizationId: app.id,
+    });
+    assert.match(secret, /^whsec_[A-Za-z0-9+/]{43}=$/);
+    assert.equal(Buffer.from(secret.slice(6), 'base64').length, 32);
+  });
+
+  test('tells its secret once', async () => {
+    const { webhook, secret } = await create();
+    const later = [
+      await app.get(`/webhooks/${webhook.id}`),
+      await app.get('/webhooks?limit=100'),
+      await app.put(`/webhooks/${webhook.id}`, { webhook: { name: 'Other' } }),
+      await app.request('DELETE', `/webhooks/${webhook.id}`),
+    ];
+    for (const answer of later) assert.equal(JSON.stringify(answer).includes(secret.slice(6)), false);
+    assert.notEqual((await create()).secret, secret);
+  });
+
+  test('belongs to the default pricing model when it names none', async () => {
+    assert.equal((await create()).webhook.pricingModelId, pricingModelId);
+    assert.equal((await create({ pricingModelId: null })).webhook.pricingModelId, pricingModelId);
+  });
+
+  test('takes each type of event, folds repetitions, and may be made switched off', async () => {
+    const all = [
+      'customer.created',
+      'customer.updated',
+      'purchase.completed',
+      'payment.failed',
+      'payment.succeeded',
+      'subscription.created',
+      'subscription.updated',
+      'subscription.canceled',
+      'sync.events_available',
+    ];
+    const { webhook } = await create({ filterTypes: [...all, ...all], active: false });
+    assert.deepEqual(webhook.filterTypes, all);
+    assert.equal(webhook.active, false);
+    assert.deepEqual((await create({ filterTypes: [] })).webhook.filterTypes, []);
+  });
+
+  test('is not made from what it cannot be', async () => {
+    const wrong: [string, object][] = [
+      ['webhook.name', { name: '' }],
+      ['webhook.name', { name: 'x'.repeat(256) }],
+      ['webhook.name', { name: undefined }],
+      ['webhook.url', { url: undefined }],
+      ['webhook.url', { url: 'example.com/hook' }],
+      ['webhook.url', { url: 'ftp://example.com' }],
+      ['webhook.url', { url: 'https://me:secret@example.com' }],
+      ['webhook.url', { url: `https://example.com/${'x'.repeat(2029)}` }],
+      ['webhook.filterTypes', { filterTypes: undefined }],
+      ['webhook.filterTypes.0', { filterTypes: ['customer.deleted'] }],
+      ['webhook.active', { active: 'yes' }],
+    ];
+    for (const [path, changes] of wrong) {
+      const { status, body } = await app.request('POST', '/webhooks', { webhook: { ...valid, ...changes } });
+      assert.equal(status, 400, JSON.stringify(changes));
+      assert.equal(body.issues[0].path.join('.'), path);
+    }
+    assert.equal((await app.request('POST', '/webhooks', {})).status, 400);
+  });
+
+  test('of the longest address and name is made', async () => {
+    const url = `https://example.com/${'x'.repeat(2028)}`;
+    assert.equal(url.length, 2048);
+    assert.equal((await create({ url, name: 'x'.repeat(255) })).webhook.url, url);
+  });
+
+  test('of an unknown pricing model is not found', async () => {
+    const { status } = await app.request('POST', '/webhooks', {
+      webhook: { ...valid, pricingModelId: 'pricing_model_x' },
+    });
+    assert.equal(status, 404);
+  });
+
+  test('changes in what is sent only', async () => {
+    const { webhook } = await create();
+    const changed = (await app.put(`/webhooks/${webhook.id}`, { webhook: { id: webhook.id, active: false } })).webhook;
+    assert.deepEqual(changed, { ...webhook, active: false, updatedAt: changed.updatedAt });
+    const rest = { name: 'Theirs', url: 'https://example.com/other', filterTypes: [] };
+    const again = (await app.put(`/webhooks/${webhook.id}`, { webhook: { ...rest, pricingModelId } })).webhook;
+    assert.deepEqual(again, { ...changed, ...rest, updatedAt: again.updatedAt });
+    assert.deepEqual((await app.get(`/webhooks/${webhook.id}`)).webhook, again);
+  });
+
+  test('keeps its pricing model, and its id is the one in the path', async () => {
+    const { webhook } = await create();
+    for (const change of [
+      { pricingModelId: 'pricing_model_x' },
+      { id: 'webhook_x' },
+      { url: 'nowhere' },
+      { name: '' },
+    ]) {
+      assert.equal((await app.request('PUT', `/webhooks/${webhook.id}`, { webhook: change })).status, 400);
+    }
+    assert.deepEqual((await app.get(`/webhooks/${webhook.id}`)).webhook, webhook);
+  });
+
+  test('is gone when it was deleted, and answered once more as it was', async () => {
+    const { webhook } = await create();
+    const { status, body } = await app.request('DELETE', `/webhooks/${webhook.id}`);
+    assert.equal(status, 200);
+    assert.deepEqual(body, { webhook });
+    for (const [method, path] of [
+      ['GET', ''],
+      ['DELETE', ''],
+      ['GET', '/deliveries'],
+    ] as const)
+      assert.equal((await app.request(method, `/webhooks/${webhook.id}${path}`)).status, 404);
+    assert.equal((await app.request('PUT', `/webhooks/${webhook.id}`, { webhook: { name: 'x' } })).status, 404);
+  });
+
+  test('of another environment or organization is not found', async () => {
+    const { webhook } = await create();
+    const other = await app.newOrganization();
+    for (const key of [app.liveKey, other.testKey]) {
+      assert.equal((await app.request('GET', `/webhooks/${webhook.id}`, undefined, { key })).status, 404);
+      assert.equal(
+        (await app.request('PUT', `/webhooks/${webhook.id}`, { webhook: { name: 'x' } }, { key })).status,
+        404,
+      );
+      assert.equal((await app.request('DELETE', `/webhooks/${webhook.id}`, undefined, { key })).status, 404);
+      assert.equal((await app.get('/webhooks', { key })).total, 0);
+    }
+  });
+
+  test('of another pricing model is not there for a key that is pinned to one', async () => {
+    const { webhook } = await create();
+    const other = await insertFixture(app);
+    const pinned = { environmentId: app.testEnvironmentId, livemode: false, name: 'Pinned' };
+    const { token: key } = await createApiKey(
+      app.owner,
+      { ...pinned, pricingModelId: other.pricingModelId },
+      Date.now(),
+    );
+    assert.equal((await app.request('GET', `/webhooks/${webhook.id}`, undefined, { key })).status, 404);
+    const elsewhere = { webhook: { ...valid, pricingModelId } };
+    assert.equal((await app.request('POST', '/webhooks', elsewhere, { key })).status, 404);
+    const made = (await app.post('/webhooks', { webhook: valid }, { key })).webhook;
+    assert.equal(made.pricingModelId, other.pricingModelId);
+    assert.deepEqual((await app.get('/webhooks', { key })).data, [made]);
+  });
+
+  test('is listed in order of creation, page by page, by activity', async () => {
+    const before = (await app.get('/webhooks?active=false')).total;
+    const first = (await create({ name: 'First', active: false })).webhook;
+    const second = (await create({ name: 'Second', active: false })).webhook;
+    const third = (await create({ name: 'Third', active: false })).webhook;
+    const list = await app.get('/webhooks?active=false&limit=100');
+    assert.equal(list.total, before + 3);
+    assert.deepEqual(list.data.slice(-3), [first, second, third]);
+    const page = await app.get(`/webhooks?active=false&limit=${before + 2}`);
+    const rest = await app.get(`/webhooks?limit=${before + 2}&cursor=${encodeURIComponent(page.nextCursor)}`);
+    assert.deepEqual(rest.data, [third]);
+    assert.equal(rest.hasMore, false);
+  });
+});
+
+describe('an event', () => {
+  const happening = {
+    object: 'customer',
+    objectId: customerId,
+    pricingModelId,
+    customer: { id: customerId, externalId: 'acme' },
+  };
+
+  test('is read with its payload, by itself and in the list', async () => {
+    await app.setClock(1_750_000_000_000);
+    await app.inEnvironment((work) => publish(work, [{ ...happening, type: 'customer.created' }]));
+    await app.inEnvironment((work) => publish(work, [{ ...happening, type: 'customer.updated' }]));
+    const { data, total } = await app.get(`/events?objectId=${customerId}&type=customer.updated`);
+    assert.equal(total, 1);
+    const [event] = data;
+    assert.deepEqual(event, {
+      id: event.id,
+      createdAt: 1_750_000_000_000,
+      livemode: false,
+      organizationId: app.id,
+      pricingModelId,
+      type: 'customer.updated',
+      object: 'customer',
+      objectId: customerId,
+      occurredAt: 1_750_000_000_000,
+      payload: {
+        id: customerId,
+        object: 'customer',
+        customer: { id: customerId, externalId: 'acme' },
+        pricingModelId,
+        type: 'customer.updated',
+        eventId: event.id,
+        occurredAt: 1_750_000_000_000,
+        livemode: false,
+      },
+    });
+    assert.deepEqual((await app.get(`/events/${event.id}`)).event, event);
+    assert.equal((await app.get('/events')).total, 2);
+    assert.equal((await app.get('/events?objectId=nobody')).total, 0);
+  });
+
+  test('that is unknown, or of another environment, is not found', async () => {
+    const [event] = (await app.get('/events')).data;
+    assert.equal((await app.request('GET', '/events/event_x')).status, 404);
+    assert.equal((await app.request('GET', `/events/${event.id}`, undefined, { key: app.liveKey })).status, 404);
+    assert.equal((await app.request('GET', '/events?type=customer.deleted')).status, 400);
+  });
+});

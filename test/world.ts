@@ -1,0 +1,148 @@
+import type { Body, TestApp, TestOrganization } from './harness.ts';
+
+/** The ids of one environment in which every kind of record exists, made through the API alone. */
+export interface World {
+  readonly pricingModelId: string;
+  readonly productId: string;
+  readonly spareFeatureId: string;
+  readonly featureId: string;
+  readonly priceId: string;
+  readonly usagePriceSlug: string;
+  readonly usageMeterId: string;
+  readonly resourceId: string;
+  readonly productFeatureId: string;
+  readonly externalId: string;
+  readonly customerId: string;
+  readonly subscriptionId: string;
+  readonly subscriptionItemId: string;
+  readonly subscriptionItemFeatureId: string;
+  readonly usageEventId: string;
+  readonly invoiceId: string;
+  readonly invoiceLineItemId: string;
+  readonly paymentId: string;
+  readonly paymentMethodId: string;
+  readonly webhookId: string;
+  readonly eventId: string;
+  readonly apiKeyId: string;
+}
+
+/** A pricing model with every type of price and feature. */
+export function structure(suffix: string) {
+  return {
+    name: `World ${suffix}`,
+    isDefault: true,
+    features: [
+      { type: 'toggle', slug: 'sso', name: 'SSO', description: 'Single sign-on' },
+      { type: 'toggle', slug: 'audit', name: 'Audit log', description: 'Who did what' },
+      {
+        type: 'usage_credit_grant',
+        slug: 'calls',
+        name: '10k calls',
+        description: 'Monthly calls',
+        amount: 10_000,
+        renewalFrequency: 'every_billing_period',
+        usageMeterSlug: 'api-calls',
+      },
+      { type: 'resource', slug: 'seats', name: '5 seats', description: 'Seats', amount: 5, resourceSlug: 'seat' },
+    ],
+    products: [
+      {
+        product: { name: 'Team', slug: 'team', active: true },
+        price: {
+          type: 'subscription',
+          slug: 'team-monthly',
+          intervalUnit: 'month',
+          intervalCount: 1,
+          unitPrice: 2900,
+          isDefault: true,
+        },
+        features: ['sso', 'calls', 'seats'],
+      },
+    ],
+    usageMeters: [
+      {
+        usageMeter: { name: 'API calls', slug: 'api-calls' },
+        prices: [
+          {
+            type: 'usage',
+            slug: 'call-overage',
+            intervalUnit: 'month',
+            intervalCount: 1,
+            unitPrice: 1,
+            usageEventsPerUnit: 100,
+            isDefault: true,
+          },
+        ],
+      },
+    ],
+    resources: [{ slug: 'seat', name: 'Seat' }],
+  };
+}
+
+/** Makes one record of every kind in the organization's test environment. */
+export async function buildWorld(app: TestApp, organization: TestOrganization = app, suffix = 'one'): Promise<World> {
+  const options = { key: organization.testKey };
+  const get = (path: string): Promise<Body> => app.get(path, options);
+  const post = (path: string, body: unknown): Promise<Body> => app.post(path, body, options);
+  const { pricingModel } = await post('/pricing-models/setup', structure(suffix));
+  const team = pricingModel.products.find((product: Body) => product.slug === 'team');
+  const meter = pricingModel.usageMeters[0];
+  const { resources } = await get(`/resources?pricingModelId=${pricingModel.id}`);
+  const { data: features } = await get(`/features?limit=100&pricingModelId=${pricingModel.id}`);
+  const featureOf = (slug: string) => features.find((row: Body) => row.slug === slug).id;
+  const { data: links } = await get(`/product-features?productId=${team.id}`);
+  const externalId = `customer-${suffix}`;
+  const { data } = await post('/customers', {
+    customer: { externalId, email: `${suffix}@acme.test`, name: `Acme ${suffix}` },
+  });
+  const { paymentMethod } = await post('/payment-methods', {
+    paymentMethod: { customerId: data.customer.id, type: 'card', token: 'pm_card_visa' },
+  });
+  const { subscription } = await post('/subscriptions', {
+    customerId: data.customer.id,
+    priceId: team.defaultPrice.id,
+    defaultPaymentMethodId: paymentMethod.id,
+  });
+  const { usageEvents } = await post('/usage-events/bulk', {
+    usageEvents: [
+      { subscriptionId: subscription.id, priceSlug: 'call-overage', transactionId: `t-${suffix}`, amount: 25 },
+    ],
+  });
+  await post(`/resource-claims/${subscription.id}/claim`, { resourceSlug: 'seat', externalId: 'ada' });
+  const { webhook } = await post('/webhooks', {
+    webhook: {
+      url: 'http://127.0.0.1:9/hook',
+      name: 'Hook',
+      filterTypes: ['customer.created'],
+      pricingModelId: pricingModel.id,
+      active: false,
+    },
+  });
+  const billing = await get(`/customers/${externalId}/billing`);
+  const current = billing.currentSubscription;
+  const [paid] = billing.invoices;
+  return {
+    pricingModelId: pricingModel.id,
+    productId: team.id,
+    featureId: featureOf('sso'),
+    spareFeatureId: featureOf('audit'),
+    priceId: team.defaultPrice.id,
+    usagePriceSlug: 'call-overage',
+    usageMeterId: meter.id,
+    resourceId: resources[0].id,
+    productFeatureId: links[0].id,
+    externalId,
+    customerId: data.customer.id,
+    subscriptionId: subscription.id,
+    subscriptionItemId: current.subscriptionItems[0].id,
+    subscriptionItemFeatureId: current.experimental.featureItems.find((row: Body) => row.type === 'toggle').id,
+    usageEventId: usageEvents[0].id,
+    invoiceId: paid.invoice.id,
+    invoiceLineItemId: paid.invoiceLineItems[0].id,
+    paymentId: (await get(`/payments?customerId=${data.customer.id}`)).data[0].id,
+    paymentMethodId: paymentMethod.id,
+    webhookId: webhook.id,
+    eventId: (await get('/events')).data[0].id,
+    apiKeyId: (await get('/api-keys')).data[0].id,
+  };
+}
