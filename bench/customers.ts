@@ -1,4 +1,4 @@
-import { ask, type BenchService } from './service.ts';
+import { ask, type BenchService } from './running.ts';
 
 /** Customers with a subscription each, on a pricing model with three usage meters. */
 export interface Population {

@@ -1,5 +1,5 @@
 import autocannon from 'autocannon';
-import type { BenchService } from './service.ts';
+import type { BenchService } from './running.ts';
 
 export interface Load {
   readonly connections: number;

@@ -1,7 +1,7 @@
 import { makePopulation, type Population } from './customers.ts';
 import { copiedEventsPerSecond, selectsPerSecond } from './limits.ts';
 import { requestsPerSecond } from './load.ts';
-import { type BenchService, startService } from './service.ts';
+import { type BenchService, startService } from './running.ts';
 
 // npm run bench -- [row ...] [--json]: each row beside its limit, measured in the same run on the same machine.
 

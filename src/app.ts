@@ -18,6 +18,7 @@ import { paymentRoutes } from './payments/routes.ts';
 import { paymentMethodRoutes } from './payments/routes-payment-methods.ts';
 import type { Database } from './platform/database.ts';
 import { createHttp } from './platform/http.ts';
+import { idempotencyTasks } from './platform/idempotency.ts';
 import type { TaskList } from './platform/jobs.ts';
 import { startKeyUse } from './platform/key-use.ts';
 import { registerMetrics } from './platform/metrics.ts';
@@ -55,10 +56,10 @@ export const routes: readonly Route[] = [
 ];
 
 /** Everything that runs in the background, by the name of its job. */
-export const tasks: TaskList = { ...lifecycleTasks, ...paymentTasks, ...webhookTasks };
+export const tasks: TaskList = { ...idempotencyTasks, ...lifecycleTasks, ...paymentTasks, ...webhookTasks };
 
 /** What runs from time to time, in cron's notation (UTC). */
-export const crontab = '';
+export const crontab = '*/10 * * * * forget_old_answers';
 
 export interface AppOptions {
   /** Bound by row-level security. */

@@ -1,12 +1,12 @@
 import './platform/json.ts';
 import process from 'node:process';
 import { Command } from 'commander';
-import { InvalidConfig, readConfig } from './config.ts';
-import { Problem } from './kernel/problem.ts';
-import * as admin from './main-admin.ts';
-import { serve, work } from './main-serve.ts';
-import { UnusableServer } from './platform/migrate.ts';
+import { readConfig } from './config.ts';
 import { version } from './platform/version.ts';
+
+// Loaded when a command runs, so that help and mistakes are answered at once.
+const admin = () => import('./main-admin.ts');
+const service = () => import('./main-serve.ts');
 
 const config = () => readConfig(process.env);
 const json = ['--json', 'print one line of JSON'] as const;
@@ -19,16 +19,16 @@ const program = new Command('tollkeeper')
 program
   .command('serve')
   .description('serve the API and work the queue')
-  .action(() => serve(config()));
+  .action(async () => (await service()).serve(config()));
 program
   .command('work')
   .description('work the queue without serving')
-  .action(() => work(config()));
+  .action(async () => (await service()).work(config()));
 program
   .command('migrate')
   .description('bring the database up to date')
   .option(...json)
-  .action((options) => admin.runMigrate(config(), options));
+  .action(async (options) => (await admin()).runMigrate(config(), options));
 
 const organizations = program.command('organizations').description('make and list organizations');
 organizations
@@ -36,12 +36,12 @@ organizations
   .description('make an organization with a test and a live key')
   .requiredOption('--name <name>', 'its name')
   .option(...json)
-  .action((options) => admin.createOrganization(config(), options));
+  .action(async (options) => (await admin()).createOrganization(config(), options));
 organizations
   .command('list')
   .description('list the organizations')
   .option(...json)
-  .action((options) => admin.showOrganizations(config(), options));
+  .action(async (options) => (await admin()).showOrganizations(config(), options));
 
 const keys = program.command('keys').description('make, list and end API keys');
 keys
@@ -53,40 +53,40 @@ keys
   .option('--pricing-model <id>', 'pin it to one pricing model')
   .option('--expires <date-time>', 'when it ends, in ISO 8601')
   .option(...json)
-  .action((options) => admin.createKey(config(), options));
+  .action(async (options) => (await admin()).createKey(config(), options));
 keys
   .command('list')
   .description('list the keys, masked')
   .option('--organization <id>', 'of one organization only')
   .option(...json)
-  .action((options) => admin.showKeys(config(), options));
+  .action(async (options) => (await admin()).showKeys(config(), options));
 keys
   .command('rotate <id>')
   .description('make a key of the same scope and end the old one')
   .option(...json)
-  .action((id, options) => admin.rotateKey(config(), id, options));
+  .action(async (id, options) => (await admin()).rotateKey(config(), id, options));
 keys
   .command('revoke <id>')
   .description('end a key at once')
   .option(...json)
-  .action((id, options) => admin.revokeKey(config(), id, options));
+  .action(async (id, options) => (await admin()).revokeKey(config(), id, options));
 
 program
   .command('openapi')
   .description('print the OpenAPI document')
-  .action(() => admin.printOpenApi());
+  .action(async () => (await admin()).printOpenApi());
 program
   .command('check')
   .description('look for rows that break an invariant; exits with 1 when there are any')
   .option(...json)
   .action(async (options) => {
-    if (!(await admin.check(config(), options))) process.exitCode = 1;
+    if (!(await (await admin()).check(config(), options))) process.exitCode = 1;
   });
 
 try {
   await program.parseAsync();
 } catch (error) {
-  const expected = error instanceof InvalidConfig || error instanceof UnusableServer || error instanceof Problem;
-  console.error(expected || process.env.LOG_LEVEL !== 'debug' ? (error as Error).message : error);
+  // A command's error is for the person who typed it; where it came from is for whoever asks for it.
+  console.error(process.env.LOG_LEVEL === 'debug' ? error : (error as Error).message);
   process.exitCode = 1;
 }

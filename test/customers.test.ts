@@ -161,6 +161,18 @@ test('a customer that is made archived is on record only', async () => {
   assert.equal((await app.request('GET', '/customers/record')).status, 404);
 });
 
+test('a default plan that is paid once does not renew and has no periods', async () => {
+  const { pricingModel } = await app.post('/pricing-models', { pricingModel: { name: 'Bare' } });
+  const made = { ...customer('bare').customer, pricingModelId: pricingModel.id };
+  const { data } = await app.post('/customers', { customer: made });
+  const { subscription } = data;
+  assert.deepEqual([subscription.renews, subscription.status, subscription.current], [false, 'active', true]);
+  for (const field of ['interval', 'intervalCount', 'billingCycleAnchorDate', 'currentBillingPeriodEnd', 'trialEnd']) {
+    assert.equal(subscription[field], null, field);
+  }
+  assert.deepEqual((await app.get('/customers/bare/billing')).currentSubscription.id, subscription.id);
+});
+
 test('one external id in two pricing models asks which is meant', async () => {
   const { pricingModelId } = await insertFixture(app);
   await app.post('/customers', customer('acme'));

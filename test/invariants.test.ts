@@ -64,8 +64,12 @@ const corruptions: readonly { fault: string; statements: readonly string[]; brea
     breaks: ['oneDefaultPricePerProduct'],
   },
   {
-    fault: 'the default price of a product is not active',
-    statements: [`update prices set active = false where type = 'subscription'`],
+    fault: 'a price of a product is active, and its default price is not',
+    statements: [
+      `insert into prices select (jsonb_populate_record(p, jsonb_build_object('id', id || 'x', 'is_default', false, 'slug', 'x'))).*
+         from prices p where type = 'subscription'`,
+      `update prices set active = false where type = 'subscription' and is_default`,
+    ],
     breaks: ['oneDefaultPricePerProduct'],
   },
   {

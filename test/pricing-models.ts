@@ -55,7 +55,7 @@ export function acme(): Body {
   };
 }
 
-const tables = [
+export const pricingTables = [
   'pricing_models',
   'usage_meters',
   'resources',
@@ -65,13 +65,13 @@ const tables = [
   'product_features',
 ] as const;
 
-/** Every row of pricing in the whole database, as text. */
-export async function allRows(app: TestApp): Promise<Record<string, string[]>> {
+/** Every row of pricing as text: of one pricing model, or in the whole database. */
+export async function allRows(app: TestApp, pricingModelId: string | null = null): Promise<Record<string, string[]>> {
   const all: Record<string, string[]> = {};
-  for (const table of tables) {
-    const { rows } = await sql<{
-      text: string;
-    }>`select t::text as text from ${sql.table(table)} as t order by id`.execute(app.owner);
+  for (const table of pricingTables) {
+    const model = sql.ref(table === 'pricing_models' ? 'id' : 'pricing_model_id');
+    const { rows } = await sql<{ text: string }>`select t::text as text from ${sql.table(table)} as t
+       where ${pricingModelId}::text is null or ${model} = ${pricingModelId} order by id`.execute(app.owner);
     all[table] = rows.map(({ text }) => text);
   }
   return all;

@@ -3,6 +3,7 @@ import { request as httpRequest } from 'node:http';
 import { test } from 'node:test';
 import { createApiKey, rotateApiKey } from '../src/organizations/actions.ts';
 import { maxBodyBytes } from '../src/platform/http.ts';
+import { forgetOldAnswersOnce, idempotencyLifetimeMs } from '../src/platform/idempotency.ts';
 import { type Body, startTestApp } from './harness.ts';
 
 const app = await startTestApp();
@@ -125,6 +126,16 @@ test('an Idempotency-Key belongs to one request for 24 hours', async () => {
       400,
     );
   }
+});
+
+test('answers that are too old to be replayed are forgotten, the others stay', async () => {
+  await app.post('/customers', newCustomer('to forget'), { headers: { 'idempotency-key': 'to forget' } });
+  await app.post('/customers', newCustomer('to keep'), { headers: { 'idempotency-key': 'to keep' } });
+  const createdAt = Date.now() - idempotencyLifetimeMs - 1;
+  await app.owner.updateTable('idempotencyKeys').set({ createdAt }).where('key', '=', 'to forget').execute();
+  assert(await forgetOldAnswersOnce({ database: app.database }));
+  const left = await app.owner.selectFrom('idempotencyKeys').select('key').where('key', 'like', 'to %').execute();
+  assert.deepEqual(left, [{ key: 'to keep' }]);
 });
 
 test('a failed request stores no answer: the same key may be used for the corrected one', async () => {

@@ -1,7 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { sql } from 'kysely';
 import { instant } from '../src/kernel/calendar.ts';
 import { cancelIfDue } from '../src/lifecycle/cancel.ts';
+import { checkInvariants } from '../src/lifecycle/check-invariants.ts';
+import { expireIncompleteOnce } from '../src/lifecycle/expire-incomplete.ts';
 import { type Body, startTestApp } from './harness.ts';
 import { setUpPlans } from './plans.ts';
 
@@ -46,19 +49,21 @@ test('immediately: everything ends now, and the customer stands on the default p
   );
   assert.equal(canceled.currentBillingPeriodEnd, day11);
 
-  const where = <Table extends 'billingPeriods' | 'subscriptionItems' | 'subscriptionItemFeatures' | 'resourceClaims'>(
-    table: Table,
-  ) => app.owner.selectFrom(table).selectAll().where('subscriptionId', '=', id).execute();
-  const periods = await where('billingPeriods');
+  const periods = app.owner.selectFrom('billingPeriods').select(['status', 'endAt']).where('subscriptionId', '=', id);
+  assert.deepEqual(await periods.execute(), [{ status: 'completed', endAt: day11 }]);
+  for (const table of ['subscriptionItems', 'subscriptionItemFeatures'] as const) {
+    const { rows } = await sql<{ expiredAt: number }>`
+      select distinct expired_at from ${sql.table(table)} where subscription_id = ${id}`.execute(app.owner);
+    assert.deepEqual(rows, [{ expiredAt: day11 }]);
+  }
+  const claims = app.owner
+    .selectFrom('resourceClaims')
+    .select(['externalId', 'releasedAt', 'releaseReason'])
+    .where('subscriptionId', '=', id)
+    .orderBy('externalId');
   assert.deepEqual(
-    periods.map((row) => [row.status, row.endAt]),
-    [['completed', day11]],
-  );
-  for (const row of await where('subscriptionItems')) assert.equal(row.expiredAt, day11);
-  for (const row of await where('subscriptionItemFeatures')) assert.equal(row.expiredAt, day11);
-  assert.deepEqual(
-    (await where('resourceClaims')).map((row) => [row.externalId, row.releasedAt, row.releaseReason]),
-    ['ada', 'bob'].map((name) => [name, day11, 'subscription_canceled']),
+    await claims.execute(),
+    ['ada', 'bob'].map((externalId) => ({ externalId, releasedAt: day11, releaseReason: 'subscription_canceled' })),
   );
 
   const { currentSubscriptions, invoices } = await billingOf(externalId);
@@ -213,6 +218,33 @@ test('one that waits for its first payment has no period to end with; immediatel
   assert.equal((await plans.cancel(waiting.id, 'immediately')).status, 'canceled');
 });
 
+test('a cancel that is due and not done yet can no longer be taken back', async () => {
+  const { id } = await newPro();
+  await plans.cancel(id, atEnd);
+  await app.setClock(may + 5000);
+  const late = (await app.post(`/subscriptions/${id}/uncancel`)).subscription;
+  assert.deepEqual([late.status, late.canceledAt], ['canceled', may]);
+});
+
+test('a subscription waits 23 hours for its first payment, then the free plan is back', async () => {
+  await app.setClock(april);
+  const { customerId, externalId } = await plans.newCustomer();
+  const waiting = await plans.subscribe({ customerId, priceSlug: 'pro-monthly' });
+  const hour = 3_600_000;
+  await app.setClock(april + 23 * hour - 1);
+  assert.deepEqual(await app.inEnvironment((work) => expireIncompleteOnce(work, { limit: 10 })), { expired: 0 });
+  await app.setClock(april + 30 * hour);
+  const done = await Promise.all(
+    [1, 2].map(() => app.inEnvironment((work) => expireIncompleteOnce(work, { limit: 100 }))),
+  );
+  assert.equal(done.filter(({ expired }) => expired > 0).length, 1);
+  const ended = await plans.subscription(waiting.id);
+  assert.deepEqual([ended.status, ended.canceledAt, ended.current], ['incomplete_expired', null, false]);
+  assert.deepEqual(await plans.events(waiting.id), ['subscription.created', 'subscription.updated']);
+  const { currentSubscription } = await billingOf(externalId);
+  assert.deepEqual([currentSubscription.isFreePlan, currentSubscription.startDate], [true, april + 23 * hour]);
+});
+
 test('a change that is scheduled has to be undone before a cancel', async () => {
   const { id } = await newPro();
   await app.owner.updateTable('subscriptions').set({ scheduledAdjustmentAt: may }).where('id', '=', id).execute();
@@ -230,4 +262,10 @@ test('an archive and a cancel at once end a subscription once', async () => {
   assert.deepEqual(events, ['subscription.created', 'subscription.canceled']);
   const rows: Body[] = (await app.get(`/subscriptions?customerId=${customerId}`)).data;
   assert(rows.every((row) => row.status === 'canceled'));
+});
+
+test('what must be true of the data still is', async () => {
+  for (const { name, violations } of await checkInvariants(app.owner)) {
+    assert.deepEqual({ name, ...violations }, { name, count: 0, rows: [] });
+  }
 });

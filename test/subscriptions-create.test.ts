@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { instant } from '../src/kernel/calendar.ts';
+import { checkInvariants } from '../src/lifecycle/check-invariants.ts';
 import { settleCharge } from '../src/lifecycle/settle-payment.ts';
 import { type Body, startTestApp } from './harness.ts';
 import { setUpPlans } from './plans.ts';
@@ -119,6 +120,26 @@ test('a charge that takes its time keeps the subscription waiting, and a second 
   await app.setClock(april);
   assert.equal((await plans.subscription(waiting.id)).status, 'active');
   assert.equal(await plans.calls(externalId, waiting.id), 1500);
+});
+
+test('what ended while its first payment was under way stays ended, however that payment ends', async () => {
+  const failed = { result: 'failed', reference: null, code: 'card_declined', message: 'Declined.' } as const;
+  const succeeded = { result: 'succeeded', reference: 'x', settledAt: april, receiptNumber: null } as const;
+  for (const [outcome, invoiceStatus] of [
+    [failed, 'void'],
+    [succeeded, 'paid'],
+  ] as const) {
+    const { customerId, externalId } = await plans.newCustomer('pm_card_processing');
+    const { id } = await plans.subscribe({ customerId, priceSlug: 'pro-monthly' });
+    await plans.cancel(id, 'immediately');
+    const [payment] = await paymentsOf(customerId);
+    await app.inEnvironment((work) => settleCharge(work, payment.id, outcome));
+    const [only] = await invoicesOf(externalId);
+    assert.equal(only.invoice.status, invoiceStatus);
+    assert.equal((await plans.subscription(id)).status, 'canceled');
+    assert.equal(await plans.calls(externalId, id), 0);
+    assert.deepEqual(await plans.events(id), ['subscription.created', 'subscription.canceled']);
+  }
 });
 
 test('worked example T1: a trial of 14 days is a period of its own, with credits and without an invoice', async () => {
@@ -260,4 +281,10 @@ test('a payment that is settled twice, and twice at once, has its consequences o
   await Promise.all([1, 2, 3].map(() => app.inEnvironment((work) => settleCharge(work, payment.id, outcome))));
   assert.equal(await plans.calls(externalId, subscription.id), 1500);
   assert.deepEqual(await plans.events(payment.id), ['payment.succeeded']);
+});
+
+test('what must be true of the data still is', async () => {
+  for (const { name, violations } of await checkInvariants(app.owner)) {
+    assert.deepEqual({ name, ...violations }, { name, count: 0, rows: [] });
+  }
 });

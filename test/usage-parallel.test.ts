@@ -93,6 +93,16 @@ test('batches that overlap, on many subscriptions at once, count every event onc
   }
 });
 
+test('batches of their own events on the same accounts in opposite order, at once, all count', async () => {
+  const worlds = await Promise.all(Array.from({ length: 8 }, () => insertFixture(app)));
+  const batches = Array.from({ length: 60 }, (_, index) => {
+    const batch = worlds.map((world) => event(world));
+    return index % 2 === 0 ? batch : batch.reverse();
+  });
+  assert.deepEqual(statusesOf(await Promise.all(batches.map(bulk))), [200]);
+  for (const world of worlds) assert.equal((await account(world)).used, 60n);
+});
+
 test('100 uses of 3 at once against credits of 100 use each credit once: 100 are covered, 200 are owed', async () => {
   const world = await insertFixture(app);
   await grant(world, 100n, 10);
@@ -100,16 +110,18 @@ test('100 uses of 3 at once against credits of 100 use each credit once: 100 are
   assert.deepEqual(await account(world), { granted: 100n, used: 300n, covered: 100n, available: -200n });
 });
 
-test('equal properties at once count once', async () => {
+test('equal properties at once, in opposite order, count once', async () => {
   const world = await insertFixture(app);
-  const batches = Array.from({ length: 20 }, (_, index) => {
-    const users = ['ann', 'bob', 'cid', 'dee'].map((user) => {
-      return event(world, { priceSlug: 'user-overage', properties: { user }, amount: 5 });
+  for (let round = 0; round < 8; round++) {
+    const batches = Array.from({ length: 4 }, (_, index) => {
+      const users = Array.from({ length: 200 }, (_, user) => {
+        return event(world, { priceSlug: 'user-overage', properties: { round, user }, amount: 5 });
+      });
+      return index % 2 === 0 ? users : users.reverse();
     });
-    return index % 2 === 0 ? users : users.reverse();
-  });
-  assert.deepEqual(statusesOf(await Promise.all(batches.map(bulk))), [200]);
-  assert.equal((await account(world, world.distinctMeterId)).used, 20n);
+    assert.deepEqual(statusesOf(await Promise.all(batches.map(bulk))), [200]);
+    assert.equal((await account(world, world.distinctMeterId)).used, BigInt(round + 1) * 1000n);
+  }
 });
 
 test('usage and claims at once: each unit is claimed once', async () => {

@@ -74,7 +74,7 @@ export type CustomerChange = z.infer<typeof CustomerChange>;
 
 export const NewCustomer = CustomerDetails.extend({
   externalId: ExternalId,
-  pricingModelId: z.string().min(1).max(255).optional().meta({ description: 'The default pricing model when absent.' }),
+  pricingModelId: z.string().min(1).max(255).nullish().meta({ description: 'The default pricing model when absent.' }),
   archived: z
     .boolean()
     .optional()

@@ -66,7 +66,12 @@ async function askAgain(work: Work, paymentId: string, checkAt: Instant): Promis
 async function recordFailed(work: Work, held: Held, invoice: InvoiceRow): Promise<void> {
   const { subscription, customer } = held;
   // A change that was to be paid for has not been made, so there is nothing to take back.
-  if (isTerminal(subscription.status) || invoice.reason === 'adjustment') return;
+  if (invoice.reason === 'adjustment') return;
+  if (isTerminal(subscription.status)) {
+    // It ended while its first payment was under way: nobody owes a period that never was.
+    if (invoice.reason === 'subscription_start') await voidInvoice(work, invoice.id);
+    return;
+  }
   if (!subscription.isFreePlan && !(await hasEverPaid(work, subscription.id))) {
     await voidInvoice(work, invoice.id);
     await endSubscription(work, held, { at: work.now, reason: 'non_payment' });

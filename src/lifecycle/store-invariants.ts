@@ -135,13 +135,14 @@ export const pricingInvariants: readonly Invariant[] = [
   },
   {
     name: 'oneDefaultPricePerProduct',
-    sentence: 'An active product has exactly one default price, and it is active.',
+    sentence: 'A product has exactly one default price, and it is active when any price of the product is.',
     query: sql`
-      select p.environment_id, p.id, count(d.id) as default_prices, count(d.id) filter (where d.active) as active_default_prices
+      select p.environment_id, p.id, count(r.id) filter (where r.is_default) as default_prices
         from products p
-        left join prices d on d.environment_id = p.environment_id and d.product_id = p.id and d.is_default
-       where p.active
-       group by p.environment_id, p.id having count(d.id) <> 1 or count(d.id) filter (where d.active) <> 1`,
+        left join prices r on r.environment_id = p.environment_id and r.product_id = p.id
+       group by p.environment_id, p.id
+      having count(r.id) filter (where r.is_default) <> 1
+          or (coalesce(bool_or(r.active), false) and not coalesce(bool_or(r.active) filter (where r.is_default), false))`,
   },
   {
     name: 'oneDefaultPricePerUsageMeter',

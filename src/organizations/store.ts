@@ -1,6 +1,7 @@
 import { sql } from 'kysely';
 import type { Instant } from '../kernel/calendar.ts';
 import type { PageRequest } from '../kernel/page.ts';
+import { Problem } from '../kernel/problem.ts';
 import type { Database } from '../platform/database.ts';
 import { selectPage } from '../platform/select-page.ts';
 import type { Work } from '../platform/work.ts';
@@ -115,12 +116,17 @@ export interface NewApiKey {
   readonly expiresAt: Instant | null;
 }
 
-/** Owner's connection. */
+/** Refuses a pricing model that the key's environment does not have: its foreign key does. Owner's connection. */
 export async function insertApiKey(owner: Database, key: NewApiKey, now: Instant): Promise<void> {
-  await owner
-    .insertInto('apiKeys')
-    .values({ ...key, createdAt: now, updatedAt: now })
-    .execute();
+  try {
+    await owner
+      .insertInto('apiKeys')
+      .values({ ...key, createdAt: now, updatedAt: now })
+      .execute();
+  } catch (error) {
+    if ((error as { constraint?: string }).constraint !== 'api_keys_pricing_model_fk') throw error;
+    throw new Problem('pricingModelNotFound', { id: key.pricingModelId ?? '' });
+  }
 }
 
 /** A key as the command line shows it. */

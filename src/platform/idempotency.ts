@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import type { FastifyRequest } from 'fastify';
 import { sql } from 'kysely';
 import { invalid, Problem } from '../kernel/problem.ts';
+import type { JobContext, TaskList } from './jobs.ts';
 import type { Work } from './work.ts';
 
 /** How long an answer is kept for its key. */
@@ -80,13 +81,20 @@ export async function forgetAnswer(work: Work, { key }: IdempotentRequest): Prom
     .execute();
 }
 
-/** Deletes answers that are too old to be replayed, in one bounded statement. Answers how many. */
-export async function forgetOldAnswers(work: Work, limit: number): Promise<number> {
-  const result = await sql`
-    delete from idempotency_keys where (environment_id, key) in (
-      select environment_id, key from idempotency_keys
-       where environment_id = ${work.environmentId} and created_at <= ${Date.now() - idempotencyLifetimeMs} limit ${limit})`.execute(
-    work.db,
-  );
-  return Number(result.numAffectedRows ?? 0n);
+// A day's answers of a busy service, in portions that hold no lock for long.
+const forgetAtOnce = 10_000;
+
+/** Deletes answers that are too old to be replayed, in every environment, a portion at a time. Answers how many. */
+export async function forgetOldAnswersOnce({ database }: JobContext): Promise<number> {
+  const before = Date.now() - idempotencyLifetimeMs;
+  const { rows } = await sql<{ count: number }>`
+    select forget_old_answers(${before}, ${forgetAtOnce}) as count`.execute(database);
+  return rows[0]?.count ?? 0;
 }
+
+/** Housekeeping of this folder, by the name of its job. */
+export const idempotencyTasks: TaskList = {
+  async forget_old_answers(context) {
+    await forgetOldAnswersOnce(context);
+  },
+};

@@ -23,7 +23,7 @@ export async function createUsageMeter(
   const pricingModelId = await resolveLockedPricingModel(work, asked.pricingModelId);
   const { name, slug, aggregationType } = asked;
   const hasOwnPrice = price.unitPrice !== undefined || price.usageEventsPerUnit !== undefined;
-  if (hasOwnPrice) refuseBadSlug(slug);
+  if (hasOwnPrice) refuseBadSlug(slug, ['usageMeter', 'slug']);
   const meter = only(
     await store.insertUsageMeters(work, [{ id: newId('usageMeter'), pricingModelId, name, slug, aggregationType }]),
   );

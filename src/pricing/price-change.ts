@@ -72,9 +72,8 @@ function protectDefaultProduct(price: Price, wanted: Wanted): void {
   if (wanted.active !== price.active) throw refuse('its price cannot be activated or deactivated');
 }
 
-/** Refuses a slug that a price other than a no-charge price may not take. */
-export function refuseBadSlug(slug: string | null): void {
-  if (isReservedPriceSlug(slug)) throw invalid(['price', 'slug'], reservedPriceSlugMessage);
-  if ((slug?.length ?? 0) > maxSlugLength)
-    throw invalid(['price', 'slug'], `must have at most ${maxSlugLength} characters`);
+/** Refuses a slug that a price other than a no-charge price may not take; `path` says where the slug was sent. */
+export function refuseBadSlug(slug: string | null, path: readonly string[] = ['price', 'slug']): void {
+  if (isReservedPriceSlug(slug)) throw invalid(path, reservedPriceSlugMessage);
+  if ((slug?.length ?? 0) > maxSlugLength) throw invalid(path, `must have at most ${maxSlugLength} characters`);
 }

@@ -64,7 +64,7 @@ export function decideProductPrices(
   const followed = after.slug !== before.slug && current.active ? after.slug : current.slug;
   const name = sentOr(asked?.name, current.name);
   const slug = sentOr(asked?.slug, followed);
-  if (slug !== current.slug) refuseBadSlug(slug);
+  if (slug !== current.slug) refuseBadSlug(slug, asked?.slug === undefined ? ['product', 'slug'] : ['price', 'slug']);
   const terms = asked === undefined ? current : termsAskedFor(current, before, asked);
   const active = after.active && (current.active || !before.active);
   const others = after.active
