@@ -1,4 +1,4 @@
-import { spawn } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
 import { readdir } from 'node:fs/promises';
 import { staleFiles } from './generated.ts';
 import { withScratchPostgres } from './scratch-postgres.ts';
@@ -8,15 +8,27 @@ import { withScratchPostgres } from './scratch-postgres.ts';
 
 const files = process.argv.slice(2);
 
+// Ctrl-C ends the step that runs; the database that was started for it is stopped on the way out.
+let running: ChildProcess | null = null;
+let interrupted = false;
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
+  process.on(signal, () => {
+    interrupted = true;
+    running?.kill(signal);
+  });
+}
+
 function step(
   title: string,
   command: string,
   args: readonly string[],
   variables: Record<string, string> = {},
 ): Promise<boolean> {
+  if (interrupted) return Promise.resolve(false);
   console.log(`\n# ${title}`);
   return new Promise((resolve) => {
     const child = spawn(command, args, { stdio: 'inherit', env: { ...process.env, ...variables } });
+    running = child;
     child.on('error', (error) => {
       console.error(error.message);
       resolve(false);

@@ -1,3 +1,4 @@
+import { fileURLToPath } from 'node:url';
 import { z } from 'zod';
 
 const ApiKeyText = z
@@ -11,7 +12,10 @@ const Variables = z.object({
     .string()
     .regex(/^postgres(ql)?:\/\//, 'must be a postgres:// address')
     .optional(),
-  TOLLKEEPER_DATA_DIR: z.string().min(1).default('.tollkeeper'),
+  TOLLKEEPER_DATA_DIR: z
+    .string()
+    .min(1)
+    .default(fileURLToPath(new URL('../.tollkeeper', import.meta.url))),
   TOLLKEEPER_TEST_KEY: ApiKeyText.optional(),
   TOLLKEEPER_LIVE_KEY: ApiKeyText.optional(),
   TOLLKEEPER_PUBLIC_URL: z.url().optional(),
