@@ -59,7 +59,10 @@ export const routes: readonly Route[] = [
 export const tasks: TaskList = { ...idempotencyTasks, ...lifecycleTasks, ...paymentTasks, ...webhookTasks };
 
 /** What runs from time to time, in cron's notation (UTC). */
-export const crontab = '*/10 * * * * forget_old_answers';
+export const crontab = `
+* * * * * end_due
+*/10 * * * * forget_old_answers
+`;
 
 export interface AppOptions {
   /** Bound by row-level security. */

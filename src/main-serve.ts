@@ -32,7 +32,12 @@ export async function serve(config: Config): Promise<void> {
     await greetFirstStart(config, access);
     const database = createDatabase(createPool({ url: server.url, size: servicePoolSize, as: 'service' }));
     undo.push(() => database.destroy());
-    const app = await createApp({ database, logLevel: config.logLevel, migrated: () => isMigrated(access) });
+    const app = await createApp({
+      database,
+      logLevel: config.logLevel,
+      publicUrl: config.publicUrl,
+      migrated: () => isMigrated(access),
+    });
     const worker = await startJobs(access, database, (level, message) => app.log[level](message));
     undo.push(() => worker.stop());
     undo.push(() => app.close());

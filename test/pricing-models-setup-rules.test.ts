@@ -215,6 +215,11 @@ const refusals: readonly Refusal[] = [
     [
       ['1,001 features', 'features', (body) => many(1001, toggle).concat(body.features)],
       ['1,001 products', 'products', () => many(1001, (i) => pro({ slug: `p-${i}` }, { slug: `p-${i}` }))],
+      [
+        '1,000 products without the default one',
+        'products',
+        () => many(1000, (i) => pro({ slug: `p-${i}` }, { slug: `p-${i}` })),
+      ],
       ['1,001 resources', 'resources', () => many(1001, (i) => ({ slug: `r-${i}`, name: 'R' }))],
       ['201 usage meters', 'usageMeters', () => many(201, (i) => ({ usageMeter: { name: 'M', slug: `m-${i}` } }))],
     ] as [string, string, (body: Body) => unknown][]

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { test } from 'node:test';
+import { provisionPricingModel } from '../src/pricing/actions-setup.ts';
 import { type Body, startTestApp } from './harness.ts';
 import { acme, countRows } from './pricing-models.ts';
 
@@ -158,6 +159,15 @@ test('a meter without a default price has its no-charge price as the default', a
   assert.equal(meter.defaultPrice.slug, 'calls_no_charge');
   const { type, intervalUnit, intervalCount, usageEventsPerUnit } = meter.prices[0];
   assert.deepEqual([type, intervalUnit, intervalCount, usageEventsPerUnit], ['usage', 'month', 1, 1]);
+});
+
+test('a new environment starts with a default pricing model that holds the Free Plan', async () => {
+  const { id } = await app.inEnvironment(provisionPricingModel);
+  const { pricingModel } = await app.get('/pricing-models/default');
+  assert.equal(pricingModel.id, id);
+  assert.equal(pricingModel.name, 'Default');
+  const { type, slug, intervalUnit, intervalCount, unitPrice } = pricingModel.defaultProduct.defaultPrice;
+  assert.deepEqual([type, slug, intervalUnit, intervalCount, unitPrice], ['subscription', 'free', 'month', 1, 0]);
 });
 
 test('what is inactive is stored and not offered', async () => {

@@ -38,8 +38,17 @@ test('an amount comes in as a bigint', () => {
 test('an instant is epoch milliseconds, or ISO text of one', () => {
   assert.equal(TimestampInput.parse(0), 0);
   assert.equal(TimestampInput.parse('2026-01-01T00:00:00Z'), Date.UTC(2026, 0, 1));
+  for (const text of [
+    '2026-01-01',
+    '2026-01-01T00:00',
+    '2026-01-01T00:00:00',
+    '2026-01-01T01:00:00+01:00',
+    '2026-01-01T00:00:00.000Z',
+  ]) {
+    assert.equal(TimestampInput.parse(text), Date.UTC(2026, 0, 1), text);
+  }
   for (const bound of [maxSafeInteger, -maxSafeInteger]) assert.equal(TimestampInput.parse(bound), bound);
-  for (const bad of [maxSafeInteger + 1, -maxSafeInteger - 1, 0.5, 'yesterday', ''])
+  for (const bad of [maxSafeInteger + 1, -maxSafeInteger - 1, 0.5, 'yesterday', '', '2026', 'Jan 1 2026', '2026-13-01'])
     assert(!accepts(TimestampInput, bad), String(bad));
 });
 

@@ -53,6 +53,16 @@ export const Timestamp = z.int().min(-maxSafeInteger).max(maxSafeInteger).meta({
 /** An instant in an answer that is typed as text: ISO 8601. */
 export const TimestampText = z.string().meta({ format: 'date-time' });
 
+// A date, or a date and a time, with or without an offset.
+const isoDateTime = /^[+-]?\d{4,6}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}(?::\d{2}(?:[.,]\d{1,9})?)?(Z|[+-]\d{2}:?\d{2})?)?$/i;
+
+/** The instant of an ISO 8601 text, or NaN. Without an offset it is UTC, whatever the time zone of the machine. */
+function parseIso(text: string): number {
+  const [whole, offset] = isoDateTime.exec(text) ?? [];
+  if (whole === undefined) return Number.NaN;
+  return Date.parse(whole.includes(':') && offset === undefined ? `${whole}Z` : whole);
+}
+
 /** An instant in a request: epoch milliseconds, or an ISO 8601 text, read as epoch milliseconds. */
 export const TimestampInput = z
   .union([
@@ -61,13 +71,14 @@ export const TimestampInput = z
       .string()
       .max(64)
       .transform((text, context) => {
-        const at = Date.parse(text);
-        if (Number.isNaN(at))
+        const at = parseIso(text);
+        if (Number.isNaN(at)) {
           context.addIssue({ code: 'custom', message: 'must be epoch milliseconds or an ISO 8601 date-time' });
+        }
         return at;
       }),
   ])
-  .meta({ description: 'Epoch milliseconds or an ISO 8601 date-time.' });
+  .meta({ description: 'Epoch milliseconds, or an ISO 8601 date-time (UTC where it names no offset).' });
 
 /** A whole number in an answer that is a bigint inside: money in the currency's smallest unit, or a balance. */
 export const WholeNumber = z

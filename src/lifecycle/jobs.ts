@@ -1,5 +1,6 @@
 import { chargeTask, createProcessors } from '../payments/actions.ts';
 import { payloadEnvironment, payloadText, type Task, type TaskList } from '../platform/jobs.ts';
+import { endDueOnce } from './end-due.ts';
 import { settlePayment } from './settle-payment.ts';
 
 const chargePayment: Task = (context, payload) =>
@@ -10,4 +11,8 @@ const chargePayment: Task = (context, payload) =>
     payloadText(payload, 'paymentId'),
   );
 
-export const lifecycleTasks: TaskList = { [chargeTask]: chargePayment };
+const endDue: Task = async (context) => {
+  await endDueOnce(context);
+};
+
+export const lifecycleTasks: TaskList = { [chargeTask]: chargePayment, end_due: endDue };

@@ -3,7 +3,7 @@ import { isReservedPriceSlug } from './no-charge-price.ts';
 import { reservedPriceSlugMessage } from './price-input.ts';
 import { reservedProductSlug } from './product.ts';
 import { isReservedProductSlug } from './product-input.ts';
-import { maxProductFeatures, type ProductStructure, type Structure } from './structure.ts';
+import { maxProductFeatures, maxProducts, type ProductStructure, type Structure } from './structure.ts';
 
 /** The keys that lead to a value of the request. */
 export type Path = readonly (string | number)[];
@@ -55,6 +55,11 @@ export function completeStructure(given: Structure, path: Path, options: Complet
   const hasDefault = given.products.some(({ product }) => product.default);
   const added = hasDefault ? null : (options.kept ?? freePlan);
   const issues = [...(options.issues ?? []), ...slugIssues(given, added), ...productIssues(given)];
+  // With the one that is added, so that what was set up can be put again.
+  if (added !== null && given.products.length >= maxProducts)
+    issues.push(
+      structureIssue(['products'], `must be fewer than ${maxProducts}, because the default product is added`),
+    );
   refuse([...issues, ...usagePriceIssues(given)], path);
   refuseUnknown(given, path);
   return added === null ? given : { ...given, products: [...given.products, added] };

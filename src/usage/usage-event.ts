@@ -68,7 +68,7 @@ export const NewUsageEvent = z
   .refine((event) => references.filter((kind) => typeof event[kind] === 'string').length === 1, {
     message: `exactly one of ${references.join(', ')} must be given`,
   })
-  .meta({ id: 'NewUsageEvent' });
+  .meta({ id: 'NewUsageEvent', description: `Takes exactly one of ${references.join(', ')}.` });
 export type NewUsageEvent = z.infer<typeof NewUsageEvent>;
 
 /** Which field of the event says what was used, and its value. */
