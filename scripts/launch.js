@@ -38,7 +38,13 @@ function run(command) {
   const program = 'bin' in command ? join(binDirectory, windows ? `${command.bin}.cmd` : command.bin) : findNode();
   const leading = 'bin' in command ? [] : ['--import', stopWithParent(), resolve(root, command.file)];
   const child = spawn(program, [...leading, ...command.parameters], {
-    env: { ...process.env, ...pathWith(binDirectory), TOLLKEEPER_LAUNCHER: String(process.pid) },
+    env: {
+      // Node remembers there what it made of the TypeScript files, by their content: the next start is faster.
+      NODE_COMPILE_CACHE: join(root, 'node_modules', '.cache', 'tollkeeper'),
+      ...process.env,
+      ...pathWith(binDirectory),
+      TOLLKEEPER_LAUNCHER: String(process.pid),
+    },
     stdio: 'bin' in command ? 'inherit' : ['inherit', 'inherit', 'inherit', 'ipc'],
     // A process group of its own, so that the program has signals from us alone, and each once. On Windows that would
     // open a window.

@@ -1,5 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { readdir } from 'node:fs/promises';
+import { availableParallelism } from 'node:os';
 import { staleFiles } from './generated.ts';
 import { withScratchPostgres } from './scratch-postgres.ts';
 
@@ -47,9 +48,17 @@ async function testFiles(): Promise<string[]> {
   return found.sort();
 }
 
+// Tests wait for the database about half of the time, so one more than there are cores keeps them busy.
+const concurrency = availableParallelism() + 1;
+
 const runTests = (selected: readonly string[]) =>
   withScratchPostgres((url) =>
-    step('Tests', process.execPath, ['--test', '--test-reporter=spec', ...selected], { TOLLKEEPER_TEST_POSTGRES: url }),
+    step(
+      'Tests',
+      process.execPath,
+      ['--test', '--test-reporter=spec', `--test-concurrency=${concurrency}`, ...selected],
+      { TOLLKEEPER_TEST_POSTGRES: url },
+    ),
   );
 
 async function runEverything(): Promise<boolean> {

@@ -241,10 +241,10 @@ const UsageMeterInput = z.object({
 const ResourceInput = z.object({ slug: SafeString, name: SafeString, active });
 
 const lists = {
-  features: z.array(FeatureInput).max(maxFeatures),
-  products: z.array(ProductInput).max(maxProducts),
-  usageMeters: z.array(UsageMeterInput).max(maxUsageMeters),
-  resources: z.array(ResourceInput).max(maxResources),
+  features: z.array(FeatureInput.meta({ id: 'FeatureStructure' })).max(maxFeatures),
+  products: z.array(ProductInput.meta({ id: 'ProductStructure' })).max(maxProducts),
+  usageMeters: z.array(UsageMeterInput.meta({ id: 'UsageMeterStructure' })).max(maxUsageMeters),
+  resources: z.array(ResourceInput.meta({ id: 'ResourceStructure' })).max(maxResources),
 };
 const listNames = ['features', 'products', 'usageMeters', 'resources'] as const;
 
