@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { CamelCasePlugin, Kysely, PostgresDialect, type Transaction } from 'kysely';
 import pg from 'pg';
 import type { DB } from './database-types.ts';
+import { PreparingClient } from './prepared-statements.ts';
 
 /** A connection to the database, or the transaction of a unit of work. */
 export type Database = Kysely<DB>;
@@ -43,6 +44,7 @@ export interface PoolOptions {
 export function createPool({ url, size, as }: PoolOptions): pg.Pool {
   const role = as === 'service' ? `-c role=${serviceRole} -c statement_timeout=${statementTimeoutMs}` : '';
   const pool = new pg.Pool({
+    ...(as === 'service' ? { Client: PreparingClient } : {}),
     connectionString: url,
     max: size,
     types,
