@@ -20,7 +20,7 @@ async function makeFiles(): Promise<Map<string, string>> {
     await migrate(pool);
     const database = createDatabase(pool);
     const schema = await describeSchema(database);
-    await database.destroy();
+    await pool.end();
     const types = await databaseTypes(url);
     return new Map([
       ['schema.sql', schema],

@@ -72,7 +72,7 @@ export async function withOwner<Answer>(
     try {
       return await act(access);
     } finally {
-      await access.owner.destroy();
+      await access.ownerPool.end();
     }
   } finally {
     await server.stop();

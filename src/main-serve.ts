@@ -10,7 +10,7 @@ import {
   ownerPoolSize,
   type Server,
 } from './main-database.ts';
-import { createDatabase, createPool } from './platform/database.ts';
+import { createDatabase, createPool, type Database } from './platform/database.ts';
 import { knownMigrations } from './platform/migrate.ts';
 import { startWorker, type Worker } from './platform/worker.ts';
 
@@ -30,8 +30,7 @@ export async function serve(config: Config): Promise<void> {
       undo,
     );
     await greetFirstStart(config, access);
-    const database = createDatabase(createPool({ url: server.url, size: servicePoolSize, as: 'service' }));
-    undo.push(() => database.destroy());
+    const database = openServicePool(server, servicePoolSize, undo);
     const app = await createApp({
       database,
       logLevel: config.logLevel,
@@ -56,8 +55,7 @@ export async function work(config: Config): Promise<void> {
   const stopping = stopOnSignal(undo);
   try {
     const { server, access } = await openDatabase(await openServer(config), undo);
-    const database = createDatabase(createPool({ url: server.url, size: ownerPoolSize, as: 'service' }));
-    undo.push(() => database.destroy());
+    const database = openServicePool(server, ownerPoolSize, undo);
     const worker = await startJobs(access, database, (level, message) => {
       if (level === 'error' || level === 'warn') console.error(message);
     });
@@ -73,13 +71,19 @@ export async function work(config: Config): Promise<void> {
 async function openDatabase(server: Server, undo: Undo): Promise<{ server: Server; access: OwnerAccess }> {
   undo.push(() => server.stop());
   const access = await connectOwner(server.url);
-  undo.push(() => access.owner.destroy());
+  undo.push(() => access.ownerPool.end());
   return { server, access };
+}
+
+function openServicePool({ url }: Server, size: number, undo: Undo): Database {
+  const pool = createPool({ url, size, as: 'service' });
+  undo.push(() => pool.end());
+  return createDatabase(pool);
 }
 
 function startJobs(
   access: OwnerAccess,
-  database: ReturnType<typeof createDatabase>,
+  database: Database,
   log: (level: 'error' | 'warn' | 'info' | 'debug', message: string) => void,
 ): Promise<Worker> {
   return startWorker({ ownerPool: access.ownerPool, context: { database }, tasks, crontab, log });

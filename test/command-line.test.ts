@@ -56,16 +56,19 @@ interface Service {
 }
 
 /** Starts the service and waits until it listens. */
-function serve(more?: Variables): Promise<Service> {
-  const child = spawn(process.execPath, [main, 'serve'], { env: variables(more) });
+const serve = (more?: Variables) => start('serve', /listens on (http\S+)/, more);
+
+/** Starts a command that stays, and waits until it says that it is ready, perhaps with its address. */
+function start(command: string, ready: RegExp, more?: Variables): Promise<Service> {
+  const child = spawn(process.execPath, [main, command], { env: variables(more) });
   services.add(child);
   let output = '';
   return new Promise((resolve, reject) => {
     child.on('close', () => reject(new Error(output)));
     const read = (chunk: Buffer) => {
       output += chunk;
-      const [, address] = /listens on (http\S+)/.exec(output) ?? [];
-      if (address) resolve({ child, address, output: () => output });
+      const found = ready.exec(output);
+      if (found) resolve({ child, address: found[1] ?? '', output: () => output });
     };
     child.stdout.on('data', read);
     child.stderr.on('data', read);
@@ -144,6 +147,14 @@ describe('a service with its own PostgreSQL', () => {
     assert.equal((await get(service, '/api-keys', rotated.token)).status, 200);
     json(await run(['keys', 'revoke', rotated.id, '--json']));
     assert.equal((await get(service, '/api-keys', rotated.token)).status, 401);
+    await stop(service, 'SIGTERM');
+  });
+
+  test('a worker alone works beside a running service', async () => {
+    const service = await serve();
+    const worker = await start('work', /works the queue/);
+    assert.equal(await stop(worker, 'SIGTERM'), 0);
+    assert.equal((await get(service, '/api-keys', keys.TOLLKEEPER_TEST_KEY)).status, 200);
     await stop(service, 'SIGTERM');
   });
 

@@ -60,7 +60,7 @@ function ignoreBrokenConnection(): void {
   // The next checkout replaces it, and a query on it fails by itself; without a listener it would end the process.
 }
 
-/** Typed SQL over a pool. Closing it closes the pool. */
+/** Typed SQL over a pool. To close it, end the pool: Kysely's own way leaves a pool open that it has not used yet. */
 export function createDatabase(pool: pg.Pool): Database {
   return new Kysely<DB>({
     dialect: new PostgresDialect({ pool }),

@@ -1,0 +1,69 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { createApp, crontab, tasks } from '../src/app.ts';
+import { createPool } from '../src/platform/database.ts';
+import { startWorker } from '../src/platform/worker.ts';
+import { startTestApp } from './harness.ts';
+import { startReceiver } from './webhook-receiver.ts';
+
+const app = await startTestApp();
+
+// Not a measure of speed: a delivery that has not come by then will not come.
+const longestWaitMs = 30_000;
+
+test('/health and /ready answer without a key', async () => {
+  for (const path of ['/health', '/ready']) {
+    const response = await fetch(app.url + path);
+    assert.equal(response.status, 200);
+    assert.equal(typeof ((await response.json()) as { version: string }).version, 'string');
+  }
+});
+
+test('/ready is 503 until every migration has run', async () => {
+  const server = await createApp({ database: app.database, logLevel: 'silent', migrated: async () => false });
+  assert.equal((await server.inject('/ready')).statusCode, 503);
+  assert.equal((await server.inject('/health')).statusCode, 200);
+});
+
+test('/metrics counts requests by route, without the ids in their paths', async () => {
+  await app.request('GET', '/customers/nobody-in-particular');
+  const text = await (await fetch(`${app.url}/metrics`)).text();
+  assert.match(
+    text,
+    /tollkeeper_http_request_duration_seconds_count\{[^}]*route="\/api\/v1\/customers\/:externalId"[^}]*status="404"[^}]*\} 1/,
+  );
+  assert(!text.includes('nobody-in-particular'));
+});
+
+test('/docs loads its script from us, and the browser is told to load nothing from elsewhere', async () => {
+  const response = await fetch(`${app.url}/docs/`);
+  const html = await response.text();
+  assert.match(response.headers.get('content-security-policy') ?? '', /^default-src 'self';/);
+  assert.doesNotMatch(html, /https?:\/\//);
+  const [, script = ''] = /<script src="([^"]+)"/.exec(html) ?? [];
+  assert.equal((await fetch(new URL(script, `${app.url}/docs/`))).status, 200);
+});
+
+test('a worker delivers what a request caused', async () => {
+  const receiver = await startReceiver();
+  const ownerPool = createPool({ url: app.databaseUrl, size: 12, as: 'owner' });
+  const worker = await startWorker({
+    ownerPool,
+    context: { database: app.database },
+    tasks,
+    crontab,
+    log: () => undefined,
+  });
+  try {
+    await app.post('/webhooks', { webhook: { url: receiver.url, name: 'Hook', filterTypes: ['customer.created'] } });
+    const { data } = await app.post('/customers', {
+      customer: { externalId: 'told', email: 'a@acme.test', name: 'Told' },
+    });
+    for (let waited = 0; receiver.received.length === 0 && waited < longestWaitMs; waited += 50) await sleep(50);
+    assert.equal(JSON.parse(receiver.only().body.toString()).id, data.customer.id);
+  } finally {
+    await worker.stop();
+    await ownerPool.end();
+  }
+});
