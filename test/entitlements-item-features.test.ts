@@ -157,6 +157,9 @@ describe('a request whose values do not belong together is refused', () => {
     ['an unknown meter', (f) => [f.creditsId, { usageMeterId: 'usage_meter_x' }], 'usage_meter_x', 404],
     ['an unknown resource', (f) => [f.seatsId, { resourceId: 'resource_x' }], 'resource_x', 404],
     ['an unknown link', (f) => [f.toggleId, { productFeatureId: 'product_feature_x' }], 'product_feature_x', 404],
+    ['an empty meter', (f) => [f.creditsId, { usageMeterId: '' }], 'usageMeterId'],
+    ['an empty resource', (f) => [f.seatsId, { resourceId: '' }], 'resourceId'],
+    ['an empty link', (f) => [f.toggleId, { productFeatureId: '' }], 'productFeatureId'],
   ];
   for (const [what, request, named, status = 400] of cases) {
     test(`${what}: on creation and on change`, async () => {

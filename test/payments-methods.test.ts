@@ -125,6 +125,17 @@ test('the type is that of the token: saying so is fine, saying otherwise is not'
   assert.deepEqual(body.issues[0].path, ['paymentMethod', 'type']);
 });
 
+test('of several customers with one external id the query says which pricing model’s is meant', async () => {
+  const here = await insertFixture(app);
+  await insertFixture(app);
+  const body = { paymentMethod: { customerExternalId: 'acme', token: 'pm_card_visa' } };
+  const ambiguous = await app.request('POST', '/payment-methods', body);
+  assert.equal(ambiguous.status, 400);
+  assert.match(ambiguous.body.message, /add pricingModelId to the query/);
+  const { paymentMethod } = await app.post(`/payment-methods?pricingModelId=${here.pricingModelId}`, body);
+  assert.equal(paymentMethod.customerId, here.customerId);
+});
+
 test('exactly one customer is named, and it is there and not archived', async () => {
   const { customerId } = await insertFixture(app);
   const token = 'pm_card_visa';

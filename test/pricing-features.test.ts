@@ -85,8 +85,12 @@ test('a feature has the fields of its type only', async () => {
   refused(await create({ ...credits, renewalFrequency: 'weekly' }), 400, /feature\.renewalFrequency/);
   refused(await create({ ...seats, usageMeterId: meter.id }), 400, /feature\.usageMeterId/);
   refused(await create({ ...seats, resourceId: undefined }), 400, /feature\.resourceId/);
-  refused(await create({ ...toggle, type: 'switch' }), 400, /must be toggle, usage_credit_grant or resource/);
-  refused(await app.request('POST', '/features', {}), 400, /feature/);
+  refused(
+    await create({ ...toggle, type: 'switch' }),
+    400,
+    /^feature\.type: must be toggle, usage_credit_grant or resource$/,
+  );
+  refused(await app.request('POST', '/features', {}), 400, /^feature: .*expected object/);
 });
 
 test('names and slugs have 1 to 255 characters', async () => {

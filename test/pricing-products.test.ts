@@ -114,8 +114,12 @@ test('a price has the fields of its type only', async () => {
   refused(await create({ name: 'Bad', slug }, { ...once, trialPeriodDays: 7 }), 400, /trialPeriodDays/);
   const usage = { type: 'usage', usageMeterId: 'usage_meter_1', unitPrice: 1, usageEventsPerUnit: 1 };
   refused(await create({ name: 'Bad', slug }, usage), 400, /usage prices belong to usage meters/);
-  refused(await create({ name: 'Bad', slug }, { unitPrice: 1 }), 400, /must be subscription or single_payment/);
-  refused(await app.request('POST', '/products', { product: { name: 'Bad', slug } }), 400, /price/);
+  refused(
+    await create({ name: 'Bad', slug }, { unitPrice: 1 }),
+    400,
+    /^price\.type: must be subscription or single_payment/,
+  );
+  refused(await app.request('POST', '/products', { product: { name: 'Bad', slug } }), 400, /^price: .*expected object/);
   const { price } = await newProduct(app, modelId, { price: { ...once, intervalUnit: null, trialPeriodDays: null } });
   assert.deepEqual([price.intervalUnit, price.intervalCount, price.trialPeriodDays], [null, null, null]);
 });

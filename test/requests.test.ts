@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { request as httpRequest } from 'node:http';
+import { request as httpRequest, type IncomingHttpHeaders, maxHeaderSize } from 'node:http';
 import { test } from 'node:test';
 import { createApiKey, rotateApiKey } from '../src/organizations/actions.ts';
 import { maxBodyBytes } from '../src/platform/http.ts';
@@ -14,14 +14,18 @@ function rawRequest(
   headers: Record<string, string> = {},
   method = 'GET',
   body?: Buffer,
-): Promise<{ status: number; body: Body }> {
+): Promise<{ status: number; headers: IncomingHttpHeaders; body: Body }> {
   const { hostname, port } = new URL(app.url);
   return new Promise((resolve, reject) => {
     const request = httpRequest({ hostname, port, path, method, headers }, (response) => {
       const chunks: Buffer[] = [];
       response.on('data', (chunk: Buffer) => chunks.push(chunk));
       response.on('end', () =>
-        resolve({ status: response.statusCode ?? 0, body: JSON.parse(Buffer.concat(chunks).toString()) }),
+        resolve({
+          status: response.statusCode ?? 0,
+          headers: response.headers,
+          body: JSON.parse(Buffer.concat(chunks).toString()),
+        }),
       );
     });
     request.on('error', reject);
@@ -55,6 +59,23 @@ test('an unknown route is a 404 in JSON, and says what was asked', async () => {
 
 test('a path that cannot be decoded is a 400', async () => {
   assert.equal((await rawRequest('/api/v1/customers/%zz', { authorization: app.testKey })).status, 400);
+});
+
+test('what no route ever sees is refused in the same words and with a request id', async () => {
+  const authorization = app.testKey;
+  const refused = [
+    { answer: await rawRequest(`/api/v1/webhooks/${'x'.repeat(4000)}`, { authorization }), code: 'BAD_REQUEST' },
+    { answer: await rawRequest('/api/v1/webhooks/%zz', { authorization }), code: 'BAD_REQUEST' },
+    { answer: await rawRequest('/api/v1/webhooks', { authorization }, 'NONSENSE'), code: 'BAD_REQUEST' },
+    { answer: await rawRequest('/', { long: 'x'.repeat(maxHeaderSize) }), code: 'HEADERS_TOO_LARGE' },
+  ];
+  for (const { answer, code } of refused) {
+    assert.equal(answer.status, code === 'BAD_REQUEST' ? 400 : 431);
+    assert.equal(answer.body.code, code);
+    assert.equal(answer.body.error, answer.body.message);
+    assert.match(answer.body.request_id, /^[0-9a-f]{8}$/);
+    assert.equal(answer.headers['x-request-id'], answer.body.request_id);
+  }
 });
 
 test('an external id may hold what a path must encode', async () => {
@@ -197,6 +218,20 @@ test('a pinned key sees its pricing model only, and writes there only', async ()
     price: { type: 'subscription', intervalUnit: 'month', intervalCount: 1, unitPrice: 1, isDefault: true },
   };
   assert.equal((await app.request('POST', '/products', outside, options)).status, 404);
+});
+
+test('an answer is not replayed to a key that is pinned elsewhere', async () => {
+  const { pricingModel } = await app.post('/pricing-models', { pricingModel: { name: 'Elsewhere' } });
+  const pinned = await createApiKey(
+    app.owner,
+    { environmentId: app.testEnvironmentId, livemode: false, name: 'elsewhere', pricingModelId: pricingModel.id },
+    Date.now(),
+  );
+  const webhook = { webhook: { name: 'W', url: 'https://example.com', filterTypes: [] } };
+  const headers = { 'Idempotency-Key': 'one-for-two' };
+  await app.post('/webhooks', webhook, { headers });
+  const elsewhere = await app.request('POST', '/webhooks', webhook, { key: pinned.token, headers });
+  assert.equal(elsewhere.status, 409);
 });
 
 test('a rotated key keeps its scope, and the old one is refused at once', async () => {

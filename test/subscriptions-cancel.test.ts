@@ -245,6 +245,23 @@ test('a subscription waits 23 hours for its first payment, then the free plan is
   assert.deepEqual([currentSubscription.isFreePlan, currentSubscription.startDate], [true, april + 23 * hour]);
 });
 
+test('the free plan does not come back beside a plan whose first payment is under way', async () => {
+  await app.setClock(april);
+  const { customerId, externalId } = await plans.newCustomer();
+  const unpaid = await plans.subscribe({ customerId, priceSlug: 'pro-monthly' });
+  await app.post('/payment-methods', { paymentMethod: { customerId, token: 'pm_card_processing' } });
+  const paying = await plans.subscribe({ customerId, priceSlug: 'pro-monthly' });
+  assert.deepEqual([unpaid.status, paying.status], ['incomplete', 'incomplete']);
+  await plans.cancel(unpaid.id, 'immediately');
+  await app.setClock(april + 2 * 3_600_000);
+  await app.runJobs({ all: true });
+  const { currentSubscriptions } = await billingOf(externalId);
+  assert.deepEqual(
+    currentSubscriptions.map((each: Body) => each.id),
+    [paying.id],
+  );
+});
+
 test('a change that is scheduled has to be undone before a cancel', async () => {
   const { id } = await newPro();
   await app.owner.updateTable('subscriptions').set({ scheduledAdjustmentAt: may }).where('id', '=', id).execute();

@@ -64,12 +64,14 @@ export const ExpiredItemFeature = byType({
 }).meta({ id: 'ExpiredSubscriptionItemFeature' });
 export type ExpiredItemFeature = z.infer<typeof ExpiredItemFeature>;
 
+const Reference = z.string().min(1).max(255).nullable().optional();
+
 /** The fields that a request may choose; which of them a feature uses depends on its type. */
 const choosable = {
-  productFeatureId: z.string().max(255).nullable().optional(),
-  usageMeterId: z.string().max(255).nullable().optional(),
+  productFeatureId: Reference,
+  usageMeterId: Reference,
   renewalFrequency: RenewalFrequency.nullable().optional(),
-  resourceId: z.string().max(255).nullable().optional(),
+  resourceId: Reference,
   expiredAt: TimestampInput.nullable().optional(),
   detachedAt: TimestampInput.nullable().optional(),
   detachedReason: SafeString.nullable().optional(),

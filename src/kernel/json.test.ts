@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { z } from 'zod';
+import { z } from 'zod';
 import { amountInput, countInput, jsonIssues, Metadata, maxSafeInteger, SafeString, TimestampInput } from './json.ts';
 
 const accepts = (schema: z.ZodType, value: unknown) => schema.safeParse(value).success;
@@ -12,6 +12,9 @@ test('what no record can hold is named with the path that leads to it', () => {
   assert.deepEqual(jsonIssues(['\ud800']), [{ path: [0], message: 'holds half of a surrogate pair', code: 'custom' }]);
   assert.deepEqual(jsonIssues({ 'k\0': 1 }), [{ path: [], message: 'a key holds a NUL character', code: 'custom' }]);
   assert.equal(jsonIssues(JSON.parse('{"a":{"__proto__":1}}'))[0]?.path[0], 'a');
+  assert.deepEqual(jsonIssues(JSON.parse('{"a":[1e308,1e400]}')), [
+    { path: ['a', 1], message: 'is too large for a number', code: 'too_big' },
+  ]);
   assert.deepEqual(jsonIssues({ emoji: '😀', nothing: null, list: [true, 1.5] }), []);
 });
 
@@ -26,13 +29,21 @@ test('a count is a whole number within its bounds, or a text of one', () => {
   for (const good of [1, 10, '5']) assert(accepts(count, good), String(good));
   for (const bad of [0, 11, 1.5, '1.5', '', ' 5', null, true, Number.NaN]) assert(!accepts(count, bad), String(bad));
   assert(accepts(countInput(0), maxSafeInteger));
-  assert(!accepts(countInput(0), maxSafeInteger + 1));
+  assert.equal(countInput(0).safeParse(maxSafeInteger + 1).error?.issues.length, 1);
 });
 
 test('an amount comes in as a bigint', () => {
   assert.equal(amountInput(0).parse(0), 0n);
   assert.equal(amountInput(0).parse('2900'), 2900n);
   assert.equal(amountInput(0).parse(maxSafeInteger), 9_007_199_254_740_991n);
+});
+
+test('a document names counts and amounts as whole numbers that are required', () => {
+  const body = z.object({ count: countInput(1, 10), amount: amountInput(0), spare: countInput(1).optional() });
+  const { properties, required } = z.toJSONSchema(body, { io: 'input' });
+  assert.deepEqual(required, ['count', 'amount']);
+  assert.deepEqual(properties?.count, { type: 'integer', minimum: 1, maximum: 10 });
+  assert.deepEqual(body.safeParse({}).error?.issues[0]?.path, ['count']);
 });
 
 test('an instant is epoch milliseconds, or ISO text of one', () => {

@@ -9,7 +9,8 @@ type Path = (string | number)[];
 
 /**
  * What in a parsed JSON value no record may hold: NUL characters (PostgreSQL's text has none), lone surrogates (no
- * UTF-8 has them), the key `__proto__`, and nesting deeper than 64. Empty when all is well.
+ * UTF-8 has them), numbers that were too large to read (1e400), the key `__proto__`, and nesting deeper than 64. Empty
+ * when all is well.
  */
 export function jsonIssues(value: unknown): Issue[] {
   const issues: Issue[] = [];
@@ -24,6 +25,8 @@ function visit(value: unknown, path: Path, issues: Issue[]): void {
     if (message) issues.push({ path: [...path], message, code: 'custom' });
     return;
   }
+  if (typeof value === 'number' && !Number.isFinite(value))
+    issues.push({ path: [...path], message: 'is too large for a number', code: 'too_big' });
   if (typeof value !== 'object' || value === null) return;
   if (path.length >= maxDepth) {
     issues.push({ path: path.slice(0, 3), message: `is nested deeper than ${maxDepth} levels`, code: 'too_big' });
@@ -66,7 +69,7 @@ function parseIso(text: string): number {
 /** An instant in a request: epoch milliseconds, or an ISO 8601 text, read as epoch milliseconds. */
 export const TimestampInput = z
   .union([
-    z.int().min(-maxSafeInteger).max(maxSafeInteger),
+    z.int(),
     z
       .string()
       .max(64)
@@ -89,12 +92,16 @@ const numeric = (value: unknown) => (typeof value === 'string' && /^-?\d{1,16}$/
 
 /** A count in a request, `min` to `max`; a text of digits is read as its number. */
 export function countInput(min: number, max: number = maxSafeInteger) {
-  return z.preprocess(numeric, z.int().min(min).max(max));
+  // Not z.preprocess, which openapi.json takes for optional whatever it leads to.
+  const sent = z.unknown().meta({ type: 'integer', minimum: min, maximum: max });
+  const whole = z.int().min(min);
+  // A bound at 2^53-1 is that of every whole number: it would be told twice.
+  return sent.transform(numeric).pipe(max < maxSafeInteger ? whole.max(max) : whole);
 }
 
 /** Money or credits in a request, `min` to `max`, as a bigint; a text of digits is read as its number. */
 export function amountInput(min: number, max: number = maxSafeInteger) {
-  return z.preprocess(numeric, z.int().min(min).max(max)).transform((value) => BigInt(value));
+  return countInput(min, max).transform((value) => BigInt(value));
 }
 
 /** Text that names something: trimmed, 1 to 255 characters. */

@@ -18,7 +18,7 @@ const read = (raw: Record<string, unknown>) => pageRequest(query.parse(withCurso
 const isInvalidCursor = (error: unknown) => error instanceof Problem && error.problem === 'invalidCursor';
 
 test('without a query a page is the first ten rows', () => {
-  assert.deepEqual(read({}), { after: null, direction: 'forward', limit: 10, filters: {} });
+  assert.deepEqual(read({}), { cursor: null, after: null, direction: 'forward', limit: 10, filters: {} });
 });
 
 test('the limit is a whole number from 1 to 100', () => {
@@ -35,6 +35,7 @@ test('a further page is told by nextCursor, which leads behind the last row and 
   assert.equal(first.total, 5);
   assert(first.nextCursor);
   assert.deepEqual(read({ cursor: first.nextCursor, limit: '2' }), {
+    cursor: first.nextCursor,
     after: 'row_2',
     direction: 'forward',
     limit: 2,
@@ -47,6 +48,8 @@ test('the last page has no nextCursor, and every page a currentCursor', () => {
   assert.equal(last.hasMore, false);
   assert.equal('nextCursor' in last, false);
   assert.deepEqual(read({ cursor: last.currentCursor }).after, null);
+  const cursor = encodeCursor({ parameters: {}, createdAt: 1, id: 'row_1', direction: 'forward' });
+  assert.equal(page(read({ cursor }), [row(2)], 2).currentCursor, cursor);
 });
 
 test('going backward, rows are answered in order of creation and the cursor leads before the first', () => {
@@ -71,6 +74,11 @@ test('a cursor that was tampered with is refused', () => {
     assert.throws(() => decodeCursor(bad), isInvalidCursor, bad);
   }
   assert.equal(decodeCursor(asCursor(good)).id, 'row_1');
+  const ours = JSON.parse(Buffer.from(encodeCursor({ ...good, direction: 'forward' }), 'base64').toString());
+  assert.equal(decodeCursor(asCursor(ours)).id, 'row_1');
+  for (const altered of [{ id: 'row_2' }, { createdAt: 2 }, { direction: 'backward' }, { parameters: { a: 'b' } }]) {
+    assert.throws(() => decodeCursor(asCursor({ ...ours, ...altered })), isInvalidCursor, JSON.stringify(altered));
+  }
 });
 
 test('a query may not contradict the filters of its cursor', () => {

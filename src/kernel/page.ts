@@ -8,22 +8,34 @@ export const maxPageLimit = 100;
 const Cursor = z.strictObject({
   parameters: z.record(z.string(), z.string().max(255)),
   createdAt: z.number(),
-  id: z.string().max(255).optional(),
+  id: z.string().max(255),
   direction: z.enum(['forward', 'backward']),
+  check: z.string().optional(),
 });
 /** Where a page begins: after (or before) the row `id`; `parameters` are the equality filters the list was begun with. */
-export type Cursor = z.infer<typeof Cursor>;
+export type Cursor = Omit<z.infer<typeof Cursor>, 'check'>;
+
+/** FNV-1a: tells a cursor that was altered from one that we made. It keeps no secret, for a cursor opens nothing. */
+function checkOf({ parameters, createdAt, id, direction }: Cursor): string {
+  let hash = 0x811c9dc5;
+  for (const character of JSON.stringify([parameters, createdAt, id, direction])) {
+    hash = Math.imul(hash ^ (character.codePointAt(0) ?? 0), 0x01000193);
+  }
+  return (hash >>> 0).toString(36);
+}
 
 /** The cursor as clients carry it: opaque, base64 of JSON. */
 export function encodeCursor(cursor: Cursor): string {
-  return Buffer.from(JSON.stringify(cursor)).toString('base64');
+  return Buffer.from(JSON.stringify({ ...cursor, check: checkOf(cursor) })).toString('base64');
 }
 
-/** Reads a cursor. Refuses with `invalidCursor` what no list of ours has answered. */
+/** Reads a cursor. Refuses with `invalidCursor` what no list of ours has answered, and what was altered since. */
 export function decodeCursor(text: string): Cursor {
   try {
     if (!/^[A-Za-z0-9+/_-]+={0,2}$/.test(text)) throw new Error('not base64');
-    return Cursor.parse(JSON.parse(Buffer.from(text, 'base64').toString('utf8')));
+    const { check, ...cursor } = Cursor.parse(JSON.parse(Buffer.from(text, 'base64').toString('utf8')));
+    if (check !== undefined && check !== checkOf(cursor)) throw new Error('altered');
+    return cursor;
   } catch {
     throw new Problem('invalidCursor');
   }
@@ -57,6 +69,8 @@ export function pageOf<Row extends z.ZodType>(row: Row) {
 
 /** What a list asks the store for. */
 export interface PageRequest {
+  /** The cursor as it was sent, to be echoed; null for the first page. */
+  readonly cursor: string | null;
   readonly after: string | null;
   readonly direction: 'forward' | 'backward';
   readonly limit: number;
@@ -98,7 +112,13 @@ export function pageRequest({ cursor: cursorText, limit = defaultPageLimit, ...g
     if (typeof value === 'string' || typeof value === 'boolean') filters[key] = value;
   }
   const cursor = cursorText === undefined ? null : decodeCursor(cursorText);
-  return { after: cursor?.id || null, direction: cursor?.direction ?? 'forward', limit, filters };
+  return {
+    cursor: cursorText ?? null,
+    after: cursor?.id || null,
+    direction: cursor?.direction ?? 'forward',
+    limit,
+    filters,
+  };
 }
 
 /** The envelope around rows: `rows` may hold one row more than the limit, which says that there is a further page. */
@@ -118,7 +138,7 @@ export function page<Row extends { id: string; createdAt: number }>(
     data,
     hasMore,
     total,
-    currentCursor: cursorAt(request.after ?? '', 0),
+    currentCursor: request.cursor ?? cursorAt('', 0),
     ...(hasMore && last ? { nextCursor: cursorAt(last.id, last.createdAt) } : {}),
   };
 }

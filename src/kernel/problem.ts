@@ -5,11 +5,12 @@ export const statusOfCode = {
   PAYMENT_REQUIRED: 402,
   FORBIDDEN: 403,
   NOT_FOUND: 404,
-  METHOD_NOT_ALLOWED: 405,
+  TIMEOUT: 408,
   CONFLICT: 409,
   PAYLOAD_TOO_LARGE: 413,
   UNSUPPORTED_MEDIA_TYPE: 415,
   TOO_MANY_REQUESTS: 429,
+  HEADERS_TOO_LARGE: 431,
   SERVICE_UNAVAILABLE: 503,
 } as const;
 export type ProblemCode = keyof typeof statusOfCode;
@@ -23,6 +24,8 @@ const registry = {
   unauthorized: ['UNAUTHORIZED', 'Send a valid API key: Authorization: Bearer <key>.'],
   routeNotFound: ['NOT_FOUND', 'There is no {method} {path}.'],
   bodyTooLarge: ['PAYLOAD_TOO_LARGE', 'The request body is larger than {limit} bytes.'],
+  headersTooLarge: ['HEADERS_TOO_LARGE', 'The headers of the request are larger than {limit} bytes.'],
+  requestTimeout: ['TIMEOUT', 'The request did not arrive within {seconds} seconds.'],
   unsupportedMediaType: ['UNSUPPORTED_MEDIA_TYPE', 'Send the body as application/json.'],
   idempotencyKeyReused: ['CONFLICT', 'The Idempotency-Key was used before for another request. Use a new key.'],
   idempotencyKeyInUse: [

@@ -86,7 +86,7 @@ async function recordFailed(work: Work, held: Held, invoice: InvoiceRow): Promis
 async function hasEverPaid(work: Work, subscriptionId: string): Promise<boolean> {
   for (const status of ['succeeded', 'refunded']) {
     const filters = { subscriptionId, status };
-    const { total } = await listPayments(work, { after: null, direction: 'forward', limit: 1, filters });
+    const { total } = await listPayments(work, { cursor: null, after: null, direction: 'forward', limit: 1, filters });
     if (total > 0) return true;
   }
   return false;

@@ -10,16 +10,18 @@ import type { PaymentMethodRow } from './store-payment-methods.ts';
 import * as store from './store-payment-methods.ts';
 
 /**
- * Attaches a payment method to a customer. The first one becomes the default, a later one when it says so. Refuses a
- * token that the processor does not know (400) or declines (402); nothing is kept then.
+ * Attaches a payment method to a customer. The first one becomes the default, a later one when it says so. Where
+ * several pricing models have the external id, `pricingModelId` says which one's is meant. Refuses a token that the
+ * processor does not know (400) or declines (402); nothing is kept then.
  */
 export async function attachPaymentMethod(
   work: Work,
   processor: PaymentProcessor,
   request: NewPaymentMethod,
+  pricingModelId?: string,
 ): Promise<PaymentMethod> {
   // Who attaches to one customer takes turns, so that there is one default at any time.
-  const customer = await lockPayer(work, request);
+  const customer = await lockPayer(work, request, pricingModelId);
   const { type, data, country } = await attachToken(processor, request);
   const [first] = await store.listPaymentMethodsOfCustomer(work, customer.id, 1);
   const isDefault = request.default === true || first === undefined;
@@ -42,11 +44,15 @@ export async function attachPaymentMethod(
   return renderPaymentMethod(work, method);
 }
 
-async function lockPayer(work: Work, { customerId, customerExternalId }: NewPaymentMethod) {
+async function lockPayer(
+  work: Work,
+  { customerId, customerExternalId }: NewPaymentMethod,
+  pricingModelId: string | undefined,
+) {
   if ((customerId === undefined) === (customerExternalId === undefined))
     throw invalid(['paymentMethod', 'customerId'], 'name the customer by customerId or by customerExternalId');
   const named = customerId ?? customerExternalId ?? '';
-  const id = customerId ?? (await findCustomerByExternalId(work, named))?.id;
+  const id = customerId ?? (await findCustomerByExternalId(work, named, pricingModelId))?.id;
   const customer = id === undefined ? null : await lockCustomer(work, id);
   if (customer === null) throw new Problem('customerNotFound', { id: named });
   if (customer.archived) throw new Problem('customerArchived', { id: named });

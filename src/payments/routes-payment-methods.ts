@@ -25,12 +25,22 @@ export const paymentMethodRoutes = [
     description:
       "With the built-in test processor, `token` is one of Stripe's test tokens, such as `pm_card_visa` or `pm_card_chargeCustomerFail`.",
     tag,
+    query: z.object({
+      pricingModelId: textFilter.meta({
+        description: 'Needed only when several pricing models have this customerExternalId.',
+      }),
+    }),
     body: z.object({ paymentMethod: NewPaymentMethod }),
     returns: z.object({ paymentMethod: PaymentMethod }),
     refuses: ['customerNotFound', 'customerArchived', 'externalIdAmbiguous', 'paymentMethodDeclined'],
     // The default processor looks the token up and asks nobody, so no one is waited for in the transaction.
-    handle: async (work, { body }) => ({
-      paymentMethod: await attachPaymentMethod(work, createProcessors(work.db).default, body.paymentMethod),
+    handle: async (work, { body, query }) => ({
+      paymentMethod: await attachPaymentMethod(
+        work,
+        createProcessors(work.db).default,
+        body.paymentMethod,
+        query.pricingModelId,
+      ),
     }),
   }),
   route({

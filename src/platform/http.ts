@@ -1,4 +1,6 @@
 import { randomUUID } from 'node:crypto';
+import { maxHeaderSize, STATUS_CODES } from 'node:http';
+import type { Socket } from 'node:net';
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest, LogController } from 'fastify';
 import { Problem, problemOfConstraint } from '../kernel/problem.ts';
 import type { ApiContext } from './api.ts';
@@ -23,9 +25,10 @@ export function createHttp(options: HttpOptions): FastifyInstance {
     logController: new LogController({ requestIdLogLabel: 'requestId' }),
     bodyLimit: maxBodyBytes,
     requestTimeout: requestTimeoutMs,
-    genReqId: () => randomUUID().slice(0, 8),
+    genReqId: newRequestId,
     routerOptions: { maxParamLength: maxParameterLength, ignoreTrailingSlash: true },
     frameworkErrors: (error, request, reply) => sendError(error, request, reply),
+    clientErrorHandler: refuseUnreadable,
     forceCloseConnections: true,
   });
   server.removeAllContentTypeParsers();
@@ -49,21 +52,51 @@ export function createHttp(options: HttpOptions): FastifyInstance {
   return server;
 }
 
+function newRequestId(): string {
+  return randomUUID().slice(0, 8);
+}
+
 /** Answers an error as the one error body. Anything that is not the caller's doing is a 500 without detail. */
 export function sendError(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
   const problem = problemOf(error);
   if (problem === null) request.log.error({ err: error }, 'request failed');
-  const message = problem?.message ?? 'Internal server error';
   if (problem?.code === 'CONFLICT') reply.header('x-should-retry', 'false');
   if (problem?.code === 'TOO_MANY_REQUESTS' || problem?.code === 'SERVICE_UNAVAILABLE')
     reply.header('retry-after', '1');
-  return reply.code(problem?.status ?? 500).send({
+  // Set here too: a path that the router refuses never comes by the hook.
+  reply.header('x-request-id', request.id);
+  return reply.code(problem?.status ?? 500).send(errorBody(problem, request.id));
+}
+
+function errorBody(problem: Problem | null, requestId: string) {
+  const message = problem?.message ?? 'Internal server error';
+  return {
     message,
     code: problem?.code ?? 'INTERNAL_SERVER_ERROR',
     ...(problem && problem.issues.length > 0 ? { issues: problem.issues } : {}),
     error: message,
-    request_id: request.id,
-  });
+    request_id: requestId,
+  };
+}
+
+/** Answers what Node could not read as a request: no route, hook or log line ever sees it. */
+function refuseUnreadable(error: Error & { code?: string }, socket: Socket): void {
+  if (socket.writable) {
+    const requestId = newRequestId();
+    const problem = problemOfUnreadable(error.code);
+    const body = JSON.stringify(errorBody(problem, requestId));
+    socket.write(
+      `HTTP/1.1 ${problem.status} ${STATUS_CODES[problem.status]}\r\nConnection: close\r\nX-Request-Id: ${requestId}\r\n` +
+        `Content-Type: application/json; charset=utf-8\r\nContent-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
+    );
+  }
+  socket.destroy(error);
+}
+
+function problemOfUnreadable(code: string | undefined): Problem {
+  if (code === 'HPE_HEADER_OVERFLOW') return new Problem('headersTooLarge', { limit: maxHeaderSize });
+  if (code === 'ERR_HTTP_REQUEST_TIMEOUT') return new Problem('requestTimeout', { seconds: requestTimeoutMs / 1000 });
+  return new Problem('invalidRequest', { reason: 'The request is not HTTP/1.1.' });
 }
 
 interface DatabaseError {
@@ -80,6 +113,10 @@ export function problemOf(error: unknown): Problem | null {
       return new Problem('bodyTooLarge', { limit: maxBodyBytes });
     case 'FST_ERR_CTP_INVALID_MEDIA_TYPE':
       return new Problem('unsupportedMediaType');
+    case 'FST_ERR_MAX_PARAM_LENGTH':
+      return new Problem('invalidRequest', {
+        reason: `A part of the path is longer than ${maxParameterLength} characters.`,
+      });
     case 'FST_ERR_BAD_URL':
     case 'FST_ERR_CTP_INVALID_CONTENT_LENGTH':
       return new Problem('invalidRequest', { reason: (error as Error).message });

@@ -44,8 +44,14 @@ export async function beginIdempotent(work: Work, { key, requestHash }: Idempote
     .where('createdAt', '>', Date.now() - idempotencyLifetimeMs)
     .executeTakeFirst();
   if (stored === undefined) return null;
-  if (!stored.requestHash.equals(requestHash)) throw new Problem('idempotencyKeyReused');
+  if (!stored.requestHash.equals(scopedHash(work, requestHash))) throw new Problem('idempotencyKeyReused');
   return stored.response;
+}
+
+/** The same words of a key that sees another part of the environment are another request. */
+function scopedHash(work: Work, requestHash: Buffer): Buffer {
+  const scope = work.pinnedPricingModelId;
+  return scope === null ? requestHash : createHash('sha256').update(requestHash).update(scope).digest();
 }
 
 /** Stores the answer in the commit of what it answers. An outlived row of the same key is replaced. */
@@ -54,7 +60,7 @@ export async function rememberAnswer(
   { key, requestHash }: IdempotentRequest,
   response: string,
 ): Promise<void> {
-  const row = { requestHash, response, createdAt: Date.now() };
+  const row = { requestHash: scopedHash(work, requestHash), response, createdAt: Date.now() };
   await work.db
     .insertInto('idempotencyKeys')
     .values({ environmentId: work.environmentId, key, ...row })

@@ -79,7 +79,7 @@ function operation(route: Route): ZodOpenApiOperationObject {
       query: mutates ? query.extend({ dryRun }) : query,
       ...(mutates ? { header: z.object({ 'Idempotency-Key': idempotencyKey }) } : {}),
     },
-    ...(route.body === undefined ? {} : { requestBody: { content: { 'application/json': { schema: route.body } } } }),
+    ...(route.body === undefined ? {} : { requestBody: requestBody(route.body) }),
     responses: {
       '200': {
         description: 'The request was carried out.',
@@ -90,11 +90,17 @@ function operation(route: Route): ZodOpenApiOperationObject {
   };
 }
 
+/** An absent body is read as an empty object, so it is required where an empty object is refused. */
+function requestBody(schema: z.ZodType) {
+  return { required: !schema.safeParse({}).success, content: { 'application/json': { schema } } };
+}
+
 function refusals(route: Route) {
   const byStatus = new Map<number, string[]>([
     [400, ['invalidRequest']],
     [401, ['unauthorized']],
   ]);
+  if (route.method !== 'GET') byStatus.set(409, ['idempotencyKeyReused', 'idempotencyKeyInUse']);
   for (const problem of route.refuses) {
     const status = statusOfCode[problemCode(problem)];
     byStatus.set(status, [...new Set([...(byStatus.get(status) ?? []), problem])]);

@@ -18,29 +18,30 @@ const textStamps = { createdAt: TimestampText, updatedAt: TimestampText };
 const commits = { createdByCommit: z.string().nullable(), updatedByCommit: z.string().nullable() };
 const stamps = { ...textStamps, ...commits };
 
-const catalogPriceFields = {
-  id: PriceId,
-  ...stamps,
-  livemode: z.boolean(),
-  type: PriceType,
-  productId: z.string().nullable(),
-  usageMeterId: z.string().nullable(),
-  name: z.string().nullable(),
-  slug: z.string().nullable(),
-  unitPrice: WholeNumber,
-  intervalUnit: IntervalUnit.nullable(),
-  intervalCount: z.int().nullable(),
-  trialPeriodDays: z.int().nullable(),
-  usageEventsPerUnit: z.int().nullable(),
-  currency: CurrencyCode,
-  isDefault: z.boolean(),
-  active: z.boolean(),
-  setupFeeAmount: WholeNumber.nullable(),
-  overagePriceId: z.string().nullable(),
-  startsWithCreditTrial: z.boolean().nullable(),
-};
-const CatalogPrice = z.object(catalogPriceFields).meta({ id: 'CatalogPrice' });
-const ClonedPrice = z.object({ ...catalogPriceFields, pricingModelId: z.string() }).meta({ id: 'ClonedPrice' });
+const ClonedPrice = z
+  .object({
+    id: PriceId,
+    ...stamps,
+    livemode: z.boolean(),
+    pricingModelId: z.string(),
+    type: PriceType,
+    productId: z.string().nullable(),
+    usageMeterId: z.string().nullable(),
+    name: z.string().nullable(),
+    slug: z.string().nullable(),
+    unitPrice: WholeNumber,
+    intervalUnit: IntervalUnit.nullable(),
+    intervalCount: z.int().nullable(),
+    trialPeriodDays: z.int().nullable(),
+    usageEventsPerUnit: z.int().nullable(),
+    currency: CurrencyCode,
+    isDefault: z.boolean(),
+    active: z.boolean(),
+    setupFeeAmount: WholeNumber.nullable(),
+    overagePriceId: z.string().nullable(),
+    startsWithCreditTrial: z.boolean().nullable(),
+  })
+  .meta({ id: 'ClonedPrice' });
 
 const { createdAt: _createdAt, updatedAt: _updatedAt, pricingModelId: _productModel, ...productFields } = Product.shape;
 const { createdAt: _created, updatedAt: _updated, pricingModelId: _meterModel, ...meterFields } = UsageMeter.shape;
@@ -112,8 +113,8 @@ const CatalogProduct = z
     ...stamps,
     catalogId: z.string(),
     displayFeatures,
-    prices: z.array(CatalogPrice),
-    defaultPrice: CatalogPrice,
+    prices: z.array(ClonedPrice),
+    defaultPrice: ClonedPrice,
   })
   .meta({ id: 'CatalogProduct' });
 
@@ -172,18 +173,12 @@ export function toClonedPricingModel(details: PricingModelDetails): ClonedPricin
 /** A pricing model as a catalog: its products without features, its usage meters without prices. */
 export function toCatalog(details: PricingModelDetails): Catalog {
   const { defaultProduct, ...rest } = details;
-  const toCatalogPrice = ({ pricingModelId: _, ...price }: Price) => ({
-    ...withCommits(price),
-    setupFeeAmount: null,
-    overagePriceId: null,
-    startsWithCreditTrial: null,
-  });
   const toCatalogProduct = ({ pricingModelId, features: _, ...product }: ProductWithPrices) => ({
     ...withCommits(product),
     catalogId: pricingModelId,
     displayFeatures: null,
-    prices: product.prices.map(toCatalogPrice),
-    defaultPrice: toCatalogPrice(product.defaultPrice),
+    prices: product.prices.map(toClonedPrice),
+    defaultPrice: toClonedPrice(product.defaultPrice),
   });
   return {
     ...withCommits(rest),

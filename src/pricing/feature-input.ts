@@ -44,7 +44,7 @@ export const FeatureInput = z.discriminatedUnion(
       resourceId: ResourceId,
     }),
   ],
-  { error: 'type: must be toggle, usage_credit_grant or resource' },
+  { error: ({ code }) => (code === 'invalid_union' ? 'must be toggle, usage_credit_grant or resource' : undefined) },
 );
 export type FeatureInput = z.output<typeof FeatureInput>;
 

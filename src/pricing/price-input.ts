@@ -54,7 +54,10 @@ export const FirstPriceInput = z.discriminatedUnion(
   'type',
   [z.object(subscriptionPrice), z.object(singlePaymentPrice)],
   {
-    error: 'type: must be subscription or single_payment; usage prices belong to usage meters',
+    error: ({ code }) =>
+      code === 'invalid_union'
+        ? 'must be subscription or single_payment; usage prices belong to usage meters'
+        : undefined,
   },
 );
 export type FirstPriceInput = z.output<typeof FirstPriceInput>;
@@ -69,7 +72,7 @@ export const PriceInput = z.discriminatedUnion(
     z.object({ ...singlePaymentPrice, ...ofProduct }),
     z.object({ ...usagePrice, pricingModelId: z.string().nullish() }),
   ],
-  { error: 'type: must be subscription, single_payment or usage' },
+  { error: ({ code }) => (code === 'invalid_union' ? 'must be subscription, single_payment or usage' : undefined) },
 );
 export type PriceInput = z.output<typeof PriceInput>;
 export type UsagePriceInput = Extract<PriceInput, { type: 'usage' }>;

@@ -78,12 +78,20 @@ export async function lockLivingSubscriptions(work: Work, customerId: string): P
   return rows.map(toRow);
 }
 
-/** Whether the customer has a current subscription besides the one with this id. */
+/**
+ * Whether the customer has a current subscription besides the one with this id, or one whose first payment is under
+ * way: when that payment succeeds it is current too.
+ */
 export async function hasOtherCurrentSubscription(work: Work, customerId: string, id: string): Promise<boolean> {
   const row = await select(work)
     .where('customerId', '=', customerId)
     .where('id', '!=', id)
-    .where('status', 'in', currentStatuses)
+    .where((where) =>
+      where.or([
+        where('status', 'in', currentStatuses),
+        where('status', '=', 'incomplete').and('currentBillingPeriodStart', 'is not', null),
+      ]),
+    )
     .limit(1)
     .executeTakeFirst();
   return row !== undefined;
