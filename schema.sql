@@ -123,6 +123,7 @@ create table public.idempotency_keys (
   key text not null,
   request_hash bytea not null,
   response text not null,
+  effects json,
   created_at bigint not null,
   constraint idempotency_keys_pkey PRIMARY KEY (environment_id, key),
   constraint idempotency_keys_environment_id_fkey FOREIGN KEY (environment_id) REFERENCES environments(id),

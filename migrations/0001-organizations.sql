@@ -49,6 +49,8 @@ create table idempotency_keys (
   key text not null,
   request_hash bytea not null,
   response text not null,
+  -- Steps outside of the database that the answer still waits for. A repeat runs them and answers what came of them.
+  effects json,
   created_at bigint not null,
   primary key (environment_id, key),
   constraint idempotency_keys_length check (char_length(key) between 1 and 255)

@@ -146,6 +146,10 @@ const registry = {
   invoiceNotFound: ['NOT_FOUND', 'No invoice with id {id}.'],
   invoiceLineItemNotFound: ['NOT_FOUND', 'No invoice line item with id {id}.'],
   paymentNotFound: ['NOT_FOUND', 'No payment with id {id}.'],
+  processorTakesNoPaymentMethods: [
+    'BAD_REQUEST',
+    'The {processor} processor, which this mode has, keeps no payment methods: test tokens are for test mode, where no money moves.',
+  ],
   paymentMethodNotFound: ['NOT_FOUND', 'No payment method with id {id}.'],
   invoiceStatusForbids: ['BAD_REQUEST', 'Invoice {id} cannot be {happening}: its status is {status}.'],
   invoiceNotOpen: ['BAD_REQUEST', 'Only an open invoice can be paid; the status of invoice {id} is {status}.'],

@@ -19,6 +19,8 @@ export async function grantPeriodCredits(
   const features = await listItemFeatures(work, [subscription.id], Math.max(work.now, subscription.startDate));
   const grants = features.flatMap(({ id, featureId, type, amount, usageMeterId, renewalFrequency }) => {
     if (type !== 'usage_credit_grant' || amount === null || usageMeterId === null) return [];
+    // An amount may be set below zero, which grants nothing.
+    if (amount <= 0n) return [];
     const isRecurring = renewalFrequency === 'every_billing_period';
     if (!isFirst && !isRecurring) return [];
     return {

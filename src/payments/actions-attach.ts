@@ -61,8 +61,11 @@ async function lockPayer(
 
 async function attachToken(processor: PaymentProcessor, { token, type }: NewPaymentMethod) {
   const outcome = await processor.attachPaymentMethod(token);
-  if (outcome.result === 'unknown')
-    throw invalid(['paymentMethod', 'token'], `must be one that the processor knows: ${outcome.known.join(', ')}`);
+  if (outcome.result === 'unknown') {
+    const { known } = outcome;
+    if (known.length === 0) throw new Problem('processorTakesNoPaymentMethods', { processor: processor.name });
+    throw invalid(['paymentMethod', 'token'], `must be one that the processor knows: ${known.join(', ')}`);
+  }
   if (outcome.result === 'declined')
     throw new Problem('paymentMethodDeclined', { code: outcome.code, reason: outcome.message });
   if (type !== undefined && type !== outcome.type)

@@ -75,6 +75,6 @@ export interface PaymentProcessor {
 export interface Processors {
   /** The one that a payment or a payment method names. A name that nobody has is a bug. */
   named(name: string): PaymentProcessor;
-  /** The one that new payment methods belong to. */
-  readonly default: PaymentProcessor;
+  /** The one that new payment methods of an environment belong to. */
+  defaultIn(environment: { readonly livemode: boolean }): PaymentProcessor;
 }

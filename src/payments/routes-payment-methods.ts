@@ -32,12 +32,18 @@ export const paymentMethodRoutes = [
     }),
     body: z.object({ paymentMethod: NewPaymentMethod }),
     returns: z.object({ paymentMethod: PaymentMethod }),
-    refuses: ['customerNotFound', 'customerArchived', 'externalIdAmbiguous', 'paymentMethodDeclined'],
-    // The default processor looks the token up and asks nobody, so no one is waited for in the transaction.
+    refuses: [
+      'customerNotFound',
+      'customerArchived',
+      'externalIdAmbiguous',
+      'paymentMethodDeclined',
+      'processorTakesNoPaymentMethods',
+    ],
+    // These processors look the token up and ask nobody, so no one is waited for in the transaction.
     handle: async (work, { body, query }) => ({
       paymentMethod: await attachPaymentMethod(
         work,
-        createProcessors(work.db).default,
+        createProcessors(work.db).defaultIn(work),
         body.paymentMethod,
         query.pricingModelId,
       ),

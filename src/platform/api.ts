@@ -106,7 +106,6 @@ function readDryRun(value: unknown): boolean {
 
 interface Performed {
   readonly replayed: boolean;
-  /** The answer itself, or its text when it is replayed. */
   readonly answer: unknown;
   readonly text: string;
 }
@@ -114,7 +113,11 @@ interface Performed {
 async function perform(work: Work, { route, input, idempotency }: Asked): Promise<Performed> {
   if (idempotency) {
     const stored = await beginIdempotent(work, idempotency);
-    if (stored !== null) return { replayed: true, answer: null, text: stored };
+    if (stored !== null) {
+      // The request that was answered so died before its effects were done, or they are under way: see to them too.
+      work.effects.push(...stored.effects);
+      return { replayed: true, answer: JSON.parse(stored.text), text: stored.text };
+    }
   }
   const result = await route.handle(work, input as never);
   const text = JSON.stringify(result);
@@ -130,20 +133,20 @@ async function finish(
   performed: Performed,
   effects: readonly Effect[],
 ): Promise<string> {
-  const { afterEffects } = asked.route;
+  const { idempotency, route } = asked;
   if (effects.length === 0) return performed.text;
   await runEffects(context, context.tasks, effects);
-  if (afterEffects === undefined) return performed.text;
   try {
     const outcome = await runInEnvironment(context.database, { apiKeyHash }, async (work) => {
-      const text = JSON.stringify(await afterEffects(work, performed.answer));
-      if (asked.idempotency) await renewAnswer(work, asked.idempotency, text);
+      const text = route.afterEffects
+        ? JSON.stringify(await route.afterEffects(work, performed.answer))
+        : performed.text;
+      if (idempotency) await renewAnswer(work, idempotency, text);
       return text;
     });
     return outcome?.answer ?? performed.text;
   } catch (error) {
     // The outside refused. What was stored before it must not be answered to a repeat.
-    const { idempotency } = asked;
     if (idempotency)
       await runInEnvironment(context.database, { apiKeyHash }, (work) => forgetAnswer(work, idempotency));
     throw error;

@@ -117,6 +117,7 @@ export interface Features {
 
 export interface IdempotencyKeys {
   createdAt: number;
+  effects: Json | null;
   environmentId: number;
   key: string;
   requestHash: Buffer;

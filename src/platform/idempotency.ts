@@ -3,7 +3,7 @@ import type { FastifyRequest } from 'fastify';
 import { sql } from 'kysely';
 import { invalid, Problem } from '../kernel/problem.ts';
 import type { JobContext, TaskList } from './jobs.ts';
-import type { Work } from './work.ts';
+import type { Effect, Work } from './work.ts';
 
 /** How long an answer is kept for its key. */
 export const idempotencyLifetimeMs = 24 * 60 * 60 * 1000;
@@ -28,24 +28,34 @@ export function readIdempotencyKey(request: FastifyRequest): IdempotentRequest |
   return { key, requestHash: hash.digest() };
 }
 
+/** An answer that was given before, and the steps that it waits for when its request died before they were done. */
+export interface StoredAnswer {
+  readonly text: string;
+  readonly effects: readonly Effect[];
+}
+
 /**
  * The stored answer of an earlier request with this key, or null when this is the first. The key stays locked until
  * the transaction ends, so of two at once one runs and the other is refused.
  */
-export async function beginIdempotent(work: Work, { key, requestHash }: IdempotentRequest): Promise<string | null> {
+export async function beginIdempotent(
+  work: Work,
+  { key, requestHash }: IdempotentRequest,
+): Promise<StoredAnswer | null> {
   const lock = await sql<{ locked: boolean }>`
     select pg_try_advisory_xact_lock(hashtextextended(${key}, ${work.environmentId})) as locked`.execute(work.db);
   if (!lock.rows[0]?.locked) throw new Problem('idempotencyKeyInUse');
   const stored = await work.db
     .selectFrom('idempotencyKeys')
-    .select(['requestHash', 'response'])
+    .select(['requestHash', 'response', 'effects'])
     .where('environmentId', '=', work.environmentId)
     .where('key', '=', key)
     .where('createdAt', '>', Date.now() - idempotencyLifetimeMs)
     .executeTakeFirst();
   if (stored === undefined) return null;
   if (!stored.requestHash.equals(scopedHash(work, requestHash))) throw new Problem('idempotencyKeyReused');
-  return stored.response;
+  // What we wrote there ourselves.
+  return { text: stored.response, effects: (stored.effects as Effect[] | null) ?? [] };
 }
 
 /** The same words of a key that sees another part of the environment are another request. */
@@ -60,7 +70,8 @@ export async function rememberAnswer(
   { key, requestHash }: IdempotentRequest,
   response: string,
 ): Promise<void> {
-  const row = { requestHash: scopedHash(work, requestHash), response, createdAt: Date.now() };
+  const effects = work.effects.length === 0 ? null : JSON.stringify(work.effects);
+  const row = { requestHash: scopedHash(work, requestHash), response, effects, createdAt: Date.now() };
   await work.db
     .insertInto('idempotencyKeys')
     .values({ environmentId: work.environmentId, key, ...row })
@@ -68,11 +79,11 @@ export async function rememberAnswer(
     .execute();
 }
 
-/** Replaces the stored answer by the one that was given in the end. */
+/** Replaces the stored answer by the one that was given in the end, when nothing is left to wait for. */
 export async function renewAnswer(work: Work, { key }: IdempotentRequest, response: string): Promise<void> {
   await work.db
     .updateTable('idempotencyKeys')
-    .set({ response })
+    .set({ response, effects: null })
     .where('environmentId', '=', work.environmentId)
     .where('key', '=', key)
     .execute();

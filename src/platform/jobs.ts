@@ -50,17 +50,24 @@ export async function enqueueAll(
     from unnest(${bodies}::text[]) as body`.execute(work.db);
 }
 
+export interface RequestedEffect extends Effect {
+  /** Two effects with one key are one. */
+  readonly key: string;
+  /** What a dry run takes for granted in place of the step: the outside world agrees. */
+  readonly assume: (work: Work) => Promise<void>;
+}
+
 /**
  * Asks for a step outside of the database: a job in this commit, which the request runs itself right after it and
  * waits for. In a dry run the step is assumed to succeed instead.
  */
-export async function requestEffect(work: Work, effect: Effect & { readonly key: string }): Promise<void> {
+export async function requestEffect(work: Work, effect: RequestedEffect): Promise<void> {
   if (work.dryRun) return effect.assume(work);
   await enqueue(work, effect.task, effect.payload, {
     key: effect.key,
     runAt: new Date(Date.now() + effectFallbackDelayMs),
   });
-  work.effects.push({ ...effect, payload: { environmentId: work.environmentId, ...effect.payload } });
+  work.effects.push({ task: effect.task, payload: { environmentId: work.environmentId, ...effect.payload } });
 }
 
 /** Runs the effects of a committed transaction, one after the other. */

@@ -19,8 +19,6 @@ export interface Scope {
 export interface Effect {
   readonly task: string;
   readonly payload: Readonly<Record<string, unknown>>;
-  /** What a dry run takes for granted in place of the step: the outside world agrees. */
-  readonly assume: (work: Work) => Promise<void>;
 }
 
 /** One unit of work: one transaction in one environment, at one instant. */

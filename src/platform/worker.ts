@@ -1,4 +1,5 @@
-import { Logger, run } from 'graphile-worker';
+import { EventEmitter } from 'node:events';
+import { Logger, run, type WorkerEvents } from 'graphile-worker';
 import type pg from 'pg';
 import type { JobContext, TaskList } from './jobs.ts';
 
@@ -24,6 +25,49 @@ const pollIntervalMs = 1_000;
 
 const levels = { error: 'error', warning: 'warn', info: 'debug', debug: 'debug' } as const;
 
+// Advisory locks (this number, a worker's id) say which workers are alive.
+const workerLockSpace = 7002;
+const freeJobsEveryMs = 30_000;
+
+/**
+ * Says which workers of this process are alive, by locks that end with their connection, and gives the jobs of dead
+ * ones back to the queue, which would by itself keep them for hours. Two processes free the jobs of a dead one at most
+ * twice, which tasks bear.
+ */
+async function watchWorkers(ownerPool: pg.Pool): Promise<{ events: WorkerEvents; stop: () => Promise<void> }> {
+  const client = await ownerPool.connect();
+  const events: WorkerEvents = new EventEmitter();
+  let locking = Promise.resolve();
+  events.on('worker:create', ({ worker }) => {
+    const lock = () => client.query('select pg_advisory_lock($1, hashtext($2))', [workerLockSpace, worker.workerId]);
+    locking = locking.then(lock).then(ignore, ignore);
+  });
+  const free = () => ownerPool.query(freeJobsOfTheDead, [workerLockSpace]).then(ignore, ignore);
+  await free();
+  const timer = setInterval(free, freeJobsEveryMs);
+  timer.unref();
+  return {
+    events,
+    async stop() {
+      clearInterval(timer);
+      await locking;
+      await client.query('select pg_advisory_unlock_all()').catch(ignore);
+      client.release();
+    },
+  };
+}
+
+const freeJobsOfTheDead = `
+  with locked as materialized (
+    select distinct locked_by as id from graphile_worker._private_jobs where locked_at is not null and locked_by is not null
+  )
+  select graphile_worker.force_unlock_workers(array_agg(id)) from locked
+   where pg_try_advisory_xact_lock($1, hashtext(id)) having count(*) > 0`;
+
+function ignore(): void {
+  // The database does not answer. The queue itself says so, and the next round tries again.
+}
+
 /** Starts taking jobs. Several workers may run beside each other: a job is given to one of them. */
 export async function startWorker({ ownerPool, context, tasks, crontab, log }: WorkerOptions): Promise<Worker> {
   const taskList = Object.fromEntries(
@@ -32,7 +76,9 @@ export async function startWorker({ ownerPool, context, tasks, crontab, log }: W
       (payload: unknown) => task(context, payload as Readonly<Record<string, unknown>>),
     ]),
   );
+  const watch = await watchWorkers(ownerPool);
   const runner = await run({
+    events: watch.events,
     pgPool: ownerPool,
     taskList,
     crontab,
@@ -41,5 +87,10 @@ export async function startWorker({ ownerPool, context, tasks, crontab, log }: W
     noHandleSignals: true,
     logger: new Logger(() => (level, message) => log(levels[level], message)),
   });
-  return { stop: () => runner.stop() };
+  return {
+    async stop() {
+      await runner.stop();
+      await watch.stop();
+    },
+  };
 }
