@@ -5,6 +5,9 @@ const sightingsBeforePreparing = 3;
 // Each prepared statement costs memory in every connection. The program has fewer than this of fixed text.
 const maxStatements = 500;
 
+// A statement over a long list is planned for that list: a plan made for any would join row by row.
+const longestListPrepared = 8;
+
 const sightings = new Map<string, number>();
 const names = new Map<string, string>();
 
@@ -35,6 +38,8 @@ export class PreparingClient extends pg.Client {
   override query(...parameters: any[]): any {
     const [text, values, ...rest] = parameters;
     if (typeof text !== 'string' || !Array.isArray(values)) return this.#plain(parameters);
+    if (values.some((value) => Array.isArray(value) && value.length > longestListPrepared))
+      return this.#plain(parameters);
     const name = nameOf(text);
     return name === undefined ? this.#plain(parameters) : this.#plain([{ name, text, values }, ...rest]);
   }
