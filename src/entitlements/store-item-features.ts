@@ -177,6 +177,9 @@ export async function upsertItemFeatures(work: Work, rows: readonly NewRow[]): P
           .doUpdateSet((row) => ({
             productFeatureId: row.ref('excluded.productFeatureId'),
             amount: row.ref('excluded.amount'),
+            usageMeterId: row.ref('excluded.usageMeterId'),
+            renewalFrequency: row.ref('excluded.renewalFrequency'),
+            resourceId: row.ref('excluded.resourceId'),
             detachedAt: null,
             detachedReason: null,
             updatedAt: work.now,

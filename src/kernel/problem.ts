@@ -172,8 +172,6 @@ const registry = {
 } as const satisfies Record<string, readonly [ProblemCode, string]>;
 
 export type ProblemName = keyof typeof registry;
-export const problemNames = Object.keys(registry) as ProblemName[];
-
 /** One thing that is wrong with a request, and where: `path` are the keys that lead to the value. */
 export interface Issue {
   readonly message: string;

@@ -181,13 +181,6 @@ export async function isKnownApiKey(owner: Database, hash: Buffer): Promise<bool
   return row !== undefined;
 }
 
-/** Every environment's number, for work that goes through all of them. */
-export async function listEnvironments(
-  owner: Database,
-): Promise<{ id: number; organizationId: string; livemode: boolean }[]> {
-  return owner.selectFrom('environments').select(['id', 'organizationId', 'livemode']).orderBy('id').execute();
-}
-
 /** True when the database answers. */
 export async function pingDatabase(database: Database): Promise<boolean> {
   return sql`select 1`.execute(database).then(

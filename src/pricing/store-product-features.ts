@@ -21,23 +21,6 @@ export function toProductFeature(work: Work, row: ProductFeatureRow): ProductFea
   return { ...row, livemode: work.livemode, organizationId: work.organizationId };
 }
 
-/** Makes links. A pair of product and feature that has a link already breaks the unique key: see `linkFeatures`. */
-export async function insertProductFeatures(
-  work: Work,
-  links: readonly NewProductFeature[],
-): Promise<ProductFeature[]> {
-  const rows = links.map((link) => ({
-    id: link.id,
-    pricingModelId: link.pricingModelId,
-    productId: link.productId,
-    featureId: link.featureId,
-    expiredAt: link.expiredAt,
-    ...newRowStamps(work),
-  }));
-  for (const some of statementsOf(rows)) await work.db.insertInto('productFeatures').values(some).execute();
-  return rows.map(({ environmentId: _, ...row }) => toProductFeature(work, row));
-}
-
 /**
  * Makes links, and revives those of them that exist: such a link keeps its id, and its `expiredAt` becomes null
  * whatever was asked. No pair may be given twice. Answers the links in order of creation.

@@ -59,20 +59,6 @@ export async function findResource(work: Work, id: string): Promise<Resource | n
   return row === undefined ? null : toResource(work, row);
 }
 
-/** The active resource of the pricing model with this slug; there is at most one. */
-export async function findActiveResourceBySlug(
-  work: Work,
-  pricingModelId: string,
-  slug: string,
-): Promise<Resource | null> {
-  const row = await selectResources(work)
-    .where('pricingModelId', '=', pricingModelId)
-    .where('slug', '=', slug)
-    .where('active', '=', true)
-    .executeTakeFirst();
-  return row === undefined ? null : toResource(work, row);
-}
-
 /** Every resource of these pricing models, active or not, in order of creation; of the environment, where null. */
 export async function listResources(work: Work, pricingModelIds: readonly string[] | null): Promise<Resource[]> {
   let query = selectResources(work);

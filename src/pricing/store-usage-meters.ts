@@ -74,18 +74,6 @@ export async function findUsageMeter(work: Work, id: string): Promise<UsageMeter
   return row === undefined ? null : toUsageMeter(work, row);
 }
 
-export async function findUsageMeterBySlug(
-  work: Work,
-  pricingModelId: string,
-  slug: string,
-): Promise<UsageMeter | null> {
-  const row = await selectUsageMeters(work)
-    .where('pricingModelId', '=', pricingModelId)
-    .where('slug', '=', slug)
-    .executeTakeFirst();
-  return row === undefined ? null : toUsageMeter(work, row);
-}
-
 /** Every usage meter of these pricing models, in order of creation. */
 export async function listUsageMeters(work: Work, pricingModelIds: readonly string[]): Promise<UsageMeter[]> {
   if (pricingModelIds.length === 0) return [];

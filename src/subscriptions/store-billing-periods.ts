@@ -46,25 +46,10 @@ export async function findCurrentBillingPeriod(
   return row === undefined ? null : toRow(row);
 }
 
-/** Every period of the subscription, in order of time. */
-export async function listBillingPeriods(work: Work, subscriptionId: string): Promise<BillingPeriodRow[]> {
-  const rows = await select(work).where('subscriptionId', '=', subscriptionId).orderBy('startAt').execute();
-  return rows.map(toRow);
-}
-
 export async function insertBillingPeriod(work: Work, period: BillingPeriodRow): Promise<void> {
   await work.db
     .insertInto('billingPeriods')
     .values({ ...period, environmentId: work.environmentId })
-    .execute();
-}
-
-export async function saveBillingPeriodStatus(work: Work, id: string, status: BillingPeriodStatus): Promise<void> {
-  await work.db
-    .updateTable('billingPeriods')
-    .set({ status, updatedAt: work.now })
-    .where('environmentId', '=', work.environmentId)
-    .where('id', '=', id)
     .execute();
 }
 
