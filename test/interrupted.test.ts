@@ -99,3 +99,24 @@ test('test tokens are refused in live mode, where no money may be pretended', as
   assert.match(answer.body.message, /test mode/);
   assert.equal((await app.get('/payment-methods', { key })).total, 0);
 });
+
+test('when our own database fails after a refund, the repeat answers that refund and makes no second one', async () => {
+  await newPayer('refunded').then((defaultPaymentMethodId) =>
+    app.post('/subscriptions', { customerExternalId: 'refunded', priceSlug: 'team-monthly', defaultPaymentMethodId }),
+  );
+  const { invoices } = await app.get('/customers/refunded/billing');
+  const { data } = await app.get(`/payments?subscriptionId=${invoices[0].invoice.subscriptionId}`);
+  const path = `/payments/${data[0].id}/refund`;
+  const headers = { 'idempotency-key': 'refund once' };
+  await sql`create function fail_on_purpose() returns trigger language plpgsql as $$ begin raise exception 'on purpose'; end $$`.execute(
+    app.owner,
+  );
+  await sql`create trigger fail before update on idempotency_keys for each row execute function fail_on_purpose()`.execute(
+    app.owner,
+  );
+  assert.equal((await app.request('POST', path, { partialAmount: 30 }, { headers })).status, 500);
+  await sql`drop trigger fail on idempotency_keys`.execute(app.owner);
+  const again = await app.request('POST', path, { partialAmount: 30 }, { headers });
+  assert.equal(again.status, 200);
+  assert.equal(again.body.payment.refundedAmount, 30);
+});

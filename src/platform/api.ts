@@ -146,8 +146,9 @@ async function finish(
     });
     return outcome?.answer ?? performed.text;
   } catch (error) {
-    // The outside refused. What was stored before it must not be answered to a repeat.
-    if (idempotency)
+    // The outside refused, so a repeat is to try again. After a failure of ours the stored answer stays: what it waits
+    // for may have been done, and a repeat must find that and not do it anew.
+    if (idempotency && error instanceof Problem)
       await runInEnvironment(context.database, { apiKeyHash }, (work) => forgetAnswer(work, idempotency));
     throw error;
   }
