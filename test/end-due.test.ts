@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { sql } from 'kysely';
 import { checkInvariants } from '../src/lifecycle/check-invariants.ts';
 import { endDueOnce } from '../src/lifecycle/end-due.ts';
 import { type Body, startTestApp } from './harness.ts';
@@ -74,4 +75,36 @@ test('runs beside each other end each subscription once', async () => {
     (await checkInvariants(app.owner)).filter(({ violations }) => violations.count > 0),
     [],
   );
+});
+
+const subscribeWithCard = async (externalId: string): Promise<Body> =>
+  (await app.post('/subscriptions', { customerExternalId: externalId, priceSlug: 'team-monthly' })).subscription;
+
+test('one that cannot be ended holds up no other, and the run says so', async () => {
+  await app.setClock(start);
+  const ids: string[] = [];
+  for (const externalId of ['stuck', 'free to go']) {
+    await app.post('/customers', { customer: { externalId, email: 'a@acme.test', name: externalId } });
+    const method = { customerExternalId: externalId, type: 'card', token: 'pm_card_visa' };
+    await app.post('/payment-methods', { paymentMethod: method });
+    const { id } = await subscribeWithCard(externalId);
+    await app.post(`/subscriptions/${id}/cancel`, { cancellation: { timing: 'at_end_of_current_billing_period' } });
+    ids.push(id);
+  }
+  await sql`create function fail_on_purpose() returns trigger language plpgsql as $$ begin raise exception 'on purpose'; end $$`.execute(
+    app.owner,
+  );
+  await sql
+    .raw(
+      `create trigger fail before update on subscriptions for each row when (old.id = '${ids[0]}') execute function fail_on_purpose()`,
+    )
+    .execute(app.owner);
+  await app.setClock(Date.UTC(2026, 2, 1));
+  await assert.rejects(run(), /^AggregateError: 1 of \d+ steps failed/);
+  const statuses = await Promise.all(
+    ids.map(async (id) => (await app.get(`/subscriptions/${id}`)).subscription.status),
+  );
+  assert.deepEqual(statuses, ['cancellation_scheduled', 'canceled']);
+  await sql`drop trigger fail on subscriptions`.execute(app.owner);
+  assert.deepEqual(await run(), { canceled: 1, expired: 0 });
 });
