@@ -22,9 +22,7 @@ type Undo = (() => Promise<void>)[];
 
 /** Serves the API and works the queue, until the process is told to stop. */
 export async function serve(config: Config): Promise<void> {
-  const undo: Undo = [];
-  const stopping = stopOnSignal(undo);
-  try {
+  await untilStopped(async (undo) => {
     const { server, access } = await openDatabase(
       await openServerToServe(config, (message) => console.log(message)),
       undo,
@@ -42,18 +40,12 @@ export async function serve(config: Config): Promise<void> {
     undo.push(() => app.close());
     const address = await app.listen({ host: config.host, port: config.port });
     console.log(`Tollkeeper listens on ${address} (reference: ${address}/docs). Ctrl-C stops it.`);
-  } catch (error) {
-    await runUndo(undo);
-    throw error;
-  }
-  await stopping;
+  });
 }
 
 /** Works the queue without serving. */
 export async function work(config: Config): Promise<void> {
-  const undo: Undo = [];
-  const stopping = stopOnSignal(undo);
-  try {
+  await untilStopped(async (undo) => {
     const { server, access } = await openDatabase(await openServer(config), undo);
     const database = openServicePool(server, ownerPoolSize, undo);
     const worker = await startJobs(access, database, (level, message) => {
@@ -61,11 +53,24 @@ export async function work(config: Config): Promise<void> {
     });
     undo.push(() => worker.stop());
     console.log('Tollkeeper works the queue. Ctrl-C stops it.');
-  } catch (error) {
+  });
+}
+
+/**
+ * Runs `start` and stays until SIGINT, SIGTERM or SIGHUP has come, then undoes what was started: requests first, the
+ * database last. A signal that comes during the start stops what the start has made.
+ */
+async function untilStopped(start: (undo: Undo) => Promise<void>): Promise<void> {
+  const undo: Undo = [];
+  const { promise: stopped, resolve: stop } = Promise.withResolvers<void>();
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => stop());
+  try {
+    await start(undo);
+    await stopped;
+    console.log('Stopping.');
+  } finally {
     await runUndo(undo);
-    throw error;
   }
-  await stopping;
 }
 
 async function openDatabase(server: Server, undo: Undo): Promise<{ server: Server; access: OwnerAccess }> {
@@ -117,20 +122,6 @@ Next, for example:
 
   curl ${address}/api/v1/pricing-models -H "Authorization: Bearer ${founded.testKey.token}"
 `);
-}
-
-/** Settles when SIGINT, SIGTERM or SIGHUP has come and everything is stopped: requests first, the database last. */
-function stopOnSignal(undo: Undo): Promise<void> {
-  return new Promise((resolve) => {
-    let asked = false;
-    const stop = () => {
-      if (asked) return;
-      asked = true;
-      console.log('Stopping.');
-      void runUndo(undo).then(resolve);
-    };
-    for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, stop);
-  });
 }
 
 async function runUndo(undo: Undo): Promise<void> {
