@@ -1,6 +1,7 @@
 import { makePopulation, type Population } from './customers.ts';
 import { copiedEventsPerSecond, selectsPerSecond } from './limits.ts';
 import { requestsPerSecond } from './load.ts';
+import { renewDue, renewYear } from './renewals.ts';
 import { type BenchService, startService } from './running.ts';
 
 // npm run bench -- [row ...] [--json]: each row beside its limit, measured in the same run on the same machine.
@@ -13,9 +14,14 @@ interface Measured {
 }
 
 const seconds = 10;
+const customers = 300;
+// 1,000 to 100,000 show how the time grows with their number.
+const subscriptions = Number(process.env.BENCH_SUBSCRIPTIONS ?? 10_000);
+const copyOfRenewals = 'limit: COPY of the rows that they wrote into the same tables';
 
-const rows: Readonly<Record<string, (service: BenchService, population: Population) => Promise<Measured>>> = {
-  async 'usage-balances'(service, { externalIds }) {
+const rows: Readonly<Record<string, (service: BenchService) => Promise<Measured>>> = {
+  async 'usage-balances'(service) {
+    const { externalIds } = await makePopulation(service, customers);
     const connections = 16;
     let turn = 0;
     const next = () => ({
@@ -28,7 +34,8 @@ const rows: Readonly<Record<string, (service: BenchService, population: Populati
     return { value, unit: 'requests/s', limit, note: 'limit: prepared single-row select, pgbench, 16 clients' };
   },
 
-  async 'bulk-ingest'(service, population) {
+  async 'bulk-ingest'(service) {
+    const population = await makePopulation(service, customers);
     const batch = 1_000;
     let turn = 0;
     const next = () => ({
@@ -40,6 +47,23 @@ const rows: Readonly<Record<string, (service: BenchService, population: Populati
     const rate = await requestsPerSecond(service, { connections: 4, seconds, next });
     const limit = await copiedEventsPerSecond(service.databaseUrl);
     return { value: rate * batch, unit: 'events/s', limit, note: 'limit: COPY of the same rows into the same table' };
+  },
+
+  async renewals(service) {
+    const { renewalsPerSecond, limit } = await renewDue(service, subscriptions);
+    return {
+      value: renewalsPerSecond,
+      unit: 'renewals/s',
+      limit,
+      note: `${subscriptions} due at once; ${copyOfRenewals}`,
+    };
+  },
+
+  async 'year-by-test-clock'(service) {
+    const size = Math.ceil(subscriptions / 10);
+    const { renewalsPerSecond, seconds: taken, limit } = await renewYear(service, size);
+    const note = `${size} subscriptions, 12 months, ${taken.toFixed(1)} s; ${copyOfRenewals}`;
+    return { value: renewalsPerSecond, unit: 'renewals/s', limit, note };
   },
 };
 
@@ -60,7 +84,7 @@ if (unknown.length > 0) throw new Error(`No row ${unknown.join(', ')}; there are
 for (const [row, measure] of Object.entries(rows).filter(([name]) => asked.length === 0 || asked.includes(name))) {
   const service = await startService();
   try {
-    const { value, unit, limit, note } = await measure(service, await makePopulation(service, 300));
+    const { value, unit, limit, note } = await measure(service);
     const ratio = value / limit;
     if (json)
       console.log(

@@ -4,22 +4,35 @@ import { customerRoutes } from './customers/routes.ts';
 import { entitlementRoutes } from './entitlements/routes.ts';
 import { claimRoutes } from './entitlements/routes-claims.ts';
 import { invoicingRoutes } from './invoicing/routes.ts';
+import { redeemedDiscountRoutes } from './invoicing/routes-discounts.ts';
+import { printRoutes } from './invoicing/routes-print.ts';
+import { taxRateRoutes } from './invoicing/routes-tax-rates.ts';
 import { ledgerRoutes } from './ledger/routes.ts';
 import { lifecycleTasks } from './lifecycle/jobs.ts';
+import { adjustRoutes } from './lifecycle/routes-adjust.ts';
+import { clockRoutes } from './lifecycle/routes-clock.ts';
+import { collectingRoutes } from './lifecycle/routes-collecting.ts';
 import { customerLifecycleRoutes } from './lifecycle/routes-customers.ts';
 import { featureRoutes } from './lifecycle/routes-features.ts';
+import { pauseRoutes } from './lifecycle/routes-pause.ts';
 import { lifecyclePricingRoutes } from './lifecycle/routes-pricing.ts';
 import { lifecyclePricingModelRoutes } from './lifecycle/routes-pricing-models.ts';
+import { settingsLifecycleRoutes } from './lifecycle/routes-settings.ts';
 import { subscriptionLifecycleRoutes } from './lifecycle/routes-subscriptions.ts';
+import { upcomingInvoiceRoutes } from './lifecycle/routes-upcoming-invoice.ts';
+import { usageLifecycleRoutes } from './lifecycle/routes-usage.ts';
 import { organizationRoutes } from './organizations/routes.ts';
+import { settingsRoutes } from './organizations/routes-settings.ts';
 import { pingDatabase } from './organizations/store.ts';
 import { paymentTasks } from './payments/jobs.ts';
 import { paymentRoutes } from './payments/routes.ts';
 import { paymentMethodRoutes } from './payments/routes-payment-methods.ts';
+import { processorEventHooks } from './payments/routes-processor-events.ts';
 import type { Database } from './platform/database.ts';
+import type { Hook } from './platform/hook.ts';
 import { createHttp } from './platform/http.ts';
 import { idempotencyTasks } from './platform/idempotency.ts';
-import type { TaskList } from './platform/jobs.ts';
+import type { Outside, TaskList } from './platform/jobs.ts';
 import { startKeyUse } from './platform/key-use.ts';
 import { registerMetrics } from './platform/metrics.ts';
 import { createOpenApi } from './platform/openapi.ts';
@@ -27,6 +40,7 @@ import { registerReference } from './platform/reference-page.ts';
 import type { Route } from './platform/route.ts';
 import { version } from './platform/version.ts';
 import { pricingRoutes } from './pricing/routes.ts';
+import { discountRoutes } from './pricing/routes-discounts.ts';
 import { pricingModelRoutes } from './pricing/routes-pricing-models.ts';
 import { subscriptionRoutes } from './subscriptions/routes.ts';
 import { usageRoutes } from './usage/routes.ts';
@@ -36,38 +50,56 @@ import { webhookRoutes } from './webhooks/routes.ts';
 /** Every operation of the API. */
 export const routes: readonly Route[] = [
   ...organizationRoutes,
+  ...settingsRoutes,
+  ...settingsLifecycleRoutes,
+  ...clockRoutes,
   ...customerRoutes,
   ...customerLifecycleRoutes,
   ...subscriptionRoutes,
   ...subscriptionLifecycleRoutes,
+  ...adjustRoutes,
+  ...pauseRoutes,
   ...pricingRoutes,
   ...pricingModelRoutes,
+  ...discountRoutes,
+  ...redeemedDiscountRoutes,
   ...lifecyclePricingRoutes,
   ...lifecyclePricingModelRoutes,
   ...entitlementRoutes,
   ...claimRoutes,
   ...featureRoutes,
   ...ledgerRoutes,
+  ...usageLifecycleRoutes,
   ...usageRoutes,
+  ...upcomingInvoiceRoutes,
   ...invoicingRoutes,
+  ...collectingRoutes,
+  ...printRoutes,
+  ...taxRateRoutes,
   ...paymentRoutes,
   ...paymentMethodRoutes,
   ...webhookRoutes,
 ];
+
+/** Where others tell us something, outside of the API. */
+const hooks: readonly Hook[] = processorEventHooks;
 
 /** Everything that runs in the background, by the name of its job. */
 export const tasks: TaskList = { ...idempotencyTasks, ...lifecycleTasks, ...paymentTasks, ...webhookTasks };
 
 /** What runs from time to time, in cron's notation (UTC). */
 export const crontab = `
-* * * * * end_due
+* * * * * find_due_work
 */10 * * * * forget_old_answers
+*/10 * * * * forget_processor_events
 `;
 
 export interface AppOptions {
   /** Bound by row-level security. */
   readonly database: Database;
   readonly logLevel: string;
+  /** What the service was started with to reach others. */
+  readonly outside?: Outside;
   /** Where the service is reached from outside, if that was said. */
   readonly publicUrl?: string | null;
   /** True when every migration of this version has run. */
@@ -78,11 +110,12 @@ export interface AppOptions {
 export async function createApp({
   database,
   logLevel,
+  outside = {},
   publicUrl = null,
   migrated,
 }: AppOptions): Promise<FastifyInstance> {
   const keyUse = startKeyUse(database);
-  const server = createHttp({ database, routes, tasks, keyUse, logLevel, publicUrl });
+  const server = createHttp({ database, routes, tasks, hooks, outside, keyUse, logLevel, publicUrl });
   server.addHook('onClose', () => keyUse.stop());
   registerMetrics(server);
   const document = createOpenApi(routes, version);

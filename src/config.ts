@@ -5,6 +5,21 @@ const ApiKeyText = z
   .string()
   .regex(/^[\x21-\x7e][\x20-\x7e]{6,198}[\x21-\x7e]$/, 'must be 8 to 200 printable characters');
 
+// Secret and restricted keys say their mode; a publishable key can do nothing here.
+const StripeKey = z
+  .string()
+  .regex(
+    /^(sk|rk)_(test|live)_[A-Za-z0-9]+$/,
+    'must be a secret key of Stripe: sk_live_..., sk_test_..., rk_live_... or rk_test_...',
+  );
+const StripeWebhookSecret = z
+  .string()
+  .regex(/^whsec_\S+$/, 'must be the signing secret of a webhook endpoint: whsec_...');
+
+function isTestKey(key: string): boolean {
+  return /^.._test_/.test(key);
+}
+
 const Variables = z.object({
   PORT: z.coerce.number().int().min(0).max(65_535).default(3000),
   HOST: z.string().min(1).default('127.0.0.1'),
@@ -19,6 +34,14 @@ const Variables = z.object({
   TOLLKEEPER_TEST_KEY: ApiKeyText.optional(),
   TOLLKEEPER_LIVE_KEY: ApiKeyText.optional(),
   TOLLKEEPER_PUBLIC_URL: z.url().optional(),
+  STRIPE_SECRET_KEY: StripeKey.optional(),
+  STRIPE_WEBHOOK_SECRET: StripeWebhookSecret.optional(),
+  STRIPE_TEST_SECRET_KEY: StripeKey.refine(
+    isTestKey,
+    'must be a key of test mode: sk_test_... or rk_test_...',
+  ).optional(),
+  STRIPE_TEST_WEBHOOK_SECRET: StripeWebhookSecret.optional(),
+  STRIPE_API_BASE: z.url({ protocol: /^https?$/ }).optional(),
   LOG_LEVEL: z.enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']).default('warn'),
 });
 
@@ -26,7 +49,29 @@ const Environment = Variables.refine(
   (variables) =>
     variables.TOLLKEEPER_TEST_KEY === undefined || variables.TOLLKEEPER_TEST_KEY !== variables.TOLLKEEPER_LIVE_KEY,
   { path: ['TOLLKEEPER_LIVE_KEY'], message: 'must differ from TOLLKEEPER_TEST_KEY: a key belongs to one mode' },
-);
+)
+  .refine((given) => given.STRIPE_TEST_SECRET_KEY === undefined || !isTestKey(given.STRIPE_SECRET_KEY ?? ''), {
+    path: ['STRIPE_TEST_SECRET_KEY'],
+    message: 'is one too many: STRIPE_SECRET_KEY is a key of test mode already',
+  })
+  .refine((given) => !given.STRIPE_WEBHOOK_SECRET || given.STRIPE_SECRET_KEY, {
+    path: ['STRIPE_WEBHOOK_SECRET'],
+    message: 'needs STRIPE_SECRET_KEY beside it',
+  })
+  .refine((given) => !given.STRIPE_TEST_WEBHOOK_SECRET || given.STRIPE_TEST_SECRET_KEY, {
+    path: ['STRIPE_TEST_WEBHOOK_SECRET'],
+    message: 'needs STRIPE_TEST_SECRET_KEY beside it',
+  });
+
+/** An account at Stripe, in one mode. */
+export interface StripeConfig {
+  readonly livemode: boolean;
+  readonly secretKey: string;
+  /** What its events are signed with; null when none are to be taken. */
+  readonly webhookSecret: string | null;
+  /** Where its API is; null for Stripe's own address. */
+  readonly apiBase: string | null;
+}
 
 /** What the environment variables say, read once at the start. */
 export interface Config {
@@ -39,6 +84,8 @@ export interface Config {
   readonly liveKey: string | null;
   /** The address under which customers reach the service, where it differs from host and port. */
   readonly publicUrl: string | null;
+  /** The accounts at Stripe: one for each mode at the most. */
+  readonly stripe: readonly StripeConfig[];
   readonly logLevel: string;
 }
 
@@ -63,6 +110,19 @@ export function readConfig(variables: Readonly<Record<string, string | undefined
     testKey: data.TOLLKEEPER_TEST_KEY ?? null,
     liveKey: data.TOLLKEEPER_LIVE_KEY ?? null,
     publicUrl: data.TOLLKEEPER_PUBLIC_URL ?? null,
+    stripe: stripeAccounts(data),
     logLevel: data.LOG_LEVEL,
   };
+}
+
+/** The mode of a key is the mode of the environments that it serves. */
+function stripeAccounts(given: z.infer<typeof Variables>): StripeConfig[] {
+  const apiBase = given.STRIPE_API_BASE ?? null;
+  const accounts = [
+    { secretKey: given.STRIPE_SECRET_KEY, webhookSecret: given.STRIPE_WEBHOOK_SECRET ?? null },
+    { secretKey: given.STRIPE_TEST_SECRET_KEY, webhookSecret: given.STRIPE_TEST_WEBHOOK_SECRET ?? null },
+  ];
+  return accounts.flatMap(({ secretKey, webhookSecret }) =>
+    secretKey === undefined ? [] : [{ livemode: !isTestKey(secretKey), secretKey, webhookSecret, apiBase }],
+  );
 }

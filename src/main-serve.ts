@@ -10,7 +10,9 @@ import {
   ownerPoolSize,
   type Server,
 } from './main-database.ts';
+import { createStripeProcessor } from './payments/processor-stripe.ts';
 import { createDatabase, createPool, type Database } from './platform/database.ts';
+import type { Outside } from './platform/jobs.ts';
 import { knownMigrations } from './platform/migrate.ts';
 import { startWorker, type Worker } from './platform/worker.ts';
 
@@ -29,13 +31,15 @@ export async function serve(config: Config): Promise<void> {
     );
     await greetFirstStart(config, access);
     const database = openServicePool(server, servicePoolSize, undo);
+    const outside = reachOutside(config);
     const app = await createApp({
       database,
       logLevel: config.logLevel,
+      outside,
       publicUrl: config.publicUrl,
       migrated: () => isMigrated(access),
     });
-    const worker = await startJobs(access, database, (level, message) => app.log[level](message));
+    const worker = await startJobs(access, database, outside, (level, message) => app.log[level](message));
     undo.push(() => worker.stop());
     undo.push(() => app.close());
     const address = await app.listen({ host: config.host, port: config.port });
@@ -48,7 +52,7 @@ export async function work(config: Config): Promise<void> {
   await untilStopped(async (undo) => {
     const { server, access } = await openDatabase(await openServer(config), undo);
     const database = openServicePool(server, ownerPoolSize, undo);
-    const worker = await startJobs(access, database, (level, message) => {
+    const worker = await startJobs(access, database, reachOutside(config), (level, message) => {
       if (level === 'error' || level === 'warn') console.error(message);
     });
     undo.push(() => worker.stop());
@@ -86,12 +90,17 @@ function openServicePool({ url }: Server, size: number, undo: Undo): Database {
   return createDatabase(pool);
 }
 
+function reachOutside({ stripe }: Config): Outside {
+  return { stripe: stripe.map(createStripeProcessor) };
+}
+
 function startJobs(
   access: OwnerAccess,
   database: Database,
+  outside: Outside,
   log: (level: 'error' | 'warn' | 'info' | 'debug', message: string) => void,
 ): Promise<Worker> {
-  return startWorker({ ownerPool: access.ownerPool, context: { database }, tasks, crontab, log });
+  return startWorker({ ownerPool: access.ownerPool, context: { database, tasks, outside }, crontab, log });
 }
 
 /** True when the database has every migration that this version knows. */

@@ -24,8 +24,13 @@ const pointer = (route: Route, status: string) => {
     .replaceAll('/', '~1')
     .replaceAll('{', '%7B')
     .replaceAll('}', '%7D');
-  return `openapi.json#/paths/${path}/${route.method.toLowerCase()}/responses/${status}/content/application~1json/schema`;
+  return `openapi.json#/paths/${path}/${route.method.toLowerCase()}/responses/${status}/content/${mediaType(route, status)}/schema`;
 };
+
+const mediaType = (route: Route, status: string) =>
+  encodeURIComponent(
+    (status === '200' ? (route.file?.contentType ?? 'application/json') : 'application/json').replaceAll('/', '~1'),
+  );
 
 /** The body must be what openapi.json says of this route and status. */
 function assertDocumented(route: Route, status: number, body: unknown): void {
@@ -36,6 +41,9 @@ function assertDocumented(route: Route, status: number, body: unknown): void {
     `${nameOf(route)} ${status}: ${ajv.errorsText(validate.errors)}\n${JSON.stringify(body).slice(0, 500)}`,
   );
 }
+
+/** A preview tells why something would be refused, and is not refused itself; its own tests say so. */
+const answersRefusals: ReadonlySet<string> = new Set(['POST /subscriptions/{id}/preview-adjust']);
 
 let world: World;
 let count = 0;
@@ -91,7 +99,7 @@ for (const route of routes) {
       assert.equal(await databaseDigest(app.owner), digest);
     });
 
-    if (route.path.includes('{')) {
+    if (route.path.includes('{') && !answersRefusals.has(nameOf(route))) {
       test('a record that does not exist, or is of another environment, is not found', async () => {
         const { path, body } = await callOf(route);
         const digest = await databaseDigest(app.owner);

@@ -1,12 +1,14 @@
 import assert from 'node:assert/strict';
 import { sql } from 'kysely';
-import { createInvoice } from '../src/invoicing/actions.ts';
-import type { InvoiceRow } from '../src/invoicing/store.ts';
-import { applyChargeOutcome, createProcessors, performCharge, requestCharge } from '../src/payments/actions.ts';
+import { findInvoice, type InvoiceRow } from '../src/invoicing/store.ts';
+import { createProcessors, findPayment } from '../src/payments/actions.ts';
+import { type ChargeOrder, requestCharges } from '../src/payments/actions-charge.ts';
+import { applyChargeOutcomes, performCharges, type ToldCharge } from '../src/payments/actions-settle.ts';
+import type { ChargeOutcome } from '../src/payments/processor.ts';
 import type { PaymentRow } from '../src/payments/store.ts';
-import { newId } from '../src/platform/new-id.ts';
 import { insertFixture } from './fixtures.ts';
 import type { TestApp } from './harness.ts';
+import { newInvoice } from './invoice-fixture.ts';
 
 /** Who is billed, and through which payment method. */
 export interface Payer {
@@ -22,32 +24,41 @@ export async function newPayer(app: TestApp, token = 'pm_card_visa'): Promise<Pa
   return { pricingModelId, customerId, paymentMethodId: paymentMethod.id };
 }
 
-/** An open invoice of one line. */
-export function newInvoice(app: TestApp, payer: Omit<Payer, 'paymentMethodId'>, price: bigint): Promise<InvoiceRow> {
-  const { pricingModelId, customerId } = payer;
-  return app.inEnvironment((work) =>
-    createInvoice(work, {
-      customerId,
-      pricingModelId,
-      subscriptionId: null,
-      billingPeriod: null,
-      reason: 'adjustment',
-      currency: 'USD',
-      lines: [{ type: 'static', quantity: 1, price, priceId: null, subscriptionItemId: null, description: 'Once' }],
-    }),
-  );
+/** Asks for the charge of an invoice, and nothing more. */
+export async function askForCharge(app: TestApp, order: ChargeOrder): Promise<PaymentRow> {
+  const [payment] = await app.inEnvironment((work) => requestCharges(work, [order], () => assert.fail('no dry run')));
+  assert(payment);
+  return payment;
 }
 
 /** Charges an invoice as the task does: ask, perform outside of any transaction, write down. */
-export async function charge(app: TestApp, invoice: InvoiceRow, paymentMethodId: string, attemptNumber = 1) {
-  const payment = await app.inEnvironment((work) => requestCharge(work, { invoice, paymentMethodId, attemptNumber }));
-  return settle(app, payment);
+export async function charge(app: TestApp, invoice: InvoiceRow, paymentMethodId: string) {
+  return settle(app, await askForCharge(app, { invoice, paymentMethodId }));
+}
+
+/** What the processor says of a payment. */
+export async function outcomeOf(app: TestApp, payment: PaymentRow, now = payment.chargeDate): Promise<ChargeOutcome> {
+  const told: ToldCharge[] = [];
+  const asked = { ...payment, environmentId: app.testEnvironmentId, customerReference: null };
+  await performCharges(createProcessors(app.database), [asked], now, async (some) => void told.push(...some));
+  assert(told[0]);
+  return told[0].outcome;
 }
 
 /** Asks the processor about a payment and writes its answer down. */
 export async function settle(app: TestApp, payment: PaymentRow, now?: number) {
-  const outcome = await performCharge(createProcessors(app.database), payment, now);
-  return app.inEnvironment((work) => applyChargeOutcome(work, payment.id, outcome));
+  return tell(app, payment, await outcomeOf(app, payment, now));
+}
+
+/** Writes down what is told of a payment, and nothing that follows. */
+export async function tell(app: TestApp, { id }: { id: string }, outcome: ChargeOutcome) {
+  return app.inEnvironment(async (work) => {
+    const changes = await applyChargeOutcomes(work, [{ paymentId: id, outcome }]);
+    const payment = await findPayment(work, id);
+    const invoice = payment === null ? null : await findInvoice(work, payment.invoiceId);
+    assert(payment && invoice);
+    return { payment, invoice, changed: changes.length > 0 };
+  });
 }
 
 /** The id of a payment of `amount` minor units that has succeeded. */
@@ -76,25 +87,4 @@ export async function eventsOf(app: TestApp, objectId: string): Promise<string[]
     .orderBy('id')
     .execute();
   return rows.map((row) => row.type);
-}
-
-/** A ledger account for usage lines to name. */
-export async function newLedgerAccount(
-  app: TestApp,
-  fixture: { pricingModelId: string; subscriptionId: string; meterId: string },
-): Promise<string> {
-  const id = newId('ledgerAccount');
-  await app.owner
-    .insertInto('ledgerAccounts')
-    .values({
-      environmentId: app.testEnvironmentId,
-      id,
-      pricingModelId: fixture.pricingModelId,
-      subscriptionId: fixture.subscriptionId,
-      usageMeterId: fixture.meterId,
-      createdAt: 0,
-      updatedAt: 0,
-    })
-    .execute();
-  return id;
 }

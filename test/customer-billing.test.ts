@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { KyselyPlugin } from 'kysely';
 import { CustomerBilling, getBilling } from '../src/lifecycle/billing.ts';
 import { type Body, startTestApp } from './harness.ts';
 import { setUpPlans } from './plans.ts';
+import { countStatements } from './statements.ts';
 
 const app = await startTestApp();
 const plans = await setUpPlans(app);
@@ -64,16 +64,8 @@ test('a feature that has expired is left out, and so is the item that holds feat
 
 test('the number of statements does not grow with the subscriptions', async () => {
   const statements = async (externalId: string) => {
-    let count = 0;
-    const counter: KyselyPlugin = {
-      transformQuery: ({ node }) => {
-        count += 1;
-        return node;
-      },
-      transformResult: async ({ result }) => result,
-    };
-    const billing = await app.inEnvironment((work) =>
-      getBilling({ ...work, db: work.db.withPlugin(counter) }, externalId, undefined),
+    const { answer: billing, count } = await app.inEnvironment((work) =>
+      countStatements(work, (counted) => getBilling(counted, externalId, undefined)),
     );
     return { count, subscriptions: billing.subscriptions.length, invoices: billing.invoices.length };
   };

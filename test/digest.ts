@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { sql } from 'kysely';
+import { idPrefixes } from '../src/kernel/id.ts';
 import type { Database } from '../src/platform/database.ts';
 
 // What changes by being read, or holds what was answered rather than what is.
@@ -22,4 +23,72 @@ export async function databaseDigest(owner: Database): Promise<string> {
     count: number;
   }>`select count(*) as count from graphile_worker._private_jobs`.execute(owner);
   return hash.update(`jobs:${jobs[0]?.count}`).digest('hex');
+}
+
+// What belongs to nobody's business: keys, stored answers, and the environment's own row, which the next lines read.
+const leftOfEnvironment = new Set([...left, 'api_keys', 'environments', 'processor_events', 'webhook_deliveries']);
+// Real time, and numbers that a processor or a random number makes up.
+const leftColumns = ['work_retry_at', 'receipt_number', 'invoice_number_base', 'hash', 'digest'];
+const idPattern = new RegExp(`(?:${Object.values(idPrefixes).sort(longestFirst).join('|')})_[0-9A-Za-z]{21}`, 'g');
+// An invoice's number begins with its customer's own random part.
+const invoiceNumberPattern = /"invoice_number": "[^"]*-(\d+)"|Invoice [^" ]*-(\d+)/g;
+// How far rows are told apart by what they refer to: a line, its invoice, its period, its subscription, its customer.
+const rounds = 6;
+
+function longestFirst(one: string, other: string): number {
+  return other.length - one.length;
+}
+
+/**
+ * Every row of an environment as text in which ids say nothing but what they refer to, in an order of its own: two
+ * environments in which the same has happened have the same lines, whatever their ids are. `leaveOut` names columns
+ * and tables that may differ. A row's name is made of its
+ * values, then again and again of its values and the names of the rows that it refers to.
+ */
+export async function environmentLines(
+  owner: Database,
+  environmentId: number,
+  leaveOut: readonly string[] = [],
+): Promise<string[]> {
+  const rows = await readRows(owner, environmentId, [...leftColumns, ...leaveOut]);
+  let names = new Map<string, string>();
+  for (let round = 0; round < rounds; round++) {
+    names = new Map(rows.map((row) => [row.id, shortHash(named(row, names))]));
+  }
+  const { rows: clocks } = await sql<{ line: string }>`
+    select json_build_object('now', clock_now, 'target', clock_target)::text as line from environments
+     where id = ${environmentId}`.execute(owner);
+  return [...rows.map((row) => named(row, names)).sort(), ...clocks.map(({ line }) => line)];
+}
+
+interface TextRow {
+  readonly table: string;
+  readonly id: string;
+  readonly text: string;
+}
+
+async function readRows(owner: Database, environmentId: number, leaveOut: readonly string[]): Promise<TextRow[]> {
+  const { rows: tables } = await sql<{ name: string }>`
+    select c.relname as name from pg_class c join pg_attribute a on a.attrelid = c.oid and a.attname = 'environment_id'
+     where c.relnamespace = 'public'::regnamespace and c.relkind in ('r', 'p') order by 1`.execute(owner);
+  const all: TextRow[] = [];
+  for (const { name } of tables.filter(
+    (table) => !leftOfEnvironment.has(table.name) && !leaveOut.includes(table.name),
+  )) {
+    const { rows } = await sql<{ text: string; id: string | null }>`
+      select (to_jsonb(t) - 'environment_id' - ${leaveOut}::text[])::text as text, to_jsonb(t) ->> 'id' as id
+        from ${sql.table(name)} t where environment_id = ${environmentId}`.execute(owner);
+    all.push(...rows.map(({ text, id }, index) => ({ table: name, id: id ?? `${name} ${index}`, text })));
+  }
+  return all;
+}
+
+/** The row's text with each id replaced by the name of what it refers to; its own by nothing. */
+function named({ table, id, text }: TextRow, names: ReadonlyMap<string, string>): string {
+  const numbered = text.replaceAll(invoiceNumberPattern, (_, one, other) => `number ${one ?? other}`);
+  return `${table} ${numbered.replaceAll(idPattern, (each) => (each === id ? 'own' : (names.get(each) ?? 'id')))}`;
+}
+
+function shortHash(text: string): string {
+  return createHash('sha256').update(text).digest('base64url').slice(0, 16);
 }

@@ -108,6 +108,7 @@ export async function insertFixture(app: TestApp, { environmentId = app.testEnvi
     unitPrice: 3000n,
     quantity: 1,
     addedDate: now,
+    effectiveFrom: now,
   };
   await db.insertInto('subscriptionItems').values(item).execute();
   return {

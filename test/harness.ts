@@ -7,6 +7,7 @@ import { withScratchPostgres } from '../scripts/scratch-postgres.ts';
 import { createApp, tasks } from '../src/app.ts';
 import { foundOrganization } from '../src/lifecycle/found-organization.ts';
 import { createDatabase, createPool, type Database } from '../src/platform/database.ts';
+import type { JobContext, Outside, TaskList } from '../src/platform/jobs.ts';
 import { migrate } from '../src/platform/migrate.ts';
 import { runInEnvironment, type Work } from '../src/platform/work.ts';
 
@@ -40,6 +41,10 @@ export interface TestApp extends TestOrganization {
   readonly database: Database;
   /** The owner's connection: sees every environment. */
   readonly owner: Database;
+  /** Everything that runs in the background: with the database, what a job is given. */
+  readonly tasks: TaskList;
+  /** What the service was started with to reach others. */
+  readonly outside: Outside;
   request(method: string, path: string, body?: unknown, options?: RequestOptions): Promise<Answer>;
   get(path: string, options?: RequestOptions): Promise<Body>;
   post(path: string, body?: unknown, options?: RequestOptions): Promise<Body>;
@@ -117,7 +122,7 @@ async function templateDatabase(client: pg.Client): Promise<string> {
 }
 
 /** Starts the service on a fresh database, with one organization. Closed by itself when the test file ends. */
-export async function startTestApp(): Promise<TestApp> {
+export async function startTestApp({ outside = {} }: { outside?: Outside } = {}): Promise<TestApp> {
   const name = `test_${randomUUID().replaceAll('-', '')}`;
   await asAdministrator(async (client) =>
     client.query(`create database ${name} template ${await templateDatabase(client)}`),
@@ -125,7 +130,8 @@ export async function startTestApp(): Promise<TestApp> {
   const url = databaseUrl(name);
   const database = createDatabase(createPool({ url, size: 20, as: 'service' }));
   const owner = createDatabase(createPool({ url, size: 4, as: 'owner' }));
-  const server = await createApp({ database, logLevel: process.env.TEST_LOG ?? 'silent', migrated: async () => true });
+  const logLevel = process.env.TEST_LOG ?? 'silent';
+  const server = await createApp({ database, logLevel, outside, migrated: async () => true });
   const address = await server.listen({ host: '127.0.0.1', port: 0 });
   const newOrganization = async (): Promise<TestOrganization> => {
     const founded = await foundOrganization(owner, { name: 'Acme' }, Date.now());
@@ -152,6 +158,8 @@ export async function startTestApp(): Promise<TestApp> {
     databaseUrl: url,
     database,
     owner,
+    tasks,
+    outside,
     request,
     get: (path, options) => expectOk('GET', path, undefined, options),
     post: (path, body, options) => expectOk('POST', path, body, options),
@@ -164,7 +172,7 @@ export async function startTestApp(): Promise<TestApp> {
         .where('id', '=', organization.testEnvironmentId)
         .execute();
     },
-    runJobs: ({ all = false } = {}) => runJobs(owner, database, all),
+    runJobs: ({ all = false } = {}) => runJobs(owner, { database, tasks, outside }, all),
     async inEnvironment(act) {
       const outcome = await runInEnvironment(database, { environmentId: organization.testEnvironmentId }, act);
       assert(outcome);
@@ -209,7 +217,7 @@ export async function send(
 }
 
 /** Does what the worker does, one job at a time, so that a test knows when it is done. */
-async function runJobs(owner: Database, database: Database, all: boolean): Promise<number> {
+async function runJobs(owner: Database, context: JobContext, all: boolean): Promise<number> {
   const { sql } = await import('kysely');
   for (let done = 0; ; done++) {
     const { rows } = await sql<{ id: number; task: string; payload: Record<string, unknown> }>`
@@ -221,6 +229,6 @@ async function runJobs(owner: Database, database: Database, all: boolean): Promi
     await sql`delete from graphile_worker._private_jobs where id = ${job.id}`.execute(owner);
     const task = tasks[job.task];
     assert(task, `no task ${job.task}`);
-    await task({ database }, job.payload);
+    await task(context, job.payload);
   }
 }

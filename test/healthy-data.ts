@@ -198,7 +198,10 @@ async function insertCreditsAndUse({ app, model, ...fixture }: Data): Promise<st
   return callsId;
 }
 
-/** 30.00 for the month and 0.25 for 50 calls: charged twice before it went through, 10.00 refunded, 5.00 on their way. */
+/**
+ * 35.00 for the month and 0.25 for 50 calls, 5.00 off, 2.75 of tax in it: charged twice before it went through, 10.00
+ * refunded, 5.00 on their way.
+ */
 async function insertMoney({ app, model, ...fixture }: Data, ledgerAccountId: string): Promise<void> {
   const { customerId, subscriptionId, billingPeriodId, priceId, usagePriceId, itemId } = fixture;
   const ofSubscription = { ...model, customerId, subscriptionId, currency: 'USD' };
@@ -214,7 +217,14 @@ async function insertMoney({ app, model, ...fixture }: Data, ledgerAccountId: st
         reason: 'renewal',
         status: 'partially_refunded',
         invoiceNumber: 'ACME-00001',
-        subtotal: 3025n,
+        discountAmount: 500n,
+        discountRedemptionId: await insertRedemption(app, { model, subscriptionId }),
+        subtotal: 2750n,
+        taxAmount: 275n,
+        taxType: 'gst',
+        taxCountry: 'AU',
+        taxRatePercentage: '10',
+        taxInclusive: true,
         total: 3025n,
         amountPaid: 3025n,
         amountRefunded: 1000n,
@@ -242,8 +252,10 @@ async function insertMoney({ app, model, ...fixture }: Data, ledgerAccountId: st
         ...line,
         id: newId('invoiceLineItem'),
         type: 'static',
-        price: 3000n,
-        amount: 3000n,
+        price: 3500n,
+        amount: 3500n,
+        discountAmount: 496n,
+        taxAmount: 273n,
         priceId,
         subscriptionItemId: itemId,
         ledgerAccountId: null,
@@ -255,6 +267,8 @@ async function insertMoney({ app, model, ...fixture }: Data, ledgerAccountId: st
         type: 'usage',
         price: 25n,
         amount: 25n,
+        discountAmount: 4n,
+        taxAmount: 2n,
         priceId: usagePriceId,
         subscriptionItemId: null,
         ledgerAccountId,
@@ -270,7 +284,8 @@ async function insertMoney({ app, model, ...fixture }: Data, ledgerAccountId: st
     paymentMethod: 'card',
     processor: 'test',
     amount: 3025n,
-    subtotal: 3025n,
+    subtotal: 2750n,
+    taxAmount: 275n,
     chargeDate: model.createdAt,
   };
   const refunded = { refundedAmount: 1000n, refundingAmount: 500n };
@@ -291,4 +306,26 @@ async function insertMoney({ app, model, ...fixture }: Data, ledgerAccountId: st
       { ...refund, id: newId('refund'), amount: 25n, status: 'failed' },
     ])
     .execute();
+}
+
+/** 5.00 off each invoice, paid once so far. */
+async function insertRedemption(app: TestApp, { model, subscriptionId }: Pick<Data, 'model' | 'subscriptionId'>) {
+  const discount = {
+    ...model,
+    name: 'Five off',
+    code: 'FIVEOFF',
+    amountType: 'fixed',
+    amount: 500n,
+    duration: 'forever',
+  };
+  const [discountId, redemptionId] = [newId('discount'), newId('discountRedemption')];
+  await app.owner
+    .insertInto('discounts')
+    .values({ ...discount, id: discountId, active: true })
+    .execute();
+  await app.owner
+    .insertInto('discountRedemptions')
+    .values({ ...discount, id: redemptionId, discountId, subscriptionId, paymentsMade: 1 })
+    .execute();
+  return redemptionId;
 }

@@ -4,6 +4,7 @@ import { sql } from 'kysely';
 import { checkInvariants, invariants } from '../src/lifecycle/check-invariants.ts';
 import { findViolations } from '../src/lifecycle/store-invariants.ts';
 import type { Database } from '../src/platform/database.ts';
+import { type Corruption, moneyCorruptions } from './corruptions-money.ts';
 import { startTestApp } from './harness.ts';
 import { insertHealthyData } from './healthy-data.ts';
 
@@ -31,8 +32,7 @@ async function brokenIn(db: Database): Promise<string[]> {
   return broken;
 }
 
-/** What a fault, a hand-written update or a bad restore could leave behind, and the invariants that tell of it. */
-const corruptions: readonly { fault: string; statements: readonly string[]; breaks: readonly string[] }[] = [
+const corruptions: readonly Corruption[] = [
   {
     fault: 'a customer moves to another pricing model',
     statements: [`update customers set pricing_model_id = 'pricing_model_other'`],
@@ -256,78 +256,7 @@ const corruptions: readonly { fault: string; statements: readonly string[]; brea
     statements: ['delete from usage_event_distinct_properties'],
     breaks: ['usageIsSumOfEvents'],
   },
-  {
-    fault: 'a number was taken for an invoice that is not there',
-    statements: ['update customers set invoice_count = 3'],
-    breaks: ['invoiceNumbersHaveNoGap'],
-  },
-  ...['ACME-00003', 'ACME-00001-', 'ACME-00000'].map((number) => ({
-    fault: `the second invoice is numbered ${number}`,
-    statements: [`update invoices set invoice_number = '${number}' where invoice_number = 'ACME-00002'`],
-    breaks: ['invoiceNumbersHaveNoGap'],
-  })),
-  {
-    fault: 'a period was billed twice',
-    statements: [
-      'drop index invoices_one_per_period',
-      `update invoices set reason = 'renewal', billing_period_id = (select id from billing_periods where status = 'active')`,
-    ],
-    breaks: ['periodIsBilledOnce'],
-  },
-  {
-    fault: 'a line asks for more than its invoice',
-    statements: [`update invoice_line_items set quantity = 2, amount = 6000 where type = 'static'`],
-    breaks: ['invoiceSubtotalIsSumOfLines'],
-  },
-  {
-    fault: 'an invoice has a tax that its total leaves out',
-    statements: ['alter table invoices drop constraint invoices_total', 'update invoices set tax_amount = 1'],
-    breaks: ['invoiceTotalIsSubtotalAndTax'],
-  },
-  {
-    fault: 'more was refunded than paid',
-    statements: [
-      'alter table invoices drop constraint invoices_money_within_bounds',
-      'update invoices set amount_refunded = 3026 where amount_paid = 3025',
-    ],
-    breaks: ['invoiceMoneyStaysWithinTotal', 'invoiceIsPaidByItsPayments'],
-  },
-  {
-    fault: 'an invoice is open and nothing is due',
-    statements: [`update invoices set status = 'open' where total = 3025`],
-    breaks: ['invoiceIsPaidWhenNothingIsDue'],
-  },
-  {
-    fault: 'an invoice hides its refund',
-    statements: [`update invoices set status = 'paid' where total = 3025`],
-    breaks: ['invoiceStatusTellsRefund'],
-  },
-  {
-    fault: 'an invoice is paid by a payment that is still under way',
-    statements: [`update payments set status = 'processing' where status = 'succeeded'`],
-    breaks: ['invoiceIsPaidByItsPayments'],
-  },
-  {
-    fault: 'an invoice is charged again after it was paid',
-    statements: [
-      'drop index payments_one_live_per_invoice',
-      `update payments set status = 'processing' where status = 'failed'`,
-    ],
-    breaks: ['invoiceIsNotChargedTwice'],
-  },
-  {
-    fault: 'a payment counts as refunded and keeps 20.25',
-    statements: [
-      'alter table payments drop constraint payments_refunded_iff_whole',
-      `update payments set status = 'refunded' where status = 'succeeded'`,
-    ],
-    breaks: ['paymentRefundsStayWithinAmount'],
-  },
-  {
-    fault: 'a failed refund is under way again',
-    statements: [`update refunds set status = 'pending' where status = 'failed'`],
-    breaks: ['paymentRefundsAreSumsOfRefunds'],
-  },
+  ...moneyCorruptions,
 ];
 
 describe('the invariants', () => {

@@ -63,3 +63,8 @@ export async function assertEventsAddUp(app: TestApp): Promise<void> {
      where coalesce(a.used, 0) <> coalesce(counted.amount, 0)`.execute(app.owner);
   assert.deepEqual(rows, [], 'an account used what its counted events say');
 }
+
+/** Units as the invoice with this id bills them. */
+export function billedBy<Line>(invoiceId: string, lines: readonly Line[]) {
+  return lines.map((line) => ({ ...line, invoiceId }));
+}

@@ -9,13 +9,14 @@ import {
   readBalances,
   settleUsage,
 } from '../src/ledger/actions.ts';
+import { catchUpAll } from '../src/lifecycle/catch-up.ts';
 import { newId } from '../src/platform/new-id.ts';
 import { runInEnvironment } from '../src/platform/work.ts';
 import { applyCredits } from '../src/rating/credits.ts';
 import { recordUsageEvents } from '../src/usage/actions.ts';
 import { insertFixture } from './fixtures.ts';
 import { startTestApp } from './harness.ts';
-import { assertEventsAddUp, assertLedgerAddsUp } from './ledger-invariants.ts';
+import { assertEventsAddUp, assertLedgerAddsUp, billedBy } from './ledger-invariants.ts';
 import { Oracle } from './ledger-oracle.ts';
 
 const app = await startTestApp();
@@ -119,7 +120,7 @@ async function newRun() {
         const sent = events.map(({ account, price, transactionId, amount }) => {
           return { subscriptionId: account, priceId: price, transactionId, amount: Number(amount) };
         });
-        const answered = await app.inEnvironment((work) => recordUsageEvents(work, sent));
+        const answered = await app.inEnvironment((work) => recordUsageEvents(work, sent, catchUpAll));
         const told = answered.map(({ subscriptionId, priceId, transactionId, amount }) => {
           return { account: subscriptionId, price: priceId, transactionId, amount: BigInt(amount) };
         });
@@ -131,19 +132,20 @@ async function newRun() {
         return app.setClock(oracle.now);
       case 'expire': {
         const ids = given.subscriptions.map((index) => worldOf(index).subscriptionId);
-        await app.inEnvironment((work) => expireCredits(work, ids, oracle.now));
+        const expiries = ids.map((subscriptionId) => ({ subscriptionId, at: oracle.now }));
+        await app.inEnvironment((work) => expireCredits(work, expiries));
         return oracle.expire(ids);
       }
       case 'bill': {
         const { subscriptionId } = worldOf(given.subscription);
-        const claimed = await app.inEnvironment((work) => claimOverage(work, subscriptionId));
+        const claimed = await app.inEnvironment((work) => claimOverage(work, [subscriptionId]));
         const expected = oracle.claim([subscriptionId]);
         const told = claimed.map(({ priceId, units }) => ({ account: subscriptionId, price: priceId, units }));
         const byPrice = (a: { price: string }, b: { price: string }) => (a.price < b.price ? -1 : 1);
         assert.deepEqual(told.sort(byPrice), expected.sort(byPrice));
         const invoiceId = newId('invoice');
         for (let told = 0; told < given.pays; told++) {
-          await app.inEnvironment((work) => settleUsage(work, invoiceId, claimed));
+          await app.inEnvironment((work) => settleUsage(work, billedBy(invoiceId, claimed)));
           oracle.settle(invoiceId, expected);
         }
         return;

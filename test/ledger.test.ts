@@ -4,7 +4,7 @@ import { claimOverage, expireCredits, grantCredits, postUsage, settleUsage } fro
 import { newId } from '../src/platform/new-id.ts';
 import { insertFixture } from './fixtures.ts';
 import { startTestApp } from './harness.ts';
-import { assertLedgerAddsUp } from './ledger-invariants.ts';
+import { assertLedgerAddsUp, billedBy } from './ledger-invariants.ts';
 
 const app = await startTestApp();
 const dayMs = 86_400_000;
@@ -45,13 +45,13 @@ function use(world: World, units: bigint, priceId = world.usagePriceId) {
 }
 
 const expire = (world: World, at: number) =>
-  app.inEnvironment((work) => expireCredits(work, [world.subscriptionId], at));
-const claim = (world: World) => app.inEnvironment((work) => claimOverage(work, world.subscriptionId));
+  app.inEnvironment((work) => expireCredits(work, [{ subscriptionId: world.subscriptionId, at }]));
+const claim = (world: World) => app.inEnvironment((work) => claimOverage(work, [world.subscriptionId]));
 
 /** Bills what is due and pays for it. Answers the units. */
 async function billAndPay(world: World, invoiceId = newId('invoice')): Promise<bigint[]> {
   const claimed = await claim(world);
-  await app.inEnvironment((work) => settleUsage(work, invoiceId, claimed));
+  await app.inEnvironment((work) => settleUsage(work, billedBy(invoiceId, claimed)));
   return claimed.map(({ units }) => units);
 }
 
@@ -92,7 +92,7 @@ test('worked example L1: grants 100 and 30, usage 80, 40 and 25, a new period, a
     [{ usageMeterId: world.meterId, priceId: world.usagePriceId, units: 15n }],
   );
   assert.equal(await balance(world), 85, 'an invoice that is not paid changes no balance');
-  await app.inEnvironment((work) => settleUsage(work, 'invoice L1', claimed));
+  await app.inEnvironment((work) => settleUsage(work, billedBy('invoice L1', claimed)));
   assert.equal(await balance(world), 100);
   assert.deepEqual(await credits(world), [
     { sourceId: 'recurring L1', issued: 100n, applied: 100n, expired: 0n },
@@ -215,7 +215,7 @@ test('telling a grant or a paid invoice again changes nothing, one by one or ten
   assert.equal(await balance(world), 20);
   await use(world, 30n);
   const claimed = await claim(world);
-  const settle = () => app.inEnvironment((work) => settleUsage(work, 'told again', claimed));
+  const settle = () => app.inEnvironment((work) => settleUsage(work, billedBy('told again', claimed)));
   await Promise.all(Array.from({ length: 10 }, settle));
   await settle();
   assert.equal(await balance(world), 0);
@@ -257,7 +257,7 @@ test('an account cannot be settled or spent beyond what was used and granted', a
   assert(claimed);
   const tooMuch = [{ ...claimed, units: 6n }];
   await assert.rejects(
-    app.inEnvironment((work) => settleUsage(work, 'too much', tooMuch)),
+    app.inEnvironment((work) => settleUsage(work, billedBy('too much', tooMuch))),
     /ledger_accounts_sides/,
   );
 });

@@ -50,8 +50,7 @@ test('a worker delivers what a request caused', async () => {
   const ownerPool = createPool({ url: app.databaseUrl, size: 12, as: 'owner' });
   const worker = await startWorker({
     ownerPool,
-    context: { database: app.database },
-    tasks,
+    context: { database: app.database, tasks },
     crontab,
     log: () => undefined,
   });

@@ -1,20 +1,26 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { voidInvoice } from '../src/invoicing/actions.ts';
-import {
-  applyChargeOutcome,
-  createProcessors,
-  listPaymentsToCheck,
-  performCharge,
-  requestCharge,
-} from '../src/payments/actions.ts';
-import { decideCharge, PaymentStatus, paymentTransitions } from '../src/payments/payment.ts';
+import { requestCharges } from '../src/payments/actions-charge.ts';
+import { applyChargeOutcomes, assumedSuccess } from '../src/payments/actions-settle.ts';
 import type { ChargeOutcome } from '../src/payments/processor.ts';
+import { claimPaymentsToCheck } from '../src/payments/store.ts';
 import { problemOf } from '../src/platform/http.ts';
 import { newId } from '../src/platform/new-id.ts';
 import { runInEnvironment } from '../src/platform/work.ts';
-import { charge, eventsOf, newInvoice, newPaidPayment, newPayer, operationsOf, settle } from './charge.ts';
+import {
+  askForCharge,
+  charge,
+  eventsOf,
+  newPaidPayment,
+  newPayer,
+  operationsOf,
+  outcomeOf,
+  settle,
+  tell,
+} from './charge.ts';
 import { startTestApp } from './harness.ts';
+import { newInvoice } from './invoice-fixture.ts';
 
 const app = await startTestApp();
 const hourMs = 3_600_000;
@@ -56,6 +62,7 @@ test('a charge that succeeds pays the invoice and is told once', async () => {
     settlementDate: chargeDate,
     description: `Invoice ${invoice.invoiceNumber}`,
     receiptURL: null,
+    nextAction: null,
     failureCode: null,
     failureMessage: null,
     refunded: false,
@@ -85,8 +92,8 @@ test('a charge that is performed and written down three times is made once and t
 
 test('two that perform one charge at the same time charge once', async () => {
   const { payer, invoice } = await billed();
-  const payment = await app.inEnvironment((work) => requestCharge(work, { invoice, ...payer }));
-  const outcomes = await Promise.all([1, 2, 3].map(() => performCharge(createProcessors(app.database), payment)));
+  const payment = await askForCharge(app, { invoice, ...payer });
+  const outcomes = await Promise.all([1, 2, 3].map(() => outcomeOf(app, payment)));
   assert.deepEqual(new Set(outcomes.map((outcome) => JSON.stringify(outcome))).size, 1);
   assert.deepEqual(await operationsOf(app, payment.id), ['charge']);
 });
@@ -109,7 +116,7 @@ for (const [token, code, message] of [
 
     const good = { customerId: payer.customerId, token: 'pm_card_visa' };
     const { paymentMethod } = await app.post('/payment-methods', { paymentMethod: good });
-    const second = await charge(app, invoice, paymentMethod.id, 2);
+    const second = await charge(app, invoice, paymentMethod.id);
     assert.deepEqual([second.payment.status, second.payment.attemptNumber], ['succeeded', 2]);
     assert.deepEqual([second.invoice.status, second.invoice.amountPaid], ['paid', 3000n]);
   });
@@ -121,8 +128,7 @@ test('pm_card_processing is under way for an hour, and settles then', async () =
   const dueAt = payment.chargeDate + hourMs;
   assert.deepEqual([payment.status, payment.checkAt, changed], ['processing', dueAt, false]);
   assert.equal((await invoiceOf(invoice.id)).status, 'awaiting_payment_confirmation');
-  const toCheck = async (until: number) =>
-    (await app.inEnvironment((work) => listPaymentsToCheck(work, until, 10))).map(({ id }) => id);
+  const toCheck = (now: number) => app.inEnvironment((work) => claimPaymentsToCheck({ ...work, now }, 10));
   assert.deepEqual(await toCheck(dueAt - 1), []);
   assert.deepEqual(await toCheck(dueAt), [payment.id]);
 
@@ -140,7 +146,7 @@ test('a payment that was under way and failed opens the invoice again', async ()
   const { payer, invoice } = await billed('pm_card_processing');
   const { payment } = await charge(app, invoice, payer.paymentMethodId);
   const outcome: ChargeOutcome = { result: 'failed', reference: null, code: 'bank_refused', message: 'No funds.' };
-  const failed = await app.inEnvironment((work) => applyChargeOutcome(work, payment.id, outcome));
+  const failed = await tell(app, payment, outcome);
   assert.deepEqual([failed.payment.status, failed.payment.checkAt], ['failed', null]);
   assert.equal(failed.payment.processorReference, payment.processorReference);
   assert.equal(failed.invoice.status, 'open');
@@ -158,7 +164,7 @@ test('a payment by hand waits until somebody says that the money came', async ()
   assert.equal((await invoiceOf(invoice.id)).status, 'awaiting_payment_confirmation');
   assert.deepEqual(await eventsOf(app, payment.id), []);
   const arrived: ChargeOutcome = { result: 'succeeded', reference: 'transfer 17', settledAt: 5, receiptNumber: null };
-  const settled = await app.inEnvironment((work) => applyChargeOutcome(work, payment.id, arrived));
+  const settled = await tell(app, payment, arrived);
   assert.deepEqual([settled.payment.status, settled.payment.settlementDate], ['succeeded', 5]);
   assert.equal(settled.invoice.status, 'paid');
 });
@@ -167,38 +173,23 @@ test('a payment that was called off counts as failed and leaves the invoice open
   const { payer, invoice } = await billed('pm_card_processing');
   const { payment } = await charge(app, invoice, payer.paymentMethodId);
   const canceled: ChargeOutcome = { result: 'canceled', reference: 'test' };
-  const applied = await app.inEnvironment((work) => applyChargeOutcome(work, payment.id, canceled));
+  const applied = await tell(app, payment, canceled);
   assert.deepEqual([applied.payment.status, applied.invoice.status], ['canceled', 'open']);
   assert.deepEqual(await eventsOf(app, payment.id), ['payment.failed']);
-});
-
-test('a payment that has ended stays as it ended, whatever its processor tells later', () => {
-  const outcomes: ChargeOutcome[] = [
-    { result: 'succeeded', reference: 'r', settledAt: 1, receiptNumber: null },
-    { result: 'failed', reference: 'r', code: 'c', message: 'm' },
-    { result: 'canceled', reference: 'r' },
-    { result: 'processing', reference: 'r', checkAt: 1 },
-    { result: 'awaiting' },
-  ];
-  for (const status of ['succeeded', 'failed', 'canceled', 'refunded'] as const) {
-    for (const outcome of outcomes) assert.equal(decideCharge({ status, processorReference: 'r' }, outcome), null);
-  }
-  assert.deepEqual(Object.keys(paymentTransitions.succeeded), ['refunded_in_part', 'refunded']);
-  assert.deepEqual(Object.keys(paymentTransitions).sort(), [...PaymentStatus.options].sort());
 });
 
 test('of ten charges of one invoice at once, one is made', async () => {
   const { payer, invoice } = await billed();
   const order = { invoice, paymentMethodId: payer.paymentMethodId };
-  const attempts = Array.from({ length: 10 }, () => app.inEnvironment((work) => requestCharge(work, order)));
+  const attempts = Array.from({ length: 10 }, () => askForCharge(app, order));
   const settled = await Promise.allSettled(attempts);
   const refused = settled.filter((each) => each.status === 'rejected');
   assert.equal(refused.length, 9);
   for (const { reason } of refused) assert.deepEqual([reason.problem, reason.status], ['invoiceAlreadyBeingPaid', 409]);
 });
 
-test('the database itself refuses a second live payment, as the same 409', async () => {
-  const { payer, invoice } = await billed();
+test('the database itself refuses a second payment under way, as the same 409', async () => {
+  const { payer, invoice } = await billed('pm_card_processing');
   const { payment } = await charge(app, invoice, payer.paymentMethodId);
   const row = await app.owner.selectFrom('payments').selectAll().where('id', '=', payment.id).executeTakeFirstOrThrow();
   const second = app.owner.insertInto('payments').values({ ...row, id: newId('payment') });
@@ -216,7 +207,7 @@ test('an invoice that is paid or void, and the method of somebody else, are not 
   const wrongMethod = charge(app, invoice, stranger.paymentMethodId);
   await assert.rejects(wrongMethod, { problem: 'paymentMethodNotFound' });
   await charge(app, invoice, payer.paymentMethodId);
-  await assert.rejects(charge(app, invoice, payer.paymentMethodId), { problem: 'invoiceAlreadyBeingPaid' });
+  await assert.rejects(charge(app, invoice, payer.paymentMethodId), { problem: 'invoiceNotOpen', status: 400 });
   const taken = await newInvoice(app, payer, 100n);
   await app.inEnvironment((work) => voidInvoice(work, taken.id));
   await assert.rejects(charge(app, taken, payer.paymentMethodId), { problem: 'invoiceNotOpen', status: 400 });
@@ -235,7 +226,7 @@ test('I7: of 5000, 2000 are paid already, so 3000 are charged and the invoice is
 
 test('money that arrives for an invoice that was voided meanwhile is written down and can be refunded', async () => {
   const { payer, invoice } = await billed();
-  const payment = await app.inEnvironment((work) => requestCharge(work, { invoice, ...payer }));
+  const payment = await askForCharge(app, { invoice, ...payer });
   await app.inEnvironment((work) => voidInvoice(work, invoice.id));
   const applied = await settle(app, payment);
   assert.deepEqual([applied.payment.status, applied.invoice.status], ['succeeded', 'void']);
@@ -250,7 +241,16 @@ test('a dry run takes for granted that the charge succeeds, and asks nothing of 
   const dryRun = await runInEnvironment(
     app.database,
     { environmentId: app.testEnvironmentId },
-    (work) => requestCharge(work, { invoice, ...payer }),
+    async (work) => {
+      const [assumed] = await requestCharges(work, [{ invoice, ...payer }], async (dryWork, payments) => {
+        await applyChargeOutcomes(
+          dryWork,
+          payments.map(({ id }) => assumedSuccess(dryWork, id)),
+        );
+      });
+      assert(assumed);
+      return assumed;
+    },
     { dryRun: true },
   );
   assert.equal(dryRun?.answer.status, 'succeeded');

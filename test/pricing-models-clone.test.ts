@@ -62,6 +62,10 @@ test('a clone is its source under a map of ids, in the same mode and in the othe
       const { id } = await setUp({ name: 'Source', isDefault: true, ...first });
       // An update leaves replaced prices, inactive records and expired links behind. Not every one is possible.
       await app.request('PUT', `/pricing-models/${id}`, { pricingModel: next });
+      const discount = { name: 'D', amount: 5, amountType: 'fixed', active: live, pricingModelId: id };
+      await app.post('/discounts', { discount: { ...discount, code: 'ONCE', duration: 'once' } });
+      const thrice = { duration: 'number_of_payments', numberOfPayments: 3 };
+      await app.post('/discounts', { discount: { ...discount, code: 'THRICE', ...thrice } });
       const before = await allRows(app, id);
       const destinationEnvironment = live ? 'livemode' : 'testmode';
       const copy = await clone(id, { name: 'Copy', destinationEnvironment });

@@ -63,6 +63,7 @@ export const pricingTables = [
   'prices',
   'features',
   'product_features',
+  'discounts',
 ] as const;
 
 /** Every row of pricing as text: of one pricing model, or in the whole database. */

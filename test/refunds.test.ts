@@ -5,8 +5,9 @@ import { createProcessors } from '../src/payments/actions.ts';
 import { applyRefundOutcome, findPendingRefund, performRefund, refundPayment } from '../src/payments/actions-refund.ts';
 import { paymentTasks } from '../src/payments/jobs.ts';
 import { decideRefund, decideRefunded, type PaymentMoney, refundable } from '../src/payments/payment.ts';
-import { charge, newInvoice, newPaidPayment, newPayer, operationsOf } from './charge.ts';
+import { charge, newPaidPayment, newPayer, operationsOf } from './charge.ts';
 import { startTestApp } from './harness.ts';
+import { newInvoice } from './invoice-fixture.ts';
 
 const app = await startTestApp();
 
@@ -147,7 +148,7 @@ test('a process that dies between processor and commit is repaired by the job, a
   assert.ok((await refund(id, { partialAmount: 41 })).body.message.includes('from 1 to 40'));
 
   const payload = { environmentId: app.testEnvironmentId, refundId };
-  const run = () => paymentTasks.refund_payment?.({ database: app.database }, payload);
+  const run = () => paymentTasks.refund_payment?.(app, payload);
   await Promise.all([run(), run()]);
   await run();
   assert.deepEqual(await stateOf(id), [60, false, 'succeeded']);
@@ -169,7 +170,7 @@ test('a process that dies before the processor was told leaves a job that tells 
   assert.equal(status, 400);
   assert.ok(body.message.includes('being refunded already'), body.message);
   const { refundId } = { refundId: (await refundsOf(id))[0]?.id };
-  await paymentTasks.refund_payment?.({ database: app.database }, { environmentId: app.testEnvironmentId, refundId });
+  await paymentTasks.refund_payment?.(app, { environmentId: app.testEnvironmentId, refundId });
   assert.deepEqual(await stateOf(id), [100, true, 'refunded']);
   assert.deepEqual(await operationsOf(app, id), ['charge', 'refund']);
 });

@@ -154,7 +154,7 @@ test('answers that are too old to be replayed are forgotten, the others stay', a
   await app.post('/customers', newCustomer('to keep'), { headers: { 'idempotency-key': 'to keep' } });
   const createdAt = Date.now() - idempotencyLifetimeMs - 1;
   await app.owner.updateTable('idempotencyKeys').set({ createdAt }).where('key', '=', 'to forget').execute();
-  assert(await forgetOldAnswersOnce({ database: app.database }));
+  assert(await forgetOldAnswersOnce(app));
   const left = await app.owner.selectFrom('idempotencyKeys').select('key').where('key', 'like', 'to %').execute();
   assert.deepEqual(left, [{ key: 'to keep' }]);
 });

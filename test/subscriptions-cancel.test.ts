@@ -4,7 +4,7 @@ import { sql } from 'kysely';
 import { instant } from '../src/kernel/calendar.ts';
 import { cancelIfDue } from '../src/lifecycle/cancel.ts';
 import { checkInvariants } from '../src/lifecycle/check-invariants.ts';
-import { expireIncompleteOnce } from '../src/lifecycle/expire-incomplete.ts';
+import { expireStep } from '../src/lifecycle/expire-incomplete.ts';
 import { type Body, startTestApp } from './harness.ts';
 import { setUpPlans } from './plans.ts';
 
@@ -231,13 +231,16 @@ test('a subscription waits 23 hours for its first payment, then the free plan is
   const { customerId, externalId } = await plans.newCustomer();
   const waiting = await plans.subscribe({ customerId, priceSlug: 'pro-monthly' });
   const hour = 3_600_000;
+  const expire = () =>
+    app.inEnvironment(async (work) => {
+      const ids = await expireStep.claim(work, 100);
+      await expireStep.perform(work, ids);
+      return ids;
+    });
   await app.setClock(april + 23 * hour - 1);
-  assert.deepEqual(await app.inEnvironment((work) => expireIncompleteOnce(work, { limit: 10 })), { expired: 0 });
+  assert.deepEqual(await expire(), []);
   await app.setClock(april + 30 * hour);
-  const done = await Promise.all(
-    [1, 2].map(() => app.inEnvironment((work) => expireIncompleteOnce(work, { limit: 100 }))),
-  );
-  assert.equal(done.filter(({ expired }) => expired > 0).length, 1);
+  assert.deepEqual((await Promise.all([expire(), expire()])).flat(), [waiting.id]);
   const ended = await plans.subscription(waiting.id);
   assert.deepEqual([ended.status, ended.canceledAt, ended.current], ['incomplete_expired', null, false]);
   assert.deepEqual(await plans.events(waiting.id), ['subscription.created', 'subscription.updated']);

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { CamelCasePlugin, Kysely, PostgresDialect, sql } from 'kysely';
 import { claimOverage, grantCredits } from '../src/ledger/actions.ts';
+import { catchUpAll } from '../src/lifecycle/catch-up.ts';
 import { createPool } from '../src/platform/database.ts';
 import type { DB } from '../src/platform/database-types.ts';
 import { newId } from '../src/platform/new-id.ts';
@@ -127,11 +128,11 @@ test('equal properties at once, in opposite order, count once', async () => {
 test('usage and claims at once: each unit is claimed once', async () => {
   const world = await insertFixture(app);
   const claims = Array.from({ length: 20 }, () =>
-    app.inEnvironment((work) => claimOverage(work, world.subscriptionId)),
+    app.inEnvironment((work) => claimOverage(work, [world.subscriptionId])),
   );
   const uses = Array.from({ length: 40 }, () => bulk([event(world, { amount: 2 })]));
   const [claimed] = await Promise.all([Promise.all(claims), Promise.all(uses)]);
-  const rest = await app.inEnvironment((work) => claimOverage(work, world.subscriptionId));
+  const rest = await app.inEnvironment((work) => claimOverage(work, [world.subscriptionId]));
   const units = [...claimed.flat(), ...rest].reduce((sum, each) => sum + each.units, 0n);
   assert.equal(units, 80n);
 });
@@ -143,7 +144,7 @@ test('usage that is under way when a subscription ends is on its last bill, and 
     const end = app.inEnvironment(async (work) => {
       await lockSubscription(work, world.subscriptionId);
       await saveSubscription(work, world.subscriptionId, { status: 'canceled', canceledAt: work.now });
-      return claimOverage(work, world.subscriptionId);
+      return claimOverage(work, [world.subscriptionId]);
     });
     const answers = await Promise.all(uses);
     const accepted = answers.filter(({ status }) => status === 200).length;
@@ -171,7 +172,7 @@ test('a request takes as many statements for a thousand events as for two', asyn
     statements = [];
     const given = [...mixed, event(world, { transactionId: 'each time' })];
     await runInEnvironment(database, { environmentId: app.testEnvironmentId }, (work) =>
-      recordUsageEvents(work, given),
+      recordUsageEvents(work, given, catchUpAll),
     );
     // Without begin, commit and the one that enters the environment.
     return statements.length - 3;

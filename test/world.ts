@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Body, TestApp, TestOrganization } from './harness.ts';
 
 /** The ids of one environment in which every kind of record exists, made through the API alone. */
@@ -7,6 +8,8 @@ export interface World {
   readonly spareFeatureId: string;
   readonly featureId: string;
   readonly priceId: string;
+  readonly discountId: string;
+  readonly taxRateId: string;
   readonly usagePriceSlug: string;
   readonly usageMeterId: string;
   readonly resourceId: string;
@@ -14,9 +17,14 @@ export interface World {
   readonly externalId: string;
   readonly customerId: string;
   readonly subscriptionId: string;
+  /** One whose change of plan is scheduled. */
+  readonly changingSubscriptionId: string;
   readonly subscriptionItemId: string;
   readonly subscriptionItemFeatureId: string;
   readonly usageEventId: string;
+  /** Of a customer who owes an invoice and has a card since. */
+  readonly owingSubscriptionId: string;
+  readonly openInvoiceId: string;
   readonly invoiceId: string;
   readonly invoiceLineItemId: string;
   readonly paymentId: string;
@@ -118,6 +126,13 @@ export async function buildWorld(app: TestApp, organization: TestOrganization = 
       active: false,
     },
   });
+  const { discount } = await post('/discounts', {
+    discount: { name: 'Launch', code: 'LAUNCH', amount: 20, amountType: 'percent', duration: 'forever' },
+  });
+  const { taxRate } = await post('/tax-rates', {
+    taxRate: { country: 'DE', state: suffix, type: 'vat', percentage: '19' },
+  });
+  const owing = await insertOwing(post, get, { priceId: team.defaultPrice.id, suffix });
   const billing = await get(`/customers/${externalId}/billing`);
   const current = billing.currentSubscription;
   const [paid] = billing.invoices;
@@ -127,6 +142,8 @@ export async function buildWorld(app: TestApp, organization: TestOrganization = 
     featureId: featureOf('sso'),
     spareFeatureId: featureOf('audit'),
     priceId: team.defaultPrice.id,
+    discountId: discount.id,
+    taxRateId: taxRate.id,
     usagePriceSlug: 'call-overage',
     usageMeterId: meter.id,
     resourceId: resources[0].id,
@@ -134,9 +151,11 @@ export async function buildWorld(app: TestApp, organization: TestOrganization = 
     externalId,
     customerId: data.customer.id,
     subscriptionId: subscription.id,
+    changingSubscriptionId: await makeChanging(post, suffix, team.defaultPrice.id),
     subscriptionItemId: current.subscriptionItems[0].id,
     subscriptionItemFeatureId: current.experimental.featureItems.find((row: Body) => row.type === 'toggle').id,
     usageEventId: usageEvents[0].id,
+    ...owing,
     invoiceId: paid.invoice.id,
     invoiceLineItemId: paid.invoiceLineItems[0].id,
     paymentId: (await get(`/payments?customerId=${data.customer.id}`)).data[0].id,
@@ -145,4 +164,45 @@ export async function buildWorld(app: TestApp, organization: TestOrganization = 
     eventId: (await get('/events')).data[0].id,
     apiKeyId: (await get('/api-keys')).data[0].id,
   };
+}
+
+type Send = (path: string, body: unknown) => Promise<Body>;
+
+const trialMs = 20;
+
+/** A subscription whose short trial ended without a payment method, which its customer has attached since. */
+async function insertOwing(
+  post: Send,
+  get: (path: string) => Promise<Body>,
+  { priceId, suffix }: { priceId: string; suffix: string },
+): Promise<Pick<World, 'owingSubscriptionId' | 'openInvoiceId'>> {
+  const { data } = await post('/customers', {
+    customer: { externalId: `owing-${suffix}`, email: `owing-${suffix}@acme.test`, name: 'Owing' },
+  });
+  const customerId = data.customer.id;
+  const trialEnd = Date.now() + trialMs;
+  const { subscription } = await post('/subscriptions', { customerId, priceId, trialEnd });
+  await sleep(Math.max(0, trialEnd - Date.now()) + 1);
+  // Whatever is asked of a subscription does first what is due for it.
+  await post(`/subscriptions/${subscription.id}/uncancel`, {});
+  await post('/payment-methods', { paymentMethod: { customerId, type: 'card', token: 'pm_card_visa' } });
+  const { data: invoices } = await get(`/invoices?subscriptionId=${subscription.id}&status=open`);
+  return { owingSubscriptionId: subscription.id, openInvoiceId: invoices[0].id };
+}
+
+async function makeChanging(
+  post: (path: string, body: unknown) => Promise<Body>,
+  suffix: string,
+  priceId: string,
+): Promise<string> {
+  const { data } = await post('/customers', {
+    customer: { externalId: `changing-${suffix}`, email: `${suffix}@changing.test`, name: 'Changing' },
+  });
+  const customerId: string = data.customer.id;
+  await post('/payment-methods', { paymentMethod: { customerId, type: 'card', token: 'pm_card_visa' } });
+  const { subscription } = await post('/subscriptions', { customerId, priceId, quantity: 2 });
+  await post(`/subscriptions/${subscription.id}/adjust`, {
+    adjustment: { timing: 'at_end_of_current_billing_period', newSubscriptionItems: [{ priceId }] },
+  });
+  return subscription.id;
 }

@@ -55,6 +55,7 @@ export async function insertNewCustomer(work: Work, pricingModelId: string, give
     domain: given.domain ?? null,
     userId: given.userId ?? null,
     billingAddress: given.billingAddress ?? null,
+    taxExempt: given.taxExempt ?? false,
   };
   for (let tried = 0; tried < maxBases; tried++) {
     const invoiceNumberBase = randomInt(16 ** baseDigits)

@@ -17,6 +17,7 @@ const customer: CustomerRow = {
   userId: null,
   billingAddress: { name: 'Acme', address: { country: 'AT', city: 'Wien' } },
   invoiceNumberBase: '9F3A0C1',
+  taxExempt: false,
 };
 
 test('a change that says what is there already is no change', () => {
@@ -37,6 +38,7 @@ test('what is named changes, what is null goes, and the rest stays', () => {
   });
   const billingAddress = { address: { country: 'DE' } };
   assert.deepEqual(decideChange(customer, { billingAddress }), { ...customer, billingAddress });
+  assert.deepEqual(decideChange(customer, { taxExempt: true }), { ...customer, taxExempt: true });
 });
 
 test('invoice numbers count from the base', () => {

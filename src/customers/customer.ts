@@ -51,6 +51,7 @@ export const Customer = z
     userId: z.string().nullable(),
     billingAddress: BillingAddress.nullable(),
     invoiceNumberBase: z.string().meta({ description: 'What the numbers of the invoices begin with.' }),
+    taxExempt: z.boolean().meta({ description: 'True for who owes no tax.' }),
   })
   .meta({ id: 'Customer' });
 export type Customer = z.infer<typeof Customer>;
@@ -67,6 +68,7 @@ export const CustomerDetails = z.object({
   domain: FreeText.nullish(),
   userId: z.string().max(255).nullish(),
   billingAddress: BillingAddress.nullish(),
+  taxExempt: z.boolean().optional().meta({ description: 'True for who owes no tax; false when absent at the start.' }),
 });
 export type CustomerDetails = z.infer<typeof CustomerDetails>;
 export const CustomerChange = CustomerDetails.partial();
@@ -93,6 +95,7 @@ export function decideChange(customer: CustomerRow, change: CustomerChange): Cus
     domain: given(change.domain, customer.domain),
     userId: given(change.userId, customer.userId),
     billingAddress: given(change.billingAddress, customer.billingAddress),
+    taxExempt: change.taxExempt ?? customer.taxExempt,
   };
   return isSame(changed, customer) ? null : changed;
 }

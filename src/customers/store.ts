@@ -22,6 +22,7 @@ const columns = [
   'userId',
   'billingAddress',
   'invoiceNumberBase',
+  'taxExempt',
 ] as const;
 
 type StoredCustomer = Pick<Selectable<Customers>, (typeof columns)[number]>;
@@ -44,10 +45,34 @@ export async function findCustomer(work: Work, id: string): Promise<CustomerRow 
   return row === undefined ? null : toCustomer(row);
 }
 
+/** What the caller calls these customers, by id. */
+export async function listExternalIds(work: Work, ids: readonly string[]): Promise<ReadonlyMap<string, string>> {
+  const rows = await work.db
+    .selectFrom('customers')
+    .select(['id', 'externalId'])
+    .where('environmentId', '=', work.environmentId)
+    .where('id', '=', sql<string>`any(${ids}::text[])`)
+    .execute();
+  return new Map(rows.map((row) => [row.id, row.externalId]));
+}
+
+/** The customers with these ids, in no particular order. */
+export async function listCustomersById(work: Work, ids: readonly string[]): Promise<CustomerRow[]> {
+  const rows = await select(work).where('id', '=', sql<string>`any(${ids})`).execute();
+  return rows.map(toCustomer);
+}
+
 /** Holds the customer until the work ends: whoever changes its subscriptions takes this first, so they take turns. */
 export async function lockCustomer(work: Work, id: string): Promise<CustomerRow | null> {
   const row = await select(work).where('id', '=', id).forNoKeyUpdate().executeTakeFirst();
   return row === undefined ? null : toCustomer(row);
+}
+
+/** Holds the customers until the work ends, in order of id. */
+export async function lockCustomers(work: Work, ids: readonly string[]): Promise<void> {
+  await sql`
+    select from customers where environment_id = ${work.environmentId} and id = any(${ids}::text[])
+     order by id for no key update`.execute(work.db);
 }
 
 /**
@@ -136,6 +161,7 @@ export async function saveCustomer(work: Work, customer: CustomerRow): Promise<v
       domain: customer.domain,
       userId: customer.userId,
       billingAddress: toJson(customer.billingAddress),
+      taxExempt: customer.taxExempt,
       updatedAt: customer.updatedAt,
     })
     .where('environmentId', '=', work.environmentId)
@@ -143,15 +169,45 @@ export async function saveCustomer(work: Work, customer: CustomerRow): Promise<v
     .execute();
 }
 
-/** The next invoice number of the customer. Numbers have no gap: one that is rolled back is given to the next. */
-export async function takeInvoiceNumber(work: Work, customerId: string): Promise<string> {
-  const row = await work.db
-    .updateTable('customers')
-    .set((update) => ({ invoiceCount: update('invoiceCount', '+', 1) }))
-    .where('environmentId', '=', work.environmentId)
-    .where('id', '=', customerId)
-    .returning(['invoiceNumberBase', 'invoiceCount'])
-    .executeTakeFirst();
-  assert(row, `no customer ${customerId}`);
-  return invoiceNumber(row.invoiceNumberBase, row.invoiceCount);
+/** Invoice numbers that a customer was given, and who it was then. */
+export interface InvoiceNumbers {
+  /** In their order, without a gap. */
+  readonly numbers: readonly string[];
+  readonly customer: Pick<CustomerRow, 'name' | 'email' | 'billingAddress'>;
+}
+
+interface CountedCustomer extends Pick<StoredCustomer, 'id' | 'invoiceNumberBase' | 'name' | 'email'> {
+  readonly billingAddress: BillingAddress | null;
+  readonly invoiceCount: number;
+}
+
+/**
+ * The next invoice numbers of customers, as many as `counts` says by the customer's id. Numbers have no gap: those that
+ * are rolled back are given to the next. Customers are held in the order of their ids, so two batches never wait for
+ * each other in a circle.
+ */
+export async function takeInvoiceNumbers(
+  work: Work,
+  counts: ReadonlyMap<string, number>,
+): Promise<Map<string, InvoiceNumbers>> {
+  const { rows } = await sql<CountedCustomer>`
+    with held as (
+      select c.id, asked.count
+        from unnest(${[...counts.keys()]}::text[], ${[...counts.values()]}::bigint[]) as asked (id, count)
+        join customers c on c.environment_id = ${work.environmentId} and c.id = asked.id
+       order by c.id for no key update of c
+    )
+    update customers c set invoice_count = c.invoice_count + held.count
+      from held where c.environment_id = ${work.environmentId} and c.id = held.id
+    returning c.id, c.invoice_number_base, c.invoice_count, c.name, c.email, c.billing_address`.execute(work.db);
+  assert(rows.length === counts.size, 'every customer that is billed exists');
+  return new Map(rows.map((row) => [row.id, numbersOf(row, counts.get(row.id) ?? 0)]));
+}
+
+function numbersOf(row: CountedCustomer, count: number): InvoiceNumbers {
+  const { invoiceNumberBase, invoiceCount, name, email, billingAddress } = row;
+  const numbers = Array.from({ length: count }, (_, index) =>
+    invoiceNumber(invoiceNumberBase, invoiceCount - count + 1 + index),
+  );
+  return { numbers, customer: { name, email, billingAddress } };
 }

@@ -7,7 +7,7 @@ import {
   type ClaimsToRelease,
   checkClaim,
   checkRelease,
-  claimExpiry,
+  claimTerm,
   type Holding,
   isAskedFor,
   type NewClaims,
@@ -16,6 +16,7 @@ import {
   type ResourceUsage,
   type SeveralResources,
   type StoredClaim,
+  temporaryOf,
   toUsage,
 } from './resource-claim.ts';
 import * as store from './store-claims.ts';
@@ -56,6 +57,7 @@ async function requireHolding(work: Work, subscription: store.Holder, slug: stri
  */
 export async function claimResource(work: Work, subscriptionId: string, request: NewClaims) {
   const subscription = await lockLivingSubscription(work, subscriptionId);
+  if (subscription.status === 'paused') throw new Problem('subscriptionPaused', { id: subscriptionId });
   const slug = request.resourceSlug;
   const holding = await requireHolding(work, subscription, slug);
   if (holding.subscriptionItemFeatureId === null)
@@ -65,11 +67,15 @@ export async function claimResource(work: Work, subscriptionId: string, request:
   const held = new Map(existing.map((claim) => [claim.externalId, claim]));
   const missing = names?.filter((name) => !held.has(name)) ?? null;
   const requested = missing?.length ?? request.quantity ?? 0;
-  checkClaim(holding, requested);
+  checkClaim(holding, requested, work.now);
   const made = await makeClaims(work, subscription, holding, request, missing ?? Array<null>(requested).fill(null));
   for (const claim of made) held.set(claim.externalId, claim);
   const claims = names === null ? made : names.flatMap((name) => held.get(name) ?? []);
-  return { claims: renderAll(work, claims, holding), usage: toUsage(holding, made.length) };
+  return {
+    claims: renderAll(work, claims, holding),
+    usage: toUsage(holding, made.length),
+    temporaryClaims: temporaryOf(claims, subscription),
+  };
 }
 
 async function makeClaims(
@@ -81,9 +87,13 @@ async function makeClaims(
 ): Promise<StoredClaim[]> {
   if (externalIds.length === 0) return [];
   if (holding.lapsed > 0) await store.releaseLapsedClaims(work, subscription.id, holding.resourceId);
-  const expiredAt = claimExpiry(subscription, work.now);
-  const terms = { resourceId: holding.resourceId, expiredAt, metadata: metadata ?? null };
-  return store.insertClaims(work, subscription, terms, externalIds);
+  const { lasting, end } = claimTerm(holding, subscription, externalIds.length, work.now);
+  const terms = { resourceId: holding.resourceId, metadata: metadata ?? null };
+  const claims = externalIds.map((externalId, index) => ({
+    externalId,
+    expiredAt: index < lasting ? null : (end?.at ?? null),
+  }));
+  return store.insertClaims(work, subscription, terms, claims);
 }
 
 /** Releases claims of a resource, all that were asked for or none. */

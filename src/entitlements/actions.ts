@@ -147,18 +147,24 @@ export interface GrantedFeature {
  * An item that has a feature already keeps it, with the new amount.
  */
 export async function grantItemFeatures(work: Work, items: readonly GrantedItem[]): Promise<GrantedFeature[]> {
+  const rows = await planItemFeatures(work, items);
+  if (rows.length === 0) return [];
+  const ids = await store.upsertItemFeatures(work, rows);
+  return rows.map((row, index) => toGrantedFeature(row, ids[index]));
+}
+
+/** What `grantItemFeatures` would give with these items now. Nothing is written. */
+export async function planItemFeatures(work: Work, items: readonly GrantedItem[]): Promise<store.NewRow[]> {
   if (items.length === 0) return [];
   const links = await store.listProductLinks(work, [...new Set(items.map((item) => item.productId))]);
   const linksOfProduct = Map.groupBy(links, (link) => link.productId);
-  const rows = items.flatMap((item) => {
+  return items.flatMap((item) => {
     const begins = Math.max(work.now, item.addedDate);
     const open = (linksOfProduct.get(item.productId) ?? []).filter(
       ({ linkExpiredAt }) => linkExpiredAt === null || linkExpiredAt > begins,
     );
     return newestOfEachResource(open).map((link) => toGrantedRow(item, link));
   });
-  const ids = await store.upsertItemFeatures(work, rows);
-  return rows.map((row, index) => toGrantedFeature(row, ids[index]));
 }
 
 function toGrantedFeature(row: store.NewRow, id: string | undefined): GrantedFeature {
@@ -251,6 +257,22 @@ export async function expireItemFeatures(work: Work, subscriptionIds: readonly s
   if (subscriptionIds.length > 0) await store.endItemFeatures(work, subscriptionIds, at);
 }
 
+/** Ends what these items give, each at its instant; what ends earlier keeps its date. */
+export async function expireFeaturesOfItems(
+  work: Work,
+  items: readonly { readonly id: string; readonly at: Instant }[],
+): Promise<void> {
+  if (items.length > 0) await store.endFeaturesOfItems(work, items);
+}
+
+/** Ends, each at its instant, the features added by hand to subscriptions whose plan gives them too: the plan wins. */
+export async function expireManualFeatures(
+  work: Work,
+  subscriptions: readonly { readonly id: string; readonly at: Instant }[],
+): Promise<void> {
+  if (subscriptions.length > 0) await store.endManualFeaturesOfPlan(work, subscriptions);
+}
+
 /** Tells what customers have of links that ended: they keep the features, but no longer by their product. */
 export async function detachItemFeatures(work: Work, productFeatureIds: readonly string[]): Promise<void> {
   if (productFeatureIds.length > 0) await store.detachFromProducts(work, productFeatureIds);
@@ -266,10 +288,30 @@ export async function releaseClaims(
   if (subscriptionIds.length > 0) await claims.releaseAllClaims(work, subscriptionIds, at, reason);
 }
 
+/** Releases the claims of each subscription whose time is over at its instant. The caller holds the subscriptions. */
+export async function releaseLapsedClaims(
+  work: Work,
+  asked: readonly { readonly subscriptionId: string; readonly at: Instant }[],
+): Promise<void> {
+  if (asked.length > 0) await claims.releaseClaimsLapsedBy(work, asked);
+}
+
 /**
- * Takes away the end that a scheduled cancel gave to claims, when it is undone. It is the only one who gives an end:
- * claims that have one and whose time is not over are its. The caller holds the subscription.
+ * Takes away the end that a scheduled cancel or change of plan gave to claims, when it is undone. They are the only ones
+ * who give an end: claims that have one and whose time is not over are theirs. The caller holds the subscription.
  */
 export async function clearTemporaryClaims(work: Work, subscriptionId: string): Promise<void> {
   await claims.keepTemporaryClaims(work, subscriptionId);
+}
+
+/**
+ * Moves the end of the claims that a scheduled cancel gave one to, when the cancel itself is moved: they end with the
+ * subscription. The caller holds the subscription.
+ */
+export async function moveClaimsEnd(
+  work: Work,
+  subscriptionId: string,
+  move: { readonly from: Instant; readonly to: Instant },
+): Promise<void> {
+  await claims.moveTemporaryClaims(work, subscriptionId, move);
 }

@@ -162,8 +162,14 @@ export interface Holding {
   readonly anonymous: number;
   /** Claims that have expired and were not released, so that their names are still taken. */
   readonly lapsed: number;
+  /** Active claims that have no end. */
+  readonly lasting: number;
   /** The oldest active feature that grants the resource, or null when there is none. */
   readonly subscriptionItemFeatureId: string | null;
+  /** What a change of plan that is scheduled, or waits for its payment, leaves of the capacity; null without one. */
+  readonly plannedCapacity: number | null;
+  /** When that change takes effect. */
+  readonly plannedAt: Instant | null;
 }
 
 /** The usage to answer; `change` claims were added (or, when negative, released) since the holding was read. */
@@ -173,10 +179,11 @@ export function toUsage(holding: Holding, change = 0): ResourceUsage {
   return { resourceSlug, resourceId, capacity, claimed, available: capacity - claimed };
 }
 
-/** Refuses to claim `requested` more of a resource when they do not fit, or are too many for one request. */
-export function checkClaim(holding: Holding, requested: number): void {
+/** Refuses, at `now`, to claim `requested` more of a resource when they do not fit, or are too many for one request. */
+export function checkClaim(holding: Holding, requested: number, now: Instant): void {
   if (requested === 0) return;
-  const { resourceSlug: slug, capacity, claimed } = holding;
+  const { resourceSlug: slug, claimed } = holding;
+  const capacity = claimableCapacity(holding, now);
   if (!holding.resourceActive) throw new Problem('resourceInactive', { slug });
   const available = capacity - claimed;
   if (requested > available) throw new Problem('capacityExceeded', { slug, requested, available, capacity, claimed });
@@ -191,13 +198,80 @@ export function checkRelease(holding: Holding, requested: number): void {
 }
 
 /**
- * When a new claim ends by itself: at the scheduled end of its subscription, or never. Capacity ends there, so such a
- * claim is a loan; one that was made before goes with the cancellation itself (worked example C2).
+ * What can be claimed of. A change whose instant has come, and which waits for its payment or for being carried out,
+ * must find room for what is claimed.
  */
-export function claimExpiry(
+function claimableCapacity({ capacity, plannedCapacity, plannedAt }: Holding, now: Instant): number {
+  const isImminent = plannedCapacity !== null && plannedAt !== null && plannedAt <= now;
+  return isImminent ? Math.min(capacity, plannedCapacity) : capacity;
+}
+
+/** Why a claim ends by itself. */
+export const TemporaryReason = z.enum(['scheduled_cancellation', 'scheduled_adjustment']);
+
+/** The claims of an answer that end by themselves. */
+export const TemporaryClaims = z
+  .object({
+    claimIds: z.array(ResourceClaimId),
+    expiredAt: Timestamp.meta({ description: 'When they end.' }),
+    reason: TemporaryReason.meta({ description: 'What leaves no room for them from then on.' }),
+  })
+  .meta({ id: 'TemporaryResourceClaims' });
+export type TemporaryClaims = z.infer<typeof TemporaryClaims>;
+
+/** Of claims to be made, how many are for good, and when the others end. */
+export interface ClaimTerm {
+  readonly lasting: number;
+  readonly end: { readonly at: Instant; readonly reason: TemporaryClaims['reason'] } | null;
+}
+
+/**
+ * For how long `requested` new claims are made. Until the subscription ends, where that is scheduled; claims that were
+ * made before go with the subscription itself (worked example C2). Where a change to a lower capacity is scheduled, as
+ * many as fit then are for good, and the others end with it: capacity 10 and 3 from July on, 2 claimed and 4 more asked
+ * for: 1 is for good, 3 end (C1). A higher capacity has room for all (C3).
+ */
+export function claimTerm(
+  holding: Pick<Holding, 'lasting' | 'plannedCapacity' | 'plannedAt'>,
   subscription: { readonly cancelScheduledAt: Instant | null },
+  requested: number,
   now: Instant,
-): Instant | null {
-  const end = subscription.cancelScheduledAt;
-  return end !== null && end > now ? end : null;
+): ClaimTerm {
+  const { cancelScheduledAt } = subscription;
+  if (cancelScheduledAt !== null && cancelScheduledAt > now) {
+    return { lasting: 0, end: { at: cancelScheduledAt, reason: 'scheduled_cancellation' } };
+  }
+  const { plannedCapacity, plannedAt } = holding;
+  if (plannedCapacity === null || plannedAt === null || plannedAt <= now) return { lasting: requested, end: null };
+  const lasting = Math.min(requested, Math.max(plannedCapacity - holding.lasting, 0));
+  return { lasting, end: lasting === requested ? null : { at: plannedAt, reason: 'scheduled_adjustment' } };
+}
+
+/** The claims of an answer that end by themselves, when and why; null when there are none. */
+export function temporaryOf(
+  claims: readonly Pick<StoredClaim, 'id' | 'expiredAt'>[],
+  subscription: { readonly cancelScheduledAt: Instant | null },
+): TemporaryClaims | null {
+  const ending = claims.filter((claim) => claim.expiredAt !== null);
+  const expiredAt = ending[0]?.expiredAt ?? null;
+  if (expiredAt === null) return null;
+  const reason = subscription.cancelScheduledAt === null ? 'scheduled_adjustment' : 'scheduled_cancellation';
+  return { claimIds: ending.map(({ id }) => id), expiredAt, reason };
+}
+
+/** How many claims of a resource a subscription holds. */
+export interface ClaimCount {
+  readonly resourceId: string;
+  readonly resourceSlug: string;
+  readonly claimed: number;
+}
+
+/** Refuses a change that leaves less of a resource than is claimed; 0 of what `capacities`, by resource id, do not name. */
+export function checkCapacities(capacities: Readonly<Record<string, number>>, counts: readonly ClaimCount[]): void {
+  for (const { resourceId, resourceSlug: slug, claimed } of counts) {
+    const capacity = capacities[resourceId] ?? 0;
+    if (claimed > capacity) {
+      throw new Problem('capacityBelowClaims', { slug, capacity, claimed, excess: claimed - capacity });
+    }
+  }
 }

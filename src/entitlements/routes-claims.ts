@@ -9,6 +9,7 @@ import {
   ResourceClaim,
   ResourceUsage,
   SeveralResources,
+  TemporaryClaims,
 } from './resource-claim.ts';
 
 const tag = 'Resource claims';
@@ -22,14 +23,20 @@ export const claimRoutes = [
     summary: 'Claim a resource',
     description:
       'All or nothing. A name (externalId) that is held already is answered unchanged, at full capacity too. While the ' +
-      'subscription is to be canceled, new claims end with it (expiredAt).',
+      'subscription is to be canceled, new claims end with it (expiredAt). While a change to a lower capacity is ' +
+      'scheduled, new claims that will not fit end with the change.',
     tag,
     params,
     body: NewClaims,
-    returns: z.object({ claims: z.array(ResourceClaim), usage: ResourceUsage }),
+    returns: z.object({
+      claims: z.array(ResourceClaim),
+      usage: ResourceUsage,
+      temporaryClaims: TemporaryClaims.nullable().meta({ description: 'Those of the claims that end by themselves.' }),
+    }),
     refuses: [
       'subscriptionNotFound',
       'subscriptionTerminal',
+      'subscriptionPaused',
       'resourceNotFound',
       'resourceFeatureMissing',
       'resourceInactive',

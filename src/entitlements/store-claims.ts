@@ -3,13 +3,15 @@ import type { Instant } from '../kernel/calendar.ts';
 import { maxSafeInteger } from '../kernel/json.ts';
 import { newId } from '../platform/new-id.ts';
 import type { Work } from '../platform/work.ts';
-import type { Holding, ReleaseReason, StoredClaim } from './resource-claim.ts';
+import type { SubscriptionStatus } from '../subscriptions/subscription.ts';
+import type { ClaimCount, Holding, ReleaseReason, StoredClaim } from './resource-claim.ts';
 import { givesAccess } from './store-item-features.ts';
 
 /** The subscription whose claims are meant, and the pricing model whose resources it can hold. */
 export interface Holder {
   readonly id: string;
   readonly pricingModelId: string;
+  readonly status: SubscriptionStatus;
 }
 
 const claimColumns = sql`c.id, c.created_at, c.updated_at, c.pricing_model_id, c.subscription_id, c.resource_id,
@@ -32,7 +34,8 @@ function notExpired(at: Instant): RawBuilder<boolean> {
 async function readHoldings(work: Work, holder: Holder, which: RawBuilder<unknown>): Promise<Holding[]> {
   const result = await sql<Holding>`
     select r.id as resource_id, r.slug as resource_slug, r.active as resource_active, granted.capacity,
-           granted.subscription_item_feature_id, held.claimed, held.anonymous, held.lapsed
+           granted.subscription_item_feature_id, held.claimed, held.anonymous, held.lasting, held.lapsed,
+           planned.at as planned_at, planned.capacity as planned_capacity
       from resources r
       cross join lateral (
         select least(greatest(coalesce(sum(s.amount) filter (where ${givesAccess(work.now)}), 0), 0), ${maxSafeInteger})::bigint
@@ -46,14 +49,23 @@ async function readHoldings(work: Work, holder: Holder, which: RawBuilder<unknow
       cross join lateral (
         select count(*) filter (where ${notExpired(work.now)}) as claimed,
                count(*) filter (where ${notExpired(work.now)} and c.external_id is null) as anonymous,
+               count(*) filter (where c.expired_at is null) as lasting,
                count(*) filter (where not ${notExpired(work.now)}) as lapsed
           from resource_claims c
          where ${unreleased(work, holder.id)} and c.resource_id = r.id
       ) as held
+      left join lateral (
+        select a.effective_at as at, coalesce((a.capacities ->> r.id)::bigint, 0) as capacity
+          from subscription_adjustments a
+         where a.environment_id = ${work.environmentId} and a.subscription_id = ${holder.id}
+           and a.status in ('awaiting_payment', 'scheduled')
+      ) as planned on true
      where r.environment_id = ${work.environmentId} and r.pricing_model_id = ${holder.pricingModelId} and ${which}`.execute(
     work.db,
   );
-  return result.rows;
+  // What is paused gives nothing. Its claims stay, and have their places again when it goes on.
+  if (holder.status !== 'paused') return result.rows;
+  return result.rows.map((holding) => ({ ...holding, capacity: 0, subscriptionItemFeatureId: null }));
 }
 
 /** By slug: the active resource, else the newest inactive one, because a deactivated slug can be used again. */
@@ -86,6 +98,17 @@ export async function listActiveClaims(
   return result.rows;
 }
 
+/** How many active claims a subscription holds of each resource that it holds any of. */
+export async function countClaims(work: Work, subscriptionId: string): Promise<ClaimCount[]> {
+  const result = await sql<ClaimCount>`
+    select c.resource_id, r.slug as resource_slug, count(*) as claimed
+      from resource_claims c
+      join resources r on r.environment_id = c.environment_id and r.id = c.resource_id
+     where ${unreleased(work, subscriptionId)} and ${notExpired(work.now)}
+     group by c.resource_id, r.slug order by r.slug`.execute(work.db);
+  return result.rows;
+}
+
 /** The active claims of a resource under these names. */
 export async function findNamedClaims(
   work: Work,
@@ -103,18 +126,25 @@ export async function findNamedClaims(
 /** What new claims have in common. */
 export interface ClaimTerms {
   readonly resourceId: string;
-  readonly expiredAt: Instant | null;
   readonly metadata: StoredClaim['metadata'];
 }
 
-/** Makes a claim for each name (null: without a name), all in one statement. Answers them in the order given. */
+/** A claim to be made. */
+export interface NewClaim {
+  /** Its name; null: it has none. */
+  readonly externalId: string | null;
+  /** When it ends by itself; null: it does not. */
+  readonly expiredAt: Instant | null;
+}
+
+/** Makes claims, all in one statement. Answers them in the order given. */
 export async function insertClaims(
   work: Work,
   holder: Holder,
   terms: ClaimTerms,
-  externalIds: readonly (string | null)[],
+  given: readonly NewClaim[],
 ): Promise<StoredClaim[]> {
-  const claims = externalIds.map((externalId) => ({
+  const claims = given.map(({ externalId, expiredAt }) => ({
     id: newId('resourceClaim'),
     createdAt: work.now,
     updatedAt: work.now,
@@ -125,7 +155,7 @@ export async function insertClaims(
     claimedAt: work.now,
     releasedAt: null,
     releaseReason: null,
-    expiredAt: terms.expiredAt,
+    expiredAt,
     metadata: terms.metadata,
   }));
   const metadata = terms.metadata === null ? null : JSON.stringify(terms.metadata);
@@ -133,9 +163,11 @@ export async function insertClaims(
     insert into resource_claims (environment_id, id, pricing_model_id, subscription_id, resource_id, external_id,
       claimed_at, expired_at, metadata, created_at, updated_at)
     select ${work.environmentId}::bigint, given.id, ${holder.pricingModelId}, ${holder.id}, ${terms.resourceId},
-           given.external_id, ${work.now}::bigint, ${terms.expiredAt}::bigint, ${metadata}::jsonb, ${work.now}::bigint,
+           given.external_id, ${work.now}::bigint, given.expired_at, ${metadata}::jsonb, ${work.now}::bigint,
            ${work.now}::bigint
-      from unnest(${claims.map(({ id }) => id)}::text[], ${externalIds}::text[]) as given (id, external_id)`.execute(
+      from unnest(
+             ${claims.map(({ id }) => id)}::text[], ${claims.map(({ externalId }) => externalId)}::text[],
+             ${claims.map(({ expiredAt }) => expiredAt)}::bigint[]) as given (id, external_id, expired_at)`.execute(
     work.db,
   );
   return claims;
@@ -191,6 +223,19 @@ export async function releaseLapsedClaims(work: Work, subscriptionId: string, re
   await release(work, sql<Instant>`c.expired_at`, 'expired', lapsed);
 }
 
+/** Marks claims of each subscription as released that have expired by its instant, at the time they did. */
+export async function releaseClaimsLapsedBy(
+  work: Work,
+  asked: readonly { readonly subscriptionId: string; readonly at: Instant }[],
+): Promise<void> {
+  await sql`
+    update resource_claims c set released_at = c.expired_at, release_reason = 'expired', updated_at = ${work.now}
+      from unnest(${asked.map((each) => each.subscriptionId)}::text[], ${asked.map((each) => each.at)}::bigint[])
+             as asked (subscription_id, at)
+     where c.environment_id = ${work.environmentId} and c.subscription_id = asked.subscription_id
+       and c.released_at is null and c.expired_at <= asked.at`.execute(work.db);
+}
+
 /**
  * Releases every claim of these subscriptions. One that was made after the instant, while an end that was due had not
  * been carried out yet, is released when it was made.
@@ -206,6 +251,22 @@ export async function releaseAllClaims(
        set released_at = greatest(${at}, claimed_at), release_reason = ${reason}, updated_at = ${work.now}
      where environment_id = ${work.environmentId} and subscription_id = any(${subscriptionIds})
        and released_at is null`.execute(work.db);
+}
+
+/** Gives the temporary claims of a subscription that end at one instant another one to end at. */
+export async function moveTemporaryClaims(
+  work: Work,
+  subscriptionId: string,
+  { from, to }: { from: Instant; to: Instant },
+): Promise<void> {
+  await work.db
+    .updateTable('resourceClaims')
+    .set({ expiredAt: to, updatedAt: work.now })
+    .where('environmentId', '=', work.environmentId)
+    .where('subscriptionId', '=', subscriptionId)
+    .where('releasedAt', 'is', null)
+    .where('expiredAt', '=', from)
+    .execute();
 }
 
 /** Makes the temporary claims of a subscription lasting ones, except those whose time is over. */

@@ -10,7 +10,7 @@ import { type ItemFeatureValues, productFeatureExpired, type StoredItemFeature }
 /**
  * True for a feature `s` of an item `i` that gives access at the instant: neither has expired, and the item has begun.
  */
-export function givesAccess(at: Instant): RawBuilder<boolean> {
+export function givesAccess(at: Instant | RawBuilder<unknown>): RawBuilder<boolean> {
   return sql<boolean>`(s.expired_at is null or s.expired_at > ${at}) and (i.expired_at is null or i.expired_at > ${at})
     and i.added_date <= ${at}`;
 }
@@ -65,6 +65,33 @@ export async function listItemFeatures(
   const result = await sql<StoredItemFeature>`${selectItemFeatures(work, itemOfFeature)}
       and s.subscription_id = any(${subscriptionIds}) and ${givesAccess(at)}
     order by s.id`.execute(work.db);
+  return result.rows;
+}
+
+/** Credits that a feature grants: `amount` of them, as often as `renewalFrequency` says. */
+export interface CreditFeature {
+  readonly id: string;
+  readonly subscriptionId: string;
+  readonly featureId: string;
+  readonly usageMeterId: string;
+  readonly amount: bigint;
+  readonly renewalFrequency: 'once' | 'every_billing_period';
+}
+
+/** The features of each subscription that grant credits and give access at its instant, in order of creation. */
+export async function listCreditFeatures(
+  work: Work,
+  asked: readonly { readonly subscriptionId: string; readonly at: Instant }[],
+): Promise<CreditFeature[]> {
+  const result = await sql<CreditFeature>`
+    select s.id, s.subscription_id, s.feature_id, s.usage_meter_id, s.amount, s.renewal_frequency
+      from unnest(${asked.map((each) => each.subscriptionId)}::text[], ${asked.map((each) => each.at)}::bigint[])
+             as asked (subscription_id, at)
+      join subscription_item_features s
+        on s.environment_id = ${work.environmentId} and s.subscription_id = asked.subscription_id
+      ${itemOfFeature}
+     where s.type = 'usage_credit_grant' and ${givesAccess(sql`asked.at`)}
+     order by s.id`.execute(work.db);
   return result.rows;
 }
 
@@ -219,6 +246,41 @@ export async function endItemFeatures(work: Work, subscriptionIds: readonly stri
     .where('subscriptionId', '=', sql<string>`any(${subscriptionIds})`)
     .where((where) => where.or([where('expiredAt', 'is', null), where('expiredAt', '>', at)]))
     .execute();
+}
+
+/** Ends the features of these items, each at its instant; one that ends earlier keeps its date. */
+export async function endFeaturesOfItems(
+  work: Work,
+  items: readonly { readonly id: string; readonly at: Instant }[],
+): Promise<void> {
+  await sql`
+    update subscription_item_features s set expired_at = ended.at, updated_at = ${work.now}
+      from unnest(${items.map(({ id }) => id)}::text[], ${items.map(({ at }) => at)}::bigint[]) as ended (item_id, at)
+     where s.environment_id = ${work.environmentId} and s.subscription_item_id = ended.item_id
+       and (s.expired_at is null or s.expired_at > ended.at)`.execute(work.db);
+}
+
+/** Ends, each at its instant, features on items made by hand that another item of the subscription gives as well. */
+export async function endManualFeaturesOfPlan(
+  work: Work,
+  subscriptions: readonly { readonly id: string; readonly at: Instant }[],
+): Promise<void> {
+  await sql`
+    update subscription_item_features m set expired_at = ended.at, updated_at = ${work.now}
+      from unnest(
+             ${subscriptions.map(({ id }) => id)}::text[], ${subscriptions.map(({ at }) => at)}::bigint[]
+           ) as ended (subscription_id, at),
+           subscription_items holder
+     where m.environment_id = ${work.environmentId} and m.subscription_id = ended.subscription_id
+       and (m.expired_at is null or m.expired_at > ended.at)
+       and holder.environment_id = m.environment_id and holder.id = m.subscription_item_id and holder.manually_created
+       and exists (
+         select from subscription_item_features s
+           join subscription_items i on i.environment_id = s.environment_id and i.id = s.subscription_item_id
+          where s.environment_id = m.environment_id and s.subscription_id = m.subscription_id
+            and s.feature_id = m.feature_id and not i.manually_created
+            and (s.expired_at is null or s.expired_at > ended.at) and (i.expired_at is null or i.expired_at > ended.at)
+            and i.added_date <= ended.at)`.execute(work.db);
 }
 
 /** Cuts what customers have of features from links that have ended. */

@@ -1,22 +1,13 @@
 import assert from 'node:assert/strict';
-import { takeInvoiceNumber } from '../customers/store.ts';
-import type { Instant } from '../kernel/calendar.ts';
-import type { CurrencyCode } from '../kernel/currency.ts';
+import { takeInvoiceNumbers } from '../customers/store.ts';
 import { type PageRequest, page } from '../kernel/page.ts';
 import { Problem } from '../kernel/problem.ts';
 import { newId } from '../platform/new-id.ts';
 import type { Work } from '../platform/work.ts';
-import {
-  decideNewInvoice,
-  decidePaid,
-  decideRefunded,
-  type Invoice,
-  type InvoiceHappening,
-  type InvoiceReason,
-  nextInvoiceStatus,
-} from './invoice.ts';
-import { type InvoiceLineItem, type NewLine, priceLine } from './invoice-line-item.ts';
-import type { InvoiceLineItemRow, InvoiceRow } from './store.ts';
+import { decideRefunded, type Invoice, type InvoiceHappening, nextInvoiceStatus } from './invoice.ts';
+import type { DraftLine, InvoiceLineItem } from './invoice-line-item.ts';
+import { draftInvoice, type InvoiceDraft, type NewInvoice } from './new-invoice.ts';
+import type { ExplainedLineRow, InvoiceLineItemRow, InvoiceRow } from './store.ts';
 import * as store from './store.ts';
 
 // The whole history of nearly everyone; the list of invoices goes further back, page by page.
@@ -28,30 +19,50 @@ export interface InvoiceWithLines {
   readonly invoiceLineItems: InvoiceLineItem[];
 }
 
-export interface NewInvoice {
-  readonly customerId: string;
-  readonly pricingModelId: string;
-  /** Null for an invoice that belongs to no subscription. */
-  readonly subscriptionId: string | null;
-  readonly billingPeriod: { readonly id: string; readonly startAt: Instant; readonly endAt: Instant } | null;
-  readonly reason: InvoiceReason;
-  readonly currency: CurrencyCode;
-  readonly lines: readonly NewLine[];
+/**
+ * Makes many invoices, in the order of the requests; several for one customer are numbered in that order, each due as
+ * it says. A total of 0 is paid from the start, else the invoice is open. A billing period is invoiced once for each
+ * reason, adjustments apart: the second try fails with the constraint behind `periodAlreadyInvoiced`. As many
+ * statements for a thousand as for one.
+ */
+export async function createInvoices(work: Work, requests: readonly NewInvoice[]): Promise<InvoiceRow[]> {
+  if (requests.length === 0) return [];
+  const drafts = requests.map(draftInvoice);
+  const invoices = await numberDrafts(work, drafts);
+  await store.insertInvoices(work, invoices);
+  const lines = drafts.flatMap((draft, index) => {
+    const invoice = invoices[index];
+    assert(invoice, 'each draft has its invoice');
+    return draft.lines.map((line) => newLine(work, invoice, line));
+  });
+  await store.insertLines(work, lines);
+  return invoices;
 }
 
-/**
- * Makes an invoice under the customer's next number, due at once. A total of 0 is paid from the start, else it is
- * open. The lines add up to zero or more. A billing period is invoiced once for each reason, adjustments apart: the
- * second try fails with the constraint behind `periodAlreadyInvoiced`.
- */
-export async function createInvoice(work: Work, request: NewInvoice): Promise<InvoiceRow> {
-  const lines = request.lines.map(priceLine);
-  const { subtotal, total, status } = decideNewInvoice(lines.map((line) => line.amount));
-  const { customerId, pricingModelId, subscriptionId, billingPeriod, reason, currency } = request;
-  const stamps = { pricingModelId, createdAt: work.now, updatedAt: work.now };
-  const invoice: InvoiceRow = {
-    id: newId('invoice'),
-    ...stamps,
+/** The drafts as invoices, under the next numbers of their customers. */
+async function numberDrafts(work: Work, drafts: readonly InvoiceDraft[]): Promise<InvoiceRow[]> {
+  const byCustomer = Map.groupBy(drafts, ({ request }) => request.customerId);
+  const counts = new Map([...byCustomer].map(([customerId, { length }]) => [customerId, length]));
+  const taken = await takeInvoiceNumbers(work, counts);
+  const left = new Map([...taken].map(([id, { numbers, customer }]) => [id, { numbers: numbers.values(), customer }]));
+  return drafts.map((draft) => {
+    const given = left.get(draft.request.customerId);
+    const { value: invoiceNumber } = given?.numbers.next() ?? {};
+    assert(given && invoiceNumber !== undefined, 'a number was taken for each invoice');
+    const known = { id: newId('invoice'), invoiceNumber, buyer: given.customer };
+    return { ...known, createdAt: work.now, updatedAt: work.now, ...rowOf(draft) };
+  });
+}
+
+/** What the row of an invoice holds before the invoice has an id and a number. */
+export function rowOf(
+  draft: InvoiceDraft,
+): Omit<InvoiceRow, 'id' | 'createdAt' | 'updatedAt' | 'invoiceNumber' | 'buyer'> {
+  const { request, discount, lines: _, ...money } = draft;
+  const { pricingModelId, customerId, subscriptionId, billingPeriod, reason, currency, tax } = request;
+  return {
+    ...money,
+    pricingModelId,
     customerId,
     subscriptionId,
     billingPeriodId: billingPeriod?.id ?? null,
@@ -59,24 +70,25 @@ export async function createInvoice(work: Work, request: NewInvoice): Promise<In
     billingPeriodEndDate: billingPeriod?.endAt ?? null,
     type: subscriptionId === null ? 'standalone' : 'subscription',
     reason,
-    status,
-    invoiceNumber: await takeInvoiceNumber(work, customerId),
-    invoiceDate: work.now,
-    dueDate: work.now,
+    invoiceDate: request.invoiceDate,
+    dueDate: request.dueDate,
     currency,
-    subtotal,
-    taxAmount: 0n,
-    total,
-    amountPaid: 0n,
-    amountRefunded: 0n,
+    discountRedemptionId: discount?.redemptionId ?? null,
+    taxType: tax?.type ?? null,
+    taxCountry: tax?.country ?? null,
+    taxState: tax?.state ?? null,
+    taxRatePercentage: tax?.percentage ?? null,
+    taxInclusive: tax?.inclusive ?? false,
+    seller: request.seller,
+    attemptCount: 0,
+    nextAttemptAt: null,
     memo: null,
   };
-  await store.insertInvoice(work, invoice);
-  await store.insertLines(
-    work,
-    lines.map((line) => ({ id: newId('invoiceLineItem'), invoiceId: invoice.id, ...stamps, ...line })),
-  );
-  return invoice;
+}
+
+function newLine(work: Work, { id: invoiceId, pricingModelId }: InvoiceRow, line: DraftLine): ExplainedLineRow {
+  const stamps = { createdAt: work.now, updatedAt: work.now };
+  return { id: newId('invoiceLineItem'), ...stamps, pricingModelId, invoiceId, ...line };
 }
 
 /**
@@ -87,7 +99,8 @@ async function moveInvoice(work: Work, id: string, happening: InvoiceHappening):
   const invoice = await lock(work, id);
   const status = nextInvoiceStatus(invoice.status, happening);
   if (status === null) throw new Problem('invoiceStatusForbids', { id, status: invoice.status, happening });
-  return store.updateInvoice(work, id, { status });
+  // What nobody expects money for is not tried again.
+  return store.updateInvoice(work, id, { status, nextAttemptAt: null });
 }
 
 async function lock(work: Work, id: string): Promise<InvoiceRow> {
@@ -104,22 +117,6 @@ export function voidInvoice(work: Work, id: string): Promise<InvoiceRow> {
 /** Writes an open invoice off: nobody expects the money any more. */
 export function giveUpInvoice(work: Work, id: string): Promise<InvoiceRow> {
   return moveInvoice(work, id, 'given_up');
-}
-
-/** A payment of `paid` minor units has arrived: the invoice is paid when nothing is due any more. */
-export async function markInvoicePaid(work: Work, id: string, paid: bigint): Promise<InvoiceRow> {
-  return store.updateInvoice(work, id, decidePaid(await lock(work, id), paid));
-}
-
-/** A payment of the invoice is under way and takes its time, or it ended without money. Nothing when the status says so already. */
-export async function recordPaymentProgress(
-  work: Work,
-  id: string,
-  happening: 'payment_begun' | 'payment_failed',
-): Promise<InvoiceRow> {
-  const invoice = await lock(work, id);
-  const status = nextInvoiceStatus(invoice.status, happening);
-  return status === null ? invoice : store.updateInvoice(work, id, { status });
 }
 
 /** `refunded` minor units of what was paid of the invoice went back. */
@@ -166,19 +163,17 @@ export async function listInvoiceLineItems(work: Work, request: PageRequest) {
 
 /** An invoice as clients see it. */
 export function renderInvoice(work: Work, row: InvoiceRow): Invoice {
-  const { reason: _, type, subscriptionId, ...kept } = row;
+  const { reason: _, type, subscriptionId, seller: _seller, buyer: _buyer, ...known } = row;
+  const { discountRedemptionId: _redemption, taxInclusive: _inclusive, attemptCount: _count, ...counted } = known;
+  const { nextAttemptAt: _next, ...kept } = counted;
   const everyInvoice = {
     ...kept,
     livemode: work.livemode,
     organizationId: work.organizationId,
-    taxType: null,
-    taxCountry: null,
-    taxState: null,
-    taxRatePercentage: null,
     applicationFee: null,
     billingRunId: null,
     ownerMembershipId: null,
-    pdfURL: null,
+    pdfURL: `${work.publicUrl.replace(/\/+$/, '')}/api/v1/invoices/${row.id}/pdf`,
     receiptPdfURL: null,
     bankPaymentOnly: null,
     purchaseId: null,
@@ -198,8 +193,10 @@ export function renderInvoice(work: Work, row: InvoiceRow): Invoice {
   };
 }
 
-function renderLine(work: Work, row: InvoiceLineItemRow): InvoiceLineItem {
-  const { type, subscriptionItemId: _, ledgerAccountId, ledgerAccountCredit, ...kept } = row;
+/** A line as clients see it. */
+export function renderLine(work: Work, row: InvoiceLineItemRow): InvoiceLineItem {
+  const { type, subscriptionItemId: _, ledgerAccountId, ledgerAccountCredit, ...shared } = row;
+  const { discountAmount: _discount, taxAmount: _tax, ...kept } = shared;
   const everyLine = { ...kept, livemode: work.livemode };
   if (type === 'static') return { ...everyLine, type, ledgerAccountId: null, ledgerAccountCredit: null };
   assert(ledgerAccountId !== null && ledgerAccountCredit !== null, 'a usage line names its account and its units');

@@ -1,7 +1,10 @@
 import { z } from 'zod';
+import type { Period } from '../kernel/calendar.ts';
 import { idSchema } from '../kernel/id.ts';
 import { WholeNumber } from '../kernel/json.ts';
 import { stamps } from '../kernel/record.ts';
+import { fairValue, type PlanSegment } from '../rating/proration.ts';
+import type { LineShares } from './invoice-amounts.ts';
 
 export const InvoiceLineItemId = idSchema('invoiceLineItem');
 
@@ -36,10 +39,70 @@ const UsageLine = z.object({
 export const InvoiceLineItem = z.discriminatedUnion('type', [StaticLine, UsageLine]).meta({ id: 'InvoiceLineItem' });
 export type InvoiceLineItem = z.infer<typeof InvoiceLineItem>;
 
+/** A line of an invoice that would be made now. */
+export const UpcomingInvoiceLineItem = z
+  .discriminatedUnion('type', [
+    StaticLine.extend({ id: z.null(), invoiceId: z.null() }),
+    UsageLine.extend({ id: z.null(), invoiceId: z.null(), billingRunId: z.null() }),
+  ])
+  .meta({ id: 'UpcomingInvoiceLineItem' });
+export type UpcomingInvoiceLineItem = z.infer<typeof UpcomingInvoiceLineItem>;
+
+/** What a line's amount was reckoned from, so that anybody can do it again. Money in minor units. */
+export type LineExplanation =
+  /** unitPrice x quantity x time of `period` / time of `whole`, rounded once. */
+  | {
+      readonly kind: 'item';
+      readonly unitPrice: bigint;
+      readonly quantity: number;
+      readonly period: Period | null;
+      readonly whole: Period | null;
+    }
+  /** units x unitPrice / usageEventsPerUnit, rounded once. */
+  | {
+      readonly kind: 'usage';
+      readonly units: bigint;
+      readonly unitPrice: bigint;
+      readonly usageEventsPerUnit: number;
+    }
+  /** max(0, sum of value x time of the segment / time of `whole`, rounded once - paid - waived). */
+  | {
+      readonly kind: 'proration';
+      readonly segments: readonly PlanSegment[];
+      readonly whole: Period;
+      readonly fairValue: bigint;
+      readonly paid: bigint;
+      readonly waived: bigint;
+    }
+  /** What was paid for time in which the subscription was paused: negative, at most what was kept of it. */
+  | { readonly kind: 'paused_time'; readonly kept: bigint }
+  /** The line is older than explanations. */
+  | { readonly kind: 'unexplained' };
+
+const moneyOfExplanations: ReadonlySet<string> = new Set([
+  'unitPrice',
+  'units',
+  'value',
+  'fairValue',
+  'paid',
+  'waived',
+  'kept',
+]);
+
+/** What the text of a stored explanation says, its money exact at any size. */
+export function readExplanation(text: string): LineExplanation {
+  const read: object = JSON.parse(text, (key, value, context?: { readonly source?: string }) =>
+    moneyOfExplanations.has(key) && context?.source !== undefined ? BigInt(context.source) : value,
+  );
+  // Only explanations are ever written; `{}` stands on lines that are older than they.
+  return 'kind' in read ? (read as LineExplanation) : { kind: 'unexplained' };
+}
+
 /** A line of an invoice to be made. Money in minor units. */
 export type NewLine =
   | {
       readonly type: 'static';
+      readonly explanation: LineExplanation;
       readonly quantity: number;
       readonly price: bigint;
       readonly priceId: string | null;
@@ -48,6 +111,7 @@ export type NewLine =
     }
   | {
       readonly type: 'usage';
+      readonly explanation: LineExplanation;
       /** What is billed, in units of the meter; `amount` is what they cost together. */
       readonly units: bigint;
       readonly amount: bigint;
@@ -56,7 +120,7 @@ export type NewLine =
       readonly description: string | null;
     };
 
-/** A line as it is kept, without what every line of its invoice shares. */
+/** A line as it is kept, without what every line of its invoice shares and without its shares of discount and tax. */
 export interface PricedLine {
   readonly type: 'static' | 'usage';
   readonly quantity: number;
@@ -67,7 +131,11 @@ export interface PricedLine {
   readonly description: string | null;
   readonly ledgerAccountId: string | null;
   readonly ledgerAccountCredit: bigint | null;
+  readonly explanation: LineExplanation;
 }
+
+/** A line of an invoice that is not numbered yet. */
+export interface DraftLine extends PricedLine, LineShares {}
 
 /**
  * A line with its amount, price x quantity. The units of a usage line are priced together and rounded once, so such a
@@ -75,12 +143,12 @@ export interface PricedLine {
  */
 export function priceLine(line: NewLine): PricedLine {
   if (line.type === 'static') {
-    const { type, quantity, price, priceId, subscriptionItemId, description } = line;
+    const { type, quantity, price, priceId, subscriptionItemId, description, explanation } = line;
     const amount = price * BigInt(quantity);
     const noUsage = { ledgerAccountId: null, ledgerAccountCredit: null };
-    return { type, quantity, price, amount, priceId, subscriptionItemId, description, ...noUsage };
+    return { type, quantity, price, amount, priceId, subscriptionItemId, description, explanation, ...noUsage };
   }
-  const { type, units, amount, priceId, ledgerAccountId, description } = line;
+  const { type, units, amount, priceId, ledgerAccountId, description, explanation } = line;
   return {
     type,
     quantity: 1,
@@ -91,7 +159,41 @@ export function priceLine(line: NewLine): PricedLine {
     description,
     ledgerAccountId,
     ledgerAccountCredit: units,
+    explanation,
   };
+}
+
+/**
+ * The line for an item: so many of its price for all of `period`. Where that is a part of the interval `whole`, which
+ * the price is for, the line is one of its share of what so many cost, rounded once.
+ */
+export function itemLine(
+  item: { readonly id: string; readonly priceId: string | null; readonly name: string | null } & {
+    readonly unitPrice: bigint;
+    readonly quantity: number;
+  },
+  period: Period | null,
+  whole: Period | null = period,
+): NewLine {
+  const { unitPrice, quantity, priceId, name } = item;
+  return {
+    type: 'static',
+    ...priceForPart(item, period, whole),
+    priceId,
+    subscriptionItemId: item.id,
+    description: name,
+    explanation: { kind: 'item', unitPrice, quantity, period, whole },
+  };
+}
+
+function priceForPart(
+  { unitPrice, quantity }: { readonly unitPrice: bigint; readonly quantity: number },
+  period: Period | null,
+  whole: Period | null,
+): { readonly quantity: number; readonly price: bigint } {
+  const isWhole = period === null || whole === null || (period.start === whole.start && period.end === whole.end);
+  if (isWhole) return { quantity, price: unitPrice };
+  return { quantity: 1, price: fairValue([{ ...period, value: unitPrice * BigInt(quantity) }], whole) };
 }
 
 /** The text of a usage line: `Usage: API calls, 250 units at 50 per 100`. The price is in minor units. */

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { z } from 'zod';
+import type { BillingAddress } from '../customers/customer.ts';
 import { CountryCode } from '../kernel/country.ts';
 import { CurrencyCode } from '../kernel/currency.ts';
 import { idSchema } from '../kernel/id.ts';
@@ -29,6 +30,8 @@ export type InvoiceHappening =
   | 'payment_begun'
   | 'payment_failed'
   | 'paid'
+  /** Money that it was paid with has been taken back. */
+  | 'payment_reversed'
   | 'voided'
   | 'given_up'
   | 'refunded_in_part'
@@ -41,8 +44,8 @@ export const invoiceTransitions: Readonly<
   draft: { finalized: 'open', voided: 'void' },
   open: { payment_begun: 'awaiting_payment_confirmation', paid: 'paid', voided: 'void', given_up: 'uncollectible' },
   awaiting_payment_confirmation: { paid: 'paid', payment_failed: 'open' },
-  paid: { refunded_in_part: 'partially_refunded', refunded: 'refunded' },
-  partially_refunded: { refunded_in_part: 'partially_refunded', refunded: 'refunded' },
+  paid: { refunded_in_part: 'partially_refunded', refunded: 'refunded', payment_reversed: 'open' },
+  partially_refunded: { refunded_in_part: 'partially_refunded', refunded: 'refunded', payment_reversed: 'open' },
   refunded: {},
   void: {},
   uncollectible: {},
@@ -53,12 +56,43 @@ export function nextInvoiceStatus(status: InvoiceStatus, happening: InvoiceHappe
   return invoiceTransitions[status][happening] ?? null;
 }
 
+/** What is taken off an invoice: a discount that its subscription redeemed. */
+export interface InvoiceDiscount {
+  readonly redemptionId: string;
+  readonly code: string;
+  readonly kind: 'percent' | 'fixed';
+  /** Whole per cent, or minor units. */
+  readonly amount: bigint;
+}
+
+/** The tax that a buyer owes on an invoice. */
+export interface TaxQuote {
+  readonly type: TaxType;
+  readonly country: CountryCode;
+  readonly state: string | null;
+  /** Decimal text, at most six decimals: `19` or `8.875`. */
+  readonly percentage: string;
+  /** True when the prices contain the tax already. */
+  readonly inclusive: boolean;
+}
+
+/** Who was billed, as the invoice remembers it. */
+export interface Buyer {
+  readonly name: string;
+  readonly email: string;
+  readonly billingAddress: BillingAddress | null;
+}
+
 /** Why an invoice was made. Of one billing period there is one invoice for each reason, except adjustments. */
-export type InvoiceReason = 'subscription_start' | 'renewal' | 'final_usage' | 'adjustment';
+export const InvoiceReason = z
+  .enum(['subscription_start', 'renewal', 'final_usage', 'adjustment'])
+  .meta({ id: 'InvoiceReason' });
+export type InvoiceReason = z.infer<typeof InvoiceReason>;
 
 /** The most that one payment can carry, in minor units, and so the most that one invoice can ask for. */
 export const maxInvoiceTotal = 4_503_599_627_370_495n;
 
+/** What a tax is called. */
 export const TaxType = z
   .enum([
     'amusement_tax',
@@ -76,15 +110,16 @@ export const TaxType = z
     'none',
   ])
   .meta({ id: 'TaxType' });
+export type TaxType = z.infer<typeof TaxType>;
 
 /** The tax that an invoice or a payment contains; null where nothing is known of it. */
 export const taxFields = {
-  subtotal: WholeNumber.nullable().meta({ description: 'What the lines add up to, before tax.' }),
+  subtotal: WholeNumber.nullable().meta({ description: 'What the lines add up to, less the discount, without tax.' }),
   taxAmount: WholeNumber.nullable(),
   taxType: TaxType.nullable(),
   taxCountry: CountryCode.nullable(),
   taxState: z.string().nullable(),
-  taxRatePercentage: z.string().nullable(),
+  taxRatePercentage: z.string().nullable().meta({ description: 'Decimal text: `19` or `8.875`.' }),
   applicationFee: WholeNumber.nullable(),
 };
 
@@ -101,6 +136,7 @@ const everyInvoice = {
   status: InvoiceStatus,
   currency: CurrencyCode,
   ...taxFields,
+  discountAmount: WholeNumber.meta({ description: 'What the discount took off the sum of the lines.' }),
   total: WholeNumber.meta({ description: 'What is asked for: subtotal and tax.' }),
   amountPaid: WholeNumber.meta({ description: 'What was paid of the total, refunds not taken off.' }),
   amountRefunded: WholeNumber,
@@ -149,6 +185,16 @@ export const Invoice = z
   .meta({ id: 'Invoice' });
 export type Invoice = z.infer<typeof Invoice>;
 
+/** An invoice that would be made now: it has no id, number, paper and billing period yet. */
+export const UpcomingInvoice = SubscriptionInvoice.extend({
+  id: z.null(),
+  invoiceNumber: z.null(),
+  status: z.literal('draft'),
+  billingPeriodId: z.null(),
+  pdfURL: z.null(),
+}).meta({ id: 'UpcomingInvoice' });
+export type UpcomingInvoice = z.infer<typeof UpcomingInvoice>;
+
 /** The money of an invoice, in minor units. */
 export interface InvoiceMoney {
   readonly status: InvoiceStatus;
@@ -163,14 +209,13 @@ export function amountDue(invoice: Pick<InvoiceMoney, 'total' | 'amountPaid'>): 
 }
 
 /**
- * What lines of these amounts ask for, in minor units, and the status that an invoice of them begins in: nothing to
- * pay is paid at once (worked examples I4 and I8). Refuses with `invoiceTooLarge` what no single payment can carry.
+ * The money of a new invoice of this total, in minor units, and the status that it begins in: nothing to pay is paid at
+ * once (worked examples I4 and I8). Refuses with `invoiceTooLarge` what no single payment can carry.
  */
-export function decideNewInvoice(amounts: readonly bigint[]): InvoiceMoney & { readonly subtotal: bigint } {
-  const subtotal = amounts.reduce((sum, amount) => sum + amount, 0n);
-  assert(subtotal >= 0n, 'an invoice never owes the customer');
-  if (subtotal > maxInvoiceTotal) throw new Problem('invoiceTooLarge', { total: subtotal, limit: maxInvoiceTotal });
-  return { subtotal, total: subtotal, amountPaid: 0n, amountRefunded: 0n, status: subtotal === 0n ? 'paid' : 'open' };
+export function decideNewInvoice(total: bigint): InvoiceMoney {
+  assert(total >= 0n, 'an invoice never owes the customer');
+  if (total > maxInvoiceTotal) throw new Problem('invoiceTooLarge', { total, limit: maxInvoiceTotal });
+  return { total, amountPaid: 0n, amountRefunded: 0n, status: total === 0n ? 'paid' : 'open' };
 }
 
 /**
@@ -181,7 +226,10 @@ export function decidePaid(invoice: InvoiceMoney, paid: bigint): Pick<InvoiceMon
   assert(paid > 0n && paid <= amountDue(invoice), 'a payment is at most what is due');
   const amountPaid = invoice.amountPaid + paid;
   const settled = amountPaid === invoice.total ? nextInvoiceStatus(invoice.status, 'paid') : null;
-  return { amountPaid, status: settled ?? invoice.status };
+  if (settled === null) return { amountPaid, status: invoice.status };
+  // Some of an earlier part payment may have gone back already.
+  const refunded = invoice.amountRefunded > 0n ? nextInvoiceStatus(settled, 'refunded_in_part') : null;
+  return { amountPaid, status: refunded ?? settled };
 }
 
 /** The invoice after a refund of `refunded` minor units, at most what was paid of it and is not refunded yet. */

@@ -2,7 +2,9 @@ import { z } from 'zod';
 import { pageOf, pageQuery, pageRequest, textFilter } from '../kernel/page.ts';
 import { route } from '../platform/route.ts';
 import { getInvoice, getInvoiceLineItem, listInvoiceLineItems, listInvoices } from './actions.ts';
+import { getExplanation } from './actions-explain.ts';
 import { Invoice, InvoiceId } from './invoice.ts';
+import { InvoiceExplanation } from './invoice-explanation.ts';
 import { InvoiceLineItem, InvoiceLineItemId } from './invoice-line-item.ts';
 
 const tag = 'Invoices';
@@ -33,6 +35,18 @@ export const invoicingRoutes = [
     returns: z.object({ invoice: Invoice, invoiceLineItems: z.array(InvoiceLineItem) }),
     refuses: ['invoiceNotFound'],
     handle: (work, { params }) => getInvoice(work, params.id),
+  }),
+  route({
+    method: 'GET',
+    path: '/invoices/{id}/explain',
+    summary: 'Explain the amounts of an invoice',
+    description:
+      'What every line, the discount and the tax were reckoned from, with the exact value before each rounding: the answer alone is enough to reckon every amount again.',
+    tag,
+    params: z.object({ id: InvoiceId }),
+    returns: InvoiceExplanation,
+    refuses: ['invoiceNotFound'],
+    handle: (work, { params }) => getExplanation(work, params.id),
   }),
   route({
     method: 'GET',

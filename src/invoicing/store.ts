@@ -1,12 +1,14 @@
 import assert from 'node:assert/strict';
-import type { Selectable } from 'kysely';
+import { type Selectable, sql } from 'kysely';
+import type { CountryCode } from '../kernel/country.ts';
 import type { CurrencyCode } from '../kernel/currency.ts';
 import type { PageRequest } from '../kernel/page.ts';
+import type { Seller } from '../organizations/setting.ts';
 import type { InvoiceLineItems, Invoices } from '../platform/database-types.ts';
 import { selectPage } from '../platform/select-page.ts';
 import type { Work } from '../platform/work.ts';
-import type { Invoice, InvoiceReason, InvoiceStatus } from './invoice.ts';
-import type { InvoiceLineItem } from './invoice-line-item.ts';
+import type { Buyer, Invoice, InvoiceReason, InvoiceStatus, TaxType } from './invoice.ts';
+import { type InvoiceLineItem, type LineExplanation, readExplanation } from './invoice-line-item.ts';
 
 const invoiceColumns = [
   'id',
@@ -25,20 +27,37 @@ const invoiceColumns = [
   'billingPeriodStartDate',
   'billingPeriodEndDate',
   'currency',
+  'discountAmount',
+  'discountRedemptionId',
   'subtotal',
   'taxAmount',
+  'taxType',
+  'taxCountry',
+  'taxState',
+  'taxRatePercentage',
+  'taxInclusive',
   'total',
   'amountPaid',
   'amountRefunded',
+  'seller',
+  'buyer',
+  'attemptCount',
+  'nextAttemptAt',
   'memo',
 ] as const;
 
 /** An invoice as it is kept: money in minor units. The table's check constraints hold what the types say. */
-export interface InvoiceRow extends Pick<Selectable<Invoices>, (typeof invoiceColumns)[number]> {
+export interface InvoiceRow
+  extends Omit<Pick<Selectable<Invoices>, (typeof invoiceColumns)[number]>, 'seller' | 'buyer'> {
   type: Invoice['type'];
   reason: InvoiceReason;
   status: InvoiceStatus;
   currency: CurrencyCode;
+  taxType: TaxType | null;
+  taxCountry: CountryCode | null;
+  /** Who sold, and who was billed, when the invoice was made. */
+  seller: Seller | null;
+  buyer: Buyer | null;
 }
 
 const lineColumns = [
@@ -56,27 +75,50 @@ const lineColumns = [
   'description',
   'ledgerAccountId',
   'ledgerAccountCredit',
+  'discountAmount',
+  'taxAmount',
 ] as const;
 
 export interface InvoiceLineItemRow extends Pick<Selectable<InvoiceLineItems>, (typeof lineColumns)[number]> {
   type: InvoiceLineItem['type'];
 }
 
-export async function insertInvoice(work: Work, invoice: InvoiceRow): Promise<void> {
-  await work.db
-    .insertInto('invoices')
-    .values({ environmentId: work.environmentId, ...invoice })
-    .execute();
+/** A line with what it was reckoned from. */
+export interface ExplainedLineRow extends InvoiceLineItemRow {
+  readonly explanation: LineExplanation;
 }
 
-/** All lines of a new invoice in one statement. */
-export async function insertLines(work: Work, lines: readonly InvoiceLineItemRow[]): Promise<void> {
+/** Writes many invoices in one statement. */
+export async function insertInvoices(work: Work, invoices: readonly InvoiceRow[]): Promise<void> {
+  if (invoices.length === 0) return;
+  const columns = sql.join(invoiceColumns.map((column) => sql.ref(column)));
+  await sql`
+    insert into invoices (environment_id, ${columns})
+    select ${work.environmentId}, ${columns}
+      from json_populate_recordset(null::invoices, ${recordsOf(invoices, invoiceColumns)}::json)`.execute(work.db);
+}
+
+/** Writes the lines of many invoices in one statement. */
+export async function insertLines(work: Work, lines: readonly ExplainedLineRow[]): Promise<void> {
   if (lines.length === 0) return;
-  const rows = lines.map((line) => ({ environmentId: work.environmentId, ...line }));
-  await work.db.insertInto('invoiceLineItems').values(rows).execute();
+  const written = [...lineColumns, 'explanation'] as const;
+  const columns = sql.join(written.map((column) => sql.ref(column)));
+  await sql`
+    insert into invoice_line_items (environment_id, ${columns})
+    select ${work.environmentId}, ${columns}
+      from json_populate_recordset(null::invoice_line_items, ${recordsOf(lines, written)}::json)`.execute(work.db);
 }
 
-function selectInvoices(work: Work) {
+/** Rows as JSON text whose keys are the names of the columns; what a JSON column holds stays as it is. */
+function recordsOf<Row>(rows: readonly Row[], columns: readonly (keyof Row & string)[]): string {
+  const names = columns.map((column) => [column, column.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)]);
+  return JSON.stringify(
+    rows.map((row) => Object.fromEntries(names.map(([column, name]) => [name, row[column as keyof Row]]))),
+  );
+}
+
+/** The start of every query that answers invoices. */
+export function selectInvoices(work: Work) {
   return work.db
     .selectFrom('invoices')
     .select(invoiceColumns)
@@ -96,7 +138,7 @@ export async function lockInvoice(work: Work, id: string): Promise<InvoiceRow | 
 export async function updateInvoice(
   work: Work,
   id: string,
-  change: Partial<Pick<InvoiceRow, 'status' | 'amountPaid' | 'amountRefunded'>>,
+  change: Partial<Pick<InvoiceRow, 'status' | 'amountRefunded' | 'nextAttemptAt'>>,
 ): Promise<InvoiceRow> {
   const row = await work.db
     .updateTable('invoices')
@@ -140,7 +182,20 @@ export async function findLine(work: Work, id: string): Promise<InvoiceLineItemR
 /** The lines of all these invoices, in the order in which they were made. */
 export async function listLinesOfInvoices(work: Work, invoiceIds: readonly string[]): Promise<InvoiceLineItemRow[]> {
   if (invoiceIds.length === 0) return [];
-  return selectLines(work).where('invoiceId', 'in', invoiceIds).orderBy('id').execute();
+  return selectLines(work).where('invoiceId', '=', sql<string>`any(${invoiceIds})`).orderBy('id').execute();
+}
+
+/** The lines of these invoices with what each was reckoned from, in the order in which they were made. */
+export async function listExplainedLines(work: Work, invoiceIds: readonly string[]): Promise<ExplainedLineRow[]> {
+  if (invoiceIds.length === 0) return [];
+  // As text, because its money is exact at any size and a parser of JSON is not.
+  const rows = await selectLines(work)
+    .select(sql<string>`explanation::text`.as('explanation'))
+    .where('invoiceId', '=', sql<string>`any(${invoiceIds})`)
+    .orderBy('id')
+    .$castTo<InvoiceLineItemRow & { explanation: string }>()
+    .execute();
+  return rows.map((row) => ({ ...row, explanation: readExplanation(row.explanation) }));
 }
 
 export function pageOfLines(work: Work, request: PageRequest): Promise<{ rows: InvoiceLineItemRow[]; total: number }> {

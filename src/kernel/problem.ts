@@ -42,6 +42,19 @@ const registry = {
 
   // Organizations
   apiKeyNotFound: ['NOT_FOUND', 'No API key with id {id}.'],
+  currencyInUse: [
+    'CONFLICT',
+    'The currency stays {currency}: there are prices, discounts or invoices of more than nothing in it.',
+  ],
+  testClockInLiveMode: ['FORBIDDEN', 'Time is real in live mode: only the clock of test mode can be set.'],
+  testClockBackwards: [
+    'BAD_REQUEST',
+    'The test clock stands at {now} and does not go back once there are subscriptions: send that instant or a later one.',
+  ],
+  testClockMoving: [
+    'SERVICE_UNAVAILABLE',
+    'The test clock is at {now} on its way to {target}, and the work goes on. Ask for {target} again to wait for it.',
+  ],
 
   // Pricing
   pricingModelNotFound: ['NOT_FOUND', 'No pricing model with id {id}.'],
@@ -56,6 +69,12 @@ const registry = {
   usageMeterNotFound: ['NOT_FOUND', 'No usage meter with id or slug {id}.'],
   resourceNotFound: ['NOT_FOUND', 'No resource with id or slug {id}.'],
   slugTaken: ['CONFLICT', 'The slug {slug} is already used by another {record} of the pricing model.'],
+  discountNotFound: ['NOT_FOUND', 'No discount with id {id}.'],
+  discountCodeTaken: ['CONFLICT', 'The code {code} is already used by another discount of the pricing model.'],
+  otherCurrency: [
+    'BAD_REQUEST',
+    'The pricing model is in {currency} and the destination in {otherCurrency}: set one currency for both first.',
+  ],
   otherPricingModel: ['BAD_REQUEST', 'The {record} {id} belongs to another pricing model.'],
   defaultProductNotCreatable: [
     'FORBIDDEN',
@@ -91,6 +110,11 @@ const registry = {
   subscriptionItemNotFound: ['NOT_FOUND', 'No subscription item with id {id}.'],
   subscriptionItemFeatureNotFound: ['NOT_FOUND', 'No subscription item feature with id {id}.'],
   subscriptionTerminal: ['BAD_REQUEST', 'Subscription {id} has ended: its status is {status}.'],
+  subscriptionPaused: [
+    'BAD_REQUEST',
+    'Subscription {id} is paused: resume it first with POST /subscriptions/{id}/resume.',
+  ],
+  subscriptionNotPausable: ['BAD_REQUEST', 'Subscription {id} cannot be paused: {reason}.'],
   subscriptionItemExpired: ['BAD_REQUEST', 'Subscription item {id} has expired: what is put on it gives nothing.'],
   featureInactive: ['BAD_REQUEST', 'Feature {id} is inactive.'],
   itemFeatureExists: [
@@ -126,6 +150,22 @@ const registry = {
     'BAD_REQUEST',
     'A change of subscription {id} is scheduled: undo it first with POST /subscriptions/{id}/cancel-scheduled-adjustment.',
   ],
+  subscriptionNotAdjustable: ['BAD_REQUEST', 'Subscription {id} cannot be changed: {reason}.'],
+  adjustmentAwaitsPayment: [
+    'CONFLICT',
+    'A change of subscription {id} waits for its payment (invoice {invoiceId}): ask for another one when that has ended.',
+  ],
+  adjustmentNeedsPeriod: ['NOT_FOUND', 'Subscription {id} is in no billing period now that a change could be made in.'],
+  activePriceNotFound: ['NOT_FOUND', 'No active price with id or slug {id} in the pricing model of the subscription.'],
+  capacityBelowClaims: [
+    'CONFLICT',
+    'The change would leave {capacity} of {slug} and {claimed} are claimed: release {excess} first.',
+  ],
+  adjustmentNotPaid: [
+    'PAYMENT_REQUIRED',
+    'Nothing was changed, because the charge for the change failed. {code}: {reason} Use another payment method.',
+  ],
+  noAdjustmentScheduled: ['BAD_REQUEST', 'No change of subscription {id} is scheduled.'],
   subscriptionDoesNotRenew: [
     'BAD_REQUEST',
     'Subscription {id} does not renew, so it has no billing period to end with: cancel it immediately.',
@@ -144,8 +184,26 @@ const registry = {
   usageEventNotFound: ['NOT_FOUND', 'No usage event with id {id}.'],
   transactionIdTaken: ['CONFLICT', 'Another subscription has already recorded transaction {id} on this usage meter.'],
   invoiceNotFound: ['NOT_FOUND', 'No invoice with id {id}.'],
+  taxRateNotFound: ['NOT_FOUND', 'No tax rate with id {id}.'],
+  taxRateExists: [
+    'CONFLICT',
+    'There is an active tax rate for this country and state already: change or deactivate that one.',
+  ],
+  noUpcomingInvoice: ['BAD_REQUEST', 'Subscription {id} has no upcoming invoice: {reason}.'],
   invoiceLineItemNotFound: ['NOT_FOUND', 'No invoice line item with id {id}.'],
   paymentNotFound: ['NOT_FOUND', 'No payment with id {id}.'],
+  processorNotConfigured: [
+    'SERVICE_UNAVAILABLE',
+    'The {processor} processor has no keys: set them and start the service again. What waits for it goes on then.',
+  ],
+  processorUnavailable: [
+    'SERVICE_UNAVAILABLE',
+    'The {processor} processor does not answer ({reason}). What was asked for is kept and goes on by itself.',
+  ],
+  signatureInvalid: [
+    'BAD_REQUEST',
+    'The event is not signed with the secret that is set here, or was so too long ago.',
+  ],
   processorTakesNoPaymentMethods: [
     'BAD_REQUEST',
     'The {processor} processor, which this mode has, keeps no payment methods: test tokens are for test mode, where no money moves.',
@@ -153,7 +211,14 @@ const registry = {
   paymentMethodNotFound: ['NOT_FOUND', 'No payment method with id {id}.'],
   invoiceStatusForbids: ['BAD_REQUEST', 'Invoice {id} cannot be {happening}: its status is {status}.'],
   invoiceNotOpen: ['BAD_REQUEST', 'Only an open invoice can be paid; the status of invoice {id} is {status}.'],
-  invoiceAlreadyBeingPaid: ['CONFLICT', 'Invoice {invoiceId} has a payment that has succeeded or is under way.'],
+  invoiceAlreadyBeingPaid: ['CONFLICT', 'Invoice {invoiceId} has a payment under way: try again when that has ended.'],
+  invoicePartlyPaid: [
+    'BAD_REQUEST',
+    'Of invoice {id} {amount} are paid and not refunded: refund them before it is made void, or mark it uncollectible.',
+  ],
+  nothingOwed: ['BAD_REQUEST', 'Subscription {id} owes no invoice for a billing period.'],
+  subscriptionNotCharged: ['BAD_REQUEST', 'Subscription {id} is not charged: it was made with doNotCharge.'],
+  paymentFailed: ['PAYMENT_REQUIRED', 'The charge failed. {code}: {reason} Use another payment method.'],
   invoiceTooLarge: ['BAD_REQUEST', 'An invoice of {total} is more than one payment can carry: {limit}.'],
   periodAlreadyInvoiced: [
     'CONFLICT',
@@ -232,10 +297,20 @@ export const problemOfConstraint: Readonly<Record<string, { problem: ProblemName
     details: { constraint: 'prices_one_default_per_usage_meter' },
   },
   product_features_pair_unique: { problem: 'conflictingRow', details: { constraint: 'product_features_pair_unique' } },
+  prices_currency_of_environment: {
+    problem: 'conflictingRow',
+    details: { constraint: 'prices_currency_of_environment' },
+  },
+  discounts_code_unique: { problem: 'discountCodeTaken', details: { code: 'asked for' } },
+  tax_rates_one_active: { problem: 'taxRateExists', details: {} },
   customers_external_id_unique: { problem: 'externalIdTaken', details: { externalId: 'asked for' } },
   subscription_item_features_pair_unique: { problem: 'itemFeatureExists', details: {} },
+  subscription_adjustments_one_pending: {
+    problem: 'conflictingRow',
+    details: { constraint: 'subscription_adjustments_one_pending' },
+  },
   subscriptions_one_current: { problem: 'currentSubscriptionExists', details: {} },
-  payments_one_live_per_invoice: { problem: 'invoiceAlreadyBeingPaid', details: {} },
+  payments_one_under_way_per_invoice: { problem: 'invoiceAlreadyBeingPaid', details: {} },
   invoices_one_per_period: { problem: 'periodAlreadyInvoiced', details: {} },
   subscriptions_one_trial_per_customer: {
     problem: 'conflictingRow',

@@ -1,24 +1,26 @@
 import assert from 'node:assert/strict';
 import { findCustomerByExternalId } from '../customers/store.ts';
-import type { Instant } from '../kernel/calendar.ts';
 import { Problem } from '../kernel/problem.ts';
 import type { Work } from '../platform/work.ts';
 import { listSubscriptionsOfCustomer } from '../subscriptions/store.ts';
 import { isCurrent } from '../subscriptions/subscription.ts';
 import {
   accountKeyText,
-  type ClaimedOverage,
+  type BilledUsage,
+  type CreditExpiry,
   type CreditGrant,
   mergePostings,
-  mergeSettledLines,
-  type SettledLine,
+  mergeSettledUsage,
+  type Overage,
+  type SettledUsage,
   type UsageMeterBalance,
   type UsagePosting,
 } from './ledger.ts';
 import * as store from './store.ts';
 import { listBalances } from './store-balances.ts';
 import { endCredits, insertCredits, listLapsedCredits } from './store-credits.ts';
-import { claimOverages, settleAccounts } from './store-overages.ts';
+import { claimOverages, listOverages, uninvoice } from './store-overages.ts';
+import { settleAccounts } from './store-settlements.ts';
 import { insertUsage } from './store-usage.ts';
 
 /**
@@ -38,16 +40,23 @@ export async function grantCredits(work: Work, grants: readonly CreditGrant[]): 
 }
 
 /**
- * Books the end of the subscriptions' credits whose `expiresAt` is at or before `at`: their unused rest is gone.
+ * Books the end of each subscription's credits whose `expiresAt` is at or before its `at`: their unused rest is gone.
  * Answers how many credits ended with a rest. Worked example L2.
  */
-export async function expireCredits(work: Work, subscriptionIds: readonly string[], at: Instant): Promise<number> {
-  if (subscriptionIds.length === 0) return 0;
-  const accountIds = await store.lockAccountsOfSubscriptions(work, subscriptionIds);
+export async function expireCredits(work: Work, expiries: readonly CreditExpiry[]): Promise<number> {
+  const accountIds = await lockAccountsOf(work, expiries);
   if (accountIds.length === 0) return 0;
-  const lapsed = await listLapsedCredits(work, accountIds, at);
+  const lapsed = await listLapsedCredits(work, expiries);
   await endCredits(work, lapsed);
   return lapsed.length;
+}
+
+async function lockAccountsOf(work: Work, keys: readonly { readonly subscriptionId: string }[]): Promise<string[]> {
+  if (keys.length === 0) return [];
+  return store.lockAccountsOfSubscriptions(
+    work,
+    keys.map((key) => key.subscriptionId),
+  );
 }
 
 /**
@@ -64,20 +73,26 @@ export async function postUsage(work: Work, sourceId: string, postings: readonly
 }
 
 /**
- * Takes all usage of the subscription that no credit covered and no invoice billed, to be billed now: units by account
+ * Takes all usage of the subscriptions that no credit covered and no invoice billed, to be billed now: units by account
  * and price. It is marked as invoiced in the same commit, so nothing is billed twice.
  */
-export async function claimOverage(work: Work, subscriptionId: string): Promise<ClaimedOverage[]> {
-  const accountIds = await store.lockAccountsOfSubscriptions(work, [subscriptionId]);
+export async function claimOverage(work: Work, subscriptionIds: readonly string[]): Promise<Overage[]> {
+  if (subscriptionIds.length === 0) return [];
+  const accountIds = await store.lockAccountsOfSubscriptions(work, subscriptionIds);
   return accountIds.length === 0 ? [] : claimOverages(work, accountIds);
 }
 
+/** The same usage, told and not taken: what `claimOverage` would take now. */
+export async function readOverage(work: Work, subscriptionIds: readonly string[]): Promise<Overage[]> {
+  return subscriptionIds.length === 0 ? [] : listOverages(work, subscriptionIds);
+}
+
 /**
- * Books that an invoice was paid, so its units of usage are no longer owed. Telling it again changes nothing. The units
- * are those that `claimOverage` answered for the invoice.
+ * Books that invoices were paid, so their units of usage are no longer owed. Telling it again changes nothing. The units
+ * are those that `claimOverage` answered for the invoice. As many statements for a thousand invoices as for one.
  */
-export async function settleUsage(work: Work, invoiceId: string, lines: readonly SettledLine[]): Promise<void> {
-  const settled = mergeSettledLines(lines).filter((line) => line.units > 0n);
+export async function settleUsage(work: Work, lines: readonly SettledUsage[]): Promise<void> {
+  const settled = mergeSettledUsage(lines).filter((line) => line.units > 0n);
   if (settled.length === 0) return;
   const models = await store.lockAccounts(
     work,
@@ -88,7 +103,20 @@ export async function settleUsage(work: Work, invoiceId: string, lines: readonly
     assert(pricingModelId !== undefined, `account ${line.ledgerAccountId} exists`);
     return { ...line, pricingModelId };
   });
-  await settleAccounts(work, invoiceId, settlements);
+  await settleAccounts(work, settlements);
+}
+
+/**
+ * Gives units back to be billed again, whose invoice nobody is to pay any more: the next `claimOverage` takes them. Told
+ * once for each invoice. (account, price) is there once.
+ */
+export async function releaseOverage(work: Work, billed: readonly BilledUsage[]): Promise<void> {
+  if (billed.length === 0) return;
+  await store.lockAccounts(
+    work,
+    billed.map((line) => line.ledgerAccountId),
+  );
+  await uninvoice(work, billed);
 }
 
 /** The balance of every usage meter that the subscriptions can use: newest subscription first, then oldest meter first. */

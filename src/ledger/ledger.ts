@@ -58,16 +58,35 @@ export interface CreditGrant extends AccountKey {
   readonly sourceId: string;
 }
 
-/** Usage that is being billed: units of one price that no credit covered and no earlier invoice billed. */
-export interface ClaimedOverage {
+/** Usage to bill: units of one price that no credit covered and no earlier invoice billed, and what they cost. */
+export interface Overage {
+  readonly subscriptionId: string;
   readonly ledgerAccountId: string;
   readonly usageMeterId: string;
+  readonly meterName: string;
+  readonly priceId: string;
+  /** The price of `usageEventsPerUnit` units, in minor units. */
+  readonly unitPrice: bigint;
+  readonly usageEventsPerUnit: number;
+  readonly units: bigint;
+}
+
+/** A subscription whose credits are looked through, and the instant by which they have ended. */
+export interface CreditExpiry {
+  readonly subscriptionId: string;
+  readonly at: Instant;
+}
+
+/** Units of one price that an invoice bills. */
+export interface BilledUsage {
+  readonly ledgerAccountId: string;
   readonly priceId: string;
   readonly units: bigint;
 }
 
 /** Units of an account that an invoice was paid for. */
-export interface SettledLine {
+export interface SettledUsage {
+  readonly invoiceId: string;
   readonly ledgerAccountId: string;
   readonly units: bigint;
 }
@@ -97,9 +116,15 @@ export function mergePostings(postings: readonly UsagePosting[]): UsagePosting[]
   return Array.from(merged.values(), ({ posting, units }) => ({ ...posting, units }));
 }
 
-/** The units of each account, in the order in which they were first named: an invoice may bill one meter at two prices. */
-export function mergeSettledLines(lines: readonly SettledLine[]): SettledLine[] {
-  const units = new Map<string, bigint>();
-  for (const line of lines) units.set(line.ledgerAccountId, (units.get(line.ledgerAccountId) ?? 0n) + line.units);
-  return Array.from(units, ([ledgerAccountId, sum]) => ({ ledgerAccountId, units: sum }));
+/**
+ * The units of each invoice and account, in the order in which they were first named: an invoice may bill one meter at
+ * two prices.
+ */
+export function mergeSettledUsage(lines: readonly SettledUsage[]): SettledUsage[] {
+  const merged = new Map<string, SettledUsage>();
+  for (const { invoiceId, ledgerAccountId, units } of lines) {
+    const key = `${invoiceId} ${ledgerAccountId}`;
+    merged.set(key, { invoiceId, ledgerAccountId, units: (merged.get(key)?.units ?? 0n) + units });
+  }
+  return [...merged.values()];
 }

@@ -1,8 +1,7 @@
 import { sql } from 'kysely';
-import type { Instant } from '../kernel/calendar.ts';
 import { newId } from '../platform/new-id.ts';
 import type { Work } from '../platform/work.ts';
-import { type CreditGrant, moves, transactionTypeOfSource } from './ledger.ts';
+import { type CreditExpiry, type CreditGrant, moves, transactionTypeOfSource } from './ledger.ts';
 
 /** A grant to an account that is locked. */
 export interface AccountGrant extends CreditGrant {
@@ -62,17 +61,17 @@ export interface OpenCredit {
   readonly pricingModelId: string;
 }
 
-/** The credits of locked accounts that have ended by `at` and are not used up, oldest first. */
-export async function listLapsedCredits(
-  work: Work,
-  ledgerAccountIds: readonly string[],
-  at: Instant,
-): Promise<OpenCredit[]> {
+/** The credits of locked accounts that have ended by the instant of their subscription and are not used up, oldest first. */
+export async function listLapsedCredits(work: Work, expiries: readonly CreditExpiry[]): Promise<OpenCredit[]> {
   const { rows } = await sql<OpenCredit>`
-    select id, pricing_model_id from usage_credits
-     where environment_id = ${work.environmentId} and ledger_account_id = any(${ledgerAccountIds}::text[])
-       and not spent and expires_at <= ${at}
-     order by id`.execute(work.db);
+    select c.id, c.pricing_model_id
+      from unnest(
+             ${expiries.map((expiry) => expiry.subscriptionId)}::text[],
+             ${expiries.map((expiry) => expiry.at)}::bigint[]) as asked (subscription_id, at)
+      join ledger_accounts a on a.environment_id = ${work.environmentId} and a.subscription_id = asked.subscription_id
+      join usage_credits c on c.environment_id = a.environment_id and c.ledger_account_id = a.id
+       and not c.spent and c.expires_at <= asked.at
+     order by c.id`.execute(work.db);
   return rows;
 }
 

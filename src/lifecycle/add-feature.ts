@@ -8,6 +8,7 @@ import { findActiveFeatureBySlug, findFeature } from '../pricing/store-features.
 import { findCurrentBillingPeriod } from '../subscriptions/store-billing-periods.ts';
 import { findOrCreateManualItem } from '../subscriptions/store-items.ts';
 import type { SubscriptionRow } from '../subscriptions/subscription.ts';
+import { holdCurrent } from './catch-up.ts';
 
 export interface AddFeatureRequest {
   /** Exactly one of the two is given. */
@@ -25,6 +26,7 @@ export async function addFeature(
   subscriptionId: string,
   request: AddFeatureRequest,
 ): Promise<SubscriptionItemFeature> {
+  await holdCurrent(work, subscriptionId);
   const subscription = await lockLivingSubscription(work, subscriptionId);
   const feature = await requireFeature(work, subscription.pricingModelId, request);
   const grantsNow = request.grantCreditsImmediately === true;

@@ -1,34 +1,47 @@
 import { describeUsage, type NewLine } from '../invoicing/invoice-line-item.ts';
-import { claimOverage } from '../ledger/actions.ts';
+import { claimOverage, readOverage } from '../ledger/actions.ts';
+import type { Overage } from '../ledger/ledger.ts';
 import type { Work } from '../platform/work.ts';
-import { listPrices } from '../pricing/store-prices.ts';
-import { listUsageMeters } from '../pricing/store-usage-meters.ts';
 import { usageAmount } from '../rating/usage.ts';
 import type { SubscriptionRow } from '../subscriptions/subscription.ts';
 
+type Charged = Pick<SubscriptionRow, 'id' | 'doNotCharge'>;
+
 /**
- * The lines for usage of the subscription that no credit covered and no invoice billed. It is taken: whoever asks puts
+ * The lines, by subscription, for usage that no credit covered and no invoice billed. It is taken: whoever asks puts
  * the lines on an invoice in the same commit. Who is not charged owes nothing for usage.
  */
-export async function takeUsageLines(work: Work, subscription: SubscriptionRow): Promise<NewLine[]> {
-  if (subscription.doNotCharge) return [];
-  const overages = await claimOverage(work, subscription.id);
-  if (overages.length === 0) return [];
-  const models = [subscription.pricingModelId];
-  const prices = new Map((await listPrices(work, models)).map((price) => [price.id, price]));
-  const meterNames = new Map((await listUsageMeters(work, models)).map((meter) => [meter.id, meter.name]));
-  return overages.flatMap(({ ledgerAccountId, usageMeterId, priceId, units }) => {
-    const price = prices.get(priceId);
-    if (price?.type !== 'usage') return [];
-    const { unitPrice, usageEventsPerUnit } = price;
-    const meterName = meterNames.get(usageMeterId) ?? usageMeterId;
-    return {
-      type: 'usage',
-      units,
-      amount: usageAmount({ units, unitPrice, usageEventsPerUnit: BigInt(usageEventsPerUnit) }),
-      priceId,
-      ledgerAccountId,
-      description: describeUsage({ meterName, units, unitPrice, usageEventsPerUnit }),
-    };
-  });
+export async function takeUsageLines(work: Work, subscriptions: readonly Charged[]): Promise<Map<string, NewLine[]>> {
+  return linesBySubscription(await claimOverage(work, idsOfCharged(subscriptions)));
+}
+
+/** The lines that `takeUsageLines` would answer now. Nothing is taken. */
+export async function draftUsageLines(work: Work, subscriptions: readonly Charged[]): Promise<Map<string, NewLine[]>> {
+  return linesBySubscription(await readOverage(work, idsOfCharged(subscriptions)));
+}
+
+function idsOfCharged(subscriptions: readonly Charged[]): string[] {
+  return subscriptions.flatMap(({ id, doNotCharge }) => (doNotCharge ? [] : id));
+}
+
+function linesBySubscription(overages: readonly Overage[]): Map<string, NewLine[]> {
+  const lines = new Map<string, NewLine[]>();
+  for (const overage of overages) {
+    const others = lines.get(overage.subscriptionId);
+    if (others === undefined) lines.set(overage.subscriptionId, [usageLine(overage)]);
+    else others.push(usageLine(overage));
+  }
+  return lines;
+}
+
+function usageLine({ ledgerAccountId, priceId, units, meterName, unitPrice, usageEventsPerUnit }: Overage): NewLine {
+  return {
+    type: 'usage',
+    explanation: { kind: 'usage', units, unitPrice, usageEventsPerUnit },
+    units,
+    amount: usageAmount({ units, unitPrice, usageEventsPerUnit: BigInt(usageEventsPerUnit) }),
+    priceId,
+    ledgerAccountId,
+    description: describeUsage({ meterName, units, unitPrice, usageEventsPerUnit }),
+  };
 }

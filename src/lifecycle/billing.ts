@@ -101,7 +101,9 @@ async function listDetails(
   const ids = rows.map((row) => row.id);
   const prices = new Map((await listPrices(work, [pricingModelId])).map((price) => [price.id, price]));
   const items = Map.groupBy(await listSubscriptionItems(work, ids), (item) => item.subscriptionId);
-  const features = Map.groupBy(await listActiveItemFeatures(work, ids), (feature) => feature.subscriptionId);
+  // What is paused gives nothing until it goes on.
+  const givingIds = rows.filter((row) => row.status !== 'paused').map((row) => row.id);
+  const features = Map.groupBy(await listActiveItemFeatures(work, givingIds), (feature) => feature.subscriptionId);
   const balances = Map.groupBy(await readBalances(work, ids), (balance) => balance.subscriptionId);
   return rows.map((row) => ({
     ...toSubscription(work, row),

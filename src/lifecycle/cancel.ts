@@ -1,31 +1,27 @@
-import assert from 'node:assert/strict';
 import type { CustomerRow } from '../customers/customer.ts';
 import { lockCustomer } from '../customers/store.ts';
 import { expireItemFeatures, releaseClaims } from '../entitlements/actions.ts';
-import { createInvoice } from '../invoicing/actions.ts';
 import type { Instant } from '../kernel/calendar.ts';
 import { Problem } from '../kernel/problem.ts';
 import { defaultPaymentMethod } from '../payments/actions.ts';
 import type { Work } from '../platform/work.ts';
-import { findPrice } from '../pricing/store-prices.ts';
 import { publishSubscription } from '../subscriptions/actions.ts';
-import { type CancelTiming, cancelDueAt, decideCancel } from '../subscriptions/cancellation.ts';
+import { cancelDueAt } from '../subscriptions/cancellation.ts';
 import {
   findSubscription,
-  hasOtherCurrentSubscription,
+  hasOtherSubscriptionInTheWay,
   lockSubscription,
   saveSubscription,
 } from '../subscriptions/store.ts';
-import {
-  endBillingPeriods,
-  findCurrentBillingPeriod,
-  markScheduledToCancel,
-} from '../subscriptions/store-billing-periods.ts';
+import { cancelPendingAdjustments } from '../subscriptions/store-adjustments.ts';
+import { endBillingPeriods, findCurrentBillingPeriod } from '../subscriptions/store-billing-periods.ts';
 import { expireItemsOfSubscriptions } from '../subscriptions/store-items.ts';
 import { type CancellationReason, requireStatusAfter, type SubscriptionRow } from '../subscriptions/subscription.ts';
+import { issueBills } from './bill-subscription.ts';
 import { takeUsageLines } from './bill-usage.ts';
 import { chargeInvoice } from './charge-invoice.ts';
 import { startDefaultPlan } from './default-plan.ts';
+import { pausedTimeLine } from './paused-time-line.ts';
 import { settleInvoiceUsage } from './record-paid.ts';
 
 /** Both records, held until the work ends: the customer first, as everyone does who needs both. */
@@ -41,32 +37,6 @@ export async function holdSubscription(work: Work, id: string): Promise<Held> {
   const subscription = customer === null ? null : await lockSubscription(work, id);
   if (customer === null || subscription === null) throw new Problem('subscriptionNotFound', { id });
   return { customer, subscription };
-}
-
-/** What a caller asks for: the subscription ends now, or at the end of the period that it is in. */
-export async function cancelSubscription(work: Work, id: string, timing: CancelTiming): Promise<SubscriptionRow> {
-  const held = await holdSubscription(work, id);
-  const decision = decideCancel(held.subscription, timing, work.now);
-  switch (decision.does) {
-    case 'nothing':
-      return held.subscription;
-    case 'schedule':
-      return scheduleEnd(work, held, decision.at);
-    case 'end':
-      return endSubscription(work, held, { at: decision.at });
-    default:
-      return decision satisfies never;
-  }
-}
-
-async function scheduleEnd(work: Work, { subscription, customer }: Held, at: Instant): Promise<SubscriptionRow> {
-  const saved = await saveSubscription(work, subscription.id, {
-    status: requireStatusAfter(subscription.status, 'cancel_scheduled'),
-    cancelScheduledAt: at,
-  });
-  await markScheduledToCancel(work, saved.id, true);
-  await publishSubscription(work, 'subscription.updated', saved, customer);
-  return saved;
 }
 
 /** Ends a subscription whose scheduled end has come, as of that instant. Answers false when it has not. */
@@ -106,14 +76,18 @@ export async function endSubscription(
     cancellationReason: reason ?? null,
     replacedBySubscriptionId: replacedBy ?? null,
     scheduledAdjustmentAt: null,
+    pausedAt: null,
+    resumesAt: null,
+    pausedCredit: 0n,
     ...(period === null || period.startAt > at ? {} : { currentBillingPeriodEnd: Math.min(period.endAt, at) }),
   });
+  await cancelPendingAdjustments(work, [id]);
   await endBillingPeriods(work, id, at);
   await expireItemsOfSubscriptions(work, [id], at);
   await expireItemFeatures(work, [id], at);
   await releaseClaims(work, [id], at, 'subscription_canceled');
-  await billFinalUsage(work, ended, reason);
-  if (givesBackDefaultPlan(ended, reason) && !(await hasOtherCurrentSubscription(work, customer.id, id))) {
+  await billFinalUsage(work, { ended, kept: subscription.pausedCredit }, at, reason);
+  if (givesBackDefaultPlan(ended, reason) && !(await hasOtherSubscriptionInTheWay(work, customer.id, id))) {
     await startDefaultPlan(work, customer, at);
   }
   if (happening === 'expired') await publishSubscription(work, 'subscription.updated', ended, customer);
@@ -128,27 +102,23 @@ function givesBackDefaultPlan(ended: SubscriptionRow, reason: CancellationReason
 }
 
 /**
- * Invoices the usage that was not billed yet, and charges it. The invoice stays open where there is nothing to charge,
- * and after a failed first payment: the same method would fail again.
+ * Invoices the usage that was not billed yet, and charges it. What was paid for paused time (`kept`) is taken off it; the
+ * rest of that is lost with the subscription. The invoice stays open where there is nothing to charge, and after a failed
+ * first payment: the same method would fail again.
  */
 async function billFinalUsage(
   work: Work,
-  subscription: SubscriptionRow,
+  { ended: subscription, kept }: { ended: SubscriptionRow; kept: bigint },
+  at: Instant,
   reason: CancellationReason | undefined,
 ): Promise<void> {
-  const lines = await takeUsageLines(work, subscription);
-  if (lines.length === 0) return;
-  const price = await findPrice(work, subscription.priceId);
-  assert(price, 'a subscription has its price');
-  const invoice = await createInvoice(work, {
-    customerId: subscription.customerId,
-    pricingModelId: subscription.pricingModelId,
-    subscriptionId: subscription.id,
-    billingPeriod: await findCurrentBillingPeriod(work, subscription),
-    reason: 'final_usage',
-    currency: price.currency,
-    lines,
-  });
+  const usage = (await takeUsageLines(work, [subscription])).get(subscription.id) ?? [];
+  const pausedTime = pausedTimeLine(usage, kept);
+  const lines = pausedTime === null ? usage : [...usage, pausedTime];
+  const period = await findCurrentBillingPeriod(work, subscription);
+  const bill = { subscription, period, reason: 'final_usage', lines, at } as const;
+  const [invoice] = await issueBills(work, [bill]);
+  if (!invoice) return;
   if (invoice.status === 'paid') return settleInvoiceUsage(work, invoice.id);
   if (reason === 'non_payment') return;
   const stored = subscription.defaultPaymentMethodId ?? (await defaultPaymentMethod(work, subscription.customerId))?.id;

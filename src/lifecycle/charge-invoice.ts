@@ -1,22 +1,37 @@
-import type { InvoiceRow } from '../invoicing/store.ts';
-import { applyChargeOutcome, assumedSuccess, requestCharge } from '../payments/actions.ts';
+import assert from 'node:assert/strict';
+import { type ChargeOrder, requestCharges } from '../payments/actions-charge.ts';
+import { applyChargeOutcomes, assumedSuccess } from '../payments/actions-settle.ts';
+import type { PaymentRow } from '../payments/store.ts';
 import type { Work } from '../platform/work.ts';
 import { recordPaid } from './record-paid.ts';
 
 /**
- * Asks for the charge of an open invoice after the commit. A dry run commits nothing, so there the charge is taken to
- * succeed and what follows from it is done at once.
+ * Asks for the charges of open invoices after the commit. A dry run commits nothing, so there the charges are taken to
+ * succeed and what follows from them is done at once.
  */
-export async function chargeInvoice(
-  work: Work,
-  invoice: InvoiceRow,
-  paymentMethodId: string,
-  attemptNumber = 1,
-): Promise<void> {
-  await requestCharge(work, { invoice, paymentMethodId, attemptNumber, assume: assumePaid });
+export function chargeInvoices(work: Work, orders: readonly ChargeOrder[]): Promise<PaymentRow[]> {
+  return requestCharges(work, orders, assumePaid);
 }
 
-async function assumePaid(work: Work, paymentId: string): Promise<void> {
-  const { payment, invoice } = await applyChargeOutcome(work, paymentId, assumedSuccess(work));
-  await recordPaid(work, invoice, payment.paymentMethodId);
+/** The same for one. */
+export async function chargeInvoice(
+  work: Work,
+  invoice: ChargeOrder['invoice'],
+  paymentMethodId: string,
+): Promise<PaymentRow> {
+  const [payment] = await chargeInvoices(work, [{ invoice, paymentMethodId }]);
+  assert(payment, 'a charge that was asked for has its payment');
+  return payment;
+}
+
+/** What a dry run puts in place of charges: that they succeed, and what follows. */
+export async function assumePaid(work: Work, payments: readonly { readonly id: string }[]): Promise<void> {
+  const changed = await applyChargeOutcomes(
+    work,
+    payments.map(({ id }) => assumedSuccess(work, id)),
+  );
+  await recordPaid(
+    work,
+    changed.map(({ invoice, payment }) => ({ invoice, paymentMethodId: payment.paymentMethodId })),
+  );
 }

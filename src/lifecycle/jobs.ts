@@ -1,18 +1,43 @@
+import { z } from 'zod';
 import { chargeTask, createProcessors } from '../payments/actions.ts';
+import { lookTask } from '../payments/actions-processor-events.ts';
 import { payloadEnvironment, payloadText, type Task, type TaskList } from '../platform/jobs.ts';
-import { endDueOnce } from './end-due.ts';
-import { settlePayment } from './settle-payment.ts';
+import { doDueWork } from './do-due-work.ts';
+import { incompleteLifetimeMs } from './expire-incomplete.ts';
+import { lookAtPayment } from './look-at-payment.ts';
+import { moveClock, moveClockTask } from './move-clock.ts';
+import { settlePayments } from './settle-payment.ts';
+import { enqueueInDueEnvironments } from './store-due.ts';
 
-const chargePayment: Task = (context, payload) =>
-  settlePayment(
-    context,
-    createProcessors(context.database),
-    payloadEnvironment(payload),
-    payloadText(payload, 'paymentId'),
-  );
+const ChargePayload = z.object({ paymentIds: z.array(z.string()) });
 
-const endDue: Task = async (context) => {
-  await endDueOnce(context);
+const chargePayments: Task = (context, payload) => {
+  const { paymentIds } = ChargePayload.parse(payload);
+  const processors = createProcessors(context.database, context.outside);
+  return settlePayments(context, processors, payloadEnvironment(payload), paymentIds);
 };
 
-export const lifecycleTasks: TaskList = { [chargeTask]: chargePayment, end_due: endDue };
+const look: Task = (context, payload) => {
+  const processors = createProcessors(context.database, context.outside);
+  return lookAtPayment(context, processors, payloadEnvironment(payload), payloadText(payload, 'paymentId'));
+};
+
+const dueWorkTask = 'do_due_work';
+// A job that has so much to do leaves the rest to the next one, so that a stop waits no longer.
+const longestJobMs = 3 * 60_000;
+
+/** Finds the environments in which something is due: one job each, so that one does not wait for another. */
+const findDueWork: Task = ({ database }) =>
+  enqueueInDueEnvironments(database, dueWorkTask, Date.now(), incompleteLifetimeMs);
+
+const doDue: Task = async (context, payload) => {
+  await doDueWork(context, payloadEnvironment(payload), { forMs: longestJobMs });
+};
+
+export const lifecycleTasks: TaskList = {
+  [chargeTask]: chargePayments,
+  [lookTask]: look,
+  [moveClockTask]: (context, payload) => moveClock(context, payloadEnvironment(payload)),
+  [dueWorkTask]: doDue,
+  find_due_work: findDueWork,
+};

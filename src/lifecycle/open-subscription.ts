@@ -1,9 +1,11 @@
 import type { CustomerRow } from '../customers/customer.ts';
 import { grantItemFeatures } from '../entitlements/actions.ts';
-import { createInvoice } from '../invoicing/actions.ts';
+import { itemLine } from '../invoicing/invoice-line-item.ts';
+import { insertRedemption } from '../invoicing/store-redemptions.ts';
 import type { Instant, Interval, Period } from '../kernel/calendar.ts';
 import { newId } from '../platform/new-id.ts';
 import type { Work } from '../platform/work.ts';
+import type { DiscountRow } from '../pricing/discount.ts';
 import type { Price } from '../pricing/price.ts';
 import { publishSubscription } from '../subscriptions/actions.ts';
 import type { BillingPeriodRow } from '../subscriptions/billing-period.ts';
@@ -13,14 +15,18 @@ import { insertSubscriptionItems } from '../subscriptions/store-items.ts';
 import type { SubscriptionRow } from '../subscriptions/subscription.ts';
 import { itemName, type SubscriptionItemRow } from '../subscriptions/subscription-item.ts';
 import type { Start } from '../subscriptions/subscription-start.ts';
+import { issueBills } from './bill-subscription.ts';
 import { chargeInvoice } from './charge-invoice.ts';
 import { grantPeriodCredits } from './grant-period-credits.ts';
+import { recordPaid } from './record-paid.ts';
 
 /** A subscription to make, everything about it decided. */
 export interface Opening {
   readonly customer: CustomerRow;
   readonly product: { readonly id: string; readonly name: string; readonly default: boolean };
   readonly price: Price;
+  /** Redeemed by the subscription. */
+  readonly discount: DiscountRow | null;
   readonly start: Start;
   readonly startDate: Instant;
   readonly quantity: number;
@@ -38,17 +44,33 @@ export interface Opened {
 
 /**
  * Makes a subscription: its row, its item, what the item's product gives, its first period, and what the first period
- * brings: credits, or an invoice and a charge after the commit. Tells that it was created.
+ * brings: credits, or an invoice and a charge after the commit. One that starts later has no period until then. Tells
+ * that it was created.
  */
 export async function openSubscription(work: Work, opening: Opening): Promise<Opened> {
   const subscription = newSubscription(work, opening);
   await insertSubscription(work, subscription);
+  // Before the first invoice, which it is taken off.
+  if (opening.discount !== null) await redeem(work, opening.discount, subscription);
   const item = newItem(work, opening, subscription);
   await insertSubscriptionItems(work, [item]);
   await grantItemFeatures(work, [{ ...item, productId: opening.product.id }]);
   await publishSubscription(work, 'subscription.created', subscription, opening.customer);
   await beginFirstPeriod(work, opening, subscription, item);
   return { subscription, items: [item] };
+}
+
+function redeem(work: Work, discount: DiscountRow, { id, pricingModelId }: SubscriptionRow): Promise<void> {
+  const { id: discountId, name, code, amountType, amount, duration, numberOfPayments } = discount;
+  return insertRedemption(work, {
+    id: newId('discountRedemption'),
+    pricingModelId,
+    discountId,
+    subscriptionId: id,
+    ...{ name, code, amountType, amount, duration, numberOfPayments },
+    createdAt: work.now,
+    updatedAt: work.now,
+  });
 }
 
 function newSubscription(work: Work, opening: Opening): SubscriptionRow {
@@ -78,6 +100,9 @@ function newSubscription(work: Work, opening: Opening): SubscriptionRow {
     cancellationReason: null,
     replacedBySubscriptionId: null,
     scheduledAdjustmentAt: null,
+    pausedAt: null,
+    resumesAt: null,
+    pausedCredit: 0n,
     metadata: opening.metadata,
   };
 }
@@ -115,36 +140,25 @@ function newItem(work: Work, opening: Opening, subscription: SubscriptionRow): S
 
 async function beginFirstPeriod(
   work: Work,
-  { start, price }: Opening,
+  { start }: Opening,
   subscription: SubscriptionRow,
   item: SubscriptionItemRow,
 ): Promise<void> {
+  if (start.startsLater) return;
   const period = start.period === null ? null : newPeriod(work, subscription, start.period);
   if (period !== null) await insertBillingPeriod(work, period);
   if (start.chargeWith === null) {
     // What is free, on trial or not charged waits for no money, so its credits are there from the start.
-    if (start.status !== 'incomplete') await grantPeriodCredits(work, subscription, period, { isFirst: true });
+    if (start.status !== 'incomplete')
+      await grantPeriodCredits(work, [{ subscription, period, isFirst: true, at: work.now }]);
     return;
   }
-  const invoice = await createInvoice(work, {
-    customerId: subscription.customerId,
-    pricingModelId: subscription.pricingModelId,
-    subscriptionId: subscription.id,
-    billingPeriod: period,
-    reason: 'subscription_start',
-    currency: price.currency,
-    lines: [
-      {
-        type: 'static',
-        quantity: item.quantity,
-        price: item.unitPrice,
-        priceId: item.priceId,
-        subscriptionItemId: item.id,
-        description: item.name,
-      },
-    ],
-  });
-  await chargeInvoice(work, invoice, start.chargeWith);
+  const lines = [itemLine(item, period === null ? null : { start: period.startAt, end: period.endAt })];
+  const bill = { subscription, period, reason: 'subscription_start', lines, at: work.now } as const;
+  const [invoice] = await issueBills(work, [bill]);
+  if (invoice?.status === 'open') await chargeInvoice(work, invoice, start.chargeWith);
+  // A discount took everything off: what waited for money waits no longer.
+  if (invoice?.status === 'paid') await recordPaid(work, [{ invoice, paymentMethodId: start.chargeWith }]);
 }
 
 function newPeriod(work: Work, { id, pricingModelId, trialEnd }: SubscriptionRow, { start, end }: Period) {
@@ -158,6 +172,8 @@ function newPeriod(work: Work, { id, pricingModelId, trialEnd }: SubscriptionRow
     endAt: end,
     status: 'active',
     trialPeriod: trialEnd !== null,
+    wholeStartAt: null,
+    prorationWaived: 0n,
   };
   return period;
 }

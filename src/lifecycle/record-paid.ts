@@ -1,53 +1,129 @@
-import { findCustomer } from '../customers/store.ts';
+import { countDiscounts } from '../invoicing/actions-discounts.ts';
 import type { InvoiceRow } from '../invoicing/store.ts';
-import { listLinesOfInvoices } from '../invoicing/store.ts';
+import { listBilledUsage, listInArrears, startAttempts } from '../invoicing/store-collecting.ts';
+import { listOwedPeriods } from '../invoicing/store-owed.ts';
 import { settleUsage } from '../ledger/actions.ts';
 import type { Work } from '../platform/work.ts';
-import { publishSubscription } from '../subscriptions/actions.ts';
-import { findSubscription, saveSubscription } from '../subscriptions/store.ts';
-import { findBillingPeriod } from '../subscriptions/store-billing-periods.ts';
+import { publishSubscriptions } from '../subscriptions/actions.ts';
+import { findSubscriptions, saveSubscriptions } from '../subscriptions/store.ts';
+import { completePaidPeriods, findBillingPeriods } from '../subscriptions/store-billing-periods.ts';
 import { isTerminal, type SubscriptionRow, statusAfter } from '../subscriptions/subscription.ts';
+import { applyPaidAdjustments } from './apply-adjustment.ts';
 import { grantPeriodCredits } from './grant-period-credits.ts';
 
+/** An invoice of which nothing is due any more. */
+export interface PaidInvoice {
+  readonly invoice: InvoiceRow;
+  /** What it was charged on; null where nothing was. */
+  readonly paymentMethodId: string | null;
+}
+
 /**
- * What follows when an invoice has been paid: its usage is no longer owed, the subscription that waited for the money
- * is active, and the credits of a first period that had to be paid for are granted. Safe to tell twice. The caller
- * holds the customer and the subscription.
+ * What follows when invoices have been paid: their usage is no longer owed, their discounts have counted, the changes
+ * that they were made for are carried out, subscriptions that waited for the money are active, their periods that are
+ * over are completed, and the credits of a first period that had to be paid for are granted. Told once for each invoice;
+ * those that are not paid are left alone. The caller holds customers and subscriptions. As many statements for five
+ * hundred as for one.
  */
-export async function recordPaid(work: Work, invoice: InvoiceRow, paymentMethodId: string | null): Promise<void> {
-  await settleInvoiceUsage(work, invoice.id);
-  if (invoice.subscriptionId === null) return;
-  const subscription = await findSubscription(work, invoice.subscriptionId);
-  if (subscription === null || isTerminal(subscription.status)) return;
-  const paid = await activate(work, subscription, paymentMethodId);
-  if (invoice.reason === 'subscription_start' && invoice.billingPeriodId !== null) {
-    const period = await findBillingPeriod(work, invoice.billingPeriodId);
-    await grantPeriodCredits(work, paid, period, { isFirst: true });
-  }
+export async function recordPaid(work: Work, told: readonly PaidInvoice[]): Promise<void> {
+  const paid = told.filter(({ invoice }) => invoice.status === 'paid' || invoice.status === 'partially_refunded');
+  if (paid.length === 0) return;
+  const invoices = paid.map(({ invoice }) => invoice);
+  await settleUsage(work, await listBilledUsage(work, idsOf(invoices)));
+  await countDiscounts(work, invoices);
+  const adjustments = invoices.filter(({ reason }) => reason === 'adjustment');
+  if (adjustments.length > 0) await applyPaidAdjustments(work, adjustments);
+  await completePeriods(work, invoices);
+  const subscriptions = await activate(work, paid);
+  await grantFirstCredits(
+    work,
+    subscriptions,
+    invoices.filter(({ reason }) => reason === 'subscription_start'),
+  );
+}
+
+/** Completes the periods of these invoices that are over and of which nothing is owed any more. */
+export async function completePeriods(work: Work, invoices: readonly InvoiceRow[]): Promise<void> {
+  const subscriptionIds = [...new Set(invoices.flatMap(({ subscriptionId }) => subscriptionId ?? []))];
+  const periodIds = [...new Set(invoices.flatMap(({ billingPeriodId }) => billingPeriodId ?? []))];
+  if (periodIds.length === 0) return;
+  const owed = await listOwedPeriods(work, subscriptionIds);
+  await completePaidPeriods(
+    work,
+    periodIds.filter((id) => !owed.has(id)),
+  );
+}
+
+function idsOf(rows: readonly { readonly id: string }[]): string[] {
+  return rows.map((row) => row.id);
 }
 
 /** Books that the units which a paid invoice bills are paid for. */
 export async function settleInvoiceUsage(work: Work, invoiceId: string): Promise<void> {
-  const lines = await listLinesOfInvoices(work, [invoiceId]);
-  const settled = lines.flatMap(({ ledgerAccountId, ledgerAccountCredit }) =>
-    ledgerAccountId === null || ledgerAccountCredit === null ? [] : { ledgerAccountId, units: ledgerAccountCredit },
-  );
-  await settleUsage(work, invoiceId, settled);
+  await settleUsage(work, await listBilledUsage(work, [invoiceId]));
 }
 
-/** The subscription after a payment. One that was started without a payment method keeps the one that was charged. */
-async function activate(
+/** The subscriptions after the payments. One that was started without a payment method keeps the one that was charged first. */
+async function activate(work: Work, paid: readonly PaidInvoice[]): Promise<SubscriptionRow[]> {
+  const methods = new Map(
+    paid.flatMap(({ invoice, paymentMethodId }) =>
+      invoice.subscriptionId === null ? [] : [[invoice.subscriptionId, paymentMethodId]],
+    ),
+  );
+  const subscriptions = methods.size === 0 ? [] : await findSubscriptions(work, [...methods.keys()]);
+  const moved = new Map((await moveWhatIsPaid(work, subscriptions, methods)).map((each) => [each.id, each]));
+  return subscriptions.map((subscription) => moved.get(subscription.id) ?? subscription);
+}
+
+/**
+ * What follows when nobody is to pay some invoices of these subscriptions any more: those that owe nothing else after a
+ * failed attempt have recovered, as though they had been paid. The caller holds customers and subscriptions.
+ */
+export async function recoverSubscriptions(work: Work, subscriptionIds: readonly string[]): Promise<void> {
+  const lapsed = (await findSubscriptions(work, subscriptionIds)).filter(
+    ({ status }) => status === 'past_due' || status === 'unpaid',
+  );
+  await moveWhatIsPaid(work, lapsed, new Map());
+}
+
+/**
+ * Moves those that owe nothing after a failed attempt, tells of each whose status changes, and answers these. What they
+ * were billed while they were unpaid, and nobody tried to collect, is tried now.
+ */
+async function moveWhatIsPaid(
   work: Work,
-  subscription: SubscriptionRow,
-  paymentMethodId: string | null,
-): Promise<SubscriptionRow> {
-  const status = statusAfter(subscription.status, 'paid') ?? subscription.status;
-  if (status === subscription.status) return subscription;
-  const saved = await saveSubscription(work, subscription.id, {
-    status,
-    defaultPaymentMethodId: subscription.defaultPaymentMethodId ?? paymentMethodId,
+  subscriptions: readonly SubscriptionRow[],
+  methods: ReadonlyMap<string, string | null>,
+): Promise<SubscriptionRow[]> {
+  if (subscriptions.length === 0) return [];
+  const inArrears = await listInArrears(work, idsOf(subscriptions));
+  const moved = subscriptions.flatMap((subscription) => {
+    const { id } = subscription;
+    const status = inArrears.has(id) ? null : statusAfter(subscription.status, 'paid');
+    if (status === null || status === subscription.status) return [];
+    // Later it may be paid on any method, which does not make that the usual one.
+    const charged = subscription.status === 'incomplete' ? (methods.get(id) ?? null) : null;
+    return { ...subscription, status, defaultPaymentMethodId: subscription.defaultPaymentMethodId ?? charged };
   });
-  const customer = await findCustomer(work, saved.customerId);
-  if (customer !== null) await publishSubscription(work, 'subscription.updated', saved, customer);
+  const saved = await saveSubscriptions(work, moved);
+  await publishSubscriptions(work, 'subscription.updated', saved);
+  const wereUnpaid = subscriptions.filter(({ id, status }) => status === 'unpaid' && !inArrears.has(id));
+  await startAttempts(work, idsOf(wereUnpaid));
   return saved;
+}
+
+async function grantFirstCredits(
+  work: Work,
+  subscriptions: readonly SubscriptionRow[],
+  starts: readonly InvoiceRow[],
+): Promise<void> {
+  const periodIds = starts.flatMap(({ billingPeriodId }) => billingPeriodId ?? []);
+  const living = new Map(subscriptions.flatMap((each) => (isTerminal(each.status) ? [] : [[each.id, each]])));
+  const begun = (await findBillingPeriods(work, periodIds)).flatMap((period) => {
+    const subscription = living.get(period.subscriptionId);
+    if (subscription === undefined) return [];
+    // What begins later gives nothing yet, but it is paid for now.
+    return { subscription, period, isFirst: true, at: Math.max(work.now, subscription.startDate) };
+  });
+  await grantPeriodCredits(work, begun);
 }

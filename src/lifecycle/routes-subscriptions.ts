@@ -1,10 +1,10 @@
 import { z } from 'zod';
 import { textFilter } from '../kernel/page.ts';
 import { route } from '../platform/route.ts';
-import { CancelTiming } from '../subscriptions/cancellation.ts';
+import { Cancellation } from '../subscriptions/cancellation.ts';
 import { Subscription, SubscriptionId, toSubscription } from '../subscriptions/subscription.ts';
 import { NewSubscription } from '../subscriptions/subscription-start.ts';
-import { cancelSubscription } from './cancel.ts';
+import { cancelSubscription } from './cancel-subscription.ts';
 import { reread, subscribe } from './subscribe.ts';
 import { uncancelSubscription } from './uncancel.ts';
 
@@ -48,10 +48,12 @@ export const subscriptionLifecycleRoutes = [
     method: 'POST',
     path: '/subscriptions/{id}/cancel',
     summary: 'Cancel a subscription',
-    description: 'A subscription that has ended is answered as it is.',
+    description:
+      'A subscription that has ended is answered as it is. With at_future_date it renews as ever until endDate: a period ' +
+      'that begins before is billed whole, and nothing is given back. Another date takes the place of the one before.',
     tag,
     params,
-    body: z.object({ cancellation: z.object({ timing: CancelTiming }) }),
+    body: z.object({ cancellation: Cancellation }),
     returns,
     refuses: [
       'subscriptionNotFound',
@@ -62,10 +64,7 @@ export const subscriptionLifecycleRoutes = [
       'invoiceTooLarge',
     ],
     handle: async (work, input) => ({
-      subscription: toSubscription(
-        work,
-        await cancelSubscription(work, input.params.id, input.body.cancellation.timing),
-      ),
+      subscription: toSubscription(work, await cancelSubscription(work, input.params.id, input.body.cancellation)),
     }),
   }),
   route({

@@ -1,93 +1,124 @@
-import { voidInvoice } from '../invoicing/actions.ts';
+import { lockCustomers } from '../customers/store.ts';
+import { countDiscounts } from '../invoicing/actions-discounts.ts';
 import type { InvoiceRow } from '../invoicing/store.ts';
-import type { Instant } from '../kernel/calendar.ts';
-import { applyChargeOutcome, chargeTask, findPayment, listPayments, performCharge } from '../payments/actions.ts';
-import type { ChargeOutcome, Processors } from '../payments/processor.ts';
-import type { PaymentRow } from '../payments/store.ts';
-import { enqueue, type JobContext } from '../platform/jobs.ts';
-import { runInEnvironment, type Work } from '../platform/work.ts';
-import { publishSubscription } from '../subscriptions/actions.ts';
-import { saveSubscription } from '../subscriptions/store.ts';
-import { isTerminal, statusAfter } from '../subscriptions/subscription.ts';
-import { endSubscription, type Held, holdSubscription } from './cancel.ts';
+import {
+  applyChargeOutcomes,
+  type ChangedCharge,
+  findChargedPayments,
+  performCharges,
+  type ToldCharge,
+} from '../payments/actions-settle.ts';
+import { livePaymentStatuses } from '../payments/payment.ts';
+import type { Processors } from '../payments/processor.ts';
+import { findPayments, type PaymentRow } from '../payments/store.ts';
+import { type JobContext, runInJob } from '../platform/jobs.ts';
+import type { Work } from '../platform/work.ts';
+import { findSubscriptions, lockSubscriptions } from '../subscriptions/store.ts';
+import { reopenPaidPeriods } from '../subscriptions/store-billing-periods.ts';
+import { type FailedAttempt, recordFailed } from './record-failed.ts';
 import { recordPaid } from './record-paid.ts';
 
 /**
- * Takes one payment as far as it goes: asks the processor, outside of any transaction, then writes down in one what it
- * said and what follows from it. Safe to run twice and twice at once: the processor charges once for each payment,
- * and what is told twice changes nothing.
+ * Takes payments as far as they go: asks the processor, outside of any transaction, then writes down what it said and
+ * what follows from it. Safe to run twice and twice at once: the processor charges once for each payment, and what is
+ * told twice changes nothing. What failed is thrown together when all the others are done.
  */
-export async function settlePayment(
-  { database }: JobContext,
+export async function settlePayments(
+  context: JobContext,
   processors: Processors,
   environmentId: number,
-  paymentId: string,
+  paymentIds: readonly string[],
 ): Promise<void> {
-  const entry = { environmentId };
-  const found = await runInEnvironment(database, entry, async (work) => ({
-    payment: await findPayment(work, paymentId),
+  const found = await runInJob(context, environmentId, async (work) => ({
+    payments: await findChargedPayments(work, paymentIds),
     now: work.now,
   }));
-  if (found === null || found.answer.payment === null || hasEnded(found.answer.payment)) return;
-  const outcome = await performCharge(processors, found.answer.payment, found.answer.now);
-  await runInEnvironment(database, entry, (work) => settleCharge(work, paymentId, outcome));
+  const underWay = found?.payments.filter(isUnderWay) ?? [];
+  if (found === null || underWay.length === 0) return;
+  await performCharges(processors, underWay, found.now, (told) => settleTold(context, environmentId, told));
 }
 
-function hasEnded({ status }: PaymentRow): boolean {
-  return status !== 'processing' && status !== 'requires_confirmation' && status !== 'requires_action';
-}
-
-/** Writes down how a charge ended, or how far it is, and does what follows. Telling it again changes nothing. */
-export async function settleCharge(work: Work, paymentId: string, outcome: ChargeOutcome): Promise<void> {
-  const before = await findPayment(work, paymentId);
-  if (before === null) return;
-  // Customer and subscription first, then invoice and payment: the order in which everyone takes them.
-  const held = before.subscriptionId === null ? null : await holdSubscription(work, before.subscriptionId);
-  const { payment, invoice, changed } = await applyChargeOutcome(work, paymentId, outcome);
-  if (payment.checkAt !== null && !hasEnded(payment)) await askAgain(work, payment.id, payment.checkAt);
-  if (!changed) return;
-  if (payment.status === 'succeeded') return recordPaid(work, invoice, payment.paymentMethodId);
-  if (hasEnded(payment) && held !== null) await recordFailed(work, held, invoice);
-}
-
-// The environment's clock may stand still while real time goes on, so a check that changes nothing must not come back
-// at once.
-const shortestWaitMs = 60_000;
-
-async function askAgain(work: Work, paymentId: string, checkAt: Instant): Promise<void> {
-  const runAt = new Date(Date.now() + Math.max(checkAt - work.now, shortestWaitMs));
-  await enqueue(work, chargeTask, { paymentId }, { key: `${chargeTask}:${paymentId}`, runAt });
+function isUnderWay({ status }: PaymentRow): boolean {
+  return livePaymentStatuses.some((each) => each === status);
 }
 
 /**
- * What follows when an invoice could not be collected. A subscription that was never paid for ends with its first
- * payment; any other is past due.
+ * Settles what was told of charges: the failed ones each in a transaction of its own, all others in one. Where that
+ * fails, each alone, so that one holds up no other.
  */
-async function recordFailed(work: Work, held: Held, invoice: InvoiceRow): Promise<void> {
-  const { subscription, customer } = held;
-  // A change that was to be paid for has not been made, so there is nothing to take back.
-  if (invoice.reason === 'adjustment') return;
-  if (isTerminal(subscription.status)) {
-    // It ended while its first payment was under way: nobody owes a period that never was.
-    if (invoice.reason === 'subscription_start') await voidInvoice(work, invoice.id);
-    return;
+export async function settleTold(
+  context: JobContext,
+  environmentId: number,
+  told: readonly ToldCharge[],
+): Promise<void> {
+  const settle = (some: readonly ToldCharge[]) =>
+    runInJob(context, environmentId, (work) => settleCharges(work, some)).then(() => true);
+  const isFailure = ({ outcome: { result } }: ToldCharge) => result === 'failed' || result === 'canceled';
+  const { together = [], alone = [] } = Object.groupBy(told, (each) => (isFailure(each) ? 'alone' : 'together'));
+  const isDone = together.length > 1 && (await settle(together).catch(() => false));
+  const failures: unknown[] = [];
+  for (const each of isDone ? alone : [...together, ...alone]) {
+    await settle([each]).catch((error: unknown) => failures.push(error));
   }
-  if (!subscription.isFreePlan && !(await hasEverPaid(work, subscription.id))) {
-    await voidInvoice(work, invoice.id);
-    await endSubscription(work, held, { at: work.now, reason: 'non_payment' });
-    return;
-  }
-  const status = statusAfter(subscription.status, 'payment_failed');
-  if (status === null || status === subscription.status) return;
-  const saved = await saveSubscription(work, subscription.id, { status });
-  await publishSubscription(work, 'subscription.updated', saved, customer);
+  if (failures.length === 1) throw failures[0];
+  if (failures.length > 1) throw new AggregateError(failures, `${failures.length} payments: ${failures[0]}`);
 }
 
-async function hasEverPaid(work: Work, subscriptionId: string): Promise<boolean> {
-  for (const status of ['succeeded', 'refunded']) {
-    const filters = { subscriptionId, status };
-    const { total } = await listPayments(work, { cursor: null, after: null, direction: 'forward', limit: 1, filters });
-    if (total > 0) return true;
-  }
-  return false;
+/**
+ * Writes down how charges ended, or how far they are, and does what follows. Telling it again changes nothing. As many
+ * statements for five hundred that succeeded as for one.
+ */
+export async function settleCharges(work: Work, told: readonly ToldCharge[]): Promise<void> {
+  const payments = await findPayments(
+    work,
+    told.map(({ paymentId }) => paymentId),
+  );
+  // Customers and subscriptions first, then invoices and payments: the order in which everyone takes them.
+  await holdSubscriptions(
+    work,
+    payments.flatMap(({ subscriptionId }) => subscriptionId ?? []),
+  );
+  const changed = await applyChargeOutcomes(work, told);
+  const succeeded = changed.filter(({ payment }) => payment.status === 'succeeded');
+  await recordPaid(
+    work,
+    succeeded.map(({ invoice, payment }) => ({ invoice, paymentMethodId: payment.paymentMethodId })),
+  );
+  const failed = changed.filter(({ payment }) => payment.status === 'failed' || payment.status === 'canceled');
+  await recordReversed(
+    work,
+    failed.filter(wasReversed).map(({ invoice }) => invoice),
+  );
+  await recordFailed(work, failed.map(toFailedAttempt));
+}
+
+/** Holds subscriptions and their customers until the work ends: the customers first, each in order of id. */
+export async function holdSubscriptions(work: Work, ids: readonly string[]): Promise<void> {
+  if (ids.length === 0) return;
+  const subscriptionIds = [...new Set(ids)];
+  const subscriptions = await findSubscriptions(work, subscriptionIds);
+  await lockCustomers(work, [...new Set(subscriptions.map(({ customerId }) => customerId))]);
+  await lockSubscriptions(work, subscriptionIds);
+}
+
+function wasReversed({ before }: ChangedCharge): boolean {
+  return before === 'succeeded';
+}
+
+/**
+ * What follows when money has been taken back, besides that the invoice is owed again: its period is, too, and its discount
+ * has not counted. Usage stays settled, because the invoice that is open again bills it; credits and features stay.
+ */
+async function recordReversed(work: Work, invoices: readonly InvoiceRow[]): Promise<void> {
+  await reopenPaidPeriods(
+    work,
+    invoices.flatMap(({ billingPeriodId }) => billingPeriodId ?? []),
+  );
+  await countDiscounts(work, invoices);
+}
+
+function toFailedAttempt(change: ChangedCharge): FailedAttempt {
+  const { invoice, payment } = change;
+  const cause = wasReversed(change) ? 'reversed' : 'declined';
+  return { invoice, cause, code: payment.failureCode, message: payment.failureMessage };
 }

@@ -26,14 +26,28 @@ export const moneyInvariants: readonly Invariant[] = [
   },
   {
     name: 'invoiceSubtotalIsSumOfLines',
-    sentence: 'The subtotal of an invoice is the sum of its lines.',
+    sentence: 'The subtotal of an invoice is the sum of its lines, less its discount and the tax that they contain.',
     query: sql`
-      select i.environment_id, i.id, i.subtotal, l.amount as lines_amount
+      select i.environment_id, i.id, i.subtotal, i.discount_amount, i.tax_inclusive, i.tax_amount, l.amount as lines_amount
         from invoices i
         left join (select environment_id, invoice_id, sum(amount) as amount
                      from invoice_line_items group by environment_id, invoice_id) l
           on l.environment_id = i.environment_id and l.invoice_id = i.id
-       where i.subtotal <> coalesce(l.amount, 0)`,
+       where i.subtotal <> coalesce(l.amount, 0) - i.discount_amount - case when i.tax_inclusive then i.tax_amount else 0 end`,
+  },
+  {
+    name: 'invoiceSharesAddUp',
+    sentence:
+      'The shares of the lines add up to the discount and the tax of their invoice; none is below zero or more than its line.',
+    query: sql`
+      select i.environment_id, i.id, i.discount_amount, i.tax_amount, l.discount_shares, l.tax_shares, l.wrong_shares
+        from invoices i
+        left join (select environment_id, invoice_id, sum(discount_amount) as discount_shares, sum(tax_amount) as tax_shares,
+                          count(*) filter (where tax_amount < 0 or discount_amount not between 0 and greatest(amount, 0)) as wrong_shares
+                     from invoice_line_items group by environment_id, invoice_id) l
+          on l.environment_id = i.environment_id and l.invoice_id = i.id
+       where i.discount_amount <> coalesce(l.discount_shares, 0) or i.tax_amount <> coalesce(l.tax_shares, 0)
+          or l.wrong_shares > 0`,
   },
   {
     name: 'invoiceTotalIsSubtotalAndTax',
@@ -84,11 +98,37 @@ export const moneyInvariants: readonly Invariant[] = [
   },
   {
     name: 'invoiceIsNotChargedTwice',
-    sentence: 'An invoice has at most one payment that is under way or has succeeded.',
+    sentence:
+      'Of an invoice at most one payment is under way, and with those that have succeeded it asks for at most the total.',
     query: sql`
-      select environment_id, invoice_id, count(*) as live_payments
-        from payments where status in ('processing', 'requires_confirmation', 'requires_action', 'succeeded')
-       group by environment_id, invoice_id having count(*) > 1`,
+      select i.environment_id, i.id, i.total, p.under_way, p.amount as payments_amount
+        from invoices i
+        join (select environment_id, invoice_id, sum(amount) as amount,
+                     count(*) filter (where status in ('processing', 'requires_confirmation', 'requires_action')) as under_way
+                from payments
+               where status in ('processing', 'requires_confirmation', 'requires_action', 'succeeded', 'refunded')
+               group by environment_id, invoice_id) p
+          on p.environment_id = i.environment_id and p.invoice_id = i.id
+       where p.under_way > 1 or p.amount > i.total`,
+  },
+  {
+    name: 'redemptionCountsPaidInvoices',
+    sentence:
+      'A redeemed discount has counted each paid invoice of a start or a renewal that carries it, and no other.',
+    query: sql`
+      select r.environment_id, r.id, r.payments_made, coalesce(i.invoices, 0) as paid_invoices
+        from discount_redemptions r
+        left join (select environment_id, discount_redemption_id, count(*) as invoices from invoices
+                    where reason in ('subscription_start', 'renewal') and status in ('paid', 'partially_refunded', 'refunded')
+                    group by environment_id, discount_redemption_id) i
+          on i.environment_id = r.environment_id and i.discount_redemption_id = r.id
+       where r.payments_made <> coalesce(i.invoices, 0)`,
+  },
+  {
+    name: 'paymentIsSubtotalAndTax',
+    sentence: 'The amount of a payment is its subtotal and its tax.',
+    query: sql`
+      select environment_id, id, amount, subtotal, tax_amount from payments where amount <> subtotal + tax_amount`,
   },
   {
     name: 'paymentRefundsStayWithinAmount',

@@ -103,6 +103,10 @@ export const usageInvariants: readonly Invariant[] = [
                 from invoice_line_items line
                 join invoices i on i.environment_id = line.environment_id and i.id = line.invoice_id and i.status <> 'void'
                where line.type = 'usage'
+                 -- While the invoice of a change is to take an unpaid one's place, both stand with the same usage.
+                 and not exists (
+                   select from subscription_adjustments a
+                    where a.environment_id = i.environment_id and a.replaced_invoice_id = i.id and a.status = 'awaiting_payment')
                group by line.environment_id, line.ledger_account_id, line.price_id) l
         left join usage_overages o
           on o.environment_id = l.environment_id and o.ledger_account_id = l.ledger_account_id and o.price_id = l.price_id

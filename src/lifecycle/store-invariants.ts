@@ -159,14 +159,17 @@ export const pricingInvariants: readonly Invariant[] = [
 export const subscriptionInvariants: readonly Invariant[] = [
   {
     name: 'billingPeriodsTile',
-    sentence: 'A billing period begins where the one before it ends, unless one of the two was canceled.',
+    sentence:
+      'A billing period begins where the one before it ends, or later where that one ended in a pause, unless one of the two was canceled.',
     query: sql`
       select environment_id, id, subscription_id, previous_end_at, start_at
         from (select environment_id, id, subscription_id, status, start_at,
-                     lag(end_at) over subscription as previous_end_at, lag(status) over subscription as previous_status
+                     lag(end_at) over subscription as previous_end_at, lag(status) over subscription as previous_status,
+                     lag(ends_in_pause) over subscription as after_pause
                 from billing_periods
               window subscription as (partition by environment_id, subscription_id order by start_at)) period
-       where status <> 'canceled' and previous_status <> 'canceled' and start_at <> previous_end_at`,
+       where status <> 'canceled' and previous_status <> 'canceled' and start_at <> previous_end_at
+         and not (after_pause and start_at > previous_end_at)`,
   },
   {
     name: 'currentBillingPeriodExists',
@@ -175,7 +178,7 @@ export const subscriptionInvariants: readonly Invariant[] = [
       select s.environment_id, s.id, s.status, s.current_billing_period_start, s.current_billing_period_end
         from subscriptions s
        where s.status in ('trialing', 'active', 'past_due', 'unpaid', 'cancellation_scheduled')
-         and s.current_billing_period_start is not null
+         and s.current_billing_period_start < s.current_billing_period_end
          and not exists (
            select from billing_periods p
             where p.environment_id = s.environment_id and p.subscription_id = s.id and p.status <> 'canceled'

@@ -3,8 +3,10 @@ import { findCustomer, findCustomerEvenArchived, lockCustomer } from '../custome
 import { invalid, Problem } from '../kernel/problem.ts';
 import { defaultPaymentMethod, findPaymentMethod } from '../payments/actions.ts';
 import type { Work } from '../platform/work.ts';
+import { type DiscountRow, normalizeCode } from '../pricing/discount.ts';
 import type { Price } from '../pricing/price.ts';
 import type { Product } from '../pricing/product.ts';
+import { findDiscountByCode } from '../pricing/store-discounts.ts';
 import { findActivePriceBySlug, findPrice } from '../pricing/store-prices.ts';
 import { findProduct } from '../pricing/store-products.ts';
 import { findSubscription, hasHadTrial, lockLivingSubscriptions } from '../subscriptions/store.ts';
@@ -31,12 +33,14 @@ export async function subscribe(
   const customer = await holdCustomer(work, given, pricingModelId);
   const { price, product } = await findOffer(work, customer, given);
   await checkPaymentMethods(work, customer, given);
-  const opening = await decideOpening(work, { customer, price, product, given });
+  const discount = await findDiscount(work, customer, given);
+  const opening = await decideOpening(work, { customer, price, product, discount, given });
   const living = await lockLivingSubscriptions(work, customer.id);
   const { isFreePlan } = opening.start;
   const replaced = decideReplaced(living, { isFreePlan, allowMultiple: work.allowMultipleSubscriptions });
   const { subscription } = await openSubscription(work, opening);
-  if (replaced !== null) {
+  // What starts later takes its place then.
+  if (replaced !== null && !opening.start.startsLater) {
     const ending = { at: work.now, reason: 'upgraded_to_paid', replacedBy: subscription.id } as const;
     await endSubscription(work, { customer, subscription: replaced }, ending);
   }
@@ -82,6 +86,18 @@ async function findOffer(
   return { price, product };
 }
 
+/** The discount to redeem, of the customer's pricing model. */
+async function findDiscount(
+  work: Work,
+  { pricingModelId }: CustomerRow,
+  { discountCode }: NewSubscription,
+): Promise<DiscountRow | null> {
+  if (discountCode === null || discountCode === undefined) return null;
+  const discount = await findDiscountByCode(work, pricingModelId, normalizeCode(discountCode));
+  if (!discount?.active) throw invalid(['discountCode'], 'must be the code of an active discount of the pricing model');
+  return discount;
+}
+
 async function checkPaymentMethods(work: Work, customer: CustomerRow, given: NewSubscription): Promise<void> {
   for (const field of ['defaultPaymentMethodId', 'backupPaymentMethodId'] as const) {
     const id = given[field];
@@ -96,10 +112,11 @@ interface Offer {
   readonly customer: CustomerRow;
   readonly price: Price;
   readonly product: Product;
+  readonly discount: DiscountRow | null;
   readonly given: NewSubscription;
 }
 
-async function decideOpening(work: Work, { customer, price, product, given }: Offer): Promise<Opening> {
+async function decideOpening(work: Work, { customer, price, product, discount, given }: Offer): Promise<Opening> {
   const startDate = given.startDate ?? work.now;
   const quantity = given.quantity ?? 1;
   const doNotCharge = given.doNotCharge ?? false;
@@ -109,6 +126,7 @@ async function decideOpening(work: Work, { customer, price, product, given }: Of
     product,
     quantity,
     startDate,
+    now: work.now,
     trialEnd: given.trialEnd ?? null,
     intervalUnit: given.interval ?? null,
     intervalCount: given.intervalCount ?? null,
@@ -121,6 +139,7 @@ async function decideOpening(work: Work, { customer, price, product, given }: Of
     customer,
     product,
     price,
+    discount,
     start,
     startDate,
     quantity,

@@ -1,18 +1,36 @@
-import { findCustomerByExternalId, lockCustomer } from '../customers/store.ts';
+import assert from 'node:assert/strict';
+import type { CustomerRow } from '../customers/customer.ts';
+import { findCustomer, findCustomerByExternalId, lockCustomer } from '../customers/store.ts';
 import { type PageRequest, page } from '../kernel/page.ts';
 import { invalid, Problem } from '../kernel/problem.ts';
+import { requestEffect } from '../platform/jobs.ts';
 import { newId } from '../platform/new-id.ts';
 import type { Work } from '../platform/work.ts';
 import { renderPaymentMethod } from './actions.ts';
 import { billingDetailsOf, type NewPaymentMethod, type PaymentMethod } from './payment-method.ts';
-import type { PaymentProcessor } from './processor.ts';
+import type { AttachOutcome, AttachRequest, PaymentProcessor } from './processor.ts';
+import {
+  type Attachment,
+  endAttachment,
+  findAttachment,
+  insertAttachment,
+  lockAttachment,
+} from './store-attachments.ts';
 import type { PaymentMethodRow } from './store-payment-methods.ts';
 import * as store from './store-payment-methods.ts';
+import { findCustomerReference, insertCustomerReference } from './store-processor-customers.ts';
+
+/** The task that asks a processor outside about a payment method. */
+export const attachTask = 'attach_payment_method';
+
+type Attached = Extract<AttachOutcome, { result: 'attached' }>;
 
 /**
  * Attaches a payment method to a customer. The first one becomes the default, a later one when it says so. Where
  * several pricing models have the external id, `pricingModelId` says which one's is meant. Refuses a token that the
  * processor does not know (400) or declines (402); nothing is kept then.
+ *
+ * A processor outside is asked after the commit, and `reportAttachment` answers. In a dry run it is not asked at all.
  */
 export async function attachPaymentMethod(
   work: Work,
@@ -22,33 +40,17 @@ export async function attachPaymentMethod(
 ): Promise<PaymentMethod> {
   // Who attaches to one customer takes turns, so that there is one default at any time.
   const customer = await lockPayer(work, request, pricingModelId);
-  const { type, data, country } = await attachToken(processor, request);
-  const [first] = await store.listPaymentMethodsOfCustomer(work, customer.id, 1);
-  const isDefault = request.default === true || first === undefined;
-  if (isDefault) await store.clearDefault(work, customer.id);
-  const method: PaymentMethodRow = {
-    id: newId('paymentMethod'),
-    createdAt: work.now,
-    updatedAt: work.now,
-    pricingModelId: customer.pricingModelId,
-    customerId: customer.id,
-    type,
-    isDefault,
-    billingDetails: request.billingDetails ?? billingDetailsOf(customer, country),
-    paymentMethodData: data,
-    metadata: request.metadata ?? null,
-    processor: processor.name,
-    processorToken: request.token,
-  };
-  await store.insertPaymentMethod(work, method);
-  return renderPaymentMethod(work, method);
+  const id = newId('paymentMethod');
+  if (processor.identifyCustomer !== undefined) return requestAttachment(work, processor, customer, request, id);
+  const outcome = await processor.attachPaymentMethod(attachRequest(work, customer, request, id, null));
+  return keep(work, processor.name, customer, request, id, accepted(processor.name, request, outcome));
 }
 
 async function lockPayer(
   work: Work,
   { customerId, customerExternalId }: NewPaymentMethod,
   pricingModelId: string | undefined,
-) {
+): Promise<CustomerRow> {
   if ((customerId === undefined) === (customerExternalId === undefined))
     throw invalid(['paymentMethod', 'customerId'], 'name the customer by customerId or by customerExternalId');
   const named = customerId ?? customerExternalId ?? '';
@@ -59,18 +61,166 @@ async function lockPayer(
   return customer;
 }
 
-async function attachToken(processor: PaymentProcessor, { token, type }: NewPaymentMethod) {
-  const outcome = await processor.attachPaymentMethod(token);
-  if (outcome.result === 'unknown') {
-    const { known } = outcome;
-    if (known.length === 0) throw new Problem('processorTakesNoPaymentMethods', { processor: processor.name });
-    throw invalid(['paymentMethod', 'token'], `must be one that the processor knows: ${known.join(', ')}`);
-  }
+function attachRequest(
+  work: Work,
+  { id, name, email }: CustomerRow,
+  { token, type }: NewPaymentMethod,
+  idempotencyKey: string,
+  customerReference: string | null,
+): AttachRequest {
+  const { environmentId } = work;
+  const customer = { id, name, email };
+  return { token, type: type ?? null, idempotencyKey, environmentId, customer, customerReference };
+}
+
+/** What was attached; refuses what was not. */
+function accepted(processor: string, { token, type }: NewPaymentMethod, outcome: AttachOutcome): Attached {
+  if (outcome.result === 'unknown') throw unknownToken(processor, outcome.known);
   if (outcome.result === 'declined')
     throw new Problem('paymentMethodDeclined', { code: outcome.code, reason: outcome.message });
   if (type !== undefined && type !== outcome.type)
     throw invalid(['paymentMethod', 'type'], `must be ${outcome.type}, which is what ${token} stands for`);
   return outcome;
+}
+
+function unknownToken(processor: string, known: readonly string[] | null): Problem {
+  if (known === null)
+    return invalid(['paymentMethod', 'token'], `must be the id of a payment method that ${processor} knows`);
+  if (known.length === 0) return new Problem('processorTakesNoPaymentMethods', { processor });
+  return invalid(['paymentMethod', 'token'], `must be one that the processor knows: ${known.join(', ')}`);
+}
+
+/** Keeps the payment method. The caller holds the customer. */
+async function keep(
+  work: Work,
+  processor: string,
+  customer: CustomerRow,
+  request: NewPaymentMethod,
+  id: string,
+  attached: Attached,
+): Promise<PaymentMethod> {
+  const isDefault = await becomesDefault(work, customer, request);
+  if (isDefault) await store.clearDefault(work, customer.id);
+  const method = newMethod(work, processor, customer, request, id, attached, isDefault);
+  await store.insertPaymentMethod(work, method);
+  return renderPaymentMethod(work, method);
+}
+
+async function becomesDefault(work: Work, customer: CustomerRow, request: NewPaymentMethod): Promise<boolean> {
+  const [first] = await store.listPaymentMethodsOfCustomer(work, customer.id, 1);
+  return request.default === true || first === undefined;
+}
+
+function newMethod(
+  work: Work,
+  processor: string,
+  customer: CustomerRow,
+  request: NewPaymentMethod,
+  id: string,
+  { type, data, country, token = request.token }: Attached,
+  isDefault: boolean,
+): PaymentMethodRow {
+  return {
+    id,
+    createdAt: work.now,
+    updatedAt: work.now,
+    pricingModelId: customer.pricingModelId,
+    customerId: customer.id,
+    type,
+    isDefault,
+    billingDetails: request.billingDetails ?? billingDetailsOf(customer, country),
+    paymentMethodData: data,
+    metadata: request.metadata ?? null,
+    processor,
+    processorToken: token,
+  };
+}
+
+/** Asks for the attachment after the commit. Answers the payment method as far as it is known before. */
+async function requestAttachment(
+  work: Work,
+  processor: PaymentProcessor,
+  customer: CustomerRow,
+  request: NewPaymentMethod,
+  id: string,
+): Promise<PaymentMethod> {
+  const attachment: Attachment = {
+    id,
+    createdAt: work.now,
+    updatedAt: work.now,
+    pricingModelId: customer.pricingModelId,
+    customerId: customer.id,
+    processor: processor.name,
+    request,
+    status: 'pending',
+    outcome: null,
+  };
+  await insertAttachment(work, attachment);
+  await requestEffect(work, {
+    task: attachTask,
+    payload: { paymentMethodId: id },
+    key: `${attachTask}:${id}`,
+    // Nothing is known of the payment method then, so the answer says no more of it than the request did.
+    assume: async () => undefined,
+  });
+  const country = request.billingDetails?.address.country ?? 'US';
+  const unknown: Attached = { result: 'attached', type: request.type ?? 'card', data: {}, country };
+  const isDefault = await becomesDefault(work, customer, request);
+  return renderPaymentMethod(work, newMethod(work, processor.name, customer, request, id, unknown, isDefault));
+}
+
+/** What to ask the processor, or null when it has answered already. */
+export async function findPendingAttachment(
+  work: Work,
+  id: string,
+): Promise<{ processor: string; request: AttachRequest } | null> {
+  const attachment = await findAttachment(work, id);
+  if (attachment?.status !== 'pending') return null;
+  const { customerId, processor, request } = attachment;
+  const customer = await findCustomer(work, customerId);
+  assert(customer, 'customers are never deleted');
+  const reference = await findCustomerReference(work, customerId, processor);
+  return { processor, request: attachRequest(work, customer, request, id, reference) };
+}
+
+/**
+ * Writes down who the customer is at the processor. Answers who it counts as: of two that were told at once, the first.
+ */
+export async function recordCustomerReference(
+  work: Work,
+  customerId: string,
+  processor: string,
+  reference: string,
+): Promise<string> {
+  await insertCustomerReference(work, { customerId, processor, reference });
+  return (await findCustomerReference(work, customerId, processor)) ?? reference;
+}
+
+/** Writes down what the processor answered: the payment method, or why there is none. Telling it twice changes nothing. */
+export async function applyAttachOutcome(work: Work, id: string, outcome: AttachOutcome): Promise<void> {
+  const found = await findAttachment(work, id);
+  assert(found, 'attachments are never deleted');
+  // The customer first, as everyone takes it.
+  const customer = await lockCustomer(work, found.customerId);
+  const attachment = await lockAttachment(work, id);
+  if (customer === null || attachment?.status !== 'pending') return;
+  const { request, processor } = attachment;
+  const isRefused = outcome.result !== 'attached' || (request.type ?? outcome.type) !== outcome.type;
+  await endAttachment(work, id, isRefused ? 'refused' : 'attached', outcome);
+  if (!isRefused) await keep(work, processor, customer, request, id, outcome);
+}
+
+/** The payment method after its processor has been asked, for the request that wanted it. Refuses with the reason when there is none. */
+export async function reportAttachment(work: Work, { id }: PaymentMethod): Promise<PaymentMethod> {
+  const method = await store.findPaymentMethod(work, id);
+  if (method !== null) return renderPaymentMethod(work, method);
+  const attachment = await findAttachment(work, id);
+  assert(attachment, 'what has no payment method yet has its attachment');
+  const { outcome, processor, request } = attachment;
+  assert(outcome, 'its effect has ended');
+  if (outcome.result === 'unknown') throw unknownToken(processor, null);
+  accepted(processor, request, outcome);
+  assert.fail('what was accepted is kept');
 }
 
 export async function getPaymentMethod(work: Work, id: string): Promise<PaymentMethod> {

@@ -1,16 +1,45 @@
-import { payloadEnvironment, payloadText, type Task, type TaskList } from '../platform/jobs.ts';
-import { runInEnvironment } from '../platform/work.ts';
+import { payloadEnvironment, payloadText, runInJob, type Task, type TaskList } from '../platform/jobs.ts';
 import { createProcessors } from './actions.ts';
+import { applyAttachOutcome, attachTask, findPendingAttachment, recordCustomerReference } from './actions-attach.ts';
+import { forgetProcessorEventsOnce } from './actions-processor-events.ts';
 import { applyRefundOutcome, findPendingRefund, performRefund, refundTask } from './actions-refund.ts';
 
 /** Takes one refund to its end: read, tell the processor, write down. Each part may be repeated. */
-const settleRefund: Task = async ({ database }, payload) => {
-  const entry = { environmentId: payloadEnvironment(payload) };
+const settleRefund: Task = async (context, payload) => {
+  const environmentId = payloadEnvironment(payload);
   const refundId = payloadText(payload, 'refundId');
-  const pending = await runInEnvironment(database, entry, (work) => findPendingRefund(work, refundId));
-  if (pending === null || pending.answer === null) return;
-  const outcome = await performRefund(createProcessors(database), pending.answer);
-  await runInEnvironment(database, entry, (work) => applyRefundOutcome(work, refundId, outcome));
+  const pending = await runInJob(context, environmentId, (work) => findPendingRefund(work, refundId));
+  if (pending === null) return;
+  const outcome = await performRefund(createProcessors(context.database, context.outside), pending);
+  await runInJob(context, environmentId, (work) => applyRefundOutcome(work, refundId, outcome));
 };
 
-export const paymentTasks: TaskList = { [refundTask]: settleRefund };
+/**
+ * Asks a processor outside about one payment method: who the customer is there, which is kept at once so that it is made
+ * once, then for the payment method. Each part may be repeated.
+ */
+const attach: Task = async (context, payload) => {
+  const environmentId = payloadEnvironment(payload);
+  const id = payloadText(payload, 'paymentMethodId');
+  const pending = await runInJob(context, environmentId, (work) => findPendingAttachment(work, id));
+  if (pending === null) return;
+  const processor = createProcessors(context.database, context.outside).named(pending.processor);
+  let { request } = pending;
+  if (request.customerReference === null && processor.identifyCustomer !== undefined) {
+    const told = await processor.identifyCustomer(request);
+    const customerReference = await runInJob(context, environmentId, (work) =>
+      recordCustomerReference(work, request.customer.id, processor.name, told),
+    );
+    request = { ...request, customerReference };
+  }
+  const outcome = await processor.attachPaymentMethod(request);
+  await runInJob(context, environmentId, (work) => applyAttachOutcome(work, id, outcome));
+};
+
+export const paymentTasks: TaskList = {
+  [refundTask]: settleRefund,
+  [attachTask]: attach,
+  async forget_processor_events({ database }) {
+    await forgetProcessorEventsOnce(database);
+  },
+};

@@ -27,6 +27,7 @@ export const paymentTransitions: Readonly<
   processing: {
     processing: 'processing',
     awaiting: 'requires_confirmation',
+    requires_action: 'requires_action',
     succeeded: 'succeeded',
     failed: 'failed',
     canceled: 'canceled',
@@ -34,12 +35,20 @@ export const paymentTransitions: Readonly<
   requires_confirmation: {
     processing: 'processing',
     awaiting: 'requires_confirmation',
+    requires_action: 'requires_action',
     succeeded: 'succeeded',
     failed: 'failed',
     canceled: 'canceled',
   },
-  requires_action: { processing: 'processing', succeeded: 'succeeded', failed: 'failed', canceled: 'canceled' },
-  succeeded: { refunded_in_part: 'succeeded', refunded: 'refunded' },
+  requires_action: {
+    processing: 'processing',
+    requires_action: 'requires_action',
+    succeeded: 'succeeded',
+    failed: 'failed',
+    canceled: 'canceled',
+  },
+  // A bank may take money back that it had brought. What merely failed before it succeeded is told late, and is no news.
+  succeeded: { reversed: 'failed', refunded_in_part: 'succeeded', refunded: 'refunded' },
   failed: {},
   canceled: {},
   refunded: {},
@@ -50,12 +59,11 @@ export function nextPaymentStatus(status: PaymentStatus, happening: PaymentHappe
   return paymentTransitions[status][happening] ?? null;
 }
 
-/** The statuses of a payment that has brought its money or may still do so: an invoice has one of them at the most. */
+/** The statuses of a payment that may still bring its money: an invoice has one such payment at the most. */
 export const livePaymentStatuses = [
   'processing',
   'requires_confirmation',
   'requires_action',
-  'succeeded',
 ] as const satisfies readonly PaymentStatus[];
 
 /** One attempt to collect the money of an invoice. */
@@ -86,6 +94,9 @@ export const Payment = z
     description: z.string().nullable(),
     receiptNumber: z.string().nullable(),
     receiptURL: z.string().nullable(),
+    nextAction: z.unknown().meta({
+      description: 'What the customer has to do before the charge can go on, in the words of the processor; else null.',
+    }),
     failureCode: z.string().nullable(),
     failureMessage: z.string().nullable(),
     refunded: z.boolean().meta({ description: 'True when all of it was refunded.' }),
@@ -95,61 +106,68 @@ export const Payment = z
   .meta({ id: 'Payment' });
 export type Payment = z.infer<typeof Payment>;
 
-/** What the processor tells of a charge, as a payment keeps it. */
-export interface ChargeChange {
+// A processor that names no later instant is asked again after this time, so that a clock that stands still does not
+// have it asked for ever.
+const shortestWaitMs = 60_000;
+
+/** A payment as far as its charge is concerned. */
+export interface ChargeState {
+  readonly id: string;
   readonly status: PaymentStatus;
   readonly processorReference: string | null;
   /** When to ask again; null when there is nothing to ask. */
   readonly checkAt: Instant | null;
   readonly settlementDate: Instant | null;
   readonly receiptNumber: string | null;
+  readonly receiptUrl: string | null;
+  readonly nextAction: unknown;
   readonly failureCode: string | null;
   readonly failureMessage: string | null;
+  readonly refundingAmount: bigint;
 }
 
 /**
- * What becomes of a payment when its charge ended so, or is so far; null when the payment had ended before, because
- * what is told twice or too late changes nothing.
+ * The payment when its charge ended so at `now`, or is so far; null when it had ended before, because what is told twice
+ * or too late changes nothing. Refuses with `refundUnderWay` to take money back while some of it is being refunded: the
+ * processor tells it again.
  */
-export function decideCharge(
-  payment: { readonly status: PaymentStatus; readonly processorReference: string | null },
+export function decideCharge<State extends ChargeState>(
+  payment: State,
   outcome: ChargeOutcome,
-): ChargeChange | null {
+  now: Instant,
+): State | null {
   const status = nextPaymentStatus(payment.status, outcome.result);
   if (status === null) return null;
-  const unchanged: ChargeChange = {
-    status,
-    processorReference: payment.processorReference,
-    checkAt: null,
-    settlementDate: null,
-    receiptNumber: null,
-    failureCode: null,
-    failureMessage: null,
-  };
+  const changed: State = { ...payment, status, checkAt: null, nextAction: null };
   switch (outcome.result) {
-    case 'succeeded':
-      return {
-        ...unchanged,
-        processorReference: outcome.reference,
-        settlementDate: outcome.settledAt,
-        receiptNumber: outcome.receiptNumber,
-      };
-    case 'failed':
-      return {
-        ...unchanged,
-        processorReference: outcome.reference ?? payment.processorReference,
-        failureCode: outcome.code,
-        failureMessage: outcome.message,
-      };
+    case 'succeeded': {
+      const { reference, settledAt, receiptNumber, receiptUrl = null } = outcome;
+      return { ...changed, processorReference: reference, settlementDate: settledAt, receiptNumber, receiptUrl };
+    }
+    case 'failed': {
+      const processorReference = outcome.reference ?? payment.processorReference;
+      return { ...changed, processorReference, failureCode: outcome.code, failureMessage: outcome.message };
+    }
+    case 'reversed':
+      if (payment.refundingAmount > 0n) throw new Problem('refundUnderWay', { id: payment.id });
+      return { ...changed, failureCode: outcome.code, failureMessage: outcome.message };
     case 'canceled':
-      return { ...unchanged, processorReference: outcome.reference };
+      return { ...changed, processorReference: outcome.reference };
     case 'processing':
-      return { ...unchanged, processorReference: outcome.reference, checkAt: outcome.checkAt };
+      return { ...changed, processorReference: outcome.reference, checkAt: checkAfter(outcome.checkAt, now) };
+    case 'requires_action': {
+      const { reference, nextAction, checkAt } = outcome;
+      return { ...changed, processorReference: reference, nextAction, checkAt: checkAfter(checkAt, now) };
+    }
     case 'awaiting':
-      return unchanged;
+      return changed;
     default:
       assert.fail(`unknown outcome: ${outcome satisfies never}`);
   }
+}
+
+function checkAfter(checkAt: Instant, now: Instant): Instant {
+  return Math.max(checkAt, now + shortestWaitMs);
 }
 
 /** The money of a payment, in minor units: 0 <= refunded + being refunded <= amount. */

@@ -2,32 +2,48 @@ import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import type { Instant } from '../kernel/calendar.ts';
 import type { PaymentMethodData, PaymentMethodType } from './payment-method.ts';
-import type { AttachOutcome, ChargeOutcome, PaymentProcessor, RefundOutcome, RefundRequest } from './processor.ts';
+import type {
+  AttachOutcome,
+  ChargeOutcome,
+  ChargeRequest,
+  PaymentProcessor,
+  RefundOutcome,
+  RefundRequest,
+} from './processor.ts';
 
 /** What the network did, once and for ever. */
-export type TestOperation = {
+export type TestOperation = TestCharge | TestRefund;
+
+interface Operation {
   readonly idempotencyKey: string;
   /** The charge, or of a refund the charge that it gives back. */
   readonly reference: string;
   readonly amount: bigint;
   readonly token: string | null;
   readonly createdAt: Instant;
-} & (
-  | { readonly kind: 'charge'; readonly outcome: ChargeOutcome }
-  | { readonly kind: 'refund'; readonly outcome: RefundOutcome }
-);
+}
+export interface TestCharge extends Operation {
+  readonly kind: 'charge';
+  readonly outcome: ChargeOutcome;
+}
+export interface TestRefund extends Operation {
+  readonly kind: 'refund';
+  readonly outcome: RefundOutcome;
+}
 
 /** Where the network remembers, in commits of its own: a network outside does not forget when we roll back. */
 export interface TestNetworkMemory {
+  /** How these charges went, in their order: as remembered under their keys, else as they say, which is remembered then. */
+  chargeAll(charges: readonly TestCharge[]): Promise<ChargeOutcome[]>;
   /**
-   * The operation under this key: the remembered one, else the one that `decide` makes of what is known of the
-   * charge, which is remembered then. One at a time for each charge.
+   * How the refund under this key went: as remembered, else as `decide` says of what is known of the charge, which is
+   * remembered then. One at a time for each charge.
    */
-  once(
+  refundOnce(
     idempotencyKey: string,
     reference: string,
-    decide: (known: readonly TestOperation[]) => TestOperation,
-  ): Promise<TestOperation>;
+    decide: (known: readonly TestOperation[]) => TestRefund,
+  ): Promise<RefundOutcome>;
   /** What is known of a charge: itself and its refunds. */
   known(reference: string): Promise<readonly TestOperation[]>;
 }
@@ -92,23 +108,15 @@ const testTokens: ReadonlyMap<string, TestToken> = new Map(
 export function createTestProcessor(memory: TestNetworkMemory): PaymentProcessor {
   return {
     name: 'test',
-    async attachPaymentMethod(token) {
+    async attachPaymentMethod({ token }) {
       return attach(token);
     },
-    async charge({ idempotencyKey, amount, token, now }) {
-      const reference = `test_charge_${idempotencyKey}`;
-      const operation = await memory.once(idempotencyKey, reference, () => ({
-        kind: 'charge',
-        idempotencyKey,
-        reference,
-        amount,
-        token,
-        createdAt: now,
-        outcome: outcomeOf(token, reference, now),
-      }));
-      assert(operation.kind === 'charge', 'a payment and a refund never share an id');
-      return operation.outcome;
+    async charge(request) {
+      const [outcome] = await memory.chargeAll([newCharge(request)]);
+      assert(outcome, 'a charge has an outcome');
+      return outcome;
     },
+    chargeAll: (requests) => memory.chargeAll(requests.map(newCharge)),
     async retrieve(reference, now) {
       const charge = chargeAmong(await memory.known(reference));
       assert(charge, `no charge ${reference}`);
@@ -117,7 +125,7 @@ export function createTestProcessor(memory: TestNetworkMemory): PaymentProcessor
     async refund(request) {
       const { idempotencyKey, reference, amount, now } = request;
       assert(reference !== null, 'a payment that succeeded knows its charge');
-      const operation = await memory.once(idempotencyKey, reference, (known) => ({
+      return memory.refundOnce(idempotencyKey, reference, (known) => ({
         kind: 'refund',
         idempotencyKey,
         reference,
@@ -126,10 +134,14 @@ export function createTestProcessor(memory: TestNetworkMemory): PaymentProcessor
         createdAt: now,
         outcome: decideRefund(known, request),
       }));
-      assert(operation.kind === 'refund', 'a payment and a refund never share an id');
-      return operation.outcome;
     },
   };
+}
+
+function newCharge({ idempotencyKey, amount, token, now }: ChargeRequest): TestCharge {
+  const reference = `test_charge_${idempotencyKey}`;
+  const outcome = outcomeOf(token, reference, now);
+  return { kind: 'charge', idempotencyKey, reference, amount, token, createdAt: now, outcome };
 }
 
 function attach(token: string): AttachOutcome {
@@ -177,6 +189,6 @@ function decideRefund(known: readonly TestOperation[], { idempotencyKey, amount,
   return { result: 'succeeded', reference: `test_refund_${idempotencyKey}` };
 }
 
-function chargeAmong(known: readonly TestOperation[]) {
+function chargeAmong(known: readonly TestOperation[]): TestCharge | undefined {
   return known.find((operation) => operation.kind === 'charge');
 }

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { booleanFilter, pageOf, pageQuery, pageRequest, textFilter } from '../kernel/page.ts';
 import { route } from '../platform/route.ts';
 import { createProcessors } from './actions.ts';
-import { attachPaymentMethod, getPaymentMethod, listPaymentMethods } from './actions-attach.ts';
+import { attachPaymentMethod, getPaymentMethod, listPaymentMethods, reportAttachment } from './actions-attach.ts';
 import { NewPaymentMethod, PaymentMethod, PaymentMethodId } from './payment-method.ts';
 
 const tag = 'Payment methods';
@@ -23,7 +23,7 @@ export const paymentMethodRoutes = [
     path: '/payment-methods',
     summary: 'Attach a payment method to a customer',
     description:
-      "With the built-in test processor, `token` is one of Stripe's test tokens, such as `pm_card_visa` or `pm_card_chargeCustomerFail`.",
+      "With the built-in test processor, `token` is one of Stripe's test tokens, such as `pm_card_visa` or `pm_card_chargeCustomerFail`. With Stripe it is the id of a payment method that Stripe's script made, or that was set up for the customer there.",
     tag,
     query: z.object({
       pricingModelId: textFilter.meta({
@@ -38,16 +38,17 @@ export const paymentMethodRoutes = [
       'externalIdAmbiguous',
       'paymentMethodDeclined',
       'processorTakesNoPaymentMethods',
+      'processorUnavailable',
     ],
-    // These processors look the token up and ask nobody, so no one is waited for in the transaction.
-    handle: async (work, { body, query }) => ({
+    handle: async (work, { body, query }, { outside }) => ({
       paymentMethod: await attachPaymentMethod(
         work,
-        createProcessors(work.db).defaultIn(work),
+        createProcessors(work.db, outside).defaultIn(work),
         body.paymentMethod,
         query.pricingModelId,
       ),
     }),
+    afterEffects: async (work, { paymentMethod }) => ({ paymentMethod: await reportAttachment(work, paymentMethod) }),
   }),
   route({
     method: 'GET',

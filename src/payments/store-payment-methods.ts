@@ -45,6 +45,11 @@ export async function findPaymentMethod(work: Work, id: string): Promise<Payment
   return (await select(work).where('id', '=', id).executeTakeFirst()) ?? null;
 }
 
+/** The payment methods with these ids, in no particular order. */
+export async function findPaymentMethods(work: Work, ids: readonly string[]): Promise<PaymentMethodRow[]> {
+  return select(work).where('id', '=', sql<string>`any(${ids}::text[])`).execute();
+}
+
 /** The customer's payment methods: the default first, then in the order in which they were attached. */
 export async function listPaymentMethodsOfCustomer(
   work: Work,
@@ -57,6 +62,16 @@ export async function listPaymentMethodsOfCustomer(
     .orderBy('id')
     .limit(limit)
     .execute();
+}
+
+/** The id of each customer's default payment method, else of the first, by the customer's id. */
+export async function listDefaultMethods(work: Work, customerIds: readonly string[]): Promise<Map<string, string>> {
+  if (customerIds.length === 0) return new Map();
+  const { rows } = await sql<{ customerId: string; id: string }>`
+    select distinct on (customer_id) customer_id, id from payment_methods
+     where environment_id = ${work.environmentId} and customer_id = any(${customerIds}::text[])
+     order by customer_id, is_default desc, id`.execute(work.db);
+  return new Map(rows.map((row) => [row.customerId, row.id]));
 }
 
 /** Takes the flag from the customer's default payment method, if there is one. */

@@ -35,6 +35,17 @@ export async function findRefund(work: Work, id: string): Promise<Refund | null>
   return row ?? null;
 }
 
+/** What the processor calls the payment's refunds, of those that it has told us. */
+export async function listRefundReferences(work: Work, paymentId: string): Promise<string[]> {
+  const rows = await work.db
+    .selectFrom('refunds')
+    .select('processorReference')
+    .where('environmentId', '=', work.environmentId)
+    .where('paymentId', '=', paymentId)
+    .execute();
+  return rows.flatMap((row) => row.processorReference ?? []);
+}
+
 export async function updateRefund(
   work: Work,
   id: string,

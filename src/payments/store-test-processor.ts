@@ -1,26 +1,69 @@
+import assert from 'node:assert/strict';
 import { sql } from 'kysely';
 import type { Database } from '../platform/database.ts';
-import type { TestNetworkMemory, TestOperation } from './processor-test.ts';
+import type { ChargeOutcome } from './processor.ts';
+import type { TestCharge, TestNetworkMemory, TestOperation } from './processor-test.ts';
 
 /** The memory of the stand-in payment network, in commits of its own. It belongs to no environment. */
 export function createTestNetworkMemory(database: Database): TestNetworkMemory {
   return {
     known: (reference) => listOperations(database, reference),
-    once: (idempotencyKey, reference, decide) =>
+    async chargeAll(charges) {
+      const outcomes = await rememberCharges(database, charges);
+      return charges.map(({ idempotencyKey }) => {
+        const outcome = outcomes.get(idempotencyKey);
+        assert(outcome, `no charge ${idempotencyKey}`);
+        return outcome;
+      });
+    },
+    refundOnce: (idempotencyKey, reference, decide) =>
       database.transaction().execute(async (db) => {
         await sql`select pg_advisory_xact_lock(hashtextextended(${reference}, 0))`.execute(db);
         const known = await listOperations(db, reference);
         const earlier = known.find((operation) => operation.idempotencyKey === idempotencyKey);
-        if (earlier !== undefined) return earlier;
-        const operation = decide(known);
-        const { kind, amount, token, outcome, createdAt } = operation;
+        assert(earlier?.kind !== 'charge', 'a payment and a refund never share an id');
+        if (earlier !== undefined) return earlier.outcome;
+        const { kind, amount, token, outcome, createdAt } = decide(known);
         await sql`
           insert into test_processor.operations (idempotency_key, kind, reference, amount, token, outcome, created_at)
           values (${idempotencyKey}, ${kind}, ${reference}, ${amount}, ${token}, ${JSON.stringify(outcome)}::jsonb,
                   ${createdAt})`.execute(db);
-        return operation;
+        return outcome;
       }),
   };
+}
+
+/** Remembers the charges that are new, in one statement. Answers how each went the first time, by its key. */
+async function rememberCharges(
+  database: Database,
+  charges: readonly TestCharge[],
+): Promise<ReadonlyMap<string, ChargeOutcome>> {
+  const all = <Key extends keyof TestCharge>(key: Key) => charges.map((charge) => charge[key]);
+  const inserted = await sql<{ idempotencyKey: string }>`
+    insert into test_processor.operations (idempotency_key, kind, reference, amount, token, outcome, created_at)
+    select asked.idempotency_key, 'charge', asked.reference, asked.amount, asked.token, asked.outcome, asked.created_at
+      from unnest(
+             ${all('idempotencyKey')}::text[], ${all('reference')}::text[], ${all('amount')}::numeric[],
+             ${all('token')}::text[], ${all('outcome').map((outcome) => JSON.stringify(outcome))}::jsonb[],
+             ${all('createdAt')}::bigint[]
+           ) as asked (idempotency_key, reference, amount, token, outcome, created_at)
+     order by asked.idempotency_key
+    on conflict (idempotency_key) do nothing
+    returning idempotency_key`.execute(database);
+  const isNew = new Set(inserted.rows.map((row) => row.idempotencyKey));
+  const outcomes = new Map(charges.map(({ idempotencyKey, outcome }) => [idempotencyKey, outcome]));
+  const known = charges.flatMap(({ idempotencyKey }) => (isNew.has(idempotencyKey) ? [] : idempotencyKey));
+  // A statement of its own, because one that was made at the same moment is not seen by the first.
+  for (const { idempotencyKey, outcome } of await listCharges(database, known)) outcomes.set(idempotencyKey, outcome);
+  return outcomes;
+}
+
+async function listCharges(database: Database, idempotencyKeys: readonly string[]): Promise<readonly TestCharge[]> {
+  if (idempotencyKeys.length === 0) return [];
+  const { rows } = await sql<TestCharge>`
+    select idempotency_key, kind, reference, amount, token, outcome, created_at from test_processor.operations
+     where idempotency_key = any(${idempotencyKeys}::text[]) and kind = 'charge'`.execute(database);
+  return rows;
 }
 
 async function listOperations(database: Database, reference: string): Promise<readonly TestOperation[]> {

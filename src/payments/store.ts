@@ -1,9 +1,11 @@
 import assert from 'node:assert/strict';
-import type { Selectable } from 'kysely';
-import type { Instant } from '../kernel/calendar.ts';
+import { type Selectable, sql } from 'kysely';
+import type { TaxType } from '../invoicing/invoice.ts';
+import type { CountryCode } from '../kernel/country.ts';
 import type { CurrencyCode } from '../kernel/currency.ts';
 import type { PageRequest } from '../kernel/page.ts';
 import type { Payments } from '../platform/database-types.ts';
+import { jsonRecords } from '../platform/json-records.ts';
 import { selectPage } from '../platform/select-page.ts';
 import type { Work } from '../platform/work.ts';
 import { livePaymentStatuses, type PaymentStatus } from './payment.ts';
@@ -27,6 +29,10 @@ const columns = [
   'amount',
   'subtotal',
   'taxAmount',
+  'taxType',
+  'taxCountry',
+  'taxState',
+  'taxRatePercentage',
   'currency',
   'status',
   'attemptNumber',
@@ -34,6 +40,8 @@ const columns = [
   'settlementDate',
   'description',
   'receiptNumber',
+  'receiptUrl',
+  'nextAction',
   'failureCode',
   'failureMessage',
   'refundedAmount',
@@ -41,18 +49,37 @@ const columns = [
   'refundedAt',
 ] as const;
 
+/** What the processor tells of a charge. */
+const chargeColumns = [
+  'status',
+  'processorReference',
+  'checkAt',
+  'settlementDate',
+  'receiptNumber',
+  'receiptUrl',
+  'nextAction',
+  'failureCode',
+  'failureMessage',
+] as const;
+
 /** A payment as it is kept: money in minor units. The table's check constraints hold what the types say. */
-export interface PaymentRow extends Pick<Selectable<Payments>, (typeof columns)[number]> {
+export interface PaymentRow extends Omit<Pick<Selectable<Payments>, (typeof columns)[number]>, 'nextAction'> {
   status: PaymentStatus;
   paymentMethod: PaymentMethodType;
   currency: CurrencyCode;
+  taxType: TaxType | null;
+  taxCountry: CountryCode | null;
+  nextAction: unknown;
 }
 
-export async function insertPayment(work: Work, payment: PaymentRow): Promise<void> {
-  await work.db
-    .insertInto('payments')
-    .values({ environmentId: work.environmentId, ...payment })
-    .execute();
+/** Writes many payments in one statement. An invoice may have one under way: a second fails. */
+export async function insertPayments(work: Work, payments: readonly PaymentRow[]): Promise<void> {
+  if (payments.length === 0) return;
+  const names = sql.join(columns.map((column) => sql.ref(column)));
+  await sql`
+    insert into payments (environment_id, ${names})
+    select ${work.environmentId}, ${names}
+      from json_populate_recordset(null::payments, ${jsonRecords(payments, columns)}::json)`.execute(work.db);
 }
 
 function select(work: Work) {
@@ -67,23 +94,79 @@ export async function findPayment(work: Work, id: string): Promise<PaymentRow | 
   return (await select(work).where('id', '=', id).executeTakeFirst()) ?? null;
 }
 
+export async function findPayments(work: Work, ids: readonly string[]): Promise<PaymentRow[]> {
+  return select(work).where('id', '=', sql<string>`any(${ids}::text[])`).orderBy('id').execute();
+}
+
 /** Holds the payment until the work ends. Who locks its invoice too takes the invoice first. */
 export async function lockPayment(work: Work, id: string): Promise<PaymentRow | null> {
-  return (await select(work).where('id', '=', id).forNoKeyUpdate().executeTakeFirst()) ?? null;
+  const [row] = await lockPayments(work, [id]);
+  return row ?? null;
 }
 
-/** The payment that has paid the invoice or may still do so. There is one at the most. */
-export async function findLivePayment(work: Work, invoiceId: string): Promise<PaymentRow | null> {
-  const query = select(work).where('invoiceId', '=', invoiceId).where('status', 'in', livePaymentStatuses);
-  return (await query.executeTakeFirst()) ?? null;
+/** The same for many, in order of id. */
+export async function lockPayments(work: Work, ids: readonly string[]): Promise<PaymentRow[]> {
+  return select(work).where('id', '=', sql<string>`any(${ids}::text[])`).orderBy('id').forNoKeyUpdate().execute();
 }
 
-/** Payments whose processor is to be asked again at `until` or before, the longest due first. */
-export async function listPaymentsToCheck(work: Work, until: Instant, limit: number): Promise<PaymentRow[]> {
-  return select(work).where('checkAt', '<=', until).orderBy('checkAt').orderBy('id').limit(limit).execute();
+/**
+ * Those of the invoices that have a payment under way; an invoice has one such payment at the most. One whose place the
+ * invoice of a change of plan is to take is being paid with that.
+ */
+export async function listInvoicesBeingPaid(work: Work, invoiceIds: readonly string[]): Promise<Set<string>> {
+  const { rows } = await sql<{ invoiceId: string }>`
+    select invoice_id from payments
+     where environment_id = ${work.environmentId} and invoice_id = any(${invoiceIds}::text[])
+       and status = any(${[...livePaymentStatuses]}::text[])
+     union
+    select replaced_invoice_id from subscription_adjustments
+     where environment_id = ${work.environmentId} and replaced_invoice_id = any(${invoiceIds}::text[])
+       and status = 'awaiting_payment'`.execute(work.db);
+  return new Set(rows.map((row) => row.invoiceId));
 }
 
-export async function updatePayment(work: Work, id: string, change: Partial<PaymentRow>): Promise<PaymentRow> {
+/** Those of the subscriptions for which money ever arrived, whatever became of it later. */
+export async function listEverPaid(work: Work, subscriptionIds: readonly string[]): Promise<Set<string>> {
+  const { rows } = await sql<{ subscriptionId: string }>`
+    select distinct subscription_id from payments
+     where environment_id = ${work.environmentId} and subscription_id = any(${subscriptionIds}::text[])
+       and (settlement_date is not null or status in ('succeeded', 'refunded'))`.execute(work.db);
+  return new Set(rows.map((row) => row.subscriptionId));
+}
+
+/**
+ * Holds up to `limit` payments whose processor is to be asked again, the longest due first, stepping over what somebody
+ * else holds and over subscriptions on which work failed lately. With `only`: of these, waiting for whoever holds them.
+ */
+export async function claimPaymentsToCheck(work: Work, limit: number, only?: readonly string[]): Promise<string[]> {
+  const { rows } = await sql<{ id: string }>`
+    select p.id from payments p
+     where p.environment_id = ${work.environmentId} and p.check_at <= ${work.now}::bigint
+       and not exists (select from subscriptions s where s.environment_id = p.environment_id and s.id = p.subscription_id
+                          and s.work_retry_at > ${Date.now()}::bigint)
+       ${only === undefined ? sql`` : sql`and p.id = any(${only}::text[])`}
+     order by ${only === undefined ? sql`p.check_at, p.id` : sql`p.id`}
+     limit ${limit}
+       for no key update of p ${only === undefined ? sql`skip locked` : sql``}`.execute(work.db);
+  return rows.map((row) => row.id);
+}
+
+/** Writes what a charge changes of each payment, as its row says it, in one statement. The caller holds them. */
+export async function savePayments(work: Work, payments: readonly PaymentRow[]): Promise<void> {
+  if (payments.length === 0) return;
+  const told = ['id', ...chargeColumns] as const;
+  await sql`
+    update payments p
+       set ${sql.join(chargeColumns.map((column) => sql`${sql.ref(column)} = told.${sql.ref(column)}`))}, updated_at = ${work.now}
+      from json_populate_recordset(null::payments, ${jsonRecords(payments, told)}::json) as told
+     where p.environment_id = ${work.environmentId} and p.id = told.id`.execute(work.db);
+}
+
+export async function updatePayment(
+  work: Work,
+  id: string,
+  change: Partial<Pick<PaymentRow, 'status' | 'refundedAmount' | 'refundingAmount' | 'refundedAt'>>,
+): Promise<PaymentRow> {
   const row = await work.db
     .updateTable('payments')
     .set({ ...change, updatedAt: work.now })

@@ -1,6 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { Problem } from '../kernel/problem.ts';
-import type { Database } from './database.ts';
 import {
   beginIdempotent,
   forgetAnswer,
@@ -9,16 +8,14 @@ import {
   rememberAnswer,
   renewAnswer,
 } from './idempotency.ts';
-import { runEffects, type TaskList } from './jobs.ts';
+import { type JobContext, runEffects } from './jobs.ts';
 import type { KeyUse } from './key-use.ts';
 import { apiKeyOf, hashApiKey, parseParams, parsePart, parseQuery } from './request.ts';
 import type { Route, RouteInput } from './route.ts';
 import { type Effect, runInEnvironment, type Work } from './work.ts';
 
-export interface ApiContext {
-  readonly database: Database;
+export interface ApiContext extends JobContext {
   readonly routes: readonly Route[];
-  readonly tasks: TaskList;
   readonly keyUse: KeyUse;
   /** Where the service is reached from outside; when absent, the address that the request was sent to. */
   readonly publicUrl?: string | null;
@@ -56,7 +53,7 @@ async function answer(context: ApiContext, route: Route, request: FastifyRequest
     { apiKeyHash },
     (work) => {
       if (asked instanceof Problem) throw asked;
-      return perform(work, asked);
+      return perform(context, work, asked);
     },
     {
       dryRun: !(asked instanceof Problem) && asked.dryRun,
@@ -67,8 +64,18 @@ async function answer(context: ApiContext, route: Route, request: FastifyRequest
   context.keyUse.note(apiKeyHash);
   if (asked.dryRun) reply.header('dry-run', 'true');
   if (outcome.answer.replayed) reply.header('idempotent-replayed', 'true');
+  if (route.file) return sendFile(reply, await route.file.render(outcome.answer.answer), route.file.contentType);
   const text = await finish(context, asked, apiKeyHash, outcome.answer, outcome.effects);
   return reply.type('application/json; charset=utf-8').send(text);
+}
+
+// A page of ours shows itself and nothing else: no script, nothing from elsewhere, inside of no other page.
+const fileSecurityPolicy =
+  "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'; form-action 'none'; base-uri 'none'";
+
+function sendFile(reply: FastifyReply, file: string | Buffer, contentType: string) {
+  reply.header('content-security-policy', fileSecurityPolicy).header('x-content-type-options', 'nosniff');
+  return reply.type(contentType).send(file);
 }
 
 function attempt<Value>(read: () => Value): Value | Problem {
@@ -110,7 +117,7 @@ interface Performed {
   readonly text: string;
 }
 
-async function perform(work: Work, { route, input, idempotency }: Asked): Promise<Performed> {
+async function perform(context: JobContext, work: Work, { route, input, idempotency }: Asked): Promise<Performed> {
   if (idempotency) {
     const stored = await beginIdempotent(work, idempotency);
     if (stored !== null) {
@@ -119,7 +126,7 @@ async function perform(work: Work, { route, input, idempotency }: Asked): Promis
       return { replayed: true, answer: JSON.parse(stored.text), text: stored.text };
     }
   }
-  const result = await route.handle(work, input as never);
+  const result = await route.handle(work, input as never, context);
   const text = JSON.stringify(result);
   if (idempotency) await rememberAnswer(work, idempotency, text);
   return { replayed: false, answer: result, text };
@@ -135,7 +142,7 @@ async function finish(
 ): Promise<string> {
   const { idempotency, route } = asked;
   if (effects.length === 0) return performed.text;
-  await runEffects(context, context.tasks, effects);
+  await runEffects(context, effects);
   try {
     const outcome = await runInEnvironment(context.database, { apiKeyHash }, async (work) => {
       const text = route.afterEffects

@@ -40,14 +40,26 @@ export interface ApiKeys {
 export interface BillingPeriods {
   createdAt: number;
   endAt: number;
+  /**
+   * It ended when its subscription was paused, so the next one begins later.
+   */
+  endsInPause: Generated<boolean>;
   environmentId: number;
   id: string;
   pricingModelId: string;
+  /**
+   * List value of changes that were made without proration: as good as paid.
+   */
+  prorationWaived: Generated<bigint>;
   startAt: number;
   status: string;
   subscriptionId: string;
   trialPeriod: boolean;
   updatedAt: number;
+  /**
+   * Where the interval begins that the period is (the rest of); later than its start for no period. Null: the period is whole.
+   */
+  wholeStartAt: number | null;
 }
 
 export interface Customers {
@@ -68,21 +80,72 @@ export interface Customers {
   logoUrl: string | null;
   name: string;
   pricingModelId: string;
+  taxExempt: Generated<boolean>;
   updatedAt: number;
   userId: string | null;
+}
+
+export interface DiscountRedemptions {
+  amount: bigint;
+  amountType: string;
+  code: string;
+  createdAt: number;
+  discountId: string;
+  duration: string;
+  environmentId: number;
+  fullyRedeemed: Generated<boolean>;
+  id: string;
+  name: string;
+  numberOfPayments: number | null;
+  paymentsMade: Generated<number>;
+  pricingModelId: string;
+  subscriptionId: string;
+  updatedAt: number;
+}
+
+export interface Discounts {
+  active: boolean;
+  amount: bigint;
+  amountType: string;
+  code: string;
+  createdAt: number;
+  duration: string;
+  environmentId: number;
+  id: string;
+  name: string;
+  numberOfPayments: number | null;
+  pricingModelId: string;
+  updatedAt: number;
 }
 
 export interface Environments {
   allowMultipleSubscriptions: Generated<boolean>;
   /**
+   * Where the last move of the test clock began.
+   */
+  clockFrom: number | null;
+  /**
+   * When the last move of the test clock began, in real time.
+   */
+  clockMovedAt: number | null;
+  /**
    * The test clock: null means real time.
    */
   clockNow: number | null;
+  /**
+   * Where the test clock is being moved to: set while the work until then is being done.
+   */
+  clockTarget: number | null;
   createdAt: number;
   currency: Generated<string>;
+  dunningRetryDays: Generated<number[]>;
+  dunningTerminalAction: Generated<string>;
   id: Generated<number>;
   livemode: boolean;
+  netTermsDays: Generated<number>;
   organizationId: string;
+  seller: Json | null;
+  taxProvider: Generated<string>;
   updatedAt: number;
 }
 
@@ -128,7 +191,12 @@ export interface InvoiceLineItems {
   amount: bigint;
   createdAt: number;
   description: string | null;
+  discountAmount: Generated<bigint>;
   environmentId: number;
+  /**
+   * What the amount was reckoned from; see GET /invoices/{id}/explain.
+   */
+  explanation: Generated<Json>;
   id: string;
   invoiceId: string;
   ledgerAccountCredit: bigint | null;
@@ -138,6 +206,7 @@ export interface InvoiceLineItems {
   pricingModelId: string;
   quantity: number;
   subscriptionItemId: string | null;
+  taxAmount: Generated<bigint>;
   type: string;
   updatedAt: number;
 }
@@ -145,24 +214,41 @@ export interface InvoiceLineItems {
 export interface Invoices {
   amountPaid: Generated<bigint>;
   amountRefunded: Generated<bigint>;
+  /**
+   * Attempts to collect it that have ended without money.
+   */
+  attemptCount: Generated<number>;
   billingPeriodEndDate: number | null;
   billingPeriodId: string | null;
   billingPeriodStartDate: number | null;
+  buyer: Json | null;
   createdAt: number;
   currency: string;
   customerId: string;
+  discountAmount: Generated<bigint>;
+  discountRedemptionId: string | null;
   dueDate: number | null;
   environmentId: number;
   id: string;
   invoiceDate: number;
   invoiceNumber: string;
   memo: string | null;
+  /**
+   * When to try to collect it again; in the environment's time.
+   */
+  nextAttemptAt: number | null;
   pricingModelId: string;
   reason: string;
+  seller: Json | null;
   status: string;
   subscriptionId: string | null;
   subtotal: bigint;
   taxAmount: Generated<bigint>;
+  taxCountry: string | null;
+  taxInclusive: Generated<boolean>;
+  taxRatePercentage: string | null;
+  taxState: string | null;
+  taxType: string | null;
   total: bigint;
   type: string;
   updatedAt: number;
@@ -231,6 +317,22 @@ export interface Organizations {
   updatedAt: number;
 }
 
+export interface PaymentMethodAttachments {
+  createdAt: number;
+  customerId: string;
+  environmentId: number;
+  /**
+   * That of the payment method, if it comes to be one.
+   */
+  id: string;
+  outcome: Json | null;
+  pricingModelId: string;
+  processor: string;
+  request: Json;
+  status: string;
+  updatedAt: number;
+}
+
 export interface PaymentMethods {
   billingDetails: Json;
   createdAt: number;
@@ -265,6 +367,10 @@ export interface Payments {
   failureMessage: string | null;
   id: string;
   invoiceId: string;
+  /**
+   * What the customer has to do before the charge can go on, as the processor says it.
+   */
+  nextAction: Json | null;
   paymentMethod: string;
   paymentMethodId: string | null;
   pricingModelId: string;
@@ -272,6 +378,7 @@ export interface Payments {
   processorReference: string | null;
   processorToken: string | null;
   receiptNumber: string | null;
+  receiptUrl: string | null;
   refundedAmount: Generated<bigint>;
   refundedAt: number | null;
   /**
@@ -283,6 +390,10 @@ export interface Payments {
   subscriptionId: string | null;
   subtotal: bigint;
   taxAmount: Generated<bigint>;
+  taxCountry: string | null;
+  taxRatePercentage: string | null;
+  taxState: string | null;
+  taxType: string | null;
   updatedAt: number;
 }
 
@@ -314,6 +425,21 @@ export interface PricingModels {
   isDefault: boolean;
   name: string;
   updatedAt: number;
+}
+
+export interface ProcessorCustomers {
+  createdAt: number;
+  customerId: string;
+  environmentId: number;
+  processor: string;
+  reference: string;
+}
+
+export interface ProcessorEvents {
+  environmentId: number;
+  id: string;
+  processor: string;
+  receivedAt: number;
 }
 
 export interface ProductFeatures {
@@ -383,6 +509,34 @@ export interface Resources {
   updatedAt: number;
 }
 
+export interface SubscriptionAdjustments {
+  /**
+   * Capacity of each resource, by its id, once the change has been made.
+   */
+  capacities: Json;
+  createdAt: number;
+  effectiveAt: number;
+  environmentId: number;
+  failureCode: string | null;
+  failureMessage: string | null;
+  id: string;
+  invoiceId: string | null;
+  /**
+   * The complete new set of items, resolved.
+   */
+  items: Json;
+  pricingModelId: string;
+  prorationWaived: Generated<bigint>;
+  replacedInvoiceId: string | null;
+  /**
+   * When the replaced invoice was to be tried again: nobody tries it while the change waits, and then again if that fails.
+   */
+  replacedNextAttemptAt: number | null;
+  status: string;
+  subscriptionId: string;
+  updatedAt: number;
+}
+
 export interface SubscriptionItemFeatures {
   amount: bigint | null;
   createdAt: number;
@@ -407,6 +561,10 @@ export interface SubscriptionItemFeatures {
 export interface SubscriptionItems {
   addedDate: number;
   createdAt: number;
+  /**
+   * Since when the present price and quantity hold; earlier ones are versions.
+   */
+  effectiveFrom: number;
   environmentId: number;
   expiredAt: number | null;
   externalId: string | null;
@@ -421,6 +579,19 @@ export interface SubscriptionItems {
   type: Generated<string>;
   unitPrice: bigint;
   updatedAt: number;
+}
+
+export interface SubscriptionItemVersions {
+  createdAt: number;
+  endAt: number;
+  environmentId: number;
+  id: string;
+  pricingModelId: string;
+  quantity: number;
+  startAt: number;
+  subscriptionId: string;
+  subscriptionItemId: string;
+  unitPrice: bigint;
 }
 
 export interface Subscriptions {
@@ -447,15 +618,39 @@ export interface Subscriptions {
   isFreePlan: boolean;
   metadata: Json | null;
   name: string | null;
+  pausedAt: number | null;
+  /**
+   * Paid for time in which the subscription was paused; taken off what its next invoices bill. In minor units.
+   */
+  pausedCredit: Generated<bigint>;
   priceId: string;
   pricingModelId: string;
   renews: boolean;
   replacedBySubscriptionId: string | null;
+  resumesAt: number | null;
   runBillingAtPeriodStart: boolean;
   scheduledAdjustmentAt: number | null;
   startDate: number;
   status: string;
   trialEnd: number | null;
+  updatedAt: number;
+  /**
+   * Due work failed for this one: it is left alone until then. Real time.
+   */
+  workRetryAt: number | null;
+}
+
+export interface TaxRates {
+  active: boolean;
+  country: string;
+  createdAt: number;
+  environmentId: number;
+  id: string;
+  inclusive: boolean;
+  name: string | null;
+  percentage: string;
+  state: string | null;
+  type: string;
   updatedAt: number;
 }
 
@@ -562,6 +757,8 @@ export interface DB {
   apiKeys: ApiKeys;
   billingPeriods: BillingPeriods;
   customers: Customers;
+  discountRedemptions: DiscountRedemptions;
+  discounts: Discounts;
   environments: Environments;
   events: Events;
   features: Features;
@@ -572,18 +769,24 @@ export interface DB {
   ledgerEntries: LedgerEntries;
   ledgerTransactions: LedgerTransactions;
   organizations: Organizations;
+  paymentMethodAttachments: PaymentMethodAttachments;
   paymentMethods: PaymentMethods;
   payments: Payments;
   prices: Prices;
   pricingModels: PricingModels;
+  processorCustomers: ProcessorCustomers;
+  processorEvents: ProcessorEvents;
   productFeatures: ProductFeatures;
   products: Products;
   refunds: Refunds;
   resourceClaims: ResourceClaims;
   resources: Resources;
+  subscriptionAdjustments: SubscriptionAdjustments;
   subscriptionItemFeatures: SubscriptionItemFeatures;
   subscriptionItems: SubscriptionItems;
+  subscriptionItemVersions: SubscriptionItemVersions;
   subscriptions: Subscriptions;
+  taxRates: TaxRates;
   usageCreditApplications: UsageCreditApplications;
   usageCredits: UsageCredits;
   usageEventDistinctProperties: UsageEventDistinctProperties;

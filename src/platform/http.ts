@@ -5,6 +5,7 @@ import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest, 
 import { Problem, problemOfConstraint } from '../kernel/problem.ts';
 import type { ApiContext } from './api.ts';
 import { registerApi } from './api.ts';
+import { type Hook, registerHooks } from './hook.ts';
 import { parseJsonBody } from './request.ts';
 
 /** The largest body a request may carry: 10,000 usage events with properties fit. */
@@ -15,6 +16,7 @@ const maxParameterLength = 255 * 12;
 const requestTimeoutMs = 60_000;
 
 export interface HttpOptions extends ApiContext {
+  readonly hooks: readonly Hook[];
   readonly logLevel: string;
 }
 
@@ -49,6 +51,7 @@ export function createHttp(options: HttpOptions): FastifyInstance {
     ),
   );
   registerApi(server, options);
+  registerHooks(server, options, options.hooks);
   return server;
 }
 
@@ -120,8 +123,9 @@ export function problemOf(error: unknown): Problem | null {
     case 'FST_ERR_BAD_URL':
     case 'FST_ERR_CTP_INVALID_CONTENT_LENGTH':
       return new Problem('invalidRequest', { reason: (error as Error).message });
+    case '23503':
     case '23505':
-      return problemOfUniqueKey(constraint ?? '');
+      return problemOfKey(constraint ?? '');
     case '42501':
       return new Problem('outsidePinnedPricingModel');
     case 'ECONNREFUSED':
@@ -135,7 +139,7 @@ export function problemOf(error: unknown): Problem | null {
   }
 }
 
-function problemOfUniqueKey(constraint: string): Problem | null {
+function problemOfKey(constraint: string): Problem | null {
   const known = problemOfConstraint[constraint];
   return known === undefined ? null : new Problem(known.problem, known.details);
 }

@@ -1,11 +1,21 @@
 import assert from 'node:assert/strict';
 import { sql } from 'kysely';
 import type { Database } from './database.ts';
-import type { Effect, Work } from './work.ts';
+import { type Effect, runInEnvironment, type Work } from './work.ts';
+
+/**
+ * What the service was started with to reach others. Who talks to somebody outside declares a part of its own here, as
+ * an optional property, so that nobody in between needs to know whom.
+ */
+// biome-ignore lint/suspicious/noEmptyInterface: the parts are declared where they are used.
+export interface Outside {}
 
 /** What a task is given besides its payload. Its own transactions run as the restricted role. */
 export interface JobContext {
   readonly database: Database;
+  /** Every task there is, by its name: what a commit may ask for. */
+  readonly tasks: TaskList;
+  readonly outside?: Outside;
 }
 
 /** A task: bounded, and safe to run twice, because the queue delivers at least once. */
@@ -71,12 +81,27 @@ export async function requestEffect(work: Work, effect: RequestedEffect): Promis
 }
 
 /** Runs the effects of a committed transaction, one after the other. */
-export async function runEffects(context: JobContext, tasks: TaskList, effects: readonly Effect[]): Promise<void> {
+export async function runEffects(context: JobContext, effects: readonly Effect[]): Promise<void> {
   for (const { task, payload } of effects) {
-    const run = tasks[task];
+    const run = context.tasks[task];
     assert(run, `no task ${task}`);
     await run(context, payload);
   }
+}
+
+/**
+ * One transaction of a job, and right after its commit what it asked for outside of the database: so that a charge that
+ * a job causes does not wait for its fallback. Answers null when there is no such environment.
+ */
+export async function runInJob<Answer>(
+  context: JobContext,
+  environmentId: number,
+  act: (work: Work) => Promise<Answer>,
+): Promise<Answer | null> {
+  const outcome = await runInEnvironment(context.database, { environmentId }, act);
+  if (outcome === null) return null;
+  await runEffects(context, outcome.effects);
+  return outcome.answer;
 }
 
 /** The environment that a job's payload names. */

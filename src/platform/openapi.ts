@@ -83,7 +83,9 @@ function operation(route: Route): ZodOpenApiOperationObject {
     responses: {
       '200': {
         description: 'The request was carried out.',
-        content: { 'application/json': { schema: route.returns } },
+        content: route.file
+          ? { [route.file.contentType]: { schema: { type: 'string' as const } } }
+          : { 'application/json': { schema: route.returns } },
       },
       ...refusals(route),
     },

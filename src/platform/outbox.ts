@@ -18,30 +18,25 @@ export const relayTask = 'relay_events';
 /** Writes the events of this unit of work, and asks for their delivery, in its commit. */
 export async function publish(work: Work, happenings: readonly Happening[]): Promise<void> {
   if (happenings.length === 0) return;
-  const rows = happenings.map((happening) => {
-    const eventId = newId('event');
-    const payload = {
-      id: happening.objectId,
-      object: happening.object,
-      customer: happening.customer,
-      pricingModelId: happening.pricingModelId,
-      type: happening.type,
-      eventId,
-      occurredAt: work.now,
-      livemode: work.livemode,
-    };
-    return {
-      environmentId: work.environmentId,
-      id: eventId,
-      pricingModelId: happening.pricingModelId,
-      type: happening.type,
-      object: happening.object,
-      objectId: happening.objectId,
-      payload: sql<never>`${JSON.stringify(payload)}::jsonb`,
-      occurredAt: work.now,
-      createdAt: work.now,
-    };
-  });
-  await work.db.insertInto('events').values(rows).execute();
-  await enqueue(work, relayTask, { eventIds: rows.map((row) => row.id) });
+  const eventIds = happenings.map(() => newId('event'));
+  const { environmentId, now, livemode } = work;
+  const payloads = happenings.map(({ objectId, object, customer, pricingModelId, type }, index) =>
+    JSON.stringify({
+      id: objectId,
+      object,
+      customer,
+      pricingModelId,
+      type,
+      eventId: eventIds[index],
+      occurredAt: now,
+      livemode,
+    }),
+  );
+  const all = <Key extends keyof Happening>(key: Key) => happenings.map((happening) => happening[key]);
+  await sql`
+    insert into events (environment_id, id, pricing_model_id, type, object, object_id, payload, occurred_at, created_at)
+    select ${environmentId}, new.*, ${now}::bigint, ${now}::bigint
+      from unnest(${eventIds}::text[], ${all('pricingModelId')}::text[], ${all('type')}::text[], ${all('object')}::text[],
+                  ${all('objectId')}::text[], ${payloads}::jsonb[]) as new`.execute(work.db);
+  await enqueue(work, relayTask, { eventIds });
 }

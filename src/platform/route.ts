@@ -1,5 +1,6 @@
 import type { z } from 'zod';
 import type { ProblemName } from '../kernel/problem.ts';
+import type { JobContext } from './jobs.ts';
 import type { Work } from './work.ts';
 
 type Parsed<Schema> = Schema extends z.ZodType ? z.output<Schema> : undefined;
@@ -9,6 +10,12 @@ export interface RouteInput<Params, Query, Body> {
   readonly params: Parsed<Params>;
   readonly query: Parsed<Query>;
   readonly body: Parsed<Body>;
+}
+
+/** An answer that is a document to look at, made of what the handler answers, after the transaction has ended. */
+export interface FileAnswer<Answer> {
+  readonly contentType: string;
+  readonly render: (answer: Answer) => string | Promise<string | Buffer>;
 }
 
 /** An operation of the API as a value: the server, openapi.json and the contract test come from the same list. */
@@ -30,12 +37,19 @@ export interface RouteDefinition<
   readonly body?: Body;
   readonly returns: Returns;
   readonly refuses: readonly ProblemName[];
-  readonly handle: (work: Work, input: RouteInput<Params, Query, Body>) => Promise<z.output<Returns>>;
+  readonly handle: (
+    work: Work,
+    input: RouteInput<Params, Query, Body>,
+    /** What the effects of the commit will be given. None of it may be used in the transaction but to see what is there. */
+    context: JobContext,
+  ) => Promise<z.output<Returns>>;
   /**
    * Reads the answer again after the effects of the commit have run (a charge, a refund), in a transaction of its
    * own, so that the caller sees how it ended.
    */
   readonly afterEffects?: (work: Work, answer: z.output<Returns>) => Promise<z.output<Returns>>;
+  /** Where the answer is not JSON. Only for a GET. */
+  readonly file?: FileAnswer<z.output<Returns>>;
 }
 
 /** A route whose types have been checked and are no longer needed. */
@@ -50,8 +64,13 @@ export interface Route {
   readonly body?: z.ZodType | undefined;
   readonly returns: z.ZodType;
   readonly refuses: readonly ProblemName[];
-  readonly handle: (work: Work, input: RouteInput<z.ZodType, z.ZodType, z.ZodType>) => Promise<unknown>;
+  readonly handle: (
+    work: Work,
+    input: RouteInput<z.ZodType, z.ZodType, z.ZodType>,
+    context: JobContext,
+  ) => Promise<unknown>;
   readonly afterEffects?: (work: Work, answer: unknown) => Promise<unknown>;
+  readonly file?: FileAnswer<unknown>;
 }
 
 /** Declares a route. The compiler checks the handler against the schemas here, once. */

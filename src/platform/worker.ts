@@ -1,7 +1,7 @@
 import { EventEmitter } from 'node:events';
 import { Logger, run, type WorkerEvents } from 'graphile-worker';
 import type pg from 'pg';
-import type { JobContext, TaskList } from './jobs.ts';
+import type { JobContext } from './jobs.ts';
 
 /** A worker that takes jobs from the queue until it is stopped. */
 export interface Worker {
@@ -13,7 +13,6 @@ export interface WorkerOptions {
   /** The queue belongs to the owner; the tasks' own transactions run as the restricted role. */
   readonly ownerPool: pg.Pool;
   readonly context: JobContext;
-  readonly tasks: TaskList;
   readonly crontab: string;
   readonly log: (level: 'error' | 'warn' | 'info' | 'debug', message: string) => void;
 }
@@ -69,9 +68,9 @@ function ignore(): void {
 }
 
 /** Starts taking jobs. Several workers may run beside each other: a job is given to one of them. */
-export async function startWorker({ ownerPool, context, tasks, crontab, log }: WorkerOptions): Promise<Worker> {
+export async function startWorker({ ownerPool, context, crontab, log }: WorkerOptions): Promise<Worker> {
   const taskList = Object.fromEntries(
-    Object.entries(tasks).map(([name, task]) => [
+    Object.entries(context.tasks).map(([name, task]) => [
       name,
       (payload: unknown) => task(context, payload as Readonly<Record<string, unknown>>),
     ]),

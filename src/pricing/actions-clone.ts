@@ -5,6 +5,7 @@ import type { Work } from '../platform/work.ts';
 import { getPricingModel } from './actions-models.ts';
 import type { DestinationEnvironment } from './cloned-pricing-model.ts';
 import type { PricingModelDetails } from './pricing-model.ts';
+import { insertDiscounts, listDiscountsOfModel } from './store-discounts.ts';
 import { insertPricingModel, lockPricingModel } from './store-pricing-models.ts';
 import { applyChanges, readContents } from './store-structure.ts';
 import { copyContents } from './structure-copy.ts';
@@ -16,9 +17,10 @@ export interface CloneRequest {
 }
 
 /**
- * Copies a pricing model with everything that it holds, inactive things included, under a new name and with new ids; the
- * copy is not the default one. Into the other mode, too: that is the one thing that reads in one environment and writes in
- * another, so everything is read first. Customers and subscriptions stay with the source.
+ * Copies a pricing model with everything that it holds, inactive things and discounts included, under a new name and
+ * with new ids; the copy is not the default one. Into the other mode, too: that is the one thing that reads in one
+ * environment and writes in another, so everything is read first. Refuses with `otherCurrency` a destination that bills
+ * in another currency. Customers, subscriptions and what they have redeemed stay with the source.
  */
 export async function clonePricingModel(
   work: Work,
@@ -30,10 +32,19 @@ export async function clonePricingModel(
   // A pinned key could not see what it made.
   if (work.pinnedPricingModelId !== null) throw new Problem('outsidePinnedPricingModel');
   const contents = await readContents(work, id);
+  const discounts = await listDiscountsOfModel(work, id);
   const write = async (there: Work): Promise<PricingModelDetails> => {
+    if (there.currency !== work.currency) {
+      throw new Problem('otherCurrency', { currency: work.currency, otherCurrency: there.currency });
+    }
     const copy = await insertPricingModel(there, { id: newId('pricingModel'), name, isDefault: false });
     // A link that is to expire later is copied, so "now" is the source's.
     await applyChanges(there, copyContents(contents, { pricingModelId: copy.id, now: work.now, newId }));
+    const stamps = { pricingModelId: copy.id, createdAt: there.now, updatedAt: there.now };
+    await insertDiscounts(
+      there,
+      discounts.map((discount) => ({ ...discount, ...stamps, id: newId('discount') })),
+    );
     return getPricingModel(there, copy.id);
   };
   const livemode = destinationEnvironment === 'livemode';

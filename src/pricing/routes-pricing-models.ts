@@ -53,7 +53,7 @@ export const pricingModelRoutes = [
     path: '/pricing-models/{id}/clone',
     summary: 'Clone a pricing model',
     description:
-      'Copies everything that it holds, with new ids and the same slugs, in the same mode or into the other one. Customers and subscriptions are not copied.',
+      'Copies everything that it holds, with new ids and the same slugs and codes, in the same mode or into the other one. Customers and subscriptions are not copied.',
     tag,
     params: z.object({ id: PricingModelId }),
     body: z.object({
@@ -63,7 +63,7 @@ export const pricingModelRoutes = [
       }),
     }),
     returns: z.object({ pricingModel: ClonedPricingModel }),
-    refuses: ['pricingModelNotFound', 'outsidePinnedPricingModel'],
+    refuses: ['pricingModelNotFound', 'outsidePinnedPricingModel', 'otherCurrency'],
     handle: async (work, { params, body }) => ({
       pricingModel: toClonedPricingModel(await clonePricingModel(work, params.id, body)),
     }),

@@ -116,6 +116,13 @@ export async function findDefaultPriceOfProduct(work: Work, productId: string): 
   return row === undefined ? null : toPrice(work, row);
 }
 
+/** The prices with these ids, active or not, in order of creation. */
+export async function listPricesByIds(work: Work, ids: readonly string[]): Promise<Price[]> {
+  if (ids.length === 0) return [];
+  const rows = await selectPrices(work).where('id', '=', sql<string>`any(${ids}::text[])`).execute();
+  return rows.map((row) => toPrice(work, row));
+}
+
 /** Every price of these products, active or not, in order of creation. */
 export async function listPricesOfProducts(work: Work, productIds: readonly string[]): Promise<Price[]> {
   if (productIds.length === 0) return [];

@@ -1,3 +1,5 @@
+import assert from 'node:assert/strict';
+import { listExternalIds } from '../customers/store.ts';
 import { type PageRequest, page } from '../kernel/page.ts';
 import { Problem } from '../kernel/problem.ts';
 import { publish } from '../platform/outbox.ts';
@@ -22,10 +24,29 @@ export async function listSubscriptions(work: Work, request: PageRequest) {
   );
 }
 
+type SubscriptionEvent = 'subscription.created' | 'subscription.updated' | 'subscription.canceled';
+
+/** Tells, in the commit of the change, that the same happened to each of these subscriptions. */
+export async function publishSubscriptions(
+  work: Work,
+  type: SubscriptionEvent,
+  subscriptions: readonly SubscriptionRow[],
+): Promise<void> {
+  if (subscriptions.length === 0) return;
+  const customerIds = [...new Set(subscriptions.map((subscription) => subscription.customerId))];
+  const externalIds = await listExternalIds(work, customerIds);
+  const happenings = subscriptions.map(({ id, pricingModelId, customerId }) => {
+    const externalId = externalIds.get(customerId);
+    assert(externalId !== undefined, 'a subscription has a customer');
+    return { type, object: 'subscription', objectId: id, pricingModelId, customer: { id: customerId, externalId } };
+  });
+  await publish(work, happenings);
+}
+
 /** Tells, in the commit of the change, what happened to a subscription. */
 export async function publishSubscription(
   work: Work,
-  type: 'subscription.created' | 'subscription.updated' | 'subscription.canceled',
+  type: SubscriptionEvent,
   { id, pricingModelId }: SubscriptionRow,
   customer: { readonly id: string; readonly externalId: string },
 ): Promise<void> {

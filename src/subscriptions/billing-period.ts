@@ -23,6 +23,10 @@ export interface BillingPeriodRow {
   readonly endAt: Instant;
   readonly status: BillingPeriodStatus;
   readonly trialPeriod: boolean;
+  /** Where the interval begins that the period is the rest of; null: the period is whole. */
+  readonly wholeStartAt: Instant | null;
+  /** List value of changes that were made without proration, in minor units: as good as paid. */
+  readonly prorationWaived: bigint;
 }
 
 /** The first period: the trial, or one interval from the start. `start` lies in the calendar. */
@@ -35,11 +39,13 @@ type Schedule = Pick<
   'trialEnd' | 'billingCycleAnchorDate' | 'intervalUnit' | 'intervalCount' | 'currentBillingPeriodEnd'
 >;
 
-/** What the boundaries are counted from. After a trial that is its end: the first paid day gives the day of the month. */
-export function billingAnchor(subscription: Schedule): Instant {
-  const anchor = subscription.trialEnd ?? subscription.billingCycleAnchorDate;
-  assert(anchor !== null, 'only what renews has an anchor');
-  return anchor;
+/**
+ * What the boundaries are counted from. After a trial that is its end: the first paid day gives the day of the month,
+ * until a later change sets another anchor.
+ */
+export function billingAnchor({ trialEnd, billingCycleAnchorDate }: Schedule): Instant {
+  assert(billingCycleAnchorDate !== null, 'only what renews has an anchor');
+  return Math.max(billingCycleAnchorDate, trialEnd ?? billingCycleAnchorDate);
 }
 
 export function billingInterval({ intervalUnit, intervalCount }: Schedule): Interval {
@@ -48,12 +54,14 @@ export function billingInterval({ intervalUnit, intervalCount }: Schedule): Inte
 }
 
 /**
- * The period after the current one. It begins where the current one ends, and ends at the next boundary counted from
+ * The period after the current one; the first one for a subscription that waits for its start. It begins where the current one ends, and ends at the next boundary counted from
  * the anchor, so it does not drift: 31 January, 28 February, 31 March. Null at the end of the calendar, and when the
  * subscription has no period or does not renew.
  */
 export function nextPeriod(subscription: Schedule): Period | null {
   const start = subscription.currentBillingPeriodEnd;
   if (start === null || subscription.intervalUnit === null || start >= calendarEnd) return null;
+  const { trialEnd } = subscription;
+  if (trialEnd !== null && start < trialEnd) return { start, end: trialEnd };
   return { start, end: periodAt(billingAnchor(subscription), billingInterval(subscription), start).end };
 }

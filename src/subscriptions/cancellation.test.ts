@@ -1,8 +1,16 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { instant } from '../kernel/calendar.ts';
+import { calendarEnd, type Instant, instant } from '../kernel/calendar.ts';
 import type { Problem } from '../kernel/problem.ts';
-import { type CancelTiming, cancelDueAt, decideCancel, decideUncancel } from './cancellation.ts';
+import {
+  type Arrears,
+  arrearsOf,
+  Cancellation,
+  type CancelTiming,
+  cancelDueAt,
+  decideCancel,
+  decideUncancel,
+} from './cancellation.ts';
 import { type SubscriptionRow, subscriptionStatuses } from './subscription.ts';
 
 const now = instant('2026-04-11');
@@ -14,6 +22,7 @@ const subscription = {
   isDefaultPlan: false,
   isFreePlan: false,
   doNotCharge: false,
+  startDate: instant('2026-04-01'),
   trialEnd: null,
   currentBillingPeriodStart: instant('2026-04-01'),
   currentBillingPeriodEnd: end,
@@ -23,7 +32,9 @@ const subscription = {
 } as unknown as SubscriptionRow;
 
 const decide = (change: Partial<SubscriptionRow>, timing: CancelTiming = 'at_end_of_current_billing_period') =>
-  decideCancel({ ...subscription, ...change }, timing, now);
+  decideCancel({ ...subscription, ...change }, { timing }, now);
+const decideOn = (endDate: Instant, change: Partial<SubscriptionRow> = {}) =>
+  decideCancel({ ...subscription, ...change }, { timing: 'at_future_date', endDate }, now);
 const refuses = (problem: string, act: () => unknown) =>
   assert.throws(act, (error: Problem) => error.problem === problem);
 
@@ -42,7 +53,50 @@ test('at the end of the period schedules what the customer has', () => {
 });
 
 test('a second time changes nothing', () => {
-  assert.deepEqual(decide({ status: 'cancellation_scheduled', cancelScheduledAt: end }), { does: 'nothing' });
+  const scheduled = { status: 'cancellation_scheduled', cancelScheduledAt: end } as const;
+  assert.deepEqual(decide(scheduled), { does: 'nothing' });
+  assert.deepEqual(decideOn(end, scheduled), { does: 'nothing' });
+});
+
+test('at a date: what the customer has is scheduled to end then, in this period or in a later one', () => {
+  for (const at of [now + 1, end, instant('2027-01-15')]) assert.deepEqual(decideOn(at), { does: 'schedule', at });
+  const trialing = { status: 'trialing', trialEnd: end } as const;
+  assert.deepEqual(decideOn(end + 1, trialing), { does: 'schedule', at: end + 1 });
+  assert.deepEqual(decideOn(end, { status: 'canceled' }), { does: 'nothing' });
+});
+
+test('at a date that has come, lies beyond the calendar or before the start: refused', () => {
+  for (const at of [now - 1, now, calendarEnd]) refuses('invalidRequest', () => decideOn(at));
+  const later = { startDate: end, currentBillingPeriodStart: end };
+  refuses('invalidRequest', () => decideOn(end, later));
+  assert.deepEqual(decideOn(end + 1, later), { does: 'schedule', at: end + 1 });
+  assert.deepEqual(decideOn(now, { status: 'canceled' }), { does: 'nothing' }, 'a repeat after the end');
+});
+
+test('at a date: what waits for its first payment or is paused has no such end, what has a change scheduled not yet', () => {
+  refuses('currentBillingPeriodNotFound', () => decideOn(end, { status: 'incomplete' }));
+  refuses('currentBillingPeriodNotFound', () => decideOn(end, { status: 'paused' }));
+  refuses('currentBillingPeriodNotFound', () => decide({ status: 'paused' }));
+  refuses('adjustmentScheduled', () => decideOn(end, { scheduledAdjustmentAt: end }));
+});
+
+test('another date, or the end of the period, takes the place of the one before', () => {
+  const scheduled = { status: 'cancellation_scheduled', cancelScheduledAt: end + 7 } as const;
+  assert.deepEqual(decideOn(end + 9, scheduled), { does: 'schedule', at: end + 9 });
+  assert.deepEqual(decide(scheduled), { does: 'schedule', at: end });
+});
+
+test('a date goes with its timing, and only with it', () => {
+  const isAccepted = (given: unknown) => Cancellation.safeParse(given).success;
+  assert(isAccepted({ timing: 'at_future_date', endDate: end }));
+  assert(isAccepted({ timing: 'at_future_date', endDate: '2026-05-01T00:00:00Z' }));
+  assert(isAccepted({ timing: 'immediately', endDate: null }));
+  assert(!isAccepted({ timing: 'at_future_date' }));
+  assert(!isAccepted({ timing: 'at_future_date', endDate: null }));
+  assert(!isAccepted({ timing: 'at_future_date', endDate: 'soon' }));
+  for (const timing of ['immediately', 'at_end_of_current_billing_period', 'tomorrow']) {
+    assert(!isAccepted({ timing, endDate: end }));
+  }
 });
 
 test('what has no current period cannot end with it', () => {
@@ -69,16 +123,32 @@ test('a scheduled change has to be undone first, unless the subscription has end
   assert.deepEqual(decide({ scheduledAdjustmentAt: end, status: 'canceled' }), { does: 'nothing' });
 });
 
-const uncancel = (change: Partial<SubscriptionRow>, hasPaymentMethod = true) =>
+const uncancel = (change: Partial<SubscriptionRow>, hasPaymentMethod = true, arrears: Arrears = 'none') =>
   decideUncancel(
     { ...subscription, status: 'cancellation_scheduled', cancelScheduledAt: end, ...change },
-    { hasPaymentMethod, now },
+    { hasPaymentMethod, arrears, now },
   );
 
 test('taking it back gives the status of before: on trial while the trial lasts, else active', () => {
   assert.equal(uncancel({}), 'active');
   assert.equal(uncancel({ trialEnd: end }), 'trialing');
   assert.equal(uncancel({ trialEnd: now }), 'active');
+});
+
+test('what owes money is past due or unpaid again', () => {
+  assert.equal(uncancel({}, true, 'past_due'), 'past_due');
+  assert.equal(uncancel({}, true, 'unpaid'), 'unpaid');
+  const dunning = { retries: 3, terminalAction: 'unpaid' } as const;
+  const after = (...attempts: number[]) =>
+    arrearsOf(
+      attempts.map((attemptCount) => ({ attemptCount })),
+      dunning,
+    );
+  assert.deepEqual(
+    [after(), after(0), after(0, 1), after(3), after(4, 1)],
+    ['none', 'none', 'past_due', 'past_due', 'unpaid'],
+  );
+  assert.equal(arrearsOf([{ attemptCount: 4 }], { retries: 3, terminalAction: 'past_due' }), 'past_due');
 });
 
 test('taking it back where nothing is scheduled changes nothing', () => {
@@ -100,5 +170,8 @@ test('a scheduled cancel is due from its instant on, and a cancel after that end
     [null, end, end],
   );
   assert.equal(cancelDueAt({ ...scheduled, status: 'canceled' }, end), null);
-  assert.deepEqual(decideCancel(scheduled, 'immediately', end + 5), { does: 'end', at: end });
+  const later = { ...scheduled, cancelScheduledAt: end + 1 };
+  assert.equal(cancelDueAt(later, end + 5), null, 'the period that begins before comes first');
+  assert.equal(cancelDueAt({ ...later, currentBillingPeriodEnd: instant('2026-06-01') }, end + 5), end + 1);
+  assert.deepEqual(decideCancel(scheduled, { timing: 'immediately' }, end + 5), { does: 'end', at: end });
 });

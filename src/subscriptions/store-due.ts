@@ -1,33 +1,87 @@
-import { sql } from 'kysely';
+import { type RawBuilder, sql } from 'kysely';
 import type { Instant } from '../kernel/calendar.ts';
-import type { Database } from '../platform/database.ts';
 import type { Work } from '../platform/work.ts';
 
-/**
- * The environments in which a scheduled cancellation is due, or a subscription has waited too long for its first
- * payment, by their own time. `realNow` is the time of those without a test clock.
- */
-export async function listEnvironmentsWithEndingsDue(
-  database: Database,
-  realNow: Instant,
-  incompleteLifetimeMs: number,
-): Promise<number[]> {
-  const { rows } = await sql<{ environmentId: number }>`
-    select environments_with_endings_due(${realNow}, ${incompleteLifetimeMs}) as environment_id`.execute(database);
-  return rows.map((row) => row.environmentId);
+/** Which of the subscriptions `s` are due, since when, and which of them are asked about. */
+interface Claim {
+  readonly isDue: RawBuilder<boolean>;
+  readonly dueSince: RawBuilder<Instant>;
+  readonly limit: number;
+  readonly only: readonly string[] | undefined;
 }
 
-/** The subscriptions whose scheduled cancellation is due, in the order of their dates. */
-export async function listCancelDue(work: Work, limit: number): Promise<string[]> {
-  const rows = await work.db
+/**
+ * Holds subscriptions that are due and their customers, the longest due first, stepping over what somebody else holds.
+ * With `only`: of these, waiting for whoever holds them. What failed lately is left alone. Answers their ids.
+ */
+async function claim(work: Work, { isDue, dueSince, limit, only }: Claim): Promise<string[]> {
+  const { rows } = await sql<{ id: string }>`
+    select s.id
+      from customers c join subscriptions s on s.environment_id = c.environment_id and s.customer_id = c.id
+     where c.environment_id = ${work.environmentId} and s.environment_id = ${work.environmentId} and ${isDue}
+       and (s.work_retry_at is null or s.work_retry_at <= ${Date.now()}::bigint)
+       ${only === undefined ? sql`` : sql`and s.id = any(${only}::text[])`}
+     order by ${only === undefined ? sql`${dueSince}, s.id` : sql`c.id, s.id`}
+     limit ${limit}
+       for no key update of c, s ${only === undefined ? sql`skip locked` : sql``}`.execute(work.db);
+  return rows.map((row) => row.id);
+}
+
+/**
+ * Holds subscriptions whose scheduled end has come. One whose period is over before that end is renewed first: its end
+ * is due once it lies in the period.
+ */
+export function claimCancelDue(work: Work, limit: number, only?: readonly string[]): Promise<string[]> {
+  const isDue = sql<boolean>`s.status = 'cancellation_scheduled' and s.cancel_scheduled_at <= ${work.now}::bigint
+    and (s.current_billing_period_end is null or not s.renews or s.cancel_scheduled_at <= s.current_billing_period_end)`;
+  return claim(work, { isDue, dueSince: sql`s.cancel_scheduled_at`, limit, only });
+}
+
+/** Holds subscriptions that have waited for a first payment since `before` or longer, and have none under way. */
+export function claimIncomplete(
+  work: Work,
+  before: Instant,
+  limit: number,
+  only?: readonly string[],
+): Promise<string[]> {
+  const isDue = sql<boolean>`s.status = 'incomplete' and s.current_billing_period_start is null
+    and s.created_at <= ${before}::bigint`;
+  return claim(work, { isDue, dueSince: sql`s.created_at`, limit, only });
+}
+
+/** Holds paused subscriptions whose pause is over. */
+export function claimResumeDue(work: Work, limit: number, only?: readonly string[]): Promise<string[]> {
+  const isDue = sql<boolean>`s.resumes_at <= ${work.now}::bigint`;
+  return claim(work, { isDue, dueSince: sql`s.resumes_at`, limit, only });
+}
+
+/** Leaves a subscription alone until an instant of real time, because work on it failed. */
+export async function setAside(work: Work, id: string, until: Instant): Promise<void> {
+  await work.db
+    .updateTable('subscriptions')
+    .set({ workRetryAt: until })
+    .where('environmentId', '=', work.environmentId)
+    .where('id', '=', id)
+    .execute();
+}
+
+/** Takes up again what was set aside. */
+export async function takeUpAgain(work: Work): Promise<void> {
+  await work.db
+    .updateTable('subscriptions')
+    .set({ workRetryAt: null })
+    .where('environmentId', '=', work.environmentId)
+    .where('workRetryAt', 'is not', null)
+    .execute();
+}
+
+/** Whether the environment has a subscription, in whatever status. */
+export async function hasSubscriptions(work: Work): Promise<boolean> {
+  const row = await work.db
     .selectFrom('subscriptions')
     .select('id')
     .where('environmentId', '=', work.environmentId)
-    .where('status', '=', 'cancellation_scheduled')
-    .where('cancelScheduledAt', '<=', work.now)
-    .orderBy('cancelScheduledAt')
-    .orderBy('id')
-    .limit(limit)
-    .execute();
-  return rows.map((row) => row.id);
+    .limit(1)
+    .executeTakeFirst();
+  return row !== undefined;
 }

@@ -48,11 +48,29 @@ export async function listSubscriptionItems(
   return rows.map(toRow);
 }
 
+/** The items of each subscription that count at its instant (added by then, not expired), in order of creation. */
+export async function listActiveItems(
+  work: Work,
+  asked: readonly { readonly subscriptionId: string; readonly at: Instant }[],
+): Promise<SubscriptionItemRow[]> {
+  if (asked.length === 0) return [];
+  const selected = sql.join(columns.map((column) => sql.ref(`i.${column}`)));
+  const { rows } = await sql<StoredItem>`
+    select ${selected}
+      from unnest(${asked.map((each) => each.subscriptionId)}::text[], ${asked.map((each) => each.at)}::bigint[])
+             as asked (subscription_id, at)
+      join subscription_items i on i.environment_id = ${work.environmentId} and i.subscription_id = asked.subscription_id
+     where i.added_date <= asked.at and (i.expired_at is null or i.expired_at > asked.at)
+     order by i.id`.execute(work.db);
+  return rows.map(toRow);
+}
+
 export async function insertSubscriptionItems(work: Work, items: readonly SubscriptionItemRow[]): Promise<void> {
   if (items.length === 0) return;
   const rows = items.map(({ metadata, ...item }) => ({
     ...item,
     environmentId: work.environmentId,
+    effectiveFrom: item.addedDate,
     metadata: metadata === null ? null : sql<never>`${JSON.stringify(metadata)}::jsonb`,
   }));
   await work.db.insertInto('subscriptionItems').values(rows).execute();
@@ -72,6 +90,50 @@ export async function expireItemsOfSubscriptions(
     .where('subscriptionId', '=', sql<string>`any(${subscriptionIds})`)
     .where((where) => where.or([where('expiredAt', 'is', null), where('expiredAt', '>', at)]))
     .execute();
+}
+
+/** Ends these items at the instant of each. */
+export async function expireItems(
+  work: Work,
+  items: readonly { readonly id: string; readonly at: Instant }[],
+): Promise<void> {
+  if (items.length === 0) return;
+  await sql`
+    update subscription_items i set expired_at = ended.at, updated_at = ${work.now}
+      from unnest(${items.map(({ id }) => id)}::text[], ${items.map(({ at }) => at)}::bigint[]) as ended (id, at)
+     where i.environment_id = ${work.environmentId} and i.id = ended.id`.execute(work.db);
+}
+
+/** What an item becomes in place. */
+export type ItemChange = Pick<
+  SubscriptionItemRow,
+  'id' | 'priceId' | 'unitPrice' | 'quantity' | 'name' | 'externalId' | 'metadata'
+> & {
+  /** Since when the new price and quantity hold; null: they are the old ones. */
+  readonly effectiveFrom: Instant | null;
+};
+
+/** Changes items in place. Who changes a price or a quantity has kept the version before (`keepItemVersions`). */
+export async function changeItems(work: Work, changes: readonly ItemChange[]): Promise<void> {
+  if (changes.length === 0) return;
+  const rows = changes.map((change) => ({
+    id: change.id,
+    price_id: change.priceId,
+    unit_price: change.unitPrice,
+    quantity: change.quantity,
+    name: change.name,
+    external_id: change.externalId,
+    metadata: change.metadata,
+    effective_from: change.effectiveFrom,
+  }));
+  await sql`
+    update subscription_items i
+       set price_id = new.price_id, unit_price = new.unit_price, quantity = new.quantity, name = new.name,
+           external_id = new.external_id, metadata = nullif(new.metadata, 'null'::jsonb),
+           effective_from = coalesce(new.effective_from, i.effective_from), updated_at = ${work.now}
+      from json_to_recordset(${JSON.stringify(rows)}::json) as new (id text, price_id text, unit_price numeric,
+           quantity bigint, name text, external_id text, metadata jsonb, effective_from bigint)
+     where i.environment_id = ${work.environmentId} and i.id = new.id`.execute(work.db);
 }
 
 /** The item that holds the features that were added to the subscription by hand, made when there is none. It costs nothing. */
@@ -99,6 +161,7 @@ export async function findOrCreateManualItem(
       unitPrice: 0n,
       quantity: 0,
       addedDate: work.now,
+      effectiveFrom: work.now,
       manuallyCreated: true,
       createdAt: work.now,
       updatedAt: work.now,

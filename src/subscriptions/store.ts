@@ -36,6 +36,9 @@ const columns = [
   'cancellationReason',
   'replacedBySubscriptionId',
   'scheduledAdjustmentAt',
+  'pausedAt',
+  'resumesAt',
+  'pausedCredit',
   'metadata',
 ] as const;
 
@@ -55,10 +58,26 @@ export async function findSubscription(work: Work, id: string): Promise<Subscrip
   return row === undefined ? null : toRow(row);
 }
 
+/** The subscriptions with these ids, in order of id. */
+export async function findSubscriptions(work: Work, ids: readonly string[]): Promise<SubscriptionRow[]> {
+  const rows = await select(work).where('id', '=', sql<string>`any(${ids}::text[])`).orderBy('id').execute();
+  return rows.map(toRow);
+}
+
 /** Holds the subscription until the work ends. Who also changes the customer's other subscriptions locks that first. */
 export async function lockSubscription(work: Work, id: string): Promise<SubscriptionRow | null> {
   const row = await select(work).where('id', '=', id).forNoKeyUpdate().executeTakeFirst();
   return row === undefined ? null : toRow(row);
+}
+
+/** The same for many, in order of id. */
+export async function lockSubscriptions(work: Work, ids: readonly string[]): Promise<SubscriptionRow[]> {
+  const rows = await select(work)
+    .where('id', '=', sql<string>`any(${ids}::text[])`)
+    .orderBy('id')
+    .forNoKeyUpdate()
+    .execute();
+  return rows.map(toRow);
 }
 
 /** Every subscription of the customer, newest first. */
@@ -78,17 +97,14 @@ export async function lockLivingSubscriptions(work: Work, customerId: string): P
   return rows.map(toRow);
 }
 
-/**
- * Whether the customer has a current subscription besides the one with this id, or one whose first payment is under
- * way: when that payment succeeds it is current too.
- */
-export async function hasOtherCurrentSubscription(work: Work, customerId: string, id: string): Promise<boolean> {
+/** Whether the customer has a subscription besides the one with this id that is in the way of another. */
+export async function hasOtherSubscriptionInTheWay(work: Work, customerId: string, id: string): Promise<boolean> {
   const row = await select(work)
     .where('customerId', '=', customerId)
     .where('id', '!=', id)
     .where((where) =>
       where.or([
-        where('status', 'in', currentStatuses),
+        where('status', 'in', [...currentStatuses, 'paused']),
         where('status', '=', 'incomplete').and('currentBillingPeriodStart', 'is not', null),
       ]),
     )
@@ -148,6 +164,12 @@ export type SubscriptionChange = Partial<
     | 'cancellationReason'
     | 'replacedBySubscriptionId'
     | 'scheduledAdjustmentAt'
+    | 'isFreePlan'
+    | 'intervalUnit'
+    | 'intervalCount'
+    | 'pausedAt'
+    | 'resumesAt'
+    | 'pausedCredit'
   >
 >;
 
@@ -163,6 +185,43 @@ export async function saveSubscription(work: Work, id: string, change: Subscript
     .executeTakeFirst();
   assert(row, `no subscription ${id}`);
   return toRow(row);
+}
+
+/**
+ * Writes what may change of each subscription, as its row says it, and answers the rows as they are then. The caller
+ * holds them all. One statement, however many there are.
+ */
+export async function saveSubscriptions(work: Work, rows: readonly SubscriptionRow[]): Promise<SubscriptionRow[]> {
+  if (rows.length === 0) return [];
+  const all = <Key extends keyof SubscriptionRow>(key: Key) => rows.map((row) => row[key]);
+  await sql`
+    update subscriptions s
+       set price_id = new.price_id, name = new.name, status = new.status, is_free_plan = new.is_free_plan,
+           interval_unit = new.interval_unit, interval_count = new.interval_count,
+           billing_cycle_anchor_date = new.billing_cycle_anchor_date,
+           current_billing_period_start = new.current_billing_period_start,
+           current_billing_period_end = new.current_billing_period_end,
+           default_payment_method_id = new.default_payment_method_id,
+           backup_payment_method_id = new.backup_payment_method_id,
+           canceled_at = new.canceled_at, cancel_scheduled_at = new.cancel_scheduled_at,
+           cancellation_reason = new.cancellation_reason, replaced_by_subscription_id = new.replaced_by_subscription_id,
+           scheduled_adjustment_at = new.scheduled_adjustment_at, paused_at = new.paused_at,
+           resumes_at = new.resumes_at, paused_credit = new.paused_credit, updated_at = ${work.now}
+      from unnest(
+             ${all('id')}::text[], ${all('priceId')}::text[], ${all('name')}::text[], ${all('status')}::text[],
+             ${all('isFreePlan')}::boolean[], ${all('intervalUnit')}::text[], ${all('intervalCount')}::bigint[],
+             ${all('billingCycleAnchorDate')}::bigint[], ${all('currentBillingPeriodStart')}::bigint[],
+             ${all('currentBillingPeriodEnd')}::bigint[], ${all('defaultPaymentMethodId')}::text[],
+             ${all('backupPaymentMethodId')}::text[], ${all('canceledAt')}::bigint[], ${all('cancelScheduledAt')}::bigint[],
+             ${all('cancellationReason')}::text[], ${all('replacedBySubscriptionId')}::text[],
+             ${all('scheduledAdjustmentAt')}::bigint[], ${all('pausedAt')}::bigint[], ${all('resumesAt')}::bigint[],
+             ${all('pausedCredit')}::numeric[]
+           ) as new (id, price_id, name, status, is_free_plan, interval_unit, interval_count, billing_cycle_anchor_date,
+                     current_billing_period_start, current_billing_period_end, default_payment_method_id,
+                     backup_payment_method_id, canceled_at, cancel_scheduled_at, cancellation_reason,
+                     replaced_by_subscription_id, scheduled_adjustment_at, paused_at, resumes_at, paused_credit)
+     where s.environment_id = ${work.environmentId} and s.id = new.id`.execute(work.db);
+  return rows.map((row) => ({ ...row, updatedAt: work.now }));
 }
 
 /** Subscriptions that have waited for a first payment since `before` and have none under way, the oldest first. */

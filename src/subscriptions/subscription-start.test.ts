@@ -28,6 +28,7 @@ const terms: StartTerms = {
   product: { active: true, default: false },
   quantity: 1,
   startDate,
+  now: startDate,
   trialEnd: null,
   intervalUnit: null,
   intervalCount: null,

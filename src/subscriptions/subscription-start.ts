@@ -4,10 +4,10 @@ import { countInput, Metadata, SafeString, TimestampInput } from '../kernel/json
 import { invalid, Problem } from '../kernel/problem.ts';
 import { IntervalUnit, maxUnitPrice, type Price } from '../pricing/price.ts';
 import { firstPeriod } from './billing-period.ts';
-import { isCurrent, type SubscriptionRow, type SubscriptionStatus } from './subscription.ts';
+import { isInTheWay, type SubscriptionRow, type SubscriptionStatus } from './subscription.ts';
 
 // An item's quantity, as the wire of the clients types it.
-const maxQuantity = 2 ** 31 - 1;
+export const maxQuantity = 2 ** 31 - 1;
 const Reference = z.string().min(1).max(255);
 
 /** What a caller says of a subscription to make. */
@@ -18,7 +18,10 @@ export const NewSubscription = z
     priceId: Reference.optional(),
     priceSlug: Reference.optional().meta({ description: 'The slug of an active price, in place of priceId.' }),
     quantity: countInput(1, maxQuantity).optional().meta({ description: '1 when absent.' }),
-    startDate: TimestampInput.nullish().meta({ description: 'When the first period begins; now when absent.' }),
+    startDate: TimestampInput.nullish().meta({
+      description:
+        'When the first period begins, and is charged; now when absent. Until then the customer has what it had.',
+    }),
     interval: IntervalUnit.nullish().meta({ description: "The price's when absent." }),
     intervalCount: countInput(1).nullish().meta({ description: "The price's when absent." }),
     trialEnd: TimestampInput.nullish().meta({ description: "What the price's trial days come to when absent." }),
@@ -26,6 +29,12 @@ export const NewSubscription = z
     name: SafeString.nullish(),
     defaultPaymentMethodId: Reference.nullish(),
     backupPaymentMethodId: Reference.nullish().meta({ description: 'Charged when the default one fails for good.' }),
+    discountCode: z
+      .string()
+      .min(1)
+      .max(255)
+      .nullish()
+      .meta({ description: 'The code of an active discount, in any case: it is redeemed by this subscription.' }),
     doNotCharge: z.boolean().optional().meta({ description: 'True for a subscription that is given away.' }),
   })
   .refine((given) => (given.customerId === undefined) !== (given.customerExternalId === undefined), {
@@ -42,7 +51,8 @@ export const NewSubscription = z
   });
 export type NewSubscription = z.infer<typeof NewSubscription>;
 
-const maxPeriodAmount = BigInt(maxUnitPrice);
+/** The most that a period may cost, in minor units: a payment carries no more than a unit may cost. */
+export const maxPeriodAmount = BigInt(maxUnitPrice);
 
 /** What a subscription is to be made of, once every id in the request has been looked up. */
 export interface StartTerms {
@@ -50,6 +60,7 @@ export interface StartTerms {
   readonly product: { readonly active: boolean; readonly default: boolean };
   readonly quantity: number;
   readonly startDate: Instant;
+  readonly now: Instant;
   /** The end of the trial that the caller asks for; null: what the price says. */
   readonly trialEnd: Instant | null;
   /** The interval that the caller asks for; null: the price's. */
@@ -69,8 +80,10 @@ export interface Start {
   readonly trialEnd: Instant | null;
   /** Null when it does not renew. */
   readonly interval: Interval | null;
-  /** Null when it has no periods, or when the first one waits for a payment method. */
+  /** Null when it has no periods, or when the first one waits for a payment method. Empty until a later start. */
   readonly period: Period | null;
+  /** True when it starts later: until then it gives nothing, and nothing is billed. */
+  readonly startsLater: boolean;
   readonly isFreePlan: boolean;
   /** Of the item, in minor units: 0 for who is not charged. */
   readonly unitPrice: bigint;
@@ -95,18 +108,18 @@ export function decideStart(terms: StartTerms): Start {
     hasGivenPaymentMethod: givenPaymentMethodId !== null,
     isDefaultPlan: terms.product.default,
   });
+  const known = { trialEnd, interval, isFreePlan, unitPrice: doNotCharge ? 0n : price.unitPrice };
+  if (interval !== null && startDate > terms.now) {
+    // It is paid for when it starts, with what there is to charge then, so it waits for no payment method now.
+    const period = { start: startDate, end: startDate };
+    const waiting = status === 'incomplete' ? 'active' : status;
+    return { ...known, status: waiting, period, startsLater: true, chargeWith: null };
+  }
   const isCharged = interval !== null && trialEnd === null && !isFreePlan && !doNotCharge;
   const chargeWith = isCharged ? (givenPaymentMethodId ?? terms.storedPaymentMethodId) : null;
   const waits = status === 'incomplete' && chargeWith === null;
-  return {
-    status,
-    trialEnd,
-    interval,
-    period: interval === null || waits ? null : firstPeriod(startDate, trialEnd, interval),
-    isFreePlan,
-    unitPrice: doNotCharge ? 0n : price.unitPrice,
-    chargeWith,
-  };
+  const period = interval === null || waits ? null : firstPeriod(startDate, trialEnd, interval);
+  return { ...known, status, period, startsLater: false, chargeWith };
 }
 
 /**
@@ -169,16 +182,13 @@ export function defaultPlanName(product: { name: string }): string {
 /**
  * Which subscription a new one takes the place of: a paid one that of the customer's free one. Null when it stands
  * beside nothing. Refuses with `currentSubscriptionExists` a second free one, and where the environment allows one
- * subscription only, a second of any kind. One whose first payment is under way counts.
+ * subscription only, a second of any kind. One that is paused counts, and so does one whose first payment is under way.
  */
 export function decideReplaced(
   living: readonly SubscriptionRow[],
   { isFreePlan, allowMultiple }: { isFreePlan: boolean; allowMultiple: boolean },
 ): SubscriptionRow | null {
-  const current = living.filter(
-    ({ status, currentBillingPeriodStart }) =>
-      isCurrent(status) || (status === 'incomplete' && currentBillingPeriodStart !== null),
-  );
+  const current = living.filter(isInTheWay);
   const free = current.find((subscription) => subscription.isFreePlan) ?? null;
   if (isFreePlan && free !== null) throw new Problem('currentSubscriptionExists');
   const replaced = isFreePlan ? null : free;

@@ -4,6 +4,7 @@ import {
   currentStatuses,
   happenings,
   isCurrent,
+  isInTheWay,
   isTerminal,
   type SubscriptionStatus,
   statusAfter,
@@ -26,9 +27,15 @@ const expected: Record<(typeof happenings)[number], Partial<Record<SubscriptionS
     unpaid: 'unpaid',
     cancellation_scheduled: 'cancellation_scheduled',
   },
-  payment_method_missing: { trialing: 'past_due', active: 'past_due', past_due: 'past_due', unpaid: 'unpaid' },
-  trial_ended: { trialing: 'active' },
-  retries_exhausted: { past_due: 'unpaid' },
+  payment_method_missing: {
+    trialing: 'past_due',
+    active: 'past_due',
+    past_due: 'past_due',
+    unpaid: 'unpaid',
+    cancellation_scheduled: 'cancellation_scheduled',
+  },
+  trial_ended: { trialing: 'active', cancellation_scheduled: 'cancellation_scheduled' },
+  retries_exhausted: { past_due: 'unpaid', cancellation_scheduled: 'cancellation_scheduled' },
   cancel_scheduled: {
     trialing: 'cancellation_scheduled',
     active: 'cancellation_scheduled',
@@ -38,6 +45,10 @@ const expected: Record<(typeof happenings)[number], Partial<Record<SubscriptionS
   },
   uncanceled: { cancellation_scheduled: 'active' },
   uncanceled_in_trial: { cancellation_scheduled: 'trialing' },
+  uncanceled_past_due: { cancellation_scheduled: 'past_due' },
+  uncanceled_unpaid: { cancellation_scheduled: 'unpaid' },
+  paused: { active: 'paused' },
+  resumed: { paused: 'active' },
   canceled: {
     incomplete: 'canceled',
     trialing: 'canceled',
@@ -71,4 +82,11 @@ test('a subscription that has ended, waits for its first payment or is paused is
   assert.deepEqual(others, ['incomplete', 'incomplete_expired', 'canceled', 'paused']);
   assert.deepEqual([...terminalStatuses].sort(), ['canceled', 'incomplete_expired']);
   assert.equal(currentStatuses.length, 5);
+});
+
+test('in the way of another are those the customer has, or will have without doing more', () => {
+  const inTheWay = (currentBillingPeriodStart: number | null) =>
+    subscriptionStatuses.filter((status) => isInTheWay({ status, currentBillingPeriodStart }));
+  assert.deepEqual(inTheWay(null), [...currentStatuses, 'paused']);
+  assert.deepEqual(inTheWay(0), [...currentStatuses, 'incomplete', 'paused']);
 });

@@ -35,8 +35,15 @@ export const happenings = [
   /** The last attempt to collect a failed payment has failed too. */
   'retries_exhausted',
   'cancel_scheduled',
+  /** A scheduled end was taken back: nothing is owed and the trial, if there was one, is over. */
   'uncanceled',
   'uncanceled_in_trial',
+  /** The same where an invoice is open after a failed attempt. */
+  'uncanceled_past_due',
+  /** The same after the last attempt. */
+  'uncanceled_unpaid',
+  'paused',
+  'resumed',
   'canceled',
   /** The first payment was waited for long enough. */
   'expired',
@@ -59,6 +66,7 @@ export const transitions: Readonly<
     payment_failed: 'past_due',
     payment_method_missing: 'past_due',
     cancel_scheduled: 'cancellation_scheduled',
+    paused: 'paused',
     canceled: 'canceled',
   },
   past_due: {
@@ -76,16 +84,22 @@ export const transitions: Readonly<
     cancel_scheduled: 'cancellation_scheduled',
     canceled: 'canceled',
   },
-  // It ends at its date, whatever becomes of its payments until then.
+  // It ends at its date, whatever becomes of its trial and its payments until then.
   cancellation_scheduled: {
     paid: 'cancellation_scheduled',
     payment_failed: 'cancellation_scheduled',
+    payment_method_missing: 'cancellation_scheduled',
+    trial_ended: 'cancellation_scheduled',
+    retries_exhausted: 'cancellation_scheduled',
     cancel_scheduled: 'cancellation_scheduled',
     uncanceled: 'active',
     uncanceled_in_trial: 'trialing',
+    uncanceled_past_due: 'past_due',
+    uncanceled_unpaid: 'unpaid',
     canceled: 'canceled',
   },
-  paused: { canceled: 'canceled' },
+  // Nothing is owed while it is paused, so no payment changes it.
+  paused: { resumed: 'active', canceled: 'canceled' },
   canceled: {},
   incomplete_expired: {},
 };
@@ -94,6 +108,26 @@ export const transitions: Readonly<
 export const terminalStatuses = ['canceled', 'incomplete_expired'] as const;
 /** The customer has it now: it counts for features, credits and seats. */
 export const currentStatuses = ['trialing', 'active', 'past_due', 'unpaid', 'cancellation_scheduled'] as const;
+
+/**
+ * Whether the subscription is in the way of another one of its customer: the customer has it now, will have it again
+ * when it goes on, or will have it when the first payment, which is under way, succeeds.
+ */
+export function isInTheWay({
+  status,
+  currentBillingPeriodStart,
+}: Pick<SubscriptionRow, 'status' | 'currentBillingPeriodStart'>): boolean {
+  return isCurrent(status) || status === 'paused' || (status === 'incomplete' && currentBillingPeriodStart !== null);
+}
+
+/** Whether its start lies ahead, or has come and was not noticed yet: its current period is empty until then. */
+export function isWaitingForStart({
+  status,
+  currentBillingPeriodStart: start,
+  currentBillingPeriodEnd: end,
+}: Pick<SubscriptionRow, 'status' | 'currentBillingPeriodStart' | 'currentBillingPeriodEnd'>): boolean {
+  return isCurrent(status) && start !== null && start === end;
+}
 
 export function isTerminal(status: SubscriptionStatus): boolean {
   return terminalStatuses.some((each) => each === status);
@@ -138,6 +172,8 @@ const shared = {
   cancellationReason: z.string().nullable(),
   replacedBySubscriptionId: z.string().nullable(),
   scheduledAdjustmentAt: Timestamp.nullable(),
+  pausedAt: Timestamp.nullable(),
+  resumesAt: Timestamp.nullable().meta({ description: 'When a paused subscription goes on by itself.' }),
   isFreePlan: z.boolean().meta({ description: 'True when its price is 0.' }),
   doNotCharge: z.boolean(),
   runBillingAtPeriodStart: z.boolean(),
@@ -149,7 +185,7 @@ export const RenewingSubscription = z.object({
   status: SubscriptionStatus,
   trialEnd: Timestamp.nullable(),
   currentBillingPeriodStart: Timestamp.nullable(),
-  currentBillingPeriodEnd: Timestamp.nullable(),
+  currentBillingPeriodEnd: Timestamp.nullable().meta({ description: 'Until it starts, the same as its start.' }),
   interval: IntervalUnit,
   intervalCount: z.int(),
   billingCycleAnchorDate: Timestamp,
@@ -205,13 +241,19 @@ export interface SubscriptionRow {
   readonly cancellationReason: string | null;
   readonly replacedBySubscriptionId: string | null;
   readonly scheduledAdjustmentAt: Instant | null;
+  /** Since when it is paused; null when it is not. */
+  readonly pausedAt: Instant | null;
+  /** When it goes on by itself; null: when somebody says so. */
+  readonly resumesAt: Instant | null;
+  /** List value that was paid for paused time and is not used up yet, in minor units. */
+  readonly pausedCredit: bigint;
   readonly metadata: z.infer<typeof Metadata> | null;
 }
 
 /** The answer's form of a subscription; `known` is what the environment says of all its records. */
 export function toSubscription(
   known: { livemode: boolean; organizationId: string },
-  { intervalUnit, isDefaultPlan: _, exclusive: __, ...row }: SubscriptionRow,
+  { intervalUnit, isDefaultPlan: _, exclusive: __, pausedCredit: ___, ...row }: SubscriptionRow,
 ): Subscription {
   // The constraints of the table hold each row to the variant of its `renews`.
   return {
@@ -219,6 +261,6 @@ export function toSubscription(
     livemode: known.livemode,
     organizationId: known.organizationId,
     interval: intervalUnit,
-    current: isCurrent(row.status),
+    current: isCurrent(row.status) && !isWaitingForStart(row),
   } as Subscription;
 }

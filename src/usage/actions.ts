@@ -21,9 +21,12 @@ import {
   type UsageSubscription,
 } from './usage-event.ts';
 
+/** Does what is due for these subscriptions, so that what is recorded next meets them as they are now. */
+export type CatchUp = (work: Work, subscriptionIds: readonly string[]) => Promise<void>;
+
 /** Records one event, as `recordUsageEvents` does. */
-export async function recordUsageEvent(work: Work, given: NewUsageEvent): Promise<UsageEvent> {
-  const [event] = await recordUsage(work, [given], () => ['usageEvent']);
+export async function recordUsageEvent(work: Work, given: NewUsageEvent, catchUp: CatchUp): Promise<UsageEvent> {
+  const [event] = await recordUsage(work, [given], () => ['usageEvent'], catchUp);
   assert(event !== undefined, 'one answer for one event');
   return event;
 }
@@ -32,18 +35,25 @@ export async function recordUsageEvent(work: Work, given: NewUsageEvent): Promis
  * Records usage, all or nothing: the events are stored and booked on the ledger accounts. Answers one event for each
  * that was given, in order. An event whose transactionId its meter has already is answered as it was first stored, and
  * counts no more; when another subscription recorded it, the request is refused. As many statements for ten thousand
- * events as for one. A refusal names the event that it is about.
+ * events as for one. A refusal names the event that it is about. `catchUp` is asked where the period of a subscription
+ * is over, so that the usage is not counted to that.
  */
-export function recordUsageEvents(work: Work, given: readonly NewUsageEvent[]): Promise<UsageEvent[]> {
-  return recordUsage(work, given, (index) => ['usageEvents', index]);
+export function recordUsageEvents(
+  work: Work,
+  given: readonly NewUsageEvent[],
+  catchUp: CatchUp,
+): Promise<UsageEvent[]> {
+  return recordUsage(work, given, (index) => ['usageEvents', index], catchUp);
 }
 
 async function recordUsage(
   work: Work,
   given: readonly NewUsageEvent[],
   pathOf: (index: number) => EventPath,
+  catchUp: CatchUp,
 ): Promise<UsageEvent[]> {
-  const drafts = await draftEvents(work, given, pathOf);
+  const subscriptions = await holdSubscriptions(work, given, catchUp);
+  const drafts = await draftEvents(work, given, pathOf, subscriptions);
   const storedIds = await store.insertNewEvents(work, drafts);
   const isNew = ({ event }: Draft) => storedIds.has(event.id);
   await bookUsage(work, drafts.filter(isNew));
@@ -70,13 +80,27 @@ interface Draft {
   readonly path: EventPath;
 }
 
+/** The subscriptions of the events as they are now. Where nothing is due, and all exist, one statement. */
+async function holdSubscriptions(
+  work: Work,
+  given: readonly NewUsageEvent[],
+  catchUp: CatchUp,
+): Promise<UsageSubscription[]> {
+  const ids = [...new Set(given.map((event) => event.subscriptionId))];
+  const found = await store.holdSubscriptions(work, ids);
+  if (found.length === ids.length) return found;
+  const foundIds = new Set(found.map((subscription) => subscription.id));
+  const others = ids.filter((id) => !foundIds.has(id));
+  await catchUp(work, others);
+  return [...found, ...(await store.holdSubscriptions(work, others))];
+}
+
 async function draftEvents(
   work: Work,
   given: readonly NewUsageEvent[],
   pathOf: (index: number) => EventPath,
+  found: readonly UsageSubscription[],
 ): Promise<Draft[]> {
-  const ids = [...new Set(given.map((event) => event.subscriptionId))];
-  const found = await store.holdSubscriptions(work, ids);
   const byId = new Map(found.map((subscription) => [subscription.id, subscription]));
   const subscriptions = given.map((event, index) =>
     requireSubscription(event, pathOf(index), byId.get(event.subscriptionId)),

@@ -2,17 +2,19 @@ import { sql } from 'kysely';
 import type { PageRequest } from '../kernel/page.ts';
 import { selectPage } from '../platform/select-page.ts';
 import type { Work } from '../platform/work.ts';
+import { isBehind } from '../subscriptions/store-renewals.ts';
 import type { ReferenceKind, UsageEvent, UsagePrice, UsageSubscription } from './usage-event.ts';
 
 /**
  * The subscriptions with these ids, held until the work ends: whoever ends or renews one waits for the usage that is
- * under way, so all of it is on the bill. They are held in the order in which the subscriptions of a customer are.
+ * under way, so all of it is on the bill. They are held in the order in which the subscriptions of a customer are. One
+ * for which something is due is not there: as it stands it is not the one that the usage is for.
  */
 export async function holdSubscriptions(work: Work, ids: readonly string[]): Promise<UsageSubscription[]> {
   const { rows } = await sql<UsageSubscription>`
     select s.id, s.status, s.pricing_model_id, s.customer_id, c.archived as customer_archived, s.current_billing_period_start
       from subscriptions s join customers c on c.environment_id = s.environment_id and c.id = s.customer_id
-     where s.environment_id = ${work.environmentId} and s.id = any(${ids}::text[])
+     where s.environment_id = ${work.environmentId} and s.id = any(${ids}::text[]) and not ${isBehind(work.now)}
      order by s.id desc for share of s`.execute(work.db);
   return rows;
 }

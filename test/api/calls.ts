@@ -16,6 +16,9 @@ const usageEvent = (world: World, n: string) => ({
   transactionId: `call-${n}`,
   amount: 1,
 });
+const twoUnits = ({ priceId }: World) => ({
+  adjustment: { timing: 'auto', newSubscriptionItems: [{ priceId, quantity: 2 }] },
+});
 const monthly = { type: 'subscription', intervalUnit: 'month', intervalCount: 1, unitPrice: 100, isDefault: true };
 
 /**
@@ -25,6 +28,12 @@ const monthly = { type: 'subscription', intervalUnit: 'month', intervalCount: 1,
 export const calls: Readonly<Record<string, CallOf>> = {
   'GET /api-keys': () => at('/api-keys'),
   'GET /api-keys/{id}': (w) => at(`/api-keys/${w.apiKeyId}`),
+
+  'GET /test-clock': () => at('/test-clock'),
+  'PUT /test-clock': () => at('/test-clock', { testClock: { now: Date.now() + 60_000 } }),
+
+  'GET /settings': () => at('/settings'),
+  'PUT /settings': (_, n) => at('/settings', { settings: { seller: { name: `Seller ${n}` }, netTermsDays: 0 } }),
 
   'GET /pricing-models': () => at('/pricing-models'),
   'POST /pricing-models': (_, n) => at('/pricing-models', { pricingModel: { name: `Model ${n}` } }),
@@ -91,6 +100,21 @@ export const calls: Readonly<Record<string, CallOf>> = {
   'PUT /resources/{id}': (w, n) =>
     at(`/resources/${w.resourceId}`, { resource: { id: w.resourceId, name: `Seat ${n}` } }),
 
+  'GET /discounts': () => at('/discounts'),
+  'POST /discounts': (w, n) =>
+    at('/discounts', {
+      discount: {
+        name: 'Spring',
+        code: `SPRING-${n}`,
+        amount: 10,
+        amountType: 'percent',
+        duration: 'once',
+        pricingModelId: w.pricingModelId,
+      },
+    }),
+  'GET /discounts/{id}': (w) => at(`/discounts/${w.discountId}`),
+  'PUT /discounts/{id}': (w, n) => at(`/discounts/${w.discountId}`, { discount: { name: `Summer ${n}` } }),
+
   'GET /customers': () => at('/customers'),
   'POST /customers': (_, n) =>
     at('/customers', { customer: { externalId: `new-${n}`, email: 'n@acme.test', name: 'New' } }),
@@ -105,6 +129,15 @@ export const calls: Readonly<Record<string, CallOf>> = {
   'GET /subscriptions/{id}': (w) => at(`/subscriptions/${w.subscriptionId}`),
   'POST /subscriptions/{id}/cancel': (w) =>
     at(`/subscriptions/${w.subscriptionId}/cancel`, { cancellation: { timing: 'at_end_of_current_billing_period' } }),
+  'POST /subscriptions/{id}/pause': (w) =>
+    at(`/subscriptions/${w.subscriptionId}/pause`, { pause: { resumesAt: 4_102_444_800_000 } }),
+  'POST /subscriptions/{id}/resume': (w) => at(`/subscriptions/${w.subscriptionId}/resume`, {}),
+  'POST /subscriptions/{id}/adjust': (w) => at(`/subscriptions/${w.subscriptionId}/adjust`, twoUnits(w)),
+  'POST /subscriptions/{id}/preview-adjust': (w) =>
+    at(`/subscriptions/${w.subscriptionId}/preview-adjust`, twoUnits(w)),
+  'POST /subscriptions/{id}/retry-payment': (w) => at(`/subscriptions/${w.owingSubscriptionId}/retry-payment`, {}),
+  'POST /subscriptions/{id}/cancel-scheduled-adjustment': (w) =>
+    at(`/subscriptions/${w.changingSubscriptionId}/cancel-scheduled-adjustment`, {}),
   'POST /subscriptions/{id}/uncancel': (w) => at(`/subscriptions/${w.subscriptionId}/uncancel`, {}),
   'POST /subscriptions/{id}/add-feature': (w) =>
     at(`/subscriptions/${w.subscriptionId}/add-feature`, { featureId: w.spareFeatureId }),
@@ -140,8 +173,22 @@ export const calls: Readonly<Record<string, CallOf>> = {
 
   'GET /invoices': () => at('/invoices'),
   'GET /invoices/{id}': (w) => at(`/invoices/${w.invoiceId}`),
+  'GET /invoices/upcoming': (w) => at(`/invoices/upcoming?subscriptionId=${w.subscriptionId}`),
+  'GET /invoices/{id}/explain': (w) => at(`/invoices/${w.invoiceId}/explain`),
+  'GET /invoices/{id}/html': (w) => at(`/invoices/${w.invoiceId}/html`),
+  'GET /invoices/{id}/pdf': (w) => at(`/invoices/${w.invoiceId}/pdf`),
+  'POST /invoices/{id}/void': (w) => at(`/invoices/${w.openInvoiceId}/void`, {}),
+  'POST /invoices/{id}/mark-uncollectible': (w) => at(`/invoices/${w.openInvoiceId}/mark-uncollectible`, {}),
+  'POST /invoices/{id}/record-payment': (w) =>
+    at(`/invoices/${w.openInvoiceId}/record-payment`, { payment: { reference: 'transfer 17' } }),
   'GET /invoice-line-items': () => at('/invoice-line-items'),
   'GET /invoice-line-items/{id}': (w) => at(`/invoice-line-items/${w.invoiceLineItemId}`),
+  'GET /tax-rates': () => at('/tax-rates'),
+  'POST /tax-rates': (_, n) =>
+    at('/tax-rates', { taxRate: { country: 'US', state: `state ${n}`, type: 'sales_tax', percentage: '8.875' } }),
+  'GET /tax-rates/{id}': (w) => at(`/tax-rates/${w.taxRateId}`),
+  'PUT /tax-rates/{id}': (w, n) => at(`/tax-rates/${w.taxRateId}`, { taxRate: { name: `VAT ${n}` } }),
+  'DELETE /tax-rates/{id}': (w) => at(`/tax-rates/${w.taxRateId}`),
   'GET /payments': () => at('/payments'),
   'GET /payments/{id}': (w) => at(`/payments/${w.paymentId}`),
   'POST /payments/{id}/refund': (w) => at(`/payments/${w.paymentId}/refund`, { partialAmount: 1 }),
@@ -175,7 +222,13 @@ export const calls: Readonly<Record<string, CallOf>> = {
 /** Calls that only one of them can follow: the world is built anew before each. */
 export const spoils: ReadonlySet<string> = new Set([
   'POST /customers/{externalId}/archive',
+  'POST /subscriptions/{id}/cancel-scheduled-adjustment',
   'DELETE /webhooks/{id}',
+  'POST /subscriptions/{id}/retry-payment',
+  'POST /invoices/{id}/void',
+  'POST /invoices/{id}/mark-uncollectible',
+  'POST /invoices/{id}/record-payment',
+  'DELETE /tax-rates/{id}',
   'POST /product-features/{id}/expire',
   'POST /subscription-item-features',
   'POST /resource-claims/{subscriptionId}/release',

@@ -23,12 +23,15 @@ export const owners: Owners = {
   prices: 'pricing',
   features: 'pricing',
   product_features: 'pricing',
+  discounts: 'pricing',
 
   customers: 'customers',
 
   subscriptions: 'subscriptions',
   subscription_items: 'subscriptions',
   billing_periods: 'subscriptions',
+  subscription_item_versions: 'subscriptions',
+  subscription_adjustments: 'subscriptions',
 
   ledger_accounts: 'ledger',
   ledger_transactions: 'ledger',
@@ -45,10 +48,15 @@ export const owners: Owners = {
 
   invoices: 'invoicing',
   invoice_line_items: 'invoicing',
+  discount_redemptions: 'invoicing',
+  tax_rates: 'invoicing',
 
   payment_methods: 'payments',
   payments: 'payments',
   refunds: 'payments',
+  payment_method_attachments: 'payments',
+  processor_customers: 'payments',
+  processor_events: 'payments',
   'test_processor.operations': 'payments',
 
   webhooks: 'webhooks',

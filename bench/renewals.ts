@@ -1,0 +1,90 @@
+import { pipeline } from 'node:stream/promises';
+import pg from 'pg';
+import { from, to } from 'pg-copy-streams';
+import { duePlan, duePopulation, monthStart, nextMonth, nextYear } from './due-population.ts';
+import { ask, type BenchService } from './running.ts';
+
+/** The test environment with so many subscriptions that come due on 1 February. Making them is not measured. */
+async function populate(service: BenchService, client: pg.Client, size: number): Promise<void> {
+  await ask(service, 'PUT', '/test-clock', { testClock: { now: monthStart } });
+  await ask(service, 'POST', '/pricing-models/setup', duePlan);
+  await client.query(duePopulation(size));
+  await client.query('vacuum analyze');
+}
+
+/** What a renewal adds rows to, in the order in which they can be filled again. What it changes in place is not counted. */
+const filledTables = [
+  'billing_periods',
+  'invoices',
+  'invoice_line_items',
+  'payments',
+  'events',
+  'ledger_transactions',
+  'ledger_entries',
+  'test_processor.operations',
+];
+
+/** Rows a second that COPY puts back into the tables that renewals fill, with their indexes and keys, and how many there are. Empties them first. */
+async function copiedRows(client: pg.Client): Promise<{ rowsPerSecond: number; rows: number }> {
+  const copies: { table: string; chunks: Buffer[] }[] = [];
+  let rows = 0;
+  for (const table of filledTables) {
+    const chunks: Buffer[] = [];
+    await pipeline(client.query(to(`copy ${table} to stdout`)), async (source) => {
+      for await (const chunk of source) chunks.push(chunk as Buffer);
+    });
+    copies.push({ table, chunks });
+    const { rows: counted } = await client.query<{ count: string }>(`select count(*) from ${table}`);
+    rows += Number(counted[0]?.count);
+  }
+  await client.query(`truncate ${filledTables.join(', ')} cascade`);
+  const startedAt = performance.now();
+  for (const { table, chunks } of copies) await pipeline(chunks, client.query(from(`copy ${table} from stdin`)));
+  return { rows, rowsPerSecond: rows / ((performance.now() - startedAt) / 1000) };
+}
+
+export interface RenewalFigures {
+  readonly renewalsPerSecond: number;
+  readonly seconds: number;
+  /** What COPY of the rows that the renewals wrote would do, in renewals a second. */
+  readonly limit: number;
+}
+
+async function measure(service: BenchService, size: number, months: number): Promise<RenewalFigures> {
+  const client = new pg.Client({ connectionString: service.databaseUrl });
+  await client.connect();
+  try {
+    await populate(service, client, size);
+    const before = await countRows(client);
+    const startedAt = performance.now();
+    const target = months === 1 ? nextMonth : nextYear;
+    await ask(service, 'PUT', '/test-clock', { testClock: { now: target } });
+    const seconds = (performance.now() - startedAt) / 1000;
+    await requireRenewed(client, size * months);
+    const { rows, rowsPerSecond } = await copiedRows(client);
+    const renewals = size * months;
+    return { seconds, renewalsPerSecond: renewals / seconds, limit: (rowsPerSecond * renewals) / (rows - before) };
+  } finally {
+    await client.end();
+  }
+}
+
+async function countRows(client: pg.Client): Promise<number> {
+  const sums = filledTables.map((table) => `(select count(*) from ${table})`).join(' + ');
+  const { rows } = await client.query<{ count: string }>(`select ${sums} as count`);
+  return Number(rows[0]?.count);
+}
+
+/** A figure of work that was not done is none. */
+async function requireRenewed(client: pg.Client, renewals: number): Promise<void> {
+  const { rows } = await client.query<{ paid: string }>(
+    `select count(*) as paid from invoices where reason = 'renewal' and status = 'paid'`,
+  );
+  if (Number(rows[0]?.paid) !== renewals) throw new Error(`${rows[0]?.paid} of ${renewals} renewals are paid`);
+}
+
+/** Subscriptions that come due at one instant, from due to invoiced and paid by the test processor. */
+export const renewDue = (service: BenchService, size: number) => measure(service, size, 1);
+
+/** The same subscriptions through a year, by one move of the test clock. */
+export const renewYear = (service: BenchService, size: number) => measure(service, size, 12);

@@ -1,0 +1,295 @@
+-- Subscriptions through time: settings, tax, discounts, changes of plan, pauses, dunning, and a clock that can be moved.
+
+alter table environments
+  add column dunning_retry_days integer[] not null default '{3,5,5}',
+  add column dunning_terminal_action text not null default 'unpaid',
+  add column net_terms_days integer not null default 0,
+  add column seller jsonb,
+  add column tax_provider text not null default 'none',
+  add column clock_target bigint,
+  add column clock_from bigint,
+  add column clock_moved_at bigint,
+  add constraint environments_dunning check (dunning_terminal_action in ('unpaid', 'canceled', 'past_due')
+    and cardinality(dunning_retry_days) <= 10 and 0 < all (dunning_retry_days)),
+  add constraint environments_net_terms check (net_terms_days between 0 and 365),
+  add constraint environments_tax_provider check (tax_provider in ('none', 'rates'));
+comment on column environments.clock_target is 'Where the test clock is being moved to: set while the work until then is being done.';
+comment on column environments.clock_from is 'Where the last move of the test clock began.';
+comment on column environments.clock_moved_at is 'When the last move of the test clock began, in real time.';
+
+-- Every price is in the currency of its environment. It follows when the currency changes, which it may while no price
+-- is of more than nothing.
+alter table environments add constraint environments_currency_unique unique (id, currency);
+alter table prices add constraint prices_currency_of_environment
+  foreign key (environment_id, currency) references environments (id, currency) on update cascade;
+
+alter table customers add column tax_exempt boolean not null default false;
+
+alter table subscriptions
+  add column paused_at bigint,
+  add column resumes_at bigint,
+  add column paused_credit numeric(38, 0) not null default 0,
+  add column work_retry_at bigint,
+  add constraint subscriptions_paused_iff_since check ((status = 'paused') = (paused_at is not null)),
+  add constraint subscriptions_resumes_while_paused check (resumes_at is null or status = 'paused'),
+  add constraint subscriptions_paused_credit_not_negative check (paused_credit >= 0);
+comment on column subscriptions.paused_credit is 'Paid for time in which the subscription was paused; taken off what its next invoices bill. In minor units.';
+comment on column subscriptions.work_retry_at is 'Due work failed for this one: it is left alone until then. Real time.';
+
+-- What is due, found by an index each.
+drop index subscriptions_period_end;
+create index subscriptions_renewal_due
+  on subscriptions (environment_id, current_billing_period_end, (current_billing_period_start < current_billing_period_end), id)
+  where renews and status in ('trialing', 'active', 'past_due', 'unpaid', 'cancellation_scheduled');
+drop index subscriptions_cancel_due;
+create index subscriptions_cancel_due on subscriptions (environment_id, cancel_scheduled_at) where status = 'cancellation_scheduled';
+create index subscriptions_set_aside on subscriptions (environment_id) where work_retry_at is not null;
+create index subscriptions_resume_due on subscriptions (environment_id, resumes_at) where resumes_at is not null;
+
+alter table subscription_items add column effective_from bigint;
+update subscription_items set effective_from = added_date;
+alter table subscription_items alter column effective_from set not null;
+comment on column subscription_items.effective_from is 'Since when the present price and quantity hold; earlier ones are versions.';
+
+-- What an item cost and how many it were before it was changed in place: what a period was worth is reckoned from it.
+create table subscription_item_versions (
+  environment_id bigint not null,
+  id text collate "C" not null,
+  pricing_model_id text collate "C" not null,
+  subscription_id text collate "C" not null,
+  subscription_item_id text collate "C" not null,
+  unit_price numeric(38, 0) not null,
+  quantity bigint not null,
+  start_at bigint not null,
+  end_at bigint not null,
+  created_at bigint not null,
+  primary key (environment_id, id),
+  foreign key (environment_id, subscription_id) references subscriptions,
+  foreign key (environment_id, subscription_item_id) references subscription_items,
+  constraint subscription_item_versions_amounts check (unit_price >= 0 and quantity >= 0),
+  constraint subscription_item_versions_run_forward check (start_at <= end_at)
+);
+create index subscription_item_versions_by_subscription on subscription_item_versions (environment_id, subscription_id);
+
+alter table billing_periods
+  add column whole_start_at bigint,
+  add column proration_waived numeric(38, 0) not null default 0,
+  add column ends_in_pause boolean not null default false,
+  add constraint billing_periods_part_of_whole check (whole_start_at <= start_at),
+  add constraint billing_periods_waived_not_negative check (proration_waived >= 0);
+comment on column billing_periods.whole_start_at is 'Where the interval begins that the period is (the rest of); later than its start for no period. Null: the period is whole.';
+comment on column billing_periods.ends_in_pause is 'It ended when its subscription was paused, so the next one begins later.';
+comment on column billing_periods.proration_waived is 'List value of changes that were made without proration: as good as paid.';
+
+-- A change of plan that has been asked for: it waits for its money or for its time, and is carried out once.
+create table subscription_adjustments (
+  environment_id bigint not null,
+  id text collate "C" not null,
+  pricing_model_id text collate "C" not null,
+  subscription_id text collate "C" not null,
+  status text not null,
+  effective_at bigint not null,
+  items jsonb not null,
+  capacities jsonb not null,
+  invoice_id text collate "C",
+  replaced_invoice_id text collate "C",
+  replaced_next_attempt_at bigint,
+  proration_waived numeric(38, 0) not null default 0,
+  failure_code text,
+  failure_message text,
+  created_at bigint not null,
+  updated_at bigint not null,
+  primary key (environment_id, id),
+  foreign key (environment_id, subscription_id) references subscriptions,
+  foreign key (environment_id, invoice_id) references invoices,
+  foreign key (environment_id, replaced_invoice_id) references invoices,
+  constraint subscription_adjustments_status check (status in ('awaiting_payment', 'scheduled', 'applied', 'canceled', 'failed')),
+  constraint subscription_adjustments_paid_by_invoice check (status <> 'awaiting_payment' or invoice_id is not null)
+);
+comment on column subscription_adjustments.items is 'The complete new set of items, resolved.';
+comment on column subscription_adjustments.capacities is 'Capacity of each resource, by its id, once the change has been made.';
+comment on column subscription_adjustments.replaced_next_attempt_at is 'When the replaced invoice was to be tried again: nobody tries it while the change waits, and then again if that fails.';
+-- One change at a time may be under way.
+create unique index subscription_adjustments_one_pending on subscription_adjustments (environment_id, subscription_id)
+  where status in ('awaiting_payment', 'scheduled');
+create index subscription_adjustments_replacing on subscription_adjustments (environment_id, replaced_invoice_id)
+  where status = 'awaiting_payment' and replaced_invoice_id is not null;
+create index subscription_adjustments_by_invoice on subscription_adjustments (environment_id, invoice_id) where invoice_id is not null;
+
+create table discounts (
+  environment_id bigint not null,
+  id text collate "C" not null,
+  pricing_model_id text collate "C" not null,
+  name text not null,
+  code text not null,
+  amount_type text not null,
+  amount numeric(38, 0) not null,
+  duration text not null,
+  number_of_payments bigint,
+  active boolean not null,
+  created_at bigint not null,
+  updated_at bigint not null,
+  primary key (environment_id, id),
+  foreign key (environment_id, pricing_model_id) references pricing_models,
+  constraint discounts_code_unique unique (environment_id, pricing_model_id, code),
+  constraint discounts_code check (char_length(code) between 3 and 20 and code = upper(code collate "C")),
+  constraint discounts_amount check (amount > 0 and amount_type in ('percent', 'fixed')),
+  constraint discounts_duration check (duration in ('once', 'forever', 'number_of_payments')
+    and (duration = 'number_of_payments') = (number_of_payments is not null) and number_of_payments > 0)
+);
+
+-- A discount as it was when a subscription redeemed it. It ends by invoices paid.
+create table discount_redemptions (
+  environment_id bigint not null,
+  id text collate "C" not null,
+  pricing_model_id text collate "C" not null,
+  discount_id text collate "C" not null,
+  subscription_id text collate "C" not null,
+  name text not null,
+  code text not null,
+  amount_type text not null,
+  amount numeric(38, 0) not null,
+  duration text not null,
+  number_of_payments bigint,
+  payments_made bigint not null default 0,
+  fully_redeemed boolean not null generated always as (case duration when 'once' then payments_made >= 1
+    when 'number_of_payments' then payments_made >= number_of_payments else false end) stored,
+  created_at bigint not null,
+  updated_at bigint not null,
+  primary key (environment_id, id),
+  foreign key (environment_id, discount_id) references discounts,
+  foreign key (environment_id, subscription_id) references subscriptions,
+  constraint discount_redemptions_one_per_subscription unique (environment_id, subscription_id)
+);
+create index discount_redemptions_by_discount on discount_redemptions (environment_id, discount_id);
+
+-- What tax is owed where; the most exact row that is active counts: country and state before country alone.
+create table tax_rates (
+  environment_id bigint not null,
+  id text collate "C" not null,
+  country text not null,
+  state text,
+  type text not null,
+  percentage text not null,
+  inclusive boolean not null,
+  active boolean not null,
+  name text,
+  created_at bigint not null,
+  updated_at bigint not null,
+  primary key (environment_id, id),
+  constraint tax_rates_percentage check (percentage ~ '^(0|[1-9][0-9]{0,2})(\.[0-9]{1,6})?$' and percentage::numeric <= 100)
+);
+create unique index tax_rates_one_active on tax_rates (environment_id, country, coalesce(state, '')) where active;
+
+alter table invoices
+  add column discount_amount numeric(38, 0) not null default 0,
+  add column discount_redemption_id text collate "C",
+  add column tax_type text,
+  add column tax_country text,
+  add column tax_state text,
+  add column tax_rate_percentage text,
+  add column tax_inclusive boolean not null default false,
+  add column seller jsonb,
+  add column buyer jsonb,
+  add column attempt_count integer not null default 0,
+  add column next_attempt_at bigint,
+  add foreign key (environment_id, discount_redemption_id) references discount_redemptions,
+  add constraint invoices_discount_not_negative check (discount_amount >= 0),
+  add constraint invoices_attempted_while_open check (next_attempt_at is null or status in ('open', 'awaiting_payment_confirmation'));
+comment on column invoices.attempt_count is 'Attempts to collect it that have ended without money.';
+comment on column invoices.next_attempt_at is 'When to try to collect it again; in the environment''s time.';
+create index invoices_attempt_due on invoices (environment_id, next_attempt_at) where next_attempt_at is not null;
+create index invoices_owed on invoices (environment_id, subscription_id) where status in ('open', 'awaiting_payment_confirmation');
+
+alter table invoice_line_items
+  add column discount_amount numeric(38, 0) not null default 0,
+  add column tax_amount numeric(38, 0) not null default 0,
+  add column explanation jsonb not null default '{}';
+comment on column invoice_line_items.explanation is 'What the amount was reckoned from; see GET /invoices/{id}/explain.';
+
+-- Part payments: several payments may pay one invoice, one after the other. Together they cannot exceed its total.
+drop index payments_one_live_per_invoice;
+create unique index payments_one_under_way_per_invoice on payments (environment_id, invoice_id)
+  where status in ('processing', 'requires_confirmation', 'requires_action');
+alter table payments
+  drop constraint payments_checked_while_processing,
+  add constraint payments_checked_while_under_way check (check_at is null or status in ('processing', 'requires_action')),
+  add column tax_type text,
+  add column tax_country text,
+  add column tax_state text,
+  add column tax_rate_percentage text,
+  add column receipt_url text,
+  add column next_action jsonb;
+comment on column payments.next_action is 'What the customer has to do before the charge can go on, as the processor says it.';
+create index payments_unsent on payments (environment_id, id) where status = 'processing' and processor_reference is null;
+create index payments_by_reference on payments (environment_id, processor_reference) where processor_reference is not null;
+
+-- Who a customer is at a payment processor.
+create table processor_customers (
+  environment_id bigint not null,
+  customer_id text collate "C" not null,
+  processor text not null,
+  reference text not null,
+  created_at bigint not null,
+  primary key (environment_id, customer_id, processor),
+  foreign key (environment_id, customer_id) references customers
+);
+
+-- What a processor told us of its own accord. It tells the same thing several times, and in any order.
+create table processor_events (
+  environment_id bigint not null references environments,
+  processor text not null,
+  id text collate "C" not null,
+  received_at bigint not null,
+  primary key (environment_id, processor, id)
+);
+create index processor_events_received_at on processor_events (received_at);
+-- Which events were taken is needed for as long as they may be told again, and no longer.
+create function forget_processor_events(before bigint, at_most integer) returns bigint
+  language sql volatile security definer set search_path = public, pg_temp
+  begin atomic
+    with forgotten as (
+      delete from processor_events where (environment_id, processor, id) in
+        (select environment_id, processor, id from processor_events where received_at <= before order by received_at limit at_most)
+      returning 1)
+    select count(*) from forgotten;
+  end;
+
+-- A payment method that a processor outside is to be asked about. It is among the payment methods once it can be charged.
+create table payment_method_attachments (
+  environment_id bigint not null,
+  id text collate "C" not null,
+  pricing_model_id text collate "C" not null,
+  customer_id text collate "C" not null,
+  processor text not null,
+  request jsonb not null,
+  status text not null,
+  outcome jsonb,
+  created_at bigint not null,
+  updated_at bigint not null,
+  primary key (environment_id, id),
+  foreign key (environment_id, customer_id) references customers,
+  constraint payment_method_attachments_status check (status in ('pending', 'attached', 'refused')),
+  constraint payment_method_attachments_ended check ((status = 'pending') = (outcome is null))
+);
+comment on column payment_method_attachments.id is 'That of the payment method, if it comes to be one.';
+create index payment_method_attachments_by_customer on payment_method_attachments (environment_id, customer_id);
+
+-- Where something is due by the environment's own time. What that is, the service looks up inside of it.
+drop function environments_with_endings_due;
+create function environments_with_work_due(real_now bigint, incomplete_lifetime bigint) returns setof bigint
+  language sql stable security definer set search_path = public, pg_temp
+  begin atomic
+    select e.id
+      from environments e cross join lateral (select coalesce(e.clock_now, real_now) as at) clock
+     where exists (select from subscriptions s where s.environment_id = e.id and s.status = 'cancellation_scheduled'
+                      and s.cancel_scheduled_at <= clock.at)
+        or exists (select from subscriptions s where s.environment_id = e.id and s.renews
+                      and s.status in ('trialing', 'active', 'past_due', 'unpaid', 'cancellation_scheduled')
+                      and s.current_billing_period_end <= clock.at)
+        or exists (select from subscriptions s where s.environment_id = e.id and s.resumes_at <= clock.at)
+        or exists (select from subscriptions s where s.environment_id = e.id and s.status = 'incomplete'
+                      and s.current_billing_period_start is null and s.created_at <= clock.at - incomplete_lifetime)
+        or exists (select from invoices i where i.environment_id = e.id and i.next_attempt_at <= clock.at)
+        or exists (select from payments p where p.environment_id = e.id and p.check_at <= clock.at);
+  end;

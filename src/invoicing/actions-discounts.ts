@@ -1,0 +1,44 @@
+import { type PageRequest, page } from '../kernel/page.ts';
+import { Problem } from '../kernel/problem.ts';
+import type { Work } from '../platform/work.ts';
+import { only } from '../pricing/actions.ts';
+import { renderDiscount } from '../pricing/actions-discounts.ts';
+import type { DiscountRow, RedeemedDiscount } from '../pricing/discount.ts';
+import { findDiscount, pageOfDiscounts } from '../pricing/store-discounts.ts';
+import { periodReasons } from './collection.ts';
+import type { InvoiceRow } from './store.ts';
+import { countRedemptions, countRedemptionsOfDiscounts } from './store-redemptions.ts';
+
+/**
+ * These invoices have just been paid: the discounts that they carry are used once more. That of a start or a renewal
+ * counts, of nothing too; a change of plan or left-over usage gets its discount beside. Safe to tell twice.
+ */
+export async function countDiscounts(
+  work: Work,
+  paid: readonly Pick<InvoiceRow, 'reason' | 'discountRedemptionId'>[],
+): Promise<void> {
+  const counted = paid.filter(({ reason }) => periodReasons.some((each) => each === reason));
+  await countRedemptions(
+    work,
+    counted.flatMap(({ discountRedemptionId }) => discountRedemptionId ?? []),
+  );
+}
+
+/** A discount, and how many subscriptions have redeemed it. */
+export async function getDiscount(work: Work, id: string): Promise<RedeemedDiscount> {
+  const row = await findDiscount(work, id);
+  if (row === null) throw new Problem('discountNotFound', { id });
+  return only(await renderRedeemed(work, [row]));
+}
+
+/** The environment's discounts, active or not. */
+export async function listDiscounts(work: Work, request: PageRequest) {
+  const { rows, total } = await pageOfDiscounts(work, request);
+  return page(request, await renderRedeemed(work, rows), total);
+}
+
+async function renderRedeemed(work: Work, rows: readonly DiscountRow[]): Promise<RedeemedDiscount[]> {
+  const ids = rows.map(({ id }) => id);
+  const counts = await countRedemptionsOfDiscounts(work, ids);
+  return rows.map((row) => ({ ...renderDiscount(work, row), redemptionCount: counts.get(row.id) ?? 0 }));
+}

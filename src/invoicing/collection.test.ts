@@ -1,0 +1,118 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import {
+  attemptBegun,
+  attemptFailed,
+  attemptUnderWay,
+  type Collection,
+  isDunned,
+  moneyArrived,
+  moneyTakenBack,
+  nextAttempt,
+} from './collection.ts';
+import { type InvoiceHappening, InvoiceStatus, invoiceTransitions, nextInvoiceStatus } from './invoice.ts';
+
+const day = 86_400_000;
+
+/** An invoice of 5000. */
+function invoice(status: InvoiceStatus, more: Partial<Collection> = {}): Collection {
+  return {
+    status,
+    total: 5000n,
+    amountPaid: 0n,
+    amountRefunded: 0n,
+    attemptCount: 0,
+    nextAttemptAt: null,
+    ...more,
+  };
+}
+
+const happenings: readonly InvoiceHappening[] = [
+  'finalized',
+  'payment_begun',
+  'payment_failed',
+  'paid',
+  'payment_reversed',
+  'voided',
+  'given_up',
+  'refunded_in_part',
+  'refunded',
+];
+
+const paid = { refunded_in_part: 'partially_refunded', refunded: 'refunded', payment_reversed: 'open' } as const;
+
+/** Which happening leads where, by status; what does not stand here cannot happen. */
+const table: Readonly<Record<InvoiceStatus, Partial<Record<InvoiceHappening, InvoiceStatus>>>> = {
+  draft: { finalized: 'open', voided: 'void' },
+  open: { payment_begun: 'awaiting_payment_confirmation', paid: 'paid', voided: 'void', given_up: 'uncollectible' },
+  awaiting_payment_confirmation: { payment_failed: 'open', paid: 'paid' },
+  paid,
+  partially_refunded: paid,
+  refunded: {},
+  void: {},
+  uncollectible: {},
+};
+
+for (const status of InvoiceStatus.options) {
+  for (const happening of happenings) {
+    const next = table[status][happening] ?? null;
+    test(`an invoice that is ${status} ${next === null ? 'cannot be' : `is ${next} when it is`} ${happening}`, () => {
+      assert.equal(nextInvoiceStatus(status, happening), next);
+    });
+  }
+}
+
+test('no happening and no status is missing above', () => {
+  assert.deepEqual(Object.keys(invoiceTransitions).sort(), [...InvoiceStatus.options].sort());
+  const known = new Set(Object.values(invoiceTransitions).flatMap((moves) => Object.keys(moves)));
+  assert.deepEqual([...known].sort(), [...happenings].sort());
+});
+
+test('attempts that fail at once are made at 0, +3, +8 and +13 days, and no more', () => {
+  const at: number[] = [];
+  for (let now: number | null = 0; now !== null; now = nextAttempt(at.length, [3, 5, 5], now)) at.push(now / day);
+  assert.deepEqual(at, [0, 3, 8, 13]);
+  assert.equal(nextAttempt(1, [], 0), null);
+});
+
+test('only the invoices of periods are tried again', () => {
+  const reasons = ['subscription_start', 'renewal', 'adjustment', 'final_usage'] as const;
+  assert.deepEqual(
+    reasons.filter((reason) => isDunned({ reason })),
+    ['subscription_start', 'renewal'],
+  );
+});
+
+test('I7: of 5000, 2000 arrive and the invoice stays open; the other 3000 pay it, and it is not tried again', () => {
+  const part = moneyArrived(invoice('open', { nextAttemptAt: 9, attemptCount: 1 }), 2000n);
+  assert.deepEqual([part.status, part.amountPaid, part.nextAttemptAt], ['open', 2000n, 9]);
+  const whole = moneyArrived(part, 3000n);
+  assert.deepEqual([whole.status, whole.amountPaid, whole.nextAttemptAt], ['paid', 5000n, null]);
+});
+
+test('an invoice whose part payment was refunded is partially refunded once it is paid', () => {
+  const part = invoice('open', { amountPaid: 2000n, amountRefunded: 2000n });
+  assert.equal(moneyArrived(part, 3000n).status, 'partially_refunded');
+});
+
+test('an attempt takes the place of the next one; when it fails it is counted and the invoice open', () => {
+  const begun = attemptUnderWay(attemptBegun(invoice('open', { nextAttemptAt: 9 })));
+  assert.deepEqual([begun.status, begun.nextAttemptAt], ['awaiting_payment_confirmation', null]);
+  const failed = attemptFailed(begun);
+  assert.deepEqual([failed.status, failed.attemptCount], ['open', 1]);
+});
+
+test('what ended while the attempt was under way stays so, also when the money comes', () => {
+  for (const status of ['void', 'uncollectible'] as const) {
+    assert.deepEqual(attemptFailed(invoice(status)), invoice(status));
+    assert.deepEqual(moneyArrived(invoice(status), 5000n), invoice(status, { amountPaid: 5000n }));
+    const back = { amount: 5000n, refundedAmount: 0n };
+    assert.deepEqual(moneyTakenBack(invoice(status, { amountPaid: 5000n }), back), invoice(status));
+  }
+});
+
+test('money that is taken back is due again: all of the payment, as though it had failed', () => {
+  const paidInTwo = invoice('partially_refunded', { amountPaid: 5000n, amountRefunded: 500n });
+  const back = moneyTakenBack(paidInTwo, { amount: 3000n, refundedAmount: 500n });
+  assert.deepEqual(back, invoice('open', { amountPaid: 2000n, attemptCount: 1 }));
+});

@@ -1,0 +1,175 @@
+import type { Instant, Period } from '../kernel/calendar.ts';
+import { moneyText } from '../kernel/money-text.ts';
+import type { Seller } from '../organizations/setting.ts';
+import type { Buyer, InvoiceStatus } from './invoice.ts';
+import type { LineExplanation } from './invoice-line-item.ts';
+
+/** A line with the time that it is for, where it is for any. Money in minor units. */
+export interface DocumentLine {
+  readonly description: string | null;
+  readonly quantity: number;
+  readonly price: bigint;
+  readonly amount: bigint;
+  readonly explanation: LineExplanation | null;
+}
+
+/** What an invoice on paper is made of. Money in minor units. */
+export interface InvoiceToPrint {
+  readonly invoiceNumber: string;
+  readonly invoiceDate: Instant;
+  readonly dueDate: Instant | null;
+  readonly billingPeriodStartDate: Instant | null;
+  readonly billingPeriodEndDate: Instant | null;
+  readonly status: InvoiceStatus;
+  readonly currency: string;
+  readonly discountAmount: bigint;
+  readonly taxAmount: bigint;
+  readonly taxType: string | null;
+  readonly taxCountry: string | null;
+  readonly taxState: string | null;
+  readonly taxRatePercentage: string | null;
+  readonly taxInclusive: boolean;
+  readonly total: bigint;
+  readonly amountPaid: bigint;
+  readonly amountRefunded: bigint;
+  readonly memo: string | null;
+  readonly seller: Seller | null;
+  readonly buyer: Buyer | null;
+}
+
+/** A row of the sums below the lines. */
+export interface DocumentSum {
+  readonly label: string;
+  readonly amount: string;
+  readonly strong: boolean;
+}
+
+/** An invoice in words, ready to be set: every text as it is to be read. */
+export interface InvoiceDocument {
+  readonly title: string;
+  readonly status: string;
+  readonly facts: readonly { readonly label: string; readonly value: string }[];
+  readonly seller: readonly string[];
+  readonly buyer: readonly string[];
+  readonly lines: readonly {
+    readonly description: string;
+    readonly period: string;
+    readonly quantity: string;
+    readonly price: string;
+    readonly amount: string;
+  }[];
+  readonly sums: readonly DocumentSum[];
+  readonly memo: string | null;
+}
+
+const statusTexts: Readonly<Record<InvoiceStatus, string>> = {
+  draft: 'Draft',
+  open: 'Open',
+  awaiting_payment_confirmation: 'Payment under way',
+  paid: 'Paid',
+  partially_refunded: 'Partly refunded',
+  refunded: 'Refunded',
+  void: 'Void',
+  uncollectible: 'Uncollectible',
+};
+
+/** Puts an invoice into words. Instants are shown as days in UTC. */
+export function invoiceDocument(invoice: InvoiceToPrint, lines: readonly DocumentLine[]): InvoiceDocument {
+  const money = (amount: bigint) => moneyText(amount, invoice.currency);
+  return {
+    title: `Invoice ${invoice.invoiceNumber}`,
+    status: statusTexts[invoice.status],
+    facts: factsOf(invoice),
+    seller: sellerLines(invoice.seller),
+    buyer: buyerLines(invoice.buyer),
+    lines: lines.map(({ description, explanation, quantity, price, amount }) => ({
+      description: description ?? '',
+      period: explanation?.kind === 'item' && explanation.period !== null ? periodText(explanation.period) : '',
+      quantity: String(quantity),
+      price: money(price),
+      amount: money(amount),
+    })),
+    sums: sumsOf(invoice, lines, money),
+    memo: invoice.memo,
+  };
+}
+
+function factsOf({
+  invoiceNumber,
+  invoiceDate,
+  dueDate,
+  billingPeriodStartDate,
+  billingPeriodEndDate,
+}: InvoiceToPrint) {
+  const facts = [
+    { label: 'Invoice number', value: invoiceNumber },
+    { label: 'Invoice date', value: dayText(invoiceDate) },
+  ];
+  if (dueDate !== null) facts.push({ label: 'Due date', value: dayText(dueDate) });
+  if (billingPeriodStartDate !== null && billingPeriodEndDate !== null) {
+    const period = { start: billingPeriodStartDate, end: billingPeriodEndDate };
+    facts.push({ label: 'Billing period', value: periodText(period) });
+  }
+  return facts;
+}
+
+function sumsOf(
+  invoice: InvoiceToPrint,
+  lines: readonly DocumentLine[],
+  money: (amount: bigint) => string,
+): DocumentSum[] {
+  const { total, amountPaid, amountRefunded, discountAmount, taxAmount, taxType, taxInclusive, status } = invoice;
+  const row = (label: string, amount: bigint, strong = false) => ({ label, amount: money(amount), strong });
+  const sums = [
+    row(
+      'Sum of the lines',
+      lines.reduce((sum, line) => sum + line.amount, 0n),
+    ),
+  ];
+  if (discountAmount > 0n) sums.push(row('Discount', -discountAmount));
+  const taxLabel = `${taxName(invoice)}${taxInclusive ? ', included' : ''}`;
+  if (taxType !== null && taxType !== 'none') sums.push(row(taxLabel, taxAmount));
+  sums.push(row('Total', total, true));
+  if (amountPaid > 0n) sums.push(row('Paid', -amountPaid));
+  if (amountRefunded > 0n) sums.push(row('Refunded', amountRefunded));
+  if (isAskedFor(status)) sums.push(row('Amount due', total - amountPaid, true));
+  return sums;
+}
+
+function isAskedFor(status: InvoiceStatus): boolean {
+  return status === 'open' || status === 'awaiting_payment_confirmation' || status === 'draft';
+}
+
+/** `VAT 19 % (DE)`. */
+function taxName({ taxType, taxRatePercentage, taxCountry, taxState }: InvoiceToPrint): string {
+  const name = (taxType ?? 'tax').replaceAll('_', ' ').toUpperCase();
+  const place = [taxCountry, taxState].filter((part) => part !== null).join(' ');
+  return `${name}${taxRatePercentage === null ? '' : ` ${taxRatePercentage} %`}${place === '' ? '' : ` (${place})`}`;
+}
+
+function sellerLines(seller: Seller | null): string[] {
+  if (seller === null) return [];
+  const taxId = seller.taxId === null ? null : `Tax id: ${seller.taxId}`;
+  return present([seller.name, ...seller.addressLines, seller.email, taxId]);
+}
+
+function buyerLines(buyer: Buyer | null): string[] {
+  if (buyer === null) return [];
+  const { line1, line2, city, state, postal_code: postalCode, country } = buyer.billingAddress?.address ?? {};
+  const name = buyer.billingAddress?.name ?? buyer.name;
+  const place = present([postalCode, city]).join(' ');
+  return present([name, line1, line2, place, state, country, buyer.email]);
+}
+
+function present(texts: readonly (string | null | undefined)[]): string[] {
+  return texts.flatMap((text) => (text === null || text === undefined || text.trim() === '' ? [] : [text.trim()]));
+}
+
+function periodText({ start, end }: Period): string {
+  return `${dayText(start)} to ${dayText(end)}`;
+}
+
+/** `2026-01-31`. */
+function dayText(at: Instant): string {
+  return new Date(at).toISOString().replace(/T.*/, '');
+}

@@ -1,0 +1,304 @@
+import { z } from 'zod';
+import type { Period } from '../kernel/calendar.ts';
+import { Timestamp, WholeNumber } from '../kernel/json.ts';
+import { type InvoiceDiscount, InvoiceReason, taxFields } from './invoice.ts';
+import { type Rounding, taxRounding } from './invoice-amounts.ts';
+import type { LineExplanation } from './invoice-line-item.ts';
+
+const PeriodShown = z
+  .object({ startAt: Timestamp, endAt: Timestamp })
+  .meta({ id: 'ExplainedPeriod', description: 'From startAt (in it) to endAt (not in it).' });
+
+/** The time of `part` divided by the time of `whole`, by the millisecond. */
+const Fraction = z.object({ part: PeriodShown, whole: PeriodShown }).meta({
+  id: 'ExplainedFraction',
+  description: 'The time of part divided by the time of whole, by the millisecond.',
+});
+
+const RoundingShown = z
+  .object({
+    numerator: z.string().regex(/^-?\d+$/),
+    denominator: z.string().regex(/^[1-9]\d*$/),
+    rounded: WholeNumber,
+  })
+  .meta({
+    id: 'ExplainedRounding',
+    description: 'The exact value, numerator / denominator, and what it was rounded to: half away from zero.',
+  });
+
+const ExplainedLine = z
+  .object({
+    id: z.string(),
+    type: z.enum(['static', 'usage']),
+    kind: z.enum(['item', 'usage', 'proration', 'paused_time', 'unexplained']).meta({
+      description:
+        'How the amount was reckoned. item: unitPrice x itemQuantity x fraction. usage: units x unitPrice / usageEventsPerUnit. proration: the sum of value x fraction over the segments, less paid and waived, zero at the least. paused_time: what was kept, at most what the other lines add up to, taken off.',
+    }),
+    description: z.string().nullable(),
+    quantity: z.int().meta({ description: 'As on the invoice: the amount is price x quantity.' }),
+    price: WholeNumber,
+    amount: WholeNumber,
+    unitPrice: WholeNumber.nullable().meta({ description: 'The price for one, or for usageEventsPerUnit units.' }),
+    itemQuantity: z.int().nullable(),
+    units: WholeNumber.nullable(),
+    usageEventsPerUnit: z.int().nullable(),
+    period: PeriodShown.nullable().meta({ description: 'The time that the line bills.' }),
+    fraction: Fraction.nullable(),
+    segments: z
+      .array(z.object({ value: WholeNumber, fraction: Fraction }))
+      .nullable()
+      .meta({ description: 'What each part of a period with changes of plan would have cost for the whole of it.' }),
+    fairValue: WholeNumber.nullable().meta({ description: 'What the segments are worth together.' }),
+    paid: WholeNumber.nullable().meta({ description: 'What was paid, or is being paid, of that already.' }),
+    waived: WholeNumber.nullable().meta({ description: 'What changes without proration left out of it.' }),
+    kept: WholeNumber.nullable().meta({ description: 'What was paid for paused time and not taken off before.' }),
+    rounding: RoundingShown,
+    discountShare: WholeNumber,
+    taxShare: WholeNumber,
+    priceId: z.string().nullable(),
+    subscriptionItemId: z.string().nullable(),
+    ledgerAccountId: z.string().nullable(),
+  })
+  .meta({ id: 'ExplainedInvoiceLine' });
+type ExplainedLine = z.infer<typeof ExplainedLine>;
+
+/** How every amount of an invoice came about, so that anybody can reckon it again. */
+export const InvoiceExplanation = z
+  .object({
+    invoiceId: z.string(),
+    invoiceNumber: z.string(),
+    currency: z.string(),
+    reason: InvoiceReason,
+    subscriptionId: z.string().nullable(),
+    billingPeriodId: z.string().nullable(),
+    billingPeriod: PeriodShown.nullable(),
+    lines: z.array(ExplainedLine),
+    sumOfLines: WholeNumber,
+    discount: z
+      .object({
+        discountRedemptionId: z.string(),
+        code: z.string(),
+        kind: z.enum(['percent', 'fixed']),
+        amount: WholeNumber.meta({ description: 'Per cent, of which 100 count at the most, or minor units.' }),
+        computed: WholeNumber.meta({ description: 'What it took off: at most the sum of the lines.' }),
+        rounding: RoundingShown,
+      })
+      .nullable(),
+    taxable: WholeNumber.meta({ description: 'The sum of the lines less the discount.' }),
+    tax: z
+      .object({
+        type: taxFields.taxType,
+        country: taxFields.taxCountry,
+        state: taxFields.taxState,
+        ratePercentage: z.string(),
+        inclusive: z.boolean().meta({
+          description:
+            'True when the prices contain the tax: it is taxable x rate / (100 + rate) then, else taxable x rate / 100.',
+        }),
+        amount: WholeNumber,
+        rounding: RoundingShown,
+      })
+      .nullable(),
+    subtotal: WholeNumber,
+    taxAmount: WholeNumber,
+    total: WholeNumber,
+  })
+  .meta({ id: 'InvoiceExplanation' });
+export type InvoiceExplanation = z.infer<typeof InvoiceExplanation>;
+
+/** An invoice as far as its arithmetic goes. */
+interface ExplainableInvoice extends Pick<InvoiceExplanation, 'reason' | 'subscriptionId' | 'billingPeriodId'> {
+  readonly id: string;
+  readonly invoiceNumber: string;
+  readonly currency: string;
+  readonly billingPeriodStartDate: number | null;
+  readonly billingPeriodEndDate: number | null;
+  readonly discountAmount: bigint;
+  readonly taxType: z.infer<typeof taxFields.taxType>;
+  readonly taxCountry: z.infer<typeof taxFields.taxCountry>;
+  readonly taxState: string | null;
+  readonly taxRatePercentage: string | null;
+  readonly taxInclusive: boolean;
+  readonly subtotal: bigint;
+  readonly taxAmount: bigint;
+  readonly total: bigint;
+}
+
+interface ExplainableLine
+  extends Pick<
+    ExplainedLine,
+    | 'id'
+    | 'type'
+    | 'description'
+    | 'quantity'
+    | 'price'
+    | 'amount'
+    | 'priceId'
+    | 'subscriptionItemId'
+    | 'ledgerAccountId'
+  > {
+  readonly discountAmount: bigint;
+  readonly taxAmount: bigint;
+  readonly explanation: LineExplanation;
+}
+
+/** Explains an invoice; `discount` is the one that it carries. */
+export function explainInvoice(
+  invoice: ExplainableInvoice,
+  lines: readonly ExplainableLine[],
+  discount: InvoiceDiscount | null,
+): InvoiceExplanation {
+  const sumOfLines = lines.reduce((sum, line) => sum + line.amount, 0n);
+  const taxable = sumOfLines - invoice.discountAmount;
+  const { billingPeriodStartDate: start, billingPeriodEndDate: end } = invoice;
+  return {
+    invoiceId: invoice.id,
+    invoiceNumber: invoice.invoiceNumber,
+    currency: invoice.currency,
+    reason: invoice.reason,
+    subscriptionId: invoice.subscriptionId,
+    billingPeriodId: invoice.billingPeriodId,
+    billingPeriod: start === null || end === null ? null : shownPeriod({ start, end }),
+    lines: lines.map(explainLine),
+    sumOfLines,
+    discount: discount === null ? null : explainDiscount(discount, sumOfLines, invoice.discountAmount),
+    taxable,
+    tax: explainTax(invoice, taxable),
+    subtotal: invoice.subtotal,
+    taxAmount: invoice.taxAmount,
+    total: invoice.total,
+  };
+}
+
+function explainDiscount(discount: InvoiceDiscount, sumOfLines: bigint, computed: bigint) {
+  const { redemptionId: discountRedemptionId, code, kind, amount } = discount;
+  const percent = amount > 100n ? 100n : amount;
+  const exact = kind === 'percent' ? { numerator: sumOfLines * percent, denominator: 100n } : exactly(computed);
+  const rounding = shownRounding({ ...exact, rounded: computed });
+  return { discountRedemptionId, code, kind, amount, computed, rounding };
+}
+
+function explainTax(invoice: ExplainableInvoice, taxable: bigint): InvoiceExplanation['tax'] {
+  const { taxRatePercentage, taxInclusive: inclusive, taxAmount, taxType, taxCountry, taxState } = invoice;
+  if (taxRatePercentage === null) return null;
+  const { numerator, denominator } = taxRounding({ percentage: taxRatePercentage, inclusive }, taxable);
+  return {
+    type: taxType,
+    country: taxCountry,
+    state: taxState,
+    ratePercentage: taxRatePercentage,
+    inclusive,
+    amount: taxAmount,
+    rounding: shownRounding({ numerator, denominator, rounded: taxAmount }),
+  };
+}
+
+function explainLine(line: ExplainableLine): ExplainedLine {
+  const { id, type, description, quantity, price, amount, priceId, subscriptionItemId, ledgerAccountId } = line;
+  return {
+    id,
+    type,
+    description,
+    quantity,
+    price,
+    amount,
+    unitPrice: null,
+    itemQuantity: null,
+    units: null,
+    usageEventsPerUnit: null,
+    period: null,
+    fraction: null,
+    segments: null,
+    fairValue: null,
+    paid: null,
+    waived: null,
+    kept: null,
+    ...reckoningOf(line),
+    discountShare: line.discountAmount,
+    taxShare: line.taxAmount,
+    priceId,
+    subscriptionItemId,
+    ledgerAccountId,
+  };
+}
+
+/** What of a line depends on how it was reckoned. */
+function reckoningOf({
+  explanation,
+  amount,
+}: ExplainableLine): Pick<ExplainedLine, 'kind' | 'rounding'> & Partial<ExplainedLine> {
+  switch (explanation.kind) {
+    case 'item':
+      return explainItem(explanation, amount);
+    case 'usage': {
+      const { kind, units, unitPrice, usageEventsPerUnit } = explanation;
+      const exact = { numerator: units * unitPrice, denominator: BigInt(usageEventsPerUnit) };
+      return { kind, units, unitPrice, usageEventsPerUnit, rounding: shownRounding({ ...exact, rounded: amount }) };
+    }
+    case 'proration':
+      return explainProration(explanation);
+    case 'paused_time':
+      return {
+        kind: explanation.kind,
+        kept: explanation.kept,
+        rounding: shownRounding({ ...exactly(amount), rounded: amount }),
+      };
+    case 'unexplained':
+      return { kind: explanation.kind, rounding: shownRounding({ ...exactly(amount), rounded: amount }) };
+    default:
+      return explanation satisfies never;
+  }
+}
+
+type ItemExplanation = Extract<LineExplanation, { kind: 'item' }>;
+type ProrationExplanation = Extract<LineExplanation, { kind: 'proration' }>;
+
+function explainItem({ kind, unitPrice, quantity, period, whole }: ItemExplanation, amount: bigint) {
+  const value = unitPrice * BigInt(quantity);
+  const exact =
+    period === null || whole === null
+      ? exactly(value)
+      : { numerator: value * lengthOf(period), denominator: lengthOf(whole) };
+  return {
+    kind,
+    unitPrice,
+    itemQuantity: quantity,
+    period: period === null ? null : shownPeriod(period),
+    fraction: period === null || whole === null ? null : shownFraction(period, whole),
+    rounding: shownRounding({ ...exact, rounded: amount }),
+  };
+}
+
+function explainProration({ kind, segments, whole, fairValue, paid, waived }: ProrationExplanation) {
+  const numerator = segments.reduce((sum, segment) => sum + segment.value * lengthOf(segment), 0n);
+  return {
+    kind,
+    period: shownPeriod(whole),
+    segments: segments.map((segment) => ({ value: segment.value, fraction: shownFraction(segment, whole) })),
+    fairValue,
+    paid,
+    waived,
+    rounding: shownRounding({ numerator, denominator: lengthOf(whole), rounded: fairValue }),
+  };
+}
+
+function exactly(amount: bigint) {
+  return { numerator: amount, denominator: 1n };
+}
+
+function lengthOf({ start, end }: Period): bigint {
+  return BigInt(end - start);
+}
+
+function shownPeriod({ start, end }: Period) {
+  return { startAt: start, endAt: end };
+}
+
+function shownFraction(part: Period, whole: Period) {
+  return { part: shownPeriod(part), whole: shownPeriod(whole) };
+}
+
+/** As text, because an exact value may be longer than a number of JSON can be. */
+function shownRounding({ numerator, denominator, rounded }: Rounding) {
+  return { numerator: numerator.toString(), denominator: denominator.toString(), rounded };
+}

@@ -1,0 +1,80 @@
+import type { InvoiceDocument } from './invoice-document.ts';
+
+const style = `
+  body { font: 14px/1.5 system-ui, sans-serif; color: #1a1a1a; max-width: 46rem; margin: 2rem auto; padding: 0 1rem; }
+  header, .parties { display: flex; justify-content: space-between; gap: 2rem; }
+  h1 { font-size: 1.6rem; margin: 0; }
+  h2 { font-size: .8rem; text-transform: uppercase; letter-spacing: .05em; color: #666; margin: 1.5rem 0 .25rem; }
+  p { margin: 0; }
+  dl { display: grid; grid-template-columns: auto auto; gap: 0 1rem; margin: 0; }
+  dt { color: #666; }
+  dd { margin: 0; text-align: right; }
+  table { width: 100%; border-collapse: collapse; margin-top: 2rem; }
+  th, td { padding: .4rem .5rem; border-bottom: 1px solid #ddd; text-align: left; vertical-align: top; }
+  thead th { border-bottom: 2px solid #1a1a1a; }
+  .amount { text-align: right; white-space: nowrap; }
+  tfoot td { border: 0; }
+  .period { color: #666; font-size: .85em; }
+  @media print { body { margin: 0; max-width: none; } }
+`;
+
+/** An invoice as one printable HTML page that loads nothing. */
+export function invoicePage(document: InvoiceDocument): string {
+  const { title, status, facts, seller, buyer, lines, sums, memo } = document;
+  return `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>${escapeHtml(title)}</title>
+<style>${style}</style>
+</head>
+<body>
+<header>
+<div><h1>${escapeHtml(title)}</h1><p>${escapeHtml(status)}</p></div>
+<dl>${facts.map(({ label, value }) => `<dt>${escapeHtml(label)}</dt><dd>${escapeHtml(value)}</dd>`).join('')}</dl>
+</header>
+<div class="parties">${party('From', seller)}${party('To', buyer)}</div>
+<table>
+<thead><tr><th>Description</th><th class="amount">Quantity</th><th class="amount">Price</th><th class="amount">Amount</th></tr></thead>
+<tbody>
+${lines
+  .map(
+    (line) => `<tr><td>${escapeHtml(line.description)}<div class="period">${escapeHtml(line.period)}</div></td>
+<td class="amount">${escapeHtml(line.quantity)}</td><td class="amount">${escapeHtml(line.price)}</td>
+<td class="amount">${escapeHtml(line.amount)}</td></tr>`,
+  )
+  .join('\n')}
+</tbody>
+<tfoot>
+${sums
+  .map(({ label, amount, strong }) => {
+    const cell = (text: string) => (strong ? `<strong>${escapeHtml(text)}</strong>` : escapeHtml(text));
+    return `<tr><td colspan="3" class="amount">${cell(label)}</td><td class="amount">${cell(amount)}</td></tr>`;
+  })
+  .join('\n')}
+</tfoot>
+</table>
+${memo === null ? '' : `<h2>Memo</h2><p>${escapeHtml(memo)}</p>`}
+</body>
+</html>
+`;
+}
+
+function party(heading: string, lines: readonly string[]): string {
+  if (lines.length === 0) return '<div></div>';
+  return `<div><h2>${heading}</h2>${lines.map((line) => `<p>${escapeHtml(line)}</p>`).join('')}</div>`;
+}
+
+const entities: Readonly<Record<string, string>> = {
+  '&': '&amp;',
+  '<': '&lt;',
+  '>': '&gt;',
+  '"': '&quot;',
+  "'": '&#39;',
+};
+
+/** Text as HTML shows it: nothing that a customer is called becomes markup. */
+export function escapeHtml(text: string): string {
+  return text.replaceAll(/[&<>"']/g, (character) => entities[character] ?? character);
+}

@@ -1,0 +1,101 @@
+import { sql } from 'kysely';
+import type { Work } from '../platform/work.ts';
+import type { Collection } from './collection.ts';
+import { periodReasons } from './collection.ts';
+import { type InvoiceRow, selectInvoices } from './store.ts';
+
+/** Holds the invoices until the work ends, in order of id. */
+export async function lockInvoices(work: Work, ids: readonly string[]): Promise<InvoiceRow[]> {
+  return selectInvoices(work)
+    .where('id', '=', sql<string>`any(${ids}::text[])`)
+    .orderBy('id')
+    .forNoKeyUpdate()
+    .execute();
+}
+
+/** Writes what collecting changes of each invoice, as its row says it, in one statement. The caller holds them. */
+export async function saveCollections(
+  work: Work,
+  invoices: readonly (Collection & { readonly id: string })[],
+): Promise<void> {
+  if (invoices.length === 0) return;
+  const all = <Key extends keyof Collection | 'id'>(key: Key) => invoices.map((invoice) => invoice[key]);
+  await sql`
+    update invoices i
+       set status = new.status, amount_paid = new.amount_paid, amount_refunded = new.amount_refunded,
+           attempt_count = new.attempt_count, next_attempt_at = new.next_attempt_at, updated_at = ${work.now}
+      from unnest(
+             ${all('id')}::text[], ${all('status')}::text[], ${all('amountPaid')}::numeric[],
+             ${all('amountRefunded')}::numeric[], ${all('attemptCount')}::integer[], ${all('nextAttemptAt')}::bigint[]
+           ) as new (id, status, amount_paid, amount_refunded, attempt_count, next_attempt_at)
+     where i.environment_id = ${work.environmentId} and i.id = new.id`.execute(work.db);
+}
+
+/**
+ * Holds up to `limit` invoices that are to be tried again, with their subscriptions and customers: the longest due first,
+ * stepping over what somebody else holds and over subscriptions on which work failed lately. With `only`: of these,
+ * waiting for whoever holds them. Answers their ids.
+ */
+export async function claimAttempts(work: Work, limit: number, only?: readonly string[]): Promise<string[]> {
+  const { rows } = await sql<{ id: string }>`
+    select i.id
+      from customers c
+      join invoices i on i.environment_id = c.environment_id and i.customer_id = c.id
+      join subscriptions s on s.environment_id = i.environment_id and s.id = i.subscription_id
+     where c.environment_id = ${work.environmentId} and i.environment_id = ${work.environmentId}
+       and i.next_attempt_at <= ${work.now}::bigint and (s.work_retry_at is null or s.work_retry_at <= ${Date.now()}::bigint)
+       ${only === undefined ? sql`` : sql`and i.id = any(${only}::text[])`}
+     order by ${only === undefined ? sql`i.next_attempt_at, i.id` : sql`c.id, s.id, i.id`}
+     limit ${limit}
+       for no key update of c, s, i ${only === undefined ? sql`skip locked` : sql``}`.execute(work.db);
+  return rows.map((row) => row.id);
+}
+
+/** Those of the subscriptions that owe a period's invoice after a failed attempt to collect it. */
+export async function listInArrears(work: Work, subscriptionIds: readonly string[]): Promise<Set<string>> {
+  const { rows } = await sql<{ subscriptionId: string }>`
+    select distinct subscription_id from invoices
+     where environment_id = ${work.environmentId} and subscription_id = any(${subscriptionIds}::text[])
+       and status in ('open', 'awaiting_payment_confirmation') and attempt_count > 0
+       and reason = any(${[...periodReasons]}::text[])`.execute(work.db);
+  return new Set(rows.map((row) => row.subscriptionId));
+}
+
+/** Has open invoices for periods of these subscriptions tried at once that nobody tries by himself. */
+export async function startAttempts(work: Work, subscriptionIds: readonly string[]): Promise<void> {
+  if (subscriptionIds.length === 0) return;
+  await sql`
+    update invoices set next_attempt_at = ${work.now}::bigint, updated_at = ${work.now}
+     where environment_id = ${work.environmentId} and subscription_id = any(${subscriptionIds}::text[])
+       and status = 'open' and next_attempt_at is null and reason = any(${[...periodReasons]}::text[])`.execute(work.db);
+}
+
+/** The oldest invoice for a period that the subscription owes; null when it owes none. */
+export async function findOldestOwed(work: Work, subscriptionId: string): Promise<InvoiceRow | null> {
+  const row = await selectInvoices(work)
+    .where('subscriptionId', '=', subscriptionId)
+    .where('status', 'in', ['open', 'awaiting_payment_confirmation'])
+    .where('reason', 'in', periodReasons)
+    .orderBy('invoiceDate')
+    .orderBy('id')
+    .limit(1)
+    .executeTakeFirst();
+  return row ?? null;
+}
+
+/** What each of these invoices bills of usage: units by account and price, by invoice. */
+export interface BilledUnits {
+  readonly invoiceId: string;
+  readonly ledgerAccountId: string;
+  readonly priceId: string;
+  readonly units: bigint;
+}
+
+export async function listBilledUsage(work: Work, invoiceIds: readonly string[]): Promise<BilledUnits[]> {
+  const { rows } = await sql<BilledUnits>`
+    select invoice_id, ledger_account_id, price_id, sum(ledger_account_credit) as units from invoice_line_items
+     where environment_id = ${work.environmentId} and invoice_id = any(${invoiceIds}::text[]) and type = 'usage'
+     group by invoice_id, ledger_account_id, price_id
+     order by invoice_id, ledger_account_id, price_id`.execute(work.db);
+  return rows;
+}

@@ -1,0 +1,30 @@
+import { sql } from 'kysely';
+import type { Work } from '../platform/work.ts';
+import type { InvoiceReason } from './invoice.ts';
+
+/** The billing periods of these subscriptions of which an invoice still has to be paid. */
+export async function listOwedPeriods(work: Work, subscriptionIds: readonly string[]): Promise<ReadonlySet<string>> {
+  const { rows } = await sql<{ billingPeriodId: string }>`
+    select distinct billing_period_id from invoices
+     where environment_id = ${work.environmentId} and subscription_id = any(${subscriptionIds}::text[])
+       and status in ('open', 'awaiting_payment_confirmation') and billing_period_id is not null`.execute(work.db);
+  return new Set(rows.map((row) => row.billingPeriodId));
+}
+
+/** An invoice that is to be paid and is not. */
+export interface OwedInvoice {
+  readonly id: string;
+  readonly reason: InvoiceReason;
+  /** Attempts to collect it that have ended without money. */
+  readonly attemptCount: number;
+}
+
+/** The invoices of a subscription that are open or being charged, oldest first. */
+export async function listOwedInvoices(work: Work, subscriptionId: string): Promise<OwedInvoice[]> {
+  const { rows } = await sql<OwedInvoice>`
+    select id, reason, attempt_count from invoices
+     where environment_id = ${work.environmentId} and subscription_id = ${subscriptionId}
+       and status in ('open', 'awaiting_payment_confirmation')
+     order by id`.execute(work.db);
+  return rows;
+}

@@ -1,0 +1,123 @@
+import { sql } from 'kysely';
+import type { Instant } from '../kernel/calendar.ts';
+import type { Work } from '../platform/work.ts';
+import type { InvoiceDiscount } from './invoice.ts';
+
+/** A discount as it is when a subscription redeems it. Money in minor units, per cent whole. */
+export interface NewRedemption {
+  readonly id: string;
+  readonly pricingModelId: string;
+  readonly discountId: string;
+  readonly subscriptionId: string;
+  readonly name: string;
+  readonly code: string;
+  readonly amountType: 'percent' | 'fixed';
+  readonly amount: bigint;
+  readonly duration: 'once' | 'forever' | 'number_of_payments';
+  readonly numberOfPayments: number | null;
+  readonly createdAt: Instant;
+  readonly updatedAt: Instant;
+}
+
+/** Writes that a subscription redeemed a discount. */
+export async function insertRedemption(work: Work, redemption: NewRedemption): Promise<void> {
+  await work.db
+    .insertInto('discountRedemptions')
+    .values({ ...redemption, environmentId: work.environmentId })
+    .execute();
+}
+
+interface FoundDiscount extends InvoiceDiscount {
+  readonly subscriptionId: string;
+}
+
+const columns = sql`r.id as redemption_id, r.subscription_id, r.code, r.amount_type as kind, r.amount`;
+
+function toDiscount({ subscriptionId: _, ...discount }: FoundDiscount): InvoiceDiscount {
+  return discount;
+}
+
+/**
+ * The discounts that the next invoice of each subscription gets, by subscription. One that is used up is left out, and
+ * so is one that will be once the open invoices that carry it are paid: `once` is for one invoice, not for each that is
+ * made until one of them is paid. A void invoice gives its turn back.
+ */
+export async function listActiveRedemptions(
+  work: Work,
+  subscriptionIds: readonly string[],
+): Promise<Map<string, InvoiceDiscount>> {
+  if (subscriptionIds.length === 0) return new Map();
+  const { rows } = await sql<FoundDiscount>`
+    select ${columns}
+      from discount_redemptions r
+     where r.environment_id = ${work.environmentId} and r.subscription_id = any(${subscriptionIds})
+       and not r.fully_redeemed
+       and (r.duration = 'forever'
+            or r.payments_made + (
+                 select count(*) from invoices i
+                  where i.environment_id = r.environment_id and i.subscription_id = r.subscription_id
+                    and i.discount_redemption_id = r.id and i.reason in ('subscription_start', 'renewal')
+                    and i.status in ('open', 'awaiting_payment_confirmation')
+               ) < coalesce(r.number_of_payments, 1))`.execute(work.db);
+  return new Map(rows.map((row) => [row.subscriptionId, toDiscount(row)]));
+}
+
+/**
+ * The discount per cent that the own invoice of each billing period carries, that of its start or renewal, by the id of
+ * the period. A period without one is not there.
+ */
+export async function listPercentOfPeriods(
+  work: Work,
+  billingPeriodIds: readonly string[],
+): Promise<Map<string, InvoiceDiscount>> {
+  if (billingPeriodIds.length === 0) return new Map();
+  const { rows } = await sql<FoundDiscount & { billingPeriodId: string }>`
+    select ${columns}, i.billing_period_id
+      from invoices i
+      join discount_redemptions r on r.environment_id = i.environment_id and r.id = i.discount_redemption_id
+     where i.environment_id = ${work.environmentId} and i.billing_period_id = any(${billingPeriodIds})
+       and i.reason in ('subscription_start', 'renewal') and r.amount_type = 'percent'`.execute(work.db);
+  return new Map(rows.map(({ billingPeriodId, ...row }) => [billingPeriodId, toDiscount(row)]));
+}
+
+/** Redeemed discounts by the ids of their redemptions, used up or not. */
+export async function findRedemptions(
+  work: Work,
+  redemptionIds: readonly string[],
+): Promise<Map<string, InvoiceDiscount>> {
+  if (redemptionIds.length === 0) return new Map();
+  const { rows } = await sql<FoundDiscount>`
+    select ${columns} from discount_redemptions r
+     where r.environment_id = ${work.environmentId} and r.id = any(${redemptionIds})`.execute(work.db);
+  return new Map(rows.map((row) => [row.redemptionId, toDiscount(row)]));
+}
+
+/**
+ * Counts again how many invoices that carry each of these redemptions are paid: so it can be told twice, and when the
+ * money of one has been taken back.
+ */
+export async function countRedemptions(work: Work, redemptionIds: readonly string[]): Promise<void> {
+  if (redemptionIds.length === 0) return;
+  await sql`
+    update discount_redemptions r
+       set payments_made = (
+             select count(*) from invoices i
+              where i.environment_id = r.environment_id and i.subscription_id = r.subscription_id
+                and i.discount_redemption_id = r.id and i.reason in ('subscription_start', 'renewal')
+                and i.status in ('paid', 'partially_refunded', 'refunded')
+           ), updated_at = ${work.now}
+     where r.environment_id = ${work.environmentId} and r.id = any(${redemptionIds}::text[])`.execute(work.db);
+}
+
+/** How often each of the discounts was redeemed; one that never was is not in the answer. */
+export async function countRedemptionsOfDiscounts(
+  work: Work,
+  discountIds: readonly string[],
+): Promise<Map<string, number>> {
+  if (discountIds.length === 0) return new Map();
+  const { rows } = await sql<{ discountId: string; redemptions: number }>`
+    select discount_id, count(*) as redemptions from discount_redemptions
+     where environment_id = ${work.environmentId} and discount_id = any(${discountIds})
+     group by discount_id`.execute(work.db);
+  return new Map(rows.map((row) => [row.discountId, row.redemptions]));
+}

@@ -1,0 +1,112 @@
+import { z } from 'zod';
+import { CountryCode } from '../kernel/country.ts';
+import { idSchema } from '../kernel/id.ts';
+import { SafeString } from '../kernel/json.ts';
+import { stamps } from '../kernel/record.ts';
+import { type TaxQuote, TaxType } from './invoice.ts';
+
+export const TaxRateId = idSchema('taxRate');
+
+/** What tax is owed in a country, or in one of its states. */
+export const TaxRate = z
+  .object({
+    id: TaxRateId,
+    ...stamps,
+    livemode: z.boolean(),
+    organizationId: z.string(),
+    country: CountryCode,
+    state: z.string().nullable().meta({ description: 'In upper case; null: wherever the country has no state rate.' }),
+    type: TaxType,
+    percentage: z.string().meta({ description: 'Decimal text: 19 or 8.875.' }),
+    inclusive: z.boolean().meta({ description: 'True where prices contain the tax already.' }),
+    active: z.boolean(),
+    name: z.string().nullable(),
+  })
+  .meta({ id: 'TaxRate' });
+export type TaxRate = z.infer<typeof TaxRate>;
+export type TaxRateRow = Omit<TaxRate, 'livemode' | 'organizationId'>;
+
+const decimal = /^(?:0|[1-9]\d{0,2})(?:\.\d{1,6})?$/;
+const percentageRule = 'must be from 0 to 100 with at most six decimals, such as 19 or 8.875';
+
+/** Per cent in a request, as decimal text or a number: the same number is always the same text (`19.50` is `19.5`). */
+export const PercentageInput = z
+  .union([z.number(), z.string().trim().max(16)])
+  .transform((sent, context) => {
+    const text = String(sent);
+    if (!decimal.test(text) || Number(text) > 100) context.addIssue({ code: 'custom', message: percentageRule });
+    return text.includes('.') ? text.replace(/\.?0+$/, '') : text;
+  })
+  .meta({ description: 'From 0 to 100 with at most six decimals: "19" or "8.875".' });
+
+const CountryInput = z.string().trim().toUpperCase().pipe(CountryCode).meta({ description: 'ISO 3166-1 alpha-2: DE.' });
+const StateInput = SafeString.transform(normalizeState).nullish();
+
+/** A tax rate to make. */
+export const TaxRateInput = z.object({
+  country: CountryInput,
+  state: StateInput.meta({ description: 'As customers write it in their billing address; the case does not matter.' }),
+  type: TaxType,
+  percentage: PercentageInput,
+  inclusive: z.boolean().default(false),
+  active: z.boolean().default(true),
+  name: SafeString.nullish(),
+});
+export type TaxRateInput = z.output<typeof TaxRateInput>;
+
+/** What can change of a tax rate: what is left out stays. Invoices keep the rate that they were made with. */
+export const TaxRateChange = z.object({
+  id: TaxRateId.optional(),
+  country: CountryInput.optional(),
+  state: StateInput,
+  type: TaxType.optional(),
+  percentage: PercentageInput.optional(),
+  inclusive: z.boolean().optional(),
+  active: z.boolean().optional(),
+  name: SafeString.nullish(),
+});
+export type TaxRateChange = z.output<typeof TaxRateChange>;
+
+/** A tax rate after a change. */
+export function decideTaxRateChange(rate: TaxRateRow, change: TaxRateChange): TaxRateRow {
+  return {
+    ...rate,
+    country: change.country ?? rate.country,
+    state: change.state === undefined ? rate.state : change.state,
+    type: change.type ?? rate.type,
+    percentage: change.percentage ?? rate.percentage,
+    inclusive: change.inclusive ?? rate.inclusive,
+    active: change.active ?? rate.active,
+    name: change.name === undefined ? rate.name : change.name,
+  };
+}
+
+/** A state as it is compared: ` bayern` and `Bayern` are one. */
+function normalizeState(text: string): string {
+  return text.trim().toUpperCase();
+}
+
+/** Who may owe tax, as far as the tax depends on it. */
+export interface TaxedBuyer {
+  readonly taxExempt: boolean;
+  readonly billingAddress: {
+    readonly address: { readonly country: string; readonly state?: string | null | undefined };
+  } | null;
+}
+
+/** Where a buyer is taxed, as it is compared; null for who owes no tax or has given no address. */
+export function taxPlace({ taxExempt, billingAddress }: TaxedBuyer): { country: string; state: string | null } | null {
+  if (taxExempt || billingAddress === null) return null;
+  const { country, state } = billingAddress.address;
+  return { country: country.trim().toUpperCase(), state: normalizeState(state ?? '') || null };
+}
+
+/** The tax of a place by a table of active rates: that of the state, else that of the country, else none. */
+export function decideTax(
+  place: { readonly country: string; readonly state: string | null },
+  rates: readonly TaxQuote[],
+): TaxQuote | null {
+  const ofCountry = rates.filter(({ country }) => country === place.country);
+  const ofState = place.state === null ? undefined : ofCountry.find(({ state }) => state === place.state);
+  return ofState ?? ofCountry.find(({ state }) => state === null) ?? null;
+}

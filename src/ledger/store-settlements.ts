@@ -1,0 +1,51 @@
+import { sql } from 'kysely';
+import { newId } from '../platform/new-id.ts';
+import type { Work } from '../platform/work.ts';
+import { moves, type SettledUsage } from './ledger.ts';
+
+/** Usage on an account that is locked. */
+export interface AccountSettlement extends SettledUsage {
+  readonly pricingModelId: string;
+}
+
+/**
+ * Books that paid invoices paid for usage, on locked accounts, once for each invoice. (invoice, account) is there once.
+ * One statement, however many invoices there are.
+ */
+export async function settleAccounts(work: Work, settlements: readonly AccountSettlement[]): Promise<void> {
+  const { environmentId, now } = work;
+  const modelOfInvoice = new Map(settlements.map(({ invoiceId, pricingModelId }) => [invoiceId, pricingModelId]));
+  await sql`
+    with written_transaction as (
+      insert into ledger_transactions (environment_id, id, pricing_model_id, type, source_id, occurred_at, created_at)
+      select ${environmentId}, asked.id, asked.pricing_model_id, 'settle_invoice_usage_costs', asked.invoice_id,
+             ${now}::bigint, ${now}::bigint
+        from unnest(
+               ${Array.from(modelOfInvoice, () => newId('ledgerTransaction'))}::text[],
+               ${[...modelOfInvoice.values()]}::text[],
+               ${[...modelOfInvoice.keys()]}::text[]
+             ) as asked (id, pricing_model_id, invoice_id)
+       order by asked.invoice_id
+      on conflict (environment_id, type, source_id) do nothing
+      returning id, source_id
+    ), settled_line as (
+      select asked.*, written_transaction.id as transaction_id
+        from unnest(
+               ${settlements.map(() => newId('ledgerEntry'))}::text[],
+               ${settlements.map((settlement) => settlement.pricingModelId)}::text[],
+               ${settlements.map((settlement) => settlement.invoiceId)}::text[],
+               ${settlements.map((settlement) => settlement.ledgerAccountId)}::text[],
+               ${settlements.map((settlement) => settlement.units)}::numeric[]
+             ) as asked (entry_id, pricing_model_id, invoice_id, ledger_account_id, units)
+        join written_transaction on written_transaction.source_id = asked.invoice_id
+    ), written_entry as (
+      insert into ledger_entries (environment_id, id, pricing_model_id, ledger_transaction_id, ledger_account_id, debit_side,
+             credit_side, amount, created_at)
+      select ${environmentId}, entry_id, pricing_model_id, transaction_id, ledger_account_id,
+             ${moves.settlement.debitSide}, ${moves.settlement.creditSide}, units, ${now}::bigint
+        from settled_line
+    )
+    update ledger_accounts a set settled = a.settled + moved.units, updated_at = ${now}
+      from (select ledger_account_id, sum(units) as units from settled_line group by ledger_account_id) moved
+     where a.environment_id = ${environmentId} and a.id = moved.ledger_account_id`.execute(work.db);
+}

@@ -1,0 +1,142 @@
+import assert from 'node:assert/strict';
+import { voidInvoice } from '../invoicing/actions.ts';
+import { type Collection, isDunned, nextAttempt } from '../invoicing/collection.ts';
+import type { InvoiceRow } from '../invoicing/store.ts';
+import { listBilledUsage, saveCollections } from '../invoicing/store-collecting.ts';
+import { releaseOverage } from '../ledger/actions.ts';
+import type { Settings } from '../organizations/setting.ts';
+import { readSettings } from '../organizations/store-settings.ts';
+import { listEverPaid } from '../payments/store.ts';
+import type { Work } from '../platform/work.ts';
+import { publishSubscriptions } from '../subscriptions/actions.ts';
+import { findSubscriptions, saveSubscriptions } from '../subscriptions/store.ts';
+import {
+  isTerminal,
+  type SubscriptionRow,
+  type SubscriptionStatus,
+  statusAfter,
+} from '../subscriptions/subscription.ts';
+import { failAdjustments } from './apply-adjustment.ts';
+import { endSubscription, holdSubscription } from './cancel.ts';
+
+/** An attempt to collect an invoice that ended without money. */
+export interface FailedAttempt {
+  /** As it is since: the attempt has been counted. */
+  readonly invoice: InvoiceRow;
+  /** `method_missing`: there was nothing to charge. `reversed`: the money had arrived, and was taken back. */
+  readonly cause: 'declined' | 'method_missing' | 'reversed';
+  readonly code: string | null;
+  readonly message: string | null;
+}
+
+/**
+ * What follows when invoices could not be collected. A change of plan that was to be paid for is not made. A
+ * subscription for which no money ever arrived ends with its first payment that fails, and nobody owes its invoice. Any
+ * other is past due, and its invoice is tried again as the settings say; after the last attempt they say what becomes of
+ * the subscription. An invoice of final usage stays open. The caller holds customers and subscriptions. As many
+ * statements for a thousand as for one, those apart that end something.
+ */
+export async function recordFailed(work: Work, failures: readonly FailedAttempt[]): Promise<void> {
+  await failChanges(work, failures);
+  const owing = failures.filter(({ invoice }) => isDunned(invoice) && invoice.subscriptionId !== null);
+  if (owing.length === 0) return;
+  const subscriptionIds = [...new Set(owing.map(({ invoice }) => subscriptionOf(invoice)))];
+  const subscriptions = new Map((await findSubscriptions(work, subscriptionIds)).map((each) => [each.id, each]));
+  const everPaid = await listEverPaid(work, subscriptionIds);
+  const retried: FailedAttempt[] = [];
+  for (const failure of owing) {
+    const { invoice, cause } = failure;
+    const subscription = subscriptions.get(subscriptionOf(invoice));
+    assert(subscription, 'an invoice has its subscription');
+    if (isTerminal(subscription.status)) await voidFirst(work, invoice, everPaid);
+    else if (cause === 'declined' && !subscription.isFreePlan && !everPaid.has(subscription.id))
+      subscriptions.set(subscription.id, await endUnpaid(work, invoice));
+    else retried.push(failure);
+  }
+  await scheduleRetries(
+    work,
+    retried.filter(({ invoice }) => !isTerminal(statusOf(subscriptions, invoice))),
+    subscriptions,
+  );
+}
+
+function subscriptionOf({ subscriptionId }: InvoiceRow): string {
+  assert(subscriptionId !== null, 'what is tried again belongs to a subscription');
+  return subscriptionId;
+}
+
+function statusOf(subscriptions: ReadonlyMap<string, SubscriptionRow>, invoice: InvoiceRow): SubscriptionStatus {
+  const subscription = subscriptions.get(subscriptionOf(invoice));
+  assert(subscription, 'an invoice has its subscription');
+  return subscription.status;
+}
+
+/** What was to be paid for has not been done, so there is nothing to take back. */
+async function failChanges(work: Work, failures: readonly FailedAttempt[]): Promise<void> {
+  // A change whose money was taken back later has been made: its invoice is owed again.
+  const changes = failures.filter(({ invoice, cause }) => invoice.reason === 'adjustment' && cause !== 'reversed');
+  if (changes.length === 0) return;
+  for (const { invoice } of changes) if (invoice.status === 'open') await voidInvoice(work, invoice.id);
+  await failAdjustments(work, changes);
+}
+
+/** It ended while its first payment was under way: nobody owes a period that never was. */
+async function voidFirst(work: Work, invoice: InvoiceRow, everPaid: ReadonlySet<string>): Promise<void> {
+  const isFirst = invoice.reason === 'subscription_start' && !everPaid.has(subscriptionOf(invoice));
+  if (isFirst && invoice.status === 'open') await voidInvoice(work, invoice.id);
+}
+
+async function endUnpaid(work: Work, invoice: InvoiceRow): Promise<SubscriptionRow> {
+  if (invoice.status === 'open') await voidInvoice(work, invoice.id);
+  // Usage before the first payment is owed all the same, and billed with the end.
+  await releaseOverage(work, await listBilledUsage(work, [invoice.id]));
+  return end(work, subscriptionOf(invoice));
+}
+
+async function end(work: Work, subscriptionId: string): Promise<SubscriptionRow> {
+  const held = await holdSubscription(work, subscriptionId);
+  return endSubscription(work, held, { at: work.now, reason: 'non_payment' });
+}
+
+/** Says when each invoice is tried again, and what its subscription is until then or, after the last attempt, for good. */
+async function scheduleRetries(
+  work: Work,
+  failures: readonly FailedAttempt[],
+  subscriptions: ReadonlyMap<string, SubscriptionRow>,
+): Promise<void> {
+  if (failures.length === 0) return;
+  const { dunning } = await readSettings(work);
+  const scheduled = failures.map(({ invoice, cause }) => {
+    const nextAttemptAt = nextAttempt(invoice.attemptCount, dunning.retryDays, work.now);
+    return { invoice: { ...invoice, nextAttemptAt }, cause };
+  });
+  await saveCollections(
+    work,
+    scheduled.map(({ invoice }) => invoice),
+  );
+  const statuses = new Map<string, SubscriptionStatus>();
+  for (const { invoice, cause } of scheduled) {
+    const id = subscriptionOf(invoice);
+    const before = statuses.get(id) ?? statusOf(subscriptions, invoice);
+    statuses.set(id, statusAfterFailure(before, { invoice, cause }, dunning));
+  }
+  const changed = [...statuses].flatMap(([id, status]) => {
+    const subscription = subscriptions.get(id);
+    return subscription && subscription.status !== status ? { ...subscription, status } : [];
+  });
+  await publishSubscriptions(work, 'subscription.updated', await saveSubscriptions(work, changed));
+  if (dunning.terminalAction !== 'canceled') return;
+  const exhausted = scheduled.filter(({ invoice }) => invoice.nextAttemptAt === null);
+  for (const id of new Set(exhausted.map(({ invoice }) => subscriptionOf(invoice)))) await end(work, id);
+}
+
+function statusAfterFailure(
+  status: SubscriptionStatus,
+  { invoice, cause }: { invoice: Collection; cause: FailedAttempt['cause'] },
+  { terminalAction }: Settings['dunning'],
+): SubscriptionStatus {
+  const happening = cause === 'method_missing' ? 'payment_method_missing' : 'payment_failed';
+  const failed = statusAfter(status, happening) ?? status;
+  if (invoice.nextAttemptAt !== null || terminalAction !== 'unpaid') return failed;
+  return statusAfter(failed, 'retries_exhausted') ?? failed;
+}

@@ -1,0 +1,72 @@
+import assert from 'node:assert/strict';
+import { lockCustomer } from '../customers/store.ts';
+import { itemLine, type NewLine } from '../invoicing/invoice-line-item.ts';
+import { newId } from '../platform/new-id.ts';
+import type { Work } from '../platform/work.ts';
+import { publishSubscriptions } from '../subscriptions/actions.ts';
+import { nextPeriod } from '../subscriptions/billing-period.ts';
+import { lockLivingSubscriptions } from '../subscriptions/store.ts';
+import { listActiveItems } from '../subscriptions/store-items.ts';
+import { isInTheWay, type SubscriptionRow } from '../subscriptions/subscription.ts';
+import type { SubscriptionItemRow } from '../subscriptions/subscription-item.ts';
+import { type Beginning, beginPeriods } from './begin-periods.ts';
+import { endSubscription } from './cancel.ts';
+
+/**
+ * Starts subscriptions whose start has come, each as of its start: a paid one takes the place of its customer's free one,
+ * its first period begins (the trial, where it has one) and is billed. What costs nothing gets its credits at once, what
+ * costs something when it is paid; if that first payment fails, the subscription ends as any other does.
+ */
+export async function startSubscriptions(work: Work, waiting: readonly SubscriptionRow[]): Promise<void> {
+  if (waiting.length === 0) return;
+  for (const subscription of waiting) if (!subscription.isFreePlan) await replaceFreePlan(work, subscription);
+  const starts = waiting.map(({ id, startDate }) => ({ subscriptionId: id, at: startDate }));
+  const items = Map.groupBy(await listActiveItems(work, starts), (item) => item.subscriptionId);
+  const started = await beginPeriods(
+    work,
+    waiting.map((subscription) => toBeginning(work, subscription, items.get(subscription.id) ?? [])),
+  );
+  await publishSubscriptions(work, 'subscription.updated', started);
+}
+
+async function replaceFreePlan(work: Work, { id, customerId, startDate }: SubscriptionRow): Promise<void> {
+  const living = await lockLivingSubscriptions(work, customerId);
+  const free = living.find((each) => each.isFreePlan && each.id !== id && isInTheWay(each));
+  const customer = free === undefined ? null : await lockCustomer(work, customerId);
+  if (free === undefined || customer === null) return;
+  const ending = { at: startDate, reason: 'upgraded_to_paid', replacedBy: id } as const;
+  await endSubscription(work, { customer, subscription: free }, ending);
+}
+
+function toBeginning(work: Work, subscription: SubscriptionRow, items: readonly SubscriptionItemRow[]): Beginning {
+  const first = nextPeriod(subscription);
+  assert(first, 'what starts has a first period');
+  const isTrial = subscription.trialEnd !== null;
+  const isBilled = !isTrial && !subscription.doNotCharge;
+  const lines: NewLine[] = items
+    .filter(({ quantity, unitPrice }) => isBilled && quantity > 0 && unitPrice > 0n)
+    .map((item) => itemLine(item, first));
+  return {
+    subscription: {
+      ...subscription,
+      currentBillingPeriodStart: first.start,
+      currentBillingPeriodEnd: first.end,
+    },
+    period: {
+      id: newId('billingPeriod'),
+      createdAt: work.now,
+      updatedAt: work.now,
+      pricingModelId: subscription.pricingModelId,
+      subscriptionId: subscription.id,
+      startAt: first.start,
+      endAt: first.end,
+      status: 'active',
+      trialPeriod: isTrial,
+      wholeStartAt: null,
+      prorationWaived: 0n,
+    },
+    lines,
+    isFirst: true,
+    grantsCredits: lines.length === 0,
+  };
+}

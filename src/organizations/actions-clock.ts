@@ -1,0 +1,9 @@
+import type { Work } from '../platform/work.ts';
+import type { TestClock } from './clock.ts';
+import { readClock } from './store-clock.ts';
+
+/** The environment's time, and whether it stands still. */
+export async function getTestClock(work: Work): Promise<TestClock> {
+  const { now } = await readClock(work);
+  return { now: now ?? work.now, frozen: now !== null };
+}

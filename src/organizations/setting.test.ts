@@ -1,0 +1,45 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { decideSettings, type Settings, SettingsChange } from './setting.ts';
+
+const settings: Settings = {
+  currency: 'USD',
+  allowMultipleSubscriptions: false,
+  dunning: { retryDays: [3, 5, 5], terminalAction: 'unpaid' },
+  netTermsDays: 0,
+  seller: null,
+  taxProvider: 'none',
+};
+const after = (change: unknown, from = settings) => decideSettings(from, SettingsChange.parse(change));
+
+test('what is left out stays, inside of dunning and seller too', () => {
+  assert.deepEqual(after({}), settings);
+  assert.deepEqual(after({ dunning: { terminalAction: 'canceled' } }).dunning, {
+    retryDays: [3, 5, 5],
+    terminalAction: 'canceled',
+  });
+  assert.deepEqual(after({ dunning: { retryDays: [] } }).dunning, { retryDays: [], terminalAction: 'unpaid' });
+  const named = after({ seller: { name: ' Acme ' } });
+  assert.deepEqual(named.seller, { name: 'Acme', email: null, addressLines: [], taxId: null });
+  const placed = after({ seller: { addressLines: ['Ring 1', 'Wien'], name: null } }, named);
+  assert.deepEqual(placed.seller, { name: null, email: null, addressLines: ['Ring 1', 'Wien'], taxId: null });
+  assert.equal(after({ seller: null }, named).seller, null);
+});
+
+test('days, retries and texts have limits', () => {
+  const fits = (change: unknown) => SettingsChange.safeParse(change).success;
+  assert(fits({ dunning: { retryDays: Array(10).fill(365) }, netTermsDays: 365 }));
+  for (const retryDays of [Array(11).fill(1), [0], [366], [1.5], ['x'], 3]) assert(!fits({ dunning: { retryDays } }));
+  for (const netTermsDays of [-1, 366, 1.5, null]) assert(!fits({ netTermsDays }));
+  assert(fits({ seller: { addressLines: Array(10).fill('x'.repeat(255)) } }));
+  for (const seller of [
+    { addressLines: Array(11).fill('x') },
+    { addressLines: [''] },
+    { name: '' },
+    { taxId: 'x'.repeat(256) },
+    'Acme',
+  ]) {
+    assert(!fits({ seller }));
+  }
+  assert(!fits({ currency: 'usd' }) && !fits({ taxProvider: 'stripe' }) && !fits({ allowMultipleSubscriptions: 1 }));
+});

@@ -1,0 +1,105 @@
+import { z } from 'zod';
+import { CurrencyCode } from '../kernel/currency.ts';
+import { countInput, SafeString } from '../kernel/json.ts';
+
+export const TerminalAction = z.enum(['unpaid', 'canceled', 'past_due']).meta({ id: 'TerminalAction' });
+export type TerminalAction = z.infer<typeof TerminalAction>;
+export const TaxProviderName = z.enum(['none', 'rates']).meta({
+  description: 'none: invoices carry no tax; rates: the tax of the tax rates, by the customer’s billing address.',
+});
+
+/** Who sends the invoices, as it stands on them. */
+export const Seller = z
+  .object({
+    name: z.string().nullable(),
+    email: z.string().nullable(),
+    addressLines: z.array(z.string()),
+    taxId: z.string().nullable(),
+  })
+  .meta({ id: 'Seller' });
+export type Seller = Readonly<z.infer<typeof Seller>>;
+
+/** How an environment bills. */
+export const Settings = z
+  .object({
+    currency: CurrencyCode,
+    allowMultipleSubscriptions: z
+      .boolean()
+      .meta({ description: 'True where a customer may have several paid subscriptions at a time.' }),
+    dunning: z.object({
+      retryDays: z
+        .array(z.int())
+        .readonly()
+        .meta({ description: 'Days of 24 hours from one failed attempt to the next; empty: no retry.' }),
+      terminalAction: TerminalAction.meta({
+        description: 'What becomes of the subscription when the last attempt has failed.',
+      }),
+    }),
+    netTermsDays: z.int().meta({
+      description: 'Days from the date of an invoice to its due date, for who pays without a payment method on file.',
+    }),
+    seller: Seller.nullable(),
+    taxProvider: TaxProviderName,
+  })
+  .meta({ id: 'Settings' });
+export type Settings = Readonly<z.infer<typeof Settings>>;
+
+// Longer schedules outlast the periods that they dun for.
+const maxRetries = 10;
+const maxDays = 365;
+// What fits beside the logo of a printed invoice.
+const maxAddressLines = 10;
+
+const SellerInput = z.object({
+  name: SafeString.nullish(),
+  email: SafeString.nullish(),
+  addressLines: z.array(SafeString).max(maxAddressLines).optional(),
+  taxId: SafeString.nullish(),
+});
+
+/** What can change of the settings: what is left out stays, inside of `dunning` and `seller` too. */
+export const SettingsChange = z.object({
+  currency: CurrencyCode.optional(),
+  allowMultipleSubscriptions: z.boolean().optional(),
+  dunning: z
+    .object({
+      retryDays: z
+        .array(countInput(1, maxDays))
+        .max(maxRetries)
+        .optional()
+        .meta({ description: `At most ${maxRetries} numbers of days; empty: a failed attempt is the last.` }),
+      terminalAction: TerminalAction.optional(),
+    })
+    .optional(),
+  netTermsDays: countInput(0, maxDays).optional(),
+  seller: SellerInput.nullish(),
+  taxProvider: TaxProviderName.optional(),
+});
+export type SettingsChange = z.output<typeof SettingsChange>;
+
+/** The settings after a change. */
+export function decideSettings(current: Settings, { dunning, seller, ...change }: SettingsChange): Settings {
+  return {
+    currency: change.currency ?? current.currency,
+    allowMultipleSubscriptions: change.allowMultipleSubscriptions ?? current.allowMultipleSubscriptions,
+    dunning: {
+      retryDays: dunning?.retryDays ?? current.dunning.retryDays,
+      terminalAction: dunning?.terminalAction ?? current.dunning.terminalAction,
+    },
+    netTermsDays: change.netTermsDays ?? current.netTermsDays,
+    seller: seller === undefined ? current.seller : decideSeller(current.seller, seller),
+    taxProvider: change.taxProvider ?? current.taxProvider,
+  };
+}
+
+function decideSeller(current: Seller | null, change: NonNullable<SettingsChange['seller']> | null): Seller | null {
+  if (change === null) return null;
+  const text = (field: 'name' | 'email' | 'taxId') =>
+    change[field] === undefined ? (current?.[field] ?? null) : change[field];
+  return {
+    name: text('name'),
+    email: text('email'),
+    addressLines: change.addressLines ?? current?.addressLines ?? [],
+    taxId: text('taxId'),
+  };
+}

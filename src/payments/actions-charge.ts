@@ -1,0 +1,195 @@
+import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
+import { attemptBegun } from '../invoicing/collection.ts';
+import { amountDue, nextInvoiceStatus } from '../invoicing/invoice.ts';
+import type { InvoiceRow } from '../invoicing/store.ts';
+import { lockInvoices, saveCollections } from '../invoicing/store-collecting.ts';
+import type { Instant } from '../kernel/calendar.ts';
+import { mulDiv } from '../kernel/money.ts';
+import { Problem } from '../kernel/problem.ts';
+import { requestEffect } from '../platform/jobs.ts';
+import { newId } from '../platform/new-id.ts';
+import type { Work } from '../platform/work.ts';
+import { chargeTask } from './actions.ts';
+import type { PaymentMethodType } from './payment-method.ts';
+import { manualProcessor } from './processor-manual.ts';
+import type { PaymentRow } from './store.ts';
+import * as store from './store.ts';
+import type { PaymentMethodRow } from './store-payment-methods.ts';
+import { findPaymentMethods } from './store-payment-methods.ts';
+
+// What one task takes to the processor: it holds the locks of as many customers while it writes down how they ended.
+const paymentsPerTask = 500;
+
+/** What is due on an invoice is to be charged on a payment method. */
+export interface ChargeOrder {
+  readonly invoice: { readonly id: string };
+  readonly paymentMethodId: string;
+}
+
+/**
+ * Asks for the money that is due on each invoice: a payment that is being processed, and a task that charges it after
+ * the commit. Until it has ended nothing else tries the invoice. Refuses an invoice that is not open or is being paid
+ * already, and the payment method of somebody else. A dry run does `assume` instead, and answers the payments as they
+ * are then. As many statements for five hundred as for one.
+ */
+export async function requestCharges(
+  work: Work,
+  orders: readonly ChargeOrder[],
+  assume: (work: Work, payments: readonly PaymentRow[]) => Promise<void>,
+): Promise<PaymentRow[]> {
+  if (orders.length === 0) return [];
+  const invoiceIds = orders.map((order) => order.invoice.id);
+  const invoices = new Map((await lockInvoices(work, invoiceIds)).map((invoice) => [invoice.id, invoice]));
+  const beingPaid = await store.listInvoicesBeingPaid(work, invoiceIds);
+  const methodIds = [...new Set(orders.map((order) => order.paymentMethodId))];
+  const methods = new Map((await findPaymentMethods(work, methodIds)).map((method) => [method.id, method]));
+  const payments = orders.map((order) => {
+    const invoice = payable(order.invoice.id, invoices.get(order.invoice.id), beingPaid);
+    return newPayment(work, invoice, methodOf(order, invoice, methods));
+  });
+  await store.insertPayments(work, payments);
+  const waiting = [...invoices.values()].filter((invoice) => invoice.nextAttemptAt !== null);
+  await saveCollections(work, waiting.map(attemptBegun));
+  await requestOutcomes(work, payments, assume);
+  if (!work.dryRun) return payments;
+  const settled = await store.findPayments(
+    work,
+    payments.map((payment) => payment.id),
+  );
+  return payments.map((payment) => settled.find((each) => each.id === payment.id) ?? payment);
+}
+
+/** The invoice, when it is there to be paid. */
+function payable(id: string, invoice: InvoiceRow | undefined, beingPaid: ReadonlySet<string>): InvoiceRow {
+  if (invoice === undefined) throw new Problem('invoiceNotFound', { id });
+  if (beingPaid.has(id)) throw new Problem('invoiceAlreadyBeingPaid', { invoiceId: id });
+  const { status } = invoice;
+  if (nextInvoiceStatus(status, 'payment_begun') === null) throw new Problem('invoiceNotOpen', { id, status });
+  return invoice;
+}
+
+function methodOf(
+  { paymentMethodId: id }: ChargeOrder,
+  invoice: InvoiceRow,
+  methods: ReadonlyMap<string, PaymentMethodRow>,
+): PaymentMethodRow {
+  const method = methods.get(id);
+  if (method?.customerId !== invoice.customerId) throw new Problem('paymentMethodNotFound', { id });
+  return method;
+}
+
+/** Asks again how the charges of these payments stand, after the commit. A dry run does `assume` instead. */
+export async function requestChecks(
+  work: Work,
+  paymentIds: readonly string[],
+  assume: (work: Work, payments: readonly { readonly id: string }[]) => Promise<void>,
+): Promise<void> {
+  await requestOutcomes(
+    work,
+    paymentIds.map((id) => ({ id })),
+    assume,
+  );
+}
+
+async function requestOutcomes<Asked extends { readonly id: string }>(
+  work: Work,
+  payments: readonly Asked[],
+  assume: (work: Work, payments: readonly Asked[]) => Promise<void>,
+): Promise<void> {
+  for (let start = 0; start < payments.length; start += paymentsPerTask) {
+    const asked = payments.slice(start, start + paymentsPerTask);
+    const paymentIds = asked.map((payment) => payment.id);
+    await requestEffect(work, {
+      task: chargeTask,
+      payload: { paymentIds },
+      // Of these payments and no others: a job with the same key takes the place of this one.
+      key: `${chargeTask}:${createHash('sha256').update(paymentIds.join()).digest('hex')}`,
+      assume: (dryWork) => assume(dryWork, asked),
+    });
+  }
+}
+
+function newPayment(work: Work, invoice: InvoiceRow, method: PaymentMethodRow): PaymentRow {
+  return {
+    ...paymentOf(work, invoice, amountDue(invoice), method.type),
+    paymentMethodId: method.id,
+    processor: method.processor,
+    processorToken: method.processorToken,
+    status: 'processing',
+  };
+}
+
+/** Money that arrived outside of every processor. */
+export interface ManualMoney {
+  /** In minor units, at most what is due. */
+  readonly amount: bigint;
+  readonly paidAt: Instant;
+  readonly paymentMethod: PaymentMethodType;
+  readonly description: string | null;
+}
+
+/**
+ * A payment of money that arrived outside, open until it is told that it succeeded. The caller holds the invoice. Refuses
+ * one that is not open or is being paid already.
+ */
+export async function insertManualPayment(work: Work, invoice: InvoiceRow, money: ManualMoney): Promise<PaymentRow> {
+  payable(invoice.id, invoice, await store.listInvoicesBeingPaid(work, [invoice.id]));
+  const known = paymentOf(work, invoice, money.amount, money.paymentMethod);
+  const payment: PaymentRow = {
+    ...known,
+    status: 'requires_confirmation',
+    chargeDate: money.paidAt,
+    description: money.description ?? known.description,
+  };
+  await store.insertPayments(work, [payment]);
+  return payment;
+}
+
+/** What every payment of `amount` minor units for the invoice says. */
+function paymentOf(work: Work, invoice: InvoiceRow, amount: bigint, paymentMethod: PaymentMethodType): PaymentRow {
+  assert(amount > 0n && amount <= amountDue(invoice), 'a payment is at most what is due');
+  const taxAmount = taxUpTo(invoice, invoice.amountPaid + amount) - taxUpTo(invoice, invoice.amountPaid);
+  return {
+    id: newId('payment'),
+    createdAt: work.now,
+    updatedAt: work.now,
+    pricingModelId: invoice.pricingModelId,
+    customerId: invoice.customerId,
+    invoiceId: invoice.id,
+    subscriptionId: invoice.subscriptionId,
+    billingPeriodId: invoice.billingPeriodId,
+    paymentMethodId: null,
+    paymentMethod,
+    processor: manualProcessor.name,
+    processorToken: null,
+    processorReference: null,
+    checkAt: null,
+    amount,
+    subtotal: amount - taxAmount,
+    taxAmount,
+    taxType: invoice.taxType,
+    taxCountry: invoice.taxCountry,
+    taxState: invoice.taxState,
+    taxRatePercentage: invoice.taxRatePercentage,
+    currency: invoice.currency,
+    status: 'processing',
+    attemptNumber: invoice.attemptCount + 1,
+    chargeDate: work.now,
+    settlementDate: null,
+    description: `Invoice ${invoice.invoiceNumber}`,
+    receiptNumber: null,
+    receiptUrl: null,
+    nextAction: null,
+    failureCode: null,
+    failureMessage: null,
+    refundedAmount: 0n,
+    refundingAmount: 0n,
+    refundedAt: null,
+  };
+}
+
+/** The tax in the first `paid` minor units of an invoice, so that the tax of payments adds up to that of the invoice. */
+function taxUpTo({ taxAmount, total }: InvoiceRow, paid: bigint): bigint {
+  return mulDiv(taxAmount, paid, total);
+}

@@ -1,0 +1,48 @@
+import { recordInvoiceRefund } from '../invoicing/actions.ts';
+import { Problem } from '../kernel/problem.ts';
+import { newId } from '../platform/new-id.ts';
+import type { Work } from '../platform/work.ts';
+import { lockWithInvoice } from './actions.ts';
+import { decideRefunded, refundable } from './payment.ts';
+import type { KnownRefund } from './processor.ts';
+import * as payments from './store.ts';
+import * as refunds from './store-refunds.ts';
+
+/**
+ * Writes down the refunds that were made at the processor and not here, on the payment and its invoice. Telling them
+ * again changes nothing. Refuses with `refundUnderWay` while refunds of our own leave less than what was given back
+ * there: the processor refuses those, and then there is room.
+ */
+export async function recordOutsideRefunds(
+  work: Work,
+  paymentId: string,
+  known: readonly KnownRefund[],
+): Promise<void> {
+  const madeThere = known.filter((each) => each.idempotencyKey === null);
+  if (madeThere.length === 0) return;
+  const { payment } = await lockWithInvoice(work, paymentId);
+  const kept = new Set(await refunds.listRefundReferences(work, paymentId));
+  const fresh = madeThere.filter((each) => !kept.has(each.reference));
+  const amount = fresh.reduce((sum, each) => sum + each.amount, 0n);
+  if (fresh.length === 0 || payment.status !== 'succeeded') return;
+  if (amount > refundable(payment)) throw new Problem('refundUnderWay', { id: paymentId });
+  for (const { reference, amount: part } of fresh) {
+    await refunds.insertRefund(work, {
+      id: newId('refund'),
+      createdAt: work.now,
+      updatedAt: work.now,
+      pricingModelId: payment.pricingModelId,
+      paymentId,
+      amount: part,
+      status: 'succeeded',
+      processorReference: reference,
+      failureMessage: null,
+    });
+  }
+  const reserved = { ...payment, refundingAmount: payment.refundingAmount + amount };
+  await payments.updatePayment(work, paymentId, {
+    ...decideRefunded(reserved, amount, 'succeeded'),
+    refundedAt: work.now,
+  });
+  await recordInvoiceRefund(work, payment.invoiceId, amount);
+}

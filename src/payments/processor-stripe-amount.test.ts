@@ -1,0 +1,33 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import fc from 'fast-check';
+import { currencyCodes } from '../kernel/currency.ts';
+import { minorUnitDigits } from '../kernel/money-text.ts';
+import { fromStripeAmount, toStripeAmount } from './processor-stripe-amount.ts';
+
+describe('an amount at Stripe is the money that invoices show', () => {
+  test('cents are cents, and yen are yen', () => {
+    assert.equal(toStripeAmount(3000n, 'USD'), 3000);
+    assert.equal(toStripeAmount(500n, 'JPY'), 500);
+  });
+
+  test('krónur and Ugandan shillings, which have no cents any more, are sent with two zeros', () => {
+    assert.equal(toStripeAmount(5n, 'ISK'), 500);
+    assert.equal(toStripeAmount(5n, 'UGX'), 500);
+  });
+
+  test('three digits are sent where the last is a zero, and cannot be charged otherwise', () => {
+    assert.equal(toStripeAmount(5120n, 'KWD'), 5120);
+    assert.equal(toStripeAmount(5124n, 'KWD'), null);
+  });
+});
+
+test('what can be charged comes back the same, and is as much in the unit itself', () => {
+  fc.assert(
+    fc.property(fc.constantFrom(...currencyCodes), fc.bigInt(1n, 10n ** 10n), (currency, amount) => {
+      const sent = toStripeAmount(amount, currency);
+      if (sent === null) return minorUnitDigits(currency) > 0;
+      return fromStripeAmount(sent, currency) === amount;
+    }),
+  );
+});

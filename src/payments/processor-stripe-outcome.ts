@@ -1,0 +1,138 @@
+import Stripe from 'stripe';
+import type { Instant } from '../kernel/calendar.ts';
+import { Problem } from '../kernel/problem.ts';
+import { type PaymentMethodData, PaymentMethodType } from './payment-method.ts';
+import type { AttachOutcome, ChargeOutcome } from './processor.ts';
+
+const minuteMs = 60_000;
+const dayMs = 24 * 60 * minuteMs;
+/** Events tell sooner; these are for the case that none comes. A card answers within minutes, a bank within days. */
+const cardCheckMs = 10 * minuteMs;
+const bankCheckMs = dayMs;
+const actionCheckMs = 60 * minuteMs;
+
+/** The payment methods whose money takes days, and which need a mandate to be charged. */
+export const bankDebits: ReadonlySet<string> = new Set(['us_bank_account', 'sepa_debit'] satisfies PaymentMethodType[]);
+
+/** How the charge that a payment intent stands for is at `now`. The intent brings its latest charge along. */
+export function outcomeOfIntent(intent: Stripe.PaymentIntent, now: Instant): ChargeOutcome {
+  const { id: reference, status } = intent;
+  const charge = expandedCharge(intent);
+  switch (status) {
+    case 'succeeded': {
+      const receiptNumber = charge?.receipt_number ?? null;
+      // The environment's time: Stripe does not say when the money came, and a test clock is nowhere near its time.
+      return { result: 'succeeded', reference, settledAt: now, receiptNumber, receiptUrl: charge?.receipt_url ?? null };
+    }
+    case 'canceled':
+      return { result: 'canceled', reference };
+    case 'requires_payment_method':
+      return { result: 'failed', reference, ...lastFailure(intent) };
+    case 'requires_action':
+      return { result: 'requires_action', reference, nextAction: nextActionOf(intent), checkAt: now + actionCheckMs };
+    default: {
+      const type = charge?.payment_method_details?.type ?? intent.payment_method_types[0] ?? '';
+      return { result: 'processing', reference, checkAt: now + (bankDebits.has(type) ? bankCheckMs : cardCheckMs) };
+    }
+  }
+}
+
+function expandedCharge({ latest_charge: charge }: Stripe.PaymentIntent): Stripe.Charge | null {
+  return typeof charge === 'object' ? charge : null;
+}
+
+function lastFailure({ last_payment_error: error }: Stripe.PaymentIntent) {
+  return {
+    code: codeOf({ code: error?.code, decline_code: error?.decline_code }),
+    message: error?.message ?? 'The payment failed.',
+  };
+}
+
+/** What the customer has to do: where to go, or what the page of the seller gives to Stripe's script. */
+function nextActionOf({ next_action: action, client_secret: clientSecret }: Stripe.PaymentIntent) {
+  return { type: action?.type ?? 'unknown', url: action?.redirect_to_url?.url ?? null, clientSecret };
+}
+
+/** Stripe's code, and the bank's own reason behind it where there is one: `card_declined (insufficient_funds)`. */
+function codeOf(error: { readonly code?: string | undefined; readonly decline_code?: string | undefined }): string {
+  const { code = 'payment_failed', decline_code: reason } = error;
+  return reason === undefined || reason === code ? code : `${code} (${reason})`;
+}
+
+/** What the outcome is of a charge of which all the money has been lost in disputes; null when that is not so. */
+export function reversalOf(intent: Stripe.PaymentIntent, disputes: readonly Stripe.Dispute[]): ChargeOutcome | null {
+  const lost = disputes.filter((dispute) => dispute.status === 'lost');
+  const lostAmount = lost.reduce((sum, dispute) => sum + dispute.amount, 0);
+  const refunded = expandedCharge(intent)?.amount_refunded ?? 0;
+  const [first] = lost;
+  if (first === undefined || lostAmount + refunded < intent.amount_received) return null;
+  const message = `The customer's bank took the money back: ${first.reason}.`;
+  return { result: 'reversed', code: `dispute_lost (${first.reason})`, message };
+}
+
+export interface Refusal {
+  readonly code: string;
+  readonly message: string;
+  /** What is wrong with the request, when that is said. */
+  readonly param: string | null;
+  /** The payment intent that came of it all the same. */
+  readonly reference: string | null;
+}
+
+// What a caller named, as opposed to what we made up: a refusal of these is about the payment, not about us.
+const namedByCallers = new Set(['payment_method', 'customer', 'amount', 'currency']);
+const aboutThem = /^(payment_method|payment_intent|bank_account|customer|amount)_/;
+
+/**
+ * What Stripe refused for good, so that asking again would be refused again: a card that is declined, a payment method
+ * that is gone, an amount too small. Null for every other error.
+ */
+export function refusalOf(error: unknown): Refusal | null {
+  const isDecline = error instanceof Stripe.errors.StripeCardError;
+  if (!isDecline && !(error instanceof Stripe.errors.StripeInvalidRequestError)) return null;
+  const { code, decline_code, message, param = null, payment_intent } = error;
+  const reference = payment_intent?.id ?? null;
+  const isAboutPayment = reference !== null || namedByCallers.has(param ?? '') || aboutThem.test(code ?? '');
+  if (!isDecline && !isAboutPayment) return null;
+  return { code: codeOf({ code, decline_code }), message, param, reference };
+}
+
+/**
+ * Calls Stripe. An error after which the same request may succeed, under the same key, is told as
+ * `processorUnavailable`: no connection, too many requests, the same key in use by another request, an error of theirs.
+ */
+export async function ask<Answer>(processor: string, call: () => Promise<Answer>): Promise<Answer> {
+  try {
+    return await call();
+  } catch (error) {
+    const { errors } = Stripe;
+    const isPassing =
+      error instanceof errors.StripeConnectionError ||
+      error instanceof errors.StripeRateLimitError ||
+      error instanceof errors.StripeAPIError;
+    if (!isPassing) throw error;
+    throw new Problem('processorUnavailable', { processor, reason: error.code ?? error.type });
+  }
+}
+
+/** A payment method of Stripe's as we keep it. One of a type that we cannot charge is refused. */
+export function attachedMethod(method: Stripe.PaymentMethod): AttachOutcome {
+  const type = PaymentMethodType.safeParse(method.type);
+  if (!type.success) {
+    const message = `Payment methods of type ${method.type} cannot be charged here.`;
+    return { result: 'declined', code: 'payment_method_type_unsupported', message };
+  }
+  const country = method.card?.country ?? method.sepa_debit?.country ?? method.billing_details.address?.country;
+  return { result: 'attached', type: type.data, data: dataOf(method), country: country ?? 'US', token: method.id };
+}
+
+function dataOf({ card, us_bank_account: usAccount, sepa_debit: sepa, link }: Stripe.PaymentMethod): PaymentMethodData {
+  const data = {
+    ...(card && { brand: card.brand, last4: card.last4, expMonth: card.exp_month, expYear: card.exp_year }),
+    ...(usAccount && { bankName: usAccount.bank_name, last4: usAccount.last4 }),
+    ...(sepa && { bankCode: sepa.bank_code, last4: sepa.last4 }),
+    ...(link && { email: link.email }),
+  };
+  const known = Object.entries(data).flatMap(([key, value]) => (value == null ? [] : [[key, value] as const]));
+  return Object.fromEntries(known);
+}

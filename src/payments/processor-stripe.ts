@@ -1,0 +1,329 @@
+import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
+import Stripe from 'stripe';
+import { Problem } from '../kernel/problem.ts';
+import type { AttachOutcome, AttachRequest, ChargeRequest, PaymentProcessor, RefundRequest } from './processor.ts';
+import { fromStripeAmount, toStripeAmount } from './processor-stripe-amount.ts';
+import {
+  ask,
+  attachedMethod,
+  bankDebits,
+  outcomeOfIntent,
+  type Refusal,
+  refusalOf,
+  reversalOf,
+} from './processor-stripe-outcome.ts';
+
+/** An account at Stripe, in one mode. */
+export interface StripeAccount {
+  readonly livemode: boolean;
+  readonly secretKey: string;
+  /** What its events are signed with; null when none are to be taken. */
+  readonly webhookSecret: string | null;
+  /** Where its API is; null for Stripe's own address. */
+  readonly apiBase: string | null;
+  /** How long an answer is waited for. */
+  readonly timeoutMs?: number;
+}
+
+/** Something that Stripe told of its own accord about a payment of ours: what, it is asked. */
+export interface StripeNotice {
+  readonly id: string;
+  readonly environmentId: number;
+  readonly paymentId: string;
+  /** True when it says no more than that the charge succeeded: whoever knows that has nothing to ask. */
+  readonly saysPaid: boolean;
+}
+
+export interface StripeProcessor extends PaymentProcessor {
+  readonly livemode: boolean;
+  readonly takesEvents: boolean;
+  /**
+   * Reads an event. Null for one that is about no payment of ours. Refuses with `signatureInvalid` what was not signed
+   * by Stripe for this account within the last five minutes.
+   */
+  readEvent(body: Buffer, signature: string | undefined): Promise<StripeNotice | null>;
+}
+
+// A card network answers within seconds. A caller waits for it, so a hanging connection is given up before callers do.
+const defaultTimeoutMs = 20_000;
+// Stripe forgets a key some time after 24 hours; from then on we look for what was made under it before.
+const keyLifetimeMs = 23 * 60 * 60 * 1000;
+const clockSkewMs = 60 * 60 * 1000;
+
+/**
+ * Payments by Stripe, with its official client. A payment is a payment intent that is confirmed off-session, under our
+ * payment's id as idempotency key and with our ids in its metadata; a refund is a refund under our refund's id.
+ */
+export function createStripeProcessor(account: StripeAccount): StripeProcessor {
+  const client = createClient(account);
+  // The test account has a name of its own, so that no row of one mode ever reaches the account of the other.
+  const name = account.livemode ? 'stripe' : 'stripe_test';
+  const call = <Answer>(request: () => Promise<Answer>) => ask(name, request);
+  return {
+    name,
+    livemode: account.livemode,
+    takesEvents: account.webhookSecret !== null,
+    identifyCustomer: (request) => identifyCustomer(client, call, request),
+    attachPaymentMethod: (request) => attach(client, call, request),
+    charge: (request) => charge(client, call, request),
+    async retrieve(reference, now) {
+      const intent = await call(() => client.paymentIntents.retrieve(reference, { expand: ['latest_charge'] }));
+      return (await findReversal(client, call, intent)) ?? outcomeOfIntent(intent, now);
+    },
+    refund: (request) => refund(client, call, request),
+    listRefunds: async (reference, currency) =>
+      (await listRefunds(client, call, reference)).map(({ id, amount, metadata }) => ({
+        reference: id,
+        idempotencyKey: metadata?.refund_id ?? null,
+        amount: fromStripeAmount(amount, currency),
+      })),
+    readEvent: (body, signature) => readEvent(client, call, account, body, signature),
+  };
+}
+
+type Call = <Answer>(request: () => Promise<Answer>) => Promise<Answer>;
+
+function createClient({ secretKey, apiBase, timeoutMs = defaultTimeoutMs }: StripeAccount): Stripe {
+  const base = new URL(apiBase ?? 'https://api.stripe.com');
+  return new Stripe(secretKey, {
+    host: base.hostname,
+    port: base.port === '' ? (base.protocol === 'http:' ? 80 : 443) : Number(base.port),
+    protocol: base.protocol === 'http:' ? 'http' : 'https',
+    timeout: timeoutMs,
+    // Whoever asked asks again, under the same key: a retry in here would only make callers wait.
+    maxNetworkRetries: 0,
+    telemetry: false,
+    appInfo: { name: 'Tollkeeper' },
+  });
+}
+
+async function charge(client: Stripe, call: Call, request: ChargeRequest) {
+  const { idempotencyKey, amount, currency, token, customerReference, now } = request;
+  assert(token !== null && customerReference !== null, 'a payment method of Stripe has its token and its customer');
+  const stripeAmount = toStripeAmount(amount, currency);
+  if (stripeAmount === null) {
+    const message = `${amount} ${currency} has digits that card networks cannot charge.`;
+    return { result: 'failed', reference: null, code: 'amount_not_chargeable', message } as const;
+  }
+  const earlier = await findEarlierIntent(client, call, request);
+  if (earlier !== null) return outcomeOfIntent(earlier, now);
+  const create = () =>
+    client.paymentIntents.create(
+      {
+        amount: stripeAmount,
+        currency: currency.toLowerCase(),
+        customer: customerReference,
+        payment_method: token,
+        confirm: true,
+        off_session: true,
+        automatic_payment_methods: { enabled: true, allow_redirects: 'never' },
+        ...(request.description === null ? {} : { description: request.description }),
+        metadata: { environment_id: String(request.environmentId), payment_id: idempotencyKey },
+        expand: ['latest_charge'],
+      },
+      { idempotencyKey },
+    );
+  try {
+    return outcomeOfIntent(await call(create), now);
+  } catch (error) {
+    const { reference, code, message } = refusalOrThrow(error);
+    return { result: 'failed', reference, code, message } as const;
+  }
+}
+
+function refusalOrThrow(error: unknown): Refusal {
+  const refusal = refusalOf(error);
+  if (refusal === null) throw error;
+  return refusal;
+}
+
+/** The intent that was made for the payment so long ago that its key may be forgotten; null when there is none. */
+async function findEarlierIntent(
+  client: Stripe,
+  call: Call,
+  { idempotencyKey, customerReference, now }: ChargeRequest,
+) {
+  if (Date.now() - now < keyLifetimeMs) return null;
+  return call(async () => {
+    const since = Math.max(0, Math.floor((now - clockSkewMs) / 1000));
+    const list = client.paymentIntents.list({
+      customer: customerReference ?? '',
+      created: { gte: since },
+      limit: 100,
+      expand: ['data.latest_charge'],
+    });
+    for await (const intent of list) if (intent.metadata.payment_id === idempotencyKey) return intent;
+    return null;
+  });
+}
+
+/** What became of a charge that had succeeded, when its money is gone again. */
+async function findReversal(client: Stripe, call: Call, intent: Stripe.PaymentIntent) {
+  const { latest_charge: latest } = intent;
+  if (intent.status !== 'succeeded' || typeof latest !== 'object' || !latest?.disputed) return null;
+  const { data } = await call(() => client.disputes.list({ payment_intent: intent.id, limit: 100 }));
+  return reversalOf(intent, data);
+}
+
+async function refund(client: Stripe, call: Call, request: RefundRequest) {
+  const { idempotencyKey, reference, amount, currency, now } = request;
+  assert(reference !== null, 'a payment that succeeded knows its charge');
+  const stripeAmount = toStripeAmount(amount, currency);
+  if (stripeAmount === null) {
+    const message = `${amount} ${currency} has digits that card networks cannot give back.`;
+    return { result: 'failed', code: 'amount_not_refundable', message } as const;
+  }
+  const made = Date.now() - now < keyLifetimeMs ? null : await findRefund(client, call, reference, idempotencyKey);
+  if (made !== null) return outcomeOfRefund(made);
+  const create = () =>
+    client.refunds.create(
+      { payment_intent: reference, amount: stripeAmount, metadata: { refund_id: idempotencyKey } },
+      { idempotencyKey },
+    );
+  try {
+    return outcomeOfRefund(await call(create));
+  } catch (error) {
+    if (!(error instanceof Stripe.errors.StripeInvalidRequestError)) throw error;
+    return { result: 'failed', code: error.code ?? 'refund_failed', message: error.message } as const;
+  }
+}
+
+/** A refund to a bank takes days. It counts from the start: the money is no longer the seller's. */
+function outcomeOfRefund({ id, status, failure_reason: code = 'refund_failed' }: Stripe.Refund) {
+  if (status !== 'failed' && status !== 'canceled') return { result: 'succeeded', reference: id } as const;
+  return { result: 'failed', code, message: 'The money could not be given back.' } as const;
+}
+
+async function findRefund(client: Stripe, call: Call, reference: string, key: string): Promise<Stripe.Refund | null> {
+  const refunds = await listRefunds(client, call, reference);
+  return refunds.find((each) => each.metadata?.refund_id === key) ?? null;
+}
+
+async function listRefunds(client: Stripe, call: Call, reference: string): Promise<Stripe.Refund[]> {
+  const { data } = await call(() => client.refunds.list({ payment_intent: reference, limit: 100 }));
+  return data.filter(({ status }) => status !== 'failed' && status !== 'canceled');
+}
+
+/** Whoever holds the payment method already, as when the seller's own page has set it up; else a customer made now. */
+async function identifyCustomer(client: Stripe, call: Call, request: AttachRequest): Promise<string> {
+  const { token, customer, environmentId } = request;
+  const holder = idOf((await findMethod(client, call, token))?.customer);
+  if (holder !== null) return holder;
+  const { id, name, email } = customer;
+  const said = createHash('sha256')
+    .update(JSON.stringify([name, email]))
+    .digest('base64url');
+  const made = await call(() =>
+    client.customers.create(
+      { name, email, metadata: { environment_id: String(environmentId), customer_id: id } },
+      // Of what it says too: a key stands for one request, and a customer may be renamed between two tries.
+      { idempotencyKey: `${id}_${said}` },
+    ),
+  );
+  return made.id;
+}
+
+function idOf(reference: string | { readonly id: string } | null | undefined): string | null {
+  return typeof reference === 'object' ? (reference?.id ?? null) : (reference ?? null);
+}
+
+/** The payment method, or null when there is none of this name: test names stand for one that is made when it is used. */
+async function findMethod(client: Stripe, call: Call, token: string): Promise<Stripe.PaymentMethod | null> {
+  try {
+    return await call(() => client.paymentMethods.retrieve(token));
+  } catch (error) {
+    if (error instanceof Stripe.errors.StripeInvalidRequestError) return null;
+    throw error;
+  }
+}
+
+async function attach(client: Stripe, call: Call, request: AttachRequest): Promise<AttachOutcome> {
+  const { token, customerReference } = request;
+  assert(customerReference !== null, 'the customer was identified before');
+  const method = await findMethod(client, call, token);
+  const holder = idOf(method?.customer);
+  // The seller's own page has set it up for this customer, who was there to confirm it.
+  if (method !== null && holder === customerReference) return attachedMethod(method);
+  if (holder !== null) {
+    const message = 'The payment method belongs to another customer at Stripe.';
+    return { result: 'declined', code: 'payment_method_of_other_customer', message };
+  }
+  try {
+    return await setUp(client, call, request, method?.type ?? request.type ?? '');
+  } catch (error) {
+    const refusal = refusalOrThrow(error);
+    if (refusal.param === 'payment_method' && refusal.code === 'resource_missing')
+      return { result: 'unknown', known: [] };
+    return { result: 'declined', code: refusal.code, message: refusal.message };
+  }
+}
+
+/** Has the payment method checked and kept for charges without the customer. */
+async function setUp(client: Stripe, call: Call, request: AttachRequest, type: string): Promise<AttachOutcome> {
+  const { token, idempotencyKey, environmentId, customerReference } = request;
+  const intent = await call(() =>
+    client.setupIntents.create(
+      {
+        customer: customerReference ?? '',
+        payment_method: token,
+        confirm: true,
+        usage: 'off_session',
+        automatic_payment_methods: { enabled: true, allow_redirects: 'never' },
+        // Whoever attaches an account of somebody else has the holder's mandate, as with every debit.
+        ...(bankDebits.has(type) ? { mandate_data: { customer_acceptance: { type: 'offline' } } } : {}),
+        metadata: { environment_id: String(environmentId), payment_method_id: idempotencyKey },
+        expand: ['payment_method'],
+      },
+      { idempotencyKey },
+    ),
+  );
+  const { status, payment_method: kept } = intent;
+  if (status === 'succeeded' && typeof kept === 'object' && kept !== null) return attachedMethod(kept);
+  const message = `The customer has to confirm it first (${intent.next_action?.type ?? status}): set it up with the customer present, then attach it.`;
+  return { result: 'declined', code: 'authentication_required', message };
+}
+
+// What may have changed of a payment: its charge, its refunds, its disputes.
+const readTypes =
+  /^(payment_intent\.(succeeded|payment_failed|processing|canceled|requires_action)|charge\.(failed|refunded|refund\.updated|dispute\..+)|refund\..+)$/;
+
+async function readEvent(
+  client: Stripe,
+  call: Call,
+  { webhookSecret, livemode }: StripeAccount,
+  body: Buffer,
+  signature: string | undefined,
+): Promise<StripeNotice | null> {
+  const event = verifyEvent(client, webhookSecret, body, signature);
+  if (event.livemode !== livemode || !readTypes.test(event.type)) return null;
+  // Of each of these types the object is a payment intent, or names one.
+  const metadata = await paymentMetadata(client, call, event.data.object as EventObject);
+  const environmentId = Number(metadata?.environment_id);
+  const paymentId = metadata?.payment_id;
+  if (paymentId === undefined || !Number.isSafeInteger(environmentId)) return null;
+  return { id: event.id, environmentId, paymentId, saysPaid: event.type === 'payment_intent.succeeded' };
+}
+
+interface EventObject {
+  readonly id: string;
+  readonly object: string;
+  readonly metadata?: Stripe.Metadata | null;
+  readonly payment_intent?: string | { readonly id: string } | null;
+}
+
+/** Our ids: an intent has them, a charge has them from its intent; refunds and disputes name their intent. */
+async function paymentMetadata(client: Stripe, call: Call, object: EventObject): Promise<Stripe.Metadata | null> {
+  if (object.metadata?.payment_id !== undefined) return object.metadata;
+  const intentId = idOf(object.payment_intent);
+  return intentId === null ? null : (await call(() => client.paymentIntents.retrieve(intentId))).metadata;
+}
+
+function verifyEvent(client: Stripe, secret: string | null, body: Buffer, signature: string | undefined): Stripe.Event {
+  try {
+    return client.webhooks.constructEvent(body, signature ?? '', secret ?? '');
+  } catch (error) {
+    if (error instanceof Stripe.errors.StripeSignatureVerificationError) throw new Problem('signatureInvalid');
+    throw error;
+  }
+}

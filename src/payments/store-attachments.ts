@@ -1,0 +1,73 @@
+import { sql } from 'kysely';
+import type { Instant } from '../kernel/calendar.ts';
+import type { Work } from '../platform/work.ts';
+import type { NewPaymentMethod } from './payment-method.ts';
+import type { AttachOutcome } from './processor.ts';
+
+/** A payment method that its processor is asked about: `pending` until it has answered. */
+export interface Attachment {
+  /** That of the payment method, if it comes to be one. */
+  readonly id: string;
+  readonly createdAt: Instant;
+  readonly updatedAt: Instant;
+  readonly pricingModelId: string;
+  readonly customerId: string;
+  readonly processor: string;
+  readonly request: NewPaymentMethod;
+  readonly status: 'pending' | 'attached' | 'refused';
+  readonly outcome: AttachOutcome | null;
+}
+
+export async function insertAttachment(work: Work, attachment: Attachment): Promise<void> {
+  const request = sql<never>`${JSON.stringify(attachment.request)}::jsonb`;
+  await work.db
+    .insertInto('paymentMethodAttachments')
+    .values({ ...attachment, environmentId: work.environmentId, request, outcome: null })
+    .execute();
+}
+
+function select(work: Work, id: string) {
+  return (
+    work.db
+      .selectFrom('paymentMethodAttachments')
+      .select([
+        'id',
+        'createdAt',
+        'updatedAt',
+        'pricingModelId',
+        'customerId',
+        'processor',
+        'request',
+        'status',
+        'outcome',
+      ])
+      .where('environmentId', '=', work.environmentId)
+      .where('id', '=', id)
+      // Nothing is written into its columns but what the type says.
+      .$castTo<Attachment>()
+  );
+}
+
+export async function findAttachment(work: Work, id: string): Promise<Attachment | null> {
+  return (await select(work, id).executeTakeFirst()) ?? null;
+}
+
+/** Holds the attachment until the work ends. */
+export async function lockAttachment(work: Work, id: string): Promise<Attachment | null> {
+  return (await select(work, id).forNoKeyUpdate().executeTakeFirst()) ?? null;
+}
+
+/** Writes down how it ended. */
+export async function endAttachment(
+  work: Work,
+  id: string,
+  status: 'attached' | 'refused',
+  outcome: AttachOutcome,
+): Promise<void> {
+  await work.db
+    .updateTable('paymentMethodAttachments')
+    .set({ status, outcome: sql<never>`${JSON.stringify(outcome)}::jsonb`, updatedAt: work.now })
+    .where('environmentId', '=', work.environmentId)
+    .where('id', '=', id)
+    .execute();
+}

@@ -1,0 +1,125 @@
+import { z } from 'zod';
+import { idSchema } from '../kernel/id.ts';
+import { amountInput, countInput, SafeString, Unused, WholeNumber } from '../kernel/json.ts';
+import { invalid } from '../kernel/problem.ts';
+import { stamps } from '../kernel/record.ts';
+
+export const DiscountId = idSchema('discount');
+
+export const DiscountAmountType = z.enum(['percent', 'fixed']).meta({ id: 'DiscountAmountType' });
+
+const fields = {
+  id: DiscountId,
+  ...stamps,
+  livemode: z.boolean(),
+  organizationId: z.string(),
+  pricingModelId: z.string(),
+  name: z.string(),
+  code: z.string().meta({ description: 'In upper case; unique in the pricing model.' }),
+  amount: WholeNumber.meta({
+    description: 'Whole per cent, of which more than 100 take off everything, or money in the smallest unit.',
+  }),
+  amountType: DiscountAmountType,
+  active: z.boolean().meta({ description: 'Only an active one can be redeemed; redeemed ones go on.' }),
+};
+const once = { duration: z.literal('once'), numberOfPayments: z.null() };
+const forever = { duration: z.literal('forever'), numberOfPayments: z.null() };
+const numberOfPayments = { duration: z.literal('number_of_payments'), numberOfPayments: z.int() };
+
+/** What a code takes off the invoices of the subscription that redeems it. */
+export const Discount = z
+  .discriminatedUnion('duration', [
+    z.object({ ...fields, ...once }),
+    z.object({ ...fields, ...forever }),
+    z.object({ ...fields, ...numberOfPayments }),
+  ])
+  .meta({ id: 'Discount' });
+export type Discount = z.infer<typeof Discount>;
+
+const redeemed = { redemptionCount: z.int().meta({ description: 'How many subscriptions have redeemed it.' }) };
+
+/** A discount, and how often it was redeemed. */
+export const RedeemedDiscount = z
+  .discriminatedUnion('duration', [
+    z.object({ ...fields, ...once, ...redeemed }),
+    z.object({ ...fields, ...forever, ...redeemed }),
+    z.object({ ...fields, ...numberOfPayments, ...redeemed }),
+  ])
+  .meta({ id: 'RedeemedDiscount' });
+export type RedeemedDiscount = z.infer<typeof RedeemedDiscount>;
+
+/** A discount as it is kept: without what the environment knows. */
+export type DiscountRow = Omit<z.infer<(typeof Discount.options)[number]>, 'livemode' | 'organizationId'>;
+
+const minCodeLength = 3;
+const maxCodeLength = 20;
+
+/** A code as it is kept and compared: ` Spring ` and `SPRING` are one. */
+export function normalizeCode(text: string): string {
+  return text.trim().toUpperCase();
+}
+
+const Code = z
+  .string()
+  .max(255)
+  .transform(normalizeCode)
+  .refine((code) => [...code].length >= minCodeLength && [...code].length <= maxCodeLength, {
+    message: `must have ${minCodeLength} to ${maxCodeLength} characters`,
+  })
+  .meta({ description: `${minCodeLength} to ${maxCodeLength} characters; kept in upper case.` });
+
+const asked = {
+  name: SafeString,
+  code: Code,
+  amount: amountInput(1).meta({ description: 'Percent: whole per cent. Fixed: money in the smallest unit.' }),
+  amountType: DiscountAmountType,
+  active: z.boolean().default(true),
+  pricingModelId: z.string().nullish(),
+};
+const Payments = countInput(1).meta({ description: 'How many paid invoices it is taken off.' });
+
+/** A discount to make. `numberOfPayments` must be absent or null unless the duration is number_of_payments. */
+export const DiscountInput = z.discriminatedUnion(
+  'duration',
+  [
+    z.object({ ...asked, duration: z.literal('once'), numberOfPayments: Unused }),
+    z.object({ ...asked, duration: z.literal('forever'), numberOfPayments: Unused }),
+    z.object({ ...asked, duration: z.literal('number_of_payments'), numberOfPayments: Payments }),
+  ],
+  { error: ({ code }) => (code === 'invalid_union' ? 'must be once, forever or number_of_payments' : undefined) },
+);
+export type DiscountInput = z.output<typeof DiscountInput>;
+
+/** What can change of a discount: what is left out stays. */
+export const DiscountChange = z.object({
+  id: DiscountId.optional(),
+  name: SafeString.optional(),
+  code: Code.optional(),
+  amount: amountInput(1).optional(),
+  amountType: DiscountAmountType.optional(),
+  active: z.boolean().optional(),
+  duration: z.enum(['once', 'forever', 'number_of_payments']).optional(),
+  numberOfPayments: Payments.nullish(),
+});
+export type DiscountChange = z.output<typeof DiscountChange>;
+
+/** A discount after a change. Refuses with `invalidRequest` a number of payments that does not fit its duration. */
+export function decideDiscountChange(discount: DiscountRow, change: DiscountChange): DiscountRow {
+  const duration = change.duration ?? discount.duration;
+  const changed = {
+    ...discount,
+    name: change.name ?? discount.name,
+    code: change.code ?? discount.code,
+    amount: change.amount ?? discount.amount,
+    amountType: change.amountType ?? discount.amountType,
+    active: change.active ?? discount.active,
+  };
+  const path = ['discount', 'numberOfPayments'];
+  if (duration !== 'number_of_payments') {
+    if (change.numberOfPayments) throw invalid(path, `must be absent or null where the duration is ${duration}`);
+    return { ...changed, duration, numberOfPayments: null };
+  }
+  const payments = change.numberOfPayments === undefined ? discount.numberOfPayments : change.numberOfPayments;
+  if (payments === null) throw invalid(path, 'must say how many where the duration is number_of_payments');
+  return { ...changed, duration, numberOfPayments: payments };
+}

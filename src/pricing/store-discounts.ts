@@ -1,0 +1,86 @@
+import type { Selectable } from 'kysely';
+import type { PageRequest } from '../kernel/page.ts';
+import type { Discounts } from '../platform/database-types.ts';
+import { selectPage } from '../platform/select-page.ts';
+import type { Work } from '../platform/work.ts';
+import type { DiscountRow } from './discount.ts';
+import { statementsOf } from './store-rows.ts';
+
+const columns = [
+  'id',
+  'createdAt',
+  'updatedAt',
+  'pricingModelId',
+  'name',
+  'code',
+  'amount',
+  'amountType',
+  'active',
+  'duration',
+  'numberOfPayments',
+] as const;
+
+function toDiscount(row: Pick<Selectable<Discounts>, (typeof columns)[number]>): DiscountRow {
+  // The constraints of the table hold each row to the variant of its duration.
+  return row as DiscountRow;
+}
+
+/** Makes discounts. A code that is taken in the pricing model is refused by the database. */
+export async function insertDiscounts(work: Work, discounts: readonly DiscountRow[]): Promise<void> {
+  const rows = discounts.map((discount) => ({ ...discount, environmentId: work.environmentId }));
+  for (const some of statementsOf(rows)) await work.db.insertInto('discounts').values(some).execute();
+}
+
+/** Writes what can change of a discount. */
+export async function saveDiscount(
+  work: Work,
+  { id, createdAt: _, pricingModelId: __, ...discount }: DiscountRow,
+): Promise<void> {
+  await work.db
+    .updateTable('discounts')
+    .set(discount)
+    .where('environmentId', '=', work.environmentId)
+    .where('id', '=', id)
+    .execute();
+}
+
+function select(work: Work) {
+  return work.db.selectFrom('discounts').select(columns).where('environmentId', '=', work.environmentId);
+}
+
+export async function findDiscount(work: Work, id: string): Promise<DiscountRow | null> {
+  const row = await select(work).where('id', '=', id).executeTakeFirst();
+  return row === undefined ? null : toDiscount(row);
+}
+
+/** The discount of the pricing model with this code, in upper case; active or not. */
+export async function findDiscountByCode(
+  work: Work,
+  pricingModelId: string,
+  code: string,
+): Promise<DiscountRow | null> {
+  const row = await select(work)
+    .where('pricingModelId', '=', pricingModelId)
+    .where('code', '=', code)
+    .executeTakeFirst();
+  return row === undefined ? null : toDiscount(row);
+}
+
+/** Every discount of the pricing model, active or not, in order of creation. */
+export async function listDiscountsOfModel(work: Work, pricingModelId: string): Promise<DiscountRow[]> {
+  const rows = await select(work).where('pricingModelId', '=', pricingModelId).orderBy('id').execute();
+  return rows.map(toDiscount);
+}
+
+export async function pageOfDiscounts(
+  work: Work,
+  request: PageRequest,
+): Promise<{ rows: DiscountRow[]; total: number }> {
+  return selectPage<DiscountRow>(work, 'discounts', columns, request, {
+    pricingModelId: 'pricing_model_id',
+    code: 'code',
+    duration: 'duration',
+    amountType: 'amount_type',
+    active: 'active',
+  });
+}

@@ -1,0 +1,156 @@
+import type { Interval } from '../kernel/calendar.ts';
+import { invalid, Problem } from '../kernel/problem.ts';
+import type { Price } from '../pricing/price.ts';
+import type { PlanItem } from './adjustment.ts';
+import type { AdjustedItem } from './adjustment-input.ts';
+import type { SubscriptionRow } from './subscription.ts';
+import { itemName, type SubscriptionItemRow } from './subscription-item.ts';
+import { maxPeriodAmount, subscriptionName } from './subscription-start.ts';
+
+/** What a subscription may be changed to: what its pricing model sells. */
+export interface Catalog {
+  readonly prices: readonly Price[];
+  readonly products: ReadonlyMap<string, { readonly id: string; readonly name: string; readonly active: boolean }>;
+}
+
+/** What a request is read against. */
+interface Context {
+  readonly subscription: SubscriptionRow;
+  /** The items that count now, that of features added by hand among them. */
+  readonly current: readonly SubscriptionItemRow[];
+  readonly catalog: Catalog;
+}
+
+const itemsPath = ['adjustment', 'newSubscriptionItems'] as const;
+
+/**
+ * The complete new set of items, every reference in it looked up. Items without a price and those made by hand are
+ * passed over. Refuses an item that the subscription does not have, then a price that is not sold, and then values out
+ * of range, prices of another type, and items that renew at different intervals.
+ */
+export function resolveItems(given: readonly AdjustedItem[], context: Context): PlanItem[] {
+  const named = given.map((item, index) => findNamed(item, index, context)).filter((item) => item !== null);
+  refuseRepeats(named);
+  const items = named.map((item) => toPlanItem(item, context)).sort(byAge);
+  if (items.length === 0) {
+    throw invalid(itemsPath, 'must name at least one item with a price; to end the subscription, cancel it');
+  }
+  refuseTooMuch(items);
+  const [first, ...others] = items.map(({ interval }) => intervalText(interval));
+  if (others.some((text) => text !== first)) throw invalid(itemsPath, 'must all renew at the same interval');
+  return items;
+}
+
+/** Items that there are come first, oldest first, and then the new ones as they were given. */
+function byAge(a: PlanItem, b: PlanItem): number {
+  if (a.id === null || b.id === null) return Number(a.id === null) - Number(b.id === null);
+  return a.id < b.id ? -1 : 1;
+}
+
+function refuseRepeats(named: readonly Named[]): void {
+  const seen = new Set<string>();
+  for (const { existing, index } of named) {
+    if (existing !== null && seen.has(existing.id)) throw invalid([...itemsPath, index, 'id'], 'must be named once');
+    if (existing !== null) seen.add(existing.id);
+  }
+}
+
+/** An item of the request with what it names. */
+interface Named {
+  readonly given: AdjustedItem;
+  readonly index: number;
+  readonly existing: SubscriptionItemRow | null;
+  readonly price: Price;
+  readonly product: { readonly id: string; readonly name: string };
+}
+
+function findNamed(given: AdjustedItem, index: number, context: Context): Named | null {
+  const { subscription, current } = context;
+  const path = [...itemsPath, index];
+  if (given.subscriptionId !== undefined && given.subscriptionId !== subscription.id) {
+    throw invalid([...path, 'subscriptionId'], `must be ${subscription.id}, the subscription in the path`);
+  }
+  const existing = current.find((item) => item.id === given.id) ?? null;
+  if (given.manuallyCreated === true || existing?.manuallyCreated) return null;
+  if (given.id !== undefined && existing === null) throw new Problem('subscriptionItemNotFound', { id: given.id });
+  const reference = given.priceSlug ?? given.priceId ?? existing?.priceId ?? null;
+  if (reference === null) {
+    // A full record says that it has no price, and is no item of a plan then; a short one has forgotten it.
+    if (given.priceId === null || given.subscriptionId !== undefined) return null;
+    throw invalid([...path, 'priceId'], 'give one of priceId and priceSlug');
+  }
+  const price = findPrice(reference, { ...context, bySlug: Boolean(given.priceSlug) });
+  const product = price?.productId ? context.catalog.products.get(price.productId) : undefined;
+  // Who is on a price stays on it, though nobody else can buy it any more.
+  const isSold = price?.active && product?.active !== false;
+  if (price === undefined || (!isSold && price.id !== existing?.priceId)) {
+    throw new Problem('activePriceNotFound', { id: reference });
+  }
+  if (price.type !== 'subscription' || product === undefined) {
+    throw new Problem('priceNotSubscribable', { id: price.id, type: price.type });
+  }
+  return { given, index, existing, price, product };
+}
+
+function findPrice(reference: string, { subscription, catalog, bySlug }: Context & { bySlug: boolean }) {
+  const prices = catalog.prices.filter((price) => price.pricingModelId === subscription.pricingModelId);
+  const named = bySlug ? prices.find((price) => price.active && price.slug === reference) : undefined;
+  return named ?? prices.find((price) => price.id === reference);
+}
+
+function toPlanItem({ given, index, existing, price, product }: Named, context: Context): PlanItem {
+  const quantity = given.quantity ?? existing?.quantity ?? 1;
+  if (quantity === 0) {
+    throw invalid([...itemsPath, index, 'quantity'], 'must be at least 1; to end an item, leave it out');
+  }
+  const isSamePrice = existing?.priceId === price.id;
+  const unitPrice = given.unitPrice ?? (isSamePrice ? existing.unitPrice : price.unitPrice);
+  const name = itemName(price.name ?? product.name, quantity);
+  return {
+    id: existing?.id ?? null,
+    priceId: price.id,
+    productId: product.id,
+    unitPrice,
+    quantity,
+    name: given.name === undefined || given.name === existing?.name ? nameAfter(existing, name, context) : given.name,
+    externalId: given.externalId === undefined ? (existing?.externalId ?? null) : given.externalId,
+    metadata: given.metadata === undefined ? (existing?.metadata ?? null) : given.metadata,
+    planName: subscriptionName(product, price),
+    interval: otherInterval(price, context),
+  };
+}
+
+/** An item keeps a name of its own; one that was called by its price is called by the new one. */
+function nameAfter(existing: SubscriptionItemRow | null, name: string, { catalog }: Context): string | null {
+  if (existing === null) return name;
+  const price = catalog.prices.find((each) => each.id === existing.priceId);
+  const product = price?.productId ? catalog.products.get(price.productId) : undefined;
+  const calledByPrice = itemName(price?.name ?? product?.name ?? '', existing.quantity);
+  return existing.name === calledByPrice ? name : existing.name;
+}
+
+/** The price's interval where it is neither that of the subscription nor that of the price that heads it; else null. */
+function otherInterval(price: Price, { subscription, catalog }: Context): Interval | null {
+  const interval = intervalOf(price);
+  const header = catalog.prices.find((each) => each.id === subscription.priceId);
+  const known = [
+    { intervalUnit: subscription.intervalUnit, intervalCount: subscription.intervalCount },
+    ...(header === undefined ? [] : [header]),
+  ];
+  return known.some((each) => intervalText(intervalOf(each)) === intervalText(interval)) ? null : interval;
+}
+
+function intervalOf(priced: Pick<Price, 'intervalUnit' | 'intervalCount'>): Interval | null {
+  const { intervalUnit: unit, intervalCount: count } = priced;
+  return unit === null || count === null ? null : { unit, count };
+}
+
+function intervalText(interval: Interval | null): string {
+  return interval === null ? '' : `${interval.count} ${interval.unit}`;
+}
+
+/** A payment carries no more than a unit may cost at the most, so a period must not either. */
+function refuseTooMuch(items: readonly PlanItem[]): void {
+  const total = items.reduce((sum, { unitPrice, quantity }) => sum + unitPrice * BigInt(quantity), 0n);
+  if (total > maxPeriodAmount) throw invalid(itemsPath, `must cost at most ${maxPeriodAmount} in all, not ${total}`);
+}

@@ -1,0 +1,201 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import { calendarEnd, type Instant, instant, msPerDay, type Period, periodAt } from '../kernel/calendar.ts';
+import type { Problem } from '../kernel/problem.ts';
+import { fairValue } from '../rating/proration.ts';
+import { decidePause, keptOfPeriod, pausedTimeTakenOff, resumedPeriod } from './pause.ts';
+import { type SubscriptionRow, subscriptionStatuses } from './subscription.ts';
+
+// April has 30 days, so 3000 a month is 100 a day.
+const april = { start: instant('2026-04-01'), end: instant('2026-05-01') };
+const day11 = instant('2026-04-11');
+const day21 = instant('2026-04-21');
+const subscription = {
+  id: 'sub_1',
+  status: 'active',
+  renews: true,
+  isDefaultPlan: false,
+  trialEnd: null,
+  billingCycleAnchorDate: april.start,
+  intervalUnit: 'month',
+  intervalCount: 1,
+  currentBillingPeriodStart: april.start,
+  currentBillingPeriodEnd: april.end,
+  cancelScheduledAt: null,
+  scheduledAdjustmentAt: null,
+  pausedAt: null,
+  resumesAt: null,
+  // Nothing else in a row decides about pausing.
+} as unknown as SubscriptionRow;
+
+const decide = (change: Partial<SubscriptionRow> = {}, resumesAt?: Instant | null, owes = false) =>
+  decidePause({ ...subscription, ...change }, { resumesAt }, { owes, now: day11 });
+const refuses = (problem: string, act: () => unknown) =>
+  assert.throws(act, (error: Problem) => error.problem === problem);
+
+test('what is active and paid for can be paused, until a date or until it is resumed', () => {
+  assert.deepEqual(decide(), { does: 'pause', resumesAt: null });
+  assert.deepEqual(decide({}, null), { does: 'pause', resumesAt: null });
+  assert.deepEqual(decide({}, day21), { does: 'pause', resumesAt: day21 });
+});
+
+test('nothing but an active subscription can be paused', () => {
+  for (const status of subscriptionStatuses) {
+    if (status === 'active' || status === 'paused') continue;
+    const hasEnded = status === 'canceled' || status === 'incomplete_expired';
+    refuses(hasEnded ? 'subscriptionTerminal' : 'subscriptionNotPausable', () => decide({ status }));
+  }
+});
+
+test('refused: the default plan, what does not renew, owes money, has not begun, is over, or is to change', () => {
+  refuses('subscriptionNotPausable', () => decide({ isDefaultPlan: true }));
+  refuses('subscriptionNotPausable', () => decide({ renews: false }));
+  refuses('subscriptionNotPausable', () => decide({}, null, true));
+  refuses('subscriptionNotPausable', () => decide({ currentBillingPeriodStart: day11 + 1 }));
+  refuses('subscriptionNotPausable', () => decide({ currentBillingPeriodEnd: day11 }));
+  refuses('subscriptionNotPausable', () => decide({ currentBillingPeriodStart: null, currentBillingPeriodEnd: null }));
+  refuses('adjustmentScheduled', () => decide({ scheduledAdjustmentAt: april.end }));
+});
+
+test('the date lies ahead and in the calendar', () => {
+  for (const resumesAt of [day11 - 1, day11, calendarEnd]) refuses('invalidRequest', () => decide({}, resumesAt));
+  assert.deepEqual(decide({}, calendarEnd - 1), { does: 'pause', resumesAt: calendarEnd - 1 });
+});
+
+test('pausing what is paused sets its date, and what is left out stays', () => {
+  const paused = { status: 'paused', pausedAt: april.start, resumesAt: day21 } as const;
+  assert.deepEqual(decide(paused), { does: 'nothing' });
+  assert.deepEqual(decide(paused, day21), { does: 'nothing' });
+  assert.deepEqual(decide(paused, null), { does: 'reschedule', resumesAt: null });
+  assert.deepEqual(decide(paused, april.end), { does: 'reschedule', resumesAt: april.end });
+  refuses('invalidRequest', () => decide(paused, day11));
+});
+
+const plan = (value: bigint, part: Period = april) => ({ ...part, value });
+
+test('30 days at 3000, paid, paused after 10 days: 1000 is used up and 2000 kept', () => {
+  assert.equal(keptOfPeriod({ segments: [plan(3000n)], paid: 3000n }, april, day11), 2000n);
+  assert.equal(keptOfPeriod({ segments: [plan(3000n)], paid: 3000n }, april, april.start), 3000n);
+  assert.equal(keptOfPeriod({ segments: [plan(3000n)], paid: 3000n }, april, april.end), 0n);
+});
+
+test('what was refunded or never paid is not kept', () => {
+  assert.equal(keptOfPeriod({ segments: [plan(3000n)], paid: 2500n }, april, day11), 1500n);
+  assert.equal(keptOfPeriod({ segments: [plan(3000n)], paid: 900n }, april, day11), 0n);
+});
+
+test('3000 and from day 11 on 6000, paused on day 21: 1000 and 2000 of 5000 are used up, 2000 kept', () => {
+  const segments = [plan(3000n, { start: april.start, end: day11 }), plan(6000n, { start: day11, end: april.end })];
+  assert.equal(keptOfPeriod({ segments, paid: 5000n }, april, day21), 2000n);
+});
+
+test('6000 and from day 11 on 3000, paused on day 21: the rest is worth 1000, and no more is kept', () => {
+  const segments = [plan(6000n, { start: april.start, end: day11 }), plan(3000n, { start: day11, end: april.end })];
+  assert.equal(keptOfPeriod({ segments, paid: 6000n }, april, day21), 1000n);
+});
+
+test('what is kept is taken off the next invoices, never more than they ask for', () => {
+  assert.equal(pausedTimeTakenOff(2000n, 1000n), 1000n);
+  assert.equal(pausedTimeTakenOff(1000n, 3000n), 1000n);
+  assert.equal(pausedTimeTakenOff(1000n, 0n), 0n);
+  assert.equal(pausedTimeTakenOff(0n, 3000n), 0n);
+});
+
+test('going on in the same interval: its rest, and its credits were granted before', () => {
+  assert.deepEqual(resumedPeriod(subscription, april.start, day21), {
+    start: day21,
+    end: april.end,
+    wholeStartAt: april.start,
+    isRestOfPaused: true,
+  });
+});
+
+test('going on in a later interval: its rest, counted from the same anchor; on a boundary: all of it', () => {
+  const june = { start: instant('2026-06-01'), end: instant('2026-07-01') };
+  assert.deepEqual(resumedPeriod(subscription, april.start, instant('2026-06-16')), {
+    start: instant('2026-06-16'),
+    end: june.end,
+    wholeStartAt: june.start,
+    isRestOfPaused: false,
+  });
+  assert.deepEqual(resumedPeriod(subscription, april.start, june.start), {
+    ...june,
+    wholeStartAt: null,
+    isRestOfPaused: false,
+  });
+});
+
+test('paused from 10 February to 10 March: the next boundary is 31 March, as the anchor of 31 January says', () => {
+  const fromJanuary = { ...subscription, billingCycleAnchorDate: instant('2026-01-31') };
+  const resumed = resumedPeriod(fromJanuary, instant('2026-01-31'), instant('2026-03-10'));
+  assert.deepEqual([resumed.wholeStartAt, resumed.end], [instant('2026-02-28'), instant('2026-03-31')]);
+});
+
+/** Lives through pauses (pairs of instants) by the rules: what is charged for each piece, and the pieces. */
+function live(price: bigint, moments: readonly Instant[], until: Instant) {
+  const unit = { unit: 'month', count: 1 } as const;
+  const pieces: Period[] = [];
+  let [charged, kept, start] = [0n, 0n, april.start];
+  const bill = (part: Period) => {
+    const asked = fairValue([{ ...part, value: price }], periodAt(april.start, unit, part.start));
+    const takenOff = pausedTimeTakenOff(kept, asked);
+    [charged, kept] = [charged + asked - takenOff, kept - takenOff];
+    return asked;
+  };
+  for (let index = 0; start < until; ) {
+    const { end } = resumedPeriod(subscription, april.start, start);
+    const paid = bill({ start, end });
+    const whole = periodAt(april.start, unit, start);
+    const [pausedAt, resumedAt] = [moments[index], moments[index + 1]];
+    if (pausedAt !== undefined && resumedAt !== undefined && pausedAt < end) {
+      pieces.push({ start, end: pausedAt });
+      kept += keptOfPeriod({ segments: [{ start, end, value: price }], paid }, whole, pausedAt);
+      start = resumedAt;
+      index += 2;
+    } else {
+      pieces.push({ start, end });
+      start = end;
+    }
+  }
+  return { pieces, charged, kept };
+}
+
+const history = fc
+  .uniqueArray(fc.integer({ min: 1, max: 400 * msPerDay - 1 }), { maxLength: 12 })
+  .map((offsets) => offsets.sort((one, other) => one - other).map((offset) => april.start + offset))
+  .map((moments) => (moments.length % 2 === 0 ? moments : moments.slice(1)));
+
+test('over any pauses, what is charged and not kept is the value of the active time, within one unit a piece', () => {
+  fc.assert(
+    fc.property(fc.bigInt(0n, 1_000_000n), history, (price, moments) => {
+      const { pieces, charged, kept } = live(price, moments, april.start + 400 * msPerDay);
+      const exact = pieces.map(({ start, end }) => {
+        const whole = periodAt(april.start, { unit: 'month', count: 1 }, start);
+        return (Number(price) * (end - start)) / (whole.end - whole.start);
+      });
+      const worth = exact.reduce((sum, each) => sum + each, 0);
+      assert(Math.abs(Number(charged - kept) - worth) <= pieces.length, `${charged} - ${kept} is not ${worth}`);
+    }),
+  );
+});
+
+test('the active periods and the pauses between them tile time, and every boundary is one of the anchor', () => {
+  fc.assert(
+    fc.property(history, (moments) => {
+      const { pieces } = live(3000n, moments, april.start + 400 * msPerDay);
+      const pauses = new Map<Instant, Instant>();
+      for (let index = 0; index + 1 < moments.length; index += 2) {
+        pauses.set(moments[index] as Instant, moments[index + 1] as Instant);
+      }
+      let now = april.start;
+      for (const { start, end } of pieces) {
+        assert.equal(start, now);
+        assert(start < end);
+        const isBoundary = end === periodAt(april.start, { unit: 'month', count: 1 }, start).end;
+        assert(isBoundary || pauses.has(end));
+        now = pauses.get(end) ?? end;
+      }
+    }),
+  );
+});

@@ -1,0 +1,139 @@
+import { type Selectable, sql } from 'kysely';
+import type { Instant } from '../kernel/calendar.ts';
+import type { SubscriptionAdjustments } from '../platform/database-types.ts';
+import type { Work } from '../platform/work.ts';
+import type { AdjustmentRow, AdjustmentStatus, PlanItem } from './adjustment.ts';
+
+const columns = [
+  'id',
+  'createdAt',
+  'updatedAt',
+  'pricingModelId',
+  'subscriptionId',
+  'status',
+  'effectiveAt',
+  'items',
+  'capacities',
+  'invoiceId',
+  'replacedInvoiceId',
+  'replacedNextAttemptAt',
+  'prorationWaived',
+  'failureCode',
+  'failureMessage',
+] as const;
+
+const pendingStatuses = ['awaiting_payment', 'scheduled'] as const satisfies readonly AdjustmentStatus[];
+// In the words of the index of pending changes, so that it is used; as literals, or a prepared plan could not know it.
+const isPending = sql<boolean>`status in (${sql.join(pendingStatuses.map((status) => sql.lit(status)))})`;
+const isScheduled = sql<boolean>`status = ${sql.lit('scheduled' satisfies AdjustmentStatus)}`;
+
+type StoredAdjustment = Pick<Selectable<SubscriptionAdjustments>, (typeof columns)[number]>;
+/** JSON has no bigint: an amount comes back as a number, and every one of them is a safe integer. */
+type StoredItem = Omit<PlanItem, 'unitPrice'> & { readonly unitPrice: number };
+
+function toRow({ items, ...row }: StoredAdjustment): AdjustmentRow {
+  // Nothing but plan items and capacities is ever written into these columns, and a constraint names the statuses.
+  const planItems = (items as unknown as StoredItem[]).map((item) => ({ ...item, unitPrice: BigInt(item.unitPrice) }));
+  return { ...row, items: planItems } as AdjustmentRow;
+}
+
+function select(work: Work) {
+  return work.db.selectFrom('subscriptionAdjustments').select(columns).where('environmentId', '=', work.environmentId);
+}
+
+export async function findAdjustment(work: Work, id: string): Promise<AdjustmentRow | null> {
+  const row = await select(work).where('id', '=', id).executeTakeFirst();
+  return row === undefined ? null : toRow(row);
+}
+
+/** The change of the subscription that waits for its money or its time; there is at most one. */
+export async function findPendingAdjustment(work: Work, subscriptionId: string): Promise<AdjustmentRow | null> {
+  const row = await select(work).where('subscriptionId', '=', subscriptionId).where(isPending).executeTakeFirst();
+  return row === undefined ? null : toRow(row);
+}
+
+/** The changes that wait for these invoices to be paid. */
+export async function listAdjustmentsAwaiting(work: Work, invoiceIds: readonly string[]): Promise<AdjustmentRow[]> {
+  const rows = await select(work)
+    .where('invoiceId', '=', sql<string>`any(${invoiceIds}::text[])`)
+    .where('status', '=', 'awaiting_payment')
+    .orderBy('id')
+    .execute();
+  return rows.map(toRow);
+}
+
+/** The scheduled changes of these subscriptions. */
+export async function listAdjustmentsScheduled(
+  work: Work,
+  subscriptionIds: readonly string[],
+): Promise<AdjustmentRow[]> {
+  const rows = await select(work)
+    .where('subscriptionId', '=', sql<string>`any(${subscriptionIds}::text[])`)
+    .where(isScheduled)
+    .orderBy('id')
+    .execute();
+  return rows.map(toRow);
+}
+
+function toJson(value: object) {
+  return sql<never>`${JSON.stringify(value)}::jsonb`;
+}
+
+export async function insertAdjustment(work: Work, { items, capacities, ...row }: AdjustmentRow): Promise<void> {
+  await work.db
+    .insertInto('subscriptionAdjustments')
+    .values({ ...row, environmentId: work.environmentId, items: toJson(items), capacities: toJson(capacities) })
+    .execute();
+}
+
+/** Says that these changes have been carried out. */
+export async function markAdjustmentsApplied(work: Work, ids: readonly string[]): Promise<void> {
+  if (ids.length === 0) return;
+  await work.db
+    .updateTable('subscriptionAdjustments')
+    .set({ status: 'applied', updatedAt: work.now })
+    .where('environmentId', '=', work.environmentId)
+    .where('id', '=', sql<string>`any(${ids}::text[])`)
+    .execute();
+}
+
+/** Says that the money for a change did not come, and why. */
+export async function markAdjustmentFailed(
+  work: Work,
+  id: string,
+  { code, message }: { readonly code: string | null; readonly message: string | null },
+): Promise<void> {
+  await work.db
+    .updateTable('subscriptionAdjustments')
+    .set({ status: 'failed', failureCode: code, failureMessage: message, updatedAt: work.now })
+    .where('environmentId', '=', work.environmentId)
+    .where('id', '=', id)
+    .execute();
+}
+
+/** Calls off the changes of these subscriptions that wait for their money or their time. */
+export async function cancelPendingAdjustments(work: Work, subscriptionIds: readonly string[]): Promise<void> {
+  await work.db
+    .updateTable('subscriptionAdjustments')
+    .set({ status: 'canceled', updatedAt: work.now })
+    .where('environmentId', '=', work.environmentId)
+    .where('subscriptionId', '=', sql<string>`any(${subscriptionIds}::text[])`)
+    .where(isPending)
+    .execute();
+}
+
+/** Adds what changes without proration would have cost to the current periods of their subscriptions. */
+export async function addProrationWaived(
+  work: Work,
+  waived: readonly { readonly subscriptionId: string; readonly startAt: Instant; readonly amount: bigint }[],
+): Promise<void> {
+  const real = waived.filter(({ amount }) => amount > 0n);
+  if (real.length === 0) return;
+  await sql`
+    update billing_periods p set proration_waived = p.proration_waived + waived.amount, updated_at = ${work.now}
+      from unnest(
+             ${real.map(({ subscriptionId }) => subscriptionId)}::text[], ${real.map(({ startAt }) => startAt)}::bigint[],
+             ${real.map(({ amount }) => amount)}::numeric[]) as waived (subscription_id, start_at, amount)
+     where p.environment_id = ${work.environmentId} and p.subscription_id = waived.subscription_id
+       and p.start_at = waived.start_at`.execute(work.db);
+}

@@ -1,0 +1,105 @@
+/** What a fault, a hand-written update or a bad restore could leave behind, and the invariants that tell of it. */
+export interface Corruption {
+  readonly fault: string;
+  readonly statements: readonly string[];
+  readonly breaks: readonly string[];
+}
+
+/** Of invoices, payments and refunds. */
+export const moneyCorruptions: readonly Corruption[] = [
+  {
+    fault: 'a number was taken for an invoice that is not there',
+    statements: ['update customers set invoice_count = 3'],
+    breaks: ['invoiceNumbersHaveNoGap'],
+  },
+  ...['ACME-00003', 'ACME-00001-', 'ACME-00000'].map((number) => ({
+    fault: `the second invoice is numbered ${number}`,
+    statements: [`update invoices set invoice_number = '${number}' where invoice_number = 'ACME-00002'`],
+    breaks: ['invoiceNumbersHaveNoGap'],
+  })),
+  {
+    fault: 'a period was billed twice',
+    statements: [
+      'drop index invoices_one_per_period',
+      `update invoices set reason = 'renewal', billing_period_id = (select id from billing_periods where status = 'active')`,
+    ],
+    breaks: ['periodIsBilledOnce'],
+  },
+  {
+    fault: 'a line asks for more than its invoice',
+    statements: [`update invoice_line_items set quantity = 2, amount = 7000 where type = 'static'`],
+    breaks: ['invoiceSubtotalIsSumOfLines'],
+  },
+  {
+    fault: 'a line bears more of the discount than there is',
+    statements: [`update invoice_line_items set discount_amount = discount_amount + 1 where type = 'usage'`],
+    breaks: ['invoiceSharesAddUp'],
+  },
+  {
+    fault: 'one line bears what takes another below zero',
+    statements: [`update invoice_line_items set discount_amount = case type when 'usage' then 26 else 474 end`],
+    breaks: ['invoiceSharesAddUp'],
+  },
+  {
+    fault: 'an invoice has a tax that its total leaves out',
+    statements: [
+      'alter table invoices drop constraint invoices_total',
+      'update invoices set tax_amount = 1 where total = 0',
+    ],
+    breaks: ['invoiceSharesAddUp', 'invoiceTotalIsSubtotalAndTax'],
+  },
+  {
+    fault: 'more was refunded than paid',
+    statements: [
+      'alter table invoices drop constraint invoices_money_within_bounds',
+      'update invoices set amount_refunded = 3026 where amount_paid = 3025',
+    ],
+    breaks: ['invoiceMoneyStaysWithinTotal', 'invoiceIsPaidByItsPayments'],
+  },
+  {
+    fault: 'an invoice is open and nothing is due',
+    statements: [`update invoices set status = 'open' where total = 3025`],
+    breaks: ['invoiceIsPaidWhenNothingIsDue', 'redemptionCountsPaidInvoices'],
+  },
+  {
+    fault: 'an invoice hides its refund',
+    statements: [`update invoices set status = 'paid' where total = 3025`],
+    breaks: ['invoiceStatusTellsRefund'],
+  },
+  {
+    fault: 'an invoice is paid by a payment that is still under way',
+    statements: [`update payments set status = 'processing' where status = 'succeeded'`],
+    breaks: ['invoiceIsPaidByItsPayments'],
+  },
+  {
+    fault: 'an invoice is charged again after it was paid',
+    statements: [
+      'drop index payments_one_under_way_per_invoice',
+      `update payments set status = 'processing' where status = 'failed'`,
+    ],
+    breaks: ['invoiceIsNotChargedTwice'],
+  },
+  {
+    fault: 'a discount counts an invoice twice',
+    statements: ['update discount_redemptions set payments_made = payments_made + 1'],
+    breaks: ['redemptionCountsPaidInvoices'],
+  },
+  {
+    fault: 'a payment forgets the tax in it',
+    statements: [`update payments set tax_amount = 0 where status = 'failed'`],
+    breaks: ['paymentIsSubtotalAndTax'],
+  },
+  {
+    fault: 'a payment counts as refunded and keeps 20.25',
+    statements: [
+      'alter table payments drop constraint payments_refunded_iff_whole',
+      `update payments set status = 'refunded' where status = 'succeeded'`,
+    ],
+    breaks: ['paymentRefundsStayWithinAmount'],
+  },
+  {
+    fault: 'a failed refund is under way again',
+    statements: [`update refunds set status = 'pending' where status = 'failed'`],
+    breaks: ['paymentRefundsAreSumsOfRefunds'],
+  },
+];

@@ -1,0 +1,132 @@
+import assert from 'node:assert/strict';
+import { sql } from 'kysely';
+import type { Body, TestApp, TestOrganization } from './harness.ts';
+
+export const minute = 60_000;
+export const hour = 60 * minute;
+export const day = 24 * hour;
+
+const plan = (slug: string, unitPrice: number, interval: readonly [string, number], more: Body = {}) => ({
+  product: { name: slug, slug, active: true, default: slug === 'free' },
+  price: {
+    type: 'subscription',
+    slug: `${slug}-price`,
+    intervalUnit: interval[0],
+    intervalCount: interval[1],
+    isDefault: true,
+    unitPrice,
+    ...more,
+  },
+  features: slug === 'free' ? [] : ['calls', 'seats'],
+});
+
+/** Plans of every interval, one with a trial, and a meter whose usage is billed at 50 per 100 calls. */
+const structure = {
+  name: 'Years',
+  isDefault: true,
+  features: [
+    {
+      type: 'usage_credit_grant',
+      slug: 'calls',
+      name: 'Calls',
+      description: '',
+      amount: 100,
+      renewalFrequency: 'every_billing_period',
+      usageMeterSlug: 'calls',
+    },
+    { type: 'resource', slug: 'seats', name: 'Seats', description: '', amount: 5, resourceSlug: 'seat' },
+  ],
+  products: [
+    plan('free', 0, ['month', 1]),
+    plan('month', 3000, ['month', 1]),
+    plan('trial', 3000, ['month', 1], { trialPeriodDays: 14 }),
+    plan('week', 700, ['week', 1]),
+    plan('ten-days', 1000, ['day', 10]),
+    plan('quarter', 9000, ['month', 3]),
+    plan('year', 36_000, ['year', 1]),
+  ],
+  usageMeters: [
+    {
+      usageMeter: { name: 'Calls', slug: 'calls' },
+      prices: [
+        {
+          type: 'usage',
+          slug: 'call',
+          intervalUnit: 'month',
+          intervalCount: 1,
+          unitPrice: 50,
+          usageEventsPerUnit: 100,
+          isDefault: true,
+        },
+      ],
+    },
+  ],
+  resources: [{ slug: 'seat', name: 'Seat' }],
+};
+
+/** Calls the API as one organization. */
+export function callerOf(app: TestApp, { testKey: key }: TestOrganization) {
+  return {
+    get: (path: string): Promise<Body> => app.get(path, { key }),
+    post: (path: string, body: Body = {}): Promise<Body> => app.post(path, body, { key }),
+    put: (path: string, body: Body): Promise<Body> => app.put(path, body, { key }),
+    /** Moves the test clock. */
+    moveTo: (now: number): Promise<Body> => app.put('/test-clock', { testClock: { now } }, { key }),
+  };
+}
+
+export type Caller = ReturnType<typeof callerOf>;
+
+/** Makes the plans, at the instant at which the test clock is to begin. */
+export async function beginYears(app: TestApp, { testEnvironmentId }: TestOrganization, caller: Caller, start: number) {
+  await caller.moveTo(start);
+  // What every organization is founded with was made in real time.
+  for (const table of ['pricing_models', 'products', 'prices'])
+    await sql`update ${sql.table(table)} set created_at = ${start}, updated_at = ${start}
+               where environment_id = ${testEnvironmentId}`.execute(app.owner);
+  await caller.post('/pricing-models/setup', structure);
+}
+
+export interface Subscriber {
+  readonly customerId: string;
+  readonly subscriptionId: string;
+  readonly paymentMethodId: string | null;
+}
+
+/** A customer on a plan, who has used 250 calls: 100 are covered by credits, the other 150 cost 75. */
+export async function subscribeFor(
+  caller: Caller,
+  externalId: string,
+  { plan: slug, token, ...more }: { plan: string; token?: string } & Body,
+): Promise<Subscriber> {
+  const customer = { externalId, email: `${externalId}@acme.test`, name: externalId };
+  const { data } = await caller.post('/customers', { customer });
+  const customerId: string = data.customer.id;
+  let paymentMethodId: string | null = null;
+  if (token !== undefined) {
+    const paymentMethod = { customerId, type: 'card', token };
+    paymentMethodId = (await caller.post('/payment-methods', { paymentMethod })).paymentMethod.id;
+  }
+  const { subscription } = await caller.post('/subscriptions', { customerId, priceSlug: `${slug}-price`, ...more });
+  if (subscription.current) {
+    await caller.post('/usage-events', {
+      usageEvent: {
+        subscriptionId: subscription.id,
+        priceSlug: 'call',
+        transactionId: `first-${externalId}`,
+        amount: 250,
+      },
+    });
+  }
+  return { customerId, subscriptionId: subscription.id, paymentMethodId };
+}
+
+/** From now on every charge of the card fails. */
+export async function breakCard(app: TestApp, { paymentMethodId }: Subscriber): Promise<void> {
+  assert(paymentMethodId !== null);
+  await app.owner
+    .updateTable('paymentMethods')
+    .set({ processorToken: 'pm_card_chargeCustomerFail' })
+    .where('id', '=', paymentMethodId)
+    .execute();
+}
