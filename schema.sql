@@ -32,11 +32,16 @@ create table public.billing_periods (
   trial_period boolean not null,
   created_at bigint not null,
   updated_at bigint not null,
+  whole_start_at bigint,
+  proration_waived numeric(38,0) not null default 0,
+  ends_in_pause boolean not null default false,
   constraint billing_periods_one_per_start UNIQUE (environment_id, subscription_id, start_at),
   constraint billing_periods_pkey PRIMARY KEY (environment_id, id),
   constraint billing_periods_environment_id_subscription_id_fkey FOREIGN KEY (environment_id, subscription_id) REFERENCES subscriptions(environment_id, id),
+  constraint billing_periods_part_of_whole CHECK ((whole_start_at <= start_at)),
   constraint billing_periods_run_forward CHECK ((start_at <= end_at)),
-  constraint billing_periods_status CHECK ((status = ANY (ARRAY['upcoming'::text, 'active'::text, 'completed'::text, 'canceled'::text, 'past_due'::text, 'scheduled_to_cancel'::text])))
+  constraint billing_periods_status CHECK ((status = ANY (ARRAY['upcoming'::text, 'active'::text, 'completed'::text, 'canceled'::text, 'past_due'::text, 'scheduled_to_cancel'::text]))),
+  constraint billing_periods_waived_not_negative CHECK ((proration_waived >= (0)::numeric))
 );
 
 create table public.customers (
@@ -56,9 +61,58 @@ create table public.customers (
   invoice_count bigint not null default 0,
   created_at bigint not null,
   updated_at bigint not null,
+  tax_exempt boolean not null default false,
   constraint customers_invoice_number_base_unique UNIQUE (environment_id, invoice_number_base),
   constraint customers_pkey PRIMARY KEY (environment_id, id),
   constraint customers_environment_id_pricing_model_id_fkey FOREIGN KEY (environment_id, pricing_model_id) REFERENCES pricing_models(environment_id, id)
+);
+
+create table public.discount_redemptions (
+  environment_id bigint not null,
+  id text not null,
+  pricing_model_id text not null,
+  discount_id text not null,
+  subscription_id text not null,
+  name text not null,
+  code text not null,
+  amount_type text not null,
+  amount numeric(38,0) not null,
+  duration text not null,
+  number_of_payments bigint,
+  payments_made bigint not null default 0,
+  fully_redeemed boolean not null generated always as 
+CASE duration
+    WHEN 'once'::text THEN (payments_made >= 1)
+    WHEN 'number_of_payments'::text THEN (payments_made >= number_of_payments)
+    ELSE false
+END stored,
+  created_at bigint not null,
+  updated_at bigint not null,
+  constraint discount_redemptions_one_per_subscription UNIQUE (environment_id, subscription_id),
+  constraint discount_redemptions_pkey PRIMARY KEY (environment_id, id),
+  constraint discount_redemptions_environment_id_discount_id_fkey FOREIGN KEY (environment_id, discount_id) REFERENCES discounts(environment_id, id),
+  constraint discount_redemptions_environment_id_subscription_id_fkey FOREIGN KEY (environment_id, subscription_id) REFERENCES subscriptions(environment_id, id)
+);
+
+create table public.discounts (
+  environment_id bigint not null,
+  id text not null,
+  pricing_model_id text not null,
+  name text not null,
+  code text not null,
+  amount_type text not null,
+  amount numeric(38,0) not null,
+  duration text not null,
+  number_of_payments bigint,
+  active boolean not null,
+  created_at bigint not null,
+  updated_at bigint not null,
+  constraint discounts_code_unique UNIQUE (environment_id, pricing_model_id, code),
+  constraint discounts_pkey PRIMARY KEY (environment_id, id),
+  constraint discounts_environment_id_pricing_model_id_fkey FOREIGN KEY (environment_id, pricing_model_id) REFERENCES pricing_models(environment_id, id),
+  constraint discounts_amount CHECK (((amount > (0)::numeric) AND (amount_type = ANY (ARRAY['percent'::text, 'fixed'::text])))),
+  constraint discounts_code CHECK ((((char_length(code) >= 3) AND (char_length(code) <= 20)) AND (code = upper((code COLLATE "C"))))),
+  constraint discounts_duration CHECK (((duration = ANY (ARRAY['once'::text, 'forever'::text, 'number_of_payments'::text])) AND ((duration = 'number_of_payments'::text) = (number_of_payments IS NOT NULL)) AND (number_of_payments > 0)))
 );
 
 create table public.environments (
@@ -70,10 +124,22 @@ create table public.environments (
   clock_now bigint,
   created_at bigint not null,
   updated_at bigint not null,
+  dunning_retry_days integer[] not null default '{3,5,5}'::integer[],
+  dunning_terminal_action text not null default 'unpaid'::text,
+  net_terms_days integer not null default 0,
+  seller jsonb,
+  tax_provider text not null default 'none'::text,
+  clock_target bigint,
+  clock_from bigint,
+  clock_moved_at bigint,
+  constraint environments_currency_unique UNIQUE (id, currency),
   constraint environments_one_per_mode UNIQUE (organization_id, livemode),
   constraint environments_pkey PRIMARY KEY (id),
   constraint environments_organization_id_fkey FOREIGN KEY (organization_id) REFERENCES organizations(id),
-  constraint environments_live_time_is_real CHECK (((clock_now IS NULL) OR (NOT livemode)))
+  constraint environments_dunning CHECK (((dunning_terminal_action = ANY (ARRAY['unpaid'::text, 'canceled'::text, 'past_due'::text])) AND (cardinality(dunning_retry_days) <= 10) AND (0 < ALL (dunning_retry_days)))),
+  constraint environments_live_time_is_real CHECK (((clock_now IS NULL) OR (NOT livemode))),
+  constraint environments_net_terms CHECK (((net_terms_days >= 0) AND (net_terms_days <= 365))),
+  constraint environments_tax_provider CHECK ((tax_provider = ANY (ARRAY['none'::text, 'rates'::text])))
 );
 
 create table public.events (
@@ -146,6 +212,9 @@ create table public.invoice_line_items (
   ledger_account_credit numeric(38,0),
   created_at bigint not null,
   updated_at bigint not null,
+  discount_amount numeric(38,0) not null default 0,
+  tax_amount numeric(38,0) not null default 0,
+  explanation jsonb not null default '{}'::jsonb,
   constraint invoice_line_items_pkey PRIMARY KEY (environment_id, id),
   constraint invoice_line_items_environment_id_invoice_id_fkey FOREIGN KEY (environment_id, invoice_id) REFERENCES invoices(environment_id, id),
   constraint invoice_line_items_environment_id_ledger_account_id_fkey FOREIGN KEY (environment_id, ledger_account_id) REFERENCES ledger_accounts(environment_id, id),
@@ -180,11 +249,25 @@ create table public.invoices (
   memo text,
   created_at bigint not null,
   updated_at bigint not null,
+  discount_amount numeric(38,0) not null default 0,
+  discount_redemption_id text,
+  tax_type text,
+  tax_country text,
+  tax_state text,
+  tax_rate_percentage text,
+  tax_inclusive boolean not null default false,
+  seller jsonb,
+  buyer jsonb,
+  attempt_count integer not null default 0,
+  next_attempt_at bigint,
   constraint invoices_number_unique UNIQUE (environment_id, customer_id, invoice_number),
   constraint invoices_pkey PRIMARY KEY (environment_id, id),
   constraint invoices_environment_id_billing_period_id_fkey FOREIGN KEY (environment_id, billing_period_id) REFERENCES billing_periods(environment_id, id),
   constraint invoices_environment_id_customer_id_fkey FOREIGN KEY (environment_id, customer_id) REFERENCES customers(environment_id, id),
+  constraint invoices_environment_id_discount_redemption_id_fkey FOREIGN KEY (environment_id, discount_redemption_id) REFERENCES discount_redemptions(environment_id, id),
   constraint invoices_environment_id_subscription_id_fkey FOREIGN KEY (environment_id, subscription_id) REFERENCES subscriptions(environment_id, id),
+  constraint invoices_attempted_while_open CHECK (((next_attempt_at IS NULL) OR (status = ANY (ARRAY['open'::text, 'awaiting_payment_confirmation'::text])))),
+  constraint invoices_discount_not_negative CHECK ((discount_amount >= (0)::numeric)),
   constraint invoices_money_within_bounds CHECK ((((amount_paid >= (0)::numeric) AND (amount_paid <= total)) AND ((amount_refunded >= (0)::numeric) AND (amount_refunded <= amount_paid)))),
   constraint invoices_status CHECK ((status = ANY (ARRAY['draft'::text, 'open'::text, 'paid'::text, 'uncollectible'::text, 'void'::text, 'refunded'::text, 'partially_refunded'::text, 'awaiting_payment_confirmation'::text]))),
   constraint invoices_total CHECK (((total = (subtotal + tax_amount)) AND (subtotal >= (0)::numeric) AND (tax_amount >= (0)::numeric))),
@@ -232,7 +315,7 @@ create table public.ledger_entries (
   constraint ledger_entries_environment_id_price_id_fkey FOREIGN KEY (environment_id, price_id) REFERENCES prices(environment_id, id),
   constraint ledger_entries_environment_id_usage_credit_id_fkey FOREIGN KEY (environment_id, usage_credit_id) REFERENCES usage_credits(environment_id, id),
   constraint ledger_entries_amount_positive CHECK ((amount > (0)::numeric)),
-  constraint ledger_entries_sides CHECK ((((((debit_side = 'available'::text) AND (credit_side = 'used'::text)) OR ((debit_side = 'granted'::text) AND (credit_side = 'available'::text))) OR ((debit_side = 'available'::text) AND (credit_side = 'expired'::text))) OR ((debit_side = 'settled'::text) AND (credit_side = 'available'::text))))
+  constraint ledger_entries_sides CHECK (((((((debit_side = 'available'::text) AND (credit_side = 'used'::text)) OR ((debit_side = 'granted'::text) AND (credit_side = 'available'::text))) OR ((debit_side = 'available'::text) AND (credit_side = 'expired'::text))) OR ((debit_side = 'settled'::text) AND (credit_side = 'available'::text))) OR ((debit_side = 'available'::text) AND (credit_side = 'settled'::text))))
 );
 
 create table public.ledger_transactions (
@@ -245,7 +328,7 @@ create table public.ledger_transactions (
   created_at bigint not null,
   constraint ledger_transactions_once UNIQUE (environment_id, type, source_id),
   constraint ledger_transactions_pkey PRIMARY KEY (environment_id, id),
-  constraint ledger_transactions_type CHECK ((type = ANY (ARRAY['usage_event_processed'::text, 'credit_grant_recognized'::text, 'billing_period_transition'::text, 'credit_grant_expired'::text, 'settle_invoice_usage_costs'::text, 'admin_credit_adjusted'::text])))
+  constraint ledger_transactions_type CHECK ((type = ANY (ARRAY['usage_event_processed'::text, 'credit_grant_recognized'::text, 'billing_period_transition'::text, 'credit_grant_expired'::text, 'settle_invoice_usage_costs'::text, 'settlement_undone'::text, 'admin_credit_adjusted'::text])))
 );
 
 create table public.organizations (
@@ -254,6 +337,23 @@ create table public.organizations (
   created_at bigint not null,
   updated_at bigint not null,
   constraint organizations_pkey PRIMARY KEY (id)
+);
+
+create table public.payment_method_attachments (
+  environment_id bigint not null,
+  id text not null,
+  pricing_model_id text not null,
+  customer_id text not null,
+  processor text not null,
+  request jsonb not null,
+  status text not null,
+  outcome jsonb,
+  created_at bigint not null,
+  updated_at bigint not null,
+  constraint payment_method_attachments_pkey PRIMARY KEY (environment_id, id),
+  constraint payment_method_attachments_environment_id_customer_id_fkey FOREIGN KEY (environment_id, customer_id) REFERENCES customers(environment_id, id),
+  constraint payment_method_attachments_ended CHECK (((status = 'pending'::text) = (outcome IS NULL))),
+  constraint payment_method_attachments_status CHECK ((status = ANY (ARRAY['pending'::text, 'attached'::text, 'refused'::text])))
 );
 
 create table public.payment_methods (
@@ -306,13 +406,19 @@ create table public.payments (
   refunded_at bigint,
   created_at bigint not null,
   updated_at bigint not null,
+  tax_type text,
+  tax_country text,
+  tax_state text,
+  tax_rate_percentage text,
+  receipt_url text,
+  next_action jsonb,
   constraint payments_pkey PRIMARY KEY (environment_id, id),
   constraint payments_environment_id_billing_period_id_fkey FOREIGN KEY (environment_id, billing_period_id) REFERENCES billing_periods(environment_id, id),
   constraint payments_environment_id_customer_id_fkey FOREIGN KEY (environment_id, customer_id) REFERENCES customers(environment_id, id),
   constraint payments_environment_id_invoice_id_fkey FOREIGN KEY (environment_id, invoice_id) REFERENCES invoices(environment_id, id),
   constraint payments_environment_id_payment_method_id_fkey FOREIGN KEY (environment_id, payment_method_id) REFERENCES payment_methods(environment_id, id),
   constraint payments_environment_id_subscription_id_fkey FOREIGN KEY (environment_id, subscription_id) REFERENCES subscriptions(environment_id, id),
-  constraint payments_checked_while_processing CHECK (((check_at IS NULL) OR (status = 'processing'::text))),
+  constraint payments_checked_while_under_way CHECK (((check_at IS NULL) OR (status = ANY (ARRAY['processing'::text, 'requires_action'::text])))),
   constraint payments_refunded_iff_whole CHECK (((status = 'refunded'::text) = (refunded_amount = amount))),
   constraint payments_refunds_within_amount CHECK (((amount > (0)::numeric) AND (refunded_amount >= (0)::numeric) AND (refunding_amount >= (0)::numeric) AND ((refunded_amount + refunding_amount) <= amount))),
   constraint payments_status CHECK ((status = ANY (ARRAY['canceled'::text, 'failed'::text, 'refunded'::text, 'processing'::text, 'succeeded'::text, 'requires_confirmation'::text, 'requires_action'::text])))
@@ -338,6 +444,7 @@ create table public.prices (
   created_at bigint not null,
   updated_at bigint not null,
   constraint prices_pkey PRIMARY KEY (environment_id, id),
+  constraint prices_currency_of_environment FOREIGN KEY (environment_id, currency) REFERENCES environments(id, currency) ON UPDATE CASCADE,
   constraint prices_environment_id_pricing_model_id_fkey FOREIGN KEY (environment_id, pricing_model_id) REFERENCES pricing_models(environment_id, id),
   constraint prices_environment_id_product_id_fkey FOREIGN KEY (environment_id, product_id) REFERENCES products(environment_id, id),
   constraint prices_environment_id_usage_meter_id_fkey FOREIGN KEY (environment_id, usage_meter_id) REFERENCES usage_meters(environment_id, id),
@@ -361,6 +468,25 @@ create table public.pricing_models (
   updated_at bigint not null,
   constraint pricing_models_pkey PRIMARY KEY (environment_id, id),
   constraint pricing_models_environment_id_fkey FOREIGN KEY (environment_id) REFERENCES environments(id)
+);
+
+create table public.processor_customers (
+  environment_id bigint not null,
+  customer_id text not null,
+  processor text not null,
+  reference text not null,
+  created_at bigint not null,
+  constraint processor_customers_pkey PRIMARY KEY (environment_id, customer_id, processor),
+  constraint processor_customers_environment_id_customer_id_fkey FOREIGN KEY (environment_id, customer_id) REFERENCES customers(environment_id, id)
+);
+
+create table public.processor_events (
+  environment_id bigint not null,
+  processor text not null,
+  id text not null,
+  received_at bigint not null,
+  constraint processor_events_pkey PRIMARY KEY (environment_id, processor, id),
+  constraint processor_events_environment_id_fkey FOREIGN KEY (environment_id) REFERENCES environments(id)
 );
 
 create table public.product_features (
@@ -449,6 +575,31 @@ create table public.resources (
   constraint resources_environment_id_pricing_model_id_fkey FOREIGN KEY (environment_id, pricing_model_id) REFERENCES pricing_models(environment_id, id)
 );
 
+create table public.subscription_adjustments (
+  environment_id bigint not null,
+  id text not null,
+  pricing_model_id text not null,
+  subscription_id text not null,
+  status text not null,
+  effective_at bigint not null,
+  items jsonb not null,
+  capacities jsonb not null,
+  invoice_id text,
+  replaced_invoice_id text,
+  replaced_next_attempt_at bigint,
+  proration_waived numeric(38,0) not null default 0,
+  failure_code text,
+  failure_message text,
+  created_at bigint not null,
+  updated_at bigint not null,
+  constraint subscription_adjustments_pkey PRIMARY KEY (environment_id, id),
+  constraint subscription_adjustments_environment_id_invoice_id_fkey FOREIGN KEY (environment_id, invoice_id) REFERENCES invoices(environment_id, id),
+  constraint subscription_adjustments_environment_id_replaced_invoice_i_fkey FOREIGN KEY (environment_id, replaced_invoice_id) REFERENCES invoices(environment_id, id),
+  constraint subscription_adjustments_environment_id_subscription_id_fkey FOREIGN KEY (environment_id, subscription_id) REFERENCES subscriptions(environment_id, id),
+  constraint subscription_adjustments_paid_by_invoice CHECK (((status <> 'awaiting_payment'::text) OR (invoice_id IS NOT NULL))),
+  constraint subscription_adjustments_status CHECK ((status = ANY (ARRAY['awaiting_payment'::text, 'scheduled'::text, 'applied'::text, 'canceled'::text, 'failed'::text])))
+);
+
 create table public.subscription_item_features (
   environment_id bigint not null,
   id text not null,
@@ -484,6 +635,24 @@ CASE type
 END)
 );
 
+create table public.subscription_item_versions (
+  environment_id bigint not null,
+  id text not null,
+  pricing_model_id text not null,
+  subscription_id text not null,
+  subscription_item_id text not null,
+  unit_price numeric(38,0) not null,
+  quantity bigint not null,
+  start_at bigint not null,
+  end_at bigint not null,
+  created_at bigint not null,
+  constraint subscription_item_versions_pkey PRIMARY KEY (environment_id, id),
+  constraint subscription_item_versions_environment_id_subscription_id_fkey FOREIGN KEY (environment_id, subscription_id) REFERENCES subscriptions(environment_id, id),
+  constraint subscription_item_versions_environment_id_subscription_ite_fkey FOREIGN KEY (environment_id, subscription_item_id) REFERENCES subscription_items(environment_id, id),
+  constraint subscription_item_versions_amounts CHECK (((unit_price >= (0)::numeric) AND (quantity >= 0))),
+  constraint subscription_item_versions_run_forward CHECK ((start_at <= end_at))
+);
+
 create table public.subscription_items (
   environment_id bigint not null,
   id text not null,
@@ -501,6 +670,7 @@ create table public.subscription_items (
   manually_created boolean not null default false,
   created_at bigint not null,
   updated_at bigint not null,
+  effective_from bigint not null,
   constraint subscription_items_pkey PRIMARY KEY (environment_id, id),
   constraint subscription_items_environment_id_price_id_fkey FOREIGN KEY (environment_id, price_id) REFERENCES prices(environment_id, id),
   constraint subscription_items_environment_id_subscription_id_fkey FOREIGN KEY (environment_id, subscription_id) REFERENCES subscriptions(environment_id, id),
@@ -539,6 +709,10 @@ create table public.subscriptions (
   metadata jsonb,
   created_at bigint not null,
   updated_at bigint not null,
+  paused_at bigint,
+  resumes_at bigint,
+  paused_credit numeric(38,0) not null default 0,
+  work_retry_at bigint,
   constraint subscriptions_pkey PRIMARY KEY (environment_id, id),
   constraint subscriptions_environment_id_backup_payment_method_id_fkey FOREIGN KEY (environment_id, backup_payment_method_id) REFERENCES payment_methods(environment_id, id),
   constraint subscriptions_environment_id_customer_id_fkey FOREIGN KEY (environment_id, customer_id) REFERENCES customers(environment_id, id),
@@ -546,12 +720,31 @@ create table public.subscriptions (
   constraint subscriptions_environment_id_price_id_fkey FOREIGN KEY (environment_id, price_id) REFERENCES prices(environment_id, id),
   constraint subscriptions_environment_id_replaced_by_subscription_id_fkey FOREIGN KEY (environment_id, replaced_by_subscription_id) REFERENCES subscriptions(environment_id, id) DEFERRABLE INITIALLY DEFERRED,
   constraint subscriptions_canceled_at_iff_canceled CHECK (((status = 'canceled'::text) = (canceled_at IS NOT NULL))),
+  constraint subscriptions_paused_credit_not_negative CHECK ((paused_credit >= (0)::numeric)),
+  constraint subscriptions_paused_iff_since CHECK (((status = 'paused'::text) = (paused_at IS NOT NULL))),
   constraint subscriptions_period_runs_forward CHECK ((current_billing_period_start <= current_billing_period_end)),
   constraint subscriptions_period_whole CHECK (((current_billing_period_start IS NULL) = (current_billing_period_end IS NULL))),
   constraint subscriptions_renewing_has_interval CHECK (((renews = (interval_unit IS NOT NULL)) AND (renews = (interval_count IS NOT NULL)) AND (renews = (billing_cycle_anchor_date IS NOT NULL)))),
+  constraint subscriptions_resumes_while_paused CHECK (((resumes_at IS NULL) OR (status = 'paused'::text))),
   constraint subscriptions_scheduled_has_date CHECK (((status <> 'cancellation_scheduled'::text) OR (cancel_scheduled_at IS NOT NULL))),
   constraint subscriptions_scheduled_iff_date CHECK (((status = ANY (ARRAY['cancellation_scheduled'::text, 'canceled'::text])) OR (cancel_scheduled_at IS NULL))),
   constraint subscriptions_status CHECK ((status = ANY (ARRAY['trialing'::text, 'active'::text, 'past_due'::text, 'unpaid'::text, 'cancellation_scheduled'::text, 'incomplete'::text, 'incomplete_expired'::text, 'canceled'::text, 'paused'::text])))
+);
+
+create table public.tax_rates (
+  environment_id bigint not null,
+  id text not null,
+  country text not null,
+  state text,
+  type text not null,
+  percentage text not null,
+  inclusive boolean not null,
+  active boolean not null,
+  name text,
+  created_at bigint not null,
+  updated_at bigint not null,
+  constraint tax_rates_pkey PRIMARY KEY (environment_id, id),
+  constraint tax_rates_percentage CHECK (((percentage ~ '^(0|[1-9][0-9]{0,2})(\.[0-9]{1,6})?$'::text) AND ((percentage)::numeric <= (100)::numeric)))
 );
 
 create table public.usage_credit_applications (
@@ -696,35 +889,47 @@ create table test_processor.operations (
 );
 
 CREATE INDEX customers_by_external_id ON public.customers USING btree (environment_id, external_id);
+CREATE INDEX discount_redemptions_by_discount ON public.discount_redemptions USING btree (environment_id, discount_id);
 CREATE INDEX events_by_object ON public.events USING btree (environment_id, object_id, id);
 CREATE INDEX features_by_slug ON public.features USING btree (environment_id, pricing_model_id, slug);
 CREATE INDEX idempotency_keys_created_at ON public.idempotency_keys USING btree (created_at);
 CREATE INDEX invoice_line_items_by_invoice ON public.invoice_line_items USING btree (environment_id, invoice_id, id);
+CREATE INDEX invoices_attempt_due ON public.invoices USING btree (environment_id, next_attempt_at) WHERE (next_attempt_at IS NOT NULL);
 CREATE INDEX invoices_by_customer ON public.invoices USING btree (environment_id, customer_id);
 CREATE INDEX invoices_by_subscription ON public.invoices USING btree (environment_id, subscription_id);
+CREATE INDEX invoices_owed ON public.invoices USING btree (environment_id, subscription_id) WHERE (status = ANY (ARRAY['open'::text, 'awaiting_payment_confirmation'::text]));
 CREATE INDEX ledger_entries_by_account ON public.ledger_entries USING btree (environment_id, ledger_account_id, id);
 CREATE INDEX ledger_entries_by_transaction ON public.ledger_entries USING btree (environment_id, ledger_transaction_id);
 CREATE INDEX operations_by_reference ON test_processor.operations USING btree (reference);
+CREATE INDEX payment_method_attachments_by_customer ON public.payment_method_attachments USING btree (environment_id, customer_id);
 CREATE INDEX payment_methods_by_customer ON public.payment_methods USING btree (environment_id, customer_id);
 CREATE INDEX payments_by_customer ON public.payments USING btree (environment_id, customer_id);
 CREATE INDEX payments_by_invoice ON public.payments USING btree (environment_id, invoice_id);
+CREATE INDEX payments_by_reference ON public.payments USING btree (environment_id, processor_reference) WHERE (processor_reference IS NOT NULL);
 CREATE INDEX payments_by_subscription ON public.payments USING btree (environment_id, subscription_id);
 CREATE INDEX payments_to_check ON public.payments USING btree (environment_id, check_at) WHERE (check_at IS NOT NULL);
+CREATE INDEX payments_unsent ON public.payments USING btree (environment_id, id) WHERE ((status = 'processing'::text) AND (processor_reference IS NULL));
 CREATE INDEX prices_by_pricing_model ON public.prices USING btree (environment_id, pricing_model_id);
 CREATE INDEX prices_by_product ON public.prices USING btree (environment_id, product_id);
 CREATE INDEX prices_by_usage_meter ON public.prices USING btree (environment_id, usage_meter_id);
+CREATE INDEX processor_events_received_at ON public.processor_events USING btree (received_at);
 CREATE INDEX product_features_by_feature ON public.product_features USING btree (environment_id, feature_id);
 CREATE INDEX products_by_slug ON public.products USING btree (environment_id, pricing_model_id, slug);
 CREATE INDEX refunds_by_payment ON public.refunds USING btree (environment_id, payment_id);
 CREATE INDEX resource_claims_active ON public.resource_claims USING btree (environment_id, subscription_id, resource_id) WHERE (released_at IS NULL);
 CREATE INDEX resources_by_slug ON public.resources USING btree (environment_id, pricing_model_id, slug);
+CREATE INDEX subscription_adjustments_by_invoice ON public.subscription_adjustments USING btree (environment_id, invoice_id) WHERE (invoice_id IS NOT NULL);
+CREATE INDEX subscription_adjustments_replacing ON public.subscription_adjustments USING btree (environment_id, replaced_invoice_id) WHERE (replaced_invoice_id IS NOT NULL);
 CREATE INDEX subscription_item_features_by_product_feature ON public.subscription_item_features USING btree (environment_id, product_feature_id) WHERE (product_feature_id IS NOT NULL);
 CREATE INDEX subscription_item_features_by_subscription ON public.subscription_item_features USING btree (environment_id, subscription_id);
+CREATE INDEX subscription_item_versions_by_subscription ON public.subscription_item_versions USING btree (environment_id, subscription_id);
 CREATE INDEX subscription_items_by_subscription ON public.subscription_items USING btree (environment_id, subscription_id);
 CREATE INDEX subscriptions_by_customer ON public.subscriptions USING btree (environment_id, customer_id);
 CREATE INDEX subscriptions_by_price ON public.subscriptions USING btree (environment_id, price_id);
-CREATE INDEX subscriptions_cancel_due ON public.subscriptions USING btree (cancel_scheduled_at) WHERE (status = 'cancellation_scheduled'::text);
-CREATE INDEX subscriptions_period_end ON public.subscriptions USING btree (environment_id, current_billing_period_end) WHERE (renews AND (status <> ALL (ARRAY['canceled'::text, 'incomplete_expired'::text])));
+CREATE INDEX subscriptions_cancel_due ON public.subscriptions USING btree (environment_id, cancel_scheduled_at) WHERE (status = 'cancellation_scheduled'::text);
+CREATE INDEX subscriptions_renewal_due ON public.subscriptions USING btree (environment_id, current_billing_period_end, ((current_billing_period_start < current_billing_period_end)), id) WHERE (renews AND (status = ANY (ARRAY['trialing'::text, 'active'::text, 'past_due'::text, 'unpaid'::text, 'cancellation_scheduled'::text])));
+CREATE INDEX subscriptions_resume_due ON public.subscriptions USING btree (environment_id, resumes_at) WHERE (resumes_at IS NOT NULL);
+CREATE INDEX subscriptions_set_aside ON public.subscriptions USING btree (environment_id) WHERE (work_retry_at IS NOT NULL);
 CREATE INDEX subscriptions_waiting ON public.subscriptions USING btree (environment_id, created_at) WHERE ((status = 'incomplete'::text) AND (current_billing_period_start IS NULL));
 CREATE INDEX usage_credits_by_account ON public.usage_credits USING btree (environment_id, ledger_account_id);
 CREATE INDEX usage_credits_open ON public.usage_credits USING btree (environment_id, ledger_account_id, expires_at, id) WHERE (NOT spent);
@@ -734,7 +939,7 @@ CREATE UNIQUE INDEX customers_external_id_unique ON public.customers USING btree
 CREATE UNIQUE INDEX features_active_slug_unique ON public.features USING btree (environment_id, pricing_model_id, slug) WHERE active;
 CREATE UNIQUE INDEX invoices_one_per_period ON public.invoices USING btree (environment_id, billing_period_id, reason) WHERE (reason <> 'adjustment'::text);
 CREATE UNIQUE INDEX payment_methods_one_default ON public.payment_methods USING btree (environment_id, customer_id) WHERE is_default;
-CREATE UNIQUE INDEX payments_one_live_per_invoice ON public.payments USING btree (environment_id, invoice_id) WHERE (status = ANY (ARRAY['processing'::text, 'requires_confirmation'::text, 'requires_action'::text, 'succeeded'::text]));
+CREATE UNIQUE INDEX payments_one_under_way_per_invoice ON public.payments USING btree (environment_id, invoice_id) WHERE (status = ANY (ARRAY['processing'::text, 'requires_confirmation'::text, 'requires_action'::text]));
 CREATE UNIQUE INDEX prices_active_slug_unique ON public.prices USING btree (environment_id, pricing_model_id, slug) WHERE (active AND (slug IS NOT NULL));
 CREATE UNIQUE INDEX prices_one_default_per_product ON public.prices USING btree (environment_id, product_id) WHERE (is_default AND (product_id IS NOT NULL));
 CREATE UNIQUE INDEX prices_one_default_per_usage_meter ON public.prices USING btree (environment_id, usage_meter_id) WHERE (is_default AND (usage_meter_id IS NOT NULL));
@@ -743,11 +948,31 @@ CREATE UNIQUE INDEX products_active_slug_unique ON public.products USING btree (
 CREATE UNIQUE INDEX products_one_default ON public.products USING btree (environment_id, pricing_model_id) WHERE is_default;
 CREATE UNIQUE INDEX resource_claims_external_id_unique ON public.resource_claims USING btree (environment_id, subscription_id, resource_id, external_id) WHERE ((released_at IS NULL) AND (external_id IS NOT NULL));
 CREATE UNIQUE INDEX resources_active_slug_unique ON public.resources USING btree (environment_id, pricing_model_id, slug) WHERE active;
+CREATE UNIQUE INDEX subscription_adjustments_one_pending ON public.subscription_adjustments USING btree (environment_id, subscription_id) WHERE (status = ANY (ARRAY['awaiting_payment'::text, 'scheduled'::text]));
 CREATE UNIQUE INDEX subscription_item_features_pair_unique ON public.subscription_item_features USING btree (environment_id, subscription_item_id, feature_id) WHERE (expired_at IS NULL);
 CREATE UNIQUE INDEX subscription_items_one_manual ON public.subscription_items USING btree (environment_id, subscription_id) WHERE (manually_created AND (expired_at IS NULL));
 CREATE UNIQUE INDEX subscriptions_one_current ON public.subscriptions USING btree (environment_id, customer_id, is_free_plan) WHERE (exclusive AND ((status = ANY (ARRAY['trialing'::text, 'active'::text, 'past_due'::text, 'unpaid'::text, 'cancellation_scheduled'::text, 'paused'::text])) OR ((status = 'incomplete'::text) AND (current_billing_period_start IS NOT NULL))));
 CREATE UNIQUE INDEX subscriptions_one_trial_per_customer ON public.subscriptions USING btree (environment_id, customer_id) WHERE (trial_end IS NOT NULL);
+CREATE UNIQUE INDEX tax_rates_one_active ON public.tax_rates USING btree (environment_id, country, COALESCE(state, ''::text)) WHERE active;
 
+CREATE OR REPLACE FUNCTION public.analyze_grown_tables()
+ RETURNS void
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'public', 'pg_temp'
+AS $function$
+declare
+  grown text;
+begin
+  for grown in
+    select c.relname from pg_class c
+     where c.relnamespace = 'public'::regnamespace and c.relkind = 'r'
+       and pg_relation_size(c.oid) / current_setting('block_size')::bigint > 4 * greatest(c.relpages, 2)
+     order by c.relname
+  loop
+    execute format('analyze %I', grown);
+  end loop;
+end $function$;
 CREATE OR REPLACE FUNCTION public.authenticate(key_hash bytea, at bigint)
  RETURNS environment_scope
  LANGUAGE plpgsql
@@ -822,16 +1047,28 @@ begin
           set_config('tollkeeper.pricing_model_id', '', true);
   return found_scope;
 end $function$;
-CREATE OR REPLACE FUNCTION public.environments_with_endings_due(at bigint, incomplete_lifetime bigint)
+CREATE OR REPLACE FUNCTION public.environments_with_work_due(real_now bigint, incomplete_lifetime bigint)
  RETURNS SETOF bigint
  LANGUAGE sql
  STABLE SECURITY DEFINER
  SET search_path TO 'public', 'pg_temp'
 BEGIN ATOMIC
- SELECT DISTINCT s.environment_id
-    FROM (subscriptions s
-      JOIN environments e ON ((e.id = s.environment_id)))
-   WHERE (((s.status = 'cancellation_scheduled'::text) AND (s.cancel_scheduled_at <= COALESCE(e.clock_now, environments_with_endings_due.at))) OR ((s.status = 'incomplete'::text) AND (s.current_billing_period_start IS NULL) AND (s.created_at <= (COALESCE(e.clock_now, environments_with_endings_due.at) - environments_with_endings_due.incomplete_lifetime))));
+ SELECT e.id
+    FROM (environments e
+      CROSS JOIN LATERAL ( SELECT COALESCE(e.clock_now, environments_with_work_due.real_now) AS at) clock)
+   WHERE ((EXISTS ( SELECT
+            FROM subscriptions s
+           WHERE ((s.environment_id = e.id) AND (s.status = 'cancellation_scheduled'::text) AND (s.cancel_scheduled_at <= clock.at)))) OR (EXISTS ( SELECT
+            FROM subscriptions s
+           WHERE ((s.environment_id = e.id) AND s.renews AND (s.status = ANY (ARRAY['trialing'::text, 'active'::text, 'past_due'::text, 'unpaid'::text, 'cancellation_scheduled'::text])) AND (s.current_billing_period_end <= clock.at)))) OR (EXISTS ( SELECT
+            FROM subscriptions s
+           WHERE ((s.environment_id = e.id) AND (s.resumes_at <= clock.at)))) OR (EXISTS ( SELECT
+            FROM subscriptions s
+           WHERE ((s.environment_id = e.id) AND (s.status = 'incomplete'::text) AND (s.current_billing_period_start IS NULL) AND (s.created_at <= (clock.at - environments_with_work_due.incomplete_lifetime))))) OR (EXISTS ( SELECT
+            FROM invoices i
+           WHERE ((i.environment_id = e.id) AND (i.next_attempt_at <= clock.at)))) OR (EXISTS ( SELECT
+            FROM payments p
+           WHERE ((p.environment_id = e.id) AND (p.check_at <= clock.at)))));
 END;
 CREATE OR REPLACE FUNCTION public.forget_old_answers(before bigint, at_most integer)
  RETURNS bigint
@@ -847,6 +1084,26 @@ BEGIN ATOMIC
                    WHERE (idempotency_keys_1.created_at <= forget_old_answers.before)
                    ORDER BY idempotency_keys_1.created_at
                   LIMIT forget_old_answers.at_most))
+           RETURNING 1 AS "?column?"
+         )
+  SELECT count(*) AS count
+    FROM forgotten;
+END;
+CREATE OR REPLACE FUNCTION public.forget_processor_events(before bigint, at_most integer)
+ RETURNS bigint
+ LANGUAGE sql
+ SECURITY DEFINER
+ SET search_path TO 'public', 'pg_temp'
+BEGIN ATOMIC
+ WITH forgotten AS (
+          DELETE FROM processor_events
+           WHERE ((processor_events.environment_id, processor_events.processor, processor_events.id) IN ( SELECT processor_events_1.environment_id,
+                     processor_events_1.processor,
+                     processor_events_1.id
+                    FROM processor_events processor_events_1
+                   WHERE (processor_events_1.received_at <= forget_processor_events.before)
+                   ORDER BY processor_events_1.received_at
+                  LIMIT forget_processor_events.at_most))
            RETURNING 1 AS "?column?"
          )
   SELECT count(*) AS count
@@ -917,6 +1174,8 @@ END;
 create policy tenant on api_keys to {tollkeeper_service} using ((environment_id = ( SELECT current_environment() AS current_environment)) AND ((( SELECT current_pricing_model() AS current_pricing_model) IS NULL) OR (pricing_model_id = ( SELECT current_pricing_model() AS current_pricing_model))));
 create policy tenant on billing_periods to {tollkeeper_service} using ((environment_id = ( SELECT current_environment() AS current_environment)) AND ((( SELECT current_pricing_model() AS current_pricing_model) IS NULL) OR (pricing_model_id = ( SELECT current_pricing_model() AS current_pricing_model))));
 create policy tenant on customers to {tollkeeper_service} using ((environment_id = ( SELECT current_environment() AS current_environment)) AND ((( SELECT current_pricing_model() AS current_pricing_model) IS NULL) OR (pricing_model_id = ( SELECT current_pricing_model() AS current_pricing_model))));
+create policy tenant on discount_redemptions to {tollkeeper_service} using ((environment_id = ( SELECT current_environment() AS current_environment)) AND ((( SELECT current_pricing_model() AS current_pricing_model) IS NULL) OR (pricing_model_id = ( SELECT current_pricing_model() AS current_pricing_model))));
+create policy tenant on discounts to {tollkeeper_service} using ((environment_id = ( SELECT current_environment() AS current_environment)) AND ((( SELECT current_pricing_model() AS current_pricing_model) IS NULL) OR (pricing_model_id = ( SELECT current_pricing_model() AS current_pricing_model))));
 create policy tenant on environments to {tollkeeper_service} using (id = ( SELECT current_environment() AS current_environment));
 create policy tenant on events to {tollkeeper_service} using ((environment_id = ( SELECT current_environment() AS current_environment)) AND ((( SELECT current_pricing_model() AS current_pricing_model) IS NULL) OR (pricing_model_id = ( SELECT current_pricing_model() AS current_pricing_model))));
 create policy tenant on features to {tollkeeper_service} using ((environment_id = ( SELECT current_environment() AS current_environment)) AND ((( SELECT current_pricing_model() AS current_pricing_model) IS NULL) OR (pricing_model_id = ( SELECT current_pricing_model() AS current_pricing_model))));
@@ -926,18 +1185,24 @@ create policy tenant on invoices to {tollkeeper_service} using ((environment_id 
 create policy tenant on ledger_accounts to {tollkeeper_service} using ((environment_id = ( SELECT current_environment() AS current_environment)) AND ((( SELECT current_pricing_model() AS current_pricing_model) IS NULL) OR (pricing_model_id = ( SELECT current_pricing_model() AS current_pricing_model))));
 create policy tenant on ledger_entries to {tollkeeper_service} using ((environment_id = ( SELECT current_environment() AS current_environment)) AND ((( SELECT current_pricing_model() AS current_pricing_model) IS NULL) OR (pricing_model_id = ( SELECT current_pricing_model() AS current_pricing_model))));
 create policy tenant on ledger_transactions to {tollkeeper_service} using ((environment_id = ( SELECT current_environment() AS current_environment)) AND ((( SELECT current_pricing_model() AS current_pricing_model) IS NULL) OR (pricing_model_id = ( SELECT current_pricing_model() AS current_pricing_model))));
+create policy tenant on payment_method_attachments to {tollkeeper_service} using ((environment_id = ( SELECT current_environment() AS current_environment)) AND ((( SELECT current_pricing_model() AS current_pricing_model) IS NULL) OR (pricing_model_id = ( SELECT current_pricing_model() AS current_pricing_model))));
 create policy tenant on payment_methods to {tollkeeper_service} using ((environment_id = ( SELECT current_environment() AS current_environment)) AND ((( SELECT current_pricing_model() AS current_pricing_model) IS NULL) OR (pricing_model_id = ( SELECT current_pricing_model() AS current_pricing_model))));
 create policy tenant on payments to {tollkeeper_service} using ((environment_id = ( SELECT current_environment() AS current_environment)) AND ((( SELECT current_pricing_model() AS current_pricing_model) IS NULL) OR (pricing_model_id = ( SELECT current_pricing_model() AS current_pricing_model))));
 create policy tenant on prices to {tollkeeper_service} using ((environment_id = ( SELECT current_environment() AS current_environment)) AND ((( SELECT current_pricing_model() AS current_pricing_model) IS NULL) OR (pricing_model_id = ( SELECT current_pricing_model() AS current_pricing_model))));
 create policy tenant on pricing_models to {tollkeeper_service} using ((environment_id = ( SELECT current_environment() AS current_environment)) AND ((( SELECT current_pricing_model() AS current_pricing_model) IS NULL) OR (id = ( SELECT current_pricing_model() AS current_pricing_model))));
+create policy tenant on processor_customers to {tollkeeper_service} using (environment_id = ( SELECT current_environment() AS current_environment));
+create policy tenant on processor_events to {tollkeeper_service} using (environment_id = ( SELECT current_environment() AS current_environment));
 create policy tenant on product_features to {tollkeeper_service} using ((environment_id = ( SELECT current_environment() AS current_environment)) AND ((( SELECT current_pricing_model() AS current_pricing_model) IS NULL) OR (pricing_model_id = ( SELECT current_pricing_model() AS current_pricing_model))));
 create policy tenant on products to {tollkeeper_service} using ((environment_id = ( SELECT current_environment() AS current_environment)) AND ((( SELECT current_pricing_model() AS current_pricing_model) IS NULL) OR (pricing_model_id = ( SELECT current_pricing_model() AS current_pricing_model))));
 create policy tenant on refunds to {tollkeeper_service} using ((environment_id = ( SELECT current_environment() AS current_environment)) AND ((( SELECT current_pricing_model() AS current_pricing_model) IS NULL) OR (pricing_model_id = ( SELECT current_pricing_model() AS current_pricing_model))));
 create policy tenant on resource_claims to {tollkeeper_service} using ((environment_id = ( SELECT current_environment() AS current_environment)) AND ((( SELECT current_pricing_model() AS current_pricing_model) IS NULL) OR (pricing_model_id = ( SELECT current_pricing_model() AS current_pricing_model))));
 create policy tenant on resources to {tollkeeper_service} using ((environment_id = ( SELECT current_environment() AS current_environment)) AND ((( SELECT current_pricing_model() AS current_pricing_model) IS NULL) OR (pricing_model_id = ( SELECT current_pricing_model() AS current_pricing_model))));
+create policy tenant on subscription_adjustments to {tollkeeper_service} using ((environment_id = ( SELECT current_environment() AS current_environment)) AND ((( SELECT current_pricing_model() AS current_pricing_model) IS NULL) OR (pricing_model_id = ( SELECT current_pricing_model() AS current_pricing_model))));
 create policy tenant on subscription_item_features to {tollkeeper_service} using ((environment_id = ( SELECT current_environment() AS current_environment)) AND ((( SELECT current_pricing_model() AS current_pricing_model) IS NULL) OR (pricing_model_id = ( SELECT current_pricing_model() AS current_pricing_model))));
+create policy tenant on subscription_item_versions to {tollkeeper_service} using ((environment_id = ( SELECT current_environment() AS current_environment)) AND ((( SELECT current_pricing_model() AS current_pricing_model) IS NULL) OR (pricing_model_id = ( SELECT current_pricing_model() AS current_pricing_model))));
 create policy tenant on subscription_items to {tollkeeper_service} using ((environment_id = ( SELECT current_environment() AS current_environment)) AND ((( SELECT current_pricing_model() AS current_pricing_model) IS NULL) OR (pricing_model_id = ( SELECT current_pricing_model() AS current_pricing_model))));
 create policy tenant on subscriptions to {tollkeeper_service} using ((environment_id = ( SELECT current_environment() AS current_environment)) AND ((( SELECT current_pricing_model() AS current_pricing_model) IS NULL) OR (pricing_model_id = ( SELECT current_pricing_model() AS current_pricing_model))));
+create policy tenant on tax_rates to {tollkeeper_service} using (environment_id = ( SELECT current_environment() AS current_environment));
 create policy tenant on usage_credit_applications to {tollkeeper_service} using (environment_id = ( SELECT current_environment() AS current_environment));
 create policy tenant on usage_credits to {tollkeeper_service} using ((environment_id = ( SELECT current_environment() AS current_environment)) AND ((( SELECT current_pricing_model() AS current_pricing_model) IS NULL) OR (pricing_model_id = ( SELECT current_pricing_model() AS current_pricing_model))));
 create policy tenant on usage_event_distinct_properties to {tollkeeper_service} using (environment_id = ( SELECT current_environment() AS current_environment));

@@ -113,7 +113,7 @@ comment on column subscription_adjustments.replaced_next_attempt_at is 'When the
 create unique index subscription_adjustments_one_pending on subscription_adjustments (environment_id, subscription_id)
   where status in ('awaiting_payment', 'scheduled');
 create index subscription_adjustments_replacing on subscription_adjustments (environment_id, replaced_invoice_id)
-  where status = 'awaiting_payment' and replaced_invoice_id is not null;
+  where replaced_invoice_id is not null;
 create index subscription_adjustments_by_invoice on subscription_adjustments (environment_id, invoice_id) where invoice_id is not null;
 
 create table discounts (
@@ -224,6 +224,14 @@ comment on column payments.next_action is 'What the customer has to do before th
 create index payments_unsent on payments (environment_id, id) where status = 'processing' and processor_reference is null;
 create index payments_by_reference on payments (environment_id, processor_reference) where processor_reference is not null;
 
+-- An invoice that was paid, whose money was taken back and that nobody is to pay any more: its usage is owed again.
+alter table ledger_transactions drop constraint ledger_transactions_type,
+  add constraint ledger_transactions_type check (type in ('usage_event_processed', 'credit_grant_recognized',
+    'billing_period_transition', 'credit_grant_expired', 'settle_invoice_usage_costs', 'settlement_undone', 'admin_credit_adjusted'));
+alter table ledger_entries drop constraint ledger_entries_sides,
+  add constraint ledger_entries_sides check ((debit_side, credit_side) in
+    (('available', 'used'), ('granted', 'available'), ('available', 'expired'), ('settled', 'available'), ('available', 'settled')));
+
 -- Who a customer is at a payment processor.
 create table processor_customers (
   environment_id bigint not null,
@@ -293,3 +301,20 @@ create function environments_with_work_due(real_now bigint, incomplete_lifetime 
         or exists (select from invoices i where i.environment_id = e.id and i.next_attempt_at <= clock.at)
         or exists (select from payments p where p.environment_id = e.id and p.check_at <= clock.at);
   end;
+
+-- Tables that have grown many times since the planner last looked at them. PostgreSQL looks by itself, up to a minute
+-- later: long enough for a year of a new environment to be done with the plans of empty tables.
+create function analyze_grown_tables() returns void
+  language plpgsql volatile security definer set search_path = public, pg_temp as $$
+declare
+  grown text;
+begin
+  for grown in
+    select c.relname from pg_class c
+     where c.relnamespace = 'public'::regnamespace and c.relkind = 'r'
+       and pg_relation_size(c.oid) / current_setting('block_size')::bigint > 4 * greatest(c.relpages, 2)
+     order by c.relname
+  loop
+    execute format('analyze %I', grown);
+  end loop;
+end $$;

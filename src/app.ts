@@ -52,7 +52,6 @@ export const routes: readonly Route[] = [
   ...organizationRoutes,
   ...settingsRoutes,
   ...settingsLifecycleRoutes,
-  ...clockRoutes,
   ...customerRoutes,
   ...customerLifecycleRoutes,
   ...subscriptionRoutes,
@@ -79,6 +78,7 @@ export const routes: readonly Route[] = [
   ...paymentRoutes,
   ...paymentMethodRoutes,
   ...webhookRoutes,
+  ...clockRoutes,
 ];
 
 /** Where others tell us something, outside of the API. */

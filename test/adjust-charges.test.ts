@@ -116,6 +116,23 @@ test('worked example A11: what was refunded does not count as paid', async () =>
   }
 });
 
+test('what was written off is not asked for with a change', async () => {
+  const { id, customerId } = await subscribe('p3000');
+  await changes.chargeOn(id, await changes.attach(customerId, 'pm_card_chargeCustomerFail'));
+  await moveTo(may);
+  const [owed] = (await app.get(`/invoices?subscriptionId=${id}&status=open`)).data;
+  await app.post(`/invoices/${owed.id}/mark-uncollectible`);
+  await changes.chargeOn(id, await changes.attach(customerId, 'pm_card_visa'));
+  // Half of May has 15.5 days: 1500 of 3000 and 3000 of 6000 are 4500, of which nobody expects 3000.
+  await moveTo(may + 15.5 * 86_400_000);
+  assert.equal((await changes.preview(id, 'p6000')).totalDue, 1500);
+  await adjust(id, 'p6000');
+  assert.deepEqual((await invoices(id)).slice(1), [
+    ['uncollectible', 3000],
+    ['paid', 1500],
+  ]);
+});
+
 test('up and down again costs what the time on the dearer plan was worth, and nothing is given back', async () => {
   const { id } = await subscribe('p3000');
   assert.equal(await chargeFor(id, 10, 'p6000'), 2000);

@@ -10,6 +10,12 @@ const changes = await setUpChanges(app);
 const { subscribe, adjust, invoices, items } = changes;
 const hour = 3_600_000;
 
+async function assertSound(): Promise<void> {
+  for (const { name, violations } of await checkInvariants(app.owner)) {
+    assert.equal(violations.count, 0, `${name}: ${JSON.stringify(violations)}`);
+  }
+}
+
 /** A customer on p3000 since 1 April whose card is another one by 11 April. */
 async function newCard(token: string) {
   const customer = await subscribe('p3000');
@@ -66,7 +72,7 @@ test('a payment that takes its time: nothing changes until it has arrived, and a
   assert.deepEqual(await changes.events(id), ['subscription.created', 'subscription.updated']);
 });
 
-test('money that arrives when the next period has begun: that was billed for the old plan, and the new one begins', async () => {
+test('money that arrives when the next period has begun: the new plan begins with it, and the difference is billed', async () => {
   const { id, externalId, customerId } = await newCard('pm_card_processing');
   await app.setClock(may - hour / 2);
   await adjust(id, 'p6000');
@@ -77,10 +83,41 @@ test('money that arrives when the next period has begun: that was billed for the
   assert.deepEqual((await invoices(id)).slice(1), [
     ['paid', 2],
     ['paid', 3000],
+    ['paid', 3000],
   ]);
+  assert.equal((await changes.preview(id, 'p1000')).totalDue, 0, 'so a change to less asks for nothing');
 });
 
-test('a change whose subscription ends while it waits is not made, though its money arrives', async () => {
+test('a difference that cannot be charged is owed, is asked for once, and does not hold up the plan', async () => {
+  const { id, externalId, customerId } = await newCard('pm_card_processing');
+  await app.setClock(may - hour / 2);
+  await adjust(id, 'p6000');
+  const good = await changes.attach(customerId, 'pm_card_visa');
+  await changes.chargeOn(id, good);
+  await changes.moveTo(may);
+  await changes.chargeOn(id, await changes.attach(customerId, 'pm_card_chargeCustomerFail'));
+  await changes.moveTo(may + hour);
+  const expected = [
+    ['paid', 2],
+    ['paid', 3000],
+    ['open', 3000],
+  ];
+  assert.deepEqual((await invoices(id)).slice(1), expected);
+  await changes.moveTo(may + 100 * hour);
+  assert.deepEqual((await invoices(id)).slice(1), expected);
+  assert.deepEqual([await items(externalId), (await changes.subscription(id)).status], [[[6000, 1]], 'active']);
+  assert.equal((await changes.preview(id, 'p1000')).totalDue, 0);
+  const [owed] = (await app.get(`/invoices?subscriptionId=${id}&status=open`)).data;
+  const payments = (await app.get(`/payments?invoiceId=${owed.id}`)).data;
+  assert.deepEqual(
+    payments.map((payment: { status: string }) => payment.status),
+    ['failed'],
+  );
+  await app.post(`/invoices/${owed.id}/record-payment`, {});
+  assert.equal((await changes.preview(id, 'p1000')).totalDue, 0);
+});
+
+test('a change whose subscription ends while it waits is not made, and its money is given back when it arrives', async () => {
   const { id } = await newCard('pm_card_processing');
   await adjust(id, 'p6000');
   await app.post(`/subscriptions/${id}/cancel`, { cancellation: { timing: 'immediately' } });
@@ -93,7 +130,27 @@ test('a change whose subscription ends while it waits is not made, though its mo
   assert.equal(row.status, 'canceled');
   const rows = app.owner.selectFrom('subscriptionItems').select('unitPrice').where('subscriptionId', '=', id);
   assert.deepEqual(await rows.execute(), [{ unitPrice: 3000n }]);
-  assert.deepEqual((await invoices(id)).at(-1), ['paid', 2000], 'for the operator to refund');
+  assert.deepEqual((await invoices(id)).at(-1), ['refunded', 2000]);
+  assert.deepEqual((await changes.events(id)).slice(1), ['subscription.canceled']);
+});
+
+test('money that arrives after the end in place of an unpaid invoice pays for that, usage included, and nobody pays twice', async () => {
+  const { id, customerId } = await subscribe('p100');
+  await changes.use(id, 250);
+  await changes.chargeOn(id, await changes.attach(customerId, 'pm_card_chargeCustomerFail'));
+  await changes.moveTo(may);
+  await changes.chargeOn(id, await changes.attach(customerId, 'pm_card_processing'));
+  await adjust(id, 'p200');
+  await app.post(`/subscriptions/${id}/cancel`, { cancellation: { timing: 'immediately' } });
+  const unpaid = (await app.get(`/invoices?subscriptionId=${id}&status=open`)).data[0];
+  assert.equal((await app.request('POST', `/invoices/${unpaid.id}/record-payment`, {})).status, 409);
+  await assertSound();
+  await changes.moveTo(may + 2 * hour);
+  assert.deepEqual(await invoices(id), [
+    ['paid', 100],
+    ['void', 225],
+    ['paid', 325],
+  ]);
 });
 
 test('while a change takes the place of an unpaid invoice, nobody else collects or closes that', async () => {
@@ -161,8 +218,4 @@ test('five changes at once are one change: the others are refused or find it mad
   ]);
 });
 
-test('after all of it the data is sound', async () => {
-  for (const { name, violations } of await checkInvariants(app.owner)) {
-    assert.equal(violations.count, 0, `${name}: ${JSON.stringify(violations)}`);
-  }
-});
+test('after all of it the data is sound', assertSound);

@@ -90,3 +90,25 @@ test('what is held has been brought up to date, and a second time changes nothin
   assert.equal((await periodsOf(app, id)).length, 3);
   await renewDue(app);
 });
+
+test('where the first payment fails late, nobody owes the periods that had begun by then', async () => {
+  await app.setClock(instant('2026-05-01'));
+  const { customerId, externalId } = await plans.newCustomer('pm_card_chargeCustomerFail');
+  const { id } = await plans.subscribe({ customerId, priceSlug: 'team-monthly' });
+  await app.post('/usage-events', { usageEvent: event(id, `trial ${id}`, 1200) });
+  // The trial was over on 15 May.
+  await app.setClock(instant('2026-07-20'));
+  const { subscription } = await app.post(`/subscriptions/${id}/uncancel`, {});
+  assert.equal(subscription.id, id);
+  const ended = await plans.subscription(id);
+  assert.deepEqual([ended.status, ended.cancellationReason], ['canceled', 'non_payment']);
+  const { invoices } = await app.get(`/customers/${externalId}/billing`);
+  // Of 1200 calls 200 were not covered; they are owed all the same.
+  const owed = invoices.map(({ invoice }: Body) => [day(invoice.invoiceDate), invoice.total, invoice.status]);
+  assert.deepEqual(owed.sort(), [
+    ['2026-05-15', 3100, 'void'],
+    ['2026-06-15', 3000, 'void'],
+    ['2026-07-15', 3000, 'void'],
+    ['2026-07-20', 100, 'open'],
+  ]);
+});

@@ -30,6 +30,12 @@ async function lastPayment({ caller, customerId }: Debtor): Promise<Body> {
   return (await caller.get(`/payments?customerId=${customerId}&limit=100`)).data.at(-1);
 }
 
+/** What the customer's balance of calls says. */
+async function callsLeft({ caller, subscriptionId }: Debtor): Promise<number> {
+  const path = `/customers/ada/usage-balances?subscriptionId=${subscriptionId}`;
+  return (await caller.get(path)).usageMeterBalances[0].availableBalance;
+}
+
 /** Writes down what a processor tells of a payment of its own accord. */
 async function tell({ environmentId }: Debtor, paymentId: string, outcome: ChargeOutcome): Promise<void> {
   await runInEnvironment(app.database, { environmentId }, (work) => settleCharges(work, [{ paymentId, outcome }]));
@@ -210,6 +216,82 @@ test('a first payment that is taken back does not end the subscription: it was p
   await tell(debtor, id, { result: 'reversed', code: 'dispute_lost', message: 'The customer disputed it.' });
   assert.equal((await debtor.subscription()).status, 'past_due');
   assert.deepEqual(await debtor.invoices(), ['subscription_start open 3000, again on 2026-01-04']);
+});
+
+test('money that came at the last attempt and is taken back is asked for again by the whole schedule', async () => {
+  const debtor = await lapsed();
+  await debtor.moveTo('2026-02-10');
+  await debtor.swapCard('pm_card_visa');
+  await debtor.moveTo('2026-02-14');
+  assert.equal((await debtor.subscription()).status, 'active');
+  await tell(debtor, (await lastPayment(debtor)).id, {
+    result: 'reversed',
+    code: 'debit_returned',
+    message: 'Returned.',
+  });
+  assert.deepEqual(await debtor.invoices(), ['subscription_start paid 0', 'renewal open 3075, again on 2026-02-17']);
+  assert.equal((await debtor.subscription()).status, 'past_due');
+  await debtor.swapCard(declines);
+  await debtor.moveTo('2026-02-28');
+  assert.deepEqual((await debtor.payments()).slice(5), [
+    '2026-02-17 3075 failed',
+    '2026-02-22 3075 failed',
+    '2026-02-27 3075 failed',
+  ]);
+  assert.equal((await debtor.subscription()).status, 'unpaid');
+});
+
+test('a void invoice whose money was taken back owes its usage to the next one, which is paid as any other', async () => {
+  const debtor = await newDebtor(app);
+  await debtor.moveTo('2026-02-10');
+  await tell(debtor, (await lastPayment(debtor)).id, {
+    result: 'reversed',
+    code: 'debit_returned',
+    message: 'Returned.',
+  });
+  await debtor.caller.post(`/invoices/${await openInvoiceOf(debtor)}/void`);
+  // The 100 of February, less the 150 of January that are owed again.
+  assert.equal(await callsLeft(debtor), 100 - 150);
+  await debtor.moveTo('2026-03-01');
+  assert.deepEqual(await debtor.invoices(), ['subscription_start paid 0', 'renewal void 3075', 'renewal paid 0']);
+  assert.deepEqual((await debtor.payments()).slice(2), ['2026-03-01 3075 succeeded']);
+  assert.equal(await callsLeft(debtor), 100);
+});
+
+test('a change of plan takes over the usage of an invoice whose money was taken back', async () => {
+  const debtor = await newDebtor(app);
+  await debtor.moveTo('2026-02-10');
+  await tell(debtor, (await lastPayment(debtor)).id, {
+    result: 'reversed',
+    code: 'debit_returned',
+    message: 'Returned.',
+  });
+  await debtor.caller.post(`/subscriptions/${debtor.subscriptionId}/adjust`, {
+    adjustment: { timing: 'immediately', newSubscriptionItems: [{ priceSlug: 'month-price', quantity: 2 }] },
+  });
+  assert.deepEqual(
+    (await debtor.invoices()).map((text) => text.split(' ').slice(0, 2).join(' ')),
+    ['subscription_start paid', 'renewal void', 'adjustment paid'],
+  );
+  // For the 19 of 28 days that are left twice the credits, 200 * 19 / 28 = 135.7; the 150 of January are paid for.
+  assert.equal(await callsLeft(debtor), 136);
+});
+
+test('money that is taken back during a pause is owed when the subscription goes on', async () => {
+  const statusAfterPauseUntil = async (day: string) => {
+    const debtor = await newDebtor(app);
+    await debtor.moveTo('2026-01-10');
+    await debtor.caller.post(`/subscriptions/${debtor.subscriptionId}/pause`);
+    await tell(debtor, (await lastPayment(debtor)).id, { result: 'reversed', code: 'returned', message: 'Returned.' });
+    await debtor.swapCard(declines);
+    assert.equal((await debtor.subscription()).status, 'paused');
+    await debtor.moveTo(day);
+    return (await debtor.caller.post(`/subscriptions/${debtor.subscriptionId}/resume`)).subscription.status;
+  };
+  assert.equal(await statusAfterPauseUntil('2026-01-10'), 'past_due');
+  assert.equal(await statusAfterPauseUntil('2026-01-12'), 'past_due');
+  // Failed on the 10th, the 13th, the 18th and the 23rd.
+  assert.equal(await statusAfterPauseUntil('2026-01-24'), 'unpaid');
 });
 
 test('a charge that its processor calls off is a failed attempt', async () => {

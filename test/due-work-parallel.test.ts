@@ -17,7 +17,7 @@ const now = Date.UTC(2026, 5, 15);
 const renewals = 2 * subscriptions;
 
 const workers = 8;
-const kills = 12;
+const kills = 10;
 const workerFile = new URL('./due-work-worker.ts', import.meta.url);
 
 /** Keeps a number of processes at work, kills some of them whatever they are doing, and ends when all have ended. */

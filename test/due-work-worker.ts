@@ -1,6 +1,7 @@
+import '../src/platform/json.ts';
 import process from 'node:process';
-import { tasks } from '../src/app.ts';
 import { doDueWork } from '../src/lifecycle/do-due-work.ts';
+import { lifecycleTasks as tasks } from '../src/lifecycle/jobs.ts';
 import { createDatabase, createPool } from '../src/platform/database.ts';
 
 // A process that works until nothing is due, for a test that kills it: `node due-work-worker.ts <database> <environment>`.

@@ -34,7 +34,7 @@ async function interruptedSubscription(externalId: string, key: string) {
   await app.owner.updateTable('invoices').set(unpaid).where('id', '=', invoiceId).execute();
   const response = JSON.stringify({ subscription: { ...payload.subscription, status: 'incomplete' } });
   const effects = JSON.stringify([
-    { task: 'charge_payment', payload: { environmentId: app.testEnvironmentId, paymentId } },
+    { task: 'charge_payments', payload: { environmentId: app.testEnvironmentId, paymentIds: [paymentId] } },
   ]);
   await app.owner.updateTable('idempotencyKeys').set({ response, effects }).where('key', '=', key).execute();
   return { body, headers, paymentId, first: payload };

@@ -10,7 +10,7 @@ export async function assertLedgerAddsUp(app: TestApp): Promise<void> {
              sum(amount) filter (where debit_side = 'granted') as granted,
              sum(amount) filter (where credit_side = 'used') as used,
              sum(amount) filter (where credit_side = 'expired') as expired,
-             sum(amount) filter (where debit_side = 'settled') as settled
+             sum(case 'settled' when debit_side then amount when credit_side then -amount end) as settled
         from ledger_entries group by environment_id, ledger_account_id, id
     ), applied as (
       select environment_id, ledger_entry_id, sum(amount) as amount from usage_credit_applications group by 1, 2

@@ -165,3 +165,14 @@ test('a dry run answers the method and keeps nothing', async () => {
   assert.equal(answer.paymentMethod.default, true);
   assert.deepEqual(await listed(customerId), []);
 });
+
+test('a new method takes over the subscriptions where it says so, and not otherwise', async () => {
+  const { customerId, subscriptionId } = await insertFixture(app);
+  const chargedOn = async () => (await app.get(`/subscriptions/${subscriptionId}`)).subscription.defaultPaymentMethodId;
+  const beside = await attached({ customerId, token: 'pm_card_visa', default: true });
+  assert.notEqual(await chargedOn(), beside.id);
+  const instead = await attached({ customerId, token: 'pm_card_visa', automaticallyUpdateSubscriptions: true });
+  assert.equal(await chargedOn(), instead.id);
+  const told = await app.owner.selectFrom('events').select('type').where('objectId', '=', subscriptionId).execute();
+  assert.deepEqual(told, [{ type: 'subscription.updated' }]);
+});

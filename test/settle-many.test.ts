@@ -7,7 +7,7 @@ import { checkInvariants } from '../src/lifecycle/check-invariants.ts';
 import { collectInvoices } from '../src/lifecycle/collect-invoices.ts';
 import { dunStep } from '../src/lifecycle/dun.ts';
 import { renewStep } from '../src/lifecycle/renew.ts';
-import { settleCharges, settlePayments } from '../src/lifecycle/settle-payment.ts';
+import { settleCharges, settlePayments, settleTold } from '../src/lifecycle/settle-payment.ts';
 import { createProcessors } from '../src/payments/actions.ts';
 import { assumedSuccess } from '../src/payments/actions-settle.ts';
 import type { ChargeOutcome, PaymentProcessor, Processors } from '../src/payments/processor.ts';
@@ -216,8 +216,23 @@ test('of a batch in which some cards fail, each gets what is its own', async () 
   );
 });
 
+test('a hundred cards that fail take two transactions and not a hundred', async () => {
+  const failing = { result: 'failed', reference: null, code: 'card_declined', message: 'Declined.' } as const;
+  const ids = await billed(8, 200);
+  const told = ids.map((paymentId, index) => ({ paymentId, outcome: index % 2 === 0 ? failing : success(paymentId) }));
+  await settleTold(context, app.testEnvironmentId, told);
+  assert.deepEqual(await statusesOf(ids), { failed: 100, succeeded: 100 });
+  // The transaction that wrote a row last stands in its xmin.
+  const { rows } = await sql`
+    select distinct status, xmin::text from payments where id = any(${ids}::text[]) order by status`.execute(app.owner);
+  assert.deepEqual(
+    rows.map((row) => (row as { status: string }).status),
+    ['failed', 'failed', 'succeeded'],
+  );
+});
+
 test('eight that settle the same payments at once, and tell them again, change nothing twice', async () => {
-  const ids = await billed(8, 100);
+  const ids = await billed(9, 100);
   await Promise.all(Array.from({ length: 8 }, () => settleAll(createProcessors(app.database), ids)));
   const { succeeded = 0, failed = 0 } = await statusesOf(ids);
   assert.equal(succeeded + failed, ids.length);
@@ -231,7 +246,7 @@ test('eight that settle the same payments at once, and tell them again, change n
 });
 
 test('two that try invoices again at once step over what the other holds', async () => {
-  const dueAt = start + 30 * 8 * day + 20 * day;
+  const dueAt = start + 30 * 9 * day + 20 * day;
   await app.setClock(dueAt);
   await app.owner.updateTable('invoices').set({ nextAttemptAt: dueAt }).where('status', '=', 'open').execute();
   const claims = await app.inEnvironment(async (work) => {

@@ -48,6 +48,16 @@ test('a debit that fails after days fails the payment', async () => {
   assert.deepEqual([status, failureCode], ['failed', 'payment_method_customer_decline']);
 });
 
+test('what the customer pays while a failure is being found out counts as paid', async () => {
+  const { customerId, subscriptionId, intentId } = await subscribed('pm_card_needsAction');
+  objects.fail(intentId, { code: 'payment_intent_authentication_failure', message: 'Not confirmed.' });
+  objects.paidBeforeCancel(intentId);
+  await send(stripeEvent('payment_intent.payment_failed', objects.intent(intentId)));
+  await app.runJobs();
+  assert.equal((await payment(customerId)).status, 'succeeded');
+  assert.equal(await subscriptionStatus(subscriptionId), 'active');
+});
+
 test('an intent that was canceled at Stripe cancels the payment', async () => {
   const { customerId, intentId } = await subscribed('pm_usBankAccount_success');
   objects.cancel(intentId);

@@ -75,6 +75,7 @@ export type StripeObject = Intent | Charge | Refund | Dispute;
 
 /** What the stand-in keeps, in the shapes of Stripe's objects, and what its endpoints do to it. */
 export class StripeObjects {
+  readonly #paidBeforeCancel = new Set<string>();
   readonly intents = new Map<string, Intent>();
   readonly charges = new Map<string, Charge>();
   readonly customers = new Map<string, Partial<Stripe.Customer>>();
@@ -228,8 +229,23 @@ export class StripeObjects {
     });
   }
 
+  /** The customer is quicker than the next one who cancels it. */
+  paidBeforeCancel(intentId: string): void {
+    this.#paidBeforeCancel.add(intentId);
+  }
+
   cancel(intentId: string): void {
-    this.intent(intentId).status = 'canceled';
+    const intent = this.intent(intentId);
+    if (this.#paidBeforeCancel.has(intentId)) this.succeed(intentId);
+    if (intent.status === 'succeeded' || intent.status === 'canceled') {
+      const message = `You cannot cancel this PaymentIntent because it has a status of ${intent.status}.`;
+      throw new StripeRefusal(400, {
+        type: 'invalid_request_error',
+        code: 'payment_intent_unexpected_state',
+        message,
+      });
+    }
+    intent.status = 'canceled';
   }
 
   #charge(intent: Intent, status: 'succeeded' | 'pending' | 'failed'): void {

@@ -164,7 +164,7 @@ function answerOf(objects: StripeObjects, method: string, path: string, params: 
   }
 }
 
-function perform(objects: StripeObjects, method: string, [kind, id = '']: string[], params: Params): unknown {
+function perform(objects: StripeObjects, method: string, [kind, id = '', verb]: string[], params: Params): unknown {
   const intentId = String(params.payment_intent);
   switch (`${method} ${kind}`) {
     case 'POST customers':
@@ -172,7 +172,9 @@ function perform(objects: StripeObjects, method: string, [kind, id = '']: string
     case 'POST setup_intents':
       return objects.createSetupIntent(params);
     case 'POST payment_intents':
-      return objects.createIntent(params);
+      if (verb !== 'cancel') return objects.createIntent(params);
+      objects.cancel(id);
+      return objects.expanded(id);
     case 'POST refunds':
       return objects.createRefund(params);
     case 'GET payment_methods':

@@ -111,6 +111,21 @@ test('the invoice that it will begin with is shown before; a trial begins with n
   assert.equal((await app.get(`/invoices/upcoming?subscriptionId=${trial.id}`)).invoice.total, 0);
 });
 
+test('usage that is told before the start is billed in arrears, with the second month, and the first is what was shown', async () => {
+  const { id, externalId } = await newLater();
+  const usageEvent = { subscriptionId: id, priceSlug: 'call-overage', transactionId: `early-${id}`, amount: 250 };
+  await app.post('/usage-events', { usageEvent });
+  assert.equal((await app.get(`/invoices/upcoming?subscriptionId=${id}`)).invoice.total, 3000);
+  await moveClock(may);
+  assert.equal(await plans.calls(externalId, id), 1250);
+  await moveClock(june);
+  // 250 calls at 50 per 100 are 125.
+  assert.deepEqual(await invoicesOf(externalId), [
+    [may, 3000, 'paid'],
+    [june, 3125, 'paid'],
+  ]);
+});
+
 test('with a trial: the trial begins at the start and is charged for nothing, its end is the first charge', async () => {
   const { id, externalId, subscription } = await newLater({ priceSlug: 'team-monthly' });
   const trialEnd = may + 14 * msPerDay;

@@ -140,10 +140,9 @@ test('all customers are quoted at once: by state, by country, or not at all', as
     buyer(null),
   ]);
   const ids = buyers.map(({ customerId }) => customerId);
-  const quote = () => app.inEnvironment((work) => quoteTaxes(work, ids));
-  assert.equal((await quote()).size, 0, 'the tax provider is none');
-  await app.put('/settings', { settings: { taxProvider: 'rates' } });
-  const quotes = await quote();
+  const quote = (taxProvider: 'none' | 'rates') => app.inEnvironment((work) => quoteTaxes(work, { taxProvider }, ids));
+  assert.equal((await quote('none')).size, 0, 'the tax provider is none');
+  const quotes = await quote('rates');
   assert.deepEqual(
     ids.map((id) => quotes.get(id) ?? null),
     [
@@ -155,7 +154,6 @@ test('all customers are quoted at once: by state, by country, or not at all', as
       null,
     ],
   );
-  await app.put('/settings', { settings: { taxProvider: 'none' } });
 });
 
 /** Money of the one invoice of a new subscription to the plan of 3000 a month. */

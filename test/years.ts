@@ -40,7 +40,7 @@ const structure = {
     plan('free', 0, ['month', 1]),
     plan('month', 3000, ['month', 1]),
     plan('trial', 3000, ['month', 1], { trialPeriodDays: 14 }),
-    plan('week', 700, ['week', 1]),
+    plan('two-weeks', 1400, ['week', 2]),
     plan('ten-days', 1000, ['day', 10]),
     plan('quarter', 9000, ['month', 3]),
     plan('year', 36_000, ['year', 1]),

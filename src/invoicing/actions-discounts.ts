@@ -5,22 +5,21 @@ import { only } from '../pricing/actions.ts';
 import { renderDiscount } from '../pricing/actions-discounts.ts';
 import type { DiscountRow, RedeemedDiscount } from '../pricing/discount.ts';
 import { findDiscount, pageOfDiscounts } from '../pricing/store-discounts.ts';
-import { periodReasons } from './collection.ts';
 import type { InvoiceRow } from './store.ts';
 import { countRedemptions, countRedemptionsOfDiscounts } from './store-redemptions.ts';
 
 /**
  * These invoices have just been paid: the discounts that they carry are used once more. That of a start or a renewal
- * counts, of nothing too; a change of plan or left-over usage gets its discount beside. Safe to tell twice.
+ * counts, of nothing too; left-over usage gets its discount beside, and so does a change of plan, unless it takes the
+ * place of one that counts. Safe to tell twice.
  */
 export async function countDiscounts(
   work: Work,
-  paid: readonly Pick<InvoiceRow, 'reason' | 'discountRedemptionId'>[],
+  paid: readonly Pick<InvoiceRow, 'discountRedemptionId'>[],
 ): Promise<void> {
-  const counted = paid.filter(({ reason }) => periodReasons.some((each) => each === reason));
   await countRedemptions(
     work,
-    counted.flatMap(({ discountRedemptionId }) => discountRedemptionId ?? []),
+    paid.flatMap(({ discountRedemptionId }) => discountRedemptionId ?? []),
   );
 }
 

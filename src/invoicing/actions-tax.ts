@@ -2,7 +2,6 @@ import { listCustomersById } from '../customers/store.ts';
 import { type PageRequest, page } from '../kernel/page.ts';
 import { Problem } from '../kernel/problem.ts';
 import type { Settings } from '../organizations/setting.ts';
-import { readSettings } from '../organizations/store-settings.ts';
 import { newId } from '../platform/new-id.ts';
 import type { Work } from '../platform/work.ts';
 import type { TaxQuote } from './invoice.ts';
@@ -28,13 +27,16 @@ const providers: Readonly<Record<Settings['taxProvider'], TaxProvider>> = {
 };
 
 /**
- * The tax that each of the customers owes on an invoice of now, by the tax provider of the environment's settings. A
- * customer that owes none, because it is exempt or because nothing is known of its place, is not in the answer. Three
- * statements at the most, however many customers.
+ * The tax that each of the customers owes on an invoice of now, by the tax provider that the environment's settings
+ * name. A customer that owes none, because it is exempt or because nothing is known of its place, is not in the answer.
+ * Two statements at the most, however many customers.
  */
-export async function quoteTaxes(work: Work, customerIds: readonly string[]): Promise<Map<string, TaxQuote>> {
+export async function quoteTaxes(
+  work: Work,
+  { taxProvider }: Pick<Settings, 'taxProvider'>,
+  customerIds: readonly string[],
+): Promise<Map<string, TaxQuote>> {
   if (customerIds.length === 0) return new Map();
-  const { taxProvider } = await readSettings(work);
   return providers[taxProvider].quote(work, customerIds);
 }
 

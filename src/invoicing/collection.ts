@@ -54,7 +54,8 @@ export function moneyArrived<State extends Collection>(invoice: State, paid: big
 
 /**
  * The invoice when a payment of `amount` minor units has been taken back, of which `refundedAmount` had been refunded:
- * as though that payment had failed, so it is owed again. What is void or was given up stays so.
+ * as though that payment had failed, so it is owed again. The attempts before it had led to money, so the attempts are
+ * counted anew from this failure. What is void or was given up stays so.
  */
 export function moneyTakenBack<State extends Collection>(
   invoice: State,
@@ -64,7 +65,7 @@ export function moneyTakenBack<State extends Collection>(
   const amountRefunded = invoice.amountRefunded - refundedAmount;
   assert(amountRefunded >= 0n && amountPaid >= amountRefunded, 'the payment was counted');
   const status = nextInvoiceStatus(invoice.status, 'payment_reversed') ?? invoice.status;
-  const attemptCount = isOwed({ status }) ? invoice.attemptCount + 1 : invoice.attemptCount;
+  const attemptCount = isOwed({ status }) ? 1 : invoice.attemptCount;
   return { ...invoice, amountPaid, amountRefunded, status, attemptCount };
 }
 

@@ -63,3 +63,9 @@ test('tax that the prices contain says so', () => {
 test('a buyer without an address is named by name and e-mail', () => {
   assert.deepEqual(invoiceDocument(invoice, []).buyer, ['Acme', 'a@acme.test']);
 });
+
+test('a tax without a name is on the paper too, so the sums add up; a name without a tax is not', () => {
+  assert.ok(sums({ taxType: 'none' }).includes('TAX 19 % (DE): EUR 5.13'));
+  const none = sums({ taxType: 'none', taxRatePercentage: '0', taxAmount: 0n, total: 2700n });
+  assert.deepEqual(none.slice(1, 3), ['Discount: -EUR 3.00', 'Total: EUR 27.00']);
+});

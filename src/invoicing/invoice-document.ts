@@ -128,7 +128,7 @@ function sumsOf(
   ];
   if (discountAmount > 0n) sums.push(row('Discount', -discountAmount));
   const taxLabel = `${taxName(invoice)}${taxInclusive ? ', included' : ''}`;
-  if (taxType !== null && taxType !== 'none') sums.push(row(taxLabel, taxAmount));
+  if (taxAmount > 0n || (taxType !== null && taxType !== 'none')) sums.push(row(taxLabel, taxAmount));
   sums.push(row('Total', total, true));
   if (amountPaid > 0n) sums.push(row('Paid', -amountPaid));
   if (amountRefunded > 0n) sums.push(row('Refunded', amountRefunded));
@@ -140,9 +140,9 @@ function isAskedFor(status: InvoiceStatus): boolean {
   return status === 'open' || status === 'awaiting_payment_confirmation' || status === 'draft';
 }
 
-/** `VAT 19 % (DE)`. */
+/** `VAT 19 % (DE)`; a tax of the type `none` is a tax all the same. */
 function taxName({ taxType, taxRatePercentage, taxCountry, taxState }: InvoiceToPrint): string {
-  const name = (taxType ?? 'tax').replaceAll('_', ' ').toUpperCase();
+  const name = (taxType === null || taxType === 'none' ? 'tax' : taxType).replaceAll('_', ' ').toUpperCase();
   const place = [taxCountry, taxState].filter((part) => part !== null).join(' ');
   return `${name}${taxRatePercentage === null ? '' : ` ${taxRatePercentage} %`}${place === '' ? '' : ` (${place})`}`;
 }

@@ -67,7 +67,9 @@ export async function startAttempts(work: Work, subscriptionIds: readonly string
   await sql`
     update invoices set next_attempt_at = ${work.now}::bigint, updated_at = ${work.now}
      where environment_id = ${work.environmentId} and subscription_id = any(${subscriptionIds}::text[])
-       and status = 'open' and next_attempt_at is null and reason = any(${[...periodReasons]}::text[])`.execute(work.db);
+       and status = 'open' and next_attempt_at is null and reason = any(${[...periodReasons]}::text[])`.execute(
+    work.db,
+  );
 }
 
 /** The oldest invoice for a period that the subscription owes; null when it owes none. */
@@ -97,5 +99,24 @@ export async function listBilledUsage(work: Work, invoiceIds: readonly string[])
      where environment_id = ${work.environmentId} and invoice_id = any(${invoiceIds}::text[]) and type = 'usage'
      group by invoice_id, ledger_account_id, price_id
      order by invoice_id, ledger_account_id, price_id`.execute(work.db);
+  return rows;
+}
+
+/** What these invoices took off for paused time that had been paid for, above 0, by subscription. In minor units. */
+export interface PausedTime {
+  readonly subscriptionId: string;
+  readonly amount: bigint;
+}
+
+export async function listPausedTime(work: Work, invoiceIds: readonly string[]): Promise<PausedTime[]> {
+  if (invoiceIds.length === 0) return [];
+  const { rows } = await sql<PausedTime>`
+    select i.subscription_id, -sum(l.amount) as amount
+      from invoices i
+      join invoice_line_items l on l.environment_id = i.environment_id and l.invoice_id = i.id
+     where i.environment_id = ${work.environmentId} and i.id = any(${invoiceIds}::text[])
+       and l.explanation ->> 'kind' = 'paused_time'
+     group by i.subscription_id
+     order by i.subscription_id`.execute(work.db);
   return rows;
 }

@@ -14,16 +14,17 @@ export async function listOwedPeriods(work: Work, subscriptionIds: readonly stri
 /** An invoice that is to be paid and is not. */
 export interface OwedInvoice {
   readonly id: string;
+  readonly subscriptionId: string;
   readonly reason: InvoiceReason;
   /** Attempts to collect it that have ended without money. */
   readonly attemptCount: number;
 }
 
-/** The invoices of a subscription that are open or being charged, oldest first. */
-export async function listOwedInvoices(work: Work, subscriptionId: string): Promise<OwedInvoice[]> {
+/** The invoices of these subscriptions that are open or being charged, oldest first. */
+export async function listOwedInvoices(work: Work, subscriptionIds: readonly string[]): Promise<OwedInvoice[]> {
   const { rows } = await sql<OwedInvoice>`
-    select id, reason, attempt_count from invoices
-     where environment_id = ${work.environmentId} and subscription_id = ${subscriptionId}
+    select id, subscription_id, reason, attempt_count from invoices
+     where environment_id = ${work.environmentId} and subscription_id = any(${subscriptionIds}::text[])
        and status in ('open', 'awaiting_payment_confirmation')
      order by id`.execute(work.db);
   return rows;

@@ -80,6 +80,20 @@ export async function listPercentOfPeriods(
   return new Map(rows.map(({ billingPeriodId, ...row }) => [billingPeriodId, toDiscount(row)]));
 }
 
+/** The discounts that these invoices carry, by the id of the invoice. One without is not there. */
+export async function listDiscountsOfInvoices(
+  work: Work,
+  invoiceIds: readonly string[],
+): Promise<Map<string, InvoiceDiscount>> {
+  if (invoiceIds.length === 0) return new Map();
+  const { rows } = await sql<FoundDiscount & { invoiceId: string }>`
+    select ${columns}, i.id as invoice_id
+      from invoices i
+      join discount_redemptions r on r.environment_id = i.environment_id and r.id = i.discount_redemption_id
+     where i.environment_id = ${work.environmentId} and i.id = any(${invoiceIds}::text[])`.execute(work.db);
+  return new Map(rows.map(({ invoiceId, ...row }) => [invoiceId, toDiscount(row)]));
+}
+
 /** Redeemed discounts by the ids of their redemptions, used up or not. */
 export async function findRedemptions(
   work: Work,
@@ -94,7 +108,8 @@ export async function findRedemptions(
 
 /**
  * Counts again how many invoices that carry each of these redemptions are paid: so it can be told twice, and when the
- * money of one has been taken back.
+ * money of one has been taken back. Those of a start or a renewal count, and that of a change of plan which took the place
+ * of one: so a turn is used once, whichever of the two was paid.
  */
 export async function countRedemptions(work: Work, redemptionIds: readonly string[]): Promise<void> {
   if (redemptionIds.length === 0) return;
@@ -103,8 +118,12 @@ export async function countRedemptions(work: Work, redemptionIds: readonly strin
        set payments_made = (
              select count(*) from invoices i
               where i.environment_id = r.environment_id and i.subscription_id = r.subscription_id
-                and i.discount_redemption_id = r.id and i.reason in ('subscription_start', 'renewal')
-                and i.status in ('paid', 'partially_refunded', 'refunded')
+                and i.discount_redemption_id = r.id and i.status in ('paid', 'partially_refunded', 'refunded')
+                and (i.reason in ('subscription_start', 'renewal')
+                     or exists (
+                       select from subscription_adjustments a
+                        where a.environment_id = i.environment_id and a.invoice_id = i.id
+                          and a.replaced_invoice_id is not null))
            ), updated_at = ${work.now}
      where r.environment_id = ${work.environmentId} and r.id = any(${redemptionIds}::text[])`.execute(work.db);
 }

@@ -5,6 +5,7 @@ import type { CurrencyCode } from '../kernel/currency.ts';
 import type { PageRequest } from '../kernel/page.ts';
 import type { Seller } from '../organizations/setting.ts';
 import type { InvoiceLineItems, Invoices } from '../platform/database-types.ts';
+import { jsonRecords } from '../platform/json-records.ts';
 import { selectPage } from '../platform/select-page.ts';
 import type { Work } from '../platform/work.ts';
 import type { Buyer, Invoice, InvoiceReason, InvoiceStatus, TaxType } from './invoice.ts';
@@ -95,7 +96,7 @@ export async function insertInvoices(work: Work, invoices: readonly InvoiceRow[]
   await sql`
     insert into invoices (environment_id, ${columns})
     select ${work.environmentId}, ${columns}
-      from json_populate_recordset(null::invoices, ${recordsOf(invoices, invoiceColumns)}::json)`.execute(work.db);
+      from json_populate_recordset(null::invoices, ${jsonRecords(invoices, invoiceColumns)}::json)`.execute(work.db);
 }
 
 /** Writes the lines of many invoices in one statement. */
@@ -106,15 +107,7 @@ export async function insertLines(work: Work, lines: readonly ExplainedLineRow[]
   await sql`
     insert into invoice_line_items (environment_id, ${columns})
     select ${work.environmentId}, ${columns}
-      from json_populate_recordset(null::invoice_line_items, ${recordsOf(lines, written)}::json)`.execute(work.db);
-}
-
-/** Rows as JSON text whose keys are the names of the columns; what a JSON column holds stays as it is. */
-function recordsOf<Row>(rows: readonly Row[], columns: readonly (keyof Row & string)[]): string {
-  const names = columns.map((column) => [column, column.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)]);
-  return JSON.stringify(
-    rows.map((row) => Object.fromEntries(names.map(([column, name]) => [name, row[column as keyof Row]]))),
-  );
+      from json_populate_recordset(null::invoice_line_items, ${jsonRecords(lines, written)}::json)`.execute(work.db);
 }
 
 /** The start of every query that answers invoices. */

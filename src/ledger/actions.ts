@@ -20,7 +20,7 @@ import * as store from './store.ts';
 import { listBalances } from './store-balances.ts';
 import { endCredits, insertCredits, listLapsedCredits } from './store-credits.ts';
 import { claimOverages, listOverages, uninvoice } from './store-overages.ts';
-import { settleAccounts } from './store-settlements.ts';
+import { type AccountSettlement, settleAccounts, unsettleAccounts } from './store-settlements.ts';
 import { insertUsage } from './store-usage.ts';
 
 /**
@@ -92,18 +92,30 @@ export async function readOverage(work: Work, subscriptionIds: readonly string[]
  * are those that `claimOverage` answered for the invoice. As many statements for a thousand invoices as for one.
  */
 export async function settleUsage(work: Work, lines: readonly SettledUsage[]): Promise<void> {
+  await settleAccounts(work, await lockSettled(work, lines));
+}
+
+/**
+ * Books that invoices which were paid once are void, because the money was taken back: their units of usage are owed
+ * again. Of those that were never settled nothing is booked, and telling it again changes nothing. The units are those
+ * that `settleUsage` was told.
+ */
+export async function undoSettlements(work: Work, lines: readonly SettledUsage[]): Promise<void> {
+  await unsettleAccounts(work, await lockSettled(work, lines));
+}
+
+async function lockSettled(work: Work, lines: readonly SettledUsage[]): Promise<AccountSettlement[]> {
   const settled = mergeSettledUsage(lines).filter((line) => line.units > 0n);
-  if (settled.length === 0) return;
+  if (settled.length === 0) return [];
   const models = await store.lockAccounts(
     work,
     settled.map((line) => line.ledgerAccountId),
   );
-  const settlements = settled.map((line) => {
+  return settled.map((line) => {
     const pricingModelId = models.get(line.ledgerAccountId);
     assert(pricingModelId !== undefined, `account ${line.ledgerAccountId} exists`);
     return { ...line, pricingModelId };
   });
-  await settleAccounts(work, settlements);
 }
 
 /**

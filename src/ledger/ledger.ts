@@ -24,6 +24,7 @@ export const moves = {
   usage: { debitSide: 'available', creditSide: 'used' },
   expiry: { debitSide: 'available', creditSide: 'expired' },
   settlement: { debitSide: 'settled', creditSide: 'available' },
+  settlementUndone: { debitSide: 'available', creditSide: 'settled' },
 } as const satisfies Record<string, { debitSide: Side; creditSide: Side }>;
 
 /** Which account: there is one for each usage meter of a subscription. */

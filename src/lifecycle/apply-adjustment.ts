@@ -1,10 +1,12 @@
 import assert from 'node:assert/strict';
 import { expireFeaturesOfItems, expireManualFeatures, grantItemFeatures } from '../entitlements/actions.ts';
 import { voidInvoice } from '../invoicing/actions.ts';
+import { countDiscounts } from '../invoicing/actions-discounts.ts';
 import { isOwed } from '../invoicing/collection.ts';
 import type { InvoiceRow } from '../invoicing/store.ts';
-import { lockInvoices, saveCollections } from '../invoicing/store-collecting.ts';
+import { listBilledUsage, lockInvoices, saveCollections } from '../invoicing/store-collecting.ts';
 import type { Instant } from '../kernel/calendar.ts';
+import { undoSettlements } from '../ledger/actions.ts';
 import { newId } from '../platform/new-id.ts';
 import type { Work } from '../platform/work.ts';
 import { listPricesByIds } from '../pricing/store-prices.ts';
@@ -21,6 +23,7 @@ import { findSubscriptions, saveSubscriptions } from '../subscriptions/store.ts'
 import {
   addProrationWaived,
   listAdjustmentsAwaiting,
+  listAdjustmentsCalledOff,
   listAdjustmentsScheduled,
   markAdjustmentFailed,
   markAdjustmentsApplied,
@@ -30,6 +33,8 @@ import { changeItems, expireItems, insertSubscriptionItems, listActiveItems } fr
 import type { SubscriptionRow } from '../subscriptions/subscription.ts';
 import type { SubscriptionItemRow } from '../subscriptions/subscription-item.ts';
 import { grantChangedCredits } from './grant-changed-credits.ts';
+import { billLateChanges, giveBackCalledOff } from './late-adjustment-money.ts';
+import { giveBackPausedTime } from './paused-time-line.ts';
 import { listReplaceable } from './store-period-invoices.ts';
 
 /** A change to carry out, as of `at`. The caller holds the subscription. */
@@ -39,30 +44,46 @@ export interface Change {
   readonly at: Instant;
 }
 
-/** Carries out the changes of plan that these paid invoices (of reason `adjustment`) were made for. Safe to tell twice. */
+/**
+ * Carries out the changes of plan that these paid invoices (of reason `adjustment`) were made for, or gives the money back
+ * where the subscription has ended meanwhile. Safe to tell twice.
+ */
 export async function applyPaidAdjustments(work: Work, invoices: readonly InvoiceRow[]): Promise<void> {
-  const adjustments = await listAdjustmentsAwaiting(
-    work,
-    invoices.map(({ id }) => id),
-  );
+  const invoiceIds = invoices.map(({ id }) => id);
+  // One that takes another's place uses the turn of its discount; only now it is known which does.
+  await countDiscounts(work, invoices);
+  const calledOff = await listAdjustmentsCalledOff(work, invoiceIds);
+  await voidReplaced(work, calledOff);
+  await giveBackCalledOff(work, calledOff);
+  const adjustments = await listAdjustmentsAwaiting(work, invoiceIds);
   if (adjustments.length === 0) return;
   const ids = adjustments.map((adjustment) => adjustment.subscriptionId);
   const subscriptions = new Map((await findSubscriptions(work, ids)).map((row) => [row.id, row]));
   const changes = adjustments.map((adjustment) => {
     const subscription = subscriptions.get(adjustment.subscriptionId);
     assert(subscription, 'a change is of a subscription');
-    // The money was for the time since the change was asked for. When a period has begun meanwhile, it was billed for the
-    // old items, and what the new ones cost more until its end is reckoned with the next change.
+    // The money was for the time since the change was asked for. When a period has begun meanwhile, the new items begin
+    // with it, and what it was not billed for them is billed now.
     const at = Math.max(adjustment.effectiveAt, subscription.currentBillingPeriodStart ?? adjustment.effectiveAt);
     return { adjustment, subscription, at };
   });
   await applyNow(work, changes);
+  const late = changes.filter(({ adjustment, at }) => at > adjustment.effectiveAt);
+  await billLateChanges(
+    work,
+    late.map(({ adjustment: { subscriptionId, items } }) => ({ subscriptionId, items })),
+  );
 }
 
 /** Carries changes out in the middle of their periods, with the credits that come with them, and tells. */
 export async function applyNow(work: Work, changes: readonly Change[]): Promise<SubscriptionRow[]> {
-  await voidReplaced(work, changes);
   const applied = await applyChanges(work, changes);
+  const voided = await voidReplaced(
+    work,
+    changes.map(({ adjustment }) => adjustment),
+  );
+  // What they took off for paused time did not move to what replaces them.
+  await giveBackPausedTime(work, voided);
   await addProrationWaived(
     work,
     changes.map(({ adjustment, subscription: { id, currentBillingPeriodStart } }) => {
@@ -76,10 +97,17 @@ export async function applyNow(work: Work, changes: readonly Change[]): Promise<
   return subscriptions;
 }
 
-/** The invoices that were paid in place of others: nobody is to pay those any more. One that was paid after all stays. */
-async function voidReplaced(work: Work, changes: readonly Change[]): Promise<void> {
-  const ids = changes.flatMap(({ adjustment }) => adjustment.replacedInvoiceId ?? []);
-  for (const id of await listReplaceable(work, ids)) await voidInvoice(work, id);
+/**
+ * The invoices in whose place others were paid: nobody is to pay those any more. One that was paid after all stays. Answers
+ * the ids of those that are void now.
+ */
+async function voidReplaced(work: Work, adjustments: readonly AdjustmentRow[]): Promise<string[]> {
+  const replaced = adjustments.flatMap(({ replacedInvoiceId }) => replacedInvoiceId ?? []);
+  const replaceable = await listReplaceable(work, replaced);
+  for (const id of replaceable) await voidInvoice(work, id);
+  // The usage on them moved to what replaces them. Where it had been settled once, it is settled with that now.
+  await undoSettlements(work, await listBilledUsage(work, replaceable));
+  return replaceable;
 }
 
 /**

@@ -22,7 +22,7 @@ import { takeUsageLines } from './bill-usage.ts';
 import { chargeInvoice } from './charge-invoice.ts';
 import { startDefaultPlan } from './default-plan.ts';
 import { pausedTimeLine } from './paused-time-line.ts';
-import { settleInvoiceUsage } from './record-paid.ts';
+import { recordPaid } from './record-paid.ts';
 
 /** Both records, held until the work ends: the customer first, as everyone does who needs both. */
 export interface Held {
@@ -119,7 +119,7 @@ async function billFinalUsage(
   const bill = { subscription, period, reason: 'final_usage', lines, at } as const;
   const [invoice] = await issueBills(work, [bill]);
   if (!invoice) return;
-  if (invoice.status === 'paid') return settleInvoiceUsage(work, invoice.id);
+  if (invoice.status === 'paid') return recordPaid(work, [{ invoice, paymentMethodId: null }]);
   if (reason === 'non_payment') return;
   const stored = subscription.defaultPaymentMethodId ?? (await defaultPaymentMethod(work, subscription.customerId))?.id;
   if (stored !== undefined) await chargeInvoice(work, invoice, stored);

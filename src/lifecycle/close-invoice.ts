@@ -2,10 +2,11 @@ import { giveUpInvoice, voidInvoice } from '../invoicing/actions.ts';
 import { findInvoice, type InvoiceRow, lockInvoice } from '../invoicing/store.ts';
 import { listBilledUsage } from '../invoicing/store-collecting.ts';
 import { Problem } from '../kernel/problem.ts';
-import { releaseOverage } from '../ledger/actions.ts';
+import { releaseOverage, undoSettlements } from '../ledger/actions.ts';
 import { listInvoicesBeingPaid } from '../payments/store.ts';
 import type { Work } from '../platform/work.ts';
 import { failAdjustments } from './apply-adjustment.ts';
+import { giveBackPausedTime } from './paused-time-line.ts';
 import { completePeriods, recoverSubscriptions } from './record-paid.ts';
 import { holdSubscriptions } from './settle-payment.ts';
 
@@ -25,16 +26,19 @@ export async function holdInvoice(work: Work, id: string): Promise<InvoiceRow> {
 }
 
 /**
- * Takes an open invoice back, as though it had never been made: the usage on it is to be billed again, the change that it
- * was made for is not carried out, and a subscription that owes nothing else after a failed attempt has recovered.
- * Refuses one of which money is kept.
+ * Takes an open invoice back, as though it had never been made: the usage on it is to be billed again, what it took off for
+ * paused time is kept again, the change that it was made for is not carried out, and a subscription that owes nothing
+ * else after a failed attempt has recovered. Refuses one of which money is kept.
  */
 export async function takeBackInvoice(work: Work, id: string): Promise<InvoiceRow> {
   const invoice = await holdInvoice(work, id);
   const kept = invoice.amountPaid - invoice.amountRefunded;
   if (invoice.status === 'open' && kept > 0n) throw new Problem('invoicePartlyPaid', { id, amount: kept });
   const voided = await voidInvoice(work, id);
-  await releaseOverage(work, await listBilledUsage(work, [id]));
+  const billed = await listBilledUsage(work, [id]);
+  await undoSettlements(work, billed);
+  await releaseOverage(work, billed);
+  await giveBackPausedTime(work, [id]);
   if (invoice.reason === 'adjustment') await failAdjustments(work, [{ invoice: voided, code: null, message: null }]);
   await recover(work, voided);
   return voided;

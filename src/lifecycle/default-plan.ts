@@ -27,6 +27,7 @@ export async function startDefaultPlan(work: Work, customer: CustomerRow, startD
     hadTrial: await hasHadTrial(work, customer.id),
     givenPaymentMethodId: null,
     storedPaymentMethodId: null,
+    hasNetTerms: false,
   };
   return openSubscription(work, {
     customer,

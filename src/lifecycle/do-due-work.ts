@@ -14,13 +14,15 @@ import { inTransactions, type Workplace } from './workplace.ts';
 const setAsideMs = 5 * 60_000;
 // The outside is slow, the database is not: charges wait beside each other.
 const effectsAtOnce = 8;
+// Of what takes many portions, so many are done beside each other: one is reckoned here while another is written there.
+const lanesOfOne = 2;
 // Renewals of one second are done together. In real time they are those of a minute.
 const togetherMs = 1000;
 // How often to look whether somebody else has done what he holds, and how long before it is taken for a mistake of ours.
 const lookAgainMs = 25;
 const longestHoldMs = 30_000;
 // A charge that is not made by then was asked for by a process that died, or is slow: it does no harm to ask again.
-const unsentPatienceMs = 5_000;
+const unsentPatienceMs = 2_000;
 // A log that is read by people names some failures and the number of all.
 const failuresTold = 20;
 
@@ -47,6 +49,8 @@ interface Run {
   readonly failures: unknown[];
   /** Pieces that failed alone, and payments that could not be charged or asked about. */
   readonly failed: Set<string>;
+  /** Payments that were asked for again in this run: the clock does not wait for them any longer. */
+  readonly askedAgain: Set<string>;
   /** Kinds that this run can do no more of. */
   readonly leftAlone: Set<DueKind>;
 }
@@ -78,6 +82,7 @@ export async function doDueWorkAt(
     done: { check: 0, cancel: 0, expire: 0, resume: 0, renew: 0, dun: 0 },
     failures: [],
     failed: new Set(),
+    askedAgain: new Set(),
     leftAlone: new Set(),
   };
   const finished = await doAll(run);
@@ -100,6 +105,7 @@ interface Next {
 
 async function doAll(run: Run): Promise<boolean> {
   for (let idleSince: number | null = null; ; ) {
+    await run.place.rest();
     const { answer: next } = await run.place.act((work) => lookAhead(work, run));
     if (next === null) return true;
     if (Date.now() >= run.until) return false;
@@ -113,6 +119,7 @@ async function doAll(run: Run): Promise<boolean> {
     const idleMs = Date.now() - idleSince;
     if (next.unsent.length > 0 && idleMs > unsentPatienceMs) {
       await runAll(run, [{ task: chargeTask, payload: { environmentId: run.environmentId, paymentIds: next.unsent } }]);
+      for (const paymentId of next.unsent) run.askedAgain.add(paymentId);
       idleSince = null;
     } else if (idleMs > longestHoldMs) {
       throw new Error(`somebody has held what is due (${next.kinds.join(', ')}) for ${idleMs} ms`);
@@ -127,7 +134,7 @@ interface DueAt {
 
 /** What is due, after the clock has been taken to the next due instant where it is being moved; null: nothing more. */
 async function lookAhead(work: Work, run: Run): Promise<Next | null> {
-  const { dueAt, target, unsent } = await readAgenda(work, incompleteLifetimeMs, [...run.failed]);
+  const { dueAt, target, unsent } = await readAgenda(work, incompleteLifetimeMs, [...run.failed, ...run.askedAgain]);
   const due = dueSteps.flatMap(({ kind }): DueAt[] => {
     const at = dueAt[kind];
     return at === null || run.leftAlone.has(kind) ? [] : [{ kind, at }];
@@ -163,10 +170,20 @@ async function nextInstant(work: Work, due: readonly DueAt[], target: Instant): 
 async function doSteps(run: Run, kinds: readonly DueKind[]): Promise<number> {
   let count = 0;
   for (const { kind, step, atOnce } of dueSteps.filter((each) => kinds.includes(each.kind))) {
-    const portion = Math.min(atOnce, run.portion);
-    for (let taken = portion; taken >= portion && Date.now() < run.until; count += taken)
-      taken = await doPortion(run, { kind, step, atOnce: portion });
+    const ordered = { kind, step, atOnce: Math.min(atOnce, run.portion) };
+    const first = await doPortion(run, ordered);
+    count += first;
+    if (first < ordered.atOnce) continue;
+    const lanes = Array.from({ length: run.place.isolates ? lanesOfOne : 1 }, () => doPortions(run, ordered));
+    for (const taken of await Promise.all(lanes)) count += taken;
   }
+  return count;
+}
+
+async function doPortions(run: Run, ordered: OrderedStep): Promise<number> {
+  let count = 0;
+  for (let taken = ordered.atOnce; taken >= ordered.atOnce && Date.now() < run.until; count += taken)
+    taken = await doPortion(run, ordered);
   return count;
 }
 

@@ -5,7 +5,7 @@ import { newId } from '../platform/new-id.ts';
 import type { Work } from '../platform/work.ts';
 import { nextPeriod } from '../subscriptions/billing-period.ts';
 import { listActiveItems } from '../subscriptions/store-items.ts';
-import type { SubscriptionRow } from '../subscriptions/subscription.ts';
+import { isWaitingForStart, type SubscriptionRow } from '../subscriptions/subscription.ts';
 import type { SubscriptionItemRow } from '../subscriptions/subscription-item.ts';
 import type { Bill } from './bill-subscription.ts';
 import { draftUsageLines, takeUsageLines } from './bill-usage.ts';
@@ -18,10 +18,10 @@ export interface RenewalBill extends Bill {
 }
 
 /**
- * What the next period of each subscription is billed, in their order: its items in advance, the usage until now that
- * no credit covered in arrears, less what was paid for paused time. A bill of nothing has no lines. With `claim` the
- * usage is taken, so the caller issues the bills in the same commit; without it nothing changes. What has no next period
- * is left out. As many statements for a thousand subscriptions as for one.
+ * What the next period of each subscription (the first of one that waits for its start) is billed, in their order: its
+ * items in advance, the usage until now that no credit covered in arrears, less what was paid for paused time. A bill of
+ * nothing has no lines. With `claim` the usage is taken, so the caller issues the bills in the same commit; without it
+ * nothing changes. What has no next period is left out. As many statements for a thousand subscriptions as for one.
  */
 export async function draftRenewalBills(
   work: Work,
@@ -30,7 +30,9 @@ export async function draftRenewalBills(
 ): Promise<RenewalBill[]> {
   const renewing = subscriptions.flatMap((subscription) => withNextPeriod(subscription) ?? []);
   const charged = renewing.map(({ subscription }) => subscription).filter(({ doNotCharge }) => !doNotCharge);
-  const usage = await (claim ? takeUsageLines : draftUsageLines)(work, charged);
+  // What is told before the start is in arrears too: it comes with the second invoice.
+  const begun = charged.filter((subscription) => !isWaitingForStart(subscription));
+  const usage = await (claim ? takeUsageLines : draftUsageLines)(work, begun);
   const items = Map.groupBy(await listActiveItems(work, charged.map(atItsEnd)), (item) => item.subscriptionId);
   return renewing.map(({ subscription, period }) => ({
     subscription,

@@ -26,12 +26,14 @@ async function dun(work: Work, ids: readonly string[]): Promise<void> {
       due.push({ invoice, subscription });
     else given.push(invoice);
   }
-  // Nobody tries these by himself any more.
-  await saveCollections(work, given.map(attemptBegun));
+  // Nobody tries these by himself any more; that of a change of plan is tried once.
+  const last = due.map(({ invoice }) => invoice).filter((invoice) => !isDunned(invoice));
+  await saveCollections(work, [...given, ...last].map(attemptBegun));
   await retryInvoices(work, due);
 }
 
 /** What ended, or is unpaid after its last attempt, is not charged any more unless somebody asks for it. */
 function isToTry(invoice: InvoiceRow, { status }: SubscriptionRow): boolean {
-  return invoice.status === 'open' && isDunned(invoice) && !isTerminal(status) && status !== 'unpaid';
+  const isTried = isDunned(invoice) || invoice.reason === 'adjustment';
+  return invoice.status === 'open' && isTried && !isTerminal(status) && status !== 'unpaid';
 }

@@ -1,6 +1,7 @@
 import type { CustomerRow } from '../customers/customer.ts';
 import { grantItemFeatures } from '../entitlements/actions.ts';
 import { itemLine } from '../invoicing/invoice-line-item.ts';
+import { saveCollections } from '../invoicing/store-collecting.ts';
 import { insertRedemption } from '../invoicing/store-redemptions.ts';
 import type { Instant, Interval, Period } from '../kernel/calendar.ts';
 import { newId } from '../platform/new-id.ts';
@@ -147,18 +148,19 @@ async function beginFirstPeriod(
   if (start.startsLater) return;
   const period = start.period === null ? null : newPeriod(work, subscription, start.period);
   if (period !== null) await insertBillingPeriod(work, period);
-  if (start.chargeWith === null) {
-    // What is free, on trial or not charged waits for no money, so its credits are there from the start.
-    if (start.status !== 'incomplete')
-      await grantPeriodCredits(work, [{ subscription, period, isFirst: true, at: work.now }]);
-    return;
-  }
+  // What is free, on trial, not charged or invoiced waits for no money, so its credits are there from the start.
+  if (start.chargeWith === null && start.status !== 'incomplete')
+    await grantPeriodCredits(work, [{ subscription, period, isFirst: true, at: work.now }]);
+  if (start.chargeWith === null && !start.isInvoiced) return;
   const lines = [itemLine(item, period === null ? null : { start: period.startAt, end: period.endAt })];
   const bill = { subscription, period, reason: 'subscription_start', lines, at: work.now } as const;
   const [invoice] = await issueBills(work, [bill]);
-  if (invoice?.status === 'open') await chargeInvoice(work, invoice, start.chargeWith);
+  if (!invoice) return;
   // A discount took everything off: what waited for money waits no longer.
-  if (invoice?.status === 'paid') await recordPaid(work, [{ invoice, paymentMethodId: start.chargeWith }]);
+  if (invoice.status === 'paid') return recordPaid(work, [{ invoice, paymentMethodId: start.chargeWith }]);
+  if (start.chargeWith !== null) await chargeInvoice(work, invoice, start.chargeWith);
+  // The customer has the terms to pay in. Where nothing has come by then, collecting begins.
+  else await saveCollections(work, [{ ...invoice, nextAttemptAt: invoice.dueDate }]);
 }
 
 function newPeriod(work: Work, { id, pricingModelId, trialEnd }: SubscriptionRow, { start, end }: Period) {

@@ -19,7 +19,7 @@ import { periodWorth } from './period-value.ts';
  */
 export async function pauseSubscription(work: Work, id: string, pause: Pause): Promise<SubscriptionRow> {
   const held = await holdCurrent(work, id);
-  const owes = (await listOwedInvoices(work, id)).length > 0;
+  const owes = (await listOwedInvoices(work, [id])).length > 0;
   const decision = decidePause(held.subscription, pause, { owes, now: work.now });
   switch (decision.does) {
     case 'nothing':

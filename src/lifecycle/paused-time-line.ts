@@ -1,5 +1,8 @@
 import { type NewLine, priceLine } from '../invoicing/invoice-line-item.ts';
+import { listPausedTime } from '../invoicing/store-collecting.ts';
+import type { Work } from '../platform/work.ts';
 import { pausedTimeTakenOff } from '../subscriptions/pause.ts';
+import { addPausedCredit } from '../subscriptions/store.ts';
 
 /** The line that takes off an invoice of `lines` what is kept of the value paid for paused time; null where nothing is. */
 export function pausedTimeLine(lines: readonly NewLine[], kept: bigint): NewLine | null {
@@ -23,4 +26,12 @@ export function pausedCreditLeft(lines: readonly NewLine[], kept: bigint): bigin
     (left, line) => (line.type === 'static' && line.explanation.kind === 'paused_time' ? left + line.price : left),
     kept,
   );
+}
+
+/**
+ * These invoices were just taken back: what they took off for paused time is kept again, for the next invoice. The
+ * caller holds the subscriptions.
+ */
+export async function giveBackPausedTime(work: Work, voidedInvoiceIds: readonly string[]): Promise<void> {
+  await addPausedCredit(work, await listPausedTime(work, voidedInvoiceIds));
 }

@@ -139,11 +139,11 @@ async function planPayment(
   work: Work,
   subscription: SubscriptionRow,
   period: BillingPeriodRow,
-  { lines }: PlanCharge,
+  { lines, replacedInvoiceId }: PlanCharge,
 ): Promise<Pick<AdjustmentPlan, 'bill' | 'draft' | 'paymentMethodId'>> {
   const paymentMethodId = await chargedMethod(work, subscription);
   if (lines.length === 0) return { bill: null, draft: null, paymentMethodId };
-  const bill: Bill = { subscription, period, reason: 'adjustment', lines, at: work.now };
+  const bill: Bill = { subscription, period, reason: 'adjustment', lines, at: work.now, replacedInvoiceId };
   const [draft] = await composeBills(work, [bill]);
   assert(draft, 'each bill has its draft');
   if (draft.total > 0n && paymentMethodId === null) throw new Problem('paymentMethodRequired', { id: subscription.id });
@@ -151,7 +151,7 @@ async function planPayment(
 }
 
 /** What a change is charged on: the subscription's own payment method, else its backup, else its customer's. */
-async function chargedMethod(work: Work, subscription: SubscriptionRow): Promise<string | null> {
+export async function chargedMethod(work: Work, subscription: SubscriptionRow): Promise<string | null> {
   const own = subscription.defaultPaymentMethodId ?? subscription.backupPaymentMethodId;
   return own ?? (await defaultPaymentMethod(work, subscription.customerId))?.id ?? null;
 }

@@ -29,6 +29,8 @@ export interface PeriodChange {
   readonly items: readonly PlanItem[];
   /** False: nobody is charged for it. */
   readonly prorates: boolean;
+  /** Whether what is charged for it may take the place of the period's own invoice. True when absent. */
+  readonly replaces?: boolean;
   readonly at: Instant;
 }
 
@@ -37,9 +39,10 @@ export interface PeriodChange {
  * less than nothing. Where the period's own invoice was never paid, the change asks for all that the period is worth,
  * and for the usage on that invoice, and takes its place. A trial is worth nothing. Worked examples A1 to A11.
  */
-export async function priceChange(work: Work, { period, items, prorates, at }: PeriodChange): Promise<PlanCharge> {
+export async function priceChange(work: Work, change: PeriodChange): Promise<PlanCharge> {
+  const { period, items, prorates, replaces = true, at } = change;
   const invoices = await listPeriodInvoices(work, [period]);
-  const replaced = prorates ? (invoices.find(isNeverPaid) ?? null) : null;
+  const replaced = prorates && replaces ? (invoices.find(isNeverPaid) ?? null) : null;
   const counted = invoices.filter((invoice) => invoice !== replaced);
   const history = period.trialPeriod ? [] : await listItemSpans(work, period.subscriptionId, period.startAt);
   const segments = period.trialPeriod ? [] : changeSegments(history, items, period, at);
@@ -71,9 +74,13 @@ function isNeverPaid(invoice: PeriodInvoice): boolean {
   return isDunned(invoice) && invoice.status === 'open' && !invoice.isBeingPaid && invoice.amountPaid === 0n;
 }
 
-/** The period's own invoice is owed until it is paid, so it counts; an invoice for a change counts when it is paid. */
+/**
+ * What is owed counts, or it would be asked for twice, and so does what was written off, or it would be asked for after
+ * all. The invoice of a change is open only where that has been made.
+ */
 function asExpected(invoice: PeriodInvoice): PeriodInvoice {
-  return isDunned(invoice) && invoice.status === 'open' ? { ...invoice, isBeingPaid: true } : invoice;
+  const { status } = invoice;
+  return status === 'open' || status === 'uncollectible' ? { ...invoice, isBeingPaid: true } : invoice;
 }
 
 function lineOf(

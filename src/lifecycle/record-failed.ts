@@ -10,7 +10,9 @@ import { listEverPaid } from '../payments/store.ts';
 import type { Work } from '../platform/work.ts';
 import { publishSubscriptions } from '../subscriptions/actions.ts';
 import { findSubscriptions, saveSubscriptions } from '../subscriptions/store.ts';
+import { listInvoicesOfUnmade } from '../subscriptions/store-adjustments.ts';
 import {
+  type CancellationReason,
   isTerminal,
   type SubscriptionRow,
   type SubscriptionStatus,
@@ -48,7 +50,7 @@ export async function recordFailed(work: Work, failures: readonly FailedAttempt[
     const { invoice, cause } = failure;
     const subscription = subscriptions.get(subscriptionOf(invoice));
     assert(subscription, 'an invoice has its subscription');
-    if (isTerminal(subscription.status)) await voidFirst(work, invoice, everPaid);
+    if (isTerminal(subscription.status)) await voidNeverOwed(work, invoice, subscription, everPaid);
     else if (cause === 'declined' && !subscription.isFreePlan && !everPaid.has(subscription.id))
       subscriptions.set(subscription.id, await endUnpaid(work, invoice));
     else retried.push(failure);
@@ -71,19 +73,33 @@ function statusOf(subscriptions: ReadonlyMap<string, SubscriptionRow>, invoice: 
   return subscription.status;
 }
 
-/** What was to be paid for has not been done, so there is nothing to take back. */
+/** What was to be paid for has not been done, so there is nothing to take back. What has been done is owed. */
 async function failChanges(work: Work, failures: readonly FailedAttempt[]): Promise<void> {
-  // A change whose money was taken back later has been made: its invoice is owed again.
-  const changes = failures.filter(({ invoice, cause }) => invoice.reason === 'adjustment' && cause !== 'reversed');
-  if (changes.length === 0) return;
+  const ofChanges = failures.filter(({ invoice, cause }) => invoice.reason === 'adjustment' && cause !== 'reversed');
+  if (ofChanges.length === 0) return;
+  const unmade = await listInvoicesOfUnmade(
+    work,
+    ofChanges.map(({ invoice }) => invoice.id),
+  );
+  const changes = ofChanges.filter(({ invoice }) => unmade.has(invoice.id));
   for (const { invoice } of changes) if (invoice.status === 'open') await voidInvoice(work, invoice.id);
   await failAdjustments(work, changes);
 }
 
-/** It ended while its first payment was under way: nobody owes a period that never was. */
-async function voidFirst(work: Work, invoice: InvoiceRow, everPaid: ReadonlySet<string>): Promise<void> {
-  const isFirst = invoice.reason === 'subscription_start' && !everPaid.has(subscriptionOf(invoice));
-  if (isFirst && invoice.status === 'open') await voidInvoice(work, invoice.id);
+/**
+ * It ended while this payment was under way, and none ever arrived: nobody owes periods that never were. That is the
+ * first one, and where the first payment failed late, those that had begun by then. What bills usage is owed.
+ */
+async function voidNeverOwed(
+  work: Work,
+  invoice: InvoiceRow,
+  { id, cancellationReason }: SubscriptionRow,
+  everPaid: ReadonlySet<string>,
+): Promise<void> {
+  const reason: CancellationReason = 'non_payment';
+  const neverWas = invoice.reason === 'subscription_start' || cancellationReason === reason;
+  if (invoice.status !== 'open' || everPaid.has(id) || !neverWas) return;
+  if ((await listBilledUsage(work, [invoice.id])).length === 0) await voidInvoice(work, invoice.id);
 }
 
 async function endUnpaid(work: Work, invoice: InvoiceRow): Promise<SubscriptionRow> {
@@ -118,7 +134,10 @@ async function scheduleRetries(
   for (const { invoice, cause } of scheduled) {
     const id = subscriptionOf(invoice);
     const before = statuses.get(id) ?? statusOf(subscriptions, invoice);
-    statuses.set(id, statusAfterFailure(before, { invoice, cause }, dunning));
+    // The default plan is what every customer stands on: it is never canceled.
+    const isKept = dunning.terminalAction === 'canceled' && subscriptions.get(id)?.isDefaultPlan === true;
+    const terminalAction = isKept ? 'unpaid' : dunning.terminalAction;
+    statuses.set(id, statusAfterFailure(before, { invoice, cause }, terminalAction));
   }
   const changed = [...statuses].flatMap(([id, status]) => {
     const subscription = subscriptions.get(id);
@@ -126,14 +145,16 @@ async function scheduleRetries(
   });
   await publishSubscriptions(work, 'subscription.updated', await saveSubscriptions(work, changed));
   if (dunning.terminalAction !== 'canceled') return;
-  const exhausted = scheduled.filter(({ invoice }) => invoice.nextAttemptAt === null);
+  const exhausted = scheduled.filter(
+    ({ invoice }) => invoice.nextAttemptAt === null && !subscriptions.get(subscriptionOf(invoice))?.isDefaultPlan,
+  );
   for (const id of new Set(exhausted.map(({ invoice }) => subscriptionOf(invoice)))) await end(work, id);
 }
 
 function statusAfterFailure(
   status: SubscriptionStatus,
   { invoice, cause }: { invoice: Collection; cause: FailedAttempt['cause'] },
-  { terminalAction }: Settings['dunning'],
+  terminalAction: Settings['dunning']['terminalAction'],
 ): SubscriptionStatus {
   const happening = cause === 'method_missing' ? 'payment_method_missing' : 'payment_failed';
   const failed = statusAfter(status, happening) ?? status;

@@ -29,10 +29,11 @@ export async function recordPaid(work: Work, told: readonly PaidInvoice[]): Prom
   const paid = told.filter(({ invoice }) => invoice.status === 'paid' || invoice.status === 'partially_refunded');
   if (paid.length === 0) return;
   const invoices = paid.map(({ invoice }) => invoice);
-  await settleUsage(work, await listBilledUsage(work, idsOf(invoices)));
   await countDiscounts(work, invoices);
   const adjustments = invoices.filter(({ reason }) => reason === 'adjustment');
   if (adjustments.length > 0) await applyPaidAdjustments(work, adjustments);
+  // Only now is the usage on an invoice whose place one of these took owed to nobody else.
+  await settleUsage(work, await listBilledUsage(work, idsOf(invoices)));
   await completePeriods(work, invoices);
   const subscriptions = await activate(work, paid);
   await grantFirstCredits(
@@ -56,11 +57,6 @@ export async function completePeriods(work: Work, invoices: readonly InvoiceRow[
 
 function idsOf(rows: readonly { readonly id: string }[]): string[] {
   return rows.map((row) => row.id);
-}
-
-/** Books that the units which a paid invoice bills are paid for. */
-export async function settleInvoiceUsage(work: Work, invoiceId: string): Promise<void> {
-  await settleUsage(work, await listBilledUsage(work, [invoiceId]));
 }
 
 /** The subscriptions after the payments. One that was started without a payment method keeps the one that was charged first. */

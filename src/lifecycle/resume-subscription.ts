@@ -8,6 +8,7 @@ import { keptOfPeriod, resumedPeriod } from '../subscriptions/pause.ts';
 import { saveSubscription } from '../subscriptions/store.ts';
 import { findCurrentBillingPeriod, reopenPausedPeriod } from '../subscriptions/store-billing-periods.ts';
 import type { SubscriptionRow } from '../subscriptions/subscription.ts';
+import { readArrears } from './arrears.ts';
 import type { Held } from './cancel.ts';
 import { holdCurrent } from './catch-up.ts';
 import { periodWorth } from './period-value.ts';
@@ -36,7 +37,7 @@ async function undoPause(work: Work, { subscription, customer }: Held): Promise<
   const reopened = await reopenPausedPeriod(work, period.id, end);
   const kept = keptOfPeriod(await periodWorth(work, reopened), wholeOf(reopened), at);
   const saved = await saveSubscription(work, subscription.id, {
-    ...activeAgain(subscription),
+    ...activeAgain(subscription, (await readArrears(work, [subscription.id]))(subscription.id)),
     currentBillingPeriodEnd: end,
     pausedCredit: subscription.pausedCredit - smallerOf(kept, subscription.pausedCredit),
   });

@@ -7,12 +7,14 @@ import { newId } from '../platform/new-id.ts';
 import type { Work } from '../platform/work.ts';
 import { publishSubscriptions } from '../subscriptions/actions.ts';
 import type { BillingPeriodRow } from '../subscriptions/billing-period.ts';
+import type { Arrears } from '../subscriptions/cancellation.ts';
 import { type ResumedPeriod, resumedPeriod } from '../subscriptions/pause.ts';
 import { findSubscriptions } from '../subscriptions/store.ts';
 import { claimResumeDue } from '../subscriptions/store-due.ts';
 import { listActiveItems } from '../subscriptions/store-items.ts';
 import { requireStatusAfter, type SubscriptionRow } from '../subscriptions/subscription.ts';
 import type { SubscriptionItemRow } from '../subscriptions/subscription-item.ts';
+import { readArrears } from './arrears.ts';
 import { type Beginning, beginPeriods } from './begin-periods.ts';
 import { takeUsageLines } from './bill-usage.ts';
 import type { DueStep } from './due-step.ts';
@@ -51,6 +53,10 @@ export async function resumeAll(work: Work, resuming: readonly Resuming[]): Prom
     work,
     resuming.map(({ subscription }) => subscription),
   );
+  const arrearsOf = await readArrears(
+    work,
+    resuming.map(({ subscription }) => subscription.id),
+  );
   const resumed = await beginPeriods(
     work,
     resuming.map(({ subscription, at }) => {
@@ -59,7 +65,12 @@ export async function resumeAll(work: Work, resuming: readonly Resuming[]): Prom
         ...itemLines(subscription, items.get(subscription.id) ?? [], part),
         ...(usage.get(subscription.id) ?? []),
       ];
-      return toBeginning(work, subscription, part, owed);
+      return toBeginning(
+        work,
+        { ...subscription, ...activeAgain(subscription, arrearsOf(subscription.id)) },
+        part,
+        owed,
+      );
     }),
   );
   await publishSubscriptions(work, 'subscription.updated', resumed);
@@ -86,7 +97,6 @@ function toBeginning(
   const lines = pausedTime === null ? owed : [...owed, pausedTime];
   const resumed: SubscriptionRow = {
     ...subscription,
-    ...activeAgain(subscription),
     currentBillingPeriodStart: part.start,
     currentBillingPeriodEnd: part.end,
     pausedCredit: pausedCreditLeft(lines, subscription.pausedCredit),
@@ -107,9 +117,12 @@ function toBeginning(
   return { subscription: resumed, period, lines, isFirst: false, grantsCredits: !part.isRestOfPaused };
 }
 
-/** What a subscription that was paused is again. */
-export function activeAgain({ status }: SubscriptionRow) {
-  return { status: requireStatusAfter(status, 'resumed'), pausedAt: null, resumesAt: null };
+/** What a subscription that was paused is again. It owes something where money was taken back during the pause. */
+export function activeAgain({ status: paused }: SubscriptionRow, arrears: Arrears) {
+  const resumed = requireStatusAfter(paused, 'resumed');
+  const owing = arrears === 'none' ? resumed : requireStatusAfter(resumed, 'payment_failed');
+  const status = arrears === 'unpaid' ? requireStatusAfter(owing, 'retries_exhausted') : owing;
+  return { status, pausedAt: null, resumesAt: null };
 }
 
 function startOfPeriod({ currentBillingPeriodStart }: SubscriptionRow): Instant {

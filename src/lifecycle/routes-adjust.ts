@@ -45,6 +45,7 @@ export const adjustRoutes = [
     body,
     returns: Answer,
     refuses: [
+      'processorUnavailable',
       'subscriptionNotFound',
       'subscriptionTerminal',
       'subscriptionNotAdjustable',

@@ -49,6 +49,7 @@ export const collectingRoutes = [
     }),
     returns: z.object({ subscription: Subscription, payment: Payment }),
     refuses: [
+      'processorUnavailable',
       'subscriptionNotFound',
       'subscriptionTerminal',
       'subscriptionNotCharged',

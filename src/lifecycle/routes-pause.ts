@@ -38,7 +38,7 @@ export const pauseRoutes = [
     tag,
     params,
     returns,
-    refuses: ['subscriptionNotFound', 'invoiceTooLarge'],
+    refuses: ['subscriptionNotFound', 'invoiceTooLarge', 'processorUnavailable'],
     handle: async (work, input) => ({
       subscription: toSubscription(work, await resumeSubscription(work, input.params.id)),
     }),

@@ -28,6 +28,7 @@ export const subscriptionLifecycleRoutes = [
     body: NewSubscription,
     returns,
     refuses: [
+      'processorUnavailable',
       'customerNotFound',
       'customerArchived',
       'externalIdAmbiguous',
@@ -56,6 +57,7 @@ export const subscriptionLifecycleRoutes = [
     body: z.object({ cancellation: Cancellation }),
     returns,
     refuses: [
+      'processorUnavailable',
       'subscriptionNotFound',
       'defaultPlanCannotBeCanceled',
       'adjustmentScheduled',

@@ -42,9 +42,12 @@ function isUnderWay({ status }: PaymentRow): boolean {
   return livePaymentStatuses.some((each) => each === status);
 }
 
+// A failure may end a subscription, which takes many statements: so many at once hold their customers for no long time.
+const failuresAtOnce = 50;
+
 /**
- * Settles what was told of charges: the failed ones each in a transaction of its own, all others in one. Where that
- * fails, each alone, so that one holds up no other.
+ * Settles what was told of charges: the failed ones in portions, all others in one transaction. Where that fails, each
+ * alone, so that one holds up no other.
  */
 export async function settleTold(
   context: JobContext,
@@ -54,11 +57,14 @@ export async function settleTold(
   const settle = (some: readonly ToldCharge[]) =>
     runInJob(context, environmentId, (work) => settleCharges(work, some)).then(() => true);
   const isFailure = ({ outcome: { result } }: ToldCharge) => result === 'failed' || result === 'canceled';
-  const { together = [], alone = [] } = Object.groupBy(told, (each) => (isFailure(each) ? 'alone' : 'together'));
-  const isDone = together.length > 1 && (await settle(together).catch(() => false));
+  const { failed = [], others = [] } = Object.groupBy(told, (each) => (isFailure(each) ? 'failed' : 'others'));
+  const portions = [others];
+  for (let start = 0; start < failed.length; start += failuresAtOnce)
+    portions.push(failed.slice(start, start + failuresAtOnce));
   const failures: unknown[] = [];
-  for (const each of isDone ? alone : [...together, ...alone]) {
-    await settle([each]).catch((error: unknown) => failures.push(error));
+  for (const portion of portions) {
+    if (portion.length > 1 && (await settle(portion).catch(() => false))) continue;
+    for (const each of portion) await settle([each]).catch((error: unknown) => failures.push(error));
   }
   if (failures.length === 1) throw failures[0];
   if (failures.length > 1) throw new AggregateError(failures, `${failures.length} payments: ${failures[0]}`);

@@ -1,16 +1,15 @@
 import assert from 'node:assert/strict';
 import { lockCustomer } from '../customers/store.ts';
-import { itemLine, type NewLine } from '../invoicing/invoice-line-item.ts';
+import type { NewLine } from '../invoicing/invoice-line-item.ts';
 import { newId } from '../platform/new-id.ts';
 import type { Work } from '../platform/work.ts';
 import { publishSubscriptions } from '../subscriptions/actions.ts';
 import { nextPeriod } from '../subscriptions/billing-period.ts';
 import { lockLivingSubscriptions } from '../subscriptions/store.ts';
-import { listActiveItems } from '../subscriptions/store-items.ts';
 import { isInTheWay, type SubscriptionRow } from '../subscriptions/subscription.ts';
-import type { SubscriptionItemRow } from '../subscriptions/subscription-item.ts';
 import { type Beginning, beginPeriods } from './begin-periods.ts';
 import { endSubscription } from './cancel.ts';
+import { draftRenewalBills } from './draft-renewal.ts';
 
 /**
  * Starts subscriptions whose start has come, each as of its start: a paid one takes the place of its customer's free one,
@@ -20,11 +19,11 @@ import { endSubscription } from './cancel.ts';
 export async function startSubscriptions(work: Work, waiting: readonly SubscriptionRow[]): Promise<void> {
   if (waiting.length === 0) return;
   for (const subscription of waiting) if (!subscription.isFreePlan) await replaceFreePlan(work, subscription);
-  const starts = waiting.map(({ id, startDate }) => ({ subscriptionId: id, at: startDate }));
-  const items = Map.groupBy(await listActiveItems(work, starts), (item) => item.subscriptionId);
+  const bills = await draftRenewalBills(work, waiting, { claim: true });
+  const lines = new Map(bills.map((bill) => [bill.subscription.id, bill.lines]));
   const started = await beginPeriods(
     work,
-    waiting.map((subscription) => toBeginning(work, subscription, items.get(subscription.id) ?? [])),
+    waiting.map((subscription) => toBeginning(work, subscription, lines.get(subscription.id) ?? [])),
   );
   await publishSubscriptions(work, 'subscription.updated', started);
 }
@@ -38,14 +37,9 @@ async function replaceFreePlan(work: Work, { id, customerId, startDate }: Subscr
   await endSubscription(work, { customer, subscription: free }, ending);
 }
 
-function toBeginning(work: Work, subscription: SubscriptionRow, items: readonly SubscriptionItemRow[]): Beginning {
+function toBeginning(work: Work, subscription: SubscriptionRow, lines: readonly NewLine[]): Beginning {
   const first = nextPeriod(subscription);
   assert(first, 'what starts has a first period');
-  const isTrial = subscription.trialEnd !== null;
-  const isBilled = !isTrial && !subscription.doNotCharge;
-  const lines: NewLine[] = items
-    .filter(({ quantity, unitPrice }) => isBilled && quantity > 0 && unitPrice > 0n)
-    .map((item) => itemLine(item, first));
   return {
     subscription: {
       ...subscription,
@@ -61,7 +55,7 @@ function toBeginning(work: Work, subscription: SubscriptionRow, items: readonly 
       startAt: first.start,
       endAt: first.end,
       status: 'active',
-      trialPeriod: isTrial,
+      trialPeriod: subscription.trialEnd !== null,
       wholeStartAt: null,
       prorationWaived: 0n,
     },

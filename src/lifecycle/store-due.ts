@@ -56,7 +56,7 @@ export async function readAgenda(
       (select s.current_billing_period_end ${ofSubscriptions} and ${isToRenew}
         order by s.current_billing_period_end limit 1) as renew,
       (select i.next_attempt_at from invoices i
-         left join subscriptions s on s.environment_id = i.environment_id and s.id = i.subscription_id
+         join subscriptions s on s.environment_id = i.environment_id and s.id = i.subscription_id
         where i.environment_id = e.id and i.next_attempt_at is not null and ${ready}
         order by i.next_attempt_at limit 1) as dun,
       case when e.clock_target is not null then array(select p.id from payments p

@@ -114,12 +114,16 @@ export const moneyInvariants: readonly Invariant[] = [
   {
     name: 'redemptionCountsPaidInvoices',
     sentence:
-      'A redeemed discount has counted each paid invoice of a start or a renewal that carries it, and no other.',
+      'A redeemed discount has counted each paid invoice that carries it of a start, of a renewal or in the place of one, and no other.',
     query: sql`
       select r.environment_id, r.id, r.payments_made, coalesce(i.invoices, 0) as paid_invoices
         from discount_redemptions r
-        left join (select environment_id, discount_redemption_id, count(*) as invoices from invoices
-                    where reason in ('subscription_start', 'renewal') and status in ('paid', 'partially_refunded', 'refunded')
+        left join (select environment_id, discount_redemption_id, count(*) as invoices from invoices paid
+                    where status in ('paid', 'partially_refunded', 'refunded')
+                      and (reason in ('subscription_start', 'renewal')
+                           or exists (select from subscription_adjustments a
+                                       where a.environment_id = paid.environment_id and a.invoice_id = paid.id
+                                         and a.replaced_invoice_id is not null))
                     group by environment_id, discount_redemption_id) i
           on i.environment_id = r.environment_id and i.discount_redemption_id = r.id
        where r.payments_made <> coalesce(i.invoices, 0)`,

@@ -14,7 +14,7 @@ export const usageInvariants: readonly Invariant[] = [
                           sum(amount) filter (where debit_side = 'granted') as granted,
                           sum(amount) filter (where credit_side = 'used') as used,
                           sum(amount) filter (where credit_side = 'expired') as expired,
-                          sum(amount) filter (where debit_side = 'settled') as settled
+                          sum(case 'settled' when debit_side then amount when credit_side then -amount end) as settled
                      from ledger_entries group by environment_id, ledger_account_id) e
           on e.environment_id = a.environment_id and e.ledger_account_id = a.id
        where a.granted <> coalesce(e.granted, 0) or a.used <> coalesce(e.used, 0)
@@ -106,7 +106,9 @@ export const usageInvariants: readonly Invariant[] = [
                  -- While the invoice of a change is to take an unpaid one's place, both stand with the same usage.
                  and not exists (
                    select from subscription_adjustments a
-                    where a.environment_id = i.environment_id and a.replaced_invoice_id = i.id and a.status = 'awaiting_payment')
+                     join invoices taking on taking.environment_id = a.environment_id and taking.id = a.invoice_id
+                    where a.environment_id = i.environment_id and a.replaced_invoice_id = i.id
+                      and taking.status in ('open', 'awaiting_payment_confirmation'))
                group by line.environment_id, line.ledger_account_id, line.price_id) l
         left join usage_overages o
           on o.environment_id = l.environment_id and o.ledger_account_id = l.ledger_account_id and o.price_id = l.price_id

@@ -1,6 +1,7 @@
 import type { CustomerRow } from '../customers/customer.ts';
 import { findCustomer, findCustomerEvenArchived, lockCustomer } from '../customers/store.ts';
 import { invalid, Problem } from '../kernel/problem.ts';
+import { readSettings } from '../organizations/store-settings.ts';
 import { defaultPaymentMethod, findPaymentMethod } from '../payments/actions.ts';
 import type { Work } from '../platform/work.ts';
 import { type DiscountRow, normalizeCode } from '../pricing/discount.ts';
@@ -15,6 +16,7 @@ import {
   decideReplaced,
   decideStart,
   type NewSubscription,
+  refuseFarStart,
   type Start,
   subscriptionName,
 } from '../subscriptions/subscription-start.ts';
@@ -121,6 +123,7 @@ async function decideOpening(work: Work, { customer, price, product, discount, g
   const quantity = given.quantity ?? 1;
   const doNotCharge = given.doNotCharge ?? false;
   const stored = await defaultPaymentMethod(work, customer.id);
+  const { netTermsDays } = await readSettings(work);
   const start: Start = decideStart({
     price,
     product,
@@ -134,7 +137,9 @@ async function decideOpening(work: Work, { customer, price, product, discount, g
     hadTrial: await hasHadTrial(work, customer.id),
     givenPaymentMethodId: given.defaultPaymentMethodId ?? null,
     storedPaymentMethodId: stored?.id ?? null,
+    hasNetTerms: netTermsDays > 0,
   });
+  refuseFarStart(start, { startDate, now: work.now });
   return {
     customer,
     product,

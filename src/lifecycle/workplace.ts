@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { readClock } from '../organizations/store-clock.ts';
 import { type JobContext, runEffects } from '../platform/jobs.ts';
+import { refreshStatistics } from '../platform/statistics.ts';
 import { type Effect, runInEnvironment, type Work } from '../platform/work.ts';
 
 /** Where due work is done: in many transactions, or inside of the one of a dry run. The work itself is the same. */
@@ -11,6 +12,8 @@ export interface Workplace {
   act<Answer>(act: (work: Work) => Promise<Answer>): Promise<{ answer: Answer; effects: readonly Effect[] }>;
   /** Does a step outside of the database. */
   run(effect: Effect): Promise<void>;
+  /** Is called between the acts. */
+  rest(): Promise<void>;
 }
 
 /** Every act is a transaction of its own. */
@@ -23,6 +26,7 @@ export function inTransactions(context: JobContext, environmentId: number): Work
       return outcome;
     },
     run: (effect) => runEffects(context, [effect]),
+    rest: () => refreshStatistics(context.database),
   };
 }
 
@@ -36,5 +40,6 @@ export function insideDryRun(work: Work): Workplace {
       return { answer: await act({ ...work, now: now ?? work.now }), effects: [] };
     },
     run: () => assert.fail('a dry run asks for nothing outside'),
+    rest: async () => undefined,
   };
 }

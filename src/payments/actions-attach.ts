@@ -6,6 +6,8 @@ import { invalid, Problem } from '../kernel/problem.ts';
 import { requestEffect } from '../platform/jobs.ts';
 import { newId } from '../platform/new-id.ts';
 import type { Work } from '../platform/work.ts';
+import { publishSubscriptions } from '../subscriptions/actions.ts';
+import { lockLivingSubscriptions, saveSubscriptions } from '../subscriptions/store.ts';
 import { renderPaymentMethod } from './actions.ts';
 import { billingDetailsOf, type NewPaymentMethod, type PaymentMethod } from './payment-method.ts';
 import type { AttachOutcome, AttachRequest, PaymentProcessor } from './processor.ts';
@@ -103,7 +105,19 @@ async function keep(
   if (isDefault) await store.clearDefault(work, customer.id);
   const method = newMethod(work, processor, customer, request, id, attached, isDefault);
   await store.insertPaymentMethod(work, method);
+  if (request.automaticallyUpdateSubscriptions === true) await chargeSubscriptionsOn(work, customer, id);
   return renderPaymentMethod(work, method);
+}
+
+/** Makes it what the customer's living subscriptions are charged on. */
+async function chargeSubscriptionsOn(work: Work, { id: customerId }: CustomerRow, methodId: string): Promise<void> {
+  const living = await lockLivingSubscriptions(work, customerId);
+  const changing = living.filter((row) => !row.doNotCharge && row.defaultPaymentMethodId !== methodId);
+  const changed = await saveSubscriptions(
+    work,
+    changing.map((row) => ({ ...row, defaultPaymentMethodId: methodId })),
+  );
+  await publishSubscriptions(work, 'subscription.updated', changed);
 }
 
 async function becomesDefault(work: Work, customer: CustomerRow, request: NewPaymentMethod): Promise<boolean> {

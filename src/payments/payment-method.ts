@@ -47,6 +47,9 @@ export const NewPaymentMethod = z.object({
     .boolean()
     .optional()
     .meta({ description: "Whether it becomes the customer's default; the first one always does." }),
+  automaticallyUpdateSubscriptions: z.boolean().optional().meta({
+    description: "Whether the customer's subscriptions are charged on it from now on, whatever they were charged on.",
+  }),
   billingDetails: BillingAddress.optional().meta({ description: "The customer's own when absent." }),
   metadata: Metadata.nullish(),
 });

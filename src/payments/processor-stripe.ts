@@ -1,8 +1,16 @@
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import Stripe from 'stripe';
+import type { Instant } from '../kernel/calendar.ts';
 import { Problem } from '../kernel/problem.ts';
-import type { AttachOutcome, AttachRequest, ChargeRequest, PaymentProcessor, RefundRequest } from './processor.ts';
+import type {
+  AttachOutcome,
+  AttachRequest,
+  ChargeOutcome,
+  ChargeRequest,
+  PaymentProcessor,
+  RefundRequest,
+} from './processor.ts';
 import { fromStripeAmount, toStripeAmount } from './processor-stripe-amount.ts';
 import {
   ask,
@@ -68,8 +76,8 @@ export function createStripeProcessor(account: StripeAccount): StripeProcessor {
     attachPaymentMethod: (request) => attach(client, call, request),
     charge: (request) => charge(client, call, request),
     async retrieve(reference, now) {
-      const intent = await call(() => client.paymentIntents.retrieve(reference, { expand: ['latest_charge'] }));
-      return (await findReversal(client, call, intent)) ?? outcomeOfIntent(intent, now);
+      const intent = await retrieveIntent(client, call, reference);
+      return (await findReversal(client, call, intent)) ?? outcomeForGood(client, call, intent, now);
     },
     refund: (request) => refund(client, call, request),
     listRefunds: async (reference, currency) =>
@@ -107,7 +115,7 @@ async function charge(client: Stripe, call: Call, request: ChargeRequest) {
     return { result: 'failed', reference: null, code: 'amount_not_chargeable', message } as const;
   }
   const earlier = await findEarlierIntent(client, call, request);
-  if (earlier !== null) return outcomeOfIntent(earlier, now);
+  if (earlier !== null) return outcomeForGood(client, call, earlier, now);
   const create = () =>
     client.paymentIntents.create(
       {
@@ -128,7 +136,43 @@ async function charge(client: Stripe, call: Call, request: ChargeRequest) {
     return outcomeOfIntent(await call(create), now);
   } catch (error) {
     const { reference, code, message } = refusalOrThrow(error);
-    return { result: 'failed', reference, code, message } as const;
+    const failed = { result: 'failed', reference, code, message } as const;
+    return reference === null ? failed : callOff(client, call, { reference, failed, now });
+  }
+}
+
+function retrieveIntent(client: Stripe, call: Call, reference: string): Promise<Stripe.PaymentIntent> {
+  return call(() => client.paymentIntents.retrieve(reference, { expand: ['latest_charge'] }));
+}
+
+/** How the charge is, where a failure is for good. */
+async function outcomeForGood(
+  client: Stripe,
+  call: Call,
+  intent: Stripe.PaymentIntent,
+  now: Instant,
+): Promise<ChargeOutcome> {
+  const outcome = outcomeOfIntent(intent, now);
+  return outcome.result === 'failed' ? callOff(client, call, { reference: intent.id, failed: outcome, now }) : outcome;
+}
+
+/**
+ * Calls an intent off whose charge has failed. Otherwise whoever was given its secret could pay it with another card
+ * when nobody waits for that money any more, and the next attempt would take it again. Where somebody was quicker, it is
+ * as it is now.
+ */
+async function callOff(
+  client: Stripe,
+  call: Call,
+  { reference, failed, now }: { reference: string; failed: ChargeOutcome; now: Instant },
+): Promise<ChargeOutcome> {
+  try {
+    await call(() => client.paymentIntents.cancel(reference));
+    return failed;
+  } catch (error) {
+    if (!(error instanceof Stripe.errors.StripeInvalidRequestError)) throw error;
+    const outcome = outcomeOfIntent(await retrieveIntent(client, call, reference), now);
+    return outcome.result === 'canceled' ? failed : outcome;
   }
 }
 

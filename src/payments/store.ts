@@ -119,9 +119,12 @@ export async function listInvoicesBeingPaid(work: Work, invoiceIds: readonly str
      where environment_id = ${work.environmentId} and invoice_id = any(${invoiceIds}::text[])
        and status = any(${[...livePaymentStatuses]}::text[])
      union
-    select replaced_invoice_id from subscription_adjustments
-     where environment_id = ${work.environmentId} and replaced_invoice_id = any(${invoiceIds}::text[])
-       and status = 'awaiting_payment'`.execute(work.db);
+    select a.replaced_invoice_id
+      from subscription_adjustments a
+      join invoices i on i.environment_id = a.environment_id and i.id = a.invoice_id
+     where a.environment_id = ${work.environmentId} and a.replaced_invoice_id = any(${invoiceIds}::text[])
+       and a.replaced_invoice_id is not null
+       and i.status in ('open', 'awaiting_payment_confirmation')`.execute(work.db);
   return new Set(rows.map((row) => row.invoiceId));
 }
 
@@ -195,6 +198,16 @@ export async function reserveRefund(work: Work, id: string, amount: bigint): Pro
     )
     .executeTakeFirst();
   return result.numUpdatedRows > 0n;
+}
+
+/** The payments of these invoices that brought money of which some is still there, oldest first. */
+export async function listPaymentsKept(work: Work, invoiceIds: readonly string[]): Promise<PaymentRow[]> {
+  return select(work)
+    .where('invoiceId', '=', sql<string>`any(${invoiceIds}::text[])`)
+    .where('status', '=', 'succeeded')
+    .whereRef('amount', '>', (where) => where('refundedAmount', '+', where.ref('refundingAmount')))
+    .orderBy('id')
+    .execute();
 }
 
 export function pageOfPayments(work: Work, request: PageRequest): Promise<{ rows: PaymentRow[]; total: number }> {

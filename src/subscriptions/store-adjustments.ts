@@ -62,6 +62,28 @@ export async function listAdjustmentsAwaiting(work: Work, invoiceIds: readonly s
   return rows.map(toRow);
 }
 
+/** The changes that these invoices were made for and that were called off since: their subscriptions have ended. */
+export async function listAdjustmentsCalledOff(work: Work, invoiceIds: readonly string[]): Promise<AdjustmentRow[]> {
+  const rows = await select(work)
+    .where('invoiceId', '=', sql<string>`any(${invoiceIds}::text[])`)
+    .where('status', '=', 'canceled')
+    .orderBy('id')
+    .execute();
+  return rows.map(toRow);
+}
+
+/** Those of the invoices that were made for changes which have not been made. */
+export async function listInvoicesOfUnmade(work: Work, invoiceIds: readonly string[]): Promise<ReadonlySet<string>> {
+  const rows = await work.db
+    .selectFrom('subscriptionAdjustments')
+    .select('invoiceId')
+    .where('environmentId', '=', work.environmentId)
+    .where('invoiceId', '=', sql<string>`any(${invoiceIds}::text[])`)
+    .where('status', '!=', 'applied')
+    .execute();
+  return new Set(rows.flatMap(({ invoiceId }) => invoiceId ?? []));
+}
+
 /** The scheduled changes of these subscriptions. */
 export async function listAdjustmentsScheduled(
   work: Work,

@@ -224,6 +224,23 @@ export async function saveSubscriptions(work: Work, rows: readonly SubscriptionR
   return rows.map((row) => ({ ...row, updatedAt: work.now }));
 }
 
+/** Adds to the value that is kept for paused time, in minor units. What has ended keeps none. The caller holds them all. */
+export async function addPausedCredit(
+  work: Work,
+  credits: readonly { readonly subscriptionId: string; readonly amount: bigint }[],
+): Promise<void> {
+  if (credits.length === 0) return;
+  await sql`
+    update subscriptions s
+       set paused_credit = s.paused_credit + more.amount, updated_at = ${work.now}
+      from unnest(
+             ${credits.map(({ subscriptionId }) => subscriptionId)}::text[],
+             ${credits.map(({ amount }) => amount)}::numeric[]
+           ) as more (id, amount)
+     where s.environment_id = ${work.environmentId} and s.id = more.id
+       and s.status <> all(${terminalStatuses})`.execute(work.db);
+}
+
 /** Subscriptions that have waited for a first payment since `before` and have none under way, the oldest first. */
 export async function listIncompleteBefore(
   work: Work,

@@ -7,7 +7,9 @@ import type { SubscriptionRow } from './subscription.ts';
 import {
   decideReplaced,
   decideStart,
+  maxPeriodsBehind,
   NewSubscription,
+  refuseFarStart,
   type StartTerms,
   subscriptionName,
 } from './subscription-start.ts';
@@ -36,6 +38,7 @@ const terms: StartTerms = {
   hadTrial: false,
   givenPaymentMethodId: null,
   storedPaymentMethodId: null,
+  hasNetTerms: false,
 };
 const withTrial = { ...price, trialPeriodDays: 14 } as Price;
 const free = { ...price, unitPrice: 0n } as Price;
@@ -50,6 +53,13 @@ const cases: {
   chargeWith: string | null;
 }[] = [
   { claim: 'waits for a payment method', terms: {}, status: 'incomplete', end: null, chargeWith: null },
+  {
+    claim: 'that is invoiced, because there are terms to pay in, is active without a card',
+    terms: { hasNetTerms: true },
+    status: 'active',
+    end: '2026-05-01',
+    chargeWith: null,
+  },
   {
     claim: 'with a named card is active, and the card is charged',
     terms: { givenPaymentMethodId: 'pm_given', storedPaymentMethodId: 'pm_stored' },
@@ -160,6 +170,30 @@ test('the most that a payment can carry is accepted: 1501199875790 x 3000 is 450
   assert.equal(decideStart({ ...terms, quantity: 1_501_199_875_790 }).status, 'incomplete');
 });
 
+test('a start lies at most 500 periods back, counted from the end of its trial', () => {
+  const now = startDate;
+  const refuses = (more: Partial<StartTerms>, back: number) => {
+    const given = { ...terms, ...more, startDate: startDate - back * msPerDay };
+    const start = decideStart(given);
+    try {
+      refuseFarStart(start, { startDate: given.startDate, now });
+      return false;
+    } catch (error) {
+      assert.match((error as Problem).message, /startDate: must lie at most 500 billing periods back/);
+      return true;
+    }
+  };
+  const daily = { intervalUnit: 'day' } as const;
+  assert.equal(maxPeriodsBehind, 500);
+  assert.deepEqual([refuses(daily, 500), refuses(daily, 501)], [false, true]);
+  assert.deepEqual([refuses({}, 501), refuses({}, 40_000)], [false, true]);
+  assert.deepEqual(
+    [refuses({ ...daily, price: withTrial }, 514), refuses({ ...daily, price: withTrial }, 515)],
+    [false, true],
+  );
+  assert.equal(refuses({ price: once, product: { active: true, default: true } }, 40_000), false);
+});
+
 test('the name says product and price', () => {
   assert.equal(subscriptionName({ name: 'Pro' }, { name: 'Monthly' }), 'Pro - Monthly');
   assert.equal(subscriptionName({ name: 'Pro' }, { name: null }), 'Pro');
@@ -211,4 +245,15 @@ test('a request names one customer and one price, and no card for what is given 
   ]);
   assert.deepEqual(wrong({ customerId: 'c', priceId: 'p', quantity: 0 }), ['quantity']);
   assert.deepEqual(wrong({ customerId: 'c', priceId: 'p', quantity: '5', startDate: '2026-04-01' }), []);
+});
+
+test('only what costs something and has nothing to charge is invoiced', () => {
+  const isInvoiced = (changed: Partial<StartTerms>) =>
+    decideStart({ ...terms, hasNetTerms: true, ...changed }).isInvoiced;
+  assert.equal(isInvoiced({}), true);
+  const others = [{ storedPaymentMethodId: 'pm_1' }, { price: free }, { price: withTrial }, { doNotCharge: true }];
+  assert.deepEqual(
+    [...others.map(isInvoiced), isInvoiced({ hasNetTerms: false })],
+    [false, false, false, false, false],
+  );
 });

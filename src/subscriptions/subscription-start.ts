@@ -1,5 +1,13 @@
 import { z } from 'zod';
-import { addDays, calendarEnd, calendarStart, type Instant, type Interval, type Period } from '../kernel/calendar.ts';
+import {
+  addDays,
+  calendarEnd,
+  calendarStart,
+  type Instant,
+  type Interval,
+  type Period,
+  periodAt,
+} from '../kernel/calendar.ts';
 import { countInput, Metadata, SafeString, TimestampInput } from '../kernel/json.ts';
 import { invalid, Problem } from '../kernel/problem.ts';
 import { IntervalUnit, maxUnitPrice, type Price } from '../pricing/price.ts';
@@ -54,6 +62,9 @@ export type NewSubscription = z.infer<typeof NewSubscription>;
 /** The most that a period may cost, in minor units: a payment carries no more than a unit may cost. */
 export const maxPeriodAmount = BigInt(maxUnitPrice);
 
+/** How many periods may be over when a subscription is made: each is begun, billed and told of on its own. */
+export const maxPeriodsBehind = 500;
+
 /** What a subscription is to be made of, once every id in the request has been looked up. */
 export interface StartTerms {
   readonly price: Price;
@@ -73,6 +84,8 @@ export interface StartTerms {
   readonly givenPaymentMethodId: string | null;
   /** The one that the customer has, which is charged when none is named. */
   readonly storedPaymentMethodId: string | null;
+  /** Whether the environment gives its customers days to pay in, so that it sends an invoice where it can charge nothing. */
+  readonly hasNetTerms: boolean;
 }
 
 export interface Start {
@@ -89,10 +102,13 @@ export interface Start {
   readonly unitPrice: bigint;
   /** The payment method that the first period is charged to; null: nothing is charged now. */
   readonly chargeWith: string | null;
+  /** True when there is nothing to charge and the first period is invoiced, to be paid within the terms. */
+  readonly isInvoiced: boolean;
 }
 
 /**
- * How a subscription begins. Refuses with `priceNotSubscribable` a price that is not for subscriptions, and with
+ * How a subscription begins. What costs something and has nothing to charge waits for a payment method, or is invoiced
+ * where there are terms to pay in. Refuses with `priceNotSubscribable` a price that is not for subscriptions, and with
  * `invalidRequest` terms that contradict each other or lie out of range.
  */
 export function decideStart(terms: StartTerms): Start {
@@ -113,13 +129,25 @@ export function decideStart(terms: StartTerms): Start {
     // It is paid for when it starts, with what there is to charge then, so it waits for no payment method now.
     const period = { start: startDate, end: startDate };
     const waiting = status === 'incomplete' ? 'active' : status;
-    return { ...known, status: waiting, period, startsLater: true, chargeWith: null };
+    return { ...known, status: waiting, period, startsLater: true, chargeWith: null, isInvoiced: false };
   }
   const isCharged = interval !== null && trialEnd === null && !isFreePlan && !doNotCharge;
   const chargeWith = isCharged ? (givenPaymentMethodId ?? terms.storedPaymentMethodId) : null;
-  const waits = status === 'incomplete' && chargeWith === null;
+  const isInvoiced = isCharged && chargeWith === null && terms.hasNetTerms;
+  const waits = status === 'incomplete' && chargeWith === null && !isInvoiced;
   const period = interval === null || waits ? null : firstPeriod(startDate, trialEnd, interval);
-  return { ...known, status, period, startsLater: false, chargeWith };
+  return { ...known, status: isInvoiced ? 'active' : status, period, startsLater: false, chargeWith, isInvoiced };
+}
+
+/** Refuses a start that lies so far back that more periods would be over by now than can be caught up with. */
+export function refuseFarStart(
+  { interval, trialEnd }: Start,
+  { startDate, now }: { startDate: Instant; now: Instant },
+) {
+  const anchor = trialEnd ?? startDate;
+  if (interval === null || anchor >= now) return;
+  if (periodAt(anchor, interval, Math.min(now, calendarEnd - 1)).index > maxPeriodsBehind)
+    throw invalid(['startDate'], `must lie at most ${maxPeriodsBehind} billing periods back`);
 }
 
 /**

@@ -98,7 +98,7 @@ export const transitions: Readonly<
     uncanceled_unpaid: 'unpaid',
     canceled: 'canceled',
   },
-  // Nothing is owed while it is paused, so no payment changes it.
+  // What was to be paid is paid before it is paused. Where money is taken back meanwhile, that shows when it goes on.
   paused: { resumed: 'active', canceled: 'canceled' },
   canceled: {},
   incomplete_expired: {},

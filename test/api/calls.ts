@@ -30,6 +30,7 @@ export const calls: Readonly<Record<string, CallOf>> = {
   'GET /api-keys/{id}': (w) => at(`/api-keys/${w.apiKeyId}`),
 
   'GET /test-clock': () => at('/test-clock'),
+  // The last route of all, because time stands still in the environment from then on.
   'PUT /test-clock': () => at('/test-clock', { testClock: { now: Date.now() + 60_000 } }),
 
   'GET /settings': () => at('/settings'),

@@ -1,0 +1,58 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { fitUsage } from './fitting-lines.ts';
+import { maxInvoiceTotal, type TaxQuote } from './invoice.ts';
+import type { NewLine } from './invoice-line-item.ts';
+import { draftInvoice, type NewInvoice } from './new-invoice.ts';
+
+const usage = (units: bigint): NewLine => ({
+  type: 'usage',
+  explanation: { kind: 'usage', units, unitPrice: 3n, usageEventsPerUnit: 1 },
+  units,
+  amount: units * 3n,
+  priceId: 'price',
+  ledgerAccountId: 'account',
+  description: `Usage: Calls, ${units} units at 3 per 1`,
+});
+const request = (lines: NewLine[], tax: TaxQuote | null = null): NewInvoice => ({
+  customerId: 'customer',
+  pricingModelId: 'model',
+  subscriptionId: 'subscription',
+  billingPeriod: null,
+  reason: 'renewal',
+  currency: 'USD',
+  lines,
+  invoiceDate: 0,
+  dueDate: 0,
+  discount: null,
+  tax,
+  seller: null,
+});
+
+test('what a payment can carry is billed as it is', () => {
+  const one = request([usage(100n), usage(maxInvoiceTotal / 3n - 100n)]);
+  assert.deepEqual(fitUsage(one), { request: one, left: [] });
+});
+
+test('the last lines are cut first, to whole units, and what is cut is left', () => {
+  const third = maxInvoiceTotal / 3n;
+  const { request: fit, left } = fitUsage(request([usage(third - 2n), usage(5n), usage(7n)]));
+  assert.deepEqual(
+    fit.lines.map((line) => line.type === 'usage' && [line.units, line.amount, line.description]),
+    [
+      [third - 2n, (third - 2n) * 3n, `Usage: Calls, ${third - 2n} units at 3 per 1`],
+      [2n, 6n, 'Usage: Calls, 2 units at 3 per 1'],
+    ],
+  );
+  assert.deepEqual(
+    left.map(({ units }) => units),
+    [7n, 3n],
+  );
+});
+
+test('with tax there is room for it', () => {
+  const tax: TaxQuote = { type: 'vat', country: 'DE', state: null, percentage: '100', inclusive: false };
+  const { request: fit } = fitUsage(request([usage(maxInvoiceTotal)], tax));
+  const { total } = draftInvoice(fit);
+  assert.ok(total <= maxInvoiceTotal && total > maxInvoiceTotal - 12n);
+});
