@@ -58,7 +58,7 @@ async function measure(service: BenchService, size: number, months: number): Pro
     const before = await countRows(client);
     const startedAt = performance.now();
     const target = months === 1 ? nextMonth : nextYear;
-    await ask(service, 'PUT', '/test-clock', { testClock: { now: target } });
+    await moveClock(service, target);
     const seconds = (performance.now() - startedAt) / 1000;
     await requireRenewed(client, size * months);
     const { rows, rowsPerSecond } = await copiedRows(client);
@@ -66,6 +66,18 @@ async function measure(service: BenchService, size: number, months: number): Pro
     return { seconds, renewalsPerSecond: renewals / seconds, limit: (rowsPerSecond * renewals) / (rows - before) };
   } finally {
     await client.end();
+  }
+}
+
+/** Moves the clock, and asks again where the move takes longer than a request waits: who asks again joins it. */
+async function moveClock(service: BenchService, now: number): Promise<void> {
+  for (;;) {
+    try {
+      await ask(service, 'PUT', '/test-clock', { testClock: { now } });
+      return;
+    } catch (error) {
+      if (!(error as Error).message.includes(': 503 ')) throw error;
+    }
   }
 }
 

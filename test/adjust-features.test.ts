@@ -44,6 +44,21 @@ test('an item that is kept keeps what it gives, and a quantity multiplies it', a
   assert.deepEqual([moved.id, moved.unitPrice, moved.name], [pro.id, 1000, 'Monthly x 4']);
 });
 
+test('a feature that was ended by hand stays ended when the quantity changes, and one that is to end ends then', async () => {
+  const { id, externalId } = await subscribe('pro');
+  const [pro] = await changes.itemsOf(externalId);
+  const seats = async () => (await app.get(`/resource-claims/${id}/usage?resourceSlug=seat`)).usage.capacity;
+  const { currentSubscriptions } = await app.get(`/customers/${externalId}/billing`);
+  const given: Body[] = currentSubscriptions[0].experimental.featureItems;
+  const featureId = (slug: string) => given.find((feature) => feature.slug === slug)?.id;
+  await app.post(`/subscription-item-features/${featureId('sso')}/expire`, {});
+  await app.post(`/subscription-item-features/${featureId('seats-10')}/expire`, { expiredAt: day(20) });
+  await adjust(id, [{ id: pro.id, quantity: 3 }]);
+  assert.deepEqual([await features(externalId), await seats()], [['calls-360', 'seats-10'], 30]);
+  await app.setClock(day(20));
+  assert.deepEqual(await features(externalId), ['calls-360']);
+});
+
 test('credits come for the rest of the period, less what it has granted: the table of changes', async () => {
   const rows: [from: string, elapsedDays: number, to: string[], extra: number][] = [
     ['pro', 15, ['mega'], 90],

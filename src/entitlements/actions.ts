@@ -126,6 +126,8 @@ export interface GrantedItem {
   readonly productId: string;
   readonly quantity: number;
   readonly addedDate: Instant;
+  /** True for an item that had features of this product before: one of them that was ended keeps its end. */
+  readonly keepsEnds?: boolean;
 }
 
 /** What an item now gives; `amount` in credits or places, the quantity of the item already in it. */
@@ -144,13 +146,22 @@ export interface GrantedFeature {
 /**
  * Gives with each item what its product gives: every active feature whose link has not ended when the item begins, its
  * amount times the item's quantity. Of several features of one product for the same resource, only the newest counts.
- * An item that has a feature already keeps it, with the new amount.
+ * An item that has a feature already keeps it, with the new amount and, where it is said so, until its end.
  */
 export async function grantItemFeatures(work: Work, items: readonly GrantedItem[]): Promise<GrantedFeature[]> {
   const rows = await planItemFeatures(work, items);
   if (rows.length === 0) return [];
-  const ids = await store.upsertItemFeatures(work, rows);
-  return rows.map((row, index) => toGrantedFeature(row, ids[index]));
+  const ids = new Map([
+    ...(await store.upsertItemFeatures(
+      work,
+      rows.filter((row) => row.expiredAt === null),
+    )),
+    ...(await store.changeEndingItemFeatures(
+      work,
+      rows.filter((row) => row.expiredAt !== null),
+    )),
+  ]);
+  return rows.map((row) => toGrantedFeature(row, ids.get(store.pairOf(row))));
 }
 
 /** What `grantItemFeatures` would give with these items now. Nothing is written. */
@@ -158,12 +169,18 @@ export async function planItemFeatures(work: Work, items: readonly GrantedItem[]
   if (items.length === 0) return [];
   const links = await store.listProductLinks(work, [...new Set(items.map((item) => item.productId))]);
   const linksOfProduct = Map.groupBy(links, (link) => link.productId);
+  const keeping = items.filter(({ keepsEnds }) => keepsEnds).map(({ id }) => id);
+  const ends = await store.listItemFeatureEnds(work, keeping);
   return items.flatMap((item) => {
     const begins = Math.max(work.now, item.addedDate);
     const open = (linksOfProduct.get(item.productId) ?? []).filter(
       ({ linkExpiredAt }) => linkExpiredAt === null || linkExpiredAt > begins,
     );
-    return newestOfEachResource(open).map((link) => toGrantedRow(item, link));
+    return newestOfEachResource(open).flatMap((link) => {
+      const row = toGrantedRow(item, link);
+      const end = ends.get(store.pairOf(row)) ?? null;
+      return end !== null && end <= begins ? [] : { ...row, expiredAt: end };
+    });
   });
 }
 

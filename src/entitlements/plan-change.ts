@@ -34,7 +34,7 @@ export interface FeatureChange {
 export function featuresAfter(features: readonly GivenFeature[], change: FeatureChange): GivenFeature[] {
   const { endingItemIds, manualItemIds, granted, at } = change;
   const isGrantedAnew = (feature: GivenFeature) =>
-    feature.expiredAt === null && granted.some((each) => pairOf(each) === pairOf(feature));
+    granted.some((each) => pairOf(each) === pairOf(feature) && each.expiredAt === feature.expiredAt);
   const staying = features.filter(
     (feature) =>
       !endingItemIds.has(feature.subscriptionItemId) &&

@@ -1,4 +1,3 @@
-import assert from 'node:assert/strict';
 import { type RawBuilder, sql } from 'kysely';
 import type { Instant } from '../kernel/calendar.ts';
 import { newId } from '../platform/new-id.ts';
@@ -189,9 +188,9 @@ export async function insertItemFeature(work: Work, row: NewRow): Promise<string
 
 /**
  * Makes rows that come from products. Where an item has the feature without an end already, that row takes the new
- * values and keeps its id. Answers each row's id in the order given.
+ * values and keeps its id. Answers the ids by `pairOf`.
  */
-export async function upsertItemFeatures(work: Work, rows: readonly NewRow[]): Promise<string[]> {
+export async function upsertItemFeatures(work: Work, rows: readonly NewRow[]): Promise<Map<string, string>> {
   const ids = new Map<string, string>();
   for (const some of statementsOf(rows)) {
     const written = await work.db
@@ -216,14 +215,41 @@ export async function upsertItemFeatures(work: Work, rows: readonly NewRow[]): P
       .execute();
     for (const row of written) ids.set(pairOf(row), row.id);
   }
-  return rows.map((row) => {
-    const id = ids.get(pairOf(row));
-    assert(id, 'each row was written');
-    return id;
-  });
+  return ids;
 }
 
-function pairOf({ subscriptionItemId, featureId }: { subscriptionItemId: string; featureId: string }): string {
+/** Gives features that are to end the new values; they keep their ids and their ends. Answers the ids by `pairOf`. */
+export async function changeEndingItemFeatures(work: Work, rows: readonly NewRow[]): Promise<Map<string, string>> {
+  if (rows.length === 0) return new Map();
+  const all = <Key extends keyof NewRow>(key: Key) => rows.map((row) => row[key]);
+  const result = await sql<{ id: string; subscriptionItemId: string; featureId: string }>`
+    update subscription_item_features s
+       set product_feature_id = new.product_feature_id, amount = new.amount, usage_meter_id = new.usage_meter_id,
+           renewal_frequency = new.renewal_frequency, resource_id = new.resource_id, updated_at = ${work.now}
+      from unnest(${all('subscriptionItemId')}::text[], ${all('featureId')}::text[], ${all('expiredAt')}::bigint[],
+             ${all('productFeatureId')}::text[], ${all('amount')}::numeric[], ${all('usageMeterId')}::text[],
+             ${all('renewalFrequency')}::text[], ${all('resourceId')}::text[]
+           ) as new (subscription_item_id, feature_id, expired_at, product_feature_id, amount, usage_meter_id,
+                     renewal_frequency, resource_id)
+     where s.environment_id = ${work.environmentId} and s.subscription_item_id = new.subscription_item_id
+       and s.feature_id = new.feature_id and s.expired_at = new.expired_at
+    returning s.id, s.subscription_item_id, s.feature_id`.execute(work.db);
+  return new Map(result.rows.map((row) => [pairOf(row), row.id]));
+}
+
+/** When each feature of these items ended or ends, by `pairOf`; those that have no end are left out. */
+export async function listItemFeatureEnds(work: Work, itemIds: readonly string[]): Promise<Map<string, Instant>> {
+  if (itemIds.length === 0) return new Map();
+  const result = await sql<{ subscriptionItemId: string; featureId: string; expiredAt: Instant | null }>`
+    select distinct on (subscription_item_id, feature_id) subscription_item_id, feature_id, expired_at
+      from subscription_item_features
+     where environment_id = ${work.environmentId} and subscription_item_id = any(${itemIds})
+     order by subscription_item_id, feature_id, expired_at desc nulls first`.execute(work.db);
+  return new Map(result.rows.flatMap((row) => (row.expiredAt === null ? [] : [[pairOf(row), row.expiredAt]])));
+}
+
+/** What names a feature of an item. */
+export function pairOf({ subscriptionItemId, featureId }: { subscriptionItemId: string; featureId: string }): string {
   return `${subscriptionItemId} ${featureId}`;
 }
 

@@ -266,14 +266,19 @@ async function changeFeatures(work: Work, decided: readonly Decided[]): Promise<
     work,
     changed.map(({ before }) => before.priceId),
   );
-  const moved = changed.filter(({ before, item }) => products.get(before.priceId ?? '') !== item.productId);
+  const staysWithProduct = ({ before, item }: (typeof changed)[number]) =>
+    products.get(before.priceId ?? '') === item.productId;
+  const moved = changed.filter((each) => !staysWithProduct(each));
   await expireFeaturesOfItems(work, [
     ...endedItems(decided),
     ...moved.map(({ before, at }) => ({ id: before.id, at })),
   ]);
   await grantItemFeatures(work, [
     ...decided.flatMap(({ added }) => added),
-    ...changed.map(({ before, item, at }) => ({ ...before, ...item, id: before.id, addedDate: at })),
+    ...changed.map((each) => {
+      const { before, item, at } = each;
+      return { ...before, ...item, id: before.id, addedDate: at, keepsEnds: staysWithProduct(each) };
+    }),
   ]);
   await expireManualFeatures(
     work,

@@ -16,8 +16,9 @@ const setAsideMs = 5 * 60_000;
 const effectsAtOnce = 8;
 // Of what takes many portions, so many are done beside each other: one is reckoned here while another is written there.
 const lanesOfOne = 2;
-// Renewals of one second are done together. In real time they are those of a minute.
-const togetherMs = 1000;
+// Renewals of one minute are done together, as they are in real time. A minute of the calendar, so that a clock that is
+// moved to whole minutes has the same portions wherever it stops on the way.
+const togetherMs = 60_000;
 // How often to look whether somebody else has done what he holds, and how long before it is taken for a mistake of ours.
 const lookAgainMs = 25;
 const longestHoldMs = 30_000;
@@ -155,14 +156,14 @@ function kindsDueBy(due: readonly DueAt[], now: Instant): DueKind[] {
 }
 
 /**
- * Where the clock goes next: to the earliest due instant. From renewals that are due within a second of each other, and
- * nothing else between them, to the last: subscriptions that were made one after the other would cost a round each.
+ * Where the clock goes next: to the earliest due instant. From renewals that are due in the same minute, and nothing
+ * else between them, to the last: subscriptions that were made one after the other would cost a round each.
  */
 async function nextInstant(work: Work, due: readonly DueAt[], target: Instant): Promise<Instant | null> {
   const next = Math.min(...due.map(({ at }) => at));
   if (next > target) return null;
   const others = due.filter(({ kind }) => kind !== 'renew').map(({ at }) => at);
-  const upTo = Math.min(target, next + togetherMs - 1, Math.min(...others) - 1);
+  const upTo = Math.min(target, (Math.floor(next / togetherMs) + 1) * togetherMs - 1, Math.min(...others) - 1);
   return upTo > next ? ((await findLastRenewal(work, upTo)) ?? next) : next;
 }
 

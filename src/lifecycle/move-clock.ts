@@ -14,8 +14,8 @@ import { insideDryRun } from './workplace.ts';
 /** The task that does the work which the clock has to pass. */
 export const moveClockTask = 'move_clock';
 
-// A request waits no longer. Years of thousands of subscriptions take less.
-const longestMoveMs = 5 * 60_000;
+// A request waits no longer: many clients give up after five minutes. Years of thousands of subscriptions take less.
+const longestMoveMs = 4 * 60_000;
 
 /** The clock after it was set, and what was done on the way. */
 export interface MovedClock {

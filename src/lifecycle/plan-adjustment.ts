@@ -120,12 +120,14 @@ async function planCapacities(work: Work, question: CapacityQuestion): Promise<R
   const productOf = new Map(catalog.prices.map((price) => [price.id, price.productId]));
   const { id: subscriptionId, pricingModelId } = subscription;
   const common = { subscriptionId, pricingModelId, addedDate: work.now };
+  const staysWithProduct = ({ before, item }: (typeof changed)[number]) =>
+    productOf.get(before.priceId ?? '') === item.productId;
   const granted = await planItemFeatures(work, [
     // A new item has no id yet; its place in the list tells it from the others.
     ...added.map((item, index) => ({ ...item, ...common, id: `new ${index}` })),
-    ...changed.map(({ before, item }) => ({ ...item, ...common, id: before.id })),
+    ...changed.map((each) => ({ ...each.item, ...common, id: each.before.id, keepsEnds: staysWithProduct(each) })),
   ]);
-  const moved = changed.filter(({ before, item }) => productOf.get(before.priceId ?? '') !== item.productId);
+  const moved = changed.filter((each) => !staysWithProduct(each));
   const features = featuresAfter(await listItemFeatures(work, [subscriptionId], work.now), {
     endingItemIds: new Set([...ended.map(({ id }) => id), ...moved.map(({ before }) => before.id)]),
     manualItemIds: new Set(active.filter((item) => item.manuallyCreated).map(({ id }) => id)),
