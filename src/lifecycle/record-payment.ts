@@ -13,10 +13,10 @@ import { settleCharges } from './settle-payment.ts';
 /** Money that came by bank transfer, in cash or in any other way that no processor knows of. */
 export interface MoneyReceived {
   /** In minor units; all that is due when absent. */
-  readonly amount?: bigint | undefined;
+  readonly amount?: bigint | null | undefined;
   /** Now when absent. */
-  readonly paidAt?: Instant | undefined;
-  readonly paymentMethodType?: PaymentMethodType | undefined;
+  readonly paidAt?: Instant | null | undefined;
+  readonly paymentMethodType?: PaymentMethodType | null | undefined;
   readonly description?: string | null | undefined;
   /** What the payer or the bank calls it. */
   readonly reference?: string | null | undefined;
@@ -38,13 +38,15 @@ export async function recordPayment(work: Work, invoiceId: string, received: Mon
   const invoice = await holdInvoice(work, invoiceId);
   if (invoice.status !== 'open') throw new Problem('invoiceNotOpen', { id: invoiceId, status: invoice.status });
   const due = amountDue(invoice);
-  const { amount = due, paidAt = work.now, paymentMethodType = usualMethod, description, reference } = received;
+  const { description, reference } = received;
+  const amount = received.amount ?? due;
+  const paidAt = received.paidAt ?? work.now;
   if (amount > due) throw invalid(['payment', 'amount'], `must be at most ${due}, which is what is due`);
   if (paidAt > work.now) throw invalid(['payment', 'paidAt'], `must not lie ahead: it is ${work.now} now`);
   const { id } = await insertManualPayment(work, invoice, {
     amount,
     paidAt,
-    paymentMethod: paymentMethodType,
+    paymentMethod: received.paymentMethodType ?? usualMethod,
     description: description ?? null,
   });
   await settleCharges(work, [

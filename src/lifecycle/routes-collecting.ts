@@ -17,10 +17,10 @@ const params = z.object({ id: InvoiceId });
 const MoneyReceived = z
   .object({
     amount: amountInput(1, Number(maxInvoiceTotal))
-      .optional()
+      .nullish()
       .meta({ description: 'In the smallest unit of the currency, at most what is due; all of it when absent.' }),
-    paidAt: TimestampInput.optional().meta({ description: 'When the money arrived; now when absent.' }),
-    paymentMethodType: PaymentMethodType.optional().meta({ description: 'A bank transfer when absent.' }),
+    paidAt: TimestampInput.nullish().meta({ description: 'When the money arrived; now when absent.' }),
+    paymentMethodType: PaymentMethodType.nullish().meta({ description: 'A bank transfer when absent.' }),
     description: FreeText.nullish(),
     reference: SafeString.nullish().meta({ description: 'What the payer or the bank calls the payment.' }),
   })
@@ -92,7 +92,7 @@ export const collectingRoutes = [
       'Of an open invoice, a part of what is due or all of it. Send an Idempotency-Key, so that a repeat records nothing twice.',
     tag: 'Invoices',
     params,
-    body: z.object({ payment: MoneyReceived.optional() }),
+    body: z.object({ payment: MoneyReceived.nullish() }),
     returns: z.object({ invoice: Invoice, payment: Payment }),
     refuses: ['invoiceNotFound', 'invoiceNotOpen', 'invoiceAlreadyBeingPaid'],
     handle: async (work, input) => {
