@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { link, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import process from 'node:process';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { hasCode, isMissing, makeDataDirectory } from './data-directory.ts';
 
@@ -11,8 +12,9 @@ export type ServiceLock = { release(): Promise<void> };
 
 type Holder = { pid: number; birth: string };
 
-// A contender that loses the race for a stale lock looks again; more than a few rounds means a bug or a broken disk.
-const maximumRounds = 20;
+// A contender that loses the race for a stale lock looks again; more than a few seconds of it means a bug or a broken disk.
+const maximumRounds = 500;
+const roundMs = 10;
 
 /**
  * Makes this process the one service of that data directory (made if missing).
@@ -29,9 +31,25 @@ export async function acquireServiceLock(dataDirectory: string): Promise<Service
     if (found === null) continue;
     const holder = await livingHolder(found);
     if (holder !== null) throw alreadyServing(holder, directory);
-    await removeIfUnchanged(path, found);
+    await removeStale(path, found, mine);
   }
   throw new Error(`Cannot take the lock ${path}: it changes all the time.`);
+}
+
+/**
+ * Removes the lock of a dead process, one contender at a time: whoever has the turn looks again, so that a lock that a
+ * living one has put there meanwhile is never touched. A turn of a dead process does not count.
+ */
+async function removeStale(path: string, stale: string, mine: string): Promise<void> {
+  const turn = `${path}.turn`;
+  if (await createWhole(turn, mine)) {
+    if ((await readIfThere(path)) === stale) await rm(path, { force: true });
+    await rm(turn, { force: true });
+    return;
+  }
+  const other = await readIfThere(turn);
+  if (other !== null && (await livingHolder(other)) === null) await removeIfUnchanged(turn, other);
+  else await sleep(roundMs);
 }
 
 /** The process that holds the lock of that data directory and is alive, or null. */
