@@ -14,12 +14,13 @@ import { findAdjustment, insertAdjustment } from '../subscriptions/store-adjustm
 import { listActiveItems } from '../subscriptions/store-items.ts';
 import type { SubscriptionRow } from '../subscriptions/subscription.ts';
 import type { SubscriptionItemRow } from '../subscriptions/subscription-item.ts';
-import { applyNow, applyPaidAdjustments } from './apply-adjustment.ts';
+import { applyNow } from './apply-adjustment.ts';
 import { issueBills } from './bill-subscription.ts';
 import type { Held } from './cancel.ts';
 import { holdCurrent } from './catch-up.ts';
 import { chargeInvoice } from './charge-invoice.ts';
 import { type AdjustmentPlan, planAdjustment } from './plan-adjustment.ts';
+import { recordPaid } from './record-paid.ts';
 import { reread } from './subscribe.ts';
 
 /** A change of plan that was asked for, and the subscription with it. */
@@ -58,7 +59,7 @@ async function changeNow(work: Work, plan: AdjustmentPlan): Promise<string> {
   const adjustment = { ...newAdjustment(work, plan, invoice ?? null), replacedNextAttemptAt: nextAttemptAt };
   await insertAdjustment(work, adjustment);
   if (!invoice) await applyNow(work, [{ adjustment, subscription, at }]);
-  else if (invoice.status === 'paid') await applyPaidAdjustments(work, [invoice]);
+  else if (invoice.status === 'paid') await recordPaid(work, [{ invoice, paymentMethodId: null }]);
   else {
     assert(paymentMethodId !== null, 'a charge has something to charge');
     await chargeInvoice(work, invoice, paymentMethodId);

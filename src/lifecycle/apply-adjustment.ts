@@ -1,16 +1,14 @@
 import assert from 'node:assert/strict';
 import { expireFeaturesOfItems, expireManualFeatures, grantItemFeatures } from '../entitlements/actions.ts';
 import { voidInvoice } from '../invoicing/actions.ts';
-import { countDiscounts } from '../invoicing/actions-discounts.ts';
 import { isOwed } from '../invoicing/collection.ts';
 import type { InvoiceRow } from '../invoicing/store.ts';
 import { listBilledUsage, lockInvoices, saveCollections } from '../invoicing/store-collecting.ts';
 import type { Instant } from '../kernel/calendar.ts';
 import { undoSettlements } from '../ledger/actions.ts';
-import { newId } from '../platform/new-id.ts';
 import type { Work } from '../platform/work.ts';
 import { listPricesByIds } from '../pricing/store-prices.ts';
-import { publishSubscriptions } from '../subscriptions/actions.ts';
+import { newSubscriptionItem, publishSubscriptions } from '../subscriptions/actions.ts';
 import {
   type AdjustmentRow,
   decideItemChanges,
@@ -50,8 +48,6 @@ export interface Change {
  */
 export async function applyPaidAdjustments(work: Work, invoices: readonly InvoiceRow[]): Promise<void> {
   const invoiceIds = invoices.map(({ id }) => id);
-  // One that takes another's place uses the turn of its discount; only now it is known which does.
-  await countDiscounts(work, invoices);
   const calledOff = await listAdjustmentsCalledOff(work, invoiceIds);
   await voidReplaced(work, calledOff);
   await giveBackCalledOff(work, calledOff);
@@ -209,24 +205,8 @@ async function applyChanges(work: Work, changes: readonly Change[]): Promise<App
 
 function newItem(work: Work, { subscription, at }: Change, item: PlanItem): Renewed {
   const { priceId, productId, unitPrice, quantity, name, externalId, metadata } = item;
-  return {
-    id: newId('subscriptionItem'),
-    createdAt: work.now,
-    updatedAt: work.now,
-    pricingModelId: subscription.pricingModelId,
-    subscriptionId: subscription.id,
-    type: 'static',
-    name,
-    priceId,
-    productId,
-    unitPrice,
-    quantity,
-    addedDate: at,
-    expiredAt: null,
-    externalId,
-    metadata,
-    manuallyCreated: false,
-  };
+  const known = { priceId, unitPrice, quantity, name, externalId, metadata, addedDate: at };
+  return { ...newSubscriptionItem(work, subscription, known), productId };
 }
 
 async function writeItems(work: Work, decided: readonly Decided[]): Promise<void> {

@@ -8,11 +8,11 @@ import type { SubscriptionRow } from '../subscriptions/subscription.ts';
 import { issueBills } from './bill-subscription.ts';
 import { collectInvoices } from './collect-invoices.ts';
 import { grantPeriodCredits } from './grant-period-credits.ts';
-import { recordPaid } from './record-paid.ts';
+import { pausedCreditLeft } from './paused-time-line.ts';
 
 /** A period that begins, and what it is billed. */
 export interface Beginning {
-  /** As it is from then on. */
+  /** As it is from then on, apart from its current period and what is left of the value kept for paused time. */
   readonly subscription: SubscriptionRow;
   readonly period: BillingPeriodRow;
   readonly lines: readonly NewLine[];
@@ -35,7 +35,12 @@ export async function beginPeriods(work: Work, beginnings: readonly Beginning[])
   );
   const subscriptions = await saveSubscriptions(
     work,
-    beginnings.map(({ subscription }) => subscription),
+    beginnings.map(({ subscription, period, lines }) => ({
+      ...subscription,
+      currentBillingPeriodStart: period.startAt,
+      currentBillingPeriodEnd: period.endAt,
+      pausedCredit: pausedCreditLeft(lines, subscription.pausedCredit),
+    })),
   );
   const begun = beginnings.map((beginning, index) => {
     const subscription = subscriptions[index];
@@ -58,10 +63,6 @@ async function bill(work: Work, begun: readonly Beginning[]): Promise<void> {
     begun.map(({ subscription, period, lines, isFirst }) => {
       return { subscription, period, reason: isFirst ? 'subscription_start' : 'renewal', lines, at: period.startAt };
     }),
-  );
-  await recordPaid(
-    work,
-    invoices.flatMap((invoice) => (invoice === null ? [] : { invoice, paymentMethodId: null })),
   );
   await collectInvoices(
     work,

@@ -1,5 +1,4 @@
 import { createInvoices } from '../invoicing/actions.ts';
-import { countDiscounts } from '../invoicing/actions-discounts.ts';
 import { quoteTaxes } from '../invoicing/actions-tax.ts';
 import { fitUsage } from '../invoicing/fitting-lines.ts';
 import type { InvoiceDiscount, InvoiceReason } from '../invoicing/invoice.ts';
@@ -34,7 +33,8 @@ export interface Bill {
 /**
  * Makes the invoices of subscriptions: with the discount that each redeemed, the tax that its customer owes and the due
  * date of the environment's terms. What there is nothing to bill for (no lines) gets null. Usage that no payment could
- * carry is left to the next bill. As many statements for a thousand bills as for one.
+ * carry is left to the next bill. What follows from one that is paid from the start is the caller's to see to
+ * (`recordPaid`). As many statements for a thousand bills as for one.
  */
 export async function issueBills(work: Work, bills: readonly Bill[]): Promise<(InvoiceRow | null)[]> {
   const asked = bills.filter((bill) => bill.lines.length > 0);
@@ -46,10 +46,6 @@ export async function issueBills(work: Work, bills: readonly Bill[]): Promise<(I
   await releaseOverage(
     work,
     fitting.flatMap(({ left }) => left),
-  );
-  await countDiscounts(
-    work,
-    invoices.filter(({ status }) => status === 'paid'),
   );
   const made = new Map(asked.map((bill, index) => [bill, invoices[index] ?? null]));
   return bills.map((bill) => made.get(bill) ?? null);

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { itemLine, type NewLine } from '../invoicing/invoice-line-item.ts';
-import type { Instant } from '../kernel/calendar.ts';
+import type { Instant, Period } from '../kernel/calendar.ts';
 import { newId } from '../platform/new-id.ts';
 import type { Work } from '../platform/work.ts';
-import { nextPeriod } from '../subscriptions/billing-period.ts';
+import { type BillingPeriodRow, nextPeriod } from '../subscriptions/billing-period.ts';
 import { listActiveItems } from '../subscriptions/store-items.ts';
 import { isWaitingForStart, type SubscriptionRow } from '../subscriptions/subscription.ts';
 import type { SubscriptionItemRow } from '../subscriptions/subscription-item.ts';
@@ -55,16 +55,31 @@ function atItsEnd({ id, currentBillingPeriodEnd }: SubscriptionRow) {
 }
 
 function linesOf(
-  { pausedCredit, doNotCharge, trialEnd }: SubscriptionRow,
-  { startAt, endAt }: RenewalBill['period'],
+  subscription: SubscriptionRow,
+  { startAt: start, endAt: end }: RenewalBill['period'],
   items: readonly SubscriptionItemRow[],
   usage: readonly NewLine[],
 ): NewLine[] {
+  const { trialEnd } = subscription;
   // What waits for its start begins with its trial.
-  const isTrial = trialEnd !== null && startAt < trialEnd;
-  if (doNotCharge || isTrial) return [];
+  const isTrial = trialEnd !== null && start < trialEnd;
+  return isTrial ? [] : periodLines(subscription, { start, end, wholeStartAt: null }, items, usage);
+}
+
+/**
+ * What a period is billed, by the list: the items in advance, for their share where it is the rest of an interval, and
+ * usage in arrears, less what was kept for paused time. Who is not charged is billed nothing.
+ */
+export function periodLines(
+  { pausedCredit, doNotCharge }: Pick<SubscriptionRow, 'pausedCredit' | 'doNotCharge'>,
+  { start, end, wholeStartAt }: Period & Pick<BillingPeriodRow, 'wholeStartAt'>,
+  items: readonly SubscriptionItemRow[],
+  usage: readonly NewLine[],
+): NewLine[] {
+  if (doNotCharge) return [];
   const priced = items.filter(({ quantity, unitPrice }) => quantity > 0 && unitPrice > 0n);
-  const owed = [...priced.map((item) => itemLine(item, { start: startAt, end: endAt })), ...usage];
+  const whole = { start: wholeStartAt ?? start, end };
+  const owed = [...priced.map((item) => itemLine(item, { start, end }, whole)), ...usage];
   const pausedTime = pausedTimeLine(owed, pausedCredit);
   return pausedTime === null ? owed : [...owed, pausedTime];
 }

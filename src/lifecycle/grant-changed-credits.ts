@@ -1,5 +1,6 @@
 import { creditsOfChange } from '../entitlements/plan-change.ts';
 import { listItemFeatures } from '../entitlements/store-item-features.ts';
+import { isOwed } from '../invoicing/collection.ts';
 import { grantCredits } from '../ledger/actions.ts';
 import { listGrantedCredits } from '../ledger/store-granted-credits.ts';
 import type { Work } from '../platform/work.ts';
@@ -43,16 +44,15 @@ export async function grantChangedCredits(work: Work, changes: readonly AppliedC
   );
   await grantRest(
     work,
-    inPeriods.filter((change) => !begun.includes(change) && !isOwed(startOf(change.period))),
+    inPeriods.filter((change) => {
+      const start = startOf(change.period);
+      return !begun.includes(change) && !(start && isOwed(start));
+    }),
   );
 }
 
 function isReplaced(replacedInvoiceId: string | null, start: PeriodInvoice | undefined): boolean {
   return start !== undefined && start.id === replacedInvoiceId && start.status === 'void';
-}
-
-function isOwed(start: PeriodInvoice | undefined): boolean {
-  return start?.status === 'open' || start?.status === 'awaiting_payment_confirmation';
 }
 
 async function grantRest(work: Work, changes: readonly InPeriod[]): Promise<void> {

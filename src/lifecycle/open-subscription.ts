@@ -8,8 +8,7 @@ import { newId } from '../platform/new-id.ts';
 import type { Work } from '../platform/work.ts';
 import type { DiscountRow } from '../pricing/discount.ts';
 import type { Price } from '../pricing/price.ts';
-import { publishSubscription } from '../subscriptions/actions.ts';
-import type { BillingPeriodRow } from '../subscriptions/billing-period.ts';
+import { newBillingPeriod, newSubscriptionItem, publishSubscription } from '../subscriptions/actions.ts';
 import { insertSubscription } from '../subscriptions/store.ts';
 import { insertBillingPeriod } from '../subscriptions/store-billing-periods.ts';
 import { insertSubscriptionItems } from '../subscriptions/store-items.ts';
@@ -120,23 +119,13 @@ function scheduleOf(interval: Interval | null, period: Period | null, startDate:
 
 function newItem(work: Work, opening: Opening, subscription: SubscriptionRow): SubscriptionItemRow {
   const { price, product, quantity, start } = opening;
-  return {
-    id: newId('subscriptionItem'),
-    createdAt: work.now,
-    updatedAt: work.now,
-    pricingModelId: subscription.pricingModelId,
-    subscriptionId: subscription.id,
-    type: 'static',
+  return newSubscriptionItem(work, subscription, {
     name: itemName(price.name ?? product.name, quantity),
     priceId: price.id,
     unitPrice: start.unitPrice,
     quantity,
     addedDate: subscription.startDate,
-    expiredAt: null,
-    externalId: null,
-    metadata: null,
-    manuallyCreated: false,
-  };
+  });
 }
 
 async function beginFirstPeriod(
@@ -146,7 +135,8 @@ async function beginFirstPeriod(
   item: SubscriptionItemRow,
 ): Promise<void> {
   if (start.startsLater) return;
-  const period = start.period === null ? null : newPeriod(work, subscription, start.period);
+  const trialPeriod = subscription.trialEnd !== null;
+  const period = start.period && newBillingPeriod(work, subscription, { ...start.period, trialPeriod });
   if (period !== null) await insertBillingPeriod(work, period);
   // What is free, on trial, not charged or invoiced waits for no money, so its credits are there from the start.
   if (start.chargeWith === null && start.status !== 'incomplete')
@@ -161,21 +151,4 @@ async function beginFirstPeriod(
   if (start.chargeWith !== null) await chargeInvoice(work, invoice, start.chargeWith);
   // The customer has the terms to pay in. Where nothing has come by then, collecting begins.
   else await saveCollections(work, [{ ...invoice, nextAttemptAt: invoice.dueDate }]);
-}
-
-function newPeriod(work: Work, { id, pricingModelId, trialEnd }: SubscriptionRow, { start, end }: Period) {
-  const period: BillingPeriodRow = {
-    id: newId('billingPeriod'),
-    createdAt: work.now,
-    updatedAt: work.now,
-    pricingModelId,
-    subscriptionId: id,
-    startAt: start,
-    endAt: end,
-    status: 'active',
-    trialPeriod: trialEnd !== null,
-    wholeStartAt: null,
-    prorationWaived: 0n,
-  };
-  return period;
 }

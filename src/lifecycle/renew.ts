@@ -4,8 +4,7 @@ import { listOwedPeriods } from '../invoicing/store-owed.ts';
 import type { Instant } from '../kernel/calendar.ts';
 import { expireCredits } from '../ledger/actions.ts';
 import type { Work } from '../platform/work.ts';
-import { publishSubscriptions } from '../subscriptions/actions.ts';
-import type { BillingPeriodRow } from '../subscriptions/billing-period.ts';
+import { newBillingPeriod, publishSubscriptions } from '../subscriptions/actions.ts';
 import { findSubscriptions } from '../subscriptions/store.ts';
 import { closeBillingPeriods } from '../subscriptions/store-billing-periods.ts';
 import { claimRenewals } from '../subscriptions/store-renewals.ts';
@@ -17,9 +16,8 @@ import {
 } from '../subscriptions/subscription.ts';
 import { applyScheduledAdjustments } from './apply-adjustment.ts';
 import { beginPeriods } from './begin-periods.ts';
-import { draftRenewalBills, type RenewalBill } from './draft-renewal.ts';
+import { draftRenewalBills } from './draft-renewal.ts';
 import type { DueStep } from './due-step.ts';
-import { pausedCreditLeft } from './paused-time-line.ts';
 import { startSubscriptions } from './start-subscriptions.ts';
 
 /** Begins the next period of each subscription whose period is over, and the first of each whose start has come. */
@@ -57,8 +55,15 @@ async function renew(work: Work, over: readonly SubscriptionRow[]): Promise<void
   const renewed = await beginPeriods(
     work,
     bills.map((bill) => {
-      const period = newPeriod(work, bill);
-      return { subscription: afterRenewal(bill), period, lines: bill.lines, isFirst: false, grantsCredits: true };
+      const { id, startAt: start, endAt: end } = bill.period;
+      const period = newBillingPeriod(work, bill.subscription, { id, start, end });
+      return {
+        subscription: afterRenewal(bill.subscription),
+        period,
+        lines: bill.lines,
+        isFirst: false,
+        grantsCredits: true,
+      };
     }),
   );
   await publishSubscriptions(work, 'subscription.updated', renewed);
@@ -100,29 +105,8 @@ async function applyChanges(work: Work, due: readonly Due[]): Promise<Subscripti
   return due.map(({ subscription }) => changed.get(subscription.id) ?? subscription);
 }
 
-function newPeriod(work: Work, { subscription, period: { id, startAt, endAt } }: RenewalBill): BillingPeriodRow {
-  return {
-    id,
-    createdAt: work.now,
-    updatedAt: work.now,
-    pricingModelId: subscription.pricingModelId,
-    subscriptionId: subscription.id,
-    startAt,
-    endAt,
-    status: 'active',
-    trialPeriod: false,
-    wholeStartAt: null,
-    prorationWaived: 0n,
-  };
-}
-
-function afterRenewal({ subscription, period, lines }: RenewalBill): SubscriptionRow {
-  const isTrialOver = subscription.status === 'trialing';
-  return {
-    ...subscription,
-    status: isTrialOver ? requireStatusAfter(subscription.status, 'trial_ended') : subscription.status,
-    currentBillingPeriodStart: period.startAt,
-    currentBillingPeriodEnd: period.endAt,
-    pausedCredit: pausedCreditLeft(lines, subscription.pausedCredit),
-  };
+/** Its trial, if it was on one, is over. */
+function afterRenewal(subscription: SubscriptionRow): SubscriptionRow {
+  const { status } = subscription;
+  return status === 'trialing' ? { ...subscription, status: requireStatusAfter(status, 'trial_ended') } : subscription;
 }

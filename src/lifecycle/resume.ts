@@ -1,24 +1,20 @@
 import assert from 'node:assert/strict';
 import { releaseLapsedClaims } from '../entitlements/actions.ts';
-import { itemLine, type NewLine } from '../invoicing/invoice-line-item.ts';
 import type { Instant } from '../kernel/calendar.ts';
 import { expireCredits } from '../ledger/actions.ts';
-import { newId } from '../platform/new-id.ts';
 import type { Work } from '../platform/work.ts';
-import { publishSubscriptions } from '../subscriptions/actions.ts';
-import type { BillingPeriodRow } from '../subscriptions/billing-period.ts';
+import { newBillingPeriod, publishSubscriptions } from '../subscriptions/actions.ts';
 import type { Arrears } from '../subscriptions/cancellation.ts';
-import { type ResumedPeriod, resumedPeriod } from '../subscriptions/pause.ts';
+import { resumedPeriod } from '../subscriptions/pause.ts';
 import { findSubscriptions } from '../subscriptions/store.ts';
 import { claimResumeDue } from '../subscriptions/store-due.ts';
 import { listActiveItems } from '../subscriptions/store-items.ts';
 import { requireStatusAfter, type SubscriptionRow } from '../subscriptions/subscription.ts';
-import type { SubscriptionItemRow } from '../subscriptions/subscription-item.ts';
 import { readArrears } from './arrears.ts';
-import { type Beginning, beginPeriods } from './begin-periods.ts';
+import { beginPeriods } from './begin-periods.ts';
 import { takeUsageLines } from './bill-usage.ts';
+import { periodLines } from './draft-renewal.ts';
 import type { DueStep } from './due-step.ts';
-import { pausedCreditLeft, pausedTimeLine } from './paused-time-line.ts';
 
 /** Lets paused subscriptions go on whose pause is over, each as of its date. */
 export const resumeStep: DueStep = {
@@ -60,61 +56,19 @@ export async function resumeAll(work: Work, resuming: readonly Resuming[]): Prom
   const resumed = await beginPeriods(
     work,
     resuming.map(({ subscription, at }) => {
-      const part = resumedPeriod(subscription, startOfPeriod(subscription), at);
-      const owed = [
-        ...itemLines(subscription, items.get(subscription.id) ?? [], part),
-        ...(usage.get(subscription.id) ?? []),
-      ];
-      return toBeginning(
-        work,
-        { ...subscription, ...activeAgain(subscription, arrearsOf(subscription.id)) },
-        part,
-        owed,
-      );
+      const { isRestOfPaused, ...part } = resumedPeriod(subscription, startOfPeriod(subscription), at);
+      const lines = periodLines(subscription, part, items.get(subscription.id) ?? [], usage.get(subscription.id) ?? []);
+      return {
+        subscription: { ...subscription, ...activeAgain(subscription, arrearsOf(subscription.id)) },
+        period: newBillingPeriod(work, subscription, part),
+        lines,
+        isFirst: false,
+        grantsCredits: !isRestOfPaused,
+      };
     }),
   );
   await publishSubscriptions(work, 'subscription.updated', resumed);
   return resumed;
-}
-
-function itemLines(
-  { doNotCharge }: SubscriptionRow,
-  items: readonly SubscriptionItemRow[],
-  { start, end, wholeStartAt }: ResumedPeriod,
-): NewLine[] {
-  if (doNotCharge) return [];
-  const priced = items.filter(({ quantity, unitPrice }) => quantity > 0 && unitPrice > 0n);
-  return priced.map((item) => itemLine(item, { start, end }, { start: wholeStartAt ?? start, end }));
-}
-
-function toBeginning(
-  work: Work,
-  subscription: SubscriptionRow,
-  part: ResumedPeriod,
-  owed: readonly NewLine[],
-): Beginning {
-  const pausedTime = pausedTimeLine(owed, subscription.pausedCredit);
-  const lines = pausedTime === null ? owed : [...owed, pausedTime];
-  const resumed: SubscriptionRow = {
-    ...subscription,
-    currentBillingPeriodStart: part.start,
-    currentBillingPeriodEnd: part.end,
-    pausedCredit: pausedCreditLeft(lines, subscription.pausedCredit),
-  };
-  const period: BillingPeriodRow = {
-    id: newId('billingPeriod'),
-    createdAt: work.now,
-    updatedAt: work.now,
-    pricingModelId: subscription.pricingModelId,
-    subscriptionId: subscription.id,
-    startAt: part.start,
-    endAt: part.end,
-    status: 'active',
-    trialPeriod: false,
-    wholeStartAt: part.wholeStartAt,
-    prorationWaived: 0n,
-  };
-  return { subscription: resumed, period, lines, isFirst: false, grantsCredits: !part.isRestOfPaused };
 }
 
 /** What a subscription that was paused is again. It owes something where money was taken back during the pause. */

@@ -1,9 +1,8 @@
 import assert from 'node:assert/strict';
 import { lockCustomer } from '../customers/store.ts';
 import type { NewLine } from '../invoicing/invoice-line-item.ts';
-import { newId } from '../platform/new-id.ts';
 import type { Work } from '../platform/work.ts';
-import { publishSubscriptions } from '../subscriptions/actions.ts';
+import { newBillingPeriod, publishSubscriptions } from '../subscriptions/actions.ts';
 import { nextPeriod } from '../subscriptions/billing-period.ts';
 import { lockLivingSubscriptions } from '../subscriptions/store.ts';
 import { isInTheWay, type SubscriptionRow } from '../subscriptions/subscription.ts';
@@ -41,24 +40,8 @@ function toBeginning(work: Work, subscription: SubscriptionRow, lines: readonly 
   const first = nextPeriod(subscription);
   assert(first, 'what starts has a first period');
   return {
-    subscription: {
-      ...subscription,
-      currentBillingPeriodStart: first.start,
-      currentBillingPeriodEnd: first.end,
-    },
-    period: {
-      id: newId('billingPeriod'),
-      createdAt: work.now,
-      updatedAt: work.now,
-      pricingModelId: subscription.pricingModelId,
-      subscriptionId: subscription.id,
-      startAt: first.start,
-      endAt: first.end,
-      status: 'active',
-      trialPeriod: subscription.trialEnd !== null,
-      wholeStartAt: null,
-      prorationWaived: 0n,
-    },
+    subscription,
+    period: newBillingPeriod(work, subscription, { ...first, trialPeriod: subscription.trialEnd !== null }),
     lines,
     isFirst: true,
     grantsCredits: lines.length === 0,

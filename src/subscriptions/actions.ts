@@ -1,11 +1,15 @@
 import assert from 'node:assert/strict';
 import { listExternalIds } from '../customers/store.ts';
+import type { Period } from '../kernel/calendar.ts';
 import { type PageRequest, page } from '../kernel/page.ts';
 import { Problem } from '../kernel/problem.ts';
+import { newId } from '../platform/new-id.ts';
 import { publish } from '../platform/outbox.ts';
 import type { Work } from '../platform/work.ts';
+import type { BillingPeriodRow } from './billing-period.ts';
 import * as store from './store.ts';
 import { type Subscription, type SubscriptionRow, toSubscription } from './subscription.ts';
+import type { SubscriptionItemRow } from './subscription-item.ts';
 
 /** The subscription as it is answered. Refuses with `subscriptionNotFound`. */
 export async function getSubscription(work: Work, id: string): Promise<Subscription> {
@@ -41,6 +45,50 @@ export async function publishSubscriptions(
     return { type, object: 'subscription', objectId: id, pricingModelId, customer: { id: customerId, externalId } };
   });
   await publish(work, happenings);
+}
+
+/** A period of a subscription that begins; `wholeStartAt` is where the interval begins that it is the rest of. */
+export function newBillingPeriod(
+  work: Work,
+  { id: subscriptionId, pricingModelId }: SubscriptionRow,
+  { start, end, ...known }: Period & Partial<Pick<BillingPeriodRow, 'id' | 'trialPeriod' | 'wholeStartAt'>>,
+): BillingPeriodRow {
+  return {
+    id: newId('billingPeriod'),
+    createdAt: work.now,
+    updatedAt: work.now,
+    pricingModelId,
+    subscriptionId,
+    startAt: start,
+    endAt: end,
+    status: 'active',
+    trialPeriod: false,
+    wholeStartAt: null,
+    prorationWaived: 0n,
+    ...known,
+  };
+}
+
+/** An item of a plan that a subscription has from `addedDate` on. */
+export function newSubscriptionItem(
+  work: Work,
+  { id: subscriptionId, pricingModelId }: SubscriptionRow,
+  item: Pick<SubscriptionItemRow, 'name' | 'priceId' | 'unitPrice' | 'quantity' | 'addedDate'> &
+    Partial<Pick<SubscriptionItemRow, 'externalId' | 'metadata'>>,
+): SubscriptionItemRow {
+  return {
+    id: newId('subscriptionItem'),
+    createdAt: work.now,
+    updatedAt: work.now,
+    pricingModelId,
+    subscriptionId,
+    type: 'static',
+    expiredAt: null,
+    externalId: null,
+    metadata: null,
+    manuallyCreated: false,
+    ...item,
+  };
 }
 
 /** Tells, in the commit of the change, what happened to a subscription. */
