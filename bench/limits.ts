@@ -4,74 +4,90 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { promisify } from 'node:util';
-import pg from 'pg';
 import { from, to } from 'pg-copy-streams';
+import { connected, readNumber } from './database.ts';
 
-const run = promisify(execFile);
+const runProgram = promisify(execFile);
 
-async function connected<Answer>(url: string, act: (client: pg.Client) => Promise<Answer>): Promise<Answer> {
-  const client = new pg.Client({ connectionString: url });
-  await client.connect();
-  try {
-    return await act(client);
-  } finally {
-    await client.end();
-  }
+/** How hard pgbench loads. */
+export interface Pgbench {
+  readonly clients: number;
+  readonly seconds: number;
 }
 
-/** Prepared selects of one row by its key, a second: what PostgreSQL answers when nothing stands before it. */
-export async function selectsPerSecond(
-  url: string,
-  { connections, seconds }: { connections: number; seconds: number },
-): Promise<number> {
+/** Transactions a second of a script of pgbench, with prepared statements. */
+async function pgbench(url: string, script: string, { clients, seconds }: Pgbench): Promise<number> {
   const directory = await mkdtemp(join(tmpdir(), 'tollkeeper-pgbench-'));
   try {
-    await connected(url, (client) =>
-      client.query(
-        'create table bench_rows as select n::bigint as id, md5(n::text) as text from generate_series(1, 10000) n; alter table bench_rows add primary key (id)',
-      ),
-    );
-    const script = join(directory, 'select.sql');
-    await writeFile(script, '\\set id random(1, 10000)\nselect id, text from bench_rows where id = :id;\n');
-    const { stdout } = await run('pgbench', [
-      '-n',
-      '-M',
-      'prepared',
-      '-c',
-      String(connections),
-      '-j',
-      '2',
-      '-T',
-      String(seconds),
-      '-f',
-      script,
-      url,
-    ]);
+    const file = join(directory, 'script.sql');
+    await writeFile(file, script);
+    const load = ['-c', String(clients), '-j', '2', '-T', String(seconds)];
+    const { stdout } = await runProgram('pgbench', ['-n', '-M', 'prepared', ...load, '-f', file, url]);
     const [, rate] = /tps = ([\d.]+)/.exec(stdout) ?? [];
     if (rate === undefined) throw new Error(`pgbench printed no rate: ${stdout}`);
     return Number(rate);
   } finally {
-    await connected(url, (client) => client.query('drop table if exists bench_rows'));
     await rm(directory, { recursive: true, force: true });
   }
 }
 
-/** Rows a second that COPY puts back into the usage events table, with its indexes and foreign keys. Empties it first. */
+/** Prepared selects of one row by its key, a second: what PostgreSQL answers when nothing stands before it. */
+export async function selectsPerSecond(url: string, load: Pgbench): Promise<number> {
+  await connected(url, (client) =>
+    client.query(`
+      create table bench_rows as select n::bigint as id, md5(n::text) as text from generate_series(1, 10000) n;
+      alter table bench_rows add primary key (id);
+      analyze bench_rows`),
+  );
+  return pgbench(url, '\\set id random(1, 10000)\nselect id, text from bench_rows where id = :id;\n', load);
+}
+
+/** Takings from one balance that covers them, a second, each a transaction: 64 clients wait for one another's commits. */
+export async function takingsPerSecond(url: string, load: Pgbench): Promise<number> {
+  await connected(url, (client) =>
+    client.query(`
+      create table bench_balances (id integer primary key, balance bigint not null);
+      insert into bench_balances values (1, 1000000000000)`),
+  );
+  return pgbench(url, 'update bench_balances set balance = balance - 1 where id = 1 and balance >= 1;\n', load);
+}
+
+/** Usage events of existing series that are inserted one at a time, a second, each a transaction. */
+export async function insertsPerSecond(url: string, load: Pgbench): Promise<number> {
+  const { environment, first, last } = await longestRunOfSeries(url);
+  // Ids are as long as the service's, and like them in the order of time.
+  const script = `\\set series random(${first}, ${last})
+insert into usage_events (environment_id, series_id, booking, amount, usage_date, created_at, transaction_key, id, transaction_id)
+select ${environment}, :series, 1, 1, now.ms, now.ms, gen_random_uuid(), lpad(now.ms::text, 13, '0') || left(new.id, 8), new.id
+  from (select (extract(epoch from clock_timestamp()) * 1000)::bigint as ms) now, (select gen_random_uuid()::text as id) new;
+`;
+  return pgbench(url, script, load);
+}
+
+/** pgbench draws from a range, so it gets one without gaps: the longest. */
+async function longestRunOfSeries(url: string) {
+  const { rows } = await connected(url, (client) =>
+    client.query<{ environment: string; first: string; last: string }>(`
+      select environment_id as environment, min(id) as first, max(id) as last
+        from (select environment_id, id, id - row_number() over (order by id) as run from usage_series) runs
+       group by environment_id, run order by count(*) desc limit 1`),
+  );
+  const [run] = rows;
+  if (run === undefined) throw new Error('there is no series to insert events of');
+  return run;
+}
+
+/** Rows a second that COPY puts back into the usage events table, with its indexes and its trigger. Empties it first. */
 export async function copiedEventsPerSecond(url: string): Promise<number> {
-  const directory = await mkdtemp(join(tmpdir(), 'tollkeeper-copy-'));
-  try {
-    return await connected(url, async (client) => {
-      const { rows } = await client.query<{ count: string }>('select count(*) from usage_events');
-      const chunks: Buffer[] = [];
-      await pipeline(client.query(to('copy usage_events to stdout')), async (source) => {
-        for await (const chunk of source) chunks.push(chunk as Buffer);
-      });
-      await client.query('truncate usage_events cascade');
-      const startedAt = performance.now();
-      await pipeline(chunks, client.query(from('copy usage_events from stdin')));
-      return Number(rows[0]?.count) / ((performance.now() - startedAt) / 1000);
+  return connected(url, async (client) => {
+    const count = await readNumber(client, 'select count(*) from usage_events');
+    const chunks: Buffer[] = [];
+    await pipeline(client.query(to('copy usage_events to stdout')), async (source) => {
+      for await (const chunk of source) chunks.push(chunk as Buffer);
     });
-  } finally {
-    await rm(directory, { recursive: true, force: true });
-  }
+    await client.query('truncate usage_events cascade');
+    const startedAt = performance.now();
+    await pipeline(chunks, client.query(from('copy usage_events from stdin')));
+    return count / ((performance.now() - startedAt) / 1000);
+  });
 }

@@ -1,8 +1,9 @@
-import { spawn } from 'node:child_process';
+import { type ChildProcessByStdio, spawn } from 'node:child_process';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
+import type { Readable } from 'node:stream';
 import { findEmbeddedPostgres } from '../src/platform/embedded-postgres.ts';
 
 /** The service under measurement: a process of its own on a throw-away database with PostgreSQL's own durability. */
@@ -10,6 +11,8 @@ export interface BenchService {
   readonly address: string;
   readonly key: string;
   readonly databaseUrl: string;
+  /** Of its process. */
+  readonly pid: number;
   readonly stop: () => Promise<void>;
 }
 
@@ -24,25 +27,32 @@ export async function startService(): Promise<BenchService> {
     env: { ...process.env, PORT: '0', TOLLKEEPER_DATA_DIR: dataDirectory, TOLLKEEPER_TEST_KEY: key, DATABASE_URL: '' },
   });
   const ended = new Promise<void>((resolve) => child.once('exit', () => resolve()));
-  const address = await new Promise<string>((resolve, reject) => {
+  const stop = async () => {
+    child.kill('SIGTERM');
+    await ended;
+    await rm(dataDirectory, { recursive: true, force: true });
+  };
+  try {
+    const address = await addressOf(child);
+    const { pid } = child;
+    const database = await findEmbeddedPostgres(dataDirectory);
+    if (database === null || pid === undefined) throw new Error('the service runs without its database');
+    return { address, key, databaseUrl: database.url, pid, stop };
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+}
+
+/** Where the service listens, once it says so. */
+function addressOf(child: ChildProcessByStdio<null, Readable, null>): Promise<string> {
+  return new Promise((resolve, reject) => {
     child.once('exit', (code) => reject(new Error(`the service ended with ${code}`)));
     createInterface({ input: child.stdout }).on('line', (line) => {
       const [, found] = /listens on (http\S+)/.exec(line) ?? [];
       if (found) resolve(found);
     });
   });
-  const database = await findEmbeddedPostgres(dataDirectory);
-  if (database === null) throw new Error('the service runs without its database');
-  return {
-    address,
-    key,
-    databaseUrl: database.url,
-    async stop() {
-      child.kill('SIGTERM');
-      await ended;
-      await rm(dataDirectory, { recursive: true, force: true });
-    },
-  };
 }
 
 /** One request that must succeed. */

@@ -152,8 +152,22 @@ begin
       case tenant_table.name when 'environments' then 'id' else 'environment_id' end,
       case when tenant_table.model_column is null then ''
            else format(' and ((select current_pricing_model()) is null or %I = (select current_pricing_model()))', tenant_table.model_column) end);
+    -- What names a series of usage instead of a pricing model is seen by who sees the series.
+    if exists (select from pg_attribute a where a.attrelid = tenant_table.name::regclass and a.attname = 'series_id' and not a.attisdropped) then
+      execute format('alter policy tenant on %I using (environment_id = (select current_environment())
+        and ((select current_pricing_model()) is null or exists (
+          select from usage_series s where s.environment_id = %I.environment_id and s.id = series_id)))', tenant_table.name, tenant_table.name);
+    end if;
   end loop;
   grant usage on schema public to tollkeeper_service;
   grant select, insert, update, delete on all tables in schema public to tollkeeper_service;
   grant usage, select on all sequences in schema public to tollkeeper_service;
+  -- What was booked stays. Other rows point at these without a foreign key that would say so.
+  for tenant_table in
+    select relname as name from pg_class
+     where relnamespace = 'public'::regnamespace and relname in ('ledger_accounts', 'ledger_transactions', 'ledger_entries',
+           'usage_credits', 'usage_credit_applications', 'usage_series', 'usage_events', 'usage_rollups')
+  loop
+    execute format('revoke delete on %I from tollkeeper_service', tenant_table.name);
+  end loop;
 end $$;

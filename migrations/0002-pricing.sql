@@ -3,6 +3,8 @@ create table pricing_models (
   id text collate "C" not null,
   name text not null,
   is_default boolean not null,
+  -- Another one with each change of its prices and usage meters: what was remembered of them holds as long as it is the same.
+  catalog_version bigint not null default 0,
   created_at bigint not null,
   updated_at bigint not null,
   primary key (environment_id, id)
@@ -19,12 +21,15 @@ create table usage_meters (
   name text not null,
   slug text not null,
   aggregation_type text not null,
+  -- A balance that falls below it is told.
+  low_balance_threshold numeric(38, 0),
   created_at bigint not null,
   updated_at bigint not null,
   primary key (environment_id, id),
   foreign key (environment_id, pricing_model_id) references pricing_models,
   constraint usage_meters_slug_unique unique (environment_id, pricing_model_id, slug),
-  constraint usage_meters_aggregation_type check (aggregation_type in ('sum', 'count_distinct_properties'))
+  constraint usage_meters_aggregation_type check (aggregation_type in ('sum', 'count_distinct_properties')),
+  constraint usage_meters_low_balance_threshold check (low_balance_threshold between 1 and 9007199254740991)
 );
 
 create table resources (
@@ -119,6 +124,9 @@ create table features (
   usage_meter_id text collate "C",
   renewal_frequency text,
   resource_id text collate "C",
+  -- How much of what a period leaves unused goes over into the next ones, and how many periods long it can be used there.
+  rollover_maximum numeric(38, 0),
+  rollover_periods integer,
   active boolean not null,
   created_at bigint not null,
   updated_at bigint not null,
@@ -133,7 +141,10 @@ create table features (
         and renewal_frequency in ('once', 'every_billing_period') and resource_id is null
       when 'resource' then amount > 0 and usage_meter_id is null and renewal_frequency is null and resource_id is not null
       else false
-    end)
+    end),
+  constraint features_rollover check (
+    (rollover_maximum is null and rollover_periods is null)
+    or (renewal_frequency = 'every_billing_period' and rollover_maximum > 0 and rollover_periods between 1 and 100))
 );
 create unique index features_active_slug_unique on features (environment_id, pricing_model_id, slug) where active;
 create index features_by_slug on features (environment_id, pricing_model_id, slug);
@@ -154,3 +165,26 @@ create table product_features (
   constraint product_features_pair_unique unique (environment_id, product_id, feature_id)
 );
 create index product_features_by_feature on product_features (environment_id, feature_id);
+
+-- What usage is counted at is remembered by the version of its pricing model, so a change is a new version, in its commit.
+-- A number of a sequence is never given twice, also not after a transaction that drew it was undone.
+create sequence catalog_versions;
+create function new_catalog_version() returns trigger language plpgsql set search_path = public, pg_temp as $$
+begin
+  update pricing_models m set catalog_version = nextval('catalog_versions')
+    from (select distinct environment_id, pricing_model_id from changed) c
+   where m.environment_id = c.environment_id and m.id = c.pricing_model_id;
+  return null;
+end $$;
+create trigger prices_inserted after insert on prices referencing new table as changed
+  for each statement execute function new_catalog_version();
+create trigger prices_updated after update on prices referencing new table as changed
+  for each statement execute function new_catalog_version();
+create trigger prices_deleted after delete on prices referencing old table as changed
+  for each statement execute function new_catalog_version();
+create trigger usage_meters_inserted after insert on usage_meters referencing new table as changed
+  for each statement execute function new_catalog_version();
+create trigger usage_meters_updated after update on usage_meters referencing new table as changed
+  for each statement execute function new_catalog_version();
+create trigger usage_meters_deleted after delete on usage_meters referencing old table as changed
+  for each statement execute function new_catalog_version();

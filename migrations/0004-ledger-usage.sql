@@ -1,5 +1,6 @@
 -- One account per (subscription, usage meter). Its sides are columns of one row, updated in the commit of their entries,
--- so a balance is read and never summed. available = what may still be used: negative is usage without credit.
+-- so a balance is read and never summed. available = what may still be used: negative is usage without credit. `held` is
+-- set aside from it by holds and on no side: a hold is a promise, not a booking.
 create table ledger_accounts (
   environment_id bigint not null,
   id text collate "C" not null,
@@ -11,7 +12,9 @@ create table ledger_accounts (
   covered numeric(38, 0) not null default 0,
   expired numeric(38, 0) not null default 0,
   settled numeric(38, 0) not null default 0,
-  available numeric(38, 0) not null generated always as (granted + settled - used - expired) stored,
+  taken_back numeric(38, 0) not null default 0,
+  available numeric(38, 0) not null generated always as (granted + settled - used - expired - taken_back) stored,
+  held numeric(38, 0) not null default 0,
   created_at bigint not null,
   updated_at bigint not null,
   primary key (environment_id, id),
@@ -19,13 +22,15 @@ create table ledger_accounts (
   foreign key (environment_id, usage_meter_id) references usage_meters,
   constraint ledger_accounts_one_per_meter unique (environment_id, subscription_id, usage_meter_id),
   constraint ledger_accounts_sides check (granted >= 0 and used >= 0 and expired >= 0 and settled >= 0 and covered >= 0
-    and covered + settled <= used and covered + expired <= granted)
+    and taken_back >= 0 and held >= 0 and covered + settled <= used and covered + expired + taken_back <= granted)
 ) with (fillfactor = 70);
 comment on column ledger_accounts.granted is 'Credits ever granted.';
 comment on column ledger_accounts.used is 'Units ever used.';
 comment on column ledger_accounts.covered is 'Used units that credits paid for.';
 comment on column ledger_accounts.expired is 'Credits that ended unused.';
 comment on column ledger_accounts.settled is 'Used units that a paid invoice paid for.';
+comment on column ledger_accounts.taken_back is 'Unused credits that were taken back.';
+comment on column ledger_accounts.held is 'Units of open holds, those that have ended and were not looked at since included.';
 
 create table ledger_transactions (
   environment_id bigint not null,
@@ -39,7 +44,7 @@ create table ledger_transactions (
   -- The same business fact is booked once, however often it is told.
   constraint ledger_transactions_once unique (environment_id, type, source_id),
   constraint ledger_transactions_type check (type in ('usage_event_processed', 'credit_grant_recognized', 'billing_period_transition',
-    'credit_grant_expired', 'settle_invoice_usage_costs', 'admin_credit_adjusted'))
+    'credit_grant_expired', 'credit_taken_back', 'settle_invoice_usage_costs', 'settlement_undone', 'admin_credit_adjusted'))
 );
 
 create table usage_credits (
@@ -51,11 +56,15 @@ create table usage_credits (
   billing_period_id text collate "C",
   source text not null,
   source_id text collate "C" not null,
+  -- Credits with a lower number are used first.
+  priority integer not null default 100,
+  reason text,
   issued numeric(38, 0) not null,
   applied numeric(38, 0) not null default 0,
   expired numeric(38, 0) not null default 0,
+  taken_back numeric(38, 0) not null default 0,
   -- A column of its own, so that the index of open credits names nothing that each use changes: the row stays in its page.
-  spent boolean not null generated always as (applied + expired = issued) stored,
+  spent boolean not null generated always as (applied + expired + taken_back = issued) stored,
   expires_at bigint,
   granted_at bigint not null,
   created_at bigint not null,
@@ -64,9 +73,11 @@ create table usage_credits (
   foreign key (environment_id, ledger_account_id) references ledger_accounts,
   foreign key (environment_id, feature_id) references features,
   constraint usage_credits_once unique (environment_id, source, source_id),
-  constraint usage_credits_never_over_applied check (issued > 0 and applied >= 0 and expired >= 0 and applied + expired <= issued)
+  constraint usage_credits_never_over_applied check (issued > 0 and applied >= 0 and expired >= 0
+    and taken_back >= 0 and applied + expired + taken_back <= issued),
+  constraint usage_credits_priority check (priority between 0 and 1000)
 ) with (fillfactor = 70);
-create index usage_credits_open on usage_credits (environment_id, ledger_account_id, expires_at, id) where not spent;
+create index usage_credits_open on usage_credits (environment_id, ledger_account_id, priority, expires_at, id) where not spent;
 create index usage_credits_by_account on usage_credits (environment_id, ledger_account_id);
 
 -- An entry moves an amount from one side of its account to another: it names both, so it cannot fail to sum to zero.
@@ -82,19 +93,43 @@ create table ledger_entries (
   price_id text collate "C",
   billing_period_id text collate "C",
   usage_credit_id text collate "C",
+  -- What is available on the account with this entry, so that the balance of any past instant is one look.
+  available_after numeric(38, 0) not null,
+  -- Drawn while the account is locked: the order in which entries were booked on it. created_at never goes against it.
+  sequence bigint generated always as identity,
   created_at bigint not null,
   primary key (environment_id, id),
-  foreign key (environment_id, ledger_transaction_id) references ledger_transactions,
-  foreign key (environment_id, ledger_account_id) references ledger_accounts,
-  foreign key (environment_id, price_id) references prices,
-  foreign key (environment_id, billing_period_id) references billing_periods,
-  foreign key (environment_id, usage_credit_id) references usage_credits,
   constraint ledger_entries_amount_positive check (amount > 0),
   constraint ledger_entries_sides check ((debit_side, credit_side) in
-    (('available', 'used'), ('granted', 'available'), ('available', 'expired'), ('settled', 'available')))
+    (('available', 'used'), ('granted', 'available'), ('available', 'expired'), ('available', 'taken_back'),
+     ('settled', 'available'), ('available', 'settled')))
 );
-create index ledger_entries_by_account on ledger_entries (environment_id, ledger_account_id, id);
-create index ledger_entries_by_transaction on ledger_entries (environment_id, ledger_transaction_id);
+create index ledger_entries_by_account on ledger_entries (environment_id, ledger_account_id, created_at, sequence);
+
+-- In place of foreign keys, which would look up and lock one row after the other: a look at all that a statement adds. By
+-- indexes, whatever the first call looked like that the plan was made for, and as the owner, whom no row-level security
+-- slows down. Nobody may delete what is pointed at.
+create function check_ledger_entry_references() returns trigger language plpgsql security definer
+  set search_path = public, pg_temp set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off as $$
+begin
+  if exists (
+    select from added e
+     where (select true from ledger_accounts a where a.environment_id = e.environment_id and a.id = e.ledger_account_id) is null
+        or (select true from ledger_transactions t where t.environment_id = e.environment_id and t.id = e.ledger_transaction_id) is null
+        or (e.price_id is not null
+            and (select true from prices p where p.environment_id = e.environment_id and p.id = e.price_id) is null)
+        or (e.billing_period_id is not null
+            and (select true from billing_periods b where b.environment_id = e.environment_id and b.id = e.billing_period_id) is null)
+        or (e.usage_credit_id is not null
+            and (select true from usage_credits c where c.environment_id = e.environment_id and c.id = e.usage_credit_id) is null))
+  then
+    raise foreign_key_violation using message = 'a ledger entry points at records that do not exist',
+      table = 'ledger_entries', constraint = 'ledger_entries_references';
+  end if;
+  return null;
+end $$;
+create trigger ledger_entries_references after insert on ledger_entries referencing new table as added
+  for each statement execute function check_ledger_entry_references();
 
 create table usage_credit_applications (
   environment_id bigint not null,
@@ -102,10 +137,23 @@ create table usage_credit_applications (
   usage_credit_id text collate "C" not null,
   amount numeric(38, 0) not null,
   primary key (environment_id, ledger_entry_id, usage_credit_id),
-  foreign key (environment_id, ledger_entry_id) references ledger_entries,
-  foreign key (environment_id, usage_credit_id) references usage_credits,
   constraint usage_credit_applications_amount_positive check (amount > 0)
 );
+create function check_credit_application_references() returns trigger language plpgsql security definer
+  set search_path = public, pg_temp set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off as $$
+begin
+  if exists (
+    select from added n
+     where (select true from ledger_entries e where e.environment_id = n.environment_id and e.id = n.ledger_entry_id) is null
+        or (select true from usage_credits c where c.environment_id = n.environment_id and c.id = n.usage_credit_id) is null)
+  then
+    raise foreign_key_violation using message = 'an application of a credit points at records that do not exist',
+      table = 'usage_credit_applications', constraint = 'usage_credit_applications_references';
+  end if;
+  return null;
+end $$;
+create trigger usage_credit_applications_references after insert on usage_credit_applications referencing new table as added
+  for each statement execute function check_credit_application_references();
 
 -- Usage that no credit covered, by the price it is billed at: what the next invoice bills is uncovered - invoiced.
 create table usage_overages (
@@ -120,61 +168,122 @@ create table usage_overages (
   constraint usage_overages_never_over_invoiced check (invoiced >= 0 and invoiced <= uncovered)
 ) with (fillfactor = 70);
 
-create table usage_events (
+-- Units set aside for a job that is under way. An open hold whose end has come holds nothing any more.
+create table usage_holds (
   environment_id bigint not null,
   id text collate "C" not null,
+  pricing_model_id text collate "C" not null,
+  ledger_account_id text collate "C" not null,
+  price_id text collate "C" not null,
+  amount bigint not null,
+  status text not null default 'open',
+  settled_amount bigint,
+  expires_at bigint not null,
+  created_at bigint not null,
+  updated_at bigint not null,
+  primary key (environment_id, id),
+  foreign key (environment_id, ledger_account_id) references ledger_accounts,
+  foreign key (environment_id, price_id) references prices,
+  constraint usage_holds_status check (status in ('open', 'settled', 'released', 'expired')),
+  constraint usage_holds_amounts check (amount between 1 and 9007199254740991 and settled_amount between 0 and 9007199254740991
+    and (status = 'settled') = (settled_amount is not null))
+) with (fillfactor = 70);
+create index usage_holds_open on usage_holds (environment_id, ledger_account_id, expires_at) where status = 'open';
+create index usage_holds_by_account on usage_holds (environment_id, ledger_account_id, id);
+
+-- What all events of a subscription at one price in one billing period have in common. An event names it by a number, and
+-- is a third as long as it would be with seven ids. A series never changes.
+create table usage_series (
+  environment_id bigint not null,
+  id bigint generated always as identity,
   pricing_model_id text collate "C" not null,
   customer_id text collate "C" not null,
   subscription_id text collate "C" not null,
   usage_meter_id text collate "C" not null,
   price_id text collate "C" not null,
   billing_period_id text collate "C",
-  transaction_id text collate "C" not null,
+  ledger_account_id text collate "C" not null,
+  primary key (environment_id, id),
+  foreign key (environment_id, customer_id) references customers,
+  foreign key (environment_id, subscription_id) references subscriptions,
+  foreign key (environment_id, usage_meter_id) references usage_meters,
+  foreign key (environment_id, price_id) references prices,
+  foreign key (environment_id, billing_period_id) references billing_periods,
+  foreign key (environment_id, ledger_account_id) references ledger_accounts,
+  constraint usage_series_once unique nulls not distinct (environment_id, subscription_id, price_id, billing_period_id)
+);
+create index usage_series_by_customer on usage_series (environment_id, customer_id);
+create index usage_series_by_meter on usage_series (environment_id, usage_meter_id);
+
+-- One number for each unit of work that records usage.
+create sequence usage_bookings;
+
+create table usage_events (
+  environment_id bigint not null,
+  series_id bigint not null,
+  -- Which ledger transaction booked it: the source_id of that of type usage_event_processed. Its entry is the one of the
+  -- series' account and price.
+  booking bigint not null,
   amount bigint not null,
   usage_date bigint not null,
-  -- As sent, key order included: the answer to a repeat equals the first answer to the letter.
-  properties json,
   created_at bigint not null,
+  -- The first half of the SHA-256 of (environment, usage meter, transaction): short and of one length, so that an index of
+  -- hundreds of millions stays small.
+  transaction_key uuid not null,
+  id text collate "C" not null,
+  transaction_id text collate "C" not null,
+  -- As sent, key order included: the answer to a repeat equals the first answer to the letter. SQL's null where none were
+  -- sent, which is answered as {}.
+  properties json,
   primary key (environment_id, id),
   -- Counting twice is impossible: the same transaction counts once on a meter, for ever.
-  constraint usage_events_transaction_unique unique (environment_id, usage_meter_id, transaction_id),
+  constraint usage_events_transaction_unique unique (transaction_key),
   constraint usage_events_amount check (amount between 1 and 9007199254740991)
 );
-create index usage_events_by_subscription on usage_events (environment_id, subscription_id, id);
+comment on column usage_events.id is 'Without the prefix of its kind, which would be the same for each.';
+create index usage_events_by_series on usage_events (series_id, id);
+-- Events come nearly in the order of their dates, so the range of each block says where a stretch of time is.
+create index usage_events_by_date on usage_events using brin (usage_date int8_minmax_multi_ops) with (pages_per_range = 32);
 
--- In place of foreign keys, which would look up the same few rows for each of ten thousand events and so take half the
--- time of an ingest: each combination is looked up once, and all of it must belong together. What an event points at
--- cannot be deleted either: its ledger account and entry have foreign keys to the same rows.
-create function check_usage_event_references() returns trigger language plpgsql set search_path = public, pg_temp as $$
+-- In place of a foreign key, which would look up and lock the same few series for each of ten thousand events: each is
+-- looked up once.
+create function check_usage_event_series() returns trigger language plpgsql security definer
+  set search_path = public, pg_temp set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off as $$
 begin
   if exists (
-    select from (select distinct environment_id, pricing_model_id, customer_id, subscription_id, usage_meter_id, price_id, billing_period_id
-                   from added) e
-     where not exists (select from subscriptions s where s.environment_id = e.environment_id and s.id = e.subscription_id
-                          and s.customer_id = e.customer_id and s.pricing_model_id = e.pricing_model_id)
-        or not exists (select from prices p where p.environment_id = e.environment_id and p.id = e.price_id
-                          and p.usage_meter_id = e.usage_meter_id and p.pricing_model_id = e.pricing_model_id)
-        or (e.billing_period_id is not null
-            and not exists (select from billing_periods b where b.environment_id = e.environment_id and b.id = e.billing_period_id
-                               and b.subscription_id = e.subscription_id)))
+    select from (select distinct environment_id, series_id from added) e
+     where (select true from usage_series s where s.environment_id = e.environment_id and s.id = e.series_id) is null)
   then
-    raise foreign_key_violation using message = 'a usage event points at records that do not exist or do not belong together',
-      table = 'usage_events', constraint = 'usage_events_references';
+    raise foreign_key_violation using message = 'a usage event points at a series that does not exist',
+      table = 'usage_events', constraint = 'usage_events_series';
   end if;
   return null;
 end $$;
-create trigger usage_events_references after insert on usage_events referencing new table as added
-  for each statement execute function check_usage_event_references();
+create trigger usage_events_series after insert on usage_events referencing new table as added
+  for each statement execute function check_usage_event_series();
 
--- The first event with the same properties in a period counts: usage_event_id. The digest remembers which were seen.
+-- What the events of a series with a date in one hour add up to, kept in the commit of the events.
+create table usage_rollups (
+  environment_id bigint not null,
+  series_id bigint not null,
+  -- The instant at which the hour begins.
+  hour bigint not null,
+  units numeric(38, 0) not null,
+  events bigint not null,
+  primary key (environment_id, series_id, hour),
+  foreign key (environment_id, series_id) references usage_series,
+  constraint usage_rollups_whole_hours check (hour % 3600000 = 0),
+  constraint usage_rollups_amounts check (units >= 0 and events > 0)
+) with (fillfactor = 70);
+comment on column usage_rollups.units is 'As booked: on a meter that counts distinct properties, of the first event with each.';
+
+-- The first event with the same properties in a period counts: usage_event_id. The digest, of the account, the period and
+-- the properties, remembers which were seen.
 create table usage_event_distinct_properties (
   environment_id bigint not null,
-  subscription_id text collate "C" not null,
-  usage_meter_id text collate "C" not null,
-  billing_period_id text collate "C" not null,
   digest bytea not null,
   usage_event_id text collate "C" not null,
-  primary key (environment_id, subscription_id, usage_meter_id, billing_period_id, digest),
+  primary key (environment_id, digest),
   foreign key (environment_id, usage_event_id) references usage_events,
   constraint usage_event_distinct_properties_digest_is_sha256 check (octet_length(digest) = 32)
 );

@@ -224,14 +224,6 @@ comment on column payments.next_action is 'What the customer has to do before th
 create index payments_unsent on payments (environment_id, id) where status = 'processing' and processor_reference is null;
 create index payments_by_reference on payments (environment_id, processor_reference) where processor_reference is not null;
 
--- An invoice that was paid, whose money was taken back and that nobody is to pay any more: its usage is owed again.
-alter table ledger_transactions drop constraint ledger_transactions_type,
-  add constraint ledger_transactions_type check (type in ('usage_event_processed', 'credit_grant_recognized',
-    'billing_period_transition', 'credit_grant_expired', 'settle_invoice_usage_costs', 'settlement_undone', 'admin_credit_adjusted'));
-alter table ledger_entries drop constraint ledger_entries_sides,
-  add constraint ledger_entries_sides check ((debit_side, credit_side) in
-    (('available', 'used'), ('granted', 'available'), ('available', 'expired'), ('settled', 'available'), ('available', 'settled')));
-
 -- Who a customer is at a payment processor.
 create table processor_customers (
   environment_id bigint not null,

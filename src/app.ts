@@ -3,17 +3,22 @@ import type { FastifyInstance } from 'fastify';
 import { customerRoutes } from './customers/routes.ts';
 import { entitlementRoutes } from './entitlements/routes.ts';
 import { claimRoutes } from './entitlements/routes-claims.ts';
+import { entitlementLookRoutes } from './entitlements/routes-entitlements.ts';
 import { invoicingRoutes } from './invoicing/routes.ts';
 import { redeemedDiscountRoutes } from './invoicing/routes-discounts.ts';
 import { printRoutes } from './invoicing/routes-print.ts';
 import { taxRateRoutes } from './invoicing/routes-tax-rates.ts';
 import { ledgerRoutes } from './ledger/routes.ts';
+import { creditRoutes } from './ledger/routes-credits.ts';
+import { ledgerEntryRoutes } from './ledger/routes-ledger.ts';
 import { lifecycleTasks } from './lifecycle/jobs.ts';
 import { adjustRoutes } from './lifecycle/routes-adjust.ts';
 import { clockRoutes } from './lifecycle/routes-clock.ts';
 import { collectingRoutes } from './lifecycle/routes-collecting.ts';
+import { creditLifecycleRoutes } from './lifecycle/routes-credits.ts';
 import { customerLifecycleRoutes } from './lifecycle/routes-customers.ts';
 import { featureRoutes } from './lifecycle/routes-features.ts';
+import { holdRoutes } from './lifecycle/routes-holds.ts';
 import { pauseRoutes } from './lifecycle/routes-pause.ts';
 import { lifecyclePricingRoutes } from './lifecycle/routes-pricing.ts';
 import { lifecyclePricingModelRoutes } from './lifecycle/routes-pricing-models.ts';
@@ -44,6 +49,7 @@ import { discountRoutes } from './pricing/routes-discounts.ts';
 import { pricingModelRoutes } from './pricing/routes-pricing-models.ts';
 import { subscriptionRoutes } from './subscriptions/routes.ts';
 import { usageRoutes } from './usage/routes.ts';
+import { usageSummaryRoutes } from './usage/routes-summary.ts';
 import { webhookTasks } from './webhooks/jobs.ts';
 import { webhookRoutes } from './webhooks/routes.ts';
 
@@ -66,10 +72,16 @@ export const routes: readonly Route[] = [
   ...lifecyclePricingModelRoutes,
   ...entitlementRoutes,
   ...claimRoutes,
+  ...entitlementLookRoutes,
   ...featureRoutes,
   ...ledgerRoutes,
+  ...creditLifecycleRoutes,
+  ...creditRoutes,
+  ...ledgerEntryRoutes,
   ...usageLifecycleRoutes,
   ...usageRoutes,
+  ...usageSummaryRoutes,
+  ...holdRoutes,
   ...upcomingInvoiceRoutes,
   ...invoicingRoutes,
   ...collectingRoutes,

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { sql } from 'kysely';
+import { type RawBuilder, sql } from 'kysely';
 import { idPrefixes } from '../src/kernel/id.ts';
 import type { Database } from '../src/platform/database.ts';
 
@@ -28,7 +28,19 @@ export async function databaseDigest(owner: Database): Promise<string> {
 // What belongs to nobody's business: keys, stored answers, and the environment's own row, which the next lines read.
 const leftOfEnvironment = new Set([...left, 'api_keys', 'environments', 'processor_events', 'webhook_deliveries']);
 // Real time, and numbers that a processor or a random number makes up.
-const leftColumns = ['work_retry_at', 'receipt_number', 'invoice_number_base', 'hash', 'digest'];
+const leftColumns = ['work_retry_at', 'receipt_number', 'invoice_number_base', 'hash', 'digest', 'transaction_key'];
+// Numbers of sequences, which all environments draw from.
+const drawnColumns = ['catalog_version', 'sequence', 'booking'];
+const series = sql`(select jsonb_build_array(s.subscription_id, s.price_id, s.billing_period_id) from usage_series s
+  where s.environment_id = t.environment_id and s.id = t.series_id)`;
+/** What stands in the place of numbers that rows are known by, and of ids without their prefix. */
+const told: Readonly<Record<string, RawBuilder<unknown>>> = {
+  ledger_transactions: sql`jsonb_build_object('source_id', case when t.type <> 'usage_event_processed' then t.source_id end)`,
+  usage_series: sql`jsonb_build_object('id', null)`,
+  usage_events: sql`jsonb_build_object('id', ${idPrefixes.usageEvent} || '_' || t.id, 'series_id', ${series})`,
+  usage_rollups: sql`jsonb_build_object('series_id', ${series})`,
+  usage_event_distinct_properties: sql`jsonb_build_object('usage_event_id', ${idPrefixes.usageEvent} || '_' || t.usage_event_id)`,
+};
 const idPattern = new RegExp(`(?:${Object.values(idPrefixes).sort(longestFirst).join('|')})_[0-9A-Za-z]{21}`, 'g');
 // An invoice's number begins with its customer's own random part.
 const invoiceNumberPattern = /"invoice_number": "[^"]*-(\d+)"|Invoice [^" ]*-(\d+)/g;
@@ -50,7 +62,7 @@ export async function environmentLines(
   environmentId: number,
   leaveOut: readonly string[] = [],
 ): Promise<string[]> {
-  const rows = await readRows(owner, environmentId, [...leftColumns, ...leaveOut]);
+  const rows = await readRows(owner, environmentId, [...leftColumns, ...drawnColumns, ...leaveOut]);
   let names = new Map<string, string>();
   for (let round = 0; round < rounds; round++) {
     names = new Map(rows.map((row) => [row.id, shortHash(named(row, names))]));
@@ -76,8 +88,9 @@ async function readRows(owner: Database, environmentId: number, leaveOut: readon
     (table) => !leftOfEnvironment.has(table.name) && !leaveOut.includes(table.name),
   )) {
     const { rows } = await sql<{ text: string; id: string | null }>`
-      select (to_jsonb(t) - 'environment_id' - ${leaveOut}::text[])::text as text, to_jsonb(t) ->> 'id' as id
-        from ${sql.table(name)} t where environment_id = ${environmentId}`.execute(owner);
+      select (row - 'environment_id' - ${leaveOut}::text[])::text as text, row ->> 'id' as id
+        from (select to_jsonb(t) || ${told[name] ?? sql`'{}'::jsonb`} as row
+                from ${sql.table(name)} t where t.environment_id = ${environmentId}) as rows`.execute(owner);
     all.push(...rows.map(({ text, id }, index) => ({ table: name, id: id ?? `${name} ${index}`, text })));
   }
   return all;

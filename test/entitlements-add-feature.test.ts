@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { readBalances } from '../src/ledger/actions.ts';
+import { readBalances } from '../src/ledger/actions-balances.ts';
 import { newId } from '../src/platform/new-id.ts';
 import { insertEntitlementFixture, insertFeature } from './entitlements-fixture.ts';
 import { type Body, startTestApp } from './harness.ts';

@@ -1,12 +1,16 @@
+import assert from 'node:assert/strict';
 import { newId } from '../src/platform/new-id.ts';
+import { shortId, transactionKeyOf } from '../src/usage/store.ts';
 import { insertFixture } from './fixtures.ts';
 import type { TestApp } from './harness.ts';
 
-const dayMs = 86_400_000;
+const hourMs = 3_600_000;
+const dayMs = 24 * hourMs;
+const booking = 1;
 
 /**
  * A customer in the middle of a life in which everything has happened once, written straight into the database:
- * credits granted, used, expired; usage billed, paid and settled; an invoice partly refunded; a plan replaced.
+ * credits granted, used, expired, taken back; usage billed, paid and settled; units held; an invoice partly refunded; a plan replaced.
  */
 export async function insertHealthyData(app: TestApp): Promise<void> {
   const fixture = await insertFixture(app, { now: 1_780_000_000_000 });
@@ -19,8 +23,9 @@ export async function insertHealthyData(app: TestApp): Promise<void> {
   };
   const data = { ...fixture, app, model };
   await insertSubscriptionHistory(data);
-  await insertUsage(data);
-  await insertMoney(data, await insertCreditsAndUse(data));
+  const accounts = await insertCreditsAndUse(data);
+  await insertUsage(data, accounts);
+  await insertMoney(data, accounts.callsId);
 }
 
 type Data = Awaited<ReturnType<typeof insertFixture>> & {
@@ -74,116 +79,134 @@ async function insertSubscriptionHistory({ app, model, ...fixture }: Data): Prom
     .execute();
 }
 
-/** 60 and 70 API calls; five users, told twice, who count once. */
-async function insertUsage({ app, model, ...fixture }: Data): Promise<void> {
+/** 60 and 70 API calls, an hour apart; five users, told twice, who count once. */
+async function insertUsage({ app, model, ...fixture }: Data, accounts: Accounts): Promise<void> {
   const { customerId, subscriptionId, meterId, distinctMeterId, usagePriceId, distinctPriceId, billingPeriodId } =
     fixture;
-  const event = {
-    environmentId: model.environmentId,
-    pricingModelId: model.pricingModelId,
-    createdAt: model.createdAt,
-    usageDate: model.createdAt,
-    customerId,
-    subscriptionId,
-    billingPeriodId,
-  };
-  const calls = { ...event, usageMeterId: meterId, priceId: usagePriceId };
-  const users = { ...event, usageMeterId: distinctMeterId, priceId: distinctPriceId, amount: 5 };
-  const firstId = newId('usageEvent');
+  const { environmentId, pricingModelId, createdAt } = model;
+  const series = { environmentId, pricingModelId, customerId, subscriptionId, billingPeriodId };
+  const [calls, users] = await app.owner
+    .insertInto('usageSeries')
+    .values([
+      { ...series, usageMeterId: meterId, priceId: usagePriceId, ledgerAccountId: accounts.callsId },
+      { ...series, usageMeterId: distinctMeterId, priceId: distinctPriceId, ledgerAccountId: accounts.usersId },
+    ])
+    .returning(['id', 'usageMeterId'])
+    .execute();
+  assert(calls && users);
+  const hour = Math.floor(createdAt / hourMs) * hourMs;
+  const event = (of: typeof calls, transactionId: string, amount: number, usageDate = createdAt) => ({
+    environmentId,
+    createdAt,
+    usageDate,
+    id: shortId(newId('usageEvent')),
+    seriesId: of.id,
+    booking,
+    transactionKey: transactionKeyOf(environmentId, of.usageMeterId, transactionId),
+    transactionId,
+    amount,
+  });
+  const firstUsers = event(users, 'first', 5);
   await app.owner
     .insertInto('usageEvents')
     .values([
-      { ...calls, id: newId('usageEvent'), transactionId: 'first', amount: 60 },
-      { ...calls, id: newId('usageEvent'), transactionId: 'second', amount: 70 },
-      { ...users, id: firstId, transactionId: 'first' },
-      { ...users, id: newId('usageEvent'), transactionId: 'second' },
+      event(calls, 'first', 60),
+      event(calls, 'second', 70, createdAt + hourMs),
+      firstUsers,
+      event(users, 'second', 5),
     ])
     .execute();
   await app.owner
     .insertInto('usageEventDistinctProperties')
-    .values({
-      environmentId: model.environmentId,
-      subscriptionId,
-      usageMeterId: distinctMeterId,
-      billingPeriodId,
-      digest: Buffer.alloc(32),
-      usageEventId: firstId,
-    })
+    .values({ environmentId, digest: Buffer.alloc(32), usageEventId: firstUsers.id })
+    .execute();
+  await app.owner
+    .insertInto('usageRollups')
+    .values([
+      { environmentId, seriesId: calls.id, hour, units: 60n, events: 1 },
+      { environmentId, seriesId: calls.id, hour: hour + hourMs, units: 70n, events: 1 },
+      { environmentId, seriesId: users.id, hour, units: 5n, events: 2 },
+    ])
     .execute();
 }
 
-/**
- * 100 credits: 60 pay for the first 60 calls, 40 expire. Of the other 70 calls 50 were billed and paid. Answers the
- * account of the calls.
- */
-async function insertCreditsAndUse({ app, model, ...fixture }: Data): Promise<string> {
-  const { subscriptionId, meterId, distinctMeterId, usagePriceId, distinctPriceId } = fixture;
-  const { environmentId, pricingModelId, createdAt } = model;
-  const [callsId, usersId, transactionId] = [
-    newId('ledgerAccount'),
-    newId('ledgerAccount'),
-    newId('ledgerTransaction'),
-  ];
-  const account = { ...model, subscriptionId };
-  const calls = { granted: 100n, used: 130n, covered: 60n, expired: 40n, settled: 50n };
-  await app.owner
-    .insertInto('ledgerAccounts')
-    .values({ ...account, id: callsId, usageMeterId: meterId, ...calls })
-    .execute();
-  await app.owner
-    .insertInto('ledgerAccounts')
-    .values({ ...account, id: usersId, usageMeterId: distinctMeterId, used: 5n })
-    .execute();
-  await app.owner
-    .insertInto('ledgerTransactions')
-    .values({
-      environmentId,
-      pricingModelId,
-      createdAt,
-      id: transactionId,
-      type: 'usage_event_processed',
-      sourceId: 'all',
-      occurredAt: createdAt,
-    })
-    .execute();
-  const coveredEntryId = newId('ledgerEntry');
-  const entry = (ledgerAccountId: string, debitSide: string, creditSide: string, amount: bigint, priceId?: string) => ({
-    environmentId,
-    pricingModelId,
-    createdAt,
+/** An entry moves an amount from one side to another, and leaves so much available. */
+type Move = [from: string, to: string, amount: bigint, availableAfter: bigint, about?: object];
+
+/** Books entries of an account, one after the other. Answers their ids. */
+async function insertEntries(
+  { app, model }: Pick<Data, 'app' | 'model'>,
+  { ledgerTransactionId, ledgerAccountId }: { ledgerTransactionId: string; ledgerAccountId: string },
+  entries: readonly Move[],
+): Promise<string[]> {
+  const { updatedAt: _, ...stamps } = model;
+  const rows = entries.map(([debitSide, creditSide, amount, availableAfter, about = {}]) => ({
+    ...stamps,
     id: newId('ledgerEntry'),
-    ledgerTransactionId: transactionId,
+    ledgerTransactionId,
     ledgerAccountId,
     debitSide,
     creditSide,
     amount,
-    priceId: priceId ?? null,
-  });
+    availableAfter,
+    ...about,
+  }));
+  await app.owner.insertInto('ledgerEntries').values(rows).execute();
+  return rows.map(({ id }) => id);
+}
+
+interface Accounts {
+  readonly callsId: string;
+  readonly usersId: string;
+}
+
+/**
+ * 100 credits: 60 pay for the first 60 calls, 40 expire. Of the other 70 calls 50 were billed and paid. 20 further
+ * credits were taken back. Of two holds one is open.
+ */
+async function insertCreditsAndUse({ app, model, ...fixture }: Data): Promise<Accounts> {
+  const { usagePriceId, distinctPriceId } = fixture;
+  const { environmentId, createdAt } = model;
+  const accounts = await insertAccounts({ app, model, ...fixture });
+  const { callsId, usersId } = accounts;
+  const ledgerTransactionId = newId('ledgerTransaction');
+  const { updatedAt: _, ...stamps } = model;
   await app.owner
-    .insertInto('ledgerEntries')
-    .values([
-      entry(callsId, 'granted', 'available', 100n),
-      { ...entry(callsId, 'available', 'used', 60n, usagePriceId), id: coveredEntryId },
-      entry(callsId, 'available', 'used', 70n, usagePriceId),
-      entry(callsId, 'available', 'expired', 40n),
-      entry(callsId, 'settled', 'available', 50n),
-      entry(usersId, 'available', 'used', 5n, distinctPriceId),
-    ])
-    .execute();
-  const creditId = newId('usageCredit');
-  const amounts = { issued: 100n, applied: 60n, expired: 40n };
-  await app.owner
-    .insertInto('usageCredits')
+    .insertInto('ledgerTransactions')
     .values({
-      ...model,
-      id: creditId,
-      ledgerAccountId: callsId,
-      source: 'admin',
-      sourceId: 'a present',
-      grantedAt: createdAt,
-      ...amounts,
+      ...stamps,
+      id: ledgerTransactionId,
+      type: 'usage_event_processed',
+      sourceId: String(booking),
+      occurredAt: createdAt,
     })
     .execute();
+  const [creditId, takenId] = [newId('usageCredit'), newId('usageCredit')];
+  const credit = { ...model, ledgerAccountId: callsId, source: 'admin', grantedAt: createdAt };
+  await app.owner
+    .insertInto('usageCredits')
+    .values([
+      { ...credit, id: creditId, sourceId: 'a present', issued: 100n, applied: 60n, expired: 40n, takenBack: 0n },
+      { ...credit, id: takenId, sourceId: 'a mistake', issued: 20n, applied: 0n, expired: 0n, takenBack: 20n },
+    ])
+    .execute();
+  const [present, mistake] = [{ usageCreditId: creditId }, { usageCreditId: takenId }];
+  const [, , coveredEntryId = ''] = await insertEntries(
+    { app, model },
+    { ledgerTransactionId, ledgerAccountId: callsId },
+    [
+      ['granted', 'available', 100n, 100n, present],
+      ['granted', 'available', 20n, 120n, mistake],
+      ['available', 'used', 60n, 60n, { priceId: usagePriceId }],
+      ['available', 'taken_back', 20n, 40n, mistake],
+      ['available', 'expired', 40n, 0n, present],
+      ['available', 'used', 70n, -70n, { priceId: usagePriceId }],
+      ['settled', 'available', 50n, -20n],
+    ],
+  );
+  await insertEntries({ app, model }, { ledgerTransactionId, ledgerAccountId: usersId }, [
+    ['available', 'used', 5n, -5n, { priceId: distinctPriceId }],
+  ]);
   await app.owner
     .insertInto('usageCreditApplications')
     .values({ environmentId, ledgerEntryId: coveredEntryId, usageCreditId: creditId, amount: 60n })
@@ -195,7 +218,32 @@ async function insertCreditsAndUse({ app, model, ...fixture }: Data): Promise<st
       { environmentId, ledgerAccountId: usersId, priceId: distinctPriceId, uncovered: 5n, invoiced: 0n },
     ])
     .execute();
-  return callsId;
+  return accounts;
+}
+
+/** The accounts of both meters as all of it leaves them, and the holds on that of the calls. */
+async function insertAccounts({ app, model, ...fixture }: Data): Promise<Accounts> {
+  const { subscriptionId, meterId, distinctMeterId, usagePriceId } = fixture;
+  const [callsId, usersId] = [newId('ledgerAccount'), newId('ledgerAccount')];
+  const account = { ...model, subscriptionId };
+  const calls = { granted: 120n, used: 130n, covered: 60n, expired: 40n, settled: 50n, takenBack: 20n, held: 15n };
+  await app.owner
+    .insertInto('ledgerAccounts')
+    .values({ ...account, id: callsId, usageMeterId: meterId, ...calls })
+    .execute();
+  await app.owner
+    .insertInto('ledgerAccounts')
+    .values({ ...account, id: usersId, usageMeterId: distinctMeterId, used: 5n })
+    .execute();
+  const hold = { ...model, ledgerAccountId: callsId, priceId: usagePriceId, expiresAt: model.createdAt + dayMs };
+  await app.owner
+    .insertInto('usageHolds')
+    .values([
+      { ...hold, id: 'hold_open', amount: 15, status: 'open' },
+      { ...hold, id: 'hold_settled', amount: 80, status: 'settled', settledAmount: 70 },
+    ])
+    .execute();
+  return { callsId, usersId };
 }
 
 /**

@@ -5,6 +5,7 @@ import { checkInvariants, invariants } from '../src/lifecycle/check-invariants.t
 import { findViolations } from '../src/lifecycle/store-invariants.ts';
 import type { Database } from '../src/platform/database.ts';
 import { type Corruption, moneyCorruptions } from './corruptions-money.ts';
+import { callPrice, ledgerCorruptions, usageCorruptions } from './corruptions-usage.ts';
 import { startTestApp } from './harness.ts';
 import { insertHealthyData } from './healthy-data.ts';
 
@@ -39,9 +40,9 @@ const corruptions: readonly Corruption[] = [
     breaks: ['pricingModelsAgree'],
   },
   {
-    fault: 'a usage event names another customer',
-    statements: [`update usage_events set customer_id = 'cust_other' where amount = 60`],
-    breaks: ['customersAgree', 'usageEventsPointAtRecords'],
+    fault: 'a series of usage names another customer',
+    statements: [`update usage_series set customer_id = 'cust_other' where price_id = ${callPrice}`],
+    breaks: ['customersAgree', 'usageSeriesBelongTogether'],
   },
   {
     fault: 'a payment forgets the subscription of its invoice',
@@ -138,124 +139,8 @@ const corruptions: readonly Corruption[] = [
     ],
     breaks: ['endedSubscriptionHoldsNoClaims'],
   },
-  ...['granted', 'settled'].map((side) => ({
-    fault: `an entry of what was ${side} was changed`,
-    statements: [`update ledger_entries set amount = amount + 1 where debit_side = '${side}'`],
-    breaks: ['ledgerSidesAreSumsOfEntries'],
-  })),
-  {
-    fault: 'an entry of what has expired was deleted',
-    statements: [`delete from ledger_entries where credit_side = 'expired'`],
-    breaks: ['ledgerSidesAreSumsOfEntries'],
-  },
-  {
-    fault: 'an entry of what was used was changed',
-    statements: [`update ledger_entries set amount = amount + 1 where credit_side = 'used' and amount = 5`],
-    breaks: ['ledgerSidesAreSumsOfEntries', 'usageIsCoveredOrWaitsForBilling'],
-  },
-  {
-    fault: 'more is available than was left',
-    statements: [
-      'alter table ledger_accounts alter column available drop expression',
-      'update ledger_accounts set available = available + 1 where used = 130',
-    ],
-    breaks: ['ledgerSidesLeaveAvailable'],
-  },
-  {
-    fault: 'a credit grew after it was granted',
-    statements: ['update usage_credits set issued = issued + 1'],
-    breaks: ['ledgerSidesAreSumsOfCredits'],
-  },
-  {
-    fault: 'a credit shrank below what was used of it',
-    statements: [
-      'alter table usage_credits drop constraint usage_credits_never_over_applied',
-      'update usage_credits set issued = issued - 1',
-    ],
-    breaks: ['ledgerSidesAreSumsOfCredits', 'creditsAreNotOverApplied'],
-  },
-  {
-    fault: 'an application of a credit was lost',
-    statements: ['delete from usage_credit_applications'],
-    breaks: ['creditsAreAppliedAsBooked', 'usageIsCoveredOrWaitsForBilling'],
-  },
-  {
-    fault: 'a credit pays for what is not usage',
-    statements: [
-      `update usage_credit_applications set ledger_entry_id = (select id from ledger_entries where debit_side = 'granted')`,
-    ],
-    breaks: ['creditsPayTheirOwnAccount', 'usageIsCoveredOrWaitsForBilling'],
-  },
-  {
-    fault: 'a credit pays 60 for 59',
-    statements: [
-      'update ledger_entries set amount = 71 where amount = 70',
-      'update ledger_entries set amount = 59 where amount = 60',
-    ],
-    breaks: ['usageIsNotOverCovered'],
-  },
-  {
-    fault: 'usage that no credit covered was forgotten',
-    statements: ['delete from usage_overages where invoiced = 0'],
-    breaks: ['usageIsCoveredOrWaitsForBilling'],
-  },
-  {
-    fault: 'an invoice bills a unit that was not claimed for it',
-    statements: ['update invoice_line_items set ledger_account_credit = ledger_account_credit + 1'],
-    breaks: ['usageIsNotBilledTwice'],
-  },
-  {
-    fault: 'more usage was claimed for invoices than there is',
-    statements: [
-      'alter table usage_overages drop constraint usage_overages_never_over_invoiced',
-      'update usage_overages set invoiced = 71 where uncovered = 70',
-    ],
-    breaks: ['usageIsNotBilledTwice'],
-  },
-  {
-    fault: 'more usage was settled than billed',
-    statements: [
-      'update ledger_accounts set settled = 51 where settled = 50',
-      `update ledger_entries set amount = 51 where debit_side = 'settled'`,
-    ],
-    breaks: ['settledUsageWasBilled'],
-  },
-  ...['price_id', 'billing_period_id'].map((column) => ({
-    fault: `a usage event has a ${column} of nothing`,
-    statements: [`update usage_events set ${column} = 'gone' where amount = 5 and transaction_id = 'second'`],
-    breaks: ['usageEventsPointAtRecords'],
-  })),
-  {
-    fault: 'a transaction was counted twice',
-    statements: [
-      'alter table usage_events drop constraint usage_events_transaction_unique',
-      `update usage_events set transaction_id = 'first'`,
-    ],
-    breaks: ['transactionCountsOnce'],
-  },
-  {
-    fault: 'a usage event was deleted',
-    statements: ['delete from usage_events where amount = 70'],
-    breaks: ['usageIsSumOfEvents'],
-  },
-  {
-    fault: 'all usage events of an account were deleted',
-    statements: ['delete from usage_events where amount > 5'],
-    breaks: ['usageIsSumOfEvents'],
-  },
-  {
-    fault: 'a usage event was stored without being booked',
-    statements: [
-      'delete from usage_events where amount = 70',
-      'update usage_events set amount = 131 where amount = 60',
-    ],
-    breaks: ['usageIsSumOfEvents'],
-  },
-  {
-    fault: 'it is forgotten which properties were seen',
-    statements: ['delete from usage_event_distinct_properties'],
-    breaks: ['usageIsSumOfEvents'],
-  },
+  ...ledgerCorruptions,
+  ...usageCorruptions,
   ...moneyCorruptions,
 ];
 
@@ -273,7 +158,7 @@ describe('the invariants', () => {
   });
 
   test('hold in an empty database', async () => {
-    await whileCorrupted(['truncate pricing_models, usage_events cascade'], async (db) =>
+    await whileCorrupted(['truncate pricing_models, usage_events, ledger_entries, usage_credit_applications cascade'], async (db) =>
       assert.deepEqual(await brokenIn(db), []),
     );
   });
@@ -295,7 +180,8 @@ describe('the invariants', () => {
   });
 
   test('name the row and the values that contradict each other, in every environment', async () => {
-    const statement = `insert into pricing_models values (${app.liveEnvironmentId}, 'pricing_model_bare', 'Bare', false, 0, 0)`;
+    const statement = `insert into pricing_models (environment_id, id, name, is_default, created_at, updated_at)
+      values (${app.liveEnvironmentId}, 'pricing_model_bare', 'Bare', false, 0, 0)`;
     await whileCorrupted([statement], async (db) => {
       const invariant = invariants.find(({ name }) => name === 'oneDefaultProduct');
       assert(invariant);
@@ -307,7 +193,7 @@ describe('the invariants', () => {
   });
 
   test('show twenty rows and count all', async () => {
-    const statement = `insert into pricing_models
+    const statement = `insert into pricing_models (environment_id, id, name, is_default, created_at, updated_at)
       select ${app.liveEnvironmentId}, 'pricing_model_' || n, 'Bare', false, 0, 0 from generate_series(1, 25) as n`;
     await whileCorrupted([statement], async (db) => {
       const invariant = invariants.find(({ name }) => name === 'oneDefaultProduct');

@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { postUsage } from '../src/ledger/actions.ts';
 import { renewStep } from '../src/lifecycle/renew.ts';
 import { newId } from '../src/platform/new-id.ts';
 import { setUpChanges } from './adjust-fixture.ts';
@@ -8,6 +7,7 @@ import { databaseDigest } from './digest.ts';
 import { insertFixture } from './fixtures.ts';
 import { type Body, startTestApp } from './harness.ts';
 import { insertRedemption } from './invoice-fixture.ts';
+import { postUsage } from './post-usage.ts';
 
 const app = await startTestApp();
 

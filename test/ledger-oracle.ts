@@ -5,6 +5,7 @@ export interface OracleCredit {
   readonly sourceId: string;
   readonly account: string;
   readonly issued: bigint;
+  readonly priority: number;
   readonly expiresAt: number | null;
   applied: bigint;
   expired: bigint;
@@ -18,8 +19,8 @@ export interface OracleSides {
   settled: bigint;
 }
 
-/** [account, debit side, credit side, amount, price or credit that it is about] */
-export type OracleEntry = readonly [string, string, string, bigint, string];
+/** [account, debit side, credit side, amount, price or credit that it is about, what is available with it] */
+export type OracleEntry = readonly [string, string, string, bigint, string, bigint];
 
 export interface OracleEvent {
   readonly account: string;
@@ -44,11 +45,21 @@ export class Oracle {
     return found;
   }
 
-  grant(account: string, sourceId: string, issued: bigint, expiresAt: number | null): void {
+  grant({ account, sourceId, issued, priority, expiresAt }: Omit<OracleCredit, 'applied' | 'expired'>): void {
     if (this.credits.some((credit) => credit.sourceId === sourceId)) return;
-    this.credits.push({ sourceId, account, issued, expiresAt, applied: 0n, expired: 0n });
+    this.credits.push({ sourceId, account, issued, priority, expiresAt, applied: 0n, expired: 0n });
     this.account(account).granted += issued;
-    this.entries.push([account, 'granted', 'available', issued, sourceId]);
+    this.book(account, 'granted', 'available', issued, sourceId);
+  }
+
+  /** Writes down an entry whose amount the sides have already. */
+  private book(account: string, debitSide: string, creditSide: string, amount: bigint, about: string): void {
+    this.entries.push([account, debitSide, creditSide, amount, about, this.available(account)]);
+  }
+
+  private available(account: string): bigint {
+    const { granted, used, expired, settled } = this.account(account);
+    return granted + settled - used - expired;
   }
 
   /** Answers the events as they are stored, one for each that is given. */
@@ -68,11 +79,21 @@ export class Oracle {
     return answers;
   }
 
+  /** Answers the event as it is stored, or null where the balance does not cover it, and the balance that is left. */
+  consume(event: OracleEvent): { event: OracleEvent | null; balance: bigint } {
+    const isRepeat = this.events.has(`${event.account} ${event.transactionId}`);
+    const balance = this.balance(event.account);
+    if (!isRepeat && event.amount > balance) return { event: null, balance };
+    const [stored = null] = this.use([event]);
+    return { event: stored, balance: this.balance(event.account) };
+  }
+
   private post(account: string, price: string, units: bigint): void {
     const open = this.credits.filter((credit) => credit.account === account && !this.hasEnded(credit, this.now));
     const usable = open.map((credit) => ({
       id: credit.sourceId,
       remaining: credit.issued - credit.applied - credit.expired,
+      priority: credit.priority,
       expiresAt: credit.expiresAt,
     }));
     const { applications, uncovered } = applyCredits(usable, units);
@@ -83,7 +104,7 @@ export class Oracle {
     const sides = this.account(account);
     sides.used += units;
     sides.covered += units - uncovered;
-    this.entries.push([account, 'available', 'used', units, price]);
+    this.book(account, 'available', 'used', units, price);
     const overage = this.overages.get(`${account} ${price}`) ?? { uncovered: 0n, invoiced: 0n };
     this.overages.set(`${account} ${price}`, { ...overage, uncovered: overage.uncovered + uncovered });
   }
@@ -94,7 +115,7 @@ export class Oracle {
       if (!accounts.includes(credit.account) || !this.hasEnded(credit, this.now) || rest === 0n) continue;
       credit.expired += rest;
       this.account(credit.account).expired += rest;
-      this.entries.push([credit.account, 'available', 'expired', rest, credit.sourceId]);
+      this.book(credit.account, 'available', 'expired', rest, credit.sourceId);
     }
   }
 
@@ -116,16 +137,15 @@ export class Oracle {
     for (const account of new Set(lines.map((line) => line.account))) {
       const units = lines.filter((line) => line.account === account).reduce((sum, line) => sum + line.units, 0n);
       this.account(account).settled += units;
-      this.entries.push([account, 'settled', 'available', units, '']);
+      this.book(account, 'settled', 'available', units, '');
     }
   }
 
   /** What the balance endpoint shows. */
   balance(account: string): bigint {
-    const { granted, used, expired, settled } = this.account(account);
     const ended = this.credits.filter((credit) => credit.account === account && this.hasEnded(credit, this.now));
     const lapsed = ended.reduce((sum, credit) => sum + credit.issued - credit.applied - credit.expired, 0n);
-    return granted + settled - used - expired - lapsed;
+    return this.available(account) - lapsed;
   }
 
   private hasEnded(credit: OracleCredit, at: number): boolean {

@@ -1,23 +1,21 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import {
-  claimOverage,
-  expireCredits,
-  grantCredits,
-  postUsage,
-  readBalances,
-  settleUsage,
-} from '../src/ledger/actions.ts';
+import { Problem } from '../src/kernel/problem.ts';
+import { claimOverage, expireCredits, grantCredits, settleUsage } from '../src/ledger/actions.ts';
+import { readBalances } from '../src/ledger/actions-balances.ts';
 import { catchUpAll } from '../src/lifecycle/catch-up.ts';
 import { newId } from '../src/platform/new-id.ts';
+import { answerAlone } from '../src/platform/together.ts';
 import { runInEnvironment } from '../src/platform/work.ts';
 import { applyCredits } from '../src/rating/credits.ts';
-import { recordUsageEvents } from '../src/usage/actions.ts';
+import { usageTogether } from '../src/usage/actions-record.ts';
+import type { UsageAsk } from '../src/usage/usage-draft.ts';
 import { insertFixture } from './fixtures.ts';
 import { startTestApp } from './harness.ts';
 import { assertEventsAddUp, assertLedgerAddsUp, billedBy } from './ledger-invariants.ts';
-import { Oracle } from './ledger-oracle.ts';
+import { Oracle, type OracleEvent } from './ledger-oracle.ts';
+import { postUsage } from './post-usage.ts';
 
 const app = await startTestApp();
 const start = Date.parse('2026-04-01');
@@ -39,8 +37,25 @@ async function insertSecondPrice({ usagePriceId }: World): Promise<string> {
   return id;
 }
 
+const usage = usageTogether(catchUpAll);
+
+/** The events as `usage` stored them, and the balance that it answers where it was asked for one. */
+async function ask(kind: UsageAsk['kind'], events: readonly OracleEvent[]) {
+  const sent = events.map(({ account, price, transactionId, amount }) => {
+    return { subscriptionId: account, priceId: price, transactionId, amount: Number(amount) };
+  });
+  const answer = await app.inEnvironment((work) =>
+    answerAlone(usage, work, { kind, events: sent, pathOf: (index) => ['usageEvents', index] }),
+  );
+  const told = answer.events.map(({ subscriptionId, priceId, transactionId, amount }) => {
+    return { account: subscriptionId, price: priceId, transactionId, amount: BigInt(amount) };
+  });
+  return { events: told, balance: answer.balance };
+}
+
 const smallAmount = fc.integer({ min: 1, max: 40 });
 const subscription = fc.integer({ min: 0, max: 1 });
+const event = fc.record({ subscription, amount: smallAmount, transaction: fc.nat(30), second: fc.boolean() });
 const step = fc.oneof(
   {
     weight: 3,
@@ -49,6 +64,7 @@ const step = fc.oneof(
       subscription,
       amount: smallAmount,
       source: fc.nat(9),
+      priority: fc.option(fc.constantFrom(0, 99, 101), { nil: undefined }),
       lastsMs: fc.option(fc.integer({ min: -1, max: 6 })),
     }),
   },
@@ -56,12 +72,10 @@ const step = fc.oneof(
     weight: 5,
     arbitrary: fc.record({
       does: fc.constant('use' as const),
-      events: fc.array(
-        fc.record({ subscription, amount: smallAmount, transaction: fc.nat(30), second: fc.boolean() }),
-        { minLength: 1, maxLength: 6 },
-      ),
+      events: fc.array(event, { minLength: 1, maxLength: 6 }),
     }),
   },
+  { weight: 3, arbitrary: fc.record({ does: fc.constant('consume' as const), event }) },
   { weight: 2, arbitrary: fc.record({ does: fc.constant('wait' as const), ms: fc.integer({ min: 1, max: 3 }) }) },
   {
     weight: 1,
@@ -86,6 +100,15 @@ async function newRun() {
     assert(world);
     return world;
   };
+  const eventOf = (given: typeof event extends fc.Arbitrary<infer Value> ? Value : never): OracleEvent => {
+    const { subscriptionId, usagePriceId } = worldOf(given.subscription);
+    return {
+      account: subscriptionId,
+      price: given.second ? (seconds[given.subscription] ?? '') : usagePriceId,
+      transactionId: `transaction ${given.transaction}`,
+      amount: BigInt(given.amount),
+    };
+  };
   const accountIds = async () => {
     const ids = worlds.map((world) => world.subscriptionId);
     const rows = await app.owner.selectFrom('ledgerAccounts').selectAll().where('subscriptionId', 'in', ids).execute();
@@ -99,32 +122,33 @@ async function newRun() {
         const sourceId = `${prefix} ${given.source}`;
         const expiresAt = given.lastsMs === null ? null : oracle.now + given.lastsMs;
         const account = { subscriptionId, pricingModelId, usageMeterId };
+        const issued = BigInt(given.amount);
         const rest = {
           featureId: null,
           billingPeriodId: null,
           source: 'manual_adjustment' as const,
           sourceId,
           expiresAt,
+          ...(given.priority === undefined ? {} : { priority: given.priority }),
         };
-        await app.inEnvironment((work) => grantCredits(work, [{ ...account, ...rest, amount: BigInt(given.amount) }]));
-        oracle.grant(subscriptionId, sourceId, BigInt(given.amount), expiresAt);
+        await app.inEnvironment((work) => grantCredits(work, [{ ...account, ...rest, amount: issued }]));
+        oracle.grant({ account: subscriptionId, sourceId, issued, priority: given.priority ?? 100, expiresAt });
         return;
       }
       case 'use': {
-        const events = given.events.map((event) => ({
-          account: worldOf(event.subscription).subscriptionId,
-          price: event.second ? (seconds[event.subscription] ?? '') : worldOf(event.subscription).usagePriceId,
-          transactionId: `transaction ${event.transaction}`,
-          amount: BigInt(event.amount),
-        }));
-        const sent = events.map(({ account, price, transactionId, amount }) => {
-          return { subscriptionId: account, priceId: price, transactionId, amount: Number(amount) };
+        const events = given.events.map(eventOf);
+        assert.deepEqual((await ask('record', events)).events, oracle.use(events));
+        return;
+      }
+      case 'consume': {
+        const sent = eventOf(given.event);
+        const expected = oracle.consume(sent);
+        const told = await ask('consume', [sent]).catch((error: unknown) => {
+          assert(error instanceof Problem && error.problem === 'insufficientBalance');
+          const { usageBalance } = error.data as { usageBalance: { availableBalance: bigint } };
+          return { events: [null], balance: usageBalance.availableBalance };
         });
-        const answered = await app.inEnvironment((work) => recordUsageEvents(work, sent, catchUpAll));
-        const told = answered.map(({ subscriptionId, priceId, transactionId, amount }) => {
-          return { account: subscriptionId, price: priceId, transactionId, amount: BigInt(amount) };
-        });
-        assert.deepEqual(told, oracle.use(events));
+        assert.deepEqual(told, { events: [expected.event], balance: expected.balance });
         return;
       }
       case 'wait':
@@ -172,8 +196,8 @@ async function newRun() {
       .where('ledgerAccountId', 'in', ids)
       .orderBy('id')
       .execute();
-    const told = credits.map(({ sourceId, ledgerAccountId, issued, expiresAt, applied, expired }) => {
-      return { sourceId, account: nameOf(ledgerAccountId), issued, expiresAt, applied, expired };
+    const told = credits.map(({ sourceId, ledgerAccountId, issued, priority, expiresAt, applied, expired }) => {
+      return { sourceId, account: nameOf(ledgerAccountId), issued, priority, expiresAt, applied, expired };
     });
     assert.deepEqual(told, oracle.credits);
 
@@ -182,12 +206,13 @@ async function newRun() {
       .selectFrom('ledgerEntries')
       .selectAll()
       .where('ledgerAccountId', 'in', ids)
-      .orderBy('id')
+      .orderBy('sequence')
       .execute();
     assert.deepEqual(
       entries.map((entry) => {
         const about = entry.priceId ?? sourceOf.get(entry.usageCreditId ?? '') ?? '';
-        return [nameOf(entry.ledgerAccountId), entry.debitSide, entry.creditSide, entry.amount, about];
+        const sides = [entry.debitSide, entry.creditSide];
+        return [nameOf(entry.ledgerAccountId), ...sides, entry.amount, about, entry.availableAfter];
       }),
       oracle.entries,
     );
@@ -203,7 +228,7 @@ async function newRun() {
   return { take, compare };
 }
 
-test('grants, usage, repeats, time, expiries and invoices in any order: the ledger is what the plain rules say, after each step', async () => {
+test('grants, usage, consumption, repeats, time, expiries and invoices in any order: the ledger is what the plain rules say, after each step', async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 25 }), async (steps) => {
       await app.setClock(start);
@@ -221,6 +246,7 @@ test('grants, usage, repeats, time, expiries and invoices in any order: the ledg
 
 const credit = fc.record({
   amount: fc.bigInt({ min: 1n, max: 30n }),
+  priority: fc.constantFrom(99, 100),
   lastsMs: fc.option(fc.integer({ min: -1, max: 3 })),
 });
 const posting = fc.record({ second: fc.boolean(), units: fc.bigInt({ min: 1n, max: 60n }) });
@@ -247,11 +273,12 @@ test('one statement applies the credits of many accounts as applyCredits does fo
           pricingModelId: world.pricingModelId,
           usageMeterId: world.meterId,
         };
-        const grants = credits.map(({ amount, lastsMs }, position) => ({
+        const grants = credits.map(({ amount, priority, lastsMs }, position) => ({
           ...key,
           featureId: null,
           billingPeriodId: null,
           amount,
+          priority,
           expiresAt: lastsMs === null ? null : start + lastsMs,
           source: 'admin' as const,
           sourceId: `${index} ${position}`,
@@ -272,7 +299,12 @@ test('one statement applies the credits of many accounts as applyCredits does fo
       const expected = cases.flatMap(({ grants, postings }) => {
         const usable = grants
           .filter(({ expiresAt }) => expiresAt === null || expiresAt > start)
-          .map(({ sourceId, amount, expiresAt }) => ({ id: sourceId, remaining: amount, expiresAt }));
+          .map(({ sourceId, amount, priority, expiresAt }) => ({
+            id: sourceId,
+            remaining: amount,
+            priority,
+            expiresAt,
+          }));
         // The units of a price are booked as a whole, in the place where it is first named.
         const priceIds = [...new Set(postings.map(({ priceId }) => priceId))];
         return priceIds.flatMap((priceId) => {

@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { claimOverage, expireCredits, grantCredits, postUsage, settleUsage } from '../src/ledger/actions.ts';
+import { claimOverage, expireCredits, grantCredits, settleUsage } from '../src/ledger/actions.ts';
 import { newId } from '../src/platform/new-id.ts';
 import { insertFixture } from './fixtures.ts';
 import { startTestApp } from './harness.ts';
 import { assertLedgerAddsUp, billedBy } from './ledger-invariants.ts';
+import { postUsage } from './post-usage.ts';
 
 const app = await startTestApp();
 const dayMs = 86_400_000;
@@ -26,15 +27,17 @@ function grant(
     expiresAt = null,
     sourceId = newId('event'),
     source = 'manual_adjustment',
+    priority = 100,
   }: Partial<{
     expiresAt: number | null;
     sourceId: string;
     source: Source;
+    priority: number;
   }> = {},
 ) {
   const { subscriptionId, pricingModelId, meterId: usageMeterId } = world;
   const account = { subscriptionId, pricingModelId, usageMeterId };
-  const rest = { featureId: null, billingPeriodId: null, amount, expiresAt, source, sourceId };
+  const rest = { featureId: null, billingPeriodId: null, amount, expiresAt, source, sourceId, priority };
   return app.inEnvironment((work) => grantCredits(work, [{ ...account, ...rest }]));
 }
 
@@ -133,6 +136,57 @@ test('a credit counts until its last millisecond, and not at its end, also when 
   await expire(world, may);
   assert.equal(await balance(world), -5);
   assert.deepEqual(await billAndPay(world), [5n]);
+  await assertLedgerAddsUp(app);
+});
+
+test('credits are used in the order of their priority, then of their expiry, then of their age', async () => {
+  const world = await newWorld();
+  await grant(world, 10n, { sourceId: 'last', priority: 200, expiresAt: may });
+  await grant(world, 10n, { sourceId: 'never ends' });
+  await grant(world, 10n, { sourceId: 'ends, older', expiresAt: may });
+  await grant(world, 10n, { sourceId: 'ends, newer', expiresAt: may });
+  await grant(world, 10n, { sourceId: 'first', priority: 0 });
+  const order: string[] = [];
+  for (let step = 0; step < 5; step++) {
+    await use(world, 10n);
+    const spent = (await credits(world)).filter(
+      ({ sourceId, applied }) => applied === 10n && !order.includes(sourceId),
+    );
+    order.push(...spent.map(({ sourceId }) => sourceId));
+  }
+  assert.deepEqual(order, ['first', 'ends, older', 'ends, newer', 'never ends', 'last']);
+  await assertLedgerAddsUp(app);
+});
+
+test('each entry says what is available with it, and none an earlier instant than the one before, also when the clock goes back', async () => {
+  const world = await newWorld();
+  await app.setClock(start + 1000);
+  await grant(world, 100n, { expiresAt: may });
+  await app.setClock(start);
+  await use(world, 30n);
+  await use(world, 100n);
+  await app.setClock(may);
+  await grant(world, 20n, { expiresAt: may });
+  await expire(world, may);
+  await billAndPay(world);
+  const entries = await app.owner
+    .selectFrom('ledgerEntries')
+    .select(['creditSide', 'amount', 'availableAfter', 'createdAt'])
+    .where('pricingModelId', '=', world.pricingModelId)
+    .orderBy('createdAt')
+    .orderBy('sequence')
+    .execute();
+  assert.deepEqual(
+    entries.map(({ creditSide, amount, availableAfter, createdAt }) => [creditSide, amount, availableAfter, createdAt]),
+    [
+      ['available', 100n, 100n, start + 1000],
+      ['used', 30n, 70n, start + 1000],
+      ['used', 100n, -30n, start + 1000],
+      ['available', 20n, -10n, may],
+      ['expired', 20n, -30n, may],
+      ['available', 30n, 0n, may],
+    ],
+  );
   await assertLedgerAddsUp(app);
 });
 

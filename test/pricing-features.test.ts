@@ -23,8 +23,9 @@ const made = async (feature: object): Promise<Body> =>
   (await app.post('/features', { feature: { slug: unique('feature'), ...feature } })).feature;
 const put = (feature: Body, change: object) => app.request('PUT', `/features/${feature.id}`, { feature: change });
 
-test('a toggle has no amount, meter, frequency or resource', async () => {
-  const sent = { amount: null, usageMeterId: null, renewalFrequency: null, resourceId: null };
+test('a toggle has no amount, meter, frequency, resource or roll-over', async () => {
+  const rollover = { rolloverMaximum: null, rolloverPeriods: null };
+  const sent = { amount: null, usageMeterId: null, renewalFrequency: null, resourceId: null, ...rollover };
   const feature = await made({ ...toggle, slug: 'sso', description: 'One login', ...sent, active: true });
   assert.match(feature.id, /^feature_[0-9A-Za-z]{21}$/);
   assert.deepEqual(feature, {

@@ -17,13 +17,13 @@ interface Row {
   readonly [column: string]: unknown;
 }
 
-/** The rows of a pricing model by table, in order of creation, without when they were written. */
+/** The rows of a pricing model by table, in order of creation, without when and how often they were written. */
 async function rowsOf(pricingModelId: string): Promise<Record<string, Row[]>> {
   const all: Record<string, Row[]> = {};
   for (const table of pricingTables) {
     const model = sql.ref(table === 'pricing_models' ? 'id' : 'pricing_model_id');
     const { rows } = await sql<{ row: Row }>`
-      select to_jsonb(t) - 'created_at' - 'updated_at' as row from ${sql.table(table)} as t
+      select to_jsonb(t) - 'created_at' - 'updated_at' - 'catalog_version' as row from ${sql.table(table)} as t
        where ${model} = ${pricingModelId} order by id`.execute(app.owner);
     all[table] = rows.map(({ row }) => row);
   }

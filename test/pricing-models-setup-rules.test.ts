@@ -163,6 +163,11 @@ const refusals: readonly Refusal[] = [
     paths: ['type', 'usageEventsPerUnit', 'trialPeriodDays'].map((field) => `usageMeters.0.prices.0.${field}`),
   },
   {
+    claim: 'a low-balance threshold of 0',
+    change: (body) => Object.assign(body.usageMeters[0].usageMeter, { lowBalanceThreshold: 0 }),
+    paths: ['usageMeters.0.usageMeter.lowBalanceThreshold'],
+  },
+  {
     claim: 'an unknown way to aggregate',
     change: (body) => Object.assign(body.usageMeters[0].usageMeter, { aggregationType: 'max' }),
     paths: ['usageMeters.0.usageMeter.aggregationType'],
@@ -188,6 +193,27 @@ const refusals: readonly Refusal[] = [
     claim: 'a toggle with an amount',
     change: (body) => Object.assign(body.features[0], { amount: 1 }),
     paths: ['features.0.amount'],
+  },
+  {
+    claim: 'a toggle with a roll-over',
+    change: (body) => Object.assign(body.features[0], { rolloverMaximum: 1, rolloverPeriods: 1 }),
+    paths: ['features.0.rolloverMaximum', 'features.0.rolloverPeriods'],
+  },
+  {
+    claim: 'a roll-over of credits that are granted once',
+    change: (body) =>
+      Object.assign(body.features[1], { renewalFrequency: 'once', rolloverMaximum: 1, rolloverPeriods: 1 }),
+    paths: ['features.1.rolloverMaximum'],
+  },
+  {
+    claim: 'a roll-over for no number of periods',
+    change: (body) => Object.assign(body.features[1], { rolloverMaximum: 1 }),
+    paths: ['features.1.rolloverPeriods'],
+  },
+  {
+    claim: 'a roll-over of nothing for too many periods',
+    change: (body) => Object.assign(body.features[1], { rolloverMaximum: 0, rolloverPeriods: 101 }),
+    paths: ['features.1.rolloverMaximum', 'features.1.rolloverPeriods'],
   },
 
   // References

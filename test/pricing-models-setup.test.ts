@@ -50,7 +50,8 @@ test('the whole of what was set up is answered, with the Free Plan and the no-ch
     description,
     active: true,
   });
-  const nothing = { amount: null, usageMeterId: null, renewalFrequency: null, resourceId: null };
+  const rollover = { rolloverMaximum: null, rolloverPeriods: null };
+  const nothing = { amount: null, usageMeterId: null, renewalFrequency: null, resourceId: null, ...rollover };
   const { resources } = await app.get('/resources');
   const seat = resources.find((resource: Body) => resource.pricingModelId === model.id);
   const features = [
@@ -124,6 +125,7 @@ test('the whole of what was set up is answered, with the Free Plan and the no-ch
         name: 'API calls',
         slug: 'api-calls',
         aggregationType: 'sum',
+        lowBalanceThreshold: null,
         prices: [overage, noCharge],
         defaultPrice: overage,
       },

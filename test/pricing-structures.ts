@@ -14,6 +14,14 @@ const interval = fc.record({
   intervalUnit: fc.constantFrom('day', 'week', 'month', 'year'),
   intervalCount: fc.constantFrom(1, 3),
 });
+const renewal = fc.oneof(
+  fc.record({ renewalFrequency: fc.constantFrom('once', 'every_billing_period') }),
+  fc.record({
+    renewalFrequency: fc.constant('every_billing_period'),
+    rolloverMaximum: amount,
+    rolloverPeriods: fc.constantFrom(1, 12, 100),
+  }),
+);
 
 const resourceSlugs = ['seat', 'site', 'robot'];
 const meterSlugs = ['calls', 'tokens', 'users'];
@@ -33,13 +41,17 @@ function feature(slug: string, meters: readonly string[], resources: readonly st
   const words = { slug: fc.constant(slug), name: text, description: text, active: mostly };
   const toggle = fc.record({ type: fc.constant('toggle'), ...words });
   const grant = () =>
-    fc.record({
-      type: fc.constant('usage_credit_grant'),
-      ...words,
-      amount,
-      renewalFrequency: fc.constantFrom('once', 'every_billing_period'),
-      usageMeterSlug: fc.constantFrom(...meters),
-    });
+    fc
+      .tuple(
+        fc.record({
+          type: fc.constant('usage_credit_grant'),
+          ...words,
+          amount,
+          usageMeterSlug: fc.constantFrom(...meters),
+        }),
+        renewal,
+      )
+      .map(([given, often]) => ({ ...given, ...often }));
   const capacity = () =>
     fc.record({
       type: fc.constant('resource'),
@@ -79,6 +91,7 @@ const usageMeter = (slug: string) =>
       name: text,
       slug: fc.constant(slug),
       aggregationType: fc.constantFrom('sum', 'count_distinct_properties'),
+      lowBalanceThreshold: fc.option(amount),
     }),
     prices: fc.array(usagePrice, { maxLength: 3 }),
     defaultIndex: fc.nat(3),

@@ -26,6 +26,7 @@ test('a usage meter is made with its no-charge price, which is its default', asy
     name: 'API calls',
     slug: 'api-calls',
     aggregationType: 'sum',
+    lowBalanceThreshold: null,
   });
   assert.deepEqual((await app.get(`/usage-meters/${usageMeter.id}`)).usageMeter, usageMeter);
   const { all, inForce } = await pricesOfMeter(app, usageMeter.id);
@@ -126,6 +127,26 @@ test('what a change leaves out stays', async () => {
   refused(await put(meter, { id: 'usage_meter_other' }), 400, /is not the id in the path/);
   refused(await put(meter, { name: '' }), 400, /usageMeter\.name/);
   refused(await put(meter, { aggregationType: 'max' }), 400, /aggregationType/);
+});
+
+test('a low-balance threshold is 1 to 9007199254740991, stays when it is left out, and null takes it off', async () => {
+  const meter = (await create({ slug: unique('low'), lowBalanceThreshold: 500 })).body.usageMeter;
+  assert.equal(meter.lowBalanceThreshold, 500);
+  const after = async (change: object) => (await put(meter, change)).body.usageMeter.lowBalanceThreshold;
+  assert.equal(await after({ name: 'Renamed' }), 500);
+  assert.equal(await after({ lowBalanceThreshold: null }), null);
+  assert.equal(await after({}), null);
+  for (const lowBalanceThreshold of [1, 9007199254740991]) {
+    assert.equal(await after({ lowBalanceThreshold }), lowBalanceThreshold);
+  }
+  for (const lowBalanceThreshold of [0, -1, 0.5, 9007199254740992, 'low']) {
+    refused(await put(meter, { lowBalanceThreshold }), 400, /usageMeter\.lowBalanceThreshold/);
+    refused(await create({ slug: unique('low'), lowBalanceThreshold }), 400, /usageMeter\.lowBalanceThreshold/);
+  }
+  const { usageMeter } = await app.get(`/usage-meters/${meter.id}`);
+  assert.equal(usageMeter.lowBalanceThreshold, 9007199254740991);
+  const { data } = await app.get(`/usage-meters?pricingModelId=${modelId}&slug=${meter.slug}`);
+  assert.deepEqual(data, [usageMeter]);
 });
 
 test('meters are listed by pricing model and slug', async () => {

@@ -21,6 +21,7 @@ test('every meter of the subscription has a row, the older meter first, and 0 is
     organizationId: app.id,
     pricingModelId: world.pricingModelId,
     subscriptionId: world.subscriptionId,
+    lowBalanceThreshold: null,
     availableBalance: 0,
   };
   assert.deepEqual(usageMeterBalances, [

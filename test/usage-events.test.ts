@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
 import { test } from 'node:test';
 import { createApiKey } from '../src/organizations/actions.ts';
 import { newId } from '../src/platform/new-id.ts';
@@ -283,26 +284,48 @@ test('a dry run answers the event and stores nothing', async () => {
   assert.equal(await used(), before);
 });
 
-test('the database refuses an event whose records do not belong together', async () => {
-  const other = await insertFixture(app, { now });
+test('the database refuses an event of no series, of another environment, and of a transaction that it has', async () => {
   const stored = await app.owner
     .selectFrom('usageEvents')
     .selectAll()
     .where('transactionId', '=', 'first')
     .executeTakeFirstOrThrow();
-  const wrong = [
-    { subscriptionId: other.subscriptionId },
-    { customerId: other.customerId },
-    { priceId: other.usagePriceId },
-    { priceId: world.priceId },
-    { usageMeterId: world.distinctMeterId },
-    { billingPeriodId: other.billingPeriodId },
-    { environmentId: app.liveEnvironmentId },
-  ];
-  for (const change of wrong) {
-    const row = { ...stored, properties: '{}', id: newId('usageEvent'), transactionId: newId('event'), ...change };
-    await assert.rejects(app.owner.insertInto('usageEvents').values(row).execute(), /do not belong together/);
+  const insert = (change: object) =>
+    app.owner
+      .insertInto('usageEvents')
+      .values({ ...stored, properties: '{}', id: newId('event'), transactionKey: randomUUID(), ...change })
+      .execute();
+  for (const change of [{ seriesId: stored.seriesId + 1_000_000 }, { environmentId: app.liveEnvironmentId }]) {
+    await assert.rejects(insert(change), { constraint: 'usage_events_series' });
   }
+  const { transactionKey } = stored;
+  await assert.rejects(insert({ transactionKey }), { constraint: 'usage_events_transaction_unique' });
+});
+
+test('the database refuses a series whose records are not there, and a second one of the same', async () => {
+  const { id: _, ...series } = await app.owner
+    .selectFrom('usageSeries')
+    .selectAll()
+    .where('subscriptionId', '=', subscriptionId)
+    .where('billingPeriodId', 'is not', null)
+    .limit(1)
+    .executeTakeFirstOrThrow();
+  const insert = (change: object) =>
+    app.owner
+      .insertInto('usageSeries')
+      .values({ ...series, ...change })
+      .execute();
+  for (const column of [
+    'customerId',
+    'subscriptionId',
+    'usageMeterId',
+    'priceId',
+    'billingPeriodId',
+    'ledgerAccountId',
+  ])
+    await assert.rejects(insert({ billingPeriodId: null, [column]: 'gone' }), { code: '23503' });
+  await assert.rejects(insert({ environmentId: app.liveEnvironmentId }), { code: '23503' });
+  await assert.rejects(insert({}), { constraint: 'usage_series_once' });
 });
 
 test('after all of it, each account is the sum of its entries, and of its events', async () => {

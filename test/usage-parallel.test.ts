@@ -6,9 +6,10 @@ import { catchUpAll } from '../src/lifecycle/catch-up.ts';
 import { createPool } from '../src/platform/database.ts';
 import type { DB } from '../src/platform/database-types.ts';
 import { newId } from '../src/platform/new-id.ts';
-import { runInEnvironment } from '../src/platform/work.ts';
+import { answerAlone } from '../src/platform/together.ts';
+import { runInEnvironment, type Work } from '../src/platform/work.ts';
 import { lockSubscription, saveSubscription } from '../src/subscriptions/store.ts';
-import { recordUsageEvents } from '../src/usage/actions.ts';
+import { usageTogether } from '../src/usage/actions-record.ts';
 import { insertFixture } from './fixtures.ts';
 import { type Answer, type Body, startTestApp } from './harness.ts';
 import { assertEventsAddUp, assertLedgerAddsUp } from './ledger-invariants.ts';
@@ -154,9 +155,8 @@ test('usage that is under way when a subscription ends is on its last bill, and 
   }
 });
 
-test('a request takes as many statements for a thousand events as for two', async () => {
-  const world = await insertFixture(app);
-  await grant(world, 500n, 5);
+/** A connection that notes the statements sent over it, and how many `act` sends in a unit of work. */
+function countingDatabase() {
   let statements: string[] = [];
   const database = new Kysely<DB>({
     dialect: new PostgresDialect({ pool: createPool({ url: app.databaseUrl, size: 1, as: 'service' }) }),
@@ -165,22 +165,59 @@ test('a request takes as many statements for a thousand events as for two', asyn
       statements.push(query.sql);
     },
   });
-  const record = async (events: number) => {
-    const mixed = Array.from({ length: events }, (_, index) =>
-      index % 2 === 0 ? event(world) : event(world, { priceSlug: 'user-overage', properties: { index } }),
-    );
+  const count = async (act: (work: Work) => Promise<unknown>): Promise<number> => {
     statements = [];
-    const given = [...mixed, event(world, { transactionId: 'each time' })];
-    await runInEnvironment(database, { environmentId: app.testEnvironmentId }, (work) =>
-      recordUsageEvents(work, given, catchUpAll),
-    );
+    await runInEnvironment(database, { environmentId: app.testEnvironmentId }, act);
     // Without begin, commit and the one that enters the environment.
     return statements.length - 3;
   };
-  await record(2);
-  assert.equal(await record(2), 8);
-  assert.equal(await record(1000), 8);
-  await database.destroy();
+  return { count, close: () => database.destroy() };
+}
+
+const usage = usageTogether(catchUpAll);
+const pathOf = (index: number) => ['usageEvents', index];
+
+test('a request takes as many statements for a thousand events as for two', async () => {
+  const world = await insertFixture(app);
+  await grant(world, 500n, 5);
+  const { count: statements, close } = countingDatabase();
+  const record = (events: number) => {
+    const mixed = Array.from({ length: events }, (_, index) =>
+      index % 2 === 0 ? event(world) : event(world, { priceSlug: 'user-overage', properties: { index } }),
+    );
+    const given = [...mixed, event(world, { transactionId: 'each time' })];
+    return statements((work) => answerAlone(usage, work, { kind: 'record', events: given, pathOf }));
+  };
+  const first = await record(2);
+  const second = await record(2);
+  // What is opened and looked up for the first events is known from then on.
+  assert(second < first);
+  const known = await record(2);
+  assert(known <= second);
+  assert.equal(await record(1000), known);
+  await close();
+});
+
+test('a group takes as many statements for a hundred callers with their own subscriptions as for one', async () => {
+  const worlds = await Promise.all(Array.from({ length: 100 }, () => insertFixture(app)));
+  const { count: statements, close } = countingDatabase();
+  const ask = (world: World, kind: 'record' | 'consume') => ({ kind, events: [event(world)], pathOf });
+  const together = (asked: readonly World[]) =>
+    statements((work) =>
+      usage.answer(
+        work,
+        asked.flatMap((world) => [ask(world, 'record'), ask(world, 'consume')]),
+      ),
+    );
+  const [one, ...others] = worlds;
+  assert(one);
+  await Promise.all(worlds.map((world) => grant(world, 1000n)));
+  const opening = await together([one]);
+  assert.equal(await together(others), opening);
+  // Once all of them are known there is less to look up.
+  await together(worlds);
+  assert.equal(await together(worlds), await together([one]));
+  await close();
 });
 
 test('after all of it, each account is the sum of its entries, and of its events', async () => {

@@ -22,6 +22,9 @@ export interface World {
   readonly subscriptionItemId: string;
   readonly subscriptionItemFeatureId: string;
   readonly usageEventId: string;
+  readonly holdId: string;
+  readonly spareHoldId: string;
+  readonly usageCreditId: string;
   /** Of a customer who owes an invoice and has a card since. */
   readonly owingSubscriptionId: string;
   readonly openInvoiceId: string;
@@ -116,6 +119,8 @@ export async function buildWorld(app: TestApp, organization: TestOrganization = 
       { subscriptionId: subscription.id, priceSlug: 'call-overage', transactionId: `t-${suffix}`, amount: 25 },
     ],
   });
+  const hold = { subscriptionId: subscription.id, meter: 'api-calls', amount: 10, expiresAt: Date.now() + 86_400_000 };
+  const holds = [await post('/holds', { hold }), await post('/holds', { hold })].map((answer) => answer.hold.id);
   await post(`/resource-claims/${subscription.id}/claim`, { resourceSlug: 'seat', externalId: 'ada' });
   const { webhook } = await post('/webhooks', {
     webhook: {
@@ -155,6 +160,9 @@ export async function buildWorld(app: TestApp, organization: TestOrganization = 
     subscriptionItemId: current.subscriptionItems[0].id,
     subscriptionItemFeatureId: current.experimental.featureItems.find((row: Body) => row.type === 'toggle').id,
     usageEventId: usageEvents[0].id,
+    holdId: holds[0],
+    spareHoldId: holds[1],
+    usageCreditId: (await get(`/usage-credits?subscriptionId=${subscription.id}`)).data[0].id,
     ...owing,
     invoiceId: paid.invoice.id,
     invoiceLineItemId: paid.invoiceLineItems[0].id,

@@ -201,7 +201,10 @@ export function checkRelease(holding: Holding, requested: number): void {
  * What can be claimed of. A change whose instant has come, and which waits for its payment or for being carried out,
  * must find room for what is claimed.
  */
-function claimableCapacity({ capacity, plannedCapacity, plannedAt }: Holding, now: Instant): number {
+export function claimableCapacity(
+  { capacity, plannedCapacity, plannedAt }: Pick<Holding, 'capacity' | 'plannedCapacity' | 'plannedAt'>,
+  now: Instant,
+): number {
   const isImminent = plannedCapacity !== null && plannedAt !== null && plannedAt <= now;
   return isImminent ? Math.min(capacity, plannedCapacity) : capacity;
 }

@@ -23,8 +23,14 @@ function unreleased(work: Work, subscriptionId: string): RawBuilder<boolean> {
     and c.released_at is null`;
 }
 
-function notExpired(at: Instant): RawBuilder<boolean> {
+/** True for a claim `c` that has not expired; it is active when it is not released either. */
+export function notExpired(at: Instant): RawBuilder<boolean> {
   return sql<boolean>`(c.expired_at is null or c.expired_at > ${at})`;
+}
+
+/** What features `s` grant together of one resource, of which some may have ended: those that `count` is true for. */
+export function capacityOf(count: RawBuilder<boolean>): RawBuilder<number> {
+  return sql<number>`least(greatest(coalesce(sum(s.amount) filter (where ${count}), 0), 0), ${maxSafeInteger})::bigint`;
 }
 
 /**
@@ -38,8 +44,7 @@ async function readHoldings(work: Work, holder: Holder, which: RawBuilder<unknow
            planned.at as planned_at, planned.capacity as planned_capacity
       from resources r
       cross join lateral (
-        select least(greatest(coalesce(sum(s.amount) filter (where ${givesAccess(work.now)}), 0), 0), ${maxSafeInteger})::bigint
-                 as capacity,
+        select ${capacityOf(givesAccess(work.now))} as capacity,
                min(s.id) filter (where ${givesAccess(work.now)}) as subscription_item_feature_id,
                count(*) as features
           from subscription_item_features s

@@ -10,8 +10,17 @@ import { type ItemFeatureValues, productFeatureExpired, type StoredItemFeature }
  * True for a feature `s` of an item `i` that gives access at the instant: neither has expired, and the item has begun.
  */
 export function givesAccess(at: Instant | RawBuilder<unknown>): RawBuilder<boolean> {
-  return sql<boolean>`(s.expired_at is null or s.expired_at > ${at}) and (i.expired_at is null or i.expired_at > ${at})
-    and i.added_date <= ${at}`;
+  return sql<boolean>`${lasts(at)} and ${isUnderWay(at)}`;
+}
+
+/** The half of it that is about the feature `s`. */
+export function lasts(at: Instant | RawBuilder<unknown>): RawBuilder<boolean> {
+  return sql<boolean>`(s.expired_at is null or s.expired_at > ${at})`;
+}
+
+/** The half of it that is about the item `i`. */
+export function isUnderWay(at: Instant | RawBuilder<unknown>): RawBuilder<boolean> {
+  return sql<boolean>`(i.expired_at is null or i.expired_at > ${at}) and i.added_date <= ${at}`;
 }
 
 const itemOfFeature = sql`join subscription_items i

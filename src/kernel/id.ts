@@ -21,6 +21,7 @@ export const idPrefixes = {
   billingPeriod: 'billing_period',
   resourceClaim: 'res_claim',
   usageEvent: 'usage_event',
+  usageHold: 'hold',
   usageCredit: 'usage_credit',
   ledgerAccount: 'la',
   ledgerTransaction: 'ledger_transaction',

@@ -83,6 +83,19 @@ export const TimestampInput = z
   ])
   .meta({ description: 'Epoch milliseconds, or an ISO 8601 date-time (UTC where it names no offset).' });
 
+/** An instant in a query, where everything is text: the same, read as epoch milliseconds. */
+export const TimestampQuery = z
+  .string()
+  .max(64)
+  .transform((text, context) => {
+    const at = /^-?\d{1,16}$/.test(text) ? Number(text) : parseIso(text);
+    if (!Number.isSafeInteger(at)) {
+      context.addIssue({ code: 'custom', message: 'must be epoch milliseconds or an ISO 8601 date-time' });
+    }
+    return at;
+  })
+  .meta({ description: 'Epoch milliseconds, or an ISO 8601 date-time (UTC where it names no offset).' });
+
 /** A whole number in an answer that is a bigint inside: money in the currency's smallest unit, or a balance. */
 export const WholeNumber = z
   .bigint()

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { TimestampQuery } from './json.ts';
 import { Problem } from './problem.ts';
 
 /** Rows of a page when the request names no limit, and the most that one may ask for. */
@@ -84,6 +85,15 @@ export const booleanFilter = z
   .optional();
 /** A query filter on a text column. */
 export const textFilter = z.string().min(1).max(255).optional();
+/** A query filter that is an instant. It stays the text that was sent, as a cursor carries it: `TimestampQuery` reads it. */
+export const instantFilter = z
+  .string()
+  .max(64)
+  .superRefine((text, context) => {
+    const { error } = TimestampQuery.safeParse(text);
+    for (const { message } of error?.issues ?? []) context.addIssue({ code: 'custom', message });
+  })
+  .optional();
 
 /**
  * Adds the filters that the query's cursor carries to the raw query, so that they are checked like sent ones.

@@ -38,6 +38,7 @@ const registry = {
     'FORBIDDEN',
     'The API key is pinned to one pricing model and may not write outside of it.',
   ],
+  tooBusy: ['TOO_MANY_REQUESTS', 'More is waiting than can be answered soon. Try again shortly.'],
   serviceUnavailable: ['SERVICE_UNAVAILABLE', 'The database does not answer. Try again shortly.'],
 
   // Organizations
@@ -182,6 +183,28 @@ const registry = {
 
   // Usage, money, webhooks
   usageEventNotFound: ['NOT_FOUND', 'No usage event with id {id}.'],
+  usageCreditNotFound: ['NOT_FOUND', 'No usage credit with id {id}.'],
+  usageCreditSpent: ['BAD_REQUEST', 'Nothing is left of credit {id} that could be taken back.'],
+  usageCreditTooSmall: [
+    'BAD_REQUEST',
+    'Of credit {id} only {remaining} are left, so {amount} cannot be taken back: send {remaining} or less.',
+  ],
+  usageCreditHeld: [
+    'BAD_REQUEST',
+    'Of credit {id} only {free} can be taken back now, and not {amount}: open holds have set the rest of the balance aside.',
+  ],
+  insufficientBalance: ['PAYMENT_REQUIRED', 'The balance of {balance} does not cover {amount}.'],
+  holdNotFound: ['NOT_FOUND', 'No hold with id {id}.'],
+  holdSettled: ['CONFLICT', 'Hold {id} was settled with {amount} before.'],
+  holdReleased: ['CONFLICT', 'Hold {id} was released: record what was used as a usage event.'],
+  holdTransactionTaken: [
+    'CONFLICT',
+    'A usage event has the id of hold {id} as its transactionId already: release the hold instead.',
+  ],
+  tooManyHolds: [
+    'CONFLICT',
+    'The subscription has {limit} open holds on this usage meter already: settle or release some first.',
+  ],
   transactionIdTaken: ['CONFLICT', 'Another subscription has already recorded transaction {id} on this usage meter.'],
   invoiceNotFound: ['NOT_FOUND', 'No invoice with id {id}.'],
   taxRateNotFound: ['NOT_FOUND', 'No tax rate with id {id}.'],
@@ -252,8 +275,15 @@ export class Problem extends Error {
   readonly code: ProblemCode;
   readonly status: number;
   readonly issues: readonly Issue[];
+  /** What the refusal is answered with beside its words. */
+  readonly data: Readonly<Record<string, unknown>>;
 
-  constructor(problem: ProblemName, details: Details = {}, issues: readonly Issue[] = []) {
+  constructor(
+    problem: ProblemName,
+    details: Details = {},
+    issues: readonly Issue[] = [],
+    data: Readonly<Record<string, unknown>> = {},
+  ) {
     const [code, template] = registry[problem];
     super(template.replace(/\{(\w+)\}/g, (_, key: string) => String(details[key] ?? '')));
     this.name = 'Problem';
@@ -261,6 +291,7 @@ export class Problem extends Error {
     this.code = code;
     this.status = statusOfCode[code];
     this.issues = issues;
+    this.data = data;
   }
 }
 

@@ -1,27 +1,22 @@
 import assert from 'node:assert/strict';
-import { findCustomerByExternalId } from '../customers/store.ts';
-import { Problem } from '../kernel/problem.ts';
 import type { Work } from '../platform/work.ts';
-import { listSubscriptionsOfCustomer } from '../subscriptions/store.ts';
-import { isCurrent } from '../subscriptions/subscription.ts';
 import {
   accountKeyText,
   type BilledUsage,
   type CreditExpiry,
   type CreditGrant,
-  mergePostings,
   mergeSettledUsage,
   type Overage,
   type SettledUsage,
-  type UsageMeterBalance,
-  type UsagePosting,
 } from './ledger.ts';
+import { rolledOver } from './rollover.ts';
 import * as store from './store.ts';
-import { listBalances } from './store-balances.ts';
-import { endCredits, insertCredits, listLapsedCredits } from './store-credits.ts';
+import { endCredits, listLapsedCredits } from './store-credit-ends.ts';
+import { insertCredits } from './store-credits.ts';
 import { claimOverages, listOverages, uninvoice } from './store-overages.ts';
 import { type AccountSettlement, settleAccounts, unsettleAccounts } from './store-settlements.ts';
 import { insertUsage } from './store-usage.ts';
+import { type AccountUsage, coverUsages, type LockedAccount } from './usage-booking.ts';
 
 /**
  * Grants credits: each can be used from now until its `expiresAt`. Usage that was booked before stays as it is. A
@@ -40,14 +35,16 @@ export async function grantCredits(work: Work, grants: readonly CreditGrant[]): 
 }
 
 /**
- * Books the end of each subscription's credits whose `expiresAt` is at or before its `at`: their unused rest is gone.
- * Answers how many credits ended with a rest. Worked example L2.
+ * Books the end of each subscription's credits whose `expiresAt` is at or before its `at`: their unused rest is gone, but
+ * for what goes over into the next periods of a subscription that goes on (`rolledOver`). Answers how many credits ended
+ * with a rest. Four statements at most. Worked example L2.
  */
 export async function expireCredits(work: Work, expiries: readonly CreditExpiry[]): Promise<number> {
   const accountIds = await lockAccountsOf(work, expiries);
   if (accountIds.length === 0) return 0;
   const lapsed = await listLapsedCredits(work, expiries);
   await endCredits(work, lapsed);
+  await insertCredits(work, rolledOver(lapsed, expiries));
   return lapsed.length;
 }
 
@@ -60,16 +57,21 @@ async function lockAccountsOf(work: Work, keys: readonly { readonly subscription
 }
 
 /**
- * Books usage on its accounts and covers it with credits: the earliest expiry first, then those that never expire, and
- * among equals the oldest. What no credit covers waits for the next invoice. `sourceId` names what told the usage, and
- * is given once. As many statements for ten thousand postings as for one. Worked example L1.
+ * Books usage on accounts that are locked, and covers it with credits: the lowest priority first, then the earliest expiry,
+ * then those that never expire, and among equals the oldest. What no credit covers waits for the next invoice. (account,
+ * price) is there once. `sourceId` names what told the usage, and is given once. Answers the accounts as they are then. One
+ * statement. Worked example L1.
  */
-export async function postUsage(work: Work, sourceId: string, postings: readonly UsagePosting[]): Promise<void> {
-  if (postings.length === 0) return;
-  const merged = mergePostings(postings);
-  const accountIds = await store.openAccounts(work, merged);
-  const usages = merged.map((posting) => ({ ...posting, ledgerAccountId: idOf(accountIds, posting) }));
-  await insertUsage(work, sourceId, usages);
+export async function bookUsage(
+  work: Work,
+  sourceId: string,
+  accounts: ReadonlyMap<string, LockedAccount>,
+  usages: readonly AccountUsage[],
+): Promise<ReadonlyMap<string, LockedAccount>> {
+  if (usages.length === 0) return accounts;
+  const covered = coverUsages(accounts, usages);
+  await insertUsage(work, sourceId, covered.booked, covered.accounts);
+  return new Map([...accounts, ...covered.accounts.map(({ account }) => [account.id, account] as const)]);
 }
 
 /**
@@ -129,41 +131,6 @@ export async function releaseOverage(work: Work, billed: readonly BilledUsage[])
     billed.map((line) => line.ledgerAccountId),
   );
   await uninvoice(work, billed);
-}
-
-/** The balance of every usage meter that the subscriptions can use: newest subscription first, then oldest meter first. */
-export async function readBalances(work: Work, subscriptionIds: readonly string[]): Promise<UsageMeterBalance[]> {
-  if (subscriptionIds.length === 0) return [];
-  const rows = await listBalances(work, subscriptionIds);
-  return rows.map((row) => ({ ...row, livemode: work.livemode, organizationId: work.organizationId }));
-}
-
-/** Which balances of a customer to read: of one subscription in any status, or of all that are current. */
-export interface BalanceQuery {
-  readonly subscriptionId?: string | undefined;
-  readonly pricingModelId?: string | undefined;
-}
-
-/** The balances of a customer, as the endpoint answers them. */
-export async function readCustomerBalances(
-  work: Work,
-  externalId: string,
-  { subscriptionId, pricingModelId }: BalanceQuery,
-): Promise<UsageMeterBalance[]> {
-  const customer = await findCustomerByExternalId(work, externalId, pricingModelId);
-  if (customer === null) throw new Problem('customerNotFound', { id: externalId });
-  const subscriptions = await listSubscriptionsOfCustomer(work, customer.id);
-  const read = subscriptions.filter((subscription) =>
-    subscriptionId === undefined
-      ? isCurrent(subscription.status) && subscription.replacedBySubscriptionId === null
-      : subscription.id === subscriptionId,
-  );
-  if (subscriptionId !== undefined && read.length === 0)
-    throw new Problem('subscriptionNotFound', { id: subscriptionId });
-  return readBalances(
-    work,
-    read.map((subscription) => subscription.id),
-  );
 }
 
 function idOf(accountIds: ReadonlyMap<string, string>, key: { subscriptionId: string; usageMeterId: string }): string {

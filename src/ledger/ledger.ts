@@ -2,6 +2,7 @@ import { z } from 'zod';
 import type { Instant } from '../kernel/calendar.ts';
 import { WholeNumber } from '../kernel/json.ts';
 import { UsageMeter } from '../pricing/usage-meter.ts';
+import type { PeriodSchedule } from '../subscriptions/billing-period.ts';
 
 /** What is left to use of a meter: credits granted and not expired, minus usage. Below zero it is usage without credit. */
 export const UsageMeterBalance = z
@@ -15,14 +16,15 @@ export const UsageMeterBalance = z
   .meta({ id: 'UsageMeterBalance' });
 export type UsageMeterBalance = z.infer<typeof UsageMeterBalance>;
 
-/** The sides of an account. `available` is what the others leave: granted + settled - used - expired. */
-export type Side = 'available' | 'granted' | 'used' | 'expired' | 'settled';
+/** The sides of an account. `available` is what the others leave: granted + settled - used - expired - taken back. */
+export type Side = 'available' | 'granted' | 'used' | 'expired' | 'settled' | 'taken_back';
 
 /** Every way that an amount moves on an account: off one side and onto another, so that entries sum to zero. */
 export const moves = {
   grant: { debitSide: 'granted', creditSide: 'available' },
   usage: { debitSide: 'available', creditSide: 'used' },
   expiry: { debitSide: 'available', creditSide: 'expired' },
+  takeBack: { debitSide: 'available', creditSide: 'taken_back' },
   settlement: { debitSide: 'settled', creditSide: 'available' },
   settlementUndone: { debitSide: 'available', creditSide: 'settled' },
 } as const satisfies Record<string, { debitSide: Side; creditSide: Side }>;
@@ -34,29 +36,39 @@ export interface AccountKey {
   readonly pricingModelId: string;
 }
 
-/** Usage to be booked: so many units (1 or more) at a price, in a billing period if there is one. */
-export interface UsagePosting extends AccountKey {
-  readonly priceId: string;
-  readonly billingPeriodId: string | null;
-  readonly units: bigint;
-}
-
 /** Why credits are granted, and the type of the ledger transaction that books them. */
 export const transactionTypeOfSource = {
   billing_period_transition: 'billing_period_transition',
   manual_adjustment: 'credit_grant_recognized',
   admin: 'admin_credit_adjusted',
+  rollover: 'billing_period_transition',
 } as const;
 export type CreditSource = keyof typeof transactionTypeOfSource;
+// The keys of a literal are its keys and no others.
+export const creditSources = Object.keys(transactionTypeOfSource) as [CreditSource, ...CreditSource[]];
+
+/** Of credits of which nothing is said: there is room before them and after. */
+export const defaultPriority = 100;
 
 /** Credits to be granted, until `expiresAt` or, when that is null, for ever. (source, sourceId) names the grant. */
 export interface CreditGrant extends AccountKey {
+  /** Of the credit. A new one when absent. */
+  readonly id?: string;
   readonly featureId: string | null;
   readonly billingPeriodId: string | null;
   readonly amount: bigint;
   readonly expiresAt: Instant | null;
   readonly source: CreditSource;
   readonly sourceId: string;
+  /** Credits with a lower number are used first. `defaultPriority` when absent. */
+  readonly priority?: number;
+  /** Why it was granted, in the words of who granted it. */
+  readonly reason?: string;
+}
+
+/** A grant to an account that is locked. */
+export interface AccountGrant extends CreditGrant {
+  readonly ledgerAccountId: string;
 }
 
 /** Usage to bill: units of one price that no credit covered and no earlier invoice billed, and what they cost. */
@@ -76,6 +88,8 @@ export interface Overage {
 export interface CreditExpiry {
   readonly subscriptionId: string;
   readonly at: Instant;
+  /** How its periods are counted where a new one begins at that instant: what rolls over does so. */
+  readonly goesOn?: PeriodSchedule;
 }
 
 /** Units of one price that an invoice bills. */
@@ -100,21 +114,6 @@ export function accountKeyText({ subscriptionId, usageMeterId }: Omit<AccountKey
 /** One key for each account, in the order in which they were first named. */
 export function distinctAccounts(keys: readonly AccountKey[]): AccountKey[] {
   return [...new Map(keys.map((key) => [accountKeyText(key), key])).values()];
-}
-
-/**
- * One posting for each account and price, in the order in which they were first named, its units the sum: a request
- * books its usage of a price as a whole, however many events told it.
- */
-export function mergePostings(postings: readonly UsagePosting[]): UsagePosting[] {
-  const merged = new Map<string, { posting: UsagePosting; units: bigint }>();
-  for (const posting of postings) {
-    const key = `${accountKeyText(posting)} ${posting.priceId}`;
-    const sum = merged.get(key);
-    if (sum === undefined) merged.set(key, { posting, units: posting.units });
-    else sum.units += posting.units;
-  }
-  return Array.from(merged.values(), ({ posting, units }) => ({ ...posting, units }));
 }
 
 /**

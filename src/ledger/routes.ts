@@ -1,11 +1,11 @@
 import { z } from 'zod';
 import { textFilter } from '../kernel/page.ts';
-import { route } from '../platform/route.ts';
-import { readCustomerBalances } from './actions.ts';
+import { gatheredRoute } from '../platform/route.ts';
+import { balancesTogether } from './actions-balances.ts';
 import { UsageMeterBalance } from './ledger.ts';
 
 export const ledgerRoutes = [
-  route({
+  gatheredRoute({
     method: 'GET',
     path: '/customers/{externalId}/usage-balances',
     summary: 'Get the usage balances of a customer',
@@ -16,8 +16,8 @@ export const ledgerRoutes = [
     query: z.object({ subscriptionId: textFilter, pricingModelId: textFilter }),
     returns: z.object({ usageMeterBalances: z.array(UsageMeterBalance) }),
     refuses: ['customerNotFound', 'subscriptionNotFound', 'externalIdAmbiguous'],
-    handle: async (work, { params, query }) => ({
-      usageMeterBalances: await readCustomerBalances(work, params.externalId, query),
-    }),
+    together: balancesTogether,
+    ask: ({ params, query }) => ({ ...query, externalId: params.externalId }),
+    tell: (usageMeterBalances) => ({ usageMeterBalances }),
   }),
 ];

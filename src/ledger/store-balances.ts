@@ -1,28 +1,93 @@
 import { sql } from 'kysely';
+import type { Instant } from '../kernel/calendar.ts';
+import { idArray, textArray } from '../platform/array-literal.ts';
 import type { Work } from '../platform/work.ts';
-import type { UsageMeterBalance } from './ledger.ts';
-
-/** A balance without what the work itself tells. */
-export type BalanceRow = Omit<UsageMeterBalance, 'livemode' | 'organizationId'>;
+import { currentStatuses } from '../subscriptions/subscription.ts';
 
 /**
- * The balance of every usage meter of the subscriptions' pricing models: newest subscription first, then the meters in
- * order of creation. A meter always has a price, so each has a row, also before its account is opened.
+ * What has come to its end on account `a` and was not looked at since, to be joined to it: a credit that has ended cannot
+ * be used any more, and a hold that has ended holds nothing, also in the time until that is booked.
  */
-export async function listBalances(work: Work, subscriptionIds: readonly string[]): Promise<BalanceRow[]> {
-  // A credit that has ended cannot be used any more, also in the time until its expiry is booked.
-  const { rows } = await sql<BalanceRow>`
-    select m.id, m.created_at, m.updated_at, m.name, m.slug, m.pricing_model_id, m.aggregation_type, s.id as subscription_id,
-           coalesce(a.available - coalesce(lapsed.rest, 0), 0) as available_balance
-      from subscriptions s
-      join usage_meters m on m.environment_id = s.environment_id and m.pricing_model_id = s.pricing_model_id
-      left join ledger_accounts a
-        on a.environment_id = s.environment_id and a.subscription_id = s.id and a.usage_meter_id = m.id
-      left join lateral (
-        select sum(c.issued - c.applied - c.expired) as rest from usage_credits c
-         where c.environment_id = a.environment_id and c.ledger_account_id = a.id and not c.spent
-           and c.expires_at <= ${work.now}) lapsed on true
-     where s.environment_id = ${work.environmentId} and s.id = any(${subscriptionIds}::text[])
-     order by s.id desc, m.id`.execute(work.db);
+export function lapsedOf(now: Instant) {
+  return sql`
+    left join lateral (
+      select coalesce((select sum(c.issued - c.applied - c.expired - c.taken_back) from usage_credits c
+                        where c.environment_id = a.environment_id and c.ledger_account_id = a.id and not c.spent
+                          and c.expires_at <= ${now}::bigint), 0) as credits,
+             case when a.held = 0 then 0
+                  else coalesce((select sum(h.amount) from usage_holds h
+                                  where h.environment_id = a.environment_id and h.ledger_account_id = a.id
+                                    and h.status = 'open' and h.expires_at <= ${now}::bigint), 0) end as holds) lapsed on true`;
+}
+
+/** What is left to use of account `a`, where `lapsedOf` is joined to it; null where there is no account. */
+export const availableBalance = sql<bigint | null>`a.available - a.held - lapsed.credits + lapsed.holds`;
+
+/** The balance of an account of a subscription, and which version of its pricing model says what can be counted. */
+export interface AccountBalance {
+  readonly subscriptionId: string;
+  readonly pricingModelId: string;
+  readonly catalogVersion: number;
+  /** Null where the subscription has no account yet: one row says so. */
+  readonly usageMeterId: string | null;
+  readonly availableBalance: bigint | null;
+}
+
+const balanceColumns = sql`
+  s.id as "subscriptionId", s.pricing_model_id as "pricingModelId", p.catalog_version as "catalogVersion",
+  a.usage_meter_id as "usageMeterId", ${availableBalance} as "availableBalance"`;
+
+/** What `balanceColumns` are taken from, beside subscriptions `s`. */
+function balanceJoins(now: Instant) {
+  return sql`
+      left join pricing_models p on p.environment_id = s.environment_id and p.id = s.pricing_model_id
+      left join ledger_accounts a on a.environment_id = s.environment_id and a.subscription_id = s.id
+      ${lapsedOf(now)}`;
+}
+
+/** The balances of the subscriptions' accounts: newest subscription first. */
+export async function listBalances(work: Work, subscriptionIds: readonly string[]): Promise<AccountBalance[]> {
+  const { rows } = await sql<AccountBalance>`
+    select ${balanceColumns} from subscriptions s ${balanceJoins(work.now)}
+     where s.environment_id = ${work.environmentId} and s.id = any(${textArray(subscriptionIds)}::text[])
+     order by s.id desc`.execute(work.db);
+  return rows;
+}
+
+/** Which balances of a customer to read: of one subscription in any status, or of all that are current. */
+export interface BalanceQuery {
+  readonly externalId: string;
+  readonly subscriptionId?: string | undefined;
+  readonly pricingModelId?: string | undefined;
+}
+
+/** A row of the answer to the query at `position`, from 1. Without subscription there is none that was asked for. */
+export interface CustomerBalance extends Omit<AccountBalance, 'subscriptionId'> {
+  readonly position: number;
+  /** How many customers the query may mean: one if all is well. */
+  readonly customers: number;
+  readonly subscriptionId: string | null;
+}
+
+/** What was asked of several customers, in one statement: newest subscription first. */
+export async function listCustomerBalances(work: Work, queries: readonly BalanceQuery[]): Promise<CustomerBalance[]> {
+  // The names of the columns are as they are answered, and nothing looks at each row again: there are many small ones.
+  const { rows } = await sql<CustomerBalance>`
+    select asked.position, c.customers, ${balanceColumns}
+      from unnest(
+             ${textArray(queries.map((query) => query.externalId))}::text[],
+             ${textArray(queries.map((query) => query.pricingModelId ?? null))}::text[],
+             ${textArray(queries.map((query) => query.subscriptionId ?? null))}::text[]
+           ) with ordinality as asked (external_id, pricing_model_id, subscription_id, position)
+      cross join lateral (
+        select min(id) as id, count(*) as customers from customers
+         where environment_id = ${work.environmentId} and external_id = asked.external_id and not archived
+           and (asked.pricing_model_id is null or pricing_model_id = asked.pricing_model_id)) c
+      left join subscriptions s on s.environment_id = ${work.environmentId} and s.customer_id = c.id
+       and case when asked.subscription_id is null
+                then s.status = any(${idArray(currentStatuses)}::text[]) and s.replaced_by_subscription_id is null
+                else s.id = asked.subscription_id end
+      ${balanceJoins(work.now)}
+     order by asked.position, s.id desc`.execute(work.db.withoutPlugins());
   return rows;
 }

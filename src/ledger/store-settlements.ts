@@ -70,12 +70,16 @@ async function book(
         join written_transaction on written_transaction.source_id = asked.invoice_id
     ), written_entry as (
       insert into ledger_entries (environment_id, id, pricing_model_id, ledger_transaction_id, ledger_account_id, debit_side,
-             credit_side, amount, created_at)
-      select ${environmentId}, entry_id, pricing_model_id, transaction_id, ledger_account_id,
-             ${move.debitSide}::text, ${move.creditSide}::text, units, ${now}::bigint
-        from settled_line
+             credit_side, amount, available_after, created_at)
+      select ${environmentId}, line.entry_id, line.pricing_model_id, line.transaction_id, line.ledger_account_id,
+             ${move.debitSide}::text, ${move.creditSide}::text, line.units,
+             a.available + ${sign}::integer * sum(line.units) over (partition by line.ledger_account_id order by line.entry_id),
+             greatest(a.updated_at, ${now}::bigint)
+        from settled_line line
+        join ledger_accounts a on a.environment_id = ${environmentId} and a.id = line.ledger_account_id
+       order by line.entry_id
     )
-    update ledger_accounts a set settled = a.settled + ${sign}::integer * moved.units, updated_at = ${now}
+    update ledger_accounts a set settled = a.settled + ${sign}::integer * moved.units, updated_at = greatest(a.updated_at, ${now})
       from (select ledger_account_id, sum(units) as units from settled_line group by ledger_account_id) moved
      where a.environment_id = ${environmentId} and a.id = moved.ledger_account_id`.execute(work.db);
 }

@@ -1,79 +1,149 @@
+import assert from 'node:assert/strict';
 import { sql } from 'kysely';
+import type { Instant } from '../kernel/calendar.ts';
+import { idArray } from '../platform/array-literal.ts';
 import { newId } from '../platform/new-id.ts';
 import type { Work } from '../platform/work.ts';
+import type { UsableCredit } from '../rating/credits.ts';
 import { moves } from './ledger.ts';
+import type { BookedUsage, LockedAccount, UsedAccount } from './usage-booking.ts';
 
-/** Usage of one price on an account that is locked. */
-export interface AccountUsage {
-  readonly ledgerAccountId: string;
+interface AccountRow {
+  readonly id: string;
   readonly pricingModelId: string;
-  readonly priceId: string;
-  readonly billingPeriodId: string | null;
-  /** 1 or more. */
-  readonly units: bigint;
+  readonly available: bigint;
+  readonly held: bigint;
+  readonly updatedAt: Instant;
+}
+
+/** Locks the accounts with these ids, and answers them with the credits that can be used now. */
+export async function lockAccountsForUsage(
+  work: Work,
+  ids: readonly string[],
+): Promise<ReadonlyMap<string, LockedAccount>> {
+  const { rows } = await sql<AccountRow>`
+    select id, pricing_model_id, available, held, updated_at from ledger_accounts
+     where environment_id = ${work.environmentId} and id = any(${idArray(ids)}::text[])
+     order by subscription_id, usage_meter_id for no key update`.execute(work.db);
+  const holding = rows.filter((row) => row.held > 0n);
+  const [credits, endedHolds] = [await listOpenCredits(work, ids), await listEndedHolds(work, holding)];
+  return new Map(
+    rows.map(({ updatedAt, ...row }) => {
+      const own = credits.get(row.id) ?? { usable: [], lapsed: 0n };
+      const held = row.held - (endedHolds.get(row.id) ?? 0n);
+      return [row.id, { ...row, held, bookedAt: updatedAt, credits: own.usable, lapsed: own.lapsed }];
+    }),
+  );
+}
+
+type OpenCredits = { usable: UsableCredit[]; lapsed: bigint };
+
+/** The credits of locked accounts with a rest, in the order in which they are used. */
+async function listOpenCredits(work: Work, accountIds: readonly string[]): Promise<ReadonlyMap<string, OpenCredits>> {
+  // A statement of its own: it sees what was committed while the accounts were waited for.
+  const { rows } = await sql<UsableCredit & { ledgerAccountId: string }>`
+    select id, ledger_account_id, issued - applied - expired - taken_back as remaining, priority, expires_at
+      from usage_credits
+     where environment_id = ${work.environmentId} and ledger_account_id = any(${idArray(accountIds)}::text[]) and not spent
+     order by ledger_account_id, priority, expires_at nulls last, id`.execute(work.db);
+  const byAccount = new Map<string, OpenCredits>();
+  for (const { ledgerAccountId, ...credit } of rows) {
+    const open = byAccount.get(ledgerAccountId) ?? { usable: [], lapsed: 0n };
+    if (credit.expiresAt === null || credit.expiresAt > work.now) open.usable.push(credit);
+    else open.lapsed += credit.remaining;
+    byAccount.set(ledgerAccountId, open);
+  }
+  return byAccount;
+}
+
+/** What holds that have ended still stand with on locked accounts. */
+async function listEndedHolds(work: Work, accounts: readonly AccountRow[]): Promise<ReadonlyMap<string, bigint>> {
+  if (accounts.length === 0) return new Map();
+  const { rows } = await sql<{ ledgerAccountId: string; amount: bigint }>`
+    select ledger_account_id, sum(amount) as amount from usage_holds
+     where environment_id = ${work.environmentId} and ledger_account_id = any(${idArray(accounts.map(({ id }) => id))}::text[])
+       and status = 'open' and expires_at <= ${work.now}
+     group by ledger_account_id`.execute(work.db);
+  return new Map(rows.map((row) => [row.ledgerAccountId, row.amount]));
 }
 
 /**
- * Books usage on locked accounts in one statement: covers it with the credits that can be used now, writes the entries
- * and which credits paid for them, and moves the sides of the accounts. (account, price) is there once.
- *
- * Credits cover usage as `applyCredits` (src/rating/credits.ts) says: laid end to end in their order they are a line,
- * the usages of an account laid end to end are another, and a credit covers a usage as far as the two overlap.
+ * Writes usage on locked accounts in one statement: the entries, which credits paid for them, what is to be billed, and
+ * the sides of the accounts. `sourceId` names what told the usage, and is given once.
  */
-export async function insertUsage(work: Work, sourceId: string, usages: readonly AccountUsage[]): Promise<void> {
+export async function insertUsage(
+  work: Work,
+  sourceId: string,
+  booked: readonly BookedUsage[],
+  accounts: readonly UsedAccount[],
+): Promise<void> {
   const { environmentId, now } = work;
+  const byId = new Map(accounts.map((used) => [used.account.id, used.account]));
+  const entries = booked.map((usage) => {
+    const account = byId.get(usage.ledgerAccountId);
+    assert(account !== undefined, 'what is used is there');
+    const createdAt = Math.max(now, account.bookedAt);
+    return { ...usage, id: newId('ledgerEntry'), pricingModelId: account.pricingModelId, createdAt };
+  });
+  const column = (key: Exclude<keyof (typeof entries)[number], 'applications'>) =>
+    idArray(entries.map((entry) => entry[key]));
+  const applications = entries.flatMap((entry) => entry.applications.map((each) => ({ ...each, entryId: entry.id })));
+  const usedCredits = sumById(applications);
+  const overages = entries.filter((entry) => entry.uncovered > 0n);
   await sql`
-    with usage as (
-      select asked.*, sum(asked.units) over (partition by asked.ledger_account_id order by asked.position) as upto
-        from unnest(
-               ${usages.map(() => newId('ledgerEntry'))}::text[],
-               ${usages.map((usage) => usage.pricingModelId)}::text[],
-               ${usages.map((usage) => usage.ledgerAccountId)}::text[],
-               ${usages.map((usage) => usage.priceId)}::text[],
-               ${usages.map((usage) => usage.billingPeriodId)}::text[],
-               ${usages.map((usage) => usage.units)}::numeric[]
-             ) with ordinality
-             as asked (entry_id, pricing_model_id, ledger_account_id, price_id, billing_period_id, units, position)
-    ), credit as (
-      select id, ledger_account_id, issued - applied - expired as remaining,
-             sum(issued - applied - expired) over (partition by ledger_account_id order by expires_at nulls last, id) as upto
-        from usage_credits
-       where environment_id = ${environmentId} and not spent and (expires_at is null or expires_at > ${now}::bigint)
-         and ledger_account_id = any(${[...new Set(usages.map((usage) => usage.ledgerAccountId))]}::text[])
-    ), application as (
-      select usage.entry_id, usage.ledger_account_id, credit.id as usage_credit_id,
-             least(usage.upto, credit.upto) - greatest(usage.upto - usage.units, credit.upto - credit.remaining) as amount
-        from usage join credit on credit.ledger_account_id = usage.ledger_account_id
-         and credit.upto > usage.upto - usage.units and credit.upto - credit.remaining < usage.upto
-    ), covered as (
-      select usage.ledger_account_id, usage.price_id, usage.units, coalesce(sum(application.amount), 0) as amount
-        from usage left join application on application.entry_id = usage.entry_id
-       group by usage.ledger_account_id, usage.price_id, usage.units
-    ), written_transaction as (
+    with written_transaction as (
       insert into ledger_transactions (environment_id, id, pricing_model_id, type, source_id, occurred_at, created_at)
-      values (${environmentId}, ${newId('ledgerTransaction')}, ${usages[0]?.pricingModelId}, 'usage_event_processed',
+      values (${environmentId}, ${newId('ledgerTransaction')}, ${accounts[0]?.account.pricingModelId}, 'usage_event_processed',
               ${sourceId}, ${now}, ${now})
       returning id
     ), written_entry as (
       insert into ledger_entries (environment_id, id, pricing_model_id, ledger_transaction_id, ledger_account_id, debit_side,
-             credit_side, amount, price_id, billing_period_id, created_at)
-      select ${environmentId}, usage.entry_id, usage.pricing_model_id, written_transaction.id, usage.ledger_account_id,
-             ${moves.usage.debitSide}, ${moves.usage.creditSide}, usage.units, usage.price_id, usage.billing_period_id, ${now}::bigint
-        from usage, written_transaction
+             credit_side, amount, price_id, billing_period_id, available_after, created_at)
+      select ${environmentId}, new.id, new.pricing_model_id, written_transaction.id, new.ledger_account_id,
+             ${moves.usage.debitSide}, ${moves.usage.creditSide}, new.units, new.price_id, new.billing_period_id,
+             new.available_after, new.created_at
+        from unnest(
+               ${column('id')}::text[], ${column('pricingModelId')}::text[], ${column('ledgerAccountId')}::text[],
+               ${column('priceId')}::text[], ${column('billingPeriodId')}::text[], ${column('units')}::numeric[],
+               ${column('availableAfter')}::numeric[], ${column('createdAt')}::bigint[]
+             ) as new (id, pricing_model_id, ledger_account_id, price_id, billing_period_id, units, available_after, created_at),
+             written_transaction
     ), written_application as (
       insert into usage_credit_applications (environment_id, ledger_entry_id, usage_credit_id, amount)
-      select ${environmentId}, entry_id, usage_credit_id, amount from application
+      select ${environmentId}, new.*
+        from unnest(
+               ${idArray(applications.map((each) => each.entryId))}::text[],
+               ${idArray(applications.map((each) => each.id))}::text[],
+               ${idArray(applications.map((each) => each.amount))}::numeric[]
+             ) as new (ledger_entry_id, usage_credit_id, amount)
     ), used_credit as (
-      update usage_credits set applied = applied + used.amount, updated_at = ${now}
-        from (select usage_credit_id, sum(amount) as amount from application group by usage_credit_id) used
-       where environment_id = ${environmentId} and id = used.usage_credit_id
+      update usage_credits c set applied = c.applied + used.amount, updated_at = ${now}
+        from unnest(${idArray(usedCredits.map(([id]) => id))}::text[], ${idArray(usedCredits.map(([, amount]) => amount))}::numeric[])
+             as used (id, amount)
+       where c.environment_id = ${environmentId} and c.id = used.id
     ), moved_account as (
-      update ledger_accounts set used = used + moved.units, covered = ledger_accounts.covered + moved.amount, updated_at = ${now}
-        from (select ledger_account_id, sum(units) as units, sum(amount) as amount from covered group by ledger_account_id) moved
-       where environment_id = ${environmentId} and id = moved.ledger_account_id
+      update ledger_accounts a set used = a.used + moved.used, covered = a.covered + moved.covered,
+             updated_at = greatest(a.updated_at, ${now})
+        from unnest(
+               ${idArray(accounts.map(({ account }) => account.id))}::text[],
+               ${idArray(accounts.map(({ used }) => used))}::numeric[],
+               ${idArray(accounts.map(({ covered }) => covered))}::numeric[]
+             ) as moved (id, used, covered)
+       where a.environment_id = ${environmentId} and a.id = moved.id
     )
     insert into usage_overages (environment_id, ledger_account_id, price_id, uncovered)
-    select ${environmentId}, ledger_account_id, price_id, units - amount from covered where units > amount
+    select ${environmentId}, new.*
+      from unnest(
+             ${idArray(overages.map((entry) => entry.ledgerAccountId))}::text[],
+             ${idArray(overages.map((entry) => entry.priceId))}::text[],
+             ${idArray(overages.map((entry) => entry.uncovered))}::numeric[]
+           ) as new (ledger_account_id, price_id, uncovered)
     on conflict (environment_id, ledger_account_id, price_id)
     do update set uncovered = usage_overages.uncovered + excluded.uncovered`.execute(work.db);
+}
+
+function sumById(amounts: readonly { readonly id: string; readonly amount: bigint }[]): [string, bigint][] {
+  const sums = new Map<string, bigint>();
+  for (const { id, amount } of amounts) sums.set(id, (sums.get(id) ?? 0n) + amount);
+  return [...sums];
 }

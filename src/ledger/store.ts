@@ -25,7 +25,7 @@ export async function openAccounts(work: Work, keys: readonly AccountKey[]): Pro
              ${accounts.map((account) => account.usageMeterId)}::text[]
            ) as asked (id, pricing_model_id, subscription_id, usage_meter_id)
      order by asked.subscription_id collate "C", asked.usage_meter_id collate "C"
-    on conflict (environment_id, subscription_id, usage_meter_id) do update set updated_at = excluded.updated_at
+    on conflict (environment_id, subscription_id, usage_meter_id) do update set updated_at = greatest(ledger_accounts.updated_at, excluded.updated_at)
     returning id, subscription_id, usage_meter_id`.execute(work.db);
   assert(rows.length === accounts.length, 'every account is open');
   return new Map(rows.map((row) => [accountKeyText(row), row.id]));

@@ -7,7 +7,7 @@ import { listInvoicesOfCustomer } from '../invoicing/actions.ts';
 import { Invoice } from '../invoicing/invoice.ts';
 import { InvoiceLineItem } from '../invoicing/invoice-line-item.ts';
 import { Problem } from '../kernel/problem.ts';
-import { readBalances } from '../ledger/actions.ts';
+import { readBalances } from '../ledger/actions-balances.ts';
 import { UsageMeterBalance } from '../ledger/ledger.ts';
 import { listPaymentMethodsOfCustomer } from '../payments/actions.ts';
 import { PaymentMethod } from '../payments/payment-method.ts';

@@ -7,6 +7,7 @@ import {
   subscriptionInvariants,
   type Violations,
 } from './store-invariants.ts';
+import { ledgerInvariants } from './store-invariants-ledger.ts';
 import { moneyInvariants } from './store-invariants-money.ts';
 import { usageInvariants } from './store-invariants-usage.ts';
 
@@ -15,6 +16,7 @@ export const invariants: readonly Invariant[] = [
   ...ownershipInvariants,
   ...pricingInvariants,
   ...subscriptionInvariants,
+  ...ledgerInvariants,
   ...usageInvariants,
   ...moneyInvariants,
 ];

@@ -3,6 +3,7 @@ import { releaseLapsedClaims } from '../entitlements/actions.ts';
 import { listOwedPeriods } from '../invoicing/store-owed.ts';
 import type { Instant } from '../kernel/calendar.ts';
 import { expireCredits } from '../ledger/actions.ts';
+import { tellingLowBalances } from '../ledger/actions-low-balance.ts';
 import type { Work } from '../platform/work.ts';
 import { newBillingPeriod, publishSubscriptions } from '../subscriptions/actions.ts';
 import { findSubscriptions } from '../subscriptions/store.ts';
@@ -44,15 +45,22 @@ interface Due {
 
 /**
  * Begins one period of each subscription, as of the end of the one before: carries out its scheduled change, lets claims
- * and credits lapse that end with the period, bills what it owes, and grants the credits of the new period, also to who
- * is past due. The charge comes after the commit. As many statements for a thousand subscriptions as for one.
+ * and credits lapse that end with the period, but for what rolls over, bills what it owes, and grants the credits of the
+ * new period, also to who is past due. The charge comes after the commit. As many statements for a thousand subscriptions
+ * as for one.
  */
 async function renew(work: Work, over: readonly SubscriptionRow[]): Promise<void> {
   if (over.length === 0) return;
+  const ids = over.map(({ id }) => id);
+  const renewed = await tellingLowBalances(work, ids, () => beginNext(work, over));
+  await publishSubscriptions(work, 'subscription.updated', renewed);
+}
+
+async function beginNext(work: Work, over: readonly SubscriptionRow[]): Promise<SubscriptionRow[]> {
   const due = await endPeriods(work, over);
   const bills = await draftRenewalBills(work, due, { claim: true });
   assert(bills.length === due.length, 'what is due has a next period');
-  const renewed = await beginPeriods(
+  return beginPeriods(
     work,
     bills.map((bill) => {
       const { id, startAt: start, endAt: end } = bill.period;
@@ -66,14 +74,13 @@ async function renew(work: Work, over: readonly SubscriptionRow[]): Promise<void
       };
     }),
   );
-  await publishSubscriptions(work, 'subscription.updated', renewed);
 }
 
 /** Closes the periods that are over, and answers the subscriptions as they are then, the longest due first. */
 async function endPeriods(work: Work, subscriptions: readonly SubscriptionRow[]): Promise<SubscriptionRow[]> {
   const due = subscriptions.map(toDue).sort((one, other) => one.at - other.at);
   const changed = await applyChanges(work, due);
-  const ends = due.map(({ subscription, at }) => ({ subscriptionId: subscription.id, at }));
+  const ends = changed.map(({ subscription, at }) => ({ subscriptionId: subscription.id, at, goesOn: subscription }));
   await releaseLapsedClaims(work, ends);
   await expireCredits(work, ends);
   const over = due.map(({ subscription: { id, currentBillingPeriodStart: startAt } }) => {
@@ -88,7 +95,7 @@ async function endPeriods(work: Work, subscriptions: readonly SubscriptionRow[])
       subscriptions.map(({ id }) => id),
     ),
   );
-  return changed;
+  return changed.map(({ subscription }) => subscription);
 }
 
 function toDue(subscription: SubscriptionRow): Due {
@@ -98,11 +105,11 @@ function toDue(subscription: SubscriptionRow): Due {
 }
 
 /** The subscriptions after the changes that were scheduled for now. Most have none, and cost no look. */
-async function applyChanges(work: Work, due: readonly Due[]): Promise<SubscriptionRow[]> {
+async function applyChanges(work: Work, due: readonly Due[]): Promise<readonly Due[]> {
   const changing = due.filter(({ subscription }) => subscription.scheduledAdjustmentAt !== null);
-  if (changing.length === 0) return due.map(({ subscription }) => subscription);
+  if (changing.length === 0) return due;
   const changed = new Map((await applyScheduledAdjustments(work, changing)).map((row) => [row.id, row]));
-  return due.map(({ subscription }) => changed.get(subscription.id) ?? subscription);
+  return due.map(({ subscription, at }) => ({ subscription: changed.get(subscription.id) ?? subscription, at }));
 }
 
 /** Its trial, if it was on one, is over. */

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { releaseLapsedClaims } from '../entitlements/actions.ts';
 import type { Instant } from '../kernel/calendar.ts';
 import { expireCredits } from '../ledger/actions.ts';
+import { tellingLowBalances } from '../ledger/actions-low-balance.ts';
 import type { Work } from '../platform/work.ts';
 import { newBillingPeriod, publishSubscriptions } from '../subscriptions/actions.ts';
 import type { Arrears } from '../subscriptions/cancellation.ts';
@@ -38,10 +39,18 @@ export interface Resuming {
 
 /**
  * Begins the period of each subscription that goes on: it lasts to the next boundary, and is billed its share of the
- * interval, with the usage until now, less what was kept for paused time.
+ * interval, with the usage until now, less what was kept for paused time. Of credits that ended in the pause, what rolls
+ * over does so into this period.
  */
 export async function resumeAll(work: Work, resuming: readonly Resuming[]): Promise<SubscriptionRow[]> {
-  const ends = resuming.map(({ subscription, at }) => ({ subscriptionId: subscription.id, at }));
+  const ids = resuming.map(({ subscription }) => subscription.id);
+  const resumed = await tellingLowBalances(work, ids, () => beginAgain(work, resuming));
+  await publishSubscriptions(work, 'subscription.updated', resumed);
+  return resumed;
+}
+
+async function beginAgain(work: Work, resuming: readonly Resuming[]): Promise<SubscriptionRow[]> {
+  const ends = resuming.map(({ subscription, at }) => ({ subscriptionId: subscription.id, at, goesOn: subscription }));
   await releaseLapsedClaims(work, ends);
   await expireCredits(work, ends);
   const items = Map.groupBy(await listActiveItems(work, ends), (item) => item.subscriptionId);
@@ -53,7 +62,7 @@ export async function resumeAll(work: Work, resuming: readonly Resuming[]): Prom
     work,
     resuming.map(({ subscription }) => subscription.id),
   );
-  const resumed = await beginPeriods(
+  return beginPeriods(
     work,
     resuming.map(({ subscription, at }) => {
       const { isRestOfPaused, ...part } = resumedPeriod(subscription, startOfPeriod(subscription), at);
@@ -67,8 +76,6 @@ export async function resumeAll(work: Work, resuming: readonly Resuming[]): Prom
       };
     }),
   );
-  await publishSubscriptions(work, 'subscription.updated', resumed);
-  return resumed;
 }
 
 /** What a subscription that was paused is again. It owes something where money was taken back during the pause. */

@@ -1,7 +1,8 @@
 import { z } from 'zod';
-import { route } from '../platform/route.ts';
-import { recordUsageEvent, recordUsageEvents } from '../usage/actions.ts';
-import { maxEventsPerRequest, NewUsageEvent, UsageEvent } from '../usage/usage-event.ts';
+import { gatheredRoute } from '../platform/route.ts';
+import { usageTogether } from '../usage/actions-record.ts';
+import { first, type UsageAsk } from '../usage/usage-draft.ts';
+import { maxEventsPerRequest, NewUsageEvent, UsageBalance, UsageEvent } from '../usage/usage-event.ts';
 import { catchUpAll } from './catch-up.ts';
 
 const tag = 'Usage events';
@@ -16,8 +17,16 @@ const refuses = [
 const repeats =
   'An event whose transactionId its usage meter has already is answered as it was first stored, and counts once.';
 
+const together = usageTogether(catchUpAll);
+
+const record = (events: readonly NewUsageEvent[], pathOf: UsageAsk['pathOf']): UsageAsk => ({
+  kind: 'record',
+  events,
+  pathOf,
+});
+
 export const usageLifecycleRoutes = [
-  route({
+  gatheredRoute({
     method: 'POST',
     path: '/usage-events',
     summary: 'Record a usage event',
@@ -26,17 +35,39 @@ export const usageLifecycleRoutes = [
     body: z.object({ usageEvent: NewUsageEvent }),
     returns: z.object({ usageEvent: UsageEvent }),
     refuses,
-    handle: async (work, { body }) => ({ usageEvent: await recordUsageEvent(work, body.usageEvent, catchUpAll) }),
+    together,
+    ask: ({ body }) => record([body.usageEvent], () => ['usageEvent']),
+    tell: ({ events }) => ({ usageEvent: first(events) }),
   }),
-  route({
+  gatheredRoute({
     method: 'POST',
     path: '/usage-events/bulk',
     summary: 'Record usage events in bulk',
-    description: `All or nothing. Answers one event for each that was sent, in order. ${repeats}`,
+    description: `All or nothing. Answers one event for each that was sent, in order. ${repeats} A body of application/x-ndjson holds an event in each line.`,
     tag,
     body: z.object({ usageEvents: z.array(NewUsageEvent).min(1).max(maxEventsPerRequest) }),
     returns: z.object({ usageEvents: z.array(UsageEvent) }),
     refuses,
-    handle: async (work, { body }) => ({ usageEvents: await recordUsageEvents(work, body.usageEvents, catchUpAll) }),
+    lines: 'usageEvents',
+    together,
+    ask: ({ body }) => record(body.usageEvents, (index) => ['usageEvents', index]),
+    tell: ({ events }) => ({ usageEvents: [...events] }),
+  }),
+  gatheredRoute({
+    method: 'POST',
+    path: '/usage-events/consume',
+    summary: 'Record a usage event if the balance covers it',
+    description: `Checks the balance and uses it in one step: of many who ask at once, as many succeed as it covers. Answers the event and the balance that is left, or 402 with the balance, and then nothing is stored. ${repeats}`,
+    tag,
+    body: z.object({ usageEvent: NewUsageEvent }),
+    returns: z.object({ usageEvent: UsageEvent, usageBalance: UsageBalance }),
+    refuses: [...refuses, 'insufficientBalance'],
+    together,
+    ask: ({ body }): UsageAsk => ({ kind: 'consume', events: [body.usageEvent], pathOf: () => ['usageEvent'] }),
+    tell: ({ events, balance }) => {
+      const usageEvent = first(events);
+      const { subscriptionId, usageMeterId } = usageEvent;
+      return { usageEvent, usageBalance: { subscriptionId, usageMeterId, availableBalance: balance ?? 0n } };
+    },
   }),
 ];

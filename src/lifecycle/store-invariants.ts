@@ -38,7 +38,7 @@ type Link = readonly [table: string, target: string, column: string];
 function disagreements(column: string, links: readonly Link[]): RawBuilder<Violation> {
   const selects = links.map(
     ([table, target, reference]) => sql<Violation>`
-      select a.environment_id, ${sql.lit(table)} as record, a.id, a.${sql.ref(column)} as has,
+      select a.environment_id, ${sql.lit(table)} as record, a.id::text, a.${sql.ref(column)} as has,
              ${sql.lit(target)} as points_to, b.id as pointed_id, b.${sql.ref(column)} as pointed_has
         from ${sql.table(table)} a join ${sql.table(target)} b on b.environment_id = a.environment_id and b.id = a.${sql.ref(reference)}
        where a.${sql.ref(column)} is distinct from b.${sql.ref(column)}`,
@@ -67,9 +67,12 @@ const linksWithinPricingModel: readonly Link[] = [
   ['ledger_accounts', 'usage_meters', 'usage_meter_id'],
   ['ledger_entries', 'ledger_accounts', 'ledger_account_id'],
   ['usage_credits', 'ledger_accounts', 'ledger_account_id'],
-  ['usage_events', 'subscriptions', 'subscription_id'],
-  ['usage_events', 'usage_meters', 'usage_meter_id'],
-  ['usage_events', 'prices', 'price_id'],
+  ['usage_holds', 'ledger_accounts', 'ledger_account_id'],
+  ['usage_holds', 'prices', 'price_id'],
+  ['usage_series', 'subscriptions', 'subscription_id'],
+  ['usage_series', 'usage_meters', 'usage_meter_id'],
+  ['usage_series', 'prices', 'price_id'],
+  ['usage_series', 'ledger_accounts', 'ledger_account_id'],
   ['invoices', 'customers', 'customer_id'],
   ['invoices', 'subscriptions', 'subscription_id'],
   ['invoice_line_items', 'invoices', 'invoice_id'],
@@ -82,7 +85,7 @@ const linksWithinCustomer: readonly Link[] = [
   ['subscriptions', 'subscriptions', 'replaced_by_subscription_id'],
   ['subscriptions', 'payment_methods', 'default_payment_method_id'],
   ['subscriptions', 'payment_methods', 'backup_payment_method_id'],
-  ['usage_events', 'subscriptions', 'subscription_id'],
+  ['usage_series', 'subscriptions', 'subscription_id'],
   ['invoices', 'subscriptions', 'subscription_id'],
   ['payments', 'invoices', 'invoice_id'],
   ['payments', 'subscriptions', 'subscription_id'],
@@ -91,7 +94,8 @@ const linksWithinCustomer: readonly Link[] = [
 
 const linksWithinSubscription: readonly Link[] = [
   ['subscription_item_features', 'subscription_items', 'subscription_item_id'],
-  ['usage_events', 'billing_periods', 'billing_period_id'],
+  ['usage_series', 'billing_periods', 'billing_period_id'],
+  ['usage_series', 'ledger_accounts', 'ledger_account_id'],
   ['invoices', 'billing_periods', 'billing_period_id'],
   ['payments', 'invoices', 'invoice_id'],
 ];

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { Problem } from '../kernel/problem.ts';
 import {
@@ -10,8 +11,9 @@ import {
 } from './idempotency.ts';
 import { type JobContext, runEffects } from './jobs.ts';
 import type { KeyUse } from './key-use.ts';
-import { apiKeyOf, hashApiKey, parseParams, parsePart, parseQuery } from './request.ts';
+import { apiKeyOf, bodyOf, hashApiKey, parseParams, parsePart, parseQuery } from './request.ts';
 import type { Route, RouteInput } from './route.ts';
+import { createMeetingPoint, type MeetingPoint } from './together.ts';
 import { type Effect, runInEnvironment, type Work } from './work.ts';
 
 export interface ApiContext extends JobContext {
@@ -21,11 +23,18 @@ export interface ApiContext extends JobContext {
   readonly publicUrl?: string | null;
 }
 
+/** What the routes of one server share. */
+interface Serving extends ApiContext {
+  readonly meetingPoint: MeetingPoint;
+}
+
 /** The path that every route of the API stands under. */
 export const apiPrefix = '/api/v1';
 
 /** Adds every route to the server. */
-export function registerApi(server: FastifyInstance, context: ApiContext): void {
+export function registerApi(server: FastifyInstance, options: ApiContext): void {
+  const meetingPoint = createMeetingPoint(options, (error) => server.log.error({ err: error }, 'an effect failed'));
+  const context: Serving = { ...options, meetingPoint };
   for (const route of context.routes) {
     server.route({
       method: route.method,
@@ -42,12 +51,18 @@ interface Asked {
   readonly idempotency: IdempotentRequest | null;
 }
 
-async function answer(context: ApiContext, route: Route, request: FastifyRequest, reply: FastifyReply) {
+async function answer(context: Serving, route: Route, request: FastifyRequest, reply: FastifyReply) {
   const key = apiKeyOf(request.headers.authorization);
   if (key === null) throw new Problem('unauthorized');
   const apiKeyHash = hashApiKey(key);
   // What is wrong with the request is told to holders of a key only, so a parse problem waits for the transaction.
   const asked = attempt(() => readRequest(route, request));
+  if (!(asked instanceof Problem) && route.gathered && !asked.dryRun && asked.idempotency === null) {
+    const { together, ask, tell } = route.gathered;
+    const told = await context.meetingPoint.join(together, apiKeyHash, ask(asked.input as never));
+    context.keyUse.note(apiKeyHash);
+    return sendJson(route, request, reply, JSON.stringify(tell(told)));
+  }
   const outcome = await runInEnvironment(
     context.database,
     { apiKeyHash },
@@ -66,7 +81,21 @@ async function answer(context: ApiContext, route: Route, request: FastifyRequest
   if (outcome.answer.replayed) reply.header('idempotent-replayed', 'true');
   if (route.file) return sendFile(reply, await route.file.render(outcome.answer.answer), route.file.contentType);
   const text = await finish(context, asked, apiKeyHash, outcome.answer, outcome.effects);
+  return sendJson(route, request, reply, text);
+}
+
+function sendJson(route: Route, request: FastifyRequest, reply: FastifyReply, text: string) {
+  if (route.etag) {
+    const etag = `"${createHash('sha256').update(text).digest('base64url').slice(0, 22)}"`;
+    reply.header('etag', etag);
+    if (hasAlready(request.headers['if-none-match'], etag)) return reply.code(304).send();
+  }
   return reply.type('application/json; charset=utf-8').send(text);
+}
+
+/** Whether `If-None-Match` names the answer. Proxies weaken an ETag, so `W/` makes no difference (RFC 9110, 13.1.2). */
+function hasAlready(ifNoneMatch: string | undefined, etag: string): boolean {
+  return ifNoneMatch?.split(',').some((each) => [etag, '*'].includes(each.trim().replace(/^W\//, ''))) ?? false;
 }
 
 // A page of ours shows itself and nothing else: no script, nothing from elsewhere, inside of no other page.
@@ -93,7 +122,7 @@ function readRequest(route: Route, request: FastifyRequest): Asked {
   const dryRun = mutates ? readDryRun(rawQuery.dryRun) : false;
   const params = parseParams(route.params, request.params);
   const query = parseQuery(route.query, rawQuery);
-  const body = parsePart(route.body, request.body === undefined ? {} : request.body);
+  const body = parsePart(route.body, bodyOf(route.lines, request.body));
   return {
     route,
     input: { params, query, body } as RouteInput<never, never, never>,

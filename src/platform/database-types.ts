@@ -172,6 +172,8 @@ export interface Features {
   pricingModelId: string;
   renewalFrequency: string | null;
   resourceId: string | null;
+  rolloverMaximum: bigint | null;
+  rolloverPeriods: number | null;
   slug: string;
   type: string;
   updatedAt: number;
@@ -270,6 +272,10 @@ export interface LedgerAccounts {
    * Credits ever granted.
    */
   granted: Generated<bigint>;
+  /**
+   * Units of open holds, those that have ended and were not looked at since included.
+   */
+  held: Generated<bigint>;
   id: string;
   pricingModelId: string;
   /**
@@ -277,6 +283,10 @@ export interface LedgerAccounts {
    */
   settled: Generated<bigint>;
   subscriptionId: string;
+  /**
+   * Unused credits that were taken back.
+   */
+  takenBack: Generated<bigint>;
   updatedAt: number;
   usageMeterId: string;
   /**
@@ -287,6 +297,7 @@ export interface LedgerAccounts {
 
 export interface LedgerEntries {
   amount: bigint;
+  availableAfter: bigint;
   billingPeriodId: string | null;
   createdAt: number;
   creditSide: string;
@@ -297,6 +308,7 @@ export interface LedgerEntries {
   ledgerTransactionId: string;
   priceId: string | null;
   pricingModelId: string;
+  sequence: Generated<number>;
   usageCreditId: string | null;
 }
 
@@ -419,6 +431,7 @@ export interface Prices {
 }
 
 export interface PricingModels {
+  catalogVersion: Generated<number>;
   createdAt: number;
   environmentId: number;
   id: string;
@@ -674,35 +687,49 @@ export interface UsageCredits {
   issued: bigint;
   ledgerAccountId: string;
   pricingModelId: string;
+  priority: Generated<number>;
+  reason: string | null;
   source: string;
   sourceId: string;
   spent: Generated<boolean>;
+  takenBack: Generated<bigint>;
   updatedAt: number;
 }
 
 export interface UsageEventDistinctProperties {
-  billingPeriodId: string;
   digest: Buffer;
   environmentId: number;
-  subscriptionId: string;
   usageEventId: string;
-  usageMeterId: string;
 }
 
 export interface UsageEvents {
   amount: number;
-  billingPeriodId: string | null;
+  booking: number;
   createdAt: number;
-  customerId: string;
   environmentId: number;
+  /**
+   * Without the prefix of its kind, which would be the same for each.
+   */
   id: string;
+  properties: Json | null;
+  seriesId: number;
+  transactionId: string;
+  transactionKey: string;
+  usageDate: number;
+}
+
+export interface UsageHolds {
+  amount: number;
+  createdAt: number;
+  environmentId: number;
+  expiresAt: number;
+  id: string;
+  ledgerAccountId: string;
   priceId: string;
   pricingModelId: string;
-  properties: Json | null;
-  subscriptionId: string;
-  transactionId: string;
-  usageDate: number;
-  usageMeterId: string;
+  settledAmount: number | null;
+  status: Generated<string>;
+  updatedAt: number;
 }
 
 export interface UsageMeters {
@@ -710,6 +737,7 @@ export interface UsageMeters {
   createdAt: number;
   environmentId: number;
   id: string;
+  lowBalanceThreshold: bigint | null;
   name: string;
   pricingModelId: string;
   slug: string;
@@ -722,6 +750,29 @@ export interface UsageOverages {
   ledgerAccountId: string;
   priceId: string;
   uncovered: Generated<bigint>;
+}
+
+export interface UsageRollups {
+  environmentId: number;
+  events: number;
+  hour: number;
+  seriesId: number;
+  /**
+   * As booked: on a meter that counts distinct properties, of the first event with each.
+   */
+  units: bigint;
+}
+
+export interface UsageSeries {
+  billingPeriodId: string | null;
+  customerId: string;
+  environmentId: number;
+  id: Generated<number>;
+  ledgerAccountId: string;
+  priceId: string;
+  pricingModelId: string;
+  subscriptionId: string;
+  usageMeterId: string;
 }
 
 export interface WebhookDeliveries {
@@ -791,8 +842,11 @@ export interface DB {
   usageCredits: UsageCredits;
   usageEventDistinctProperties: UsageEventDistinctProperties;
   usageEvents: UsageEvents;
+  usageHolds: UsageHolds;
   usageMeters: UsageMeters;
   usageOverages: UsageOverages;
+  usageRollups: UsageRollups;
+  usageSeries: UsageSeries;
   webhookDeliveries: WebhookDeliveries;
   webhooks: Webhooks;
 }

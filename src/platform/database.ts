@@ -49,7 +49,9 @@ export function createPool({ url, size, as }: PoolOptions): pg.Pool {
     max: size,
     types,
     application_name: `tollkeeper-${as}`,
-    options: `-c search_path=public -c timezone=UTC ${role}`,
+    // A statement here takes milliseconds, to compile it first takes longer; and a prepared plan that was made while a table
+    // was empty would read all of it when it is full.
+    options: `-c search_path=public -c timezone=UTC -c jit=off -c enable_seqscan=off ${role}`,
   });
   pool.on('error', ignoreBrokenConnection);
   pool.on('connect', (client) => client.on('error', ignoreBrokenConnection));

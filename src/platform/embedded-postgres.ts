@@ -1,6 +1,7 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { open, readFile, rename, stat } from 'node:fs/promises';
 import { createServer } from 'node:net';
+import { totalmem } from 'node:os';
 import { join, resolve } from 'node:path';
 import process from 'node:process';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -44,16 +45,24 @@ const Access = z.object({ password: z.string(), port: z.number().int() });
 type Access = z.infer<typeof Access>;
 
 // What matters for durability (fsync, synchronous_commit, full_page_writes) stays as PostgreSQL has it: on.
+const megabyte = 2 ** 20;
+// A quarter of the memory, as PostgreSQL's manual advises; what is not used is not taken.
+const sharedBuffers = Math.round(Math.min(Math.max(totalmem() / 4 / megabyte, 128), 4096));
+
 const ourSettings = {
   listen_addresses: '127.0.0.1',
   unix_socket_directories: '',
   max_connections: '200',
-  shared_buffers: '256MB',
+  shared_buffers: `${sharedBuffers}MB`,
+  // After a checkpoint the first change of each page writes the whole page to the journal, which for the index of
+  // transactions is more than the events themselves: checkpoints that are far apart make a busy service write half as much.
+  checkpoint_timeout: '15min',
+  max_wal_size: '4GB',
   timezone: 'UTC',
   log_timezone: 'UTC',
 };
 
-// Reading the journal again after a crash takes as long as writing it did; PostgreSQL writes at most about 1 GB between checkpoints.
+// Reading the journal again after a crash takes as long as writing it did; PostgreSQL writes at most about 4 GB between checkpoints.
 const startTimeoutMs = 300_000;
 // Workers of a killed server notice within moments; a port is lost to another program at most a few times.
 const retryTimeoutMs = 30_000;

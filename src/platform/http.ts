@@ -6,7 +6,7 @@ import { Problem, problemOfConstraint } from '../kernel/problem.ts';
 import type { ApiContext } from './api.ts';
 import { registerApi } from './api.ts';
 import { type Hook, registerHooks } from './hook.ts';
-import { parseJsonBody } from './request.ts';
+import { parseJsonBody, parseLinesBody } from './request.ts';
 
 /** The largest body a request may carry: 10,000 usage events with properties fit. */
 export const maxBodyBytes = 16 * 1024 * 1024;
@@ -38,6 +38,11 @@ export function createHttp(options: HttpOptions): FastifyInstance {
     /^application\/(?:.+\+)?json\b/,
     { parseAs: 'buffer' },
     async (_request: FastifyRequest, body: Buffer) => parseJsonBody(body),
+  );
+  server.addContentTypeParser(
+    /^application\/x-ndjson\b/,
+    { parseAs: 'buffer' },
+    async (_request: FastifyRequest, body: Buffer) => parseLinesBody(body),
   );
   server.addHook('onRequest', async (request, reply) => {
     reply.header('x-request-id', request.id);
@@ -77,6 +82,7 @@ function errorBody(problem: Problem | null, requestId: string) {
     message,
     code: problem?.code ?? 'INTERNAL_SERVER_ERROR',
     ...(problem && problem.issues.length > 0 ? { issues: problem.issues } : {}),
+    ...problem?.data,
     error: message,
     request_id: requestId,
   };

@@ -79,7 +79,7 @@ function operation(route: Route): ZodOpenApiOperationObject {
       query: mutates ? query.extend({ dryRun }) : query,
       ...(mutates ? { header: z.object({ 'Idempotency-Key': idempotencyKey }) } : {}),
     },
-    ...(route.body === undefined ? {} : { requestBody: requestBody(route.body) }),
+    ...(route.body === undefined ? {} : { requestBody: requestBody(route.body, route.lines) }),
     responses: {
       '200': {
         description: 'The request was carried out.',
@@ -87,14 +87,23 @@ function operation(route: Route): ZodOpenApiOperationObject {
           ? { [route.file.contentType]: { schema: { type: 'string' as const } } }
           : { 'application/json': { schema: route.returns } },
       },
+      ...(route.etag ? { '304': { description: 'The answer is still the one whose ETag If-None-Match names.' } } : {}),
       ...refusals(route),
     },
   };
 }
 
 /** An absent body is read as an empty object, so it is required where an empty object is refused. */
-function requestBody(schema: z.ZodType) {
-  return { required: !schema.safeParse({}).success, content: { 'application/json': { schema } } };
+function requestBody(schema: z.ZodType, lines: string | undefined) {
+  const asLines =
+    lines === undefined
+      ? {}
+      : {
+          'application/x-ndjson': {
+            schema: { type: 'string' as const, description: `An element of ${lines} in each line.` },
+          },
+        };
+  return { required: !schema.safeParse({}).success, content: { 'application/json': { schema }, ...asLines } };
 }
 
 function refusals(route: Route) {
@@ -103,7 +112,8 @@ function refusals(route: Route) {
     [401, ['unauthorized']],
   ]);
   if (route.method !== 'GET') byStatus.set(409, ['idempotencyKeyReused', 'idempotencyKeyInUse']);
-  for (const problem of route.refuses) {
+  const refuses = route.gathered ? [...route.refuses, 'tooBusy' as const] : route.refuses;
+  for (const problem of refuses) {
     const status = statusOfCode[problemCode(problem)];
     byStatus.set(status, [...new Set([...(byStatus.get(status) ?? []), problem])]);
   }

@@ -10,6 +10,8 @@ export interface Happening {
   readonly objectId: string;
   readonly pricingModelId: string;
   readonly customer: { readonly id: string; readonly externalId: string };
+  /** Where it is about one meter of the record. */
+  readonly usageMeterId?: string;
 }
 
 /** The task that takes new events to their receivers. */
@@ -20,10 +22,11 @@ export async function publish(work: Work, happenings: readonly Happening[]): Pro
   if (happenings.length === 0) return;
   const eventIds = happenings.map(() => newId('event'));
   const { environmentId, now, livemode } = work;
-  const payloads = happenings.map(({ objectId, object, customer, pricingModelId, type }, index) =>
+  const payloads = happenings.map(({ objectId, object, usageMeterId, customer, pricingModelId, type }, index) =>
     JSON.stringify({
       id: objectId,
       object,
+      usageMeterId,
       customer,
       pricingModelId,
       type,

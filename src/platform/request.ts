@@ -20,6 +20,41 @@ export function parseJsonBody(body: Buffer): unknown {
   return value;
 }
 
+/** A body of application/x-ndjson: a JSON value in each line. */
+export class BodyLines {
+  readonly values: readonly unknown[];
+  constructor(values: readonly unknown[]) {
+    this.values = values;
+  }
+}
+
+/** A request body as lines of JSON; empty lines are nothing. Refuses as `parseJsonBody` does, and names the line. */
+export function parseLinesBody(body: Buffer): BodyLines {
+  if (!isUtf8(body)) throw new Problem('invalidJson', { reason: 'it is not UTF-8' });
+  const values = body
+    .toString('utf8')
+    .split('\n')
+    .flatMap((line, index) => (line.trim() === '' ? [] : [parseLine(line, index + 1)]));
+  const issues = jsonIssues(values);
+  if (issues.length > 0) throw validationProblem(issues);
+  return new BodyLines(values);
+}
+
+function parseLine(line: string, number: number): unknown {
+  try {
+    return JSON.parse(line);
+  } catch (error) {
+    throw new Problem('invalidJson', { reason: `line ${number}: ${(error as Error).message}` });
+  }
+}
+
+/** The body as the route's schema reads it: lines are the elements of the field that takes them. */
+export function bodyOf(lines: string | undefined, body: unknown): unknown {
+  if (!(body instanceof BodyLines)) return body === undefined ? {} : body;
+  if (lines === undefined) throw new Problem('unsupportedMediaType');
+  return { [lines]: body.values };
+}
+
 /** The key that the request carries, or null: `Bearer <key>` or the bare key. */
 export function apiKeyOf(authorization: string | undefined): string | null {
   const key = authorization?.trim().replace(/^bearer +/i, '') ?? '';

@@ -1,6 +1,7 @@
 import type { z } from 'zod';
 import type { ProblemName } from '../kernel/problem.ts';
 import type { JobContext } from './jobs.ts';
+import { answerAlone, type Together } from './together.ts';
 import type { Work } from './work.ts';
 
 type Parsed<Schema> = Schema extends z.ZodType ? z.output<Schema> : undefined;
@@ -50,6 +51,17 @@ export interface RouteDefinition<
   readonly afterEffects?: (work: Work, answer: z.output<Returns>) => Promise<z.output<Returns>>;
   /** Where the answer is not JSON. Only for a GET. */
   readonly file?: FileAnswer<z.output<Returns>>;
+  /** A read whose answer carries an ETag: who has it already, as `If-None-Match` says, is answered 304 without it. */
+  readonly etag?: boolean;
+  /** The field of the body that the lines of an application/x-ndjson body are the elements of, where one may be sent. */
+  readonly lines?: string;
+}
+
+/** How a route's callers who wait at the same time are answered together. */
+interface Gathered {
+  readonly together: Together<unknown, unknown>;
+  readonly ask: (input: RouteInput<z.ZodType, z.ZodType, z.ZodType>) => unknown;
+  readonly tell: (answer: unknown) => unknown;
 }
 
 /** A route whose types have been checked and are no longer needed. */
@@ -71,6 +83,9 @@ export interface Route {
   ) => Promise<unknown>;
   readonly afterEffects?: (work: Work, answer: unknown) => Promise<unknown>;
   readonly file?: FileAnswer<unknown>;
+  readonly etag?: boolean;
+  readonly lines?: string;
+  readonly gathered?: Gathered;
 }
 
 /** Declares a route. The compiler checks the handler against the schemas here, once. */
@@ -82,4 +97,35 @@ export function route<
 >(definition: RouteDefinition<Params, Query, Body, Returns>): Route {
   // The server parses each part with the definition's own schema before it calls the handler, so the wider type holds.
   return definition as unknown as Route;
+}
+
+/**
+ * Declares a route whose callers who wait at the same time are answered together. A dry run, and a request with an
+ * Idempotency-Key, is a transaction of its own.
+ */
+export function gatheredRoute<
+  Ask,
+  Answer,
+  Returns extends z.ZodType,
+  Params extends z.ZodType | undefined = undefined,
+  Query extends z.ZodType | undefined = undefined,
+  Body extends z.ZodType | undefined = undefined,
+>({
+  together,
+  ask,
+  tell,
+  ...definition
+}: Omit<RouteDefinition<Params, Query, Body, Returns>, 'handle' | 'afterEffects' | 'file'> & {
+  readonly together: Together<Ask, Answer>;
+  readonly ask: (input: RouteInput<Params, Query, Body>) => Ask;
+  readonly tell: (answer: Answer) => z.output<Returns>;
+}): Route {
+  return {
+    ...route({
+      ...definition,
+      handle: async (work, input) => tell(await answerAlone(together, work, ask(input))),
+    } as RouteDefinition<Params, Query, Body, Returns>),
+    // As above: what is asked and answered is of the types that the definition says.
+    gathered: { together, ask, tell } as unknown as Gathered,
+  };
 }

@@ -54,6 +54,11 @@ class RollBack extends Error {
   }
 }
 
+/** What this unit of work has read is out of date before it was done: undo it and begin anew. */
+export class RunAgain extends Error {
+  readonly code = '40001';
+}
+
 export interface RunOptions {
   /** Everything is done and answered, then rolled back. */
   readonly dryRun?: boolean;

@@ -20,6 +20,7 @@ export async function createFeature(work: Work, asked: FeatureInput): Promise<Fe
 function newFeature(id: string, pricingModelId: string, asked: FeatureInput): NewFeature {
   const { slug, name, description, active } = asked;
   const feature = { id, pricingModelId, slug, name, description, active };
+  const noRollover = { rolloverMaximum: null, rolloverPeriods: null };
   switch (asked.type) {
     case 'toggle':
       return {
@@ -29,14 +30,16 @@ function newFeature(id: string, pricingModelId: string, asked: FeatureInput): Ne
         usageMeterId: null,
         renewalFrequency: null,
         resourceId: null,
+        ...noRollover,
       };
     case 'usage_credit_grant': {
-      const { type, amount, usageMeterId, renewalFrequency } = asked;
-      return { ...feature, type, amount, usageMeterId, renewalFrequency, resourceId: null };
+      const { type, amount, usageMeterId, renewalFrequency, rolloverMaximum, rolloverPeriods } = asked;
+      const rollover = { rolloverMaximum, rolloverPeriods };
+      return { ...feature, type, amount, usageMeterId, renewalFrequency, resourceId: null, ...rollover };
     }
     case 'resource': {
       const { type, amount, resourceId } = asked;
-      return { ...feature, type, amount, usageMeterId: null, renewalFrequency: null, resourceId };
+      return { ...feature, type, amount, usageMeterId: null, renewalFrequency: null, resourceId, ...noRollover };
     }
     default:
       return asked satisfies never;

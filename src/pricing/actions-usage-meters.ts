@@ -21,12 +21,11 @@ export async function createUsageMeter(
   { usageMeter: asked, price = {} }: UsageMeterRequest,
 ): Promise<UsageMeter> {
   const pricingModelId = await resolveLockedPricingModel(work, asked.pricingModelId);
-  const { name, slug, aggregationType } = asked;
+  const { name, slug, aggregationType, lowBalanceThreshold } = asked;
   const hasOwnPrice = price.unitPrice !== undefined || price.usageEventsPerUnit !== undefined;
   if (hasOwnPrice) refuseBadSlug(slug, ['usageMeter', 'slug']);
-  const meter = only(
-    await store.insertUsageMeters(work, [{ id: newId('usageMeter'), pricingModelId, name, slug, aggregationType }]),
-  );
+  const made = { id: newId('usageMeter'), pricingModelId, name, slug, aggregationType, lowBalanceThreshold };
+  const meter = only(await store.insertUsageMeters(work, [made]));
   const currency = currencyOf(work);
   const terms = {
     name,
@@ -60,7 +59,9 @@ export async function updateUsageMeter(work: Work, id: string, change: UsageMete
   refuseOtherId(id, change.id);
   const meter = await requiredLocked(work, store.findUsageMeter, id, 'usageMeterNotFound');
   const { name = meter.name, slug = meter.slug, aggregationType = meter.aggregationType } = change;
-  const changed = only(await store.saveUsageMeters(work, [{ ...meter, name, slug, aggregationType }]));
+  const { lowBalanceThreshold = meter.lowBalanceThreshold } = change;
+  const fields = { name, slug, aggregationType, lowBalanceThreshold };
+  const changed = only(await store.saveUsageMeters(work, [{ ...meter, ...fields }]));
   if (slug !== meter.slug) {
     const prices = await listPricesOfUsageMeters(work, [id]);
     const following = prices.filter(isNoChargePrice).map((price) => ({ ...price, slug: noChargeSlug(slug) }));

@@ -6,6 +6,7 @@ import { FeatureId, FeatureType, RenewalFrequency } from './feature.ts';
 import { IntervalUnit, type Price, PriceId, PriceType } from './price.ts';
 import { type PricingModelDetails, PricingModelId, type ProductWithPrices } from './pricing-model.ts';
 import { Product } from './product.ts';
+import { rolloverFields } from './rollover.ts';
 import { UsageMeter } from './usage-meter.ts';
 
 /** Which environment of the organization the copy of a pricing model is made in. */
@@ -73,6 +74,7 @@ const ClonedFeature = z
     usageMeterId: z.string().nullable(),
     renewalFrequency: RenewalFrequency.nullable(),
     resourceId: z.string().nullable(),
+    ...rolloverFields,
   })
   .meta({ id: 'ClonedFeature' });
 const ClonedProduct = z

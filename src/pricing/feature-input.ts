@@ -3,6 +3,7 @@ import { amountInput, FreeText, SafeString, Unused } from '../kernel/json.ts';
 import { invalid } from '../kernel/problem.ts';
 import { type Feature, FeatureId, FeatureType, RenewalFrequency } from './feature.ts';
 import { ResourceId } from './resource.ts';
+import { changedRollover, RolloverMaximum, RolloverPeriods, refineRollover, rolloverIssue } from './rollover.ts';
 import { UsageMeterId } from './usage-meter.ts';
 
 const Amount = amountInput(1);
@@ -15,6 +16,8 @@ const anyFeature = {
   active: z.boolean().default(true),
 };
 
+const noRollover = { rolloverMaximum: Unused, rolloverPeriods: Unused };
+
 /** A feature to make. A field that its type does not use must be absent or null. */
 export const FeatureInput = z.discriminatedUnion(
   'type',
@@ -26,15 +29,20 @@ export const FeatureInput = z.discriminatedUnion(
       usageMeterId: Unused,
       renewalFrequency: Unused,
       resourceId: Unused,
+      ...noRollover,
     }),
-    z.object({
-      ...anyFeature,
-      type: z.literal('usage_credit_grant'),
-      amount: Amount,
-      usageMeterId: UsageMeterId,
-      renewalFrequency: RenewalFrequency,
-      resourceId: Unused,
-    }),
+    z
+      .object({
+        ...anyFeature,
+        type: z.literal('usage_credit_grant'),
+        amount: Amount,
+        usageMeterId: UsageMeterId,
+        renewalFrequency: RenewalFrequency,
+        resourceId: Unused,
+        rolloverMaximum: RolloverMaximum.default(null),
+        rolloverPeriods: RolloverPeriods.default(null),
+      })
+      .superRefine(refineRollover),
     z.object({
       ...anyFeature,
       type: z.literal('resource'),
@@ -42,6 +50,7 @@ export const FeatureInput = z.discriminatedUnion(
       usageMeterId: Unused,
       renewalFrequency: Unused,
       resourceId: ResourceId,
+      ...noRollover,
     }),
   ],
   { error: ({ code }) => (code === 'invalid_union' ? 'must be toggle, usage_credit_grant or resource' : undefined) },
@@ -59,11 +68,14 @@ export const FeatureChange = z.object({
   usageMeterId: UsageMeterId.nullish(),
   renewalFrequency: RenewalFrequency.nullish(),
   resourceId: ResourceId.nullish(),
+  rolloverMaximum: RolloverMaximum.optional(),
+  rolloverPeriods: RolloverPeriods.optional(),
   active: z.boolean().optional(),
 });
 export type FeatureChange = z.output<typeof FeatureChange>;
 
 const typeFields = ['amount', 'usageMeterId', 'renewalFrequency', 'resourceId'] as const;
+const rolloverFields = ['rolloverMaximum', 'rolloverPeriods'] as const;
 
 /** A feature after a change. Its type stays, and with it which fields are null. */
 export function decideFeatureChange(feature: Feature, change: FeatureChange): Feature {
@@ -80,6 +92,11 @@ export function decideFeatureChange(feature: Feature, change: FeatureChange): Fe
       throw invalid(['feature', field], `must not be null on a ${feature.type} feature`);
     }
   }
+  for (const field of rolloverFields) {
+    if (feature.type !== 'usage_credit_grant' && change[field] != null) {
+      throw invalid(['feature', field], `must be absent or null on a ${feature.type} feature`);
+    }
+  }
   const {
     slug = feature.slug,
     name = feature.name,
@@ -91,13 +108,7 @@ export function decideFeatureChange(feature: Feature, change: FeatureChange): Fe
     case 'toggle':
       return { ...feature, ...texts };
     case 'usage_credit_grant':
-      return {
-        ...feature,
-        ...texts,
-        amount: change.amount ?? feature.amount,
-        usageMeterId: change.usageMeterId ?? feature.usageMeterId,
-        renewalFrequency: change.renewalFrequency ?? feature.renewalFrequency,
-      };
+      return { ...feature, ...texts, ...changedGrant(feature, change) };
     case 'resource':
       return {
         ...feature,
@@ -108,4 +119,19 @@ export function decideFeatureChange(feature: Feature, change: FeatureChange): Fe
     default:
       return feature satisfies never;
   }
+}
+
+type CreditGrant = Extract<Feature, { type: 'usage_credit_grant' }>;
+
+function changedGrant(grant: CreditGrant, change: FeatureChange) {
+  const renewalFrequency = change.renewalFrequency ?? grant.renewalFrequency;
+  const rollover = changedRollover(grant, change);
+  const issue = rolloverIssue(rollover, renewalFrequency);
+  if (issue) throw invalid(['feature', issue.field], issue.message);
+  return {
+    amount: change.amount ?? grant.amount,
+    usageMeterId: change.usageMeterId ?? grant.usageMeterId,
+    renewalFrequency,
+    ...rollover,
+  };
 }

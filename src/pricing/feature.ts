@@ -3,6 +3,7 @@ import { idSchema } from '../kernel/id.ts';
 import { WholeNumber } from '../kernel/json.ts';
 import { stamps } from '../kernel/record.ts';
 import type { NewRecord } from './new-record.ts';
+import { noRolloverFields, rolloverFields } from './rollover.ts';
 
 export const FeatureId = idSchema('feature');
 
@@ -48,9 +49,9 @@ const shared = {
 /** What a product gives: a capability, credits on a meter, or capacity of a resource. */
 export const Feature = z
   .discriminatedUnion('type', [
-    z.object({ ...shared, ...toggleFields }),
-    z.object({ ...shared, ...creditGrantFields }),
-    z.object({ ...shared, ...resourceFields }),
+    z.object({ ...shared, ...toggleFields, ...noRolloverFields }),
+    z.object({ ...shared, ...creditGrantFields, ...rolloverFields }),
+    z.object({ ...shared, ...resourceFields, ...noRolloverFields }),
   ])
   .meta({ id: 'Feature' });
 export type Feature = z.infer<typeof Feature>;

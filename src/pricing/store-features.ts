@@ -19,6 +19,8 @@ export const featureColumns = [
   'usageMeterId',
   'renewalFrequency',
   'resourceId',
+  'rolloverMaximum',
+  'rolloverPeriods',
   'active',
 ] as const;
 export type FeatureRow = Pick<Selectable<Features>, (typeof featureColumns)[number]>;
@@ -42,6 +44,8 @@ export async function insertFeatures(work: Work, features: readonly NewFeature[]
     usageMeterId: feature.usageMeterId,
     renewalFrequency: feature.renewalFrequency,
     resourceId: feature.resourceId,
+    rolloverMaximum: feature.rolloverMaximum,
+    rolloverPeriods: feature.rolloverPeriods,
     active: feature.active,
     ...newRowStamps(work),
   }));
@@ -68,6 +72,8 @@ export async function saveFeatures(work: Work, features: readonly Feature[]): Pr
         usage_meter_id: feature.usageMeterId,
         renewal_frequency: feature.renewalFrequency,
         resource_id: feature.resourceId,
+        rollover_maximum: feature.rolloverMaximum,
+        rollover_periods: feature.rolloverPeriods,
         active: feature.active,
       }));
     if (rows.length === 0) continue;
@@ -75,7 +81,8 @@ export async function saveFeatures(work: Work, features: readonly Feature[]): Pr
       update features
          set slug = given.slug, name = given.name, description = given.description, amount = given.amount,
              usage_meter_id = given.usage_meter_id, renewal_frequency = given.renewal_frequency,
-             resource_id = given.resource_id, active = given.active, updated_at = ${work.now}
+             resource_id = given.resource_id, rollover_maximum = given.rollover_maximum,
+             rollover_periods = given.rollover_periods, active = given.active, updated_at = ${work.now}
         from json_populate_recordset(null::features, ${JSON.stringify(rows)}::json) as given
        where features.environment_id = ${work.environmentId} and features.id = given.id`;
     await namingTakenSlug('feature', rows, statement.execute(work.db));

@@ -14,6 +14,7 @@ export const usageMeterColumns = [
   'name',
   'slug',
   'aggregationType',
+  'lowBalanceThreshold',
 ] as const;
 export type UsageMeterRow = Pick<Selectable<UsageMeters>, (typeof usageMeterColumns)[number]>;
 
@@ -35,6 +36,7 @@ export async function insertUsageMeters(work: Work, meters: readonly NewUsageMet
     name: meter.name,
     slug: meter.slug,
     aggregationType: meter.aggregationType,
+    lowBalanceThreshold: meter.lowBalanceThreshold,
     ...newRowStamps(work),
   }));
   for (const some of statementsOf(rows)) {
@@ -43,18 +45,20 @@ export async function insertUsageMeters(work: Work, meters: readonly NewUsageMet
   return rows.map(({ environmentId: _, ...row }) => toUsageMeter(work, row));
 }
 
-/** Writes what can change of usage meters: name, slug and aggregation type. */
+/** Writes what can change of usage meters: name, slug, aggregation type and low-balance threshold. */
 export async function saveUsageMeters(work: Work, meters: readonly UsageMeter[]): Promise<UsageMeter[]> {
   if (meters.length === 0) return [];
-  const rows = meters.map(({ id, name, slug, aggregationType }) => ({
+  const rows = meters.map(({ id, name, slug, aggregationType, lowBalanceThreshold }) => ({
     id,
     name,
     slug,
     aggregation_type: aggregationType,
+    low_balance_threshold: lowBalanceThreshold,
   }));
   const statement = sql`
     update usage_meters
-       set name = given.name, slug = given.slug, aggregation_type = given.aggregation_type, updated_at = ${work.now}
+       set name = given.name, slug = given.slug, aggregation_type = given.aggregation_type,
+           low_balance_threshold = given.low_balance_threshold, updated_at = ${work.now}
       from json_populate_recordset(null::usage_meters, ${JSON.stringify(rows)}::json) as given
      where usage_meters.environment_id = ${work.environmentId} and usage_meters.id = given.id`;
   await namingTakenSlug('usage meter', rows, statement.execute(work.db));

@@ -122,10 +122,10 @@ function describeFeature(
     case 'toggle':
       return { type: feature.type, ...text };
     case 'usage_credit_grant': {
-      const { type, amount, renewalFrequency } = feature;
+      const { type, amount, renewalFrequency, rolloverMaximum, rolloverPeriods } = feature;
       const usageMeterSlug = slugOfUsageMeter.get(feature.usageMeterId);
       assert(usageMeterSlug !== undefined, 'a credit grant is for a usage meter of its own pricing model');
-      return { type, ...text, amount, renewalFrequency, usageMeterSlug };
+      return { type, ...text, amount, renewalFrequency, usageMeterSlug, rolloverMaximum, rolloverPeriods };
     }
     case 'resource': {
       const resourceSlug = slugOfResource.get(feature.resourceId);
@@ -166,14 +166,15 @@ function describeProductPrice(price: ProductPrice): ProductPriceStructure {
 }
 
 function describeUsageMeter(meter: UsageMeter, prices: readonly UsagePrice[]): UsageMeterStructure {
-  const { name, slug, aggregationType } = meter;
+  const { name, slug, aggregationType, lowBalanceThreshold } = meter;
   const own = prices.filter((price) => !isNoChargePrice(price));
   const named = representatives(own.filter(hasSlug));
   // An inactive price without a slug is only history: nothing can name it, so nothing can bring it back.
   const shown = own.filter((price) =>
     hasSlug(price) ? named.get(price.slug) === price || price.active : price.active,
   );
-  return { usageMeter: { name, slug, aggregationType }, prices: shown.map(describeUsagePrice) };
+  const usageMeter = { name, slug, aggregationType, lowBalanceThreshold };
+  return { usageMeter, prices: shown.map(describeUsagePrice) };
 }
 
 function hasSlug(price: UsagePrice): price is UsagePrice & { slug: string } {

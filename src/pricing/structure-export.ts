@@ -14,6 +14,8 @@ const ExportedFeature = z.discriminatedUnion('type', [
     amount: WholeNumber,
     renewalFrequency: RenewalFrequency,
     usageMeterSlug: z.string(),
+    rolloverMaximum: WholeNumber.optional(),
+    rolloverPeriods: z.int().optional(),
   }),
   z.object({ type: z.literal('resource'), ...featureText, amount: WholeNumber, resourceSlug: z.string() }),
 ]);
@@ -46,7 +48,12 @@ const ExportedProduct = z.object({
 });
 
 const ExportedUsageMeter = z.object({
-  usageMeter: z.object({ name: z.string(), slug: z.string(), aggregationType: AggregationType }),
+  usageMeter: z.object({
+    name: z.string(),
+    slug: z.string(),
+    aggregationType: AggregationType,
+    lowBalanceThreshold: WholeNumber.optional(),
+  }),
   prices: z.array(
     z.object({
       type: z.literal('usage'),
@@ -87,14 +94,14 @@ export function exportStructure(
   return {
     name,
     isDefault,
-    features: [...features],
+    features: features.map((feature) => withoutNulls(feature)),
     products: products.map(({ product, price, features: slugs }) => ({
       product: withoutNulls(product),
       price: { ...withoutNulls(price), isDefault: true, active: true },
       features: [...slugs],
     })),
     usageMeters: usageMeters.map(({ usageMeter, prices }) => ({
-      usageMeter,
+      usageMeter: withoutNulls(usageMeter),
       prices: prices.map((price) => ({ type: 'usage', ...withoutNulls(price) })),
     })),
     resources: [...resources],

@@ -108,20 +108,22 @@ function newestOfType(features: readonly Feature[], slug: string, type: Feature[
 function featureFields(feature: FeatureStructure, { usageMeterIds, resourceIds }: FeatureTargets) {
   const { slug, name, description, active } = feature;
   const text = { slug, name, description, active };
+  const noRollover = { rolloverMaximum: null, rolloverPeriods: null };
   switch (feature.type) {
     case 'toggle': {
       const nothing = { amount: null, usageMeterId: null, renewalFrequency: null, resourceId: null };
-      return { type: feature.type, ...text, ...nothing };
+      return { type: feature.type, ...text, ...nothing, ...noRollover };
     }
     case 'usage_credit_grant': {
-      const { type, amount, renewalFrequency } = feature;
+      const { type, amount, renewalFrequency, rolloverMaximum, rolloverPeriods } = feature;
       const usageMeterId = known(usageMeterIds, feature.usageMeterSlug);
-      return { type, ...text, amount, renewalFrequency, usageMeterId, resourceId: null };
+      const rollover = { rolloverMaximum, rolloverPeriods };
+      return { type, ...text, amount, renewalFrequency, usageMeterId, resourceId: null, ...rollover };
     }
     case 'resource': {
       const { type, amount } = feature;
       const resourceId = known(resourceIds, feature.resourceSlug);
-      return { type, ...text, amount, usageMeterId: null, renewalFrequency: null, resourceId };
+      return { type, ...text, amount, usageMeterId: null, renewalFrequency: null, resourceId, ...noRollover };
     }
     default:
       return feature satisfies never;

@@ -4,7 +4,8 @@ import { CurrencyCode } from '../kernel/currency.ts';
 import { amountInput, countInput, FreeText, SafeString } from '../kernel/json.ts';
 import { RenewalFrequency } from './feature.ts';
 import { IntervalUnit, maxTrialPeriodDays, maxUnitPrice } from './price.ts';
-import { AggregationType } from './usage-meter.ts';
+import { type Rollover, RolloverMaximum, RolloverPeriods, refineRollover } from './rollover.ts';
+import { AggregationType, LowBalanceThreshold } from './usage-meter.ts';
 
 /**
  * The structure of a pricing model: everything that it holds, named by slugs instead of ids, so that it can be written
@@ -27,7 +28,7 @@ interface FeatureText {
 export interface ToggleStructure extends FeatureText {
   readonly type: 'toggle';
 }
-export interface CreditGrantStructure extends FeatureText {
+export interface CreditGrantStructure extends FeatureText, Rollover {
   readonly type: 'usage_credit_grant';
   readonly amount: bigint;
   readonly renewalFrequency: z.infer<typeof RenewalFrequency>;
@@ -89,6 +90,7 @@ export interface UsageMeterStructure {
     readonly name: string;
     readonly slug: string;
     readonly aggregationType: z.infer<typeof AggregationType>;
+    readonly lowBalanceThreshold: bigint | null;
   };
   readonly prices: readonly UsagePriceStructure[];
 }
@@ -116,6 +118,7 @@ const Nothing = z.null().default(null);
 const active = z.boolean().default(true);
 
 const featureText = { slug: SafeString, name: SafeString, description: FreeText.default(''), active };
+const noRollover = { rolloverMaximum: Nothing, rolloverPeriods: Nothing };
 const FeatureInput = z
   .discriminatedUnion('type', [
     z.object({
@@ -125,15 +128,20 @@ const FeatureInput = z
       renewalFrequency: Nothing,
       usageMeterSlug: Nothing,
       resourceSlug: Nothing,
+      ...noRollover,
     }),
-    z.object({
-      type: z.literal('usage_credit_grant'),
-      ...featureText,
-      amount: amountInput(1),
-      renewalFrequency: RenewalFrequency,
-      usageMeterSlug: SafeString,
-      resourceSlug: Nothing,
-    }),
+    z
+      .object({
+        type: z.literal('usage_credit_grant'),
+        ...featureText,
+        amount: amountInput(1),
+        renewalFrequency: RenewalFrequency,
+        usageMeterSlug: SafeString,
+        resourceSlug: Nothing,
+        rolloverMaximum: RolloverMaximum.default(null),
+        rolloverPeriods: RolloverPeriods.default(null),
+      })
+      .superRefine(refineRollover),
     z.object({
       type: z.literal('resource'),
       ...featureText,
@@ -141,6 +149,7 @@ const FeatureInput = z
       renewalFrequency: Nothing,
       usageMeterSlug: Nothing,
       resourceSlug: SafeString,
+      ...noRollover,
     }),
   ])
   .transform((given): FeatureStructure => {
@@ -150,8 +159,8 @@ const FeatureInput = z
       case 'toggle':
         return { type: given.type, ...text };
       case 'usage_credit_grant': {
-        const { type, amount, renewalFrequency, usageMeterSlug } = given;
-        return { type, ...text, amount, renewalFrequency, usageMeterSlug };
+        const { type, amount, renewalFrequency, usageMeterSlug, rolloverMaximum, rolloverPeriods } = given;
+        return { type, ...text, amount, renewalFrequency, usageMeterSlug, rolloverMaximum, rolloverPeriods };
       }
       case 'resource':
         return { type: given.type, ...text, amount: given.amount, resourceSlug: given.resourceSlug };
@@ -234,7 +243,12 @@ const UsagePriceInput = z
   .transform(({ type: _type, currency: _currency, trialPeriodDays: _days, ...price }): UsagePriceStructure => price);
 
 const UsageMeterInput = z.object({
-  usageMeter: z.object({ name: SafeString, slug: SafeString, aggregationType: AggregationType.default('sum') }),
+  usageMeter: z.object({
+    name: SafeString,
+    slug: SafeString,
+    aggregationType: AggregationType.default('sum'),
+    lowBalanceThreshold: LowBalanceThreshold.default(null),
+  }),
   prices: z.array(UsagePriceInput).max(maxPricesPerUsageMeter).default([]),
 });
 

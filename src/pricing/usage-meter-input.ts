@@ -1,13 +1,14 @@
 import { z } from 'zod';
 import { amountInput, countInput, SafeString } from '../kernel/json.ts';
 import { maxUnitPrice } from './price.ts';
-import { AggregationType, UsageMeterId } from './usage-meter.ts';
+import { AggregationType, LowBalanceThreshold, UsageMeterId } from './usage-meter.ts';
 
 /** A usage meter to make. */
 export const UsageMeterInput = z.object({
   name: SafeString,
   slug: SafeString,
   aggregationType: AggregationType.default('sum'),
+  lowBalanceThreshold: LowBalanceThreshold.default(null),
   pricingModelId: z.string().nullish(),
 });
 export type UsageMeterInput = z.output<typeof UsageMeterInput>;
@@ -26,5 +27,6 @@ export const UsageMeterChange = z.object({
   name: SafeString.optional(),
   slug: SafeString.optional(),
   aggregationType: AggregationType.optional(),
+  lowBalanceThreshold: LowBalanceThreshold.optional(),
 });
 export type UsageMeterChange = z.output<typeof UsageMeterChange>;

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { idSchema } from '../kernel/id.ts';
+import { amountInput, WholeNumber } from '../kernel/json.ts';
 import { stamps } from '../kernel/record.ts';
 import type { NewRecord } from './new-record.ts';
 
@@ -10,6 +11,12 @@ export const AggregationType = z.enum(['sum', 'count_distinct_properties']).meta
   description:
     'How the amounts of events become usage: added up, or once for each distinct set of properties in a period.',
 });
+
+const lowBalanceThreshold = {
+  description: 'A balance that falls below so many units is told. Null: none is.',
+};
+/** The threshold in a request. */
+export const LowBalanceThreshold = amountInput(1).nullable().meta(lowBalanceThreshold);
 
 /** What is counted. */
 export const UsageMeter = z
@@ -22,6 +29,7 @@ export const UsageMeter = z
     name: z.string(),
     slug: z.string(),
     aggregationType: AggregationType,
+    lowBalanceThreshold: WholeNumber.nullable().meta(lowBalanceThreshold),
   })
   .meta({ id: 'UsageMeter' });
 export type UsageMeter = z.infer<typeof UsageMeter>;

@@ -2,10 +2,11 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { instant } from '../kernel/calendar.ts';
-import { applyCredits, type UsableCredit } from './credits.ts';
+import { applyCredits, inOrderOfUse, type UsableCredit } from './credits.ts';
 
 const may = instant('2026-05-01');
 const june = instant('2026-06-01');
+const priority = 100;
 const sumOf = (list: readonly { amount: bigint }[]) => list.reduce((sum, { amount }) => sum + amount, 0n);
 
 /** The credits as they stand after usage was applied to them. */
@@ -18,8 +19,8 @@ function after(credits: readonly UsableCredit[], applications: readonly { id: st
 
 test('worked example L1: the credit that expires is used before the one that lasts', () => {
   const granted = [
-    { id: 'once', remaining: 30n, expiresAt: null },
-    { id: 'recurring', remaining: 100n, expiresAt: may },
+    { id: 'once', remaining: 30n, priority, expiresAt: null },
+    { id: 'recurring', remaining: 100n, priority, expiresAt: may },
   ];
 
   const usage80 = applyCredits(granted, 80n);
@@ -42,40 +43,70 @@ test('worked example L1: the credit that expires is used before the one that las
 
 test('earliest expiry first, then never-expiring, then in the order given', () => {
   const credits = [
-    { id: 'never, older', remaining: 1n, expiresAt: null },
-    { id: 'June', remaining: 1n, expiresAt: june },
-    { id: 'May, older', remaining: 1n, expiresAt: may },
-    { id: 'never, newer', remaining: 1n, expiresAt: null },
-    { id: 'May, newer', remaining: 1n, expiresAt: may },
+    { id: 'never, older', remaining: 1n, priority, expiresAt: null },
+    { id: 'June', remaining: 1n, priority, expiresAt: june },
+    { id: 'May, older', remaining: 1n, priority, expiresAt: may },
+    { id: 'never, newer', remaining: 1n, priority, expiresAt: null },
+    { id: 'May, newer', remaining: 1n, priority, expiresAt: may },
   ];
   const order = applyCredits(credits, 5n).applications.map(({ id }) => id);
   assert.deepEqual(order, ['May, older', 'May, newer', 'June', 'never, older', 'never, newer']);
 });
 
+test('the lowest priority first, whatever ends earlier; then expiry, then age', () => {
+  const credits = [
+    { id: 'last, ends in May', remaining: 1n, priority: 101, expiresAt: may },
+    { id: 'usual, never', remaining: 1n, priority, expiresAt: null },
+    { id: 'usual, June, older', remaining: 1n, priority, expiresAt: june },
+    { id: 'usual, June, newer', remaining: 1n, priority, expiresAt: june },
+    { id: 'usual, May', remaining: 1n, priority, expiresAt: may },
+    { id: 'first, never', remaining: 1n, priority: 0, expiresAt: null },
+  ];
+  const order = applyCredits(credits, 6n).applications.map(({ id }) => id);
+  assert.deepEqual(order, [
+    'first, never',
+    'usual, May',
+    'usual, June, older',
+    'usual, June, newer',
+    'usual, never',
+    'last, ends in May',
+  ]);
+  assert.deepEqual(
+    inOrderOfUse(credits).map(({ id }) => id),
+    order,
+  );
+});
+
 test('usage of nothing uses nothing, and without credits all usage is uncovered', () => {
-  const credit = { id: 'credit', remaining: 10n, expiresAt: null };
+  const credit = { id: 'credit', remaining: 10n, priority, expiresAt: null };
   assert.deepEqual(applyCredits([credit], 0n), { applications: [], uncovered: 0n });
   assert.deepEqual(applyCredits([], 7n), { applications: [], uncovered: 7n });
 });
 
 test('an empty credit is passed over', () => {
   const credits = [
-    { id: 'empty', remaining: 0n, expiresAt: may },
-    { id: 'full', remaining: 10n, expiresAt: null },
+    { id: 'empty', remaining: 0n, priority, expiresAt: may },
+    { id: 'full', remaining: 10n, priority, expiresAt: null },
   ];
   assert.deepEqual(applyCredits(credits, 4n), { applications: [{ id: 'full', amount: 4n }], uncovered: 0n });
 });
 
 test('negative usage and a credit below zero are bugs', () => {
   assert.throws(() => applyCredits([], -1n), assert.AssertionError);
-  assert.throws(() => applyCredits([{ id: 'credit', remaining: -1n, expiresAt: null }], 1n), assert.AssertionError);
+  assert.throws(
+    () => applyCredits([{ id: 'credit', remaining: -1n, priority, expiresAt: null }], 1n),
+    assert.AssertionError,
+  );
 });
 
 const amounts = fc.bigInt({ min: 0n, max: 1000n });
+const anyCredit = fc.record({
+  remaining: amounts,
+  priority: fc.integer({ min: 99, max: 101 }),
+  expiresAt: fc.option(fc.integer({ min: may, max: may + 3 })),
+});
 const anyCredits = fc
-  .array(fc.record({ remaining: amounts, expiresAt: fc.option(fc.integer({ min: may, max: may + 3 })) }), {
-    maxLength: 8,
-  })
+  .array(anyCredit, { maxLength: 8 })
   .map((list) => list.map((credit, index): UsableCredit => ({ ...credit, id: `credit ${index}` })));
 
 test('usage is either covered or not: applications and the uncovered rest add up to it', () => {
@@ -99,18 +130,22 @@ test('no credit is used twice or beyond what remains of it', () => {
   );
 });
 
+/** The rule said once more, part by part. */
+function comesBefore(credits: readonly UsableCredit[], one: UsableCredit, other: UsableCredit): boolean {
+  const expiry = ({ expiresAt }: UsableCredit) => expiresAt ?? Number.MAX_SAFE_INTEGER;
+  if (one.priority !== other.priority) return one.priority < other.priority;
+  if (expiry(one) !== expiry(other)) return expiry(one) < expiry(other);
+  return credits.indexOf(one) < credits.indexOf(other);
+}
+
 test('a credit is touched only when all that come before it are used up, and usage is uncovered only when all are', () => {
   fc.assert(
     fc.property(anyCredits, amounts, (credits, units) => {
       const { applications, uncovered } = applyCredits(credits, units);
       const left = after(credits, applications);
       const touched = left.filter(({ id }) => applications.some((application) => application.id === id));
-      const expiry = ({ expiresAt }: UsableCredit) => expiresAt ?? Number.MAX_SAFE_INTEGER;
       for (const credit of touched) {
-        const earlier = left.filter(
-          (other, index) =>
-            expiry(other) < expiry(credit) || (expiry(other) === expiry(credit) && index < left.indexOf(credit)),
-        );
+        const earlier = left.filter((other) => comesBefore(left, other, credit));
         assert(earlier.every(({ remaining }) => remaining === 0n));
       }
       if (uncovered > 0n) assert(left.every(({ remaining }) => remaining === 0n));

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { calendarEnd, type Instant, type Interval, instant, type Period } from '../kernel/calendar.ts';
-import { firstPeriod, nextPeriod } from './billing-period.ts';
+import { firstPeriod, nextPeriod, periodsEnd } from './billing-period.ts';
 
 const month: Interval = { unit: 'month', count: 1 };
 const days = ({ start, end }: Period) => [start, end].map((at) => new Date(at).toISOString().slice(0, 10));
@@ -60,4 +60,28 @@ test('nothing follows the end of the calendar, and nothing that does not renew',
   assert.equal(nextPeriod({ ...schedule, currentBillingPeriodEnd: calendarEnd }), null);
   assert.equal(nextPeriod({ ...schedule, currentBillingPeriodEnd: null }), null);
   assert.equal(nextPeriod({ ...schedule, intervalUnit: null, intervalCount: null, currentBillingPeriodEnd: 5 }), null);
+});
+
+test('the end of so many periods is where as many renewals lead, also from within an interval and through a trial', () => {
+  const start = instant('2026-01-31');
+  const monthly = {
+    trialEnd: null,
+    billingCycleAnchorDate: start,
+    intervalUnit: 'month',
+    intervalCount: 1,
+  } as const;
+  const end = (from: string, count: number, trialEnd: Instant | null = null) =>
+    days({ start: 0, end: periodsEnd({ ...monthly, trialEnd }, instant(from), count) })[1];
+  assert.equal(end('2026-01-31', 1), '2026-02-28');
+  assert.equal(end('2026-01-31', 3), '2026-04-30');
+  // The rest of an interval is the first period.
+  assert.equal(end('2026-02-10', 1), '2026-02-28');
+  assert.equal(end('2026-02-10', 2), '2026-03-31');
+  // A trial until 10 February is one; then come those of its end.
+  assert.equal(end('2026-01-31', 1, instant('2026-02-10')), '2026-02-10');
+  assert.equal(end('2026-01-31', 2, instant('2026-02-10')), '2026-03-10');
+  assert.equal(end('2026-02-10', 1, instant('2026-02-10')), '2026-03-10');
+  const millennia = { ...monthly, intervalUnit: 'year', intervalCount: 10_000 } as const;
+  assert.equal(periodsEnd(millennia, start, 100), calendarEnd);
+  assert.equal(periodsEnd(monthly, calendarEnd, 1), calendarEnd);
 });

@@ -34,21 +34,23 @@ export function firstPeriod(start: Instant, trialEnd: Instant | null, interval: 
   return { start, end: trialEnd ?? boundary(start, interval, 1) };
 }
 
-type Schedule = Pick<
+/** How the periods of a subscription are counted. */
+export type PeriodSchedule = Pick<
   SubscriptionRow,
-  'trialEnd' | 'billingCycleAnchorDate' | 'intervalUnit' | 'intervalCount' | 'currentBillingPeriodEnd'
+  'trialEnd' | 'billingCycleAnchorDate' | 'intervalUnit' | 'intervalCount'
 >;
+type Schedule = PeriodSchedule & Pick<SubscriptionRow, 'currentBillingPeriodEnd'>;
 
 /**
  * What the boundaries are counted from. After a trial that is its end: the first paid day gives the day of the month,
  * until a later change sets another anchor.
  */
-export function billingAnchor({ trialEnd, billingCycleAnchorDate }: Schedule): Instant {
+export function billingAnchor({ trialEnd, billingCycleAnchorDate }: PeriodSchedule): Instant {
   assert(billingCycleAnchorDate !== null, 'only what renews has an anchor');
   return Math.max(billingCycleAnchorDate, trialEnd ?? billingCycleAnchorDate);
 }
 
-export function billingInterval({ intervalUnit, intervalCount }: Schedule): Interval {
+export function billingInterval({ intervalUnit, intervalCount }: PeriodSchedule): Interval {
   assert(intervalUnit !== null && intervalCount !== null, 'only what renews has an interval');
   return { unit: intervalUnit, count: intervalCount };
 }
@@ -61,7 +63,17 @@ export function billingInterval({ intervalUnit, intervalCount }: Schedule): Inte
 export function nextPeriod(subscription: Schedule): Period | null {
   const start = subscription.currentBillingPeriodEnd;
   if (start === null || subscription.intervalUnit === null || start >= calendarEnd) return null;
-  const { trialEnd } = subscription;
-  if (trialEnd !== null && start < trialEnd) return { start, end: trialEnd };
-  return { start, end: periodAt(billingAnchor(subscription), billingInterval(subscription), start).end };
+  return { start, end: periodsEnd(subscription, start, 1) };
+}
+
+/**
+ * Where the last of `count` (1 or more) periods ends, the first of which begins at `start`: the rest of an interval, where
+ * that is no boundary, is the first one. The end of the calendar where they would go beyond it.
+ */
+export function periodsEnd(schedule: PeriodSchedule, start: Instant, count: number): Instant {
+  if (start >= calendarEnd) return calendarEnd;
+  const { trialEnd } = schedule;
+  if (trialEnd !== null && start < trialEnd) return count === 1 ? trialEnd : periodsEnd(schedule, trialEnd, count - 1);
+  const [anchor, interval] = [billingAnchor(schedule), billingInterval(schedule)];
+  return boundary(anchor, interval, periodAt(anchor, interval, start).index + count);
 }

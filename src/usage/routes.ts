@@ -1,7 +1,8 @@
 import { z } from 'zod';
-import { pageOf, pageQuery, pageRequest, textFilter } from '../kernel/page.ts';
+import { pageOf, pageQuery, pageRequest } from '../kernel/page.ts';
 import { route } from '../platform/route.ts';
 import { getUsageEvent, listUsageEvents } from './actions.ts';
+import { eventFilters } from './event-query.ts';
 import { UsageEvent, UsageEventId } from './usage-event.ts';
 
 const tag = 'Usage events';
@@ -22,7 +23,7 @@ export const usageRoutes = [
     path: '/usage-events',
     summary: 'List the usage events',
     tag,
-    query: pageQuery({ customerId: textFilter, subscriptionId: textFilter, usageMeterId: textFilter }),
+    query: pageQuery(eventFilters),
     returns: pageOf(UsageEvent),
     refuses: ['invalidCursor'],
     handle: (work, { query }) => listUsageEvents(work, pageRequest(query)),

@@ -1,9 +1,17 @@
-import { sql } from 'kysely';
-import type { PageRequest } from '../kernel/page.ts';
-import { selectPage } from '../platform/select-page.ts';
+import { hash } from 'node:crypto';
+import { type RawBuilder, sql } from 'kysely';
+import type { Instant } from '../kernel/calendar.ts';
+import { idPrefixes } from '../kernel/id.ts';
+import { idArray, textArray } from '../platform/array-literal.ts';
 import type { Work } from '../platform/work.ts';
 import { isBehind } from '../subscriptions/store-renewals.ts';
-import type { ReferenceKind, UsageEvent, UsagePrice, UsageSubscription } from './usage-event.ts';
+import {
+  canonicalJson,
+  type ReferenceKind,
+  type UsageEvent,
+  type UsagePrice,
+  type UsageSubscription,
+} from './usage-event.ts';
 
 /**
  * The subscriptions with these ids, held until the work ends: whoever ends or renews one waits for the usage that is
@@ -12,28 +20,14 @@ import type { ReferenceKind, UsageEvent, UsagePrice, UsageSubscription } from '.
  */
 export async function holdSubscriptions(work: Work, ids: readonly string[]): Promise<UsageSubscription[]> {
   const { rows } = await sql<UsageSubscription>`
-    select s.id, s.status, s.pricing_model_id, s.customer_id, c.archived as customer_archived, s.current_billing_period_start
-      from subscriptions s join customers c on c.environment_id = s.environment_id and c.id = s.customer_id
-     where s.environment_id = ${work.environmentId} and s.id = any(${ids}::text[]) and not ${isBehind(work.now)}
+    select s.id, s.status, s.pricing_model_id, s.customer_id, s.current_billing_period_start, m.catalog_version,
+           (select nextval('usage_bookings')) as booking,
+           (select c.archived from customers c
+             where c.environment_id = s.environment_id and c.id = s.customer_id) as customer_archived
+      from subscriptions s join pricing_models m on m.environment_id = s.environment_id and m.id = s.pricing_model_id
+     where s.environment_id = ${work.environmentId} and s.id = any(${textArray(ids)}::text[]) and not ${isBehind(work.now)}
      order by s.id desc for share of s`.execute(work.db);
   return rows;
-}
-
-/** The current billing period of each of the subscriptions that has one, by the subscription's id. */
-export async function findCurrentPeriods(
-  work: Work,
-  subscriptions: readonly UsageSubscription[],
-): Promise<ReadonlyMap<string, string>> {
-  // A statement of its own: it sees what was committed while the subscriptions were waited for.
-  const { rows } = await sql<{ id: string; subscriptionId: string }>`
-    select p.id, p.subscription_id
-      from unnest(
-             ${subscriptions.map((subscription) => subscription.id)}::text[],
-             ${subscriptions.map((subscription) => subscription.currentBillingPeriodStart)}::bigint[]
-           ) as asked (subscription_id, start_at)
-      join billing_periods p on p.environment_id = ${work.environmentId} and p.subscription_id = asked.subscription_id
-       and p.start_at = asked.start_at and p.start_at <= ${work.now}`.execute(work.db);
-  return new Map(rows.map((row) => [row.subscriptionId, row.id]));
 }
 
 /** What to look for in a pricing model. */
@@ -79,12 +73,12 @@ export async function resolvePrices(work: Work, asked: readonly PriceReference[]
   const { rows } = await sql<UsagePrice & { position: number }>`
     with asked as (
       select * from unnest(
-        ${asked.map((each) => each.pricingModelId)}::text[],
-        ${asked.map((each) => each.kind)}::text[],
-        ${asked.map((each) => each.value)}::text[]
+        ${textArray(asked.map((each) => each.pricingModelId))}::text[],
+        ${textArray(asked.map((each) => each.kind))}::text[],
+        ${textArray(asked.map((each) => each.value))}::text[]
       ) with ordinality as asked (pricing_model_id, kind, value, position)
     ), found as (${sql.join(searches, sql` union all `)})
-    select found.*, m.aggregation_type
+    select found.*, m.aggregation_type, m.low_balance_threshold
       from found left join usage_meters m on m.environment_id = ${work.environmentId} and m.id = found.usage_meter_id`.execute(
     work.db,
   );
@@ -92,96 +86,126 @@ export async function resolvePrices(work: Work, asked: readonly PriceReference[]
   return asked.map((_, index) => byPosition.get(index + 1));
 }
 
-/** An event to be stored. `propertiesText` are its properties as JSON. */
+const idPrefix = `${idPrefixes.usageEvent}_`;
+
+/** The id of an event as it is stored: without the prefix of its kind, which would be the same for each. */
+export function shortId(id: string): string {
+  return id.startsWith(idPrefix) ? id.slice(idPrefix.length) : id;
+}
+
+/** What a transaction is known by for ever: the first half of the SHA-256 of its environment, meter and transactionId. */
+export function transactionKeyOf(environmentId: number, usageMeterId: string, transactionId: string): string {
+  return hash('sha256', `${environmentId} ${usageMeterId} ${transactionId}`, 'hex').slice(0, 32);
+}
+
+/** What properties are known by in a billing period, on a meter that counts distinct ones. */
+export function propertiesDigest(
+  ledgerAccountId: string,
+  { billingPeriodId, properties }: Pick<UsageEvent, 'billingPeriodId' | 'properties'>,
+): string {
+  return hash('sha256', `${ledgerAccountId} ${billingPeriodId} ${canonicalJson(properties)}`, 'hex');
+}
+
+/** An event to be stored. */
 export interface EventRow {
-  readonly event: UsageEvent;
+  /** Without the prefix of its kind, as it is stored. */
+  readonly id: string;
+  readonly seriesId: number;
+  readonly transactionKey: string;
+  readonly transactionId: string;
+  readonly amount: number;
+  readonly usageDate: Instant;
+  /** JSON, or null when none were sent. */
   readonly propertiesText: string | null;
 }
 
 /**
- * Stores the events whose (usage meter, transactionId) no event has yet, the first of equal ones. Answers the ids of
- * those that it stored. Equal requests that arrive at once wait here for one another, always in the same order.
+ * Stores the events whose transaction no event has yet, the first of equal ones, for the ledger transaction that `booking`
+ * names. Answers how many it stored. Equal
+ * requests that arrive at once wait here for one another, always in the same order.
  */
-export async function insertNewEvents(work: Work, rows: readonly EventRow[]): Promise<ReadonlySet<string>> {
-  // What the events of one subscription and price have in common is sent once, and each event says where it stands.
-  const positions = new Map<string, number>();
-  const shared: UsageEvent[] = [];
-  const targets = rows.map(({ event }) => {
-    const key = `${event.subscriptionId} ${event.priceId}`;
-    const known = positions.get(key);
-    if (known !== undefined) return known;
-    const position = shared.push(event);
-    positions.set(key, position);
-    return position;
-  });
-  const stored = await sql<{ id: string }>`
-    insert into usage_events (environment_id, id, pricing_model_id, customer_id, subscription_id, usage_meter_id, price_id,
-           billing_period_id, transaction_id, amount, usage_date, properties, created_at)
-    select ${work.environmentId}, new.id, target.pricing_model_id, target.customer_id, target.subscription_id,
-           target.usage_meter_id, target.price_id, target.billing_period_id, new.transaction_id, new.amount, new.usage_date,
+export async function insertNewEvents(work: Work, booking: number, rows: readonly EventRow[]): Promise<number> {
+  const { numAffectedRows } = await sql`
+    insert into usage_events (environment_id, booking, id, series_id, transaction_key, transaction_id, amount, usage_date, properties, created_at)
+    select ${work.environmentId}, ${booking}::bigint, new.id, new.series_id, new.transaction_key, new.transaction_id, new.amount, new.usage_date,
            new.properties, ${work.now}::bigint
       from unnest(
-             ${targets}::integer[],
-             ${rows.map(({ event }) => event.id)}::text[],
-             ${rows.map(({ event }) => event.transactionId)}::text[],
-             ${rows.map(({ event }) => event.amount)}::bigint[],
-             ${rows.map(({ event }) => event.usageDate)}::bigint[],
-             ${rows.map(({ propertiesText }) => propertiesText)}::json[]
-           ) as new (target, id, transaction_id, amount, usage_date, properties)
-      join unnest(
-             ${shared.map((event) => event.pricingModelId)}::text[],
-             ${shared.map((event) => event.customerId)}::text[],
-             ${shared.map((event) => event.subscriptionId)}::text[],
-             ${shared.map((event) => event.usageMeterId)}::text[],
-             ${shared.map((event) => event.priceId)}::text[],
-             ${shared.map((event) => event.billingPeriodId)}::text[]
-           ) with ordinality
-           as target (pricing_model_id, customer_id, subscription_id, usage_meter_id, price_id, billing_period_id, position)
-        on target.position = new.target
-     order by target.usage_meter_id collate "C", new.transaction_id collate "C", new.id collate "C"
-    on conflict (environment_id, usage_meter_id, transaction_id) do nothing
-    returning id`.execute(work.db);
-  return new Set(stored.rows.map((row) => row.id));
+             ${idArray(rows.map((row) => row.id))}::text[],
+             ${idArray(rows.map((row) => row.seriesId))}::bigint[],
+             ${idArray(rows.map((row) => row.transactionKey))}::uuid[],
+             ${textArray(rows.map((row) => row.transactionId))}::text[],
+             ${idArray(rows.map((row) => row.amount))}::bigint[],
+             ${idArray(rows.map((row) => row.usageDate))}::bigint[],
+             ${textArray(rows.map((row) => row.propertiesText))}::json[]
+           ) as new (id, series_id, transaction_key, transaction_id, amount, usage_date, properties)
+     order by new.transaction_key, new.id collate "C"
+    on conflict (transaction_key) do nothing`.execute(work.db);
+  return Number(numAffectedRows);
 }
 
 /** An event without what the work itself tells. */
 export type StoredEvent = Omit<UsageEvent, 'livemode' | 'updatedAt'>;
 
-const columns = [
-  'id',
-  'createdAt',
-  'pricingModelId',
-  'customerId',
-  'subscriptionId',
-  'usageMeterId',
-  'priceId',
-  'billingPeriodId',
-  'transactionId',
-  'amount',
-  'usageDate',
-  'properties',
-] as const;
+interface StoredRow extends Omit<StoredEvent, 'properties'> {
+  readonly propertiesText: string | null;
+}
 
-/** The stored events that have the meter and transactionId of one of these. */
-export async function listByTransaction(
+/** The columns of an event `e` and its series `s`, as `toStoredEvent` reads them. */
+export const eventColumns = sql`
+  ${sql.lit(idPrefix)} || e.id as id, e.created_at, s.pricing_model_id, s.customer_id, s.subscription_id, s.usage_meter_id, s.price_id,
+  s.billing_period_id, e.transaction_id, e.amount, e.usage_date, e.properties::text as properties_text`;
+
+/** Runs a select of `eventColumns`. */
+export async function selectEvents(work: Work, query: RawBuilder<unknown>): Promise<StoredEvent[]> {
+  const { rows } = await sql<StoredRow>`${query}`.execute(work.db);
+  return rows.map(({ propertiesText, ...row }) => ({
+    ...row,
+    // What was parsed as an object or null before it was stored.
+    properties: propertiesText === null ? {} : (JSON.parse(propertiesText) as UsageEvent['properties']),
+  }));
+}
+
+/** The id, without prefix, of the event that each of these transactions has, by its key. */
+export async function listIdsByTransactionKey(
   work: Work,
-  asked: readonly { usageMeterId: string; transactionId: string }[],
-): Promise<StoredEvent[]> {
-  const selected = sql.join(columns.map((column) => sql.ref(`e.${column}`)));
-  const { rows } = await sql<StoredEvent>`
-    select ${selected}
-      from (select distinct * from unnest(
-             ${asked.map((each) => each.usageMeterId)}::text[],
-             ${asked.map((each) => each.transactionId)}::text[]) as pairs (usage_meter_id, transaction_id)) asked
-      join usage_events e on e.environment_id = ${work.environmentId} and e.usage_meter_id = asked.usage_meter_id
-       and e.transaction_id = asked.transaction_id`.execute(work.db);
-  return rows;
+  keys: readonly string[],
+): Promise<ReadonlyMap<string, string>> {
+  const { rows } = await sql<{ key: string; id: string }>`
+    select replace(transaction_key::text, '-', '') as key, id from usage_events
+     where environment_id = ${work.environmentId} and transaction_key = any(${idArray(keys)}::uuid[])`.execute(work.db);
+  return new Map(rows.map((row) => [row.key, row.id]));
+}
+
+/** The stored events of these transactions. */
+export async function listByTransactionKey(work: Work, keys: readonly string[]): Promise<StoredEvent[]> {
+  // The events first: a plan that was made for any number of keys could begin with every series there is.
+  return selectEvents(
+    work,
+    sql`
+    with e as materialized (
+      select * from usage_events
+       where environment_id = ${work.environmentId} and transaction_key = any(${idArray(keys)}::uuid[])
+    )
+    select ${eventColumns} from e join usage_series s on s.environment_id = e.environment_id and s.id = e.series_id`,
+  );
+}
+
+/** Those of the digests that an event has counted with. */
+export async function listSeenProperties(work: Work, digests: readonly string[]): Promise<string[]> {
+  const { rows } = await sql<{ digest: string }>`
+    select encode(p.digest, 'hex') as digest
+      from unnest(${idArray(digests)}::text[]) as asked (digest)
+      join usage_event_distinct_properties p on p.environment_id = ${work.environmentId} and p.digest = decode(asked.digest, 'hex')`.execute(
+    work.db,
+  );
+  return rows.map((row) => row.digest);
 }
 
 /** The properties of an event, as a digest, on a meter that counts distinct ones. */
 export interface DistinctRow {
-  readonly event: UsageEvent;
-  /** SHA-256 of the canonical JSON, in hexadecimal. */
+  /** Without the prefix of its kind. */
+  readonly eventId: string;
+  /** SHA-256 of the account, the period and the canonical JSON, in hexadecimal. */
   readonly digest: string;
 }
 
@@ -191,35 +215,37 @@ export async function insertFirstWithProperties(
   rows: readonly DistinctRow[],
 ): Promise<ReadonlySet<string>> {
   const first = await sql<{ usageEventId: string }>`
-    insert into usage_event_distinct_properties (environment_id, subscription_id, usage_meter_id, billing_period_id, digest,
-           usage_event_id)
-    select ${work.environmentId}, new.subscription_id, new.usage_meter_id, new.billing_period_id, decode(new.digest, 'hex'),
-           new.usage_event_id
-      from unnest(
-             ${rows.map(({ event }) => event.subscriptionId)}::text[],
-             ${rows.map(({ event }) => event.usageMeterId)}::text[],
-             ${rows.map(({ event }) => event.billingPeriodId)}::text[],
-             ${rows.map(({ digest }) => digest)}::text[],
-             ${rows.map(({ event }) => event.id)}::text[]
-           ) as new (subscription_id, usage_meter_id, billing_period_id, digest, usage_event_id)
-     order by new.subscription_id collate "C", new.usage_meter_id collate "C", new.digest collate "C",
-              new.usage_event_id collate "C"
+    insert into usage_event_distinct_properties (environment_id, digest, usage_event_id)
+    select ${work.environmentId}, decode(new.digest, 'hex'), new.usage_event_id
+      from unnest(${idArray(rows.map(({ digest }) => digest))}::text[], ${idArray(rows.map(({ eventId }) => eventId))}::text[])
+             as new (digest, usage_event_id)
+     order by new.digest collate "C", new.usage_event_id collate "C"
     on conflict do nothing
     returning usage_event_id`.execute(work.db);
   return new Set(first.rows.map((row) => row.usageEventId));
 }
 
-export async function findEvent(work: Work, id: string): Promise<StoredEvent | null> {
-  const { rows } = await sql<StoredEvent>`
-    select ${sql.join(columns.map((column) => sql.ref(column)))} from usage_events
-     where environment_id = ${work.environmentId} and id = ${id}`.execute(work.db);
-  return rows[0] ?? null;
+/** What new events of a series with a date in one hour add. */
+export interface HourRow {
+  readonly seriesId: number;
+  /** The instant at which the hour begins. */
+  readonly hour: Instant;
+  readonly units: bigint;
+  readonly events: number;
 }
 
-export async function pageOfEvents(work: Work, request: PageRequest): Promise<{ rows: StoredEvent[]; total: number }> {
-  return selectPage<StoredEvent>(work, 'usage_events', columns, request, {
-    customerId: 'customerId',
-    subscriptionId: 'subscriptionId',
-    usageMeterId: 'usageMeterId',
-  });
+/** Adds to the hours of series whose accounts are locked. (series, hour) is there once. */
+export async function addToHours(work: Work, hours: readonly HourRow[]): Promise<void> {
+  await sql`
+    insert into usage_rollups (environment_id, series_id, hour, units, events)
+    select ${work.environmentId}, new.*
+      from unnest(
+             ${idArray(hours.map((each) => each.seriesId))}::bigint[],
+             ${idArray(hours.map((each) => each.hour))}::bigint[],
+             ${idArray(hours.map((each) => each.units))}::numeric[],
+             ${idArray(hours.map((each) => each.events))}::bigint[]) as new
+    on conflict (environment_id, series_id, hour)
+    do update set units = usage_rollups.units + excluded.units, events = usage_rollups.events + excluded.events`.execute(
+    work.db,
+  );
 }

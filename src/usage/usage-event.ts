@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { z } from 'zod';
 import type { Instant } from '../kernel/calendar.ts';
 import { idSchema } from '../kernel/id.ts';
-import { countInput, maxSafeInteger, Timestamp, TimestampInput } from '../kernel/json.ts';
+import { countInput, maxSafeInteger, Timestamp, TimestampInput, WholeNumber } from '../kernel/json.ts';
 import { invalid, Problem, type ProblemName } from '../kernel/problem.ts';
 import { stamps } from '../kernel/record.ts';
 import type { UsageMeter } from '../pricing/usage-meter.ts';
@@ -39,6 +39,12 @@ export const UsageEvent = z
   })
   .meta({ id: 'UsageEvent' });
 export type UsageEvent = z.infer<typeof UsageEvent>;
+
+/** What is left to use of a meter, on one subscription. */
+export const UsageBalance = z
+  .object({ subscriptionId: z.string(), usageMeterId: z.string(), availableBalance: WholeNumber })
+  .meta({ id: 'UsageBalance' });
+export type UsageBalance = z.infer<typeof UsageBalance>;
 
 /** The ways to say what was used. Each event takes exactly one. */
 export const references = ['priceId', 'priceSlug', 'usageMeterId', 'usageMeterSlug'] as const;
@@ -90,6 +96,10 @@ export interface UsageSubscription {
   readonly customerId: string;
   readonly customerArchived: boolean;
   readonly currentBillingPeriodStart: Instant | null;
+  /** Of its pricing model: what is remembered of its prices holds as long as this is the same. */
+  readonly catalogVersion: number;
+  /** The same for all that were read together, and for nothing else: what is recorded now is booked under it. */
+  readonly booking: number;
 }
 
 /** What an event's reference leads to: a price that usage is billed at, or why it is none. */
@@ -99,6 +109,8 @@ export interface UsagePrice {
   readonly priceType: string | null;
   readonly usageMeterId: string | null;
   readonly aggregationType: UsageMeter['aggregationType'] | null;
+  /** A balance of the meter that falls below it is told. */
+  readonly lowBalanceThreshold: bigint | null;
 }
 
 /** The price and the meter of an event that passed every check. */
@@ -106,6 +118,7 @@ export interface BillablePrice {
   readonly priceId: string;
   readonly usageMeterId: string;
   readonly aggregationType: UsageMeter['aggregationType'];
+  readonly lowBalanceThreshold: bigint | null;
 }
 
 /** The subscription of an event. Refuses one that is unknown or has ended, or whose customer is archived. */
@@ -128,11 +141,11 @@ export function requirePrice(event: NewUsageEvent, path: EventPath, found: Usage
   const at = [...path, kind];
   const problem = kind === 'priceId' || kind === 'priceSlug' ? 'priceNotFound' : 'usageMeterNotFound';
   if (found === undefined) throw refusal(problem, at, value);
-  const { priceId, priceType, usageMeterId, aggregationType } = found;
+  const { priceId, priceType, usageMeterId, aggregationType, lowBalanceThreshold } = found;
   if (priceId === null) throw invalid(at, 'the usage meter has no default price: name a price of it instead');
   if (priceType !== 'usage' || usageMeterId === null || aggregationType === null)
     throw invalid(at, `must be a usage price, and this is a ${priceType} price`);
-  return { priceId, usageMeterId, aggregationType };
+  return { priceId, usageMeterId, aggregationType, lowBalanceThreshold };
 }
 
 /**

@@ -4,8 +4,8 @@ import { Timestamp } from '../kernel/json.ts';
 
 export const EventId = idSchema('event');
 
-/** Every type of event that is told. */
-export const eventTypes = [
+/** The types of events that a webhook receives that names none. */
+export const defaultEventTypes = [
   'customer.created',
   'customer.updated',
   'purchase.completed',
@@ -15,6 +15,11 @@ export const eventTypes = [
   'subscription.updated',
   'subscription.canceled',
 ] as const;
+/**
+ * Every type of event that is told. What came later is sent only where it is named, so that it surprises nobody who knows
+ * the others.
+ */
+export const eventTypes = [...defaultEventTypes, 'usage_balance.low'] as const;
 export const EventType = z.enum(eventTypes).meta({ id: 'EventType' });
 export type EventType = z.infer<typeof EventType>;
 
@@ -23,6 +28,7 @@ export const EventPayload = z
   .object({
     id: z.string().meta({ description: 'The id of the record that the event is about.' }),
     object: z.string().meta({ description: 'The kind of that record.' }),
+    usageMeterId: z.string().optional().meta({ description: 'The meter of it that the event is about, if it is.' }),
     customer: z.object({ id: z.string(), externalId: z.string() }),
     pricingModelId: z.string(),
     type: EventType,

@@ -5,7 +5,7 @@ import { newId } from '../platform/new-id.ts';
 import { selectPage } from '../platform/select-page.ts';
 import type { Work } from '../platform/work.ts';
 import type { AttemptOutcome, WebhookDelivery } from './delivery.ts';
-import type { Event } from './event.ts';
+import { defaultEventTypes, type Event } from './event.ts';
 import type { Webhook, WebhookFilterType } from './webhook.ts';
 
 /** A record without what the environment knows. */
@@ -162,7 +162,8 @@ export interface Match {
 }
 
 /**
- * Which of the events go to which webhooks: the active ones of the event's pricing model whose filter has its type.
+ * Which of the events go to which webhooks: the active ones of the event's pricing model whose filter has its type; one
+ * without a filter has the default types.
  * The webhooks cannot be deleted until the transaction ends.
  */
 export async function matchWebhooks(work: Work, eventIds: readonly string[]): Promise<Match[]> {
@@ -171,7 +172,8 @@ export async function matchWebhooks(work: Work, eventIds: readonly string[]): Pr
       from events e
       join webhooks w on w.environment_id = e.environment_id and w.pricing_model_id = e.pricing_model_id
      where e.environment_id = ${work.environmentId} and e.id = any(${eventIds}::text[])
-       and w.active and (w.filter_types = '{}' or e.type = any(w.filter_types))
+       and w.active
+       and e.type = any(case when w.filter_types = '{}' then ${defaultEventTypes}::text[] else w.filter_types end)
      order by e.id, w.id
        for key share of w`.execute(work.db);
   return rows;

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { idSchema } from '../kernel/id.ts';
 import { SafeString } from '../kernel/json.ts';
 import { stamps } from '../kernel/record.ts';
-import { eventTypes } from './event.ts';
+import { defaultEventTypes, eventTypes } from './event.ts';
 
 export const WebhookId = idSchema('webhook');
 
@@ -28,11 +28,12 @@ export type WebhookFilterType = z.infer<typeof WebhookFilterType>;
 
 // Duplicates are folded, so this only keeps a request from being absurd.
 const maxFilterTypes = 100;
+const filterTypes = `none: all but ${eventTypes.slice(defaultEventTypes.length).join(', ')}, which has to be named`;
 const FilterTypesInput = z
   .array(WebhookFilterType)
   .max(maxFilterTypes)
   .transform((types) => [...new Set(types)])
-  .meta({ description: 'The types of events to send; none: all.' });
+  .meta({ description: `The types of events to send; ${filterTypes}.` });
 
 /** An address that events are sent to. */
 export const Webhook = z
@@ -44,7 +45,7 @@ export const Webhook = z
     pricingModelId: z.string().meta({ description: 'Events of this pricing model are sent, no others.' }),
     name: z.string(),
     url: z.string().meta({ format: 'uri' }),
-    filterTypes: z.array(WebhookFilterType).meta({ description: 'The types of events that are sent; none: all.' }),
+    filterTypes: z.array(WebhookFilterType).meta({ description: `The types of events that are sent; ${filterTypes}.` }),
     active: z.boolean(),
   })
   .meta({ id: 'Webhook' });

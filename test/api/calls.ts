@@ -157,6 +157,10 @@ export const calls: Readonly<Record<string, CallOf>> = {
     }),
   'POST /subscription-item-features/{id}/expire': (w) =>
     at(`/subscription-item-features/${w.subscriptionItemFeatureId}/expire`, { expiredAt: '2099-01-01T00:00:00Z' }),
+  'GET /customers/{externalId}/entitlements': (w) => at(`/customers/${w.externalId}/entitlements`),
+  'POST /entitlements/check': (w) =>
+    at('/entitlements/check', { checks: [{ customerExternalId: w.externalId, featureSlug: 'sso' }] }),
+
   'POST /resource-claims/{subscriptionId}/claim': (w, n) =>
     at(`/resource-claims/${w.subscriptionId}/claim`, { resourceSlug: 'seat', externalId: `claim-${n}` }),
   'GET /resource-claims/{subscriptionId}/claims': (w) => at(`/resource-claims/${w.subscriptionId}/claims`),
@@ -171,6 +175,24 @@ export const calls: Readonly<Record<string, CallOf>> = {
   'POST /usage-events/bulk': (w, n) =>
     at('/usage-events/bulk', { usageEvents: [usageEvent(w, `${n}-a`), usageEvent(w, `${n}-b`)] }),
   'GET /usage-events/{id}': (w) => at(`/usage-events/${w.usageEventId}`),
+  'POST /usage-events/consume': (w, n) => at('/usage-events/consume', { usageEvent: usageEvent(w, `consumed-${n}`) }),
+
+  'GET /holds': () => at('/holds'),
+  'POST /holds': (w) =>
+    at('/holds', {
+      hold: { subscriptionId: w.subscriptionId, meter: 'api-calls', amount: 1, expiresAt: Date.now() + 86_400_000 },
+    }),
+  'GET /holds/{id}': (w) => at(`/holds/${w.holdId}`),
+  'POST /holds/{id}/settle': (w) => at(`/holds/${w.holdId}/settle`, { amount: 3 }),
+  'POST /holds/{id}/release': (w) => at(`/holds/${w.spareHoldId}/release`, {}),
+
+  'GET /usage-credits': () => at('/usage-credits'),
+  'POST /usage-credits': (w) =>
+    at('/usage-credits', {
+      usageCredit: { subscriptionId: w.subscriptionId, usageMeterId: w.usageMeterId, amount: 5, reason: 'Sorry' },
+    }),
+  'GET /usage-credits/{id}': (w) => at(`/usage-credits/${w.usageCreditId}`),
+  'POST /usage-credits/{id}/take-back': (w) => at(`/usage-credits/${w.usageCreditId}/take-back`, { amount: 1 }),
 
   'GET /invoices': () => at('/invoices'),
   'GET /invoices/{id}': (w) => at(`/invoices/${w.invoiceId}`),

@@ -39,11 +39,14 @@ export const owners: Owners = {
   usage_credits: 'ledger',
   usage_credit_applications: 'ledger',
   usage_overages: 'ledger',
+  usage_holds: 'ledger',
 
   subscription_item_features: 'entitlements',
   resource_claims: 'entitlements',
 
+  usage_series: 'usage',
   usage_events: 'usage',
+  usage_rollups: 'usage',
   usage_event_distinct_properties: 'usage',
 
   invoices: 'invoicing',

@@ -1,0 +1,79 @@
+import { readdir, readFile } from 'node:fs/promises';
+import process from 'node:process';
+import { connected, readNumber } from './database.ts';
+import type { BenchService } from './running.ts';
+
+/** What something took. Seconds of processor time are null where the system does not tell them. */
+export interface Costs {
+  readonly cpu: { readonly service: number | null; readonly database: number | null; readonly load: number | null };
+  readonly walBytes: number;
+}
+
+/** Acts, and tells what it cost the service and its database. */
+export async function withCosts<Answer>(service: BenchService, act: () => Promise<Answer>) {
+  return connected(service.databaseUrl, async (client) => {
+    const postmaster = await parentOf(await readNumber(client, 'select pg_backend_pid()'));
+    const walPosition = () => readNumber(client, `select pg_current_wal_insert_lsn() - '0/0'::pg_lsn`);
+    const read = async () => ({
+      service: await secondsOf(service.pid),
+      database: postmaster === null ? null : await secondsOfTree(postmaster),
+      wal: await walPosition(),
+    });
+    const before = await read();
+    const answer = await act();
+    const after = await read();
+    const cpu = {
+      service: difference(after.service, before.service),
+      database: difference(after.database, before.database),
+      load: null,
+    };
+    const costs: Costs = { cpu, walBytes: after.wal - before.wal };
+    return { answer, costs };
+  });
+}
+
+function difference(after: number | null, before: number | null): number | null {
+  return after === null || before === null ? null : after - before;
+}
+
+// The kernel's unit of these times is 1/100 s on every Linux.
+const ticksPerSecond = 100;
+
+interface ProcessTimes {
+  readonly parent: number;
+  readonly own: number;
+  /** Of children that have ended. */
+  readonly ended: number;
+}
+
+/** Processor time of a process, by /proc/<pid>/stat; null where there is none, and of a process that has ended. */
+async function timesOf(pid: number | string): Promise<ProcessTimes | null> {
+  if (process.platform !== 'linux') return null;
+  const text = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => null);
+  if (text === null) return null;
+  // The name of the program may hold anything, and ends with the last parenthesis. After it: state, parent, ...
+  const fields = text.slice(text.lastIndexOf(')') + 2).split(' ');
+  const field = (index: number) => Number(fields[index]);
+  return {
+    parent: field(1),
+    own: (field(11) + field(12)) / ticksPerSecond,
+    ended: (field(13) + field(14)) / ticksPerSecond,
+  };
+}
+
+async function parentOf(pid: number): Promise<number | null> {
+  return (await timesOf(pid))?.parent ?? null;
+}
+
+async function secondsOf(pid: number): Promise<number | null> {
+  return (await timesOf(pid))?.own ?? null;
+}
+
+/** Of a server and its processes, those that have ended included. */
+async function secondsOfTree(pid: number): Promise<number | null> {
+  const server = await timesOf(pid);
+  if (server === null) return null;
+  const names = await readdir('/proc');
+  const all = await Promise.all(names.filter((name) => /^\d+$/.test(name)).map(timesOf));
+  return all.reduce((sum, times) => sum + (times?.parent === pid ? times.own : 0), server.own + server.ended);
+}

@@ -1,0 +1,132 @@
+import { makePopulation } from './customers.ts';
+import { connected, readNumber } from './database.ts';
+import { copiedEventsPerSecond, insertsPerSecond, takingsPerSecond } from './limits.ts';
+import { type LoadFigures, measureLoad } from './load.ts';
+import type { Measured, Row } from './measured.ts';
+import { meterPlan, priceSlugs } from './plans.ts';
+import type { EventSources } from './requests.ts';
+import type { BenchService } from './running.ts';
+import { connectionsOr, seconds, storedEvents } from './settings.ts';
+import { storeEvents } from './stored-events.ts';
+
+const subscriptions = 1_000;
+// What waits together is booked together: as many clients as a busy service has.
+const manyConnections = 64;
+
+async function sourcesOf(service: BenchService, size: number): Promise<EventSources> {
+  const { subscriptionIds } = await makePopulation(service, meterPlan, size);
+  return { subscriptionIds, priceSlugs };
+}
+
+const countEvents = (service: BenchService) =>
+  connected(service.databaseUrl, (client) => readNumber(client, 'select count(*) from usage_events'));
+
+interface Batches {
+  /** Events in a request. */
+  readonly size: number;
+  readonly asLines: boolean;
+  readonly connections: number;
+}
+
+/** Events that are sent many in a request. A figure of work that was not done is none: every event that was answered is there. */
+async function ingestInBulk(
+  service: BenchService,
+  sources: EventSources,
+  { size, asLines, connections }: Batches,
+  loadSeconds = seconds,
+): Promise<LoadFigures> {
+  const before = await countEvents(service);
+  const figures = await measureLoad(service, {
+    connections,
+    seconds: loadSeconds,
+    requests: { kind: 'events', size, asLines, sources },
+  });
+  await requireEvents(service, before + (figures.warmUpRequests + figures.requests) * size);
+  return figures;
+}
+
+async function requireEvents(service: BenchService, expected: number): Promise<void> {
+  const stored = await countEvents(service);
+  if (stored !== expected) throw new Error(`${stored} events are stored where ${expected} should be`);
+}
+
+function bulkFigures({ requestsPerSecond, requests, costs }: LoadFigures, size: number) {
+  return { value: requestsPerSecond * size, unit: 'events/s', costs, each: 'event', count: requests * size };
+}
+
+function bulkRow(batches: Batches): Row {
+  const { size, connections } = batches;
+  return async (service) => {
+    const sources = await sourcesOf(service, subscriptions);
+    const figures = await ingestInBulk(service, sources, batches);
+    const limit = await copiedEventsPerSecond(service.databaseUrl);
+    const note = `${connections} connections, ${size} events each; limit: COPY of the same rows into the same table`;
+    return { ...bulkFigures(figures, size), limit, note };
+  };
+}
+
+// After a checkpoint each page that is touched is written to the journal whole, once. On a large table that is most of the
+// work of the first seconds, and has nothing to do with how it goes on.
+const secondsWhenFull = 6 * seconds;
+
+/** The same load on the empty table and on a full one. */
+async function bulkAtStored(service: BenchService): Promise<Measured> {
+  const batches = { size: 1_000, asLines: false, connections: connectionsOr(16) };
+  const sources = await sourcesOf(service, subscriptions);
+  // Once for nothing: else the full table would meet a service that has run for longer than the empty one did.
+  await ingestInBulk(service, sources, batches);
+  await connected(service.databaseUrl, (client) => client.query('truncate usage_events cascade'));
+  const empty = await ingestInBulk(service, sources, batches);
+  await storeEvents(service.databaseUrl, storedEvents);
+  const full = await ingestInBulk(service, sources, batches, secondsWhenFull);
+  const walWhenEmpty = Math.round(empty.costs.walBytes / (empty.requests * batches.size));
+  const note = `${storedEvents} events stored before, ${secondsWhenFull} s; limit: the same when empty (${walWhenEmpty} bytes of WAL an event)`;
+  return { ...bulkFigures(full, batches.size), limit: empty.requestsPerSecond * batches.size, note };
+}
+
+/** Events that are sent one in a request, of so many subscriptions. */
+function singleRow(size: number): Row {
+  return async (service) => {
+    const sources = await sourcesOf(service, size);
+    const connections = connectionsOr(manyConnections);
+    const before = await countEvents(service);
+    const figures = await measureLoad(service, {
+      connections,
+      seconds,
+      requests: {
+        kind: 'event',
+        path: '/usage-events',
+        // One account: a subscription and one of its meters.
+        sources: size === 1 ? { ...sources, priceSlugs: priceSlugs.slice(0, 1) } : sources,
+      },
+    });
+    await requireEvents(service, before + figures.warmUpRequests + figures.requests);
+    const limit = await insertsPerSecond(service.databaseUrl, { clients: manyConnections, seconds });
+    const note = `${connections} connections; limit: prepared inserts of one row into the same table, pgbench, ${manyConnections} clients`;
+    return { ...bulkFigures(figures, 1), limit, note };
+  };
+}
+
+async function consumeHot(service: BenchService): Promise<Measured> {
+  const { subscriptionIds } = await sourcesOf(service, 1);
+  const connections = connectionsOr(manyConnections);
+  const sources = { subscriptionIds, priceSlugs: priceSlugs.slice(0, 1) };
+  const figures = await measureLoad(service, {
+    connections,
+    seconds,
+    requests: { kind: 'event', path: '/usage-events/consume', sources },
+  });
+  await requireEvents(service, figures.warmUpRequests + figures.requests);
+  const limit = await takingsPerSecond(service.databaseUrl, { clients: manyConnections, seconds });
+  const note = `${connections} connections, one account; limit: update ... where balance >= 1 of one row, pgbench, ${manyConnections} clients`;
+  return { ...bulkFigures(figures, 1), limit, note };
+}
+
+export const ingestRows: Readonly<Record<string, Row>> = {
+  'bulk-ingest': bulkRow({ size: 1_000, asLines: false, connections: connectionsOr(16) }),
+  'bulk-ingest-ndjson': bulkRow({ size: 10_000, asLines: true, connections: connectionsOr(4) }),
+  'bulk-ingest-at-20m': bulkAtStored,
+  'single-events-hot': singleRow(1),
+  'single-events-spread': singleRow(subscriptions),
+  'consume-hot': consumeHot,
+};

@@ -1,0 +1,71 @@
+const month = { intervalUnit: 'month', intervalCount: 1 };
+
+function credits(slug: string) {
+  return {
+    type: 'usage_credit_grant',
+    slug: `${slug}-credits`,
+    name: slug,
+    description: '',
+    // So many that no load uses them up: usage that they do not cover is booked another way.
+    amount: 1_000_000_000,
+    renewalFrequency: 'every_billing_period',
+    usageMeterSlug: slug,
+  };
+}
+
+function meter(slug: string) {
+  const price = { type: 'usage', slug: `${slug}-overage`, ...month, unitPrice: 1, usageEventsPerUnit: 1000 };
+  return { usageMeter: { name: slug, slug }, prices: [{ ...price, isDefault: true }] };
+}
+
+function freeProduct(features: readonly { slug: string }[]) {
+  return {
+    product: { name: 'Free', slug: 'free', active: true, default: true },
+    price: { type: 'subscription', slug: 'free', ...month, unitPrice: 0, isDefault: true },
+    features: features.map(({ slug }) => slug),
+  };
+}
+
+const numbered = (word: string, size: number) => Array.from({ length: size }, (_, index) => `${word}-${index}`);
+
+const meterSlugs = ['requests', 'tokens', 'storage'];
+
+/** A free product with credits for three usage meters. */
+export const meterPlan = {
+  name: 'Bench',
+  isDefault: true,
+  features: meterSlugs.map(credits),
+  products: [freeProduct(meterSlugs.map(credits))],
+  usageMeters: meterSlugs.map(meter),
+};
+
+/** The slugs of the prices of its meters. */
+export const priceSlugs = meterSlugs.map((slug) => `${slug}-overage`);
+
+const creditSlugs = numbered('calls', 30);
+const resourceSlugs = numbered('seats', 30);
+const features = [
+  ...numbered('toggle', 40).map((slug) => ({ type: 'toggle', slug, name: slug, description: '' })),
+  ...creditSlugs.map(credits),
+  ...resourceSlugs.map((slug) => ({
+    type: 'resource',
+    slug: `${slug}-capacity`,
+    name: slug,
+    description: '',
+    amount: 10,
+    resourceSlug: slug,
+  })),
+];
+
+/** A free product with a hundred features: 40 toggles, credits for 30 meters, capacity of 30 resources. */
+export const featurePlan = {
+  name: 'Bench',
+  isDefault: true,
+  features,
+  products: [freeProduct(features)],
+  usageMeters: creditSlugs.map(meter),
+  resources: resourceSlugs.map((slug) => ({ slug, name: slug })),
+};
+
+/** The slugs of its features. */
+export const featureSlugs = features.map(({ slug }) => slug);

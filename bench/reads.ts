@@ -1,0 +1,67 @@
+import { makePopulation } from './customers.ts';
+import { selectsPerSecond } from './limits.ts';
+import { measureLoad } from './load.ts';
+import type { Measured, Row } from './measured.ts';
+import { featurePlan, featureSlugs, meterPlan } from './plans.ts';
+import { ask, type BenchService } from './running.ts';
+import { connectionsOr, seconds } from './settings.ts';
+
+async function usageBalances(service: BenchService): Promise<Measured> {
+  const { externalIds } = await makePopulation(service, meterPlan, 1_000);
+  const connections = connectionsOr(64);
+  const paths = externalIds.map((externalId) => `/customers/${externalId}/usage-balances`);
+  const figures = await measureLoad(service, { connections, seconds, requests: { kind: 'get', paths } });
+  const clients = 16;
+  const limit = await selectsPerSecond(service.databaseUrl, { clients, seconds });
+  return {
+    value: figures.requestsPerSecond,
+    unit: 'requests/s',
+    limit,
+    note: `${connections} connections; limit: prepared select of one row, pgbench, ${clients} clients`,
+    costs: figures.costs,
+    each: 'request',
+    count: figures.requests,
+  };
+}
+
+const customersChecked = 100;
+const customersPerRequest = 10;
+
+/** What 100 customers may do of 100 features, in ten requests of 1,000 pairs, one after the other. */
+async function entitlementsCheck(service: BenchService): Promise<Measured> {
+  const { externalIds } = await makePopulation(service, featurePlan, customersChecked);
+  const bodies: string[] = [];
+  for (let first = 0; first < externalIds.length; first += customersPerRequest) {
+    const checks = externalIds
+      .slice(first, first + customersPerRequest)
+      .flatMap((customerExternalId) => featureSlugs.map((featureSlug) => ({ customerExternalId, featureSlug })));
+    bodies.push(JSON.stringify({ checks }));
+  }
+  await requireAllAllowed(service, bodies);
+  const requests = { kind: 'post', path: '/entitlements/check', bodies } as const;
+  const figures = await measureLoad(service, { connections: 1, seconds, requests });
+  return {
+    value: (bodies.length / figures.requestsPerSecond) * 1000,
+    unit: 'ms',
+    limit: null,
+    note: `${customersChecked} customers x ${featureSlugs.length} features, ${bodies.length} requests one after the other`,
+    costs: figures.costs,
+    each: 'request',
+    count: figures.requests,
+  };
+}
+
+/** A figure of checks that found nothing would be none. */
+async function requireAllAllowed(service: BenchService, bodies: readonly string[]): Promise<void> {
+  for (const body of bodies) {
+    const asked: unknown = JSON.parse(body);
+    const { results } = await ask<{ results: { allowed: boolean }[] }>(service, 'POST', '/entitlements/check', asked);
+    const refused = results.find(({ allowed }) => !allowed);
+    if (refused !== undefined) throw new Error(`not allowed: ${JSON.stringify(refused)}`);
+  }
+}
+
+export const readRows: Readonly<Record<string, Row>> = {
+  'usage-balances': usageBalances,
+  'entitlements-check': entitlementsCheck,
+};

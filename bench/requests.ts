@@ -1,0 +1,67 @@
+import { randomUUID } from 'node:crypto';
+
+/** What is used: a subscription and a price, of which each event takes one of each at random. */
+export interface EventSources {
+  readonly subscriptionIds: readonly string[];
+  readonly priceSlugs: readonly string[];
+}
+
+/** The requests of a load, as the load process is told of them. It makes them while it runs. */
+export type Requests =
+  | { readonly kind: 'get'; readonly paths: readonly string[] }
+  | { readonly kind: 'post'; readonly path: string; readonly bodies: readonly string[] }
+  | { readonly kind: 'event'; readonly path: string; readonly sources: EventSources }
+  | { readonly kind: 'events'; readonly size: number; readonly asLines: boolean; readonly sources: EventSources };
+
+/** Makes the next request of a load, as it goes over the wire. Everything that can be is made before. */
+export function requestMaker(requests: Requests, service: { address: string; key: string }): () => string {
+  const { host } = new URL(service.address);
+  const headers = `HTTP/1.1\r\nhost: ${host}\r\nauthorization: ${service.key}\r\n`;
+  const post = (path: string, type: string) => {
+    const head = `POST /api/v1${path} ${headers}content-type: ${type}\r\ncontent-length: `;
+    return (body: string) => `${head}${body.length}\r\n\r\n${body}`;
+  };
+  switch (requests.kind) {
+    case 'get':
+      return inTurn(requests.paths.map((path) => `GET /api/v1${path} ${headers}\r\n`));
+    case 'post':
+      return inTurn(requests.bodies.map(post(requests.path, 'application/json')));
+    case 'event': {
+      const whole = post(requests.path, 'application/json');
+      const event = eventMaker(requests.sources);
+      return () => whole(`{"usageEvent":${event()}}`);
+    }
+    case 'events': {
+      const { size, asLines, sources } = requests;
+      const event = eventMaker(sources);
+      const whole = post('/usage-events/bulk', asLines ? 'application/x-ndjson' : 'application/json');
+      return asLines
+        ? () => whole(joined(event, size, '\n'))
+        : () => whole(`{"usageEvents":[${joined(event, size, ',')}]}`);
+    }
+    default:
+      return requests satisfies never;
+  }
+}
+
+function inTurn(texts: readonly string[]): () => string {
+  let turn = 0;
+  return () => texts[turn++ % texts.length] ?? '';
+}
+
+// JSON.stringify of each event would take several times as long as putting a few texts together.
+function eventMaker({ subscriptionIds, priceSlugs }: EventSources): () => string {
+  const starts = subscriptionIds.flatMap((subscriptionId) =>
+    priceSlugs.map((priceSlug) => `{"subscriptionId":"${subscriptionId}","priceSlug":"${priceSlug}","transactionId":"`),
+  );
+  return () => {
+    const start = starts[Math.floor(Math.random() * starts.length)];
+    return `${start}${randomUUID()}","amount":${1 + Math.floor(Math.random() * 7)}}`;
+  };
+}
+
+function joined(event: () => string, size: number, separator: string): string {
+  let text = event();
+  for (let made = 1; made < size; made++) text += separator + event();
+  return text;
+}

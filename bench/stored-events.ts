@@ -1,0 +1,59 @@
+import { formatId, idPrefixes } from '../src/kernel/id.ts';
+import { connected, readNumber } from './database.ts';
+
+// What one statement inserts: its trigger looks through all of them at its end.
+const portion = 1_000_000;
+const month = 30 * 24 * 3_600_000;
+
+/**
+ * Fills the usage events table with so many events of the series that are there, one after the other, of the last thirty
+ * days. Their transactions are in no order. It writes straight into the table, as its owner.
+ */
+export async function storeEvents(url: string, size: number): Promise<void> {
+  await connected(url, async (client) => {
+    // Checkpoints on the way would only make this longer.
+    await client.query(`alter system set max_wal_size = '32GB'`);
+    await client.query('select pg_reload_conf()');
+    await client.query(`
+      create temporary table series as
+        select environment_id, id, row_number() over (order by id) - 1 as position from usage_series`);
+    await client.query('analyze series');
+    const series = await readNumber(client, 'select count(*) from series');
+    await client.query('alter table usage_events drop constraint usage_events_transaction_unique');
+    for (let first = 0; first < size; first += portion)
+      await client.query(portionOf({ first, last: Math.min(first + portion, size) - 1, size, series }));
+    await client.query(transactionsIndexed);
+    await client.query('alter system reset max_wal_size');
+    await client.query('select pg_reload_conf()');
+    await client.query('vacuum (analyze) usage_events');
+    await client.query('checkpoint');
+  });
+}
+
+// Made at the end, which takes a fraction of the time, and as full as it would have become: an index whose keys come in no
+// order has pages that are 69 % full, the logarithm of 2.
+const transactionsIndexed = `
+  set maintenance_work_mem = '1GB';
+  alter table usage_events add constraint usage_events_transaction_unique unique (transaction_key) with (fillfactor = 69);
+  alter index usage_events_transaction_unique reset (fillfactor)`;
+
+interface Portion {
+  readonly first: number;
+  readonly last: number;
+  readonly size: number;
+  readonly series: number;
+}
+
+function portionOf({ first, last, size, series }: Portion): string {
+  const now = Date.now();
+  // After the ids that are there, and before those to come: as if they had been stored just now.
+  const idStart = formatId('usageEvent', now, 0, 0).slice(idPrefixes.usageEvent.length + 1, -13);
+  return `
+    insert into usage_events (environment_id, series_id, booking, amount, usage_date, created_at, transaction_key, id, transaction_id)
+    select s.environment_id, s.id, 0, 1 + n % 7, at.ms, at.ms, md5('key ' || n)::uuid, '${idStart}' || lpad(n::text, 13, '0'),
+           md5(n::text)::uuid::text
+      from generate_series(${first}::bigint, ${last}) n
+      join series s on s.position = n % ${series},
+           lateral (select ${now - month} + (n::numeric * ${month} / ${size})::bigint as ms) at
+     order by n`;
+}

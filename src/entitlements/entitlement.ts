@@ -1,0 +1,170 @@
+import assert from 'node:assert/strict';
+import { z } from 'zod';
+import { WholeNumber } from '../kernel/json.ts';
+import type { FeatureType } from '../pricing/feature.ts';
+import { saturated } from './subscription-item-feature.ts';
+
+const featureFields = {
+  featureId: z.string(),
+  slug: z.string(),
+  name: z.string(),
+  subscriptionIds: z
+    .array(z.string())
+    .meta({ description: 'The current subscriptions that give it, the newest first.' }),
+};
+const Amount = WholeNumber.meta({
+  description: 'What these subscriptions grant of it together: credits each time they are granted, or places.',
+});
+
+/** A feature that a customer has, through one subscription or several. */
+export const EntitledFeature = z
+  .discriminatedUnion('type', [
+    z.object({
+      ...featureFields,
+      type: z.literal('toggle'),
+      amount: z.null(),
+      usageMeterId: z.null(),
+      resourceId: z.null(),
+    }),
+    z.object({
+      ...featureFields,
+      type: z.literal('usage_credit_grant'),
+      amount: Amount,
+      usageMeterId: z.string(),
+      resourceId: z.null(),
+    }),
+    z.object({
+      ...featureFields,
+      type: z.literal('resource'),
+      amount: Amount,
+      usageMeterId: z.null(),
+      resourceId: z.string(),
+    }),
+  ])
+  .meta({ id: 'EntitledFeature' });
+export type EntitledFeature = z.infer<typeof EntitledFeature>;
+
+/** What is left to use of a meter by one subscription. */
+export const EntitledBalance = z
+  .object({
+    usageMeterId: z.string(),
+    slug: z.string(),
+    subscriptionId: z.string(),
+    availableBalance: WholeNumber.meta({
+      description: 'Credits that can still be used and are not held, minus usage that no credit covered.',
+    }),
+    held: WholeNumber.meta({ description: 'Units that open holds have set aside; no longer in availableBalance.' }),
+  })
+  .meta({ id: 'EntitledBalance' });
+export type EntitledBalance = z.infer<typeof EntitledBalance>;
+
+/** How much of a resource one subscription may hold and holds. */
+export const EntitledResource = z
+  .object({
+    resourceId: z.string(),
+    slug: z.string(),
+    subscriptionId: z.string(),
+    capacity: z.int().min(0),
+    claimed: z.int().min(0),
+    available: z.int().meta({ description: 'capacity - claimed: negative when capacity went below what is held.' }),
+  })
+  .meta({ id: 'EntitledResource' });
+export type EntitledResource = z.infer<typeof EntitledResource>;
+
+/** All that a customer's current subscriptions let it use. */
+export const Entitlements = z
+  .object({
+    customerId: z.string(),
+    externalId: z.string(),
+    pricingModelId: z.string(),
+    features: z.array(EntitledFeature).meta({ description: 'One for each slug, in order of creation.' }),
+    usageMeterBalances: z
+      .array(EntitledBalance)
+      .meta({ description: 'One for each usage meter of each subscription, the newest subscription first.' }),
+    resources: z.array(EntitledResource).meta({
+      description: 'One for each resource that a feature of each subscription is or was about, the newest first.',
+    }),
+  })
+  .meta({ id: 'Entitlements' });
+export type Entitlements = z.infer<typeof Entitlements>;
+
+/** A feature as one item of a current subscription gives it. */
+export interface Grant {
+  readonly subscriptionId: string;
+  readonly featureId: string;
+  readonly type: FeatureType;
+  /** Whether the feature is at work; the slug of one that is not can be used again. */
+  readonly active: boolean;
+  /** The usage meter or the resource; null for a toggle. */
+  readonly about: string | null;
+}
+
+function compareTexts(one: string, other: string): number {
+  if (one === other) return 0;
+  return one < other ? -1 : 1;
+}
+
+function leadingFirst(one: Grant, other: Grant): number {
+  if (one.active !== other.active) return one.active ? -1 : 1;
+  return compareTexts(other.featureId, one.featureId) || compareTexts(other.subscriptionId, one.subscriptionId);
+}
+
+/**
+ * Of what a customer has under one slug, what the slug stands for, the newest first. A slug can have been used before, for
+ * a feature that some still have, and what a customer has can be about another meter or resource than the feature: the
+ * active feature leads, else the newest one, and with it goes what is of the same type and about the same thing.
+ */
+export function grantsMeant<Given extends Grant>(grants: readonly Given[]): Given[] {
+  if (grants.length === 1) return [...grants];
+  const sorted = grants.toSorted(leadingFirst);
+  const [lead] = sorted;
+  if (lead === undefined) return [];
+  return sorted.filter((each) => each.type === lead.type && each.about === lead.about);
+}
+
+/** The subscriptions that give something, each once, the newest first. */
+export function subscriptionsOf(grants: readonly Pick<Grant, 'subscriptionId'>[]): string[] {
+  const ids = new Set(grants.map(({ subscriptionId }) => subscriptionId));
+  return [...ids].sort((one, other) => compareTexts(other, one));
+}
+
+/** The same with what the list of features shows of it. */
+export interface NamedGrant extends Grant {
+  readonly slug: string;
+  readonly name: string;
+  readonly amount: bigint | null;
+}
+
+/** One row for each slug, in order of creation of the features. */
+export function toEntitledFeatures(grants: readonly NamedGrant[]): EntitledFeature[] {
+  const rows = [...Map.groupBy(grants, ({ slug }) => slug).values()].map(toEntitledFeature);
+  return rows.sort((one, other) => compareTexts(one.featureId, other.featureId));
+}
+
+function toEntitledFeature(grants: readonly NamedGrant[]): EntitledFeature {
+  const meant = grantsMeant(grants);
+  const [lead] = meant;
+  assert(lead, 'a slug is there because something is given under it');
+  const { featureId, slug, name, type, about } = lead;
+  const row = { featureId, slug, name, subscriptionIds: subscriptionsOf(meant) };
+  if (type === 'toggle') return { ...row, type, amount: null, usageMeterId: null, resourceId: null };
+  assert(about, 'credits are of a meter and places of a resource');
+  const amount = saturated(meant.reduce((sum, each) => sum + (each.amount ?? 0n), 0n));
+  return type === 'resource'
+    ? { ...row, type, amount, usageMeterId: null, resourceId: about }
+    : { ...row, type, amount, usageMeterId: about, resourceId: null };
+}
+
+/** Finds a row about something of a subscription by the two ids, which it begins with. */
+export function byPlace<Row extends readonly [subscriptionId: string, about: string, ...unknown[]]>(
+  rows: readonly Row[],
+) {
+  const places = new Map<string, Map<string, Row>>();
+  for (const row of rows) {
+    const [subscriptionId, about] = row;
+    const ofSubscription = places.get(subscriptionId);
+    if (ofSubscription) ofSubscription.set(about, row);
+    else places.set(subscriptionId, new Map([[about, row]]));
+  }
+  return (subscriptionId: string, about: string): Row | undefined => places.get(subscriptionId)?.get(about);
+}

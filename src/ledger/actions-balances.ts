@@ -1,0 +1,113 @@
+import assert from 'node:assert/strict';
+import { LRUCache } from 'lru-cache';
+import { Problem } from '../kernel/problem.ts';
+import type { Together } from '../platform/together.ts';
+import type { Work } from '../platform/work.ts';
+import { listUsageMeters } from '../pricing/store-usage-meters.ts';
+import type { UsageMeter } from '../pricing/usage-meter.ts';
+import type { UsageMeterBalance } from './ledger.ts';
+import {
+  type AccountBalance,
+  type BalanceQuery,
+  type CustomerBalance,
+  listBalances,
+  listCustomerBalances,
+} from './store-balances.ts';
+
+/** The balance of every usage meter that the subscriptions can use: newest subscription first, then oldest meter first. */
+export async function readBalances(work: Work, subscriptionIds: readonly string[]): Promise<UsageMeterBalance[]> {
+  if (subscriptionIds.length === 0) return [];
+  const rows = await listBalances(work, subscriptionIds);
+  return withMeters(rows, await metersOf(work, rows));
+}
+
+/** Reads the balances that several callers ask for, each of a customer, in one statement. */
+export const balancesTogether: Together<BalanceQuery, UsageMeterBalance[]> = {
+  name: 'balances',
+  answer: readCustomerBalances,
+  weigh: () => 1,
+  most: 200,
+  mostWaiting: 20_000,
+  atOnce: 2,
+};
+
+async function readCustomerBalances(
+  work: Work,
+  queries: readonly BalanceQuery[],
+): Promise<(UsageMeterBalance[] | Problem)[]> {
+  const rows = await listCustomerBalances(work, queries);
+  const meters = await metersOf(work, rows.filter(isOfSubscription));
+  const answers: CustomerBalance[][] = queries.map(() => []);
+  for (const row of rows) answers[row.position - 1]?.push(row);
+  return queries.map((query, index) => answerOf(query, answers[index] ?? [], meters));
+}
+
+function isOfSubscription(row: CustomerBalance): row is CustomerBalance & AccountBalance {
+  return row.subscriptionId !== null;
+}
+
+function answerOf(
+  { externalId, subscriptionId }: BalanceQuery,
+  rows: readonly CustomerBalance[],
+  meters: Meters,
+): UsageMeterBalance[] | Problem {
+  const customers = rows[0]?.customers ?? 0;
+  if (customers === 0) return new Problem('customerNotFound', { id: externalId });
+  if (customers > 1) return new Problem('externalIdAmbiguous', { externalId });
+  const found = rows.filter(isOfSubscription);
+  if (subscriptionId !== undefined && found.length === 0)
+    return new Problem('subscriptionNotFound', { id: subscriptionId });
+  return withMeters(found, meters);
+}
+
+/** The meters of a pricing model at one of its versions, in order of creation. */
+type Meters = (row: AccountBalance) => readonly UsageMeter[];
+
+// The version is read in the unit of work that asks and changes in the commit that changes a meter, so what is remembered
+// cannot be out of date.
+const known = new LRUCache<string, readonly UsageMeter[]>({ max: 2_000 });
+
+async function metersOf(work: Work, rows: readonly AccountBalance[]): Promise<Meters> {
+  const missing = new Map<string, string>();
+  for (const row of rows) {
+    if (!known.has(versionText(row))) missing.set(versionText(row), row.pricingModelId);
+  }
+  const found = new Map<string, readonly UsageMeter[]>();
+  if (missing.size > 0) {
+    const meters = Map.groupBy(await listUsageMeters(work, [...missing.values()]), (meter) => meter.pricingModelId);
+    for (const [version, pricingModelId] of missing) {
+      found.set(version, meters.get(pricingModelId) ?? []);
+      known.set(version, meters.get(pricingModelId) ?? []);
+    }
+  }
+  return (row) => {
+    const meters = found.get(versionText(row)) ?? known.get(versionText(row));
+    assert(meters !== undefined, 'the meters of each model were looked for');
+    return meters;
+  };
+}
+
+function versionText({ pricingModelId, catalogVersion }: AccountBalance): string {
+  return `${pricingModelId} ${catalogVersion}`;
+}
+
+/** A row for each meter of each subscription, also before its account is opened. */
+function withMeters(rows: readonly AccountBalance[], meters: Meters): UsageMeterBalance[] {
+  const balances: UsageMeterBalance[] = [];
+  for (let start = 0; start < rows.length; ) {
+    const first = rows[start];
+    assert(first !== undefined);
+    let end = start + 1;
+    while (rows[end]?.subscriptionId === first.subscriptionId) end += 1;
+    for (const meter of meters(first)) {
+      const account = rows.slice(start, end).find((row) => row.usageMeterId === meter.id);
+      balances.push({
+        ...meter,
+        subscriptionId: first.subscriptionId,
+        availableBalance: account?.availableBalance ?? 0n,
+      });
+    }
+    start = end;
+  }
+  return balances;
+}

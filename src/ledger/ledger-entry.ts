@@ -1,0 +1,91 @@
+import assert from 'node:assert/strict';
+import { z } from 'zod';
+import type { Instant } from '../kernel/calendar.ts';
+import { Timestamp, WholeNumber } from '../kernel/json.ts';
+import { moves, type Side } from './ledger.ts';
+
+export const ledgerEntryTypes = ['grant', 'usage', 'expiry', 'take_back', 'settlement', 'settlement_undone'] as const;
+export type LedgerEntryType = (typeof ledgerEntryTypes)[number];
+
+/** What a use drew from one grant. */
+const UsageCreditApplication = z
+  .object({
+    usageCreditId: z.string(),
+    amount: WholeNumber,
+    source: z.string().meta({ description: 'Why the credits were granted.' }),
+    featureId: z.string().nullable().meta({ description: 'The feature that granted them, if one did.' }),
+    expiresAt: Timestamp.nullable(),
+  })
+  .meta({ id: 'UsageCreditApplication' });
+export type UsageCreditApplication = z.infer<typeof UsageCreditApplication>;
+
+/** What changed a balance, and which grants a use drew from. */
+export const LedgerEntry = z
+  .object({
+    id: z.string(),
+    createdAt: Timestamp,
+    subscriptionId: z.string(),
+    usageMeterId: z.string(),
+    type: z.enum(ledgerEntryTypes),
+    amount: WholeNumber.meta({
+      description: 'What it changed the balance by: credits are positive, usage is negative.',
+    }),
+    availableAfter: WholeNumber.meta({
+      description: 'Granted and settled less used, expired and taken back, with this entry.',
+    }),
+    priceId: z.string().nullable().meta({ description: 'Of usage: the price that it is counted at.' }),
+    billingPeriodId: z.string().nullable(),
+    usageCreditId: z.string().nullable().meta({ description: 'The credits that were granted, ended or taken back.' }),
+    sourceId: z
+      .string()
+      .meta({
+        description: 'What it was booked for: the number of the booking of usage events, a credit, or an invoice.',
+      }),
+    usageCreditApplications: z.array(UsageCreditApplication).meta({
+      description: 'Of usage: the grants it drew from, in the order of use. What is missing to its amount is overage.',
+    }),
+  })
+  .meta({ id: 'LedgerEntry' });
+export type LedgerEntry = z.infer<typeof LedgerEntry>;
+
+/** What could be used on an account at an instant. */
+export const LedgerBalance = z
+  .object({ subscriptionId: z.string(), usageMeterId: z.string(), availableBalance: WholeNumber })
+  .meta({ id: 'LedgerBalance' });
+export type LedgerBalance = z.infer<typeof LedgerBalance>;
+
+/** Which accounts of a customer, and until when: `asOf` is null for now. */
+export interface LedgerQuery {
+  readonly customerId: string;
+  readonly subscriptionId: string | null;
+  readonly usageMeterId: string | null;
+  readonly asOf: Instant | null;
+}
+
+const typeOfMove = {
+  grant: 'grant',
+  usage: 'usage',
+  expiry: 'expiry',
+  takeBack: 'take_back',
+  settlement: 'settlement',
+  settlementUndone: 'settlement_undone',
+} as const satisfies Record<keyof typeof moves, LedgerEntryType>;
+
+const typeOfSides = new Map(
+  Object.entries(typeOfMove).map(([move, type]) => [sidesText(moves[move as keyof typeof moves]), type]),
+);
+
+function sidesText({ debitSide, creditSide }: { debitSide: string; creditSide: string }): string {
+  return `${debitSide} ${creditSide}`;
+}
+
+/** What an amount that moved from one side to another was, and what it changed the balance by. */
+export function readMove(sides: { debitSide: string; creditSide: string; amount: bigint }): {
+  type: LedgerEntryType;
+  amount: bigint;
+} {
+  const type = typeOfSides.get(sidesText(sides));
+  assert(type !== undefined, 'the database knows no other sides');
+  const available: Side = 'available';
+  return { type, amount: sides.creditSide === available ? sides.amount : -sides.amount };
+}

@@ -1,0 +1,172 @@
+import { z } from 'zod';
+import type { Instant } from '../kernel/calendar.ts';
+import { idSchema } from '../kernel/id.ts';
+import { amountInput, countInput, FreeText, Timestamp, TimestampInput, WholeNumber } from '../kernel/json.ts';
+import { smallerOf } from '../kernel/money.ts';
+import { Problem } from '../kernel/problem.ts';
+import { stamps } from '../kernel/record.ts';
+import { isTerminal, type SubscriptionStatus } from '../subscriptions/subscription.ts';
+import { type CreditSource, creditSources, defaultPriority } from './ledger.ts';
+
+export const UsageCreditId = idSchema('usageCredit');
+
+const maxPriority = 1000;
+
+/** Whether something is left of a credit, or else what became of it. */
+const usageCreditStatuses = ['active', 'used', 'expired', 'taken_back'] as const;
+
+/**
+ * Units of a meter that a subscription was granted, and what became of them: issued = applied + expired + taken back +
+ * remaining.
+ */
+export const UsageCredit = z
+  .object({
+    id: UsageCreditId,
+    ...stamps,
+    livemode: z.boolean(),
+    pricingModelId: z.string(),
+    subscriptionId: z.string(),
+    usageMeterId: z.string(),
+    featureId: z
+      .string()
+      .nullable()
+      .meta({ description: 'The feature that brought it; null: it was granted by hand.' }),
+    source: z.enum(creditSources).meta({
+      description:
+        'billing_period_transition: it came with a billing period. manual_adjustment: granted by hand or with a change of plan. rollover: what an earlier one left unused.',
+    }),
+    reason: z.string().nullable(),
+    priority: z.int().meta({ description: 'Credits with a lower number are used first, then those that end first.' }),
+    issuedAmount: WholeNumber.meta({ description: 'Units that it was granted with.' }),
+    appliedAmount: WholeNumber.meta({ description: 'Units that paid for usage.' }),
+    expiredAmount: WholeNumber.meta({ description: 'Units that were unused when it ended.' }),
+    takenBackAmount: WholeNumber.meta({ description: 'Units that were taken back.' }),
+    remainingAmount: WholeNumber.meta({ description: 'Units that can still be used.' }),
+    expiresAt: Timestamp.nullable().meta({ description: 'It can be used until then; null: for ever.' }),
+    status: z.enum(usageCreditStatuses).meta({
+      description:
+        'active while units remain; after that expired where some ended unused, else taken_back where some were taken back, else used.',
+    }),
+  })
+  .meta({ id: 'UsageCredit' });
+export type UsageCredit = z.infer<typeof UsageCredit>;
+
+const name = z.string().min(1).max(255).nullish();
+
+/** Credits that somebody grants by hand. */
+export const NewUsageCredit = z
+  .object({
+    subscriptionId: z.string().min(1).max(255),
+    usageMeterId: name,
+    usageMeterSlug: name,
+    amount: amountInput(1).meta({ description: 'Units of the meter.' }),
+    expiresAt: TimestampInput.nullish().meta({ description: 'They can be used until then. For ever when absent.' }),
+    priority: countInput(0, maxPriority)
+      .nullish()
+      .meta({ description: `Credits with a lower number are used first. ${defaultPriority} when absent.` }),
+    reason: FreeText.nullish(),
+    transactionId: name.meta({
+      description:
+        'Names the grant: on one usage meter the same transactionId grants once, and a repeat is answered with the first.',
+    }),
+  })
+  .refine(
+    ({ usageMeterId, usageMeterSlug }) => (typeof usageMeterId === 'string') !== (typeof usageMeterSlug === 'string'),
+    {
+      message: 'exactly one of usageMeterId, usageMeterSlug must be given',
+    },
+  )
+  .meta({ id: 'NewUsageCredit', description: 'Takes exactly one of usageMeterId, usageMeterSlug.' });
+export type NewUsageCredit = z.infer<typeof NewUsageCredit>;
+
+/** A credit as it is stored, with the account that it is on. */
+export interface UsageCreditRow {
+  readonly id: string;
+  readonly createdAt: Instant;
+  readonly updatedAt: Instant;
+  readonly pricingModelId: string;
+  readonly ledgerAccountId: string;
+  readonly subscriptionId: string;
+  readonly usageMeterId: string;
+  readonly featureId: string | null;
+  readonly source: CreditSource;
+  readonly reason: string | null;
+  readonly priority: number;
+  readonly issued: bigint;
+  readonly applied: bigint;
+  readonly expired: bigint;
+  readonly takenBack: bigint;
+  readonly expiresAt: Instant | null;
+}
+
+/** The credit as it is answered. What has ended by `now` is so, whether or not that was booked. */
+export function toUsageCredit(
+  { ledgerAccountId: _, issued, applied, expired, takenBack, ...row }: UsageCreditRow,
+  { livemode, now }: { readonly livemode: boolean; readonly now: Instant },
+): UsageCredit {
+  const rest = issued - applied - expired - takenBack;
+  const hasEnded = row.expiresAt !== null && row.expiresAt <= now;
+  const amounts = {
+    issuedAmount: issued,
+    appliedAmount: applied,
+    expiredAmount: hasEnded ? expired + rest : expired,
+    takenBackAmount: takenBack,
+    remainingAmount: hasEnded ? 0n : rest,
+  };
+  return { ...row, ...amounts, livemode, status: statusOf(amounts) };
+}
+
+function statusOf({
+  remainingAmount,
+  expiredAmount,
+  takenBackAmount,
+}: Pick<UsageCredit, 'remainingAmount' | 'expiredAmount' | 'takenBackAmount'>): UsageCredit['status'] {
+  if (remainingAmount > 0n) return 'active';
+  if (expiredAmount > 0n) return 'expired';
+  return takenBackAmount > 0n ? 'taken_back' : 'used';
+}
+
+/** The subscription that credits are granted to, as far as that needs it. */
+export interface GrantedSubscription {
+  readonly id: string;
+  readonly status: SubscriptionStatus;
+  readonly pricingModelId: string;
+  readonly customerId: string;
+  readonly customerArchived: boolean;
+}
+
+/** Refuses what is unknown or has ended, and whose customer is archived. */
+export function requireGrantable(found: GrantedSubscription | null, id: string): GrantedSubscription {
+  if (found === null) throw new Problem('subscriptionNotFound', { id });
+  if (found.customerArchived) throw new Problem('customerArchived', { id: found.customerId });
+  if (isTerminal(found.status)) throw new Problem('subscriptionTerminal', { id, status: found.status });
+  return found;
+}
+
+/** What is left of a credit, and on its account. */
+export interface TakeBackState {
+  readonly id: string;
+  readonly remaining: bigint;
+  /** Of the account: what may still be used. */
+  readonly balance: bigint;
+  /** Of the account: what open holds set aside. */
+  readonly held: bigint;
+}
+
+/**
+ * How much is taken back of a credit: `asked`, or all that is left where nothing is said. Refuses more than is left, and
+ * what would leave open holds more than the balance: they were promised. Usage that no credit covered is no reason to
+ * refuse, because the credits that are left do not cover it either.
+ *
+ * Worked example: 100 are left, of which a hold sets 30 aside. 70 can be taken back.
+ */
+export function decideTakeBack({ id, remaining, balance, held }: TakeBackState, asked: bigint | null): bigint {
+  if (remaining === 0n) throw new Problem('usageCreditSpent', { id });
+  const amount = asked ?? remaining;
+  if (amount > remaining) throw new Problem('usageCreditTooSmall', { id, amount, remaining });
+  if (held > 0n && amount > balance) {
+    const free = balance > 0n ? smallerOf(balance, remaining) : 0n;
+    throw new Problem('usageCreditHeld', { id, amount, free });
+  }
+  return amount;
+}

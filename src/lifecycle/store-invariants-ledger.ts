@@ -1,0 +1,212 @@
+import { sql } from 'kysely';
+import type { Invariant } from './store-invariants.ts';
+
+/** The ledger that usage is booked in, the credits that pay for it, and the holds that set some of it aside. */
+export const ledgerInvariants: readonly Invariant[] = [
+  {
+    name: 'ledgerEntriesPointAtRecords',
+    // No foreign key says so: a trigger looks when entries are added, and nobody looks later.
+    sentence:
+      'A ledger entry points at a transaction, an account, a price of its meter, a period of its subscription, and a credit of its own.',
+    query: sql`
+      select e.environment_id, e.id, e.ledger_transaction_id, e.ledger_account_id, e.price_id, e.billing_period_id, e.usage_credit_id
+        from ledger_entries e
+        left join ledger_transactions t on t.environment_id = e.environment_id and t.id = e.ledger_transaction_id
+        left join ledger_accounts a on a.environment_id = e.environment_id and a.id = e.ledger_account_id
+        left join prices p on p.environment_id = e.environment_id and p.id = e.price_id and p.usage_meter_id = a.usage_meter_id
+        left join billing_periods b
+          on b.environment_id = e.environment_id and b.id = e.billing_period_id and b.subscription_id = a.subscription_id
+        left join usage_credits c on c.environment_id = e.environment_id and c.id = e.usage_credit_id and c.ledger_account_id = a.id
+       where t.id is null or a.id is null or p.id is distinct from e.price_id
+          or b.id is distinct from e.billing_period_id or c.id is distinct from e.usage_credit_id`,
+  },
+  {
+    name: 'ledgerSidesAreSumsOfEntries',
+    sentence: 'Each side of a ledger account is the sum of the entries that moved onto or off it.',
+    query: sql`
+      select a.environment_id, a.id, a.granted, a.used, a.expired, a.taken_back, a.settled, e.granted as entries_granted,
+             e.used as entries_used, e.expired as entries_expired, e.taken_back as entries_taken_back, e.settled as entries_settled
+        from ledger_accounts a
+        left join (select environment_id, ledger_account_id,
+                          sum(amount) filter (where debit_side = 'granted') as granted,
+                          sum(amount) filter (where credit_side = 'used') as used,
+                          sum(amount) filter (where credit_side = 'expired') as expired,
+                          sum(amount) filter (where credit_side = 'taken_back') as taken_back,
+                          sum(case 'settled' when debit_side then amount when credit_side then -amount end) as settled
+                     from ledger_entries group by environment_id, ledger_account_id) e
+          on e.environment_id = a.environment_id and e.ledger_account_id = a.id
+       where a.granted <> coalesce(e.granted, 0) or a.used <> coalesce(e.used, 0)
+          or a.expired <> coalesce(e.expired, 0) or a.taken_back <> coalesce(e.taken_back, 0)
+          or a.settled <> coalesce(e.settled, 0)`,
+  },
+  {
+    name: 'ledgerSidesLeaveAvailable',
+    sentence: 'What is available on a ledger account is granted + settled - used - expired - taken back.',
+    query: sql`
+      select environment_id, id, available, granted, settled, used, expired, taken_back
+        from ledger_accounts where available is distinct from granted + settled - used - expired - taken_back`,
+  },
+  {
+    name: 'entriesKnowWhatIsAvailable',
+    sentence: 'An entry says what is available with it: the sum of what was booked on its account up to it.',
+    query: sql`
+      select environment_id, id, ledger_account_id, available_after, booked
+        from (select environment_id, id, ledger_account_id, available_after,
+                     sum(case 'available' when credit_side then amount when debit_side then -amount end) over account as booked
+                from ledger_entries
+              window account as (partition by environment_id, ledger_account_id order by created_at, sequence
+                                 rows unbounded preceding)) entry
+       where available_after <> booked`,
+  },
+  {
+    name: 'entriesAreInOrderOfTime',
+    sentence: 'An entry that was booked on an account after another one does not carry an earlier instant.',
+    query: sql`
+      select environment_id, id, ledger_account_id, sequence, created_at, previous_created_at
+        from (select environment_id, id, ledger_account_id, sequence, created_at,
+                     lag(created_at) over (partition by environment_id, ledger_account_id order by sequence) as previous_created_at
+                from ledger_entries) entry
+       where created_at < previous_created_at`,
+  },
+  {
+    name: 'ledgerSidesAreSumsOfCredits',
+    sentence:
+      'What was granted, covered, expired and taken back on a ledger account is what its credits issued, applied, lost and gave back.',
+    query: sql`
+      select a.environment_id, a.id, a.granted, a.covered, a.expired, a.taken_back, c.issued, c.applied,
+             c.expired as credits_expired, c.taken_back as credits_taken_back
+        from ledger_accounts a
+        left join (select environment_id, ledger_account_id, sum(issued) as issued, sum(applied) as applied,
+                          sum(expired) as expired, sum(taken_back) as taken_back
+                     from usage_credits group by environment_id, ledger_account_id) c
+          on c.environment_id = a.environment_id and c.ledger_account_id = a.id
+       where a.granted <> coalesce(c.issued, 0) or a.covered <> coalesce(c.applied, 0)
+          or a.expired <> coalesce(c.expired, 0) or a.taken_back <> coalesce(c.taken_back, 0)`,
+  },
+  {
+    name: 'creditsAreNotOverApplied',
+    sentence: 'A credit is applied, expires and is taken back within what it issued.',
+    query: sql`
+      select environment_id, id, ledger_account_id, issued, applied, expired, taken_back
+        from usage_credits
+       where applied < 0 or expired < 0 or taken_back < 0 or applied + expired + taken_back > issued`,
+  },
+  {
+    name: 'creditsAreSumsOfEntries',
+    sentence: 'What a credit issued, lost and gave back is what the entries about it say.',
+    query: sql`
+      select c.environment_id, c.id, c.issued, c.expired, c.taken_back, e.granted as entries_granted,
+             e.expired as entries_expired, e.taken_back as entries_taken_back
+        from usage_credits c
+        left join (select environment_id, ledger_account_id, usage_credit_id,
+                          sum(amount) filter (where debit_side = 'granted') as granted,
+                          sum(amount) filter (where credit_side = 'expired') as expired,
+                          sum(amount) filter (where credit_side = 'taken_back') as taken_back
+                     from ledger_entries where usage_credit_id is not null
+                    group by environment_id, ledger_account_id, usage_credit_id) e
+          on e.environment_id = c.environment_id and e.usage_credit_id = c.id and e.ledger_account_id = c.ledger_account_id
+       where c.issued <> coalesce(e.granted, 0) or c.expired <> coalesce(e.expired, 0)
+          or c.taken_back <> coalesce(e.taken_back, 0)`,
+  },
+  {
+    name: 'creditsAreAppliedAsBooked',
+    sentence: 'What a credit has applied is the sum of its applications.',
+    query: sql`
+      select c.environment_id, c.id, c.applied, a.amount as applications
+        from usage_credits c
+        left join (select environment_id, usage_credit_id, sum(amount) as amount
+                     from usage_credit_applications group by environment_id, usage_credit_id) a
+          on a.environment_id = c.environment_id and a.usage_credit_id = c.id
+       where c.applied <> coalesce(a.amount, 0)`,
+  },
+  {
+    name: 'creditsPayTheirOwnAccount',
+    sentence: 'A credit is applied to usage of its own ledger account.',
+    query: sql`
+      select a.environment_id, a.usage_credit_id, a.ledger_entry_id, c.ledger_account_id, e.ledger_account_id as entry_account_id, e.credit_side
+        from usage_credit_applications a
+        left join usage_credits c on c.environment_id = a.environment_id and c.id = a.usage_credit_id
+        left join ledger_entries e on e.environment_id = a.environment_id and e.id = a.ledger_entry_id
+       where c.id is null or e.id is null or c.ledger_account_id <> e.ledger_account_id or e.credit_side <> 'used'`,
+  },
+  {
+    name: 'usageIsNotOverCovered',
+    sentence: 'Credits are applied to an entry of usage up to its amount.',
+    query: sql`
+      select e.environment_id, e.id, e.amount, a.amount as applications
+        from ledger_entries e
+        join (select environment_id, ledger_entry_id, sum(amount) as amount
+                from usage_credit_applications group by environment_id, ledger_entry_id) a
+          on a.environment_id = e.environment_id and a.ledger_entry_id = e.id
+       where a.amount > e.amount`,
+  },
+  {
+    name: 'usageIsCoveredOrWaitsForBilling',
+    sentence: 'Usage of an account at a price is what credits covered and what is or was to be billed.',
+    query: sql`
+      select coalesce(u.environment_id, o.environment_id) as environment_id,
+             coalesce(u.ledger_account_id, o.ledger_account_id) as ledger_account_id,
+             coalesce(u.price_id, o.price_id) as price_id, u.used, u.covered, o.uncovered
+        from (select e.environment_id, e.ledger_account_id, e.price_id, sum(e.amount) as used, sum(coalesce(a.amount, 0)) as covered
+                from ledger_entries e
+                left join (select environment_id, ledger_entry_id, sum(amount) as amount
+                             from usage_credit_applications group by environment_id, ledger_entry_id) a
+                  on a.environment_id = e.environment_id and a.ledger_entry_id = e.id
+               where e.credit_side = 'used' group by e.environment_id, e.ledger_account_id, e.price_id) u
+        full join usage_overages o
+          on o.environment_id = u.environment_id and o.ledger_account_id = u.ledger_account_id and o.price_id = u.price_id
+       where coalesce(u.used - u.covered, 0) <> coalesce(o.uncovered, 0)`,
+  },
+  {
+    name: 'usageIsNotBilledTwice',
+    sentence: 'The lines of invoices bill no more usage of an account at a price than no credit covered.',
+    query: sql`
+      select l.environment_id, l.ledger_account_id, l.price_id, l.billed, o.invoiced, o.uncovered
+        from (select line.environment_id, line.ledger_account_id, line.price_id, sum(line.ledger_account_credit) as billed
+                from invoice_line_items line
+                join invoices i on i.environment_id = line.environment_id and i.id = line.invoice_id and i.status <> 'void'
+               where line.type = 'usage'
+                 -- While the invoice of a change is to take an unpaid one's place, both stand with the same usage.
+                 and not exists (
+                   select from subscription_adjustments a
+                     join invoices taking on taking.environment_id = a.environment_id and taking.id = a.invoice_id
+                    where a.environment_id = i.environment_id and a.replaced_invoice_id = i.id
+                      and taking.status in ('open', 'awaiting_payment_confirmation'))
+               group by line.environment_id, line.ledger_account_id, line.price_id) l
+        left join usage_overages o
+          on o.environment_id = l.environment_id and o.ledger_account_id = l.ledger_account_id and o.price_id = l.price_id
+       where l.billed > coalesce(o.invoiced, 0) or o.invoiced > o.uncovered`,
+  },
+  {
+    name: 'settledUsageWasBilled',
+    sentence: 'Paid invoices settle no more usage of an account than was billed.',
+    query: sql`
+      select a.environment_id, a.id, a.settled, o.invoiced
+        from ledger_accounts a
+        left join (select environment_id, ledger_account_id, sum(invoiced) as invoiced
+                     from usage_overages group by environment_id, ledger_account_id) o
+          on o.environment_id = a.environment_id and o.ledger_account_id = a.id
+       where a.settled > coalesce(o.invoiced, 0)`,
+  },
+  {
+    name: 'heldIsSumOfOpenHolds',
+    sentence: 'What is held on a ledger account is the sum of its open holds.',
+    query: sql`
+      select a.environment_id, a.id, a.held, h.amount as holds
+        from ledger_accounts a
+        left join (select environment_id, ledger_account_id, sum(amount) as amount
+                     from usage_holds where status = 'open' group by environment_id, ledger_account_id) h
+          on h.environment_id = a.environment_id and h.ledger_account_id = a.id
+       where a.held <> coalesce(h.amount, 0)`,
+  },
+  {
+    name: 'holdsNameTheirMeter',
+    sentence: 'A hold is at a price of the usage meter of its ledger account.',
+    query: sql`
+      select h.environment_id, h.id, h.price_id, p.usage_meter_id, a.usage_meter_id as account_meter_id
+        from usage_holds h
+        left join ledger_accounts a on a.environment_id = h.environment_id and a.id = h.ledger_account_id
+        left join prices p on p.environment_id = h.environment_id and p.id = h.price_id
+       where a.usage_meter_id is null or p.usage_meter_id is distinct from a.usage_meter_id`,
+  },
+];

@@ -1,0 +1,208 @@
+import { Problem } from '../kernel/problem.ts';
+import { type JobContext, runEffects } from './jobs.ts';
+import { refreshStatistics } from './statistics.ts';
+import { runInEnvironment, type Work } from './work.ts';
+
+/**
+ * Something that several callers who wait at the same time are answered in one transaction, at the cost of one: what a
+ * commit, a round trip and the lock of a busy row cost is shared by all of them.
+ */
+export interface Together<Ask, Answer> {
+  readonly name: string;
+  /**
+   * Answers each ask, in order. What is wrong with one is its own answer and touches no other; where that shows only once
+   * something of it was written, throw `RefusedAfterAll`.
+   */
+  readonly answer: (work: Work, asks: readonly Ask[]) => Promise<readonly (Answer | Problem)[]>;
+  /** How much of a transaction an ask takes, in the unit of `most`. */
+  readonly weigh: (ask: Ask) => number;
+  /** About how much one transaction takes. An ask that weighs more is alone in its own. */
+  readonly most: number;
+  /** How much may wait in all; who comes then is refused with `tooBusy`. */
+  readonly mostWaiting: number;
+  /**
+   * Transactions at a time of one key. A further one begins when half of what one takes is waiting: many small groups would
+   * cost more than few large ones.
+   */
+  readonly atOnce: number;
+}
+
+/** Some asks cannot be answered, by their index, and have left traces: the transaction begins anew without them. */
+export class RefusedAfterAll extends Error {
+  readonly refusals: ReadonlyMap<number, Problem>;
+  constructor(refusals: ReadonlyMap<number, Problem>) {
+    super('refused after all');
+    this.refusals = refusals;
+  }
+}
+
+/** What runs alone, in a transaction that is open already. Throws the refusal. */
+export async function answerAlone<Ask, Answer>(together: Together<Ask, Answer>, work: Work, ask: Ask): Promise<Answer> {
+  const [answer] = await together.answer(work, [ask]).catch((error: unknown) => {
+    throw error instanceof RefusedAfterAll ? error.refusals.get(0) : error;
+  });
+  if (answer === undefined || answer instanceof Problem) throw answer;
+  return answer;
+}
+
+/** An ask in line, and whom to tell. */
+interface Waiting {
+  readonly ask: unknown;
+  readonly weight: number;
+  readonly resolve: (answer: unknown) => void;
+  readonly reject: (reason: unknown) => void;
+}
+
+/** What waits for one key, and how many transactions are under way for it. */
+interface Lane {
+  readonly together: Together<unknown, unknown>;
+  readonly apiKeyHash: Buffer;
+  readonly waiting: Waiting[];
+  weight: number;
+  running: number;
+}
+
+/** Where callers of one process meet. */
+export interface MeetingPoint {
+  /** The answer to `ask`, once it is committed. Refuses with the ask's own problem, `unauthorized` or `tooBusy`. */
+  join<Ask, Answer>(together: Together<Ask, Answer>, apiKeyHash: Buffer, ask: Ask): Promise<Answer>;
+}
+
+/**
+ * Whoever comes while nothing is under way is served at once; whoever comes meanwhile waits for the next transaction, so
+ * groups are as large as the load makes them and nobody waits for a timer. Callers with one key share a line.
+ */
+export function createMeetingPoint(context: JobContext, onError: (error: unknown) => void): MeetingPoint {
+  const lanes = new Map<string, Lane>();
+  const waiting = new Map<string, number>();
+
+  const runGroup = async (lane: Lane, group: readonly Waiting[]): Promise<void> => {
+    try {
+      await answerGroup(context, lane, group, onError);
+    } catch (error) {
+      for (const { reject } of group) reject(error);
+    }
+  };
+
+  const run = async (key: string, lane: Lane): Promise<void> => {
+    while (lane.waiting.length > 0) {
+      const before = lane.weight;
+      const group = takeGroup(lane);
+      waiting.set(lane.together.name, (waiting.get(lane.together.name) ?? 0) - (before - lane.weight));
+      await runGroup(lane, group);
+      // Plans that were made for empty tables are slow on full ones, long before the database looks by itself.
+      refreshStatistics(context.database).catch(onError);
+    }
+    lane.running -= 1;
+    if (lane.running === 0) lanes.delete(key);
+  };
+
+  return {
+    join<Ask, Answer>(together: Together<Ask, Answer>, apiKeyHash: Buffer, ask: Ask): Promise<Answer> {
+      const weight = together.weigh(ask);
+      const inLine = waiting.get(together.name) ?? 0;
+      if (inLine > 0 && inLine + weight > together.mostWaiting) return Promise.reject(new Problem('tooBusy'));
+      waiting.set(together.name, inLine + weight);
+      const key = `${together.name} ${apiKeyHash.toString('latin1')}`;
+      // A lane is looked up by the name of what it does, so its asks are of that kind.
+      const lane: Lane = lanes.get(key) ?? {
+        together: together as never,
+        apiKeyHash,
+        waiting: [],
+        weight: 0,
+        running: 0,
+      };
+      lanes.set(key, lane);
+      const { promise, resolve, reject } = Promise.withResolvers<Answer>();
+      lane.waiting.push({ ask, weight, resolve: resolve as (answer: unknown) => void, reject });
+      lane.weight += weight;
+      if (lane.running === 0 || (lane.running < together.atOnce && lane.weight * 2 >= together.most)) {
+        lane.running += 1;
+        // After what has already arrived on other connections was read.
+        setImmediate(() => void run(key, lane));
+      }
+      return promise;
+    },
+  };
+}
+
+function takeGroup(lane: Lane): Waiting[] {
+  let weight = 0;
+  let count = 0;
+  for (const each of lane.waiting) {
+    if (count > 0 && weight + each.weight > lane.together.most) break;
+    weight += each.weight;
+    count += 1;
+  }
+  lane.weight -= weight;
+  return lane.waiting.splice(0, count);
+}
+
+async function answerGroup(
+  context: JobContext,
+  { together, apiKeyHash }: Lane,
+  group: readonly Waiting[],
+  onError: (error: unknown) => void,
+): Promise<void> {
+  if (group.length === 0) return;
+  const act = (work: Work) =>
+    together.answer(
+      work,
+      group.map(({ ask }) => ask),
+    );
+  try {
+    const outcome = await runInEnvironment(context.database, { apiKeyHash }, act);
+    if (outcome === null) throw new Problem('unauthorized');
+    for (const [index, { resolve, reject }] of group.entries()) {
+      const answer = outcome.answer[index];
+      if (answer instanceof Problem) reject(answer);
+      else resolve(answer);
+    }
+    // What is done outside concerns what was due before, not what was asked for: nobody waits for it.
+    if (outcome.effects.length > 0) runEffects(context, outcome.effects).catch(onError);
+  } catch (error) {
+    await answerOthers(context, { together, apiKeyHash, group, error, onError });
+  }
+}
+
+/** A group that failed: each of those who are not to blame is answered in another one. */
+async function answerOthers(
+  context: JobContext,
+  failed: {
+    together: Together<unknown, unknown>;
+    apiKeyHash: Buffer;
+    group: readonly Waiting[];
+    error: unknown;
+    onError: (error: unknown) => void;
+  },
+): Promise<void> {
+  const { group, error, onError } = failed;
+  const lane = { together: failed.together, apiKeyHash: failed.apiKeyHash, waiting: [], weight: 0, running: 0 };
+  if (error instanceof RefusedAfterAll) {
+    for (const [index, problem] of error.refusals) group[index]?.reject(problem);
+    await answerGroup(
+      context,
+      lane,
+      group.filter((_, index) => !error.refusals.has(index)),
+      onError,
+    );
+    return;
+  }
+  const [first] = group;
+  if (group.length === 1 || concernsAll(error)) {
+    for (const { reject } of group) reject(error);
+    return;
+  }
+  if (first === undefined) return;
+  // Whose fault it is shows when each half is tried by itself.
+  const middle = Math.ceil(group.length / 2);
+  await answerGroup(context, lane, group.slice(0, middle), onError);
+  await answerGroup(context, lane, group.slice(middle), onError);
+}
+
+/** True where trying again by halves would end the same: the key, or a database that does not answer. */
+function concernsAll(error: unknown): boolean {
+  if (error instanceof Problem) return error.problem === 'unauthorized';
+  const { code } = error as { code?: unknown };
+  return typeof code !== 'string' || /^(ECONN|EPIPE|08|53|57)/.test(code);
+}

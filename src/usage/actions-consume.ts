@@ -1,0 +1,129 @@
+import assert from 'node:assert/strict';
+import { Problem } from '../kernel/problem.ts';
+import { balanceOf, type LockedAccount } from '../ledger/usage-booking.ts';
+import { RunAgain, type Work } from '../platform/work.ts';
+import {
+  countedOf,
+  digestOf,
+  isTaken,
+  storeEvents,
+  takenProblem,
+  toUsageEvent,
+  transactionText,
+} from './actions-store.ts';
+import * as store from './store.ts';
+import {
+  countsDistinct,
+  type Draft,
+  type Drafted,
+  insufficientBalance,
+  type UsageAnswer,
+  usageOf,
+} from './usage-draft.ts';
+import type { UsageEvent } from './usage-event.ts';
+
+/** What became of the asks of a group that want to consume. */
+export interface Consumed {
+  /** The events that were accepted and stored. */
+  readonly added: readonly Draft[];
+  readonly counted: ReadonlySet<Draft>;
+  readonly answerOf: (index: number) => UsageAnswer | Problem;
+}
+
+/**
+ * Decides one consumption after the other, in the order in which they came, over locked accounts: each is accepted only
+ * if what the balance then is covers it. `counted` is the usage of the same group that needs no leave, and is used up
+ * first. What is refused leaves nothing behind.
+ */
+export async function consumeDrafts(
+  work: Work,
+  drafted: readonly Drafted[],
+  accounts: ReadonlyMap<string, LockedAccount>,
+  counted: ReadonlySet<Draft>,
+): Promise<Consumed> {
+  const asked = drafted.flatMap(({ ask, drafts }, index) =>
+    ask.kind === 'record' || drafts instanceof Problem ? [] : drafts.map((draft) => ({ index, draft })),
+  );
+  const answers = new Map<number, UsageAnswer | Problem>();
+  const answerOf = (index: number): UsageAnswer | Problem => {
+    const answer = answers.get(index);
+    assert(answer !== undefined, 'each consumption was decided');
+    return answer;
+  };
+  if (asked.length === 0) return { added: [], counted: new Set(), answerOf };
+  const drafts = asked.map(({ draft }) => draft);
+  const stored = await findStored(work, drafts);
+  const seen = await findSeen(work, drafts);
+  const balances = balancesAfter(accounts, counted);
+  const added: Draft[] = [];
+  const counting = new Set<Draft>();
+  for (const { index, draft } of asked) {
+    const decision = decide(draft, { stored, seen, balances });
+    answers.set(index, decision.answer);
+    if (!decision.accepted) continue;
+    added.push(draft);
+    if (decision.counts) counting.add(draft);
+  }
+  await storeAccepted(work, added, counting);
+  return { added, counted: counting, answerOf };
+}
+
+/** What has been decided so far; `decide` notes what it accepts. */
+interface SoFar {
+  /** The events of transactions. */
+  readonly stored: Map<string, UsageEvent>;
+  /** The properties that count no more. */
+  readonly seen: Set<string>;
+  readonly balances: Map<string, bigint>;
+}
+
+function decide(
+  draft: Draft,
+  { stored, seen, balances }: SoFar,
+): { answer: UsageAnswer | Problem; accepted: boolean; counts: boolean } {
+  const balance = balances.get(draft.ledgerAccountId) ?? 0n;
+  const first = stored.get(transactionText(draft.event));
+  if (first !== undefined) {
+    const answer = isTaken(draft, first) ? takenProblem(draft) : { events: [first], balance };
+    return { answer, accepted: false, counts: false };
+  }
+  const digest = countsDistinct(draft) ? digestOf(draft) : null;
+  const counts = digest === null || !seen.has(digest);
+  const units = counts ? usageOf(draft).units : 0n;
+  // What counts nothing needs no balance, also where that is negative.
+  if (units > 0n && units > balance)
+    return { answer: insufficientBalance(draft, balance), accepted: false, counts: false };
+  balances.set(draft.ledgerAccountId, balance - units);
+  stored.set(transactionText(draft.event), draft.event);
+  if (digest !== null) seen.add(digest);
+  return { answer: { events: [draft.event], balance: balance - units }, accepted: true, counts };
+}
+
+async function findStored(work: Work, drafts: readonly Draft[]): Promise<Map<string, UsageEvent>> {
+  const rows = await store.listByTransactionKey(
+    work,
+    drafts.map((draft) => draft.transactionKey),
+  );
+  return new Map(rows.map((row) => [transactionText(row), toUsageEvent(work, row)]));
+}
+
+async function findSeen(work: Work, drafts: readonly Draft[]): Promise<Set<string>> {
+  const digests = drafts.filter(countsDistinct).map(digestOf);
+  return digests.length === 0 ? new Set() : new Set(await store.listSeenProperties(work, digests));
+}
+
+function balancesAfter(accounts: ReadonlyMap<string, LockedAccount>, counted: ReadonlySet<Draft>): Map<string, bigint> {
+  const balances = new Map(Array.from(accounts.values(), (account) => [account.id, balanceOf(account)]));
+  for (const draft of counted) {
+    const { ledgerAccountId, units } = usageOf(draft);
+    balances.set(ledgerAccountId, (balances.get(ledgerAccountId) ?? 0n) - units);
+  }
+  return balances;
+}
+
+/** Stores what was accepted. Where another process was quicker with a transaction, all of it is decided anew. */
+async function storeAccepted(work: Work, added: readonly Draft[], counting: ReadonlySet<Draft>): Promise<void> {
+  const earlier = await storeEvents(work, added);
+  const counted = await countedOf(work, added);
+  if (earlier.size > 0 || counted.size !== counting.size) throw new RunAgain();
+}

@@ -1,0 +1,105 @@
+import { Problem } from '../kernel/problem.ts';
+import { bookUsage } from '../ledger/actions.ts';
+import { publishLowBalances } from '../ledger/actions-low-balance.ts';
+import { fallenBetween, type WatchedAccount } from '../ledger/low-balance.ts';
+import { lockAccountsForUsage } from '../ledger/store-usage.ts';
+import { type LockedAccount, mergeUsages } from '../ledger/usage-booking.ts';
+import { RefusedAfterAll, type Together } from '../platform/together.ts';
+import type { Work } from '../platform/work.ts';
+import { consumeDrafts } from './actions-consume.ts';
+import { type CatchUp, draftAsks } from './actions-draft.ts';
+import { countedOf, isTaken, storeEvents, takenProblem } from './actions-store.ts';
+import { addToHours } from './store.ts';
+import { type Draft, type Drafted, hoursOf, type UsageAnswer, type UsageAsk, usageOf } from './usage-draft.ts';
+import { maxEventsPerRequest, type UsageEvent } from './usage-event.ts';
+
+/**
+ * Records usage of callers who wait at the same time, as many statements for ten thousand events of a hundred callers as
+ * for one. Each caller's events are stored and booked on the ledger accounts, all or nothing. Answers one event for each
+ * that was given, in order: one whose transactionId its meter has already is answered as it was first stored, and counts no
+ * more; when another subscription recorded it, the caller is refused. A refusal names the event that it is about.
+ * `catchUp` is asked where the period of a subscription is over, so that the usage is not counted to that.
+ */
+export function usageTogether(catchUp: CatchUp): Together<UsageAsk, UsageAnswer> {
+  return {
+    name: 'usage',
+    answer: (work, asks) => recordUsage(work, asks, catchUp),
+    weigh: (ask) => ask.events.length,
+    most: maxEventsPerRequest,
+    mostWaiting: 20 * maxEventsPerRequest,
+    atOnce: 2,
+  };
+}
+
+async function recordUsage(
+  work: Work,
+  asks: readonly UsageAsk[],
+  catchUp: CatchUp,
+): Promise<(UsageAnswer | Problem)[]> {
+  const drafted = await draftAsks(work, asks, catchUp);
+  const drafts = drafted.flatMap((each) => (each.drafts instanceof Problem ? [] : each.drafts));
+  const recorded = drafted.flatMap((each) =>
+    each.ask.kind === 'record' && !(each.drafts instanceof Problem) ? each.drafts : [],
+  );
+  const earlier = await storeEvents(work, recorded);
+  refuseTaken(drafted, earlier);
+  const added = recorded.filter(({ event }) => !earlier.has(event.id));
+  const accounts = await lockAccountsForUsage(work, [...new Set(drafts.map((draft) => draft.ledgerAccountId))]);
+  const counted = await countedOf(work, added);
+  const consumed = await consumeDrafts(work, drafted, accounts, counted);
+  await bookEvents(work, [...added, ...consumed.added], new Set([...counted, ...consumed.counted]), accounts);
+  return drafted.map((each, index): UsageAnswer | Problem => {
+    if (each.drafts instanceof Problem) return each.drafts;
+    if (each.ask.kind === 'consume') return consumed.answerOf(index);
+    return { events: each.drafts.map(({ event }) => earlier.get(event.id) ?? event), balance: null };
+  });
+}
+
+/** A transaction that another subscription recorded cannot be this one's. What else its caller sent is not stored either. */
+function refuseTaken(drafted: readonly Drafted[], earlier: ReadonlyMap<string, UsageEvent>): void {
+  if (earlier.size === 0) return;
+  const refusals = new Map<number, Problem>();
+  // What a caller who is refused sent first is free again for who comes after: that one is tried anew.
+  const undone = new Set<string>();
+  for (const [index, { drafts }] of drafted.entries()) {
+    if (drafts instanceof Problem) continue;
+    const taken = drafts.find((draft) => {
+      const first = earlier.get(draft.event.id);
+      return isTaken(draft, first) && !undone.has(first?.id ?? '');
+    });
+    if (taken === undefined) continue;
+    refusals.set(index, takenProblem(taken));
+    for (const { event } of drafts) undone.add(event.id);
+  }
+  if (refusals.size > 0) throw new RefusedAfterAll(refusals);
+}
+
+/**
+ * Books new events on locked accounts, of which those in `counted` count, and tells which balances fell below the
+ * thresholds of their meters. Answers the accounts as they are then.
+ */
+export async function bookEvents(
+  work: Work,
+  added: readonly Draft[],
+  counted: ReadonlySet<Draft>,
+  accounts: ReadonlyMap<string, LockedAccount>,
+  before = accounts,
+): Promise<ReadonlyMap<string, LockedAccount>> {
+  const [first] = added;
+  if (first === undefined) return accounts;
+  await addToHours(
+    work,
+    hoursOf(added, (draft) => counted.has(draft)),
+  );
+  const usages = mergeUsages([...counted].map(usageOf));
+  const booked = await bookUsage(work, String(first.booking), accounts, usages);
+  await publishLowBalances(work, fallenBetween([...counted].map(toWatched), before, booked));
+  return booked;
+}
+
+/** The account of a draft, as far as its balance is watched. */
+export function toWatched({ event, price, ledgerAccountId }: Draft): WatchedAccount {
+  const { pricingModelId, customerId, subscriptionId, usageMeterId } = event;
+  const { lowBalanceThreshold } = price;
+  return { pricingModelId, customerId, subscriptionId, usageMeterId, ledgerAccountId, lowBalanceThreshold };
+}

@@ -1,0 +1,94 @@
+import assert from 'node:assert/strict';
+import { listExternalIds } from '../customers/store.ts';
+import { invalid, Problem } from '../kernel/problem.ts';
+import type { Work } from '../platform/work.ts';
+import { findUsageMeter } from '../pricing/store-usage-meters.ts';
+import { chooseSeries, countEvents } from './store-choice.ts';
+import * as store from './store-summary.ts';
+import { hourMs, hourOf } from './time-range.ts';
+import {
+  bucketsOf,
+  isTime,
+  maxPropertyEvents,
+  maxSummaryGroups,
+  maxValueLength,
+  type SummaryAsk,
+  type UsageGroup,
+  type UsageMeterSummary,
+} from './usage-summary.ts';
+
+type Groups = Pick<UsageMeterSummary, 'groups' | 'other'>;
+
+/**
+ * What a usage meter counted, in groups. Whole hours are answered by roll-ups, the broken ones at the ends by their events.
+ * By a property, every event is read: refuses more than `maxPropertyEvents`.
+ */
+export async function summarizeUsage(work: Work, usageMeterId: string, ask: SummaryAsk): Promise<UsageMeterSummary> {
+  const meter = await findUsageMeter(work, usageMeterId);
+  if (meter === null) throw new Problem('usageMeterNotFound', { id: usageMeterId });
+  const { from, to, groupBy, customerId, subscriptionId } = ask;
+  const filter = { usageMeterId, customerId, subscriptionId };
+  const counted = { meter, filter, series: await chooseSeries(work, filter), range: { from, to } };
+  const { groups, other } = await groupsOf(work, counted, ask);
+  const all = other === null ? groups : [...groups, other];
+  return {
+    usageMeterId,
+    from,
+    to,
+    groupBy,
+    units: all.reduce((sum, group) => sum + group.units, 0n),
+    events: all.reduce((sum, group) => sum + group.events, 0),
+    groups,
+    other,
+  };
+}
+
+async function groupsOf(work: Work, counted: store.Counted, { groupBy, property }: SummaryAsk): Promise<Groups> {
+  if (isTime(groupBy)) {
+    const buckets = bucketsOf(counted.range, groupBy);
+    const rows = await store.sumByTime(
+      work,
+      counted,
+      buckets.map((bucket) => bucket.start),
+    );
+    const sums = new Map(rows.map((row) => [row.position, row]));
+    const groups = buckets.map((bucket, index) => {
+      const { units = 0n, events = 0 } = sums.get(index + 1) ?? {};
+      return { ...bucket, units, events };
+    });
+    return { groups, other: null };
+  }
+  if (groupBy === 'customer') {
+    const rows = await store.sumByCustomer(work, counted, maxSummaryGroups);
+    const ids = rows.flatMap(({ key }) => key ?? []);
+    const externalIds = await listExternalIds(work, ids);
+    return split(rows, ({ key, units, events }) => {
+      const externalId = key === null ? undefined : externalIds.get(key);
+      assert(key !== null && externalId !== undefined, 'each series is of a customer');
+      return { customerId: key, externalId, units, events };
+    });
+  }
+  assert(property !== null, 'a summary by property names one');
+  await refuseTooMany(work, counted);
+  const asked = { property, length: maxValueLength, most: maxSummaryGroups };
+  const rows = await store.sumByProperty(work, counted, asked);
+  return split(rows, ({ key, units, events }) => ({ value: key, units, events }));
+}
+
+function split(rows: readonly store.RankedSums[], toGroup: (row: store.RankedSums) => UsageGroup): Groups {
+  const last = rows.at(-1);
+  const other =
+    last === undefined || last.other === null ? null : { groups: last.other, units: last.units, events: last.events };
+  return { groups: rows.filter((row) => row.other === null).map(toGroup), other };
+}
+
+/** Asks the roll-ups how many events there are in the hours that the range touches. */
+async function refuseTooMany(work: Work, { series, range }: store.Counted): Promise<void> {
+  const hours = { from: hourOf(range.from), to: hourOf(range.to + hourMs - 1) };
+  const events = await countEvents(work, series, hours);
+  if (events > maxPropertyEvents)
+    throw invalid(
+      ['from'],
+      `makes about ${events} events to read, and there may be ${maxPropertyEvents} to group by a property: ask for a shorter range, or for one customer`,
+    );
+}

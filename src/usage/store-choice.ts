@@ -1,0 +1,90 @@
+import { type RawBuilder, sql } from 'kysely';
+import { idArray } from '../platform/array-literal.ts';
+import type { Work } from '../platform/work.ts';
+import { type SeriesFilter, seriesFilters } from './event-query.ts';
+import { splitAtHours, type TimeRange } from './time-range.ts';
+
+const columnOf = {
+  customerId: 'customer_id',
+  subscriptionId: 'subscription_id',
+  usageMeterId: 'usage_meter_id',
+  priceId: 'price_id',
+  billingPeriodId: 'billing_period_id',
+} as const satisfies Record<(typeof seriesFilters)[number], string>;
+
+// The series of one customer, or of a meter that few use. Of more than these an array is no shorter than the question.
+const mostListed = 1_000;
+
+/** The series whose events are asked for, as parts of statements. */
+export interface SeriesChoice {
+  /** `all`: of the environment. `few`: a thousand at most, which were looked up. */
+  readonly extent: 'none' | 'few' | 'many' | 'all';
+  /** Which rows `e`, events or hours of a series, are of them. */
+  readonly matches: RawBuilder<unknown>;
+  /** Their ids: a table `s` with the column `id`. */
+  readonly table: RawBuilder<unknown>;
+}
+
+/** Finds the series that a filter means. Of a key that is pinned to a pricing model, only those of that. */
+export async function chooseSeries(work: Work, filter: SeriesFilter): Promise<SeriesChoice> {
+  const conditions = seriesConditions(work, filter);
+  const ofEnvironment = sql`s.environment_id = ${work.environmentId}`;
+  const selected = sql`select s.id from usage_series s where ${sql.join([ofEnvironment, ...conditions], sql` and `)}`;
+  const table = sql`(${selected}) s`;
+  if (conditions.length === 0) return { extent: 'all', matches: sql`true`, table };
+  const { rows } = await sql<{ id: number }>`${selected} limit ${mostListed + 1}`.execute(work.db);
+  if (rows.length > mostListed) return { extent: 'many', matches: sql`e.series_id in (${selected})`, table };
+  const ids = sql`${idArray(rows.map((row) => row.id))}::bigint[]`;
+  return {
+    extent: rows.length === 0 ? 'none' : 'few',
+    matches: sql`e.series_id = any(${ids})`,
+    table: sql`unnest(${ids}) as s (id)`,
+  };
+}
+
+/** What a filter asks of a series `s`, besides its environment. */
+export function seriesConditions(work: Work, filter: SeriesFilter): RawBuilder<unknown>[] {
+  const conditions = seriesFilters.flatMap((each) => {
+    const value = filter[each];
+    return value === undefined ? [] : [sql`${sql.ref(`s.${columnOf[each]}`)} = ${value}`];
+  });
+  const pinned = work.pinnedPricingModelId;
+  return pinned === null ? conditions : [...conditions, sql`s.pricing_model_id = ${pinned}`];
+}
+
+/** Whether the instant in `column` lies in a range. */
+export function within(column: 'e.usage_date' | 'e.hour', { from, to }: TimeRange): RawBuilder<unknown> {
+  const at = sql.ref(column);
+  const since = from === null ? sql`true` : sql`${at} >= ${from}::bigint`;
+  const until = to === null ? sql`true` : sql`${at} < ${to}::bigint`;
+  return sql`${since} and ${until}`;
+}
+
+/**
+ * The events of a choice in a range, as a table `e`; of many series, `matches` says in what is joined to it which they are.
+ * They are found before anything is joined: else a planner that knows too little looks through the range for each series.
+ */
+export function eventsWithin(work: Work, { extent, matches }: SeriesChoice, range: TimeRange): RawBuilder<unknown> {
+  const ofFew = extent === 'few' ? sql` and ${matches}` : sql``;
+  return sql`(
+    select e.* from usage_events e
+     where e.environment_id = ${work.environmentId}${ofFew} and ${within('e.usage_date', range)} offset 0) e`;
+}
+
+/**
+ * How many events there are, of a range where one is given: roll-ups know it of whole hours, and only those in the broken
+ * hours at the ends are counted.
+ */
+export async function countEvents(work: Work, choice: SeriesChoice, range: TimeRange | null): Promise<number> {
+  const { hours, edges } = splitAtHours(range ?? { from: null, to: null });
+  const parts = edges.map(
+    (edge) => sql`(select count(*) from ${eventsWithin(work, choice, edge)} where ${choice.matches})`,
+  );
+  if (hours !== null)
+    parts.push(
+      sql`(select coalesce(sum(e.events), 0)::bigint from usage_rollups e
+            where e.environment_id = ${work.environmentId} and ${choice.matches} and ${within('e.hour', hours)})`,
+    );
+  const { rows } = await sql<{ total: number }>`select ${sql.join(parts, sql` + `)} as total`.execute(work.db);
+  return rows[0]?.total ?? 0;
+}

@@ -1,0 +1,168 @@
+import { type RawBuilder, sql } from 'kysely';
+import { idPrefixes } from '../kernel/id.ts';
+import type { PageRequest } from '../kernel/page.ts';
+import { idArray, textArray } from '../platform/array-literal.ts';
+import type { Work } from '../platform/work.ts';
+import type { EventQuery } from './event-query.ts';
+import { eventColumns, type StoredEvent, selectEvents, shortId, transactionKeyOf } from './store.ts';
+import {
+  chooseSeries,
+  countEvents,
+  eventsWithin,
+  type SeriesChoice,
+  seriesConditions,
+  within,
+} from './store-choice.ts';
+import type { TimeRange } from './time-range.ts';
+
+export async function findEvent(work: Work, id: string): Promise<StoredEvent | null> {
+  if (!id.startsWith(`${idPrefixes.usageEvent}_`)) return null;
+  const [event] = await listEvents(work, [shortId(id)], sql`asc`);
+  return event ?? null;
+}
+
+/** The events with these ids. Each is looked up, whatever the planner knows of a table that grows while it is read. */
+function listEvents(work: Work, shortIds: readonly string[], way: RawBuilder<unknown>): Promise<StoredEvent[]> {
+  const { environmentId } = work;
+  return selectEvents(
+    work,
+    sql`
+    select ${eventColumns} from unnest(${textArray(shortIds)}::text[]) as asked (id)
+     cross join lateral (
+       select * from usage_events e where e.environment_id = ${environmentId} and e.id = asked.id collate "C" offset 0) e
+     cross join lateral (
+       select * from usage_series s where s.environment_id = ${environmentId} and s.id = e.series_id offset 0) s
+     order by e.id ${way}`,
+  );
+}
+
+/** A page of events in order of creation, one more than the limit when there are more, and how many match in all. */
+export async function pageOfEvents(
+  work: Work,
+  query: EventQuery,
+  request: PageRequest,
+): Promise<{ rows: StoredEvent[]; total: number }> {
+  if (query.transactionId !== null) return pageOfTransaction(work, query, query.transactionId, request);
+  const choice = await chooseSeries(work, query.series);
+  const total = choice.extent === 'none' ? 0 : await countEvents(work, choice, query.range);
+  if (total === 0) return { rows: [], total };
+  const page = pagePart(request);
+  const ids = await (query.range === null
+    ? idsOfSeries(work, choice, page)
+    : idsInRange(work, choice, page, query.range, total));
+  return { rows: await listEvents(work, ids, page.way), total };
+}
+
+/** What a page asks of events `e`, and in which order of ids. */
+interface PagePart {
+  readonly beyond: RawBuilder<unknown>;
+  readonly way: RawBuilder<unknown>;
+  /** One more than the limit. */
+  readonly most: number;
+}
+
+function pagePart({ after, direction, limit }: PageRequest): PagePart {
+  const forward = direction === 'forward';
+  const beyond = after === null ? sql`true` : sql`e.id ${forward ? sql`>` : sql`<`} ${shortId(after)}`;
+  return { beyond, way: forward ? sql`asc` : sql`desc`, most: limit + 1 };
+}
+
+// As far as it is worth to go through events in order and hope that they match: a hundredth of a second.
+const mostWalked = 20_000;
+
+async function idsOfSeries(work: Work, choice: SeriesChoice, page: PagePart): Promise<string[]> {
+  if (choice.extent !== 'few') {
+    const walked = await walk(work, choice, page, {
+      range: null,
+      most: choice.extent === 'all' ? page.most : mostWalked,
+    });
+    if (walked !== null) return walked;
+  }
+  return idsBySeries(work, choice, page);
+}
+
+/**
+ * The ids of a page in a range. Events come nearly in the order of their dates: where many match, the next ones are likely
+ * to stand together, and one page after the other is found by going on from there. Else all of the range are looked at.
+ */
+async function idsInRange(
+  work: Work,
+  choice: SeriesChoice,
+  page: PagePart,
+  range: TimeRange,
+  total: number,
+): Promise<string[]> {
+  const walked = total > mostWalked ? await walk(work, choice, page, { range, most: mostWalked }) : null;
+  return walked ?? idsByDate(work, choice, page, range);
+}
+
+/** The ids of a page, found among the next `most` events of the environment; null when these were too few to know. */
+async function walk(
+  work: Work,
+  { matches }: SeriesChoice,
+  page: PagePart,
+  { range, most }: { readonly range: TimeRange | null; readonly most: number },
+): Promise<string[] | null> {
+  const { rows } = await sql<{ ids: string[]; walked: number }>`
+    with walked as materialized (
+      select e.id, e.series_id, e.usage_date from usage_events e
+       where e.environment_id = ${work.environmentId} and ${page.beyond} order by e.id ${page.way} limit ${most})
+    select (select count(*) from walked) as walked,
+           array(select e.id from walked e where ${matches} and ${range === null ? sql`true` : within('e.usage_date', range)}
+                  order by e.id ${page.way} limit ${page.most}) as ids`.execute(work.db);
+  const { ids = [], walked = 0 } = rows[0] ?? {};
+  return ids.length === page.most || walked < most ? ids : null;
+}
+
+/** The ids of a page: the first few of each series, which its index has in order, and of those the first few of all. */
+async function idsBySeries(work: Work, { table }: SeriesChoice, { beyond, way, most }: PagePart): Promise<string[]> {
+  const { rows } = await sql<{ id: string }>`
+    select own.id from ${table} cross join lateral (
+             select e.id from usage_events e
+              where e.series_id = s.id and e.environment_id = ${work.environmentId} and ${beyond}
+              order by e.id ${way} limit ${most}) own
+     order by own.id ${way} limit ${most}`.execute(work.db);
+  return rows.map((row) => row.id);
+}
+
+/** The ids of a page, out of all that lie in a range. */
+async function idsByDate(work: Work, choice: SeriesChoice, page: PagePart, range: TimeRange): Promise<string[]> {
+  const { beyond, way, most } = page;
+  const { rows } = await sql<{ id: string }>`
+    select e.id from ${eventsWithin(work, choice, range)} where ${choice.matches} and ${beyond}
+     order by e.id ${way} limit ${most}`.execute(work.db);
+  return rows.map((row) => row.id);
+}
+
+/** The events of a transaction: on each usage meter one at most. */
+async function pageOfTransaction(
+  work: Work,
+  { series, range }: EventQuery,
+  transactionId: string,
+  request: PageRequest,
+): Promise<{ rows: StoredEvent[]; total: number }> {
+  const meterIds = series.usageMeterId === undefined ? await listMeterIds(work) : [series.usageMeterId];
+  const keys = meterIds.map((meterId) => transactionKeyOf(work.environmentId, meterId, transactionId));
+  const { way, most } = pagePart(request);
+  const conditions = [
+    sql`e.transaction_key = any(${idArray(keys)}::uuid[])`,
+    ...seriesConditions(work, series),
+    ...(range === null ? [] : [within('e.usage_date', range)]),
+  ];
+  const found = await selectEvents(
+    work,
+    sql`
+    select ${eventColumns} from usage_events e join usage_series s on s.environment_id = e.environment_id and s.id = e.series_id
+     where e.environment_id = ${work.environmentId} and ${sql.join(conditions, sql` and `)}
+     order by e.id ${way}`,
+  );
+  const { after, direction } = request;
+  const rows = found.filter(({ id }) => after === null || (direction === 'forward' ? id > after : id < after));
+  return { rows: rows.slice(0, most), total: found.length };
+}
+
+async function listMeterIds(work: Work): Promise<string[]> {
+  const { rows } = await sql<{ id: string }>`
+    select id from usage_meters where environment_id = ${work.environmentId}`.execute(work.db);
+  return rows.map((row) => row.id);
+}

@@ -1,0 +1,102 @@
+import assert from 'node:assert/strict';
+import { sql } from 'kysely';
+import { LRUCache } from 'lru-cache';
+import type { Instant } from '../kernel/calendar.ts';
+import { idArray } from '../platform/array-literal.ts';
+import type { Work } from '../platform/work.ts';
+
+/** What events of a subscription at a price are counted in: in its period that began at `periodStart`, if there is one. */
+export interface SeriesKey {
+  readonly subscriptionId: string;
+  readonly priceId: string;
+  readonly periodStart: Instant | null;
+}
+
+/** Where the events of a key go. `series` is undefined until the first of them. */
+export interface FoundSeries {
+  readonly billingPeriodId: string | null;
+  readonly series: Series | undefined;
+}
+
+export interface Series {
+  readonly id: number;
+  readonly ledgerAccountId: string;
+}
+
+// A series never changes, and is remembered only when it was read, so what is here was committed. It is asked for by
+// subscriptions that this very unit of work has read, so nobody sees what is not theirs.
+const known = new LRUCache<string, FoundSeries>({ max: 100_000 });
+
+function keyText({ subscriptionId, priceId, periodStart }: SeriesKey): string {
+  return `${subscriptionId} ${priceId} ${periodStart}`;
+}
+
+/** The series of each key, in order. One statement for all that are not remembered. */
+export async function findSeries(work: Work, keys: readonly SeriesKey[]): Promise<FoundSeries[]> {
+  const found = keys.map((key) => known.get(keyText(key)));
+  const missing = keys.flatMap((key, index) => (found[index] === undefined ? [{ key, index }] : []));
+  if (missing.length === 0) return found.map(present);
+  const { rows } = await sql<{
+    position: number;
+    billingPeriodId: string | null;
+    id: number | null;
+    ledgerAccountId: string | null;
+  }>`
+    select asked.position, p.id as billing_period_id, s.id, s.ledger_account_id
+      from unnest(
+             ${idArray(missing.map(({ key }) => key.subscriptionId))}::text[],
+             ${idArray(missing.map(({ key }) => key.priceId))}::text[],
+             ${idArray(missing.map(({ key }) => key.periodStart))}::bigint[]
+           ) with ordinality as asked (subscription_id, price_id, period_start, position)
+      left join billing_periods p on p.environment_id = ${work.environmentId} and p.subscription_id = asked.subscription_id
+       and p.start_at = asked.period_start
+      left join usage_series s on s.environment_id = ${work.environmentId} and s.subscription_id = asked.subscription_id
+       and s.price_id = asked.price_id and s.billing_period_id is not distinct from p.id
+     order by asked.position`.execute(work.db);
+  for (const [at, { billingPeriodId, id, ledgerAccountId }] of rows.entries()) {
+    const asked = missing[at];
+    assert(asked !== undefined, 'one answer for each that was missing');
+    const series = id === null || ledgerAccountId === null ? undefined : { id, ledgerAccountId };
+    found[asked.index] = { billingPeriodId, series };
+    if (series !== undefined) known.set(keyText(asked.key), { billingPeriodId, series });
+  }
+  return found.map(present);
+}
+
+function present(found: FoundSeries | undefined): FoundSeries {
+  assert(found !== undefined, 'each key was looked for');
+  return found;
+}
+
+/** A series to be opened, on an account that is there. */
+export interface NewSeries {
+  readonly pricingModelId: string;
+  readonly customerId: string;
+  readonly subscriptionId: string;
+  readonly usageMeterId: string;
+  readonly priceId: string;
+  readonly billingPeriodId: string | null;
+  readonly ledgerAccountId: string;
+}
+
+/** Opens the series that are missing. Answers the id of each, in order. */
+export async function openSeries(work: Work, series: readonly NewSeries[]): Promise<number[]> {
+  const column = <Key extends keyof NewSeries>(key: Key) => idArray(series.map((each) => each[key]));
+  const { rows } = await sql<{ id: number; subscriptionId: string; priceId: string }>`
+    insert into usage_series (environment_id, pricing_model_id, customer_id, subscription_id, usage_meter_id, price_id,
+           billing_period_id, ledger_account_id)
+    select ${work.environmentId}, new.*
+      from unnest(
+             ${column('pricingModelId')}::text[], ${column('customerId')}::text[], ${column('subscriptionId')}::text[],
+             ${column('usageMeterId')}::text[], ${column('priceId')}::text[], ${column('billingPeriodId')}::text[],
+             ${column('ledgerAccountId')}::text[]) as new
+    on conflict (environment_id, subscription_id, price_id, billing_period_id)
+    do update set price_id = excluded.price_id
+    returning id, subscription_id, price_id`.execute(work.db);
+  const ids = new Map(rows.map((row) => [`${row.subscriptionId} ${row.priceId}`, row.id]));
+  return series.map(({ subscriptionId, priceId }) => {
+    const id = ids.get(`${subscriptionId} ${priceId}`);
+    assert(id !== undefined, 'the series is open');
+    return id;
+  });
+}

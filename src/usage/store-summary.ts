@@ -1,0 +1,105 @@
+import { type RawBuilder, sql } from 'kysely';
+import type { Instant } from '../kernel/calendar.ts';
+import { idArray } from '../platform/array-literal.ts';
+import type { Work } from '../platform/work.ts';
+import type { UsageMeter } from '../pricing/usage-meter.ts';
+import type { SeriesFilter } from './event-query.ts';
+import { eventsWithin, type SeriesChoice, seriesConditions, within } from './store-choice.ts';
+import { type SplitRange, splitAtHours } from './time-range.ts';
+
+/** What is summed up: the events of a meter in a range, of some of its series. */
+export interface Counted {
+  readonly meter: Pick<UsageMeter, 'id' | 'aggregationType'>;
+  /** The meter's, and narrower where one asks for less. */
+  readonly filter: SeriesFilter;
+  /** The series that the filter means. */
+  readonly series: SeriesChoice;
+  readonly range: { readonly from: Instant; readonly to: Instant };
+}
+
+export interface Sums {
+  readonly units: bigint;
+  readonly events: number;
+}
+
+/** Sums by the stretches of time that begin at `starts`, which are whole hours but for the first; empty ones are left out. */
+export async function sumByTime(
+  work: Work,
+  counted: Counted,
+  starts: readonly Instant[],
+): Promise<(Sums & { readonly position: number })[]> {
+  const positionOf = (column: string) => sql`width_bucket(${sql.ref(column)}, ${idArray(starts)}::bigint[])`;
+  const keys = { ofHour: positionOf('e.hour'), ofEvent: positionOf('e.usage_date') };
+  const { rows } = await sql<Sums & { position: number }>`
+    select key as position, sum(units) as units, sum(events)::bigint as events
+      from (${countedParts(work, counted, splitAtHours(counted.range), keys)}) counted
+     group by key`.execute(work.db);
+  return rows;
+}
+
+/** A customer or a value with what it used. The last one may be `other`: so many that are beyond the first. */
+export interface RankedSums extends Sums {
+  readonly key: string | null;
+  readonly other: number | null;
+}
+
+/** Sums by customer: those who used most. */
+export function sumByCustomer(work: Work, counted: Counted, most: number): Promise<RankedSums[]> {
+  const key = sql`s.customer_id`;
+  return ranked(work, countedParts(work, counted, splitAtHours(counted.range), { ofHour: key, ofEvent: key }), most);
+}
+
+/** Sums by a property of the events, of which each is read: those of which most was used. */
+export function sumByProperty(
+  work: Work,
+  counted: Counted,
+  { property, length, most }: { readonly property: string; readonly length: number; readonly most: number },
+): Promise<RankedSums[]> {
+  const key = sql`left(e.properties ->> ${property}::text, ${length})`;
+  const split = { hours: null, edges: [counted.range] };
+  return ranked(work, countedParts(work, counted, split, { ofHour: key, ofEvent: key }), most);
+}
+
+async function ranked(work: Work, parts: RawBuilder<unknown>, most: number): Promise<RankedSums[]> {
+  const { rows } = await sql<RankedSums>`
+    with grouped as (
+      select key, sum(units) as units, sum(events)::bigint as events from (${parts}) counted group by key
+    ), ranked as (
+      select *, row_number() over (order by units desc, events desc, key collate "C") as place from grouped
+    )
+    select place, key, units, events, null::bigint as other from ranked where place <= ${most}
+    union all
+    select ${most + 1}, null, sum(units), sum(events)::bigint, count(*) from ranked where place > ${most} having count(*) > 0
+     order by place`.execute(work.db);
+  return rows;
+}
+
+/** What hours and events are grouped by. */
+interface Keys {
+  readonly ofHour: RawBuilder<unknown>;
+  readonly ofEvent: RawBuilder<unknown>;
+}
+
+/** A select of (key, units, events): a row for each whole hour of a series, and one for each event of the broken hours. */
+function countedParts(work: Work, counted: Counted, { hours, edges }: SplitRange, keys: Keys): RawBuilder<unknown> {
+  const { aggregationType } = counted.meter;
+  const conditions = sql.join(
+    [sql`s.environment_id = ${work.environmentId}`, sql`s.id = e.series_id`, ...seriesConditions(work, counted.filter)],
+    sql` and `,
+  );
+  const isDistinct = aggregationType === 'count_distinct_properties';
+  const first = isDistinct
+    ? sql` left join usage_event_distinct_properties d on d.environment_id = e.environment_id and d.usage_event_id = e.id`
+    : sql``;
+  const amount = isDistinct ? sql`case when d.usage_event_id is null then 0 else e.amount end` : sql`e.amount`;
+  const parts = edges.map(
+    (edge) => sql`
+      select ${keys.ofEvent} as key, (${amount})::numeric as units, 1::bigint as events
+        from ${eventsWithin(work, counted.series, edge)} join usage_series s on ${conditions}${first}`,
+  );
+  if (hours !== null)
+    parts.push(sql`
+      select ${keys.ofHour} as key, e.units, e.events from usage_rollups e join usage_series s on ${conditions}
+       where e.environment_id = ${work.environmentId} and ${within('e.hour', hours)}`);
+  return sql.join(parts, sql` union all `);
+}

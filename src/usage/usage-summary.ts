@@ -1,0 +1,144 @@
+import { z } from 'zod';
+import { calendarEnd, calendarStart, type Instant, msPerDay, periodAt } from '../kernel/calendar.ts';
+import { Timestamp, TimestampQuery, WholeNumber } from '../kernel/json.ts';
+import { textFilter } from '../kernel/page.ts';
+import { invalid } from '../kernel/problem.ts';
+import { hourMs, hourOf } from './time-range.ts';
+
+export const groupings = ['hour', 'day', 'month', 'customer', 'property'] as const;
+export type Grouping = (typeof groupings)[number];
+
+/** Groups of one summary: as many points as a chart can show. */
+export const maxSummaryGroups = 1_000;
+/** Where nothing is said: a month, in hours no more than the groups there may be. */
+const defaultDays = 30;
+// What properties say is in no roll-up. So many events are read in about two seconds.
+export const maxPropertyDays = 31;
+export const maxPropertyEvents = 1_000_000;
+/** Characters by which values of a property are told apart. */
+export const maxValueLength = 255;
+
+const sums = { units: WholeNumber, events: z.int() };
+
+const TimeGroup = z.object({ start: Timestamp, end: Timestamp, ...sums }).meta({
+  id: 'UsageTimeGroup',
+  description: 'An hour, day or month in UTC, as far as it lies between `from` and `to`: `end` is not in it.',
+});
+const CustomerGroup = z
+  .object({ customerId: z.string(), externalId: z.string(), ...sums })
+  .meta({ id: 'UsageCustomerGroup' });
+const ValueGroup = z
+  .object({
+    value: z
+      .string()
+      .nullable()
+      .meta({
+        description: `The property as text, its first ${maxValueLength} characters. Null: the event has none.`,
+      }),
+    ...sums,
+  })
+  .meta({ id: 'UsageValueGroup' });
+export type UsageGroup = z.infer<typeof TimeGroup> | z.infer<typeof CustomerGroup> | z.infer<typeof ValueGroup>;
+
+/** What a meter counted in a range of time. */
+export const UsageMeterSummary = z
+  .object({
+    usageMeterId: z.string(),
+    from: Timestamp,
+    to: Timestamp,
+    groupBy: z.enum(groupings),
+    units: WholeNumber.meta({
+      description: 'As booked: on a meter that counts distinct properties, of the first event with each in its period.',
+    }),
+    events: z.int(),
+    groups: z.array(z.union([TimeGroup, CustomerGroup, ValueGroup])).meta({
+      description: 'Each hour, day or month in order, without a gap; customers and values by their units, most first.',
+    }),
+    other: z
+      .object({ groups: z.int(), ...sums })
+      .nullable()
+      .meta({
+        description: `The customers or values beyond the first ${maxSummaryGroups}. Null where there are none.`,
+      }),
+  })
+  .meta({ id: 'UsageMeterSummary' });
+export type UsageMeterSummary = z.infer<typeof UsageMeterSummary>;
+
+/** How a summary is asked for. */
+export const SummaryQuery = z.object({
+  from: TimestampQuery.optional().meta({
+    description: `The first instant. ${defaultDays} days before \`to\` when absent.`,
+  }),
+  to: TimestampQuery.optional().meta({
+    description: 'The first instant after the last. The end of this hour when absent.',
+  }),
+  groupBy: z.enum(groupings).optional().meta({ description: 'By day when absent.' }),
+  property: textFilter.meta({ description: 'Which property, where `groupBy` is property.' }),
+  customerId: textFilter,
+  subscriptionId: textFilter,
+});
+
+/** What a summary is made of: it runs from `from` (in it) to `to` (not in it). */
+export interface SummaryAsk {
+  readonly from: Instant;
+  readonly to: Instant;
+  readonly groupBy: Grouping;
+  readonly property: string | null;
+  readonly customerId: string | undefined;
+  readonly subscriptionId: string | undefined;
+}
+
+/** Fills in what was not said. Refuses a range that is empty or outside of the calendar, and one of too many groups. */
+export function toSummaryAsk(query: z.output<typeof SummaryQuery>, now: Instant): SummaryAsk {
+  const { groupBy = 'day', property, customerId, subscriptionId } = query;
+  const to = query.to ?? hourOf(now) + hourMs;
+  const from = query.from ?? to - defaultDays * msPerDay;
+  if (from >= to) throw invalid([query.from === undefined ? 'to' : 'from'], '`from` must lie before `to`');
+  if (from < calendarStart) throw invalid(['from'], 'lies before the calendar');
+  if (to >= calendarEnd) throw invalid(['to'], 'lies beyond the calendar');
+  if (groupBy === 'property' && property === undefined) throw invalid(['property'], 'must name a property to group by');
+  if (groupBy !== 'property' && property !== undefined)
+    throw invalid(['property'], 'must be left out unless groupBy is property');
+  if (groupBy === 'property' && to - from > maxPropertyDays * msPerDay)
+    throw invalid(['from'], `must lie at most ${maxPropertyDays} days before \`to\`, to group by a property`);
+  const ask = { from, to, groupBy, property: property ?? null, customerId, subscriptionId };
+  const count = isTime(groupBy) ? bucketCount(ask, groupBy) : 0;
+  if (count > maxSummaryGroups)
+    throw invalid(
+      ['groupBy'],
+      `makes ${count} groups, and there may be ${maxSummaryGroups}: ask for a shorter range or longer groups`,
+    );
+  return ask;
+}
+
+type TimeUnit = 'hour' | 'day' | 'month';
+
+export function isTime(groupBy: Grouping): groupBy is TimeUnit {
+  return groupBy !== 'customer' && groupBy !== 'property';
+}
+
+const epoch = 0;
+
+/** The hour, day or month in UTC that an instant lies in, counted from 1970. */
+function bucketAt(at: Instant, unit: TimeUnit): { readonly index: number; readonly end: Instant } {
+  if (unit === 'hour') return { index: hourOf(at) / hourMs, end: hourOf(at) + hourMs };
+  return periodAt(epoch, { unit, count: 1 }, at);
+}
+
+function bucketCount({ from, to }: { from: Instant; to: Instant }, unit: TimeUnit): number {
+  return bucketAt(to - 1, unit).index - bucketAt(from, unit).index + 1;
+}
+
+/** The hours, days or months of a range, which they tile: the first and the last may be cut short by it. */
+export function bucketsOf(
+  { from, to }: { from: Instant; to: Instant },
+  unit: TimeUnit,
+): { start: Instant; end: Instant }[] {
+  const buckets: { start: Instant; end: Instant }[] = [];
+  for (let start = from; start < to; ) {
+    const end = Math.min(bucketAt(start, unit).end, to);
+    buckets.push({ start, end });
+    start = end;
+  }
+  return buckets;
+}

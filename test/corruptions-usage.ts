@@ -1,0 +1,232 @@
+import type { Corruption } from './corruptions-money.ts';
+
+/** The price of the calls, in the database of everything that has happened once. */
+export const callPrice = "(select id from prices where slug = 'call-overage')";
+const userPrice = "(select id from prices where slug = 'user-overage')";
+
+/** Makes each entry say what is available with it as the entries now are. */
+const restate = `update ledger_entries e set available_after = booked
+  from (select id, sum(case 'available' when credit_side then amount when debit_side then -amount end)
+                     over (partition by ledger_account_id order by created_at, sequence) as booked from ledger_entries) b
+ where b.id = e.id`;
+
+/** Of the ledger, its credits and holds. */
+export const ledgerCorruptions: readonly Corruption[] = [
+  ...['ledger_transaction_id', 'billing_period_id', 'usage_credit_id'].map((column) => ({
+    fault: `an entry has a ${column} of nothing`,
+    statements: [`update ledger_entries set ${column} = 'gone' where debit_side = 'settled'`],
+    breaks: ['ledgerEntriesPointAtRecords'],
+  })),
+  {
+    fault: 'an entry has the price of another meter',
+    statements: [`update ledger_entries set price_id = ${userPrice} where debit_side = 'settled'`],
+    breaks: ['ledgerEntriesPointAtRecords'],
+  },
+  {
+    fault: 'an application is of a credit that is gone',
+    statements: [`update usage_credit_applications set usage_credit_id = 'gone'`],
+    breaks: ['creditsAreAppliedAsBooked', 'creditsPayTheirOwnAccount'],
+  },
+  ...['granted', 'settled'].map((side) => ({
+    fault: `an entry of what was ${side} was changed`,
+    statements: [`update ledger_entries set amount = amount + 1 where debit_side = '${side}' and amount > 20`, restate],
+    breaks: ['ledgerSidesAreSumsOfEntries', ...(side === 'granted' ? ['creditsAreSumsOfEntries'] : [])],
+  })),
+  ...['expired', 'taken_back'].map((side) => ({
+    fault: `an entry of what was ${side} was deleted`,
+    statements: [`delete from ledger_entries where credit_side = '${side}'`, restate],
+    breaks: ['ledgerSidesAreSumsOfEntries', 'creditsAreSumsOfEntries'],
+  })),
+  {
+    fault: 'an entry of what was used was changed',
+    statements: [`update ledger_entries set amount = amount + 1 where credit_side = 'used' and amount = 5`, restate],
+    breaks: ['ledgerSidesAreSumsOfEntries', 'usageIsCoveredOrWaitsForBilling', 'usageIsSumOfRollUps'],
+  },
+  {
+    fault: 'more is available than was left',
+    statements: [
+      'alter table ledger_accounts alter column available drop expression',
+      'update ledger_accounts set available = available + 1 where used = 130',
+    ],
+    breaks: ['ledgerSidesLeaveAvailable'],
+  },
+  {
+    fault: 'an entry says that less is available than was',
+    statements: ['update ledger_entries set available_after = available_after - 1 where amount = 60'],
+    breaks: ['entriesKnowWhatIsAvailable'],
+  },
+  {
+    fault: 'an entry carries the instant of a clock that was put back',
+    statements: [`update ledger_entries set created_at = created_at - 1 where debit_side = 'settled'`, restate],
+    breaks: ['entriesAreInOrderOfTime'],
+  },
+  {
+    fault: 'a credit grew after it was granted',
+    statements: ['update usage_credits set issued = issued + 1 where issued = 100'],
+    breaks: ['ledgerSidesAreSumsOfCredits', 'creditsAreSumsOfEntries'],
+  },
+  {
+    fault: 'a credit shrank below what was used of it',
+    statements: [
+      'alter table usage_credits drop constraint usage_credits_never_over_applied',
+      'update usage_credits set issued = issued - 1 where issued = 100',
+    ],
+    breaks: ['ledgerSidesAreSumsOfCredits', 'creditsAreNotOverApplied', 'creditsAreSumsOfEntries'],
+  },
+  {
+    fault: 'a credit has ended, and the ledger says that it was taken back',
+    statements: ['update usage_credits set expired = taken_back, taken_back = 0 where issued = 20'],
+    breaks: ['ledgerSidesAreSumsOfCredits', 'creditsAreSumsOfEntries'],
+  },
+  {
+    fault: 'one credit has ended in the place of another',
+    statements: [
+      `update ledger_entries set usage_credit_id = (select id from usage_credits where issued = 20)
+        where credit_side = 'expired'`,
+    ],
+    breaks: ['creditsAreSumsOfEntries'],
+  },
+  {
+    fault: 'an application of a credit was lost',
+    statements: ['delete from usage_credit_applications'],
+    breaks: ['creditsAreAppliedAsBooked', 'usageIsCoveredOrWaitsForBilling'],
+  },
+  {
+    fault: 'a credit pays for what is not usage',
+    statements: [
+      `update usage_credit_applications
+          set ledger_entry_id = (select id from ledger_entries where debit_side = 'granted' and amount = 100)`,
+    ],
+    breaks: ['creditsPayTheirOwnAccount', 'usageIsCoveredOrWaitsForBilling'],
+  },
+  {
+    fault: 'a credit pays 60 for 59',
+    statements: [
+      'update ledger_entries set amount = 71 where amount = 70',
+      'update ledger_entries set amount = 59 where amount = 60',
+      restate,
+    ],
+    breaks: ['usageIsNotOverCovered'],
+  },
+  {
+    fault: 'usage that no credit covered was forgotten',
+    statements: ['delete from usage_overages where invoiced = 0'],
+    breaks: ['usageIsCoveredOrWaitsForBilling'],
+  },
+  {
+    fault: 'an invoice bills a unit that was not claimed for it',
+    statements: ['update invoice_line_items set ledger_account_credit = ledger_account_credit + 1'],
+    breaks: ['usageIsNotBilledTwice'],
+  },
+  {
+    fault: 'more usage was claimed for invoices than there is',
+    statements: [
+      'alter table usage_overages drop constraint usage_overages_never_over_invoiced',
+      'update usage_overages set invoiced = 71 where uncovered = 70',
+    ],
+    breaks: ['usageIsNotBilledTwice'],
+  },
+  {
+    fault: 'more usage was settled than billed',
+    statements: [
+      'update ledger_accounts set settled = 51 where settled = 50',
+      `update ledger_entries set amount = 51 where debit_side = 'settled'`,
+      restate,
+    ],
+    breaks: ['settledUsageWasBilled'],
+  },
+  {
+    fault: 'a hold was settled, and its units are still held',
+    statements: [`update usage_holds set status = 'settled', settled_amount = 15 where status = 'open'`],
+    breaks: ['heldIsSumOfOpenHolds'],
+  },
+  {
+    fault: 'a hold is open that nothing is held for',
+    statements: [`update usage_holds set status = 'open', settled_amount = null where status = 'settled'`],
+    breaks: ['heldIsSumOfOpenHolds'],
+  },
+  {
+    fault: 'a hold on calls is at the price of users',
+    statements: [`update usage_holds set price_id = ${userPrice} where status = 'settled'`],
+    breaks: ['holdsNameTheirMeter'],
+  },
+];
+
+/** Of usage events, their series and roll-ups. */
+export const usageCorruptions: readonly Corruption[] = [
+  ...[
+    ['price', `price_id = 'gone'`, ['usageSeriesBelongTogether', 'usageIsBookedWithItsEvents', 'usageIsSumOfRollUps']],
+    ['billing period', `billing_period_id = 'gone'`, ['usageSeriesBelongTogether']],
+    ['subscription', `subscription_id = 'gone'`, ['subscriptionsAgree', 'usageSeriesBelongTogether']],
+  ].map(([name, change, breaks]) => ({
+    fault: `a series of calls has the ${name} of something else`,
+    statements: [`update usage_series set ${change} where price_id = ${callPrice}`],
+    breaks: breaks as string[],
+  })),
+  {
+    fault: 'a series of calls is booked on the account of users',
+    statements: [
+      `update usage_series set ledger_account_id = (select id from ledger_accounts where used = 5)
+        where price_id = ${callPrice}`,
+    ],
+    breaks: ['usageSeriesBelongTogether', 'usageIsSumOfEvents', 'usageIsBookedWithItsEvents', 'usageIsSumOfRollUps'],
+  },
+  {
+    fault: 'a usage event is of a series that is gone',
+    statements: ['update usage_events set series_id = 0 where amount = 70'],
+    breaks: ['usageEventsAreOfSeries', 'usageIsSumOfEvents', 'usageIsBookedWithItsEvents', 'rollUpsAreSumsOfEvents'],
+  },
+  {
+    fault: 'a transaction was counted twice',
+    statements: [`update usage_events set transaction_id = 'first'`],
+    breaks: ['transactionCountsOnce', 'transactionKeysAreDigests'],
+  },
+  {
+    fault: 'the key of a transaction is that of another',
+    statements: ['update usage_events set transaction_key = gen_random_uuid() where amount = 60'],
+    breaks: ['transactionKeysAreDigests'],
+  },
+  {
+    fault: 'a usage event was deleted',
+    statements: ['delete from usage_events where amount = 70'],
+    breaks: ['usageIsSumOfEvents', 'usageIsBookedWithItsEvents', 'rollUpsAreSumsOfEvents'],
+  },
+  {
+    fault: 'all usage events of an account were deleted, and what was kept of their sums',
+    statements: ['delete from usage_events where amount > 5', 'delete from usage_rollups where units > 5'],
+    breaks: ['usageIsSumOfEvents', 'usageIsBookedWithItsEvents', 'usageIsSumOfRollUps'],
+  },
+  {
+    fault: 'a usage event was stored without being booked',
+    statements: [
+      'update usage_events set amount = 61 where amount = 60',
+      'update usage_rollups set units = 61 where units = 60',
+    ],
+    breaks: ['usageIsSumOfEvents', 'usageIsBookedWithItsEvents', 'usageIsSumOfRollUps'],
+  },
+  {
+    fault: 'it is forgotten which properties were seen',
+    statements: ['delete from usage_event_distinct_properties'],
+    breaks: ['usageIsSumOfEvents', 'usageIsBookedWithItsEvents', 'rollUpsAreSumsOfEvents'],
+  },
+  {
+    fault: 'a usage event says that another transaction booked it',
+    statements: ['update usage_events set booking = 2 where amount = 60'],
+    breaks: ['usageIsBookedWithItsEvents'],
+  },
+  {
+    fault: 'an event was told of another hour than it is kept in',
+    statements: ['update usage_events set usage_date = usage_date + 3600000 where amount = 60'],
+    breaks: ['rollUpsAreSumsOfEvents'],
+  },
+  {
+    fault: 'an hour counts an event that is not there',
+    statements: ['update usage_rollups set events = events + 1 where units = 60'],
+    breaks: ['rollUpsAreSumsOfEvents'],
+  },
+  {
+    fault: 'an hour counts users twice who were told twice',
+    statements: ['update usage_rollups set units = 10 where events = 2'],
+    breaks: ['usageIsSumOfRollUps'],
+  },
+];

@@ -1,0 +1,54 @@
+import { sql } from 'kysely';
+import { insertFixture } from './fixtures.ts';
+import type { TestApp } from './harness.ts';
+
+/** How many events, of how many subscriptions, used from when to when. */
+export interface ManyEvents {
+  readonly subscriptions: number;
+  readonly events: number;
+  readonly from: number;
+  readonly to: number;
+}
+
+/**
+ * Writes events straight into the database, with the series and hours that they belong to: in the order of their dates but
+ * for one in a hundred that comes late, from one subscription after the other, one unit each.
+ */
+export async function insertManyEvents(app: TestApp, { subscriptions, events, from, to }: ManyEvents) {
+  const world = await insertFixture(app, { now: from });
+  const db = app.owner;
+  const environmentId = app.testEnvironmentId;
+  await sql`
+    insert into subscriptions
+    select copy.* from subscriptions s, generate_series(1, ${subscriptions}::integer) n,
+           lateral jsonb_populate_record(s, jsonb_build_object('id', s.id || '-' || n, 'exclusive', false)) copy
+     where s.environment_id = ${environmentId} and s.id = ${world.subscriptionId}`.execute(db);
+  await sql`
+    insert into ledger_accounts (environment_id, id, pricing_model_id, subscription_id, usage_meter_id, created_at, updated_at)
+    select environment_id, 'la-' || id, pricing_model_id, id, ${world.meterId}, ${from}, ${from} from subscriptions
+     where environment_id = ${environmentId} and id like ${`${world.subscriptionId}-%`}`.execute(db);
+  await sql`
+    insert into usage_series (environment_id, pricing_model_id, customer_id, subscription_id, usage_meter_id, price_id, ledger_account_id)
+    select environment_id, pricing_model_id, ${world.customerId}, subscription_id, usage_meter_id, ${world.usagePriceId}, id
+      from ledger_accounts where environment_id = ${environmentId} and pricing_model_id = ${world.pricingModelId}
+     order by subscription_id`.execute(db);
+  await sql`
+    with series as (
+      select id, row_number() over (order by id) - 1 as place from usage_series
+       where environment_id = ${environmentId} and pricing_model_id = ${world.pricingModelId}
+    ), numbered as (
+      select n, ${from}::bigint + (${to}::bigint - ${from}::bigint) * (case when n % 100 = 0 then n / 2 else n end) / ${events} as usage_date
+        from generate_series(0, ${events - 1}::bigint) n
+    )
+    insert into usage_events (environment_id, series_id, booking, amount, usage_date, created_at, transaction_key, id, transaction_id)
+    select ${environmentId}, series.id, 0, 1, numbered.usage_date, ${from} + n, gen_random_uuid(), lpad(n::text, 21, '0'), 'many ' || n
+      from numbered join series on series.place = n % ${subscriptions}
+     order by n`.execute(db);
+  await sql`
+    insert into usage_rollups (environment_id, series_id, hour, units, events)
+    select environment_id, series_id, usage_date - usage_date % 3600000, sum(amount), count(*) from usage_events
+     where environment_id = ${environmentId} and id like '0%' group by 1, 2, 3`.execute(db);
+  // As the database itself does it, only sooner.
+  await sql`analyze usage_series, usage_events, usage_rollups`.execute(db);
+  return world;
+}

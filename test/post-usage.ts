@@ -1,0 +1,23 @@
+import assert from 'node:assert/strict';
+import { bookUsage } from '../src/ledger/actions.ts';
+import { type AccountKey, accountKeyText } from '../src/ledger/ledger.ts';
+import { openAccounts } from '../src/ledger/store.ts';
+import { lockAccountsForUsage } from '../src/ledger/store-usage.ts';
+import { type AccountUsage, mergeUsages } from '../src/ledger/usage-booking.ts';
+import type { Work } from '../src/platform/work.ts';
+
+/** Usage of one price on an account that may have to be opened. */
+export type Posting = AccountKey & Omit<AccountUsage, 'ledgerAccountId'>;
+
+/** Books usage that no event tells of, as the events of one request are booked: for tests of the ledger alone. */
+export async function postUsage(work: Work, sourceId: string, postings: readonly Posting[]): Promise<void> {
+  const ids = await openAccounts(work, postings);
+  const accounts = await lockAccountsForUsage(work, [...ids.values()]);
+  const usages = postings.map((posting): AccountUsage => {
+    const { priceId, billingPeriodId, units } = posting;
+    const ledgerAccountId = ids.get(accountKeyText(posting));
+    assert(ledgerAccountId !== undefined);
+    return { ledgerAccountId, priceId, billingPeriodId, units };
+  });
+  await bookUsage(work, sourceId, accounts, mergeUsages(usages));
+}
