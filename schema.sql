@@ -168,6 +168,8 @@ create table public.features (
   usage_meter_id text,
   renewal_frequency text,
   resource_id text,
+  rollover_maximum numeric(38,0),
+  rollover_periods integer,
   active boolean not null,
   created_at bigint not null,
   updated_at bigint not null,
@@ -175,6 +177,7 @@ create table public.features (
   constraint features_environment_id_pricing_model_id_fkey FOREIGN KEY (environment_id, pricing_model_id) REFERENCES pricing_models(environment_id, id),
   constraint features_environment_id_resource_id_fkey FOREIGN KEY (environment_id, resource_id) REFERENCES resources(environment_id, id),
   constraint features_environment_id_usage_meter_id_fkey FOREIGN KEY (environment_id, usage_meter_id) REFERENCES usage_meters(environment_id, id),
+  constraint features_rollover CHECK ((((rollover_maximum IS NULL) AND (rollover_periods IS NULL)) OR ((renewal_frequency = 'every_billing_period'::text) AND (rollover_maximum > (0)::numeric) AND ((rollover_periods >= 1) AND (rollover_periods <= 100))))),
   constraint features_shape CHECK (
 CASE type
     WHEN 'toggle'::text THEN ((amount IS NULL) AND (usage_meter_id IS NULL) AND (renewal_frequency IS NULL) AND (resource_id IS NULL))
@@ -285,14 +288,16 @@ create table public.ledger_accounts (
   covered numeric(38,0) not null default 0,
   expired numeric(38,0) not null default 0,
   settled numeric(38,0) not null default 0,
-  available numeric(38,0) not null generated always as (((granted + settled) - used) - expired) stored,
+  taken_back numeric(38,0) not null default 0,
+  available numeric(38,0) not null generated always as ((((granted + settled) - used) - expired) - taken_back) stored,
+  held numeric(38,0) not null default 0,
   created_at bigint not null,
   updated_at bigint not null,
   constraint ledger_accounts_one_per_meter UNIQUE (environment_id, subscription_id, usage_meter_id),
   constraint ledger_accounts_pkey PRIMARY KEY (environment_id, id),
   constraint ledger_accounts_environment_id_subscription_id_fkey FOREIGN KEY (environment_id, subscription_id) REFERENCES subscriptions(environment_id, id),
   constraint ledger_accounts_environment_id_usage_meter_id_fkey FOREIGN KEY (environment_id, usage_meter_id) REFERENCES usage_meters(environment_id, id),
-  constraint ledger_accounts_sides CHECK (((granted >= (0)::numeric) AND (used >= (0)::numeric) AND (expired >= (0)::numeric) AND (settled >= (0)::numeric) AND (covered >= (0)::numeric) AND ((covered + settled) <= used) AND ((covered + expired) <= granted)))
+  constraint ledger_accounts_sides CHECK (((granted >= (0)::numeric) AND (used >= (0)::numeric) AND (expired >= (0)::numeric) AND (settled >= (0)::numeric) AND (covered >= (0)::numeric) AND (taken_back >= (0)::numeric) AND (held >= (0)::numeric) AND ((covered + settled) <= used) AND (((covered + expired) + taken_back) <= granted)))
 );
 
 create table public.ledger_entries (
@@ -307,15 +312,12 @@ create table public.ledger_entries (
   price_id text,
   billing_period_id text,
   usage_credit_id text,
+  available_after numeric(38,0) not null,
+  sequence bigint not null generated always as identity,
   created_at bigint not null,
   constraint ledger_entries_pkey PRIMARY KEY (environment_id, id),
-  constraint ledger_entries_environment_id_billing_period_id_fkey FOREIGN KEY (environment_id, billing_period_id) REFERENCES billing_periods(environment_id, id),
-  constraint ledger_entries_environment_id_ledger_account_id_fkey FOREIGN KEY (environment_id, ledger_account_id) REFERENCES ledger_accounts(environment_id, id),
-  constraint ledger_entries_environment_id_ledger_transaction_id_fkey FOREIGN KEY (environment_id, ledger_transaction_id) REFERENCES ledger_transactions(environment_id, id),
-  constraint ledger_entries_environment_id_price_id_fkey FOREIGN KEY (environment_id, price_id) REFERENCES prices(environment_id, id),
-  constraint ledger_entries_environment_id_usage_credit_id_fkey FOREIGN KEY (environment_id, usage_credit_id) REFERENCES usage_credits(environment_id, id),
   constraint ledger_entries_amount_positive CHECK ((amount > (0)::numeric)),
-  constraint ledger_entries_sides CHECK (((((((debit_side = 'available'::text) AND (credit_side = 'used'::text)) OR ((debit_side = 'granted'::text) AND (credit_side = 'available'::text))) OR ((debit_side = 'available'::text) AND (credit_side = 'expired'::text))) OR ((debit_side = 'settled'::text) AND (credit_side = 'available'::text))) OR ((debit_side = 'available'::text) AND (credit_side = 'settled'::text))))
+  constraint ledger_entries_sides CHECK ((((((((debit_side = 'available'::text) AND (credit_side = 'used'::text)) OR ((debit_side = 'granted'::text) AND (credit_side = 'available'::text))) OR ((debit_side = 'available'::text) AND (credit_side = 'expired'::text))) OR ((debit_side = 'available'::text) AND (credit_side = 'taken_back'::text))) OR ((debit_side = 'settled'::text) AND (credit_side = 'available'::text))) OR ((debit_side = 'available'::text) AND (credit_side = 'settled'::text))))
 );
 
 create table public.ledger_transactions (
@@ -328,7 +330,7 @@ create table public.ledger_transactions (
   created_at bigint not null,
   constraint ledger_transactions_once UNIQUE (environment_id, type, source_id),
   constraint ledger_transactions_pkey PRIMARY KEY (environment_id, id),
-  constraint ledger_transactions_type CHECK ((type = ANY (ARRAY['usage_event_processed'::text, 'credit_grant_recognized'::text, 'billing_period_transition'::text, 'credit_grant_expired'::text, 'settle_invoice_usage_costs'::text, 'settlement_undone'::text, 'admin_credit_adjusted'::text])))
+  constraint ledger_transactions_type CHECK ((type = ANY (ARRAY['usage_event_processed'::text, 'credit_grant_recognized'::text, 'billing_period_transition'::text, 'credit_grant_expired'::text, 'credit_taken_back'::text, 'settle_invoice_usage_costs'::text, 'settlement_undone'::text, 'admin_credit_adjusted'::text])))
 );
 
 create table public.organizations (
@@ -464,6 +466,7 @@ create table public.pricing_models (
   id text not null,
   name text not null,
   is_default boolean not null,
+  catalog_version bigint not null default 0,
   created_at bigint not null,
   updated_at bigint not null,
   constraint pricing_models_pkey PRIMARY KEY (environment_id, id),
@@ -753,8 +756,6 @@ create table public.usage_credit_applications (
   usage_credit_id text not null,
   amount numeric(38,0) not null,
   constraint usage_credit_applications_pkey PRIMARY KEY (environment_id, ledger_entry_id, usage_credit_id),
-  constraint usage_credit_applications_environment_id_ledger_entry_id_fkey FOREIGN KEY (environment_id, ledger_entry_id) REFERENCES ledger_entries(environment_id, id),
-  constraint usage_credit_applications_environment_id_usage_credit_id_fkey FOREIGN KEY (environment_id, usage_credit_id) REFERENCES usage_credits(environment_id, id),
   constraint usage_credit_applications_amount_positive CHECK ((amount > (0)::numeric))
 );
 
@@ -767,10 +768,13 @@ create table public.usage_credits (
   billing_period_id text,
   source text not null,
   source_id text not null,
+  priority integer not null default 100,
+  reason text,
   issued numeric(38,0) not null,
   applied numeric(38,0) not null default 0,
   expired numeric(38,0) not null default 0,
-  spent boolean not null generated always as ((applied + expired) = issued) stored,
+  taken_back numeric(38,0) not null default 0,
+  spent boolean not null generated always as (((applied + expired) + taken_back) = issued) stored,
   expires_at bigint,
   granted_at bigint not null,
   created_at bigint not null,
@@ -779,38 +783,52 @@ create table public.usage_credits (
   constraint usage_credits_pkey PRIMARY KEY (environment_id, id),
   constraint usage_credits_environment_id_feature_id_fkey FOREIGN KEY (environment_id, feature_id) REFERENCES features(environment_id, id),
   constraint usage_credits_environment_id_ledger_account_id_fkey FOREIGN KEY (environment_id, ledger_account_id) REFERENCES ledger_accounts(environment_id, id),
-  constraint usage_credits_never_over_applied CHECK (((issued > (0)::numeric) AND (applied >= (0)::numeric) AND (expired >= (0)::numeric) AND ((applied + expired) <= issued)))
+  constraint usage_credits_never_over_applied CHECK (((issued > (0)::numeric) AND (applied >= (0)::numeric) AND (expired >= (0)::numeric) AND (taken_back >= (0)::numeric) AND (((applied + expired) + taken_back) <= issued))),
+  constraint usage_credits_priority CHECK (((priority >= 0) AND (priority <= 1000)))
 );
 
 create table public.usage_event_distinct_properties (
   environment_id bigint not null,
-  subscription_id text not null,
-  usage_meter_id text not null,
-  billing_period_id text not null,
   digest bytea not null,
   usage_event_id text not null,
-  constraint usage_event_distinct_properties_pkey PRIMARY KEY (environment_id, subscription_id, usage_meter_id, billing_period_id, digest),
+  constraint usage_event_distinct_properties_pkey PRIMARY KEY (environment_id, digest),
   constraint usage_event_distinct_properti_environment_id_usage_event_i_fkey FOREIGN KEY (environment_id, usage_event_id) REFERENCES usage_events(environment_id, id),
   constraint usage_event_distinct_properties_digest_is_sha256 CHECK ((octet_length(digest) = 32))
 );
 
 create table public.usage_events (
   environment_id bigint not null,
-  id text not null,
-  pricing_model_id text not null,
-  customer_id text not null,
-  subscription_id text not null,
-  usage_meter_id text not null,
-  price_id text not null,
-  billing_period_id text,
-  transaction_id text not null,
+  series_id bigint not null,
+  booking bigint not null,
   amount bigint not null,
   usage_date bigint not null,
-  properties json,
   created_at bigint not null,
-  constraint usage_events_transaction_unique UNIQUE (environment_id, usage_meter_id, transaction_id),
+  transaction_key uuid not null,
+  id text not null,
+  transaction_id text not null,
+  properties json,
+  constraint usage_events_transaction_unique UNIQUE (transaction_key),
   constraint usage_events_pkey PRIMARY KEY (environment_id, id),
   constraint usage_events_amount CHECK (((amount >= 1) AND (amount <= '9007199254740991'::bigint)))
+);
+
+create table public.usage_holds (
+  environment_id bigint not null,
+  id text not null,
+  pricing_model_id text not null,
+  ledger_account_id text not null,
+  price_id text not null,
+  amount bigint not null,
+  status text not null default 'open'::text,
+  settled_amount bigint,
+  expires_at bigint not null,
+  created_at bigint not null,
+  updated_at bigint not null,
+  constraint usage_holds_pkey PRIMARY KEY (environment_id, id),
+  constraint usage_holds_environment_id_ledger_account_id_fkey FOREIGN KEY (environment_id, ledger_account_id) REFERENCES ledger_accounts(environment_id, id),
+  constraint usage_holds_environment_id_price_id_fkey FOREIGN KEY (environment_id, price_id) REFERENCES prices(environment_id, id),
+  constraint usage_holds_amounts CHECK ((((amount >= 1) AND (amount <= '9007199254740991'::bigint)) AND ((settled_amount >= 0) AND (settled_amount <= '9007199254740991'::bigint)) AND ((status = 'settled'::text) = (settled_amount IS NOT NULL)))),
+  constraint usage_holds_status CHECK ((status = ANY (ARRAY['open'::text, 'settled'::text, 'released'::text, 'expired'::text])))
 );
 
 create table public.usage_meters (
@@ -820,12 +838,14 @@ create table public.usage_meters (
   name text not null,
   slug text not null,
   aggregation_type text not null,
+  low_balance_threshold numeric(38,0),
   created_at bigint not null,
   updated_at bigint not null,
   constraint usage_meters_slug_unique UNIQUE (environment_id, pricing_model_id, slug),
   constraint usage_meters_pkey PRIMARY KEY (environment_id, id),
   constraint usage_meters_environment_id_pricing_model_id_fkey FOREIGN KEY (environment_id, pricing_model_id) REFERENCES pricing_models(environment_id, id),
-  constraint usage_meters_aggregation_type CHECK ((aggregation_type = ANY (ARRAY['sum'::text, 'count_distinct_properties'::text])))
+  constraint usage_meters_aggregation_type CHECK ((aggregation_type = ANY (ARRAY['sum'::text, 'count_distinct_properties'::text]))),
+  constraint usage_meters_low_balance_threshold CHECK (((low_balance_threshold >= (1)::numeric) AND (low_balance_threshold <= ('9007199254740991'::bigint)::numeric)))
 );
 
 create table public.usage_overages (
@@ -838,6 +858,38 @@ create table public.usage_overages (
   constraint usage_overages_environment_id_ledger_account_id_fkey FOREIGN KEY (environment_id, ledger_account_id) REFERENCES ledger_accounts(environment_id, id),
   constraint usage_overages_environment_id_price_id_fkey FOREIGN KEY (environment_id, price_id) REFERENCES prices(environment_id, id),
   constraint usage_overages_never_over_invoiced CHECK (((invoiced >= (0)::numeric) AND (invoiced <= uncovered)))
+);
+
+create table public.usage_rollups (
+  environment_id bigint not null,
+  series_id bigint not null,
+  hour bigint not null,
+  units numeric(38,0) not null,
+  events bigint not null,
+  constraint usage_rollups_pkey PRIMARY KEY (environment_id, series_id, hour),
+  constraint usage_rollups_environment_id_series_id_fkey FOREIGN KEY (environment_id, series_id) REFERENCES usage_series(environment_id, id),
+  constraint usage_rollups_amounts CHECK (((units >= (0)::numeric) AND (events > 0))),
+  constraint usage_rollups_whole_hours CHECK (((hour % (3600000)::bigint) = 0))
+);
+
+create table public.usage_series (
+  environment_id bigint not null,
+  id bigint not null generated always as identity,
+  pricing_model_id text not null,
+  customer_id text not null,
+  subscription_id text not null,
+  usage_meter_id text not null,
+  price_id text not null,
+  billing_period_id text,
+  ledger_account_id text not null,
+  constraint usage_series_once UNIQUE NULLS NOT DISTINCT (environment_id, subscription_id, price_id, billing_period_id),
+  constraint usage_series_pkey PRIMARY KEY (environment_id, id),
+  constraint usage_series_environment_id_billing_period_id_fkey FOREIGN KEY (environment_id, billing_period_id) REFERENCES billing_periods(environment_id, id),
+  constraint usage_series_environment_id_customer_id_fkey FOREIGN KEY (environment_id, customer_id) REFERENCES customers(environment_id, id),
+  constraint usage_series_environment_id_ledger_account_id_fkey FOREIGN KEY (environment_id, ledger_account_id) REFERENCES ledger_accounts(environment_id, id),
+  constraint usage_series_environment_id_price_id_fkey FOREIGN KEY (environment_id, price_id) REFERENCES prices(environment_id, id),
+  constraint usage_series_environment_id_subscription_id_fkey FOREIGN KEY (environment_id, subscription_id) REFERENCES subscriptions(environment_id, id),
+  constraint usage_series_environment_id_usage_meter_id_fkey FOREIGN KEY (environment_id, usage_meter_id) REFERENCES usage_meters(environment_id, id)
 );
 
 create table public.webhook_deliveries (
@@ -898,8 +950,7 @@ CREATE INDEX invoices_attempt_due ON public.invoices USING btree (environment_id
 CREATE INDEX invoices_by_customer ON public.invoices USING btree (environment_id, customer_id);
 CREATE INDEX invoices_by_subscription ON public.invoices USING btree (environment_id, subscription_id);
 CREATE INDEX invoices_owed ON public.invoices USING btree (environment_id, subscription_id) WHERE (status = ANY (ARRAY['open'::text, 'awaiting_payment_confirmation'::text]));
-CREATE INDEX ledger_entries_by_account ON public.ledger_entries USING btree (environment_id, ledger_account_id, id);
-CREATE INDEX ledger_entries_by_transaction ON public.ledger_entries USING btree (environment_id, ledger_transaction_id);
+CREATE INDEX ledger_entries_by_account ON public.ledger_entries USING btree (environment_id, ledger_account_id, created_at, sequence);
 CREATE INDEX operations_by_reference ON test_processor.operations USING btree (reference);
 CREATE INDEX payment_method_attachments_by_customer ON public.payment_method_attachments USING btree (environment_id, customer_id);
 CREATE INDEX payment_methods_by_customer ON public.payment_methods USING btree (environment_id, customer_id);
@@ -921,7 +972,8 @@ CREATE INDEX resources_by_slug ON public.resources USING btree (environment_id, 
 CREATE INDEX subscription_adjustments_by_invoice ON public.subscription_adjustments USING btree (environment_id, invoice_id) WHERE (invoice_id IS NOT NULL);
 CREATE INDEX subscription_adjustments_replacing ON public.subscription_adjustments USING btree (environment_id, replaced_invoice_id) WHERE (replaced_invoice_id IS NOT NULL);
 CREATE INDEX subscription_item_features_by_product_feature ON public.subscription_item_features USING btree (environment_id, product_feature_id) WHERE (product_feature_id IS NOT NULL);
-CREATE INDEX subscription_item_features_by_subscription ON public.subscription_item_features USING btree (environment_id, subscription_id);
+CREATE INDEX subscription_item_features_by_subscription ON public.subscription_item_features USING btree (environment_id, subscription_id, feature_id);
+CREATE INDEX subscription_item_features_of_resources ON public.subscription_item_features USING btree (environment_id, subscription_id, resource_id) WHERE (resource_id IS NOT NULL);
 CREATE INDEX subscription_item_versions_by_subscription ON public.subscription_item_versions USING btree (environment_id, subscription_id);
 CREATE INDEX subscription_items_by_subscription ON public.subscription_items USING btree (environment_id, subscription_id);
 CREATE INDEX subscriptions_by_customer ON public.subscriptions USING btree (environment_id, customer_id);
@@ -932,8 +984,15 @@ CREATE INDEX subscriptions_resume_due ON public.subscriptions USING btree (envir
 CREATE INDEX subscriptions_set_aside ON public.subscriptions USING btree (environment_id) WHERE (work_retry_at IS NOT NULL);
 CREATE INDEX subscriptions_waiting ON public.subscriptions USING btree (environment_id, created_at) WHERE ((status = 'incomplete'::text) AND (current_billing_period_start IS NULL));
 CREATE INDEX usage_credits_by_account ON public.usage_credits USING btree (environment_id, ledger_account_id);
-CREATE INDEX usage_credits_open ON public.usage_credits USING btree (environment_id, ledger_account_id, expires_at, id) WHERE (NOT spent);
-CREATE INDEX usage_events_by_subscription ON public.usage_events USING btree (environment_id, subscription_id, id);
+CREATE INDEX usage_credits_open ON public.usage_credits USING btree (environment_id, ledger_account_id, priority, expires_at, id) WHERE (NOT spent);
+CREATE INDEX usage_event_distinct_properties_by_event ON public.usage_event_distinct_properties USING btree (environment_id, usage_event_id);
+CREATE INDEX usage_events_by_date ON public.usage_events USING brin (usage_date int8_minmax_multi_ops) WITH (pages_per_range='32');
+CREATE INDEX usage_events_by_series ON public.usage_events USING btree (series_id, id);
+CREATE INDEX usage_holds_by_account ON public.usage_holds USING btree (environment_id, ledger_account_id, id);
+CREATE INDEX usage_holds_open ON public.usage_holds USING btree (environment_id, ledger_account_id, expires_at) WHERE (status = 'open'::text);
+CREATE INDEX usage_rollups_by_hour ON public.usage_rollups USING brin (hour int8_minmax_multi_ops) WITH (pages_per_range='16');
+CREATE INDEX usage_series_by_customer ON public.usage_series USING btree (environment_id, customer_id);
+CREATE INDEX usage_series_by_meter ON public.usage_series USING btree (environment_id, usage_meter_id);
 CREATE INDEX webhook_deliveries_by_webhook ON public.webhook_deliveries USING btree (environment_id, webhook_id, id);
 CREATE UNIQUE INDEX customers_external_id_unique ON public.customers USING btree (environment_id, external_id, pricing_model_id) WHERE (NOT archived);
 CREATE UNIQUE INDEX features_active_slug_unique ON public.features USING btree (environment_id, pricing_model_id, slug) WHERE active;
@@ -990,25 +1049,59 @@ begin
           set_config('tollkeeper.pricing_model_id', coalesce(found_scope.pricing_model_id, ''), true);
   return found_scope;
 end $function$;
-CREATE OR REPLACE FUNCTION public.check_usage_event_references()
+CREATE OR REPLACE FUNCTION public.check_credit_application_references()
  RETURNS trigger
  LANGUAGE plpgsql
+ SECURITY DEFINER
  SET search_path TO 'public', 'pg_temp'
 AS $function$
 begin
   if exists (
-    select from (select distinct environment_id, pricing_model_id, customer_id, subscription_id, usage_meter_id, price_id, billing_period_id
-                   from added) e
-     where not exists (select from subscriptions s where s.environment_id = e.environment_id and s.id = e.subscription_id
-                          and s.customer_id = e.customer_id and s.pricing_model_id = e.pricing_model_id)
-        or not exists (select from prices p where p.environment_id = e.environment_id and p.id = e.price_id
-                          and p.usage_meter_id = e.usage_meter_id and p.pricing_model_id = e.pricing_model_id)
-        or (e.billing_period_id is not null
-            and not exists (select from billing_periods b where b.environment_id = e.environment_id and b.id = e.billing_period_id
-                               and b.subscription_id = e.subscription_id)))
+    select from added n
+     where (select true from ledger_entries e where e.environment_id = n.environment_id and e.id = n.ledger_entry_id) is null
+        or (select true from usage_credits c where c.environment_id = n.environment_id and c.id = n.usage_credit_id) is null)
   then
-    raise foreign_key_violation using message = 'a usage event points at records that do not exist or do not belong together',
-      table = 'usage_events', constraint = 'usage_events_references';
+    raise foreign_key_violation using message = 'an application of a credit points at records that do not exist',
+      table = 'usage_credit_applications', constraint = 'usage_credit_applications_references';
+  end if;
+  return null;
+end $function$;
+CREATE OR REPLACE FUNCTION public.check_ledger_entry_references()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'public', 'pg_temp'
+AS $function$
+begin
+  if exists (
+    select from added e
+     where (select true from ledger_accounts a where a.environment_id = e.environment_id and a.id = e.ledger_account_id) is null
+        or (select true from ledger_transactions t where t.environment_id = e.environment_id and t.id = e.ledger_transaction_id) is null
+        or (e.price_id is not null
+            and (select true from prices p where p.environment_id = e.environment_id and p.id = e.price_id) is null)
+        or (e.billing_period_id is not null
+            and (select true from billing_periods b where b.environment_id = e.environment_id and b.id = e.billing_period_id) is null)
+        or (e.usage_credit_id is not null
+            and (select true from usage_credits c where c.environment_id = e.environment_id and c.id = e.usage_credit_id) is null))
+  then
+    raise foreign_key_violation using message = 'a ledger entry points at records that do not exist',
+      table = 'ledger_entries', constraint = 'ledger_entries_references';
+  end if;
+  return null;
+end $function$;
+CREATE OR REPLACE FUNCTION public.check_usage_event_series()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'public', 'pg_temp'
+AS $function$
+begin
+  if exists (
+    select from (select distinct environment_id, series_id from added) e
+     where (select true from usage_series s where s.environment_id = e.environment_id and s.id = e.series_id) is null)
+  then
+    raise foreign_key_violation using message = 'a usage event points at a series that does not exist',
+      table = 'usage_events', constraint = 'usage_events_series';
   end if;
   return null;
 end $function$;
@@ -1109,6 +1202,17 @@ BEGIN ATOMIC
   SELECT count(*) AS count
     FROM forgotten;
 END;
+CREATE OR REPLACE FUNCTION public.new_catalog_version()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SET search_path TO 'public', 'pg_temp'
+AS $function$
+begin
+  update pricing_models m set catalog_version = nextval('catalog_versions')
+    from (select distinct environment_id, pricing_model_id from changed) c
+   where m.environment_id = c.environment_id and m.id = c.pricing_model_id;
+  return null;
+end $function$;
 CREATE OR REPLACE FUNCTION public.secure_tenant_tables()
  RETURNS void
  LANGUAGE plpgsql
@@ -1136,10 +1240,32 @@ begin
       case tenant_table.name when 'environments' then 'id' else 'environment_id' end,
       case when tenant_table.model_column is null then ''
            else format(' and ((select current_pricing_model()) is null or %I = (select current_pricing_model()))', tenant_table.model_column) end);
+    -- What names a series of usage instead of a pricing model is seen by who sees the series.
+    if exists (select from pg_attribute a where a.attrelid = tenant_table.name::regclass and a.attname = 'series_id' and not a.attisdropped) then
+      execute format('alter policy tenant on %I using (environment_id = (select current_environment())
+        and ((select current_pricing_model()) is null or sees_series(environment_id, series_id)))', tenant_table.name);
+    end if;
   end loop;
   grant usage on schema public to tollkeeper_service;
   grant select, insert, update, delete on all tables in schema public to tollkeeper_service;
   grant usage, select on all sequences in schema public to tollkeeper_service;
+  -- What was booked stays. Other rows point at these without a foreign key that would say so.
+  for tenant_table in
+    select relname as name from pg_class
+     where relnamespace = 'public'::regnamespace and relname in ('ledger_accounts', 'ledger_transactions', 'ledger_entries',
+           'usage_credits', 'usage_credit_applications', 'usage_series', 'usage_events', 'usage_rollups')
+  loop
+    execute format('revoke delete on %I from tollkeeper_service', tenant_table.name);
+  end loop;
+end $function$;
+CREATE OR REPLACE FUNCTION public.sees_series(wanted_environment bigint, wanted_series bigint)
+ RETURNS boolean
+ LANGUAGE plpgsql
+ STABLE COST 10
+ SET search_path TO 'public', 'pg_temp'
+AS $function$
+begin
+  return exists (select from usage_series s where s.environment_id = wanted_environment and s.id = wanted_series);
 end $function$;
 CREATE OR REPLACE FUNCTION public.switch_environment(wanted_livemode boolean)
  RETURNS environment_scope
@@ -1206,8 +1332,11 @@ create policy tenant on tax_rates to {tollkeeper_service} using (environment_id 
 create policy tenant on usage_credit_applications to {tollkeeper_service} using (environment_id = ( SELECT current_environment() AS current_environment));
 create policy tenant on usage_credits to {tollkeeper_service} using ((environment_id = ( SELECT current_environment() AS current_environment)) AND ((( SELECT current_pricing_model() AS current_pricing_model) IS NULL) OR (pricing_model_id = ( SELECT current_pricing_model() AS current_pricing_model))));
 create policy tenant on usage_event_distinct_properties to {tollkeeper_service} using (environment_id = ( SELECT current_environment() AS current_environment));
-create policy tenant on usage_events to {tollkeeper_service} using ((environment_id = ( SELECT current_environment() AS current_environment)) AND ((( SELECT current_pricing_model() AS current_pricing_model) IS NULL) OR (pricing_model_id = ( SELECT current_pricing_model() AS current_pricing_model))));
+create policy tenant on usage_events to {tollkeeper_service} using ((environment_id = ( SELECT current_environment() AS current_environment)) AND ((( SELECT current_pricing_model() AS current_pricing_model) IS NULL) OR sees_series(environment_id, series_id)));
+create policy tenant on usage_holds to {tollkeeper_service} using ((environment_id = ( SELECT current_environment() AS current_environment)) AND ((( SELECT current_pricing_model() AS current_pricing_model) IS NULL) OR (pricing_model_id = ( SELECT current_pricing_model() AS current_pricing_model))));
 create policy tenant on usage_meters to {tollkeeper_service} using ((environment_id = ( SELECT current_environment() AS current_environment)) AND ((( SELECT current_pricing_model() AS current_pricing_model) IS NULL) OR (pricing_model_id = ( SELECT current_pricing_model() AS current_pricing_model))));
 create policy tenant on usage_overages to {tollkeeper_service} using (environment_id = ( SELECT current_environment() AS current_environment));
+create policy tenant on usage_rollups to {tollkeeper_service} using ((environment_id = ( SELECT current_environment() AS current_environment)) AND ((( SELECT current_pricing_model() AS current_pricing_model) IS NULL) OR sees_series(environment_id, series_id)));
+create policy tenant on usage_series to {tollkeeper_service} using ((environment_id = ( SELECT current_environment() AS current_environment)) AND ((( SELECT current_pricing_model() AS current_pricing_model) IS NULL) OR (pricing_model_id = ( SELECT current_pricing_model() AS current_pricing_model))));
 create policy tenant on webhook_deliveries to {tollkeeper_service} using ((environment_id = ( SELECT current_environment() AS current_environment)) AND ((( SELECT current_pricing_model() AS current_pricing_model) IS NULL) OR (pricing_model_id = ( SELECT current_pricing_model() AS current_pricing_model))));
 create policy tenant on webhooks to {tollkeeper_service} using ((environment_id = ( SELECT current_environment() AS current_environment)) AND ((( SELECT current_pricing_model() AS current_pricing_model) IS NULL) OR (pricing_model_id = ( SELECT current_pricing_model() AS current_pricing_model))));

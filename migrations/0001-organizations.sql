@@ -155,8 +155,7 @@ begin
     -- What names a series of usage instead of a pricing model is seen by who sees the series.
     if exists (select from pg_attribute a where a.attrelid = tenant_table.name::regclass and a.attname = 'series_id' and not a.attisdropped) then
       execute format('alter policy tenant on %I using (environment_id = (select current_environment())
-        and ((select current_pricing_model()) is null or exists (
-          select from usage_series s where s.environment_id = %I.environment_id and s.id = series_id)))', tenant_table.name, tenant_table.name);
+        and ((select current_pricing_model()) is null or sees_series(environment_id, series_id)))', tenant_table.name);
     end if;
   end loop;
   grant usage on schema public to tollkeeper_service;

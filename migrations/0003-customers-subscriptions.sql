@@ -187,7 +187,9 @@ create table subscription_item_features (
 );
 create unique index subscription_item_features_pair_unique on subscription_item_features (environment_id, subscription_item_id, feature_id)
   where expired_at is null;
-create index subscription_item_features_by_subscription on subscription_item_features (environment_id, subscription_id);
+create index subscription_item_features_by_subscription on subscription_item_features (environment_id, subscription_id, feature_id);
+create index subscription_item_features_of_resources on subscription_item_features (environment_id, subscription_id, resource_id)
+  where resource_id is not null;
 create index subscription_item_features_by_product_feature on subscription_item_features (environment_id, product_feature_id)
   where product_feature_id is not null;
 

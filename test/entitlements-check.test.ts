@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { checkEntitlements } from '../src/entitlements/actions-entitlements.ts';
+import { newId } from '../src/platform/new-id.ts';
 import { databaseDigest } from './digest.ts';
 import { insertFixture } from './fixtures.ts';
 import { type Body, type RequestOptions, startTestApp } from './harness.ts';
@@ -114,6 +115,29 @@ test('places are allowed as long as enough are free, and none of a resource that
   await resource.set({ active: false }).execute();
   assert.deepEqual(await outcomes([[externalId, 'seats']]), [{ ...refused('resource_inactive'), ...five }]);
   await resource.set({ active: true }).execute();
+});
+
+test('what a change of plan leaves counts from its instant on, before it is carried out', async () => {
+  const { externalId, id } = await newPro();
+  await app.post(`/resource-claims/${id}/claim`, { resourceSlug: 'seat', quantity: 3 });
+  const [seat] = (await app.get(`/resources?pricingModelId=${plans.pricingModelId}`)).resources;
+  const now = Date.now();
+  const stamps = { environmentId: app.testEnvironmentId, createdAt: now, updatedAt: now };
+  const plan = (effectiveAt: number) => ({
+    ...{ pricingModelId: plans.pricingModelId, subscriptionId: id, status: 'scheduled', effectiveAt },
+    ...{ items: '[]', capacities: JSON.stringify({ [seat.id]: 4 }) },
+  });
+  const change = { id: newId('subscriptionAdjustment'), ...stamps, ...plan(now + 3_600_000) };
+  await app.owner.insertInto('subscriptionAdjustments').values(change).execute();
+  assert.deepEqual(await outcomes([[externalId, 'seats', 2]]), [{ ...allowed, ...places(5, 3) }]);
+  await app.owner
+    .updateTable('subscriptionAdjustments')
+    .set({ effectiveAt: now })
+    .where('id', '=', change.id)
+    .execute();
+  assert.deepEqual(await outcomes([[externalId, 'seats', 2]]), [
+    { ...refused('insufficient_capacity'), ...places(4, 3) },
+  ]);
 });
 
 test('answers stand in the order asked, each with its own amount, also where a pair is asked about again', async () => {

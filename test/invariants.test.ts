@@ -158,8 +158,9 @@ describe('the invariants', () => {
   });
 
   test('hold in an empty database', async () => {
-    await whileCorrupted(['truncate pricing_models, usage_events, ledger_entries, usage_credit_applications cascade'], async (db) =>
-      assert.deepEqual(await brokenIn(db), []),
+    await whileCorrupted(
+      ['truncate pricing_models, usage_events, ledger_entries, usage_credit_applications cascade'],
+      async (db) => assert.deepEqual(await brokenIn(db), []),
     );
   });
 

@@ -8,6 +8,7 @@ import process from 'node:process';
 import type { Readable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { sql } from 'kysely';
+import { Client } from 'pg';
 import { createDatabase, createPool, type Database } from '../src/platform/database.ts';
 import { findEmbeddedPostgres } from '../src/platform/embedded-postgres.ts';
 import { findCluster, readServer } from '../src/platform/postgres-cluster.ts';
@@ -78,22 +79,33 @@ export class Killable {
     await this.#end('SIGKILL');
   }
 
-  /** kill -9 of one process of PostgreSQL that works for the service. PostgreSQL ends all others then, and recovers. */
+  /**
+   * kill -9 of one process of PostgreSQL that works for the service, as the system does when memory runs out. Ends when
+   * PostgreSQL has begun to end all others, which it does because their memory may be damaged; it recovers by itself.
+   */
   async killBackend(): Promise<void> {
-    const { rows } = await this.withOwner((owner) =>
-      sql<{ pid: number }>`
-        select pid from pg_stat_activity where application_name = 'tollkeeper-service'
-         order by state = 'active' desc, random() limit 1`.execute(owner),
-    );
+    const server = await findEmbeddedPostgres(this.dataDirectory);
+    const witness = new Client({ connectionString: server?.url });
+    const ended = Promise.withResolvers<void>();
+    witness.once('end', ended.resolve);
+    // That it ends is what it is for.
+    witness.on('error', () => undefined);
+    await witness.connect();
+    const { rows } = await witness.query<{ pid: number }>(`
+      select pid from pg_stat_activity where application_name = 'tollkeeper-service'
+       order by state = 'active' desc, random() limit 1`);
     assert(rows[0] !== undefined, 'the service is connected');
     await killAndWait([rows[0].pid]);
+    await ended.promise;
   }
 
   /** kill -9 of PostgreSQL: the postmaster first, so that it restarts nothing, then all of its children. */
   async killPostgres(): Promise<void> {
     const postmaster = await this.#postmaster();
     assert(postmaster !== null, 'PostgreSQL runs');
-    const { rows } = await this.withOwner((owner) => sql<{ pid: number }>`select pid from pg_stat_activity`.execute(owner));
+    const { rows } = await this.withOwner((owner) =>
+      sql<{ pid: number }>`select pid from pg_stat_activity`.execute(owner),
+    );
     await killAndWait([postmaster, ...rows.map(({ pid }) => pid)]);
   }
 

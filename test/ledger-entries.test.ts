@@ -51,6 +51,8 @@ test('each use tells which grants it drew from: of 120, 100 from those that end 
     data.map((entry: Body) => entry.sourceId),
     [ending, lasting, String(booking)],
   );
+  const { ledgerEntry } = await app.get(`/usage-events/${used.id}/ledger-entry`);
+  assert.deepEqual(ledgerEntry, data[2]);
   assert.deepEqual(balances, [{ ...shared, availableBalance: 30 }]);
   assert.deepEqual({ total, hasMore }, { total: 3, hasMore: false });
 });

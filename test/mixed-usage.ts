@@ -43,21 +43,24 @@ const connections = 12;
 const eventsOfBulk = 40;
 const users = 300;
 // A client that got no answer waits a moment before it asks again.
-const pauseMs = 50;
+const pauseMs = 100;
 const holdMs = 3_600_000;
 
-/** Clients who record, consume, hold and settle at the same time, and send again what was not answered. */
+/**
+ * Clients who record, consume, hold and settle at the same time. A request is with one client at a time, who sends it until
+ * it is answered or gives up; another takes it up again, sooner or later.
+ */
 export class MixedUsage {
   /** Everything that was ever sent. */
-  readonly asks: Ask[] = [];
-  /** How often a client was left without an answer. */
-  unansweredCount = 0;
+  readonly asks = new Set<Ask>();
   readonly #send: Send;
   readonly #subscriptionIds: readonly string[];
   readonly #random: () => number;
   readonly #holdsUntil = Date.now() + holdMs;
-  #unanswered: Ask[] = [];
-  #settlements: Ask[] = [];
+  readonly #unanswered: Ask[] = [];
+  readonly #settlements: Ask[] = [];
+  readonly #answered: Ask[] = [];
+  #names = 0;
   #answers = 0;
   #running = false;
   #clients: Promise<unknown> = Promise.resolve();
@@ -66,6 +69,10 @@ export class MixedUsage {
     this.#send = options.send;
     this.#subscriptionIds = options.subscriptionIds;
     this.#random = options.random;
+  }
+
+  get isRunning(): boolean {
+    return this.#running;
   }
 
   start(): void {
@@ -78,12 +85,12 @@ export class MixedUsage {
   /** Waits until so many more requests were answered. */
   async answered(count: number): Promise<void> {
     const until = this.#answers + count;
-    const failed = this.#clients.then(() => assert.fail('the clients have stopped'));
-    while (this.#answers < until) await Promise.race([sleep(5), failed]);
-    failed.catch(() => undefined);
+    const ended = this.#clients.then(() => assert.fail('the clients have stopped'));
+    ended.catch(() => undefined);
+    while (this.#answers < until) await Promise.race([sleep(5), ended]);
   }
 
-  /** Ends when every request that is under way has been answered, or never will be. */
+  /** Ends when no request is under way any more. */
   async stop(): Promise<void> {
     this.#running = false;
     await this.#clients;
@@ -93,48 +100,55 @@ export class MixedUsage {
   async sendAllAgain(): Promise<void> {
     const left = [...this.asks];
     const work = async () => {
-      for (let ask = left.pop(); ask !== undefined; ask = left.pop()) {
-        const known = ask.answer !== null;
-        assert(await this.#ask(ask), `no answer to ${ask.path}`);
-        if (!known) left.push(...this.#settlements.splice(0));
+      for (;;) {
+        const ask = this.#settlements.pop() ?? left.pop();
+        if (ask === undefined) return;
+        assert(await this.#ask(ask), `${ask.path} is answered`);
       }
     };
-    left.push(...this.#settlements.splice(0));
     await Promise.all(Array.from({ length: connections }, work));
   }
 
   async #work(): Promise<void> {
-    while (this.#running) {
-      const ask = this.#next();
-      if (await this.#ask(ask)) this.#answers += 1;
-      else {
-        this.#unanswered.push(ask);
-        this.unansweredCount += 1;
-        await sleep(pauseMs);
+    try {
+      while (this.#running) {
+        const ask = this.#next();
+        const known = await this.#persist(ask);
+        (known ? this.#answered : this.#unanswered).push(ask);
       }
+    } finally {
+      this.#running = false;
     }
   }
 
-  async #ask(ask: Ask): Promise<boolean> {
-    if (!this.asks.includes(ask)) this.asks.push(ask);
-    const answer = await this.#send(ask);
-    if (answer === null) return false;
-    if (ask.answer !== null) {
-      assert.deepEqual(whatCounts(answer), whatCounts(ask.answer), 'a repeat is answered as the first');
-      return true;
+  /** Sends a request until it is answered, or the client gives up. */
+  async #persist(ask: Ask): Promise<boolean> {
+    while (!(await this.#ask(ask))) {
+      if (!this.#running || this.#random() < 0.1) return false;
+      await sleep(pauseMs);
     }
-    ask.answer = answer;
-    if (ask.settleWith !== undefined) this.#settlements.push(settlementOf(ask, ask.settleWith));
+    this.#answers += 1;
     return true;
   }
 
-  /** What a client sends next: now and then something that was not answered, or was answered already. */
+  async #ask(ask: Ask): Promise<boolean> {
+    this.asks.add(ask);
+    const answer = await this.#send(ask);
+    if (answer === null) return false;
+    if (ask.answer !== null)
+      assert.deepEqual(whatStays(answer), whatStays(ask.answer), 'a repeat is answered as the first');
+    else if (ask.settleWith !== undefined) this.#settlements.push(settlementOf(ask, answer, ask.settleWith));
+    ask.answer ??= answer;
+    return true;
+  }
+
+  /** What a client sends next: now and then something that was not answered, or that was answered already. */
   #next(): Ask {
     const choice = this.#random();
-    const again = choice < 0.4 ? this.#unanswered.shift() : choice < 0.6 ? this.#settlements.shift() : undefined;
-    if (again !== undefined) return again;
-    const answered = choice > 0.9 ? this.asks[this.#below(this.asks.length)] : undefined;
-    return answered !== undefined && answered.answer !== null ? answered : this.#fresh();
+    if (choice < 0.4) return this.#unanswered.shift() ?? this.#fresh();
+    if (choice < 0.6) return this.#settlements.shift() ?? this.#fresh();
+    if (choice < 0.9) return this.#fresh();
+    return this.#answered.splice(this.#below(this.#answered.length), 1)[0] ?? this.#fresh();
   }
 
   #fresh(): Ask {
@@ -161,7 +175,13 @@ export class MixedUsage {
     if (this.#below(3) > 0)
       return { subscriptionId, usageMeterSlug: 'api-calls', transactionId, amount: 1 + this.#below(9) };
     // Who of several counts is a matter of luck, so all count the same.
-    return { subscriptionId, usageMeterSlug: 'users', transactionId, amount: 1, properties: { user: this.#below(users) } };
+    return {
+      subscriptionId,
+      usageMeterSlug: 'users',
+      transactionId,
+      amount: 1,
+      properties: { user: this.#below(users) },
+    };
   }
 
   #subscriptionId(): string {
@@ -169,24 +189,22 @@ export class MixedUsage {
   }
 
   #newName(): string {
-    this.#named += 1;
-    return `use ${this.#named}`;
+    this.#names += 1;
+    return `use ${this.#names}`;
   }
-  #named = 0;
 
   #below(limit: number): number {
     return Math.floor(this.#random() * limit);
   }
 }
 
-function settlementOf({ body, answer }: Ask, amount: number): Ask {
-  const { id } = answer.hold;
+function settlementOf({ body }: Ask, { hold }: Body, amount: number): Ask {
   const { subscriptionId, usageMeterSlug } = body.hold;
-  const event = { subscriptionId, usageMeterSlug, transactionId: id, amount };
-  return { path: `/holds/${id}/settle`, body: { amount }, events: [event], answer: null };
+  const event = { subscriptionId, usageMeterSlug, transactionId: hold.id, amount };
+  return { path: `/holds/${hold.id}/settle`, body: { amount }, events: [event], answer: null };
 }
 
-/** The part of an answer that every repeat has too: balances go on. */
-function whatCounts({ usageBalance: _, ...rest }: Body): Body {
+/** The part of an answer that every repeat has too. Balances go on. */
+function whatStays({ usageBalance: _, ...rest }: Body): Body {
   return rest;
 }

@@ -110,6 +110,7 @@ test('a group holds about as much as one transaction takes, and an ask that is l
     most: 10,
     mostWaiting: 1000,
     atOnce: 1,
+    enough: 1,
   };
   const asks = [4, 4, 4, 50, 1, 10, 9, 1];
   assert.deepEqual(await joinAll(weighed, asks), asks);
@@ -199,6 +200,7 @@ const divided = (calls: number[][]): Together<number, number> => ({
   most: 100,
   mostWaiting: 1000,
   atOnce: 1,
+  enough: 1,
 });
 
 test('whose fault a failure is shows when each half is tried by itself; the others are answered', async () => {
@@ -288,6 +290,7 @@ test('when as much waits as may wait, who comes is answered 429 and when to come
     most: 1,
     mostWaiting: 1,
     atOnce: 1,
+    enough: 1,
   };
   const route = gatheredRoute({
     method: 'POST',

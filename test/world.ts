@@ -176,7 +176,8 @@ export async function buildWorld(app: TestApp, organization: TestOrganization = 
 
 type Send = (path: string, body: unknown) => Promise<Body>;
 
-const trialMs = 20;
+// Long enough for the request to arrive on a busy machine.
+const trialMs = 100;
 
 /** A subscription whose short trial ended without a payment method, which its customer has attached since. */
 async function insertOwing(

@@ -1,7 +1,13 @@
 import assert from 'node:assert/strict';
 import { invalid, Problem } from '../kernel/problem.ts';
 import type { Work } from '../platform/work.ts';
-import { byPlace, type Entitlements, toEntitledFeatures } from './entitlement.ts';
+import {
+  type EntitledBalance,
+  type EntitledResource,
+  type Entitlements,
+  type NamedGrant,
+  toEntitledFeatures,
+} from './entitlement.ts';
 import {
   ambiguousCustomers,
   askedOf,
@@ -26,26 +32,29 @@ export async function readEntitlements(
   if (other !== undefined) throw new Problem('externalIdAmbiguous', { externalId });
   if (!found.hasSubscription) throw new Problem('subscriptionNotFound', { id: query.subscriptionId ?? '' });
   const [customerId, pricingModelId] = customer;
-  const grants = found.grants.map(([subscriptionId, featureId, slug, name, type, active, amount, about]) => ({
-    ...{ subscriptionId, featureId, slug, name, type, active, about },
-    amount: amount === null ? null : BigInt(amount),
-  }));
-  const claimsOf = byPlace(found.claims);
-  return {
-    customerId,
-    externalId,
-    pricingModelId,
-    features: toEntitledFeatures(grants),
-    usageMeterBalances: found.balances.map(([usageMeterId, slug, subscriptionId, available, held]) => ({
-      ...{ usageMeterId, slug, subscriptionId },
-      availableBalance: BigInt(available),
-      held: BigInt(held),
-    })),
-    resources: found.holdings.map(([resourceId, slug, subscriptionId, capacity]) => {
-      const claimed = claimsOf(subscriptionId, resourceId)?.[2] ?? 0;
-      return { resourceId, slug, subscriptionId, capacity, claimed, available: capacity - claimed };
-    }),
-  };
+  return { customerId, externalId, pricingModelId, ...toEntitled(found) };
+}
+
+function toEntitled({ subscriptions }: store.FoundEntitlements) {
+  const grants: NamedGrant[] = [];
+  const usageMeterBalances: EntitledBalance[] = [];
+  const resources: EntitledResource[] = [];
+  for (const [subscriptionId, features, balances, capacities, claims] of subscriptions) {
+    for (const [featureId, slug, name, type, active, amount, about] of features) {
+      const granted = amount === null ? null : BigInt(amount);
+      grants.push({ subscriptionId, featureId, slug, name, type, active, about, amount: granted });
+    }
+    for (const [usageMeterId, slug, available, held] of balances) {
+      const units = { availableBalance: BigInt(available), held: BigInt(held) };
+      usageMeterBalances.push({ usageMeterId, slug, subscriptionId, ...units });
+    }
+    const claimedOf = new Map(claims);
+    for (const [resourceId, slug, capacity] of capacities) {
+      const claimed = claimedOf.get(resourceId) ?? 0;
+      resources.push({ resourceId, slug, subscriptionId, capacity, claimed, available: capacity - claimed });
+    }
+  }
+  return { features: toEntitledFeatures(grants), usageMeterBalances, resources };
 }
 
 /** Checks, of customers of one pricing model only where it is named. */

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { ambiguousCustomers, askedOf, decideChecks, type Found, type FoundHolding } from './entitlement-check.ts';
+import { ambiguousCustomers, askedOf, decideChecks, type Found, type FoundSubscription } from './entitlement-check.ts';
 
-const none: Found = { customers: [], features: [], grants: [], balances: [], holdings: [], claims: [] };
+const none: Found = { customers: [], features: [], subscriptions: [], inactiveResources: [] };
 const now = 1_000;
 
 const asking = (...pairs: readonly (readonly [string, string])[]) =>
@@ -17,8 +17,26 @@ test('each customer, slug and pair is asked about once', () => {
       [1, 2],
       [2, 1],
     ],
-    pairOf: [0, 1, 0, 2],
+    pairOf: [1, 2, 1, 3],
+    groups: [[1, 2], [1]],
+    groupOf: [1, 2],
   });
+});
+
+test('customers who are asked about the same slugs are a group', () => {
+  const customers = ['acme', 'other', 'third'];
+  const checks = asking(...customers.flatMap((name) => [[name, 'sso'] as const, [name, 'seats'] as const]), [
+    'last',
+    'sso',
+  ]);
+  const { groups, groupOf } = askedOf(checks);
+  assert.deepEqual(
+    [groups, groupOf],
+    [
+      [[1, 2], [1]],
+      [1, 1, 1, 2],
+    ],
+  );
 });
 
 test('an external id of which two customers are found is ambiguous', () => {
@@ -30,49 +48,47 @@ test('an external id of which two customers are found is ambiguous', () => {
   assert.deepEqual(ambiguousCustomers({ ...none, customers }), new Set([2]));
 });
 
-/** Decides whether two more of a resource can be claimed, of which each of these holdings has 3 claimed. */
-function decideSeats(...holdings: readonly FoundHolding[]) {
+/** Whether two more of a resource can be claimed, of which each of these subscriptions has 3 claimed. */
+function decideSeats(...has: readonly { capacity: number; plannedAt?: number; planned?: Record<string, number> }[]) {
   const checks = [{ customerExternalId: 'acme', featureSlug: 'seats', amount: 2n }];
+  const subscriptions = has.map(({ capacity, plannedAt, planned }, index): FoundSubscription => {
+    const places = [[['res_1', capacity]], [['res_1', 3]], plannedAt ?? null, planned ?? null] as const;
+    return [1, `sub_${index}`, [['feat_1', 'res_1']], [], ...places];
+  });
   const found: Found = {
     ...none,
     customers: [[1, 'pm_1']],
     features: [[1, 'feat_1', 'pm_1', 'resource', true]],
-    grants: holdings.map(([subscriptionId]) => [1, subscriptionId, [['feat_1', 'res_1']]] as const),
-    holdings,
-    claims: holdings.map(([subscriptionId]) => [subscriptionId, 'res_1', 3] as const),
+    subscriptions,
   };
   const [result] = decideChecks(checks, askedOf(checks), found, now);
   return [result?.allowed, result?.reason, result?.capacity, result?.claimed];
 }
 
 test('a change of plan whose instant has come must find room for what is claimed: what it leaves can be claimed', () => {
-  assert.deepEqual(decideSeats(['sub_1', 'res_1', 5, true, null, null]), [true, null, 5, 3]);
-  assert.deepEqual(decideSeats(['sub_1', 'res_1', 5, true, now, 4]), [false, 'insufficient_capacity', 4, 3]);
-  assert.deepEqual(decideSeats(['sub_1', 'res_1', 5, true, now + 1, 4]), [true, null, 5, 3]);
+  const planned = { res_1: 4 };
+  assert.deepEqual(decideSeats({ capacity: 5 }), [true, null, 5, 3]);
+  assert.deepEqual(decideSeats({ capacity: 5, plannedAt: now + 1, planned }), [true, null, 5, 3]);
+  assert.deepEqual(decideSeats({ capacity: 5, plannedAt: now, planned }), [false, 'insufficient_capacity', 4, 3]);
+  assert.deepEqual(decideSeats({ capacity: 5, plannedAt: now, planned: {} }), [false, 'insufficient_capacity', 0, 3]);
 });
 
 test('capacity without limit in two subscriptions is capacity without limit', () => {
   const unlimited = Number.MAX_SAFE_INTEGER;
-  assert.deepEqual(
-    decideSeats(['sub_1', 'res_1', unlimited, true, null, null], ['sub_2', 'res_1', unlimited, true, null, null]),
-    [true, null, unlimited, 6],
-  );
+  assert.deepEqual(decideSeats({ capacity: unlimited }, { capacity: unlimited }), [true, null, unlimited, 6]);
 });
 
 test('a balance beyond 2^53 is exact', () => {
   const checks = [{ customerExternalId: 'acme', featureSlug: 'calls' }];
+  const gives = (id: string, available: string): FoundSubscription => [
+    ...([1, id, [['feat_1', 'meter_1']], [['meter_1', available]]] as const),
+    ...([[], [], null, null] as const),
+  ];
   const found: Found = {
     ...none,
     customers: [[1, 'pm_1']],
     features: [[1, 'feat_1', 'pm_1', 'usage_credit_grant', true]],
-    grants: [
-      [1, 'sub_1', [['feat_1', 'meter_1']]],
-      [1, 'sub_2', [['feat_1', 'meter_1']]],
-    ],
-    balances: [
-      ['sub_1', 'meter_1', '9007199254740993'],
-      ['sub_2', 'meter_1', '-1'],
-    ],
+    subscriptions: [gives('sub_1', '9007199254740993'), gives('sub_2', '-1')],
   };
   const [result] = decideChecks(checks, askedOf(checks), found, now);
   assert.deepEqual([result?.allowed, result?.availableBalance], [true, 9_007_199_254_740_992n]);

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import type { Instant } from '../kernel/calendar.ts';
 import { amountInput, maxSafeInteger, WholeNumber } from '../kernel/json.ts';
 import { FeatureType } from '../pricing/feature.ts';
-import { byPlace, type Grant, grantsMeant, subscriptionsOf } from './entitlement.ts';
+import { type Grant, grantsMeant } from './entitlement.ts';
 import { claimableCapacity } from './resource-claim.ts';
 
 // As many as are looked up in some ten milliseconds. Who asks about more sends several requests.
@@ -55,14 +55,18 @@ export const EntitlementCheckResult = z
   .meta({ id: 'EntitlementCheckResult' });
 export type EntitlementCheckResult = z.infer<typeof EntitlementCheckResult>;
 
-/** Checks as the store is asked about them: each customer, slug and pair once. */
+/** Checks as the store is asked about them: each customer, slug and pair once. Places in lists count from 1. */
 export interface Asked {
   readonly externalIds: readonly string[];
   readonly slugs: readonly string[];
-  /** The places of its customer and its slug in these lists, from 1. */
+  /** The places of its customer and its slug. */
   readonly pairs: readonly AskedPair[];
-  /** For each check the place of its pair among `pairs`, from 0. */
+  /** For each check the place of its pair. */
   readonly pairOf: readonly number[];
+  /** The places of the slugs that some customers are asked about, and no others: mostly there are few such groups. */
+  readonly groups: readonly (readonly number[])[];
+  /** For each customer the place of its group. */
+  readonly groupOf: readonly number[];
 }
 type AskedPair = readonly [customer: number, slug: number];
 
@@ -70,17 +74,9 @@ type AskedPair = readonly [customer: number, slug: number];
 export interface Found {
   readonly customers: readonly (readonly [customer: number, pricingModelId: string])[];
   readonly features: readonly FoundFeature[];
-  /** What a subscription gives: the usage meter or the resource with each feature, null with a toggle. */
-  readonly grants: readonly (readonly [
-    customer: number,
-    subscriptionId: string,
-    given: readonly (readonly [featureId: string, about: string | null])[],
-  ])[];
-  /** Balances are texts: they may be beyond what JSON carries exactly. Without an account there is none. */
-  readonly balances: readonly (readonly [subscriptionId: string, usageMeterId: string, available: string])[];
-  readonly holdings: readonly FoundHolding[];
-  /** How many active claims there are, where there are any. */
-  readonly claims: readonly (readonly [subscriptionId: string, resourceId: string, claimed: number])[];
+  /** The current ones that give any of it. */
+  readonly subscriptions: readonly FoundSubscription[];
+  readonly inactiveResources: readonly string[];
 }
 type FoundFeature = readonly [
   slug: number,
@@ -89,14 +85,19 @@ type FoundFeature = readonly [
   type: FeatureType,
   active: boolean,
 ];
-/** What a subscription has of a resource, and what a change of plan that is due leaves of the capacity, else null. */
-export type FoundHolding = readonly [
+export type FoundSubscription = readonly [
+  customer: number,
   subscriptionId: string,
-  resourceId: string,
-  capacity: number,
-  resourceActive: boolean,
+  /** What it gives, with the usage meter or the resource that it is about, null with a toggle. */
+  features: readonly (readonly [featureId: string, about: string | null])[],
+  /** Texts, for they may be beyond what JSON carries exactly. Without an account there is none. */
+  balances: readonly (readonly [usageMeterId: string, available: string])[],
+  capacities: readonly (readonly [resourceId: string, capacity: number])[],
+  /** Active ones, where there are any. */
+  claims: readonly (readonly [resourceId: string, claimed: number])[],
+  /** When a change of plan that is scheduled takes effect, and what it leaves of resources, by id; else null. */
   plannedAt: Instant | null,
-  plannedCapacity: number | null,
+  planned: Readonly<Record<string, number>> | null,
 ];
 
 /** Each customer, slug and pair of the checks once. */
@@ -106,12 +107,31 @@ export function askedOf(checks: readonly EntitlementCheck[]): Asked {
   const places = new Map<number, number>();
   const pairs: AskedPair[] = [];
   const pairOf = checks.map(({ customerExternalId, featureSlug }) => {
-    const pair = [placeIn(customers, customerExternalId), placeIn(slugs, featureSlug)] as const;
-    const place = placeIn(places, keyOf(...pair)) - 1;
-    if (place === pairs.length) pairs.push(pair);
+    const customer = placeIn(customers, customerExternalId);
+    const slug = placeIn(slugs, featureSlug);
+    const place = placeIn(places, keyOf(customer, slug));
+    if (place > pairs.length) pairs.push([customer, slug]);
     return place;
   });
-  return { externalIds: [...customers.keys()], slugs: [...slugs.keys()], pairs, pairOf };
+  return { externalIds: [...customers.keys()], slugs: [...slugs.keys()], pairs, pairOf, ...groupsOf(pairs) };
+}
+
+function groupsOf(pairs: readonly AskedPair[]): Pick<Asked, 'groups' | 'groupOf'> {
+  // Customers are numbered in the order in which they are first named, and so they come up here.
+  const slugsOf = new Map<number, number[]>();
+  for (const [customer, slug] of pairs) {
+    const slugs = slugsOf.get(customer);
+    if (slugs) slugs.push(slug);
+    else slugsOf.set(customer, [slug]);
+  }
+  const places = new Map<string, number>();
+  const groups: number[][] = [];
+  const groupOf = [...slugsOf.values()].map((slugs) => {
+    const place = placeIn(places, slugs.join());
+    if (place > groups.length) groups.push(slugs);
+    return place;
+  });
+  return { groups, groupOf };
 }
 
 /** The place of a key among those that were asked for, from 1. */
@@ -148,8 +168,12 @@ function refused(refusal: CheckReason, type: FeatureType | null = null): Standin
 }
 
 const withoutLimit: Standing = {
-  ...{ type: 'toggle', availableBalance: null, capacity: null, claimed: null },
-  ...{ refusal: null, left: null },
+  type: 'toggle',
+  availableBalance: null,
+  capacity: null,
+  claimed: null,
+  refusal: null,
+  left: null,
 };
 
 /**
@@ -164,7 +188,7 @@ export function decideChecks(
 ): EntitlementCheckResult[] {
   const standings = standingsOf(asked, found, now);
   return checks.map((check, index) => {
-    const standing = standings[asked.pairOf[index] ?? -1];
+    const standing = standings[(asked.pairOf[index] ?? 0) - 1];
     assert(standing, 'each check has a pair');
     return answer(check, standing);
   });
@@ -186,10 +210,10 @@ function standingsOf({ pairs }: Asked, found: Found, now: Instant): Standing[] {
   const models = new Map(found.customers);
   const features = Map.groupBy(found.features, ([slug]) => slug);
   const grants = grantsByPair(found);
-  const standingWith = standingByGrants(found, now);
+  const inactive = new Set(found.inactiveResources);
   return pairs.map(([customer, slug]) => {
     const granted = grants.get(keyOf(customer, slug));
-    if (granted) return standingWith(grantsMeant(granted));
+    if (granted) return standingWith(grantsMeant(granted), inactive, now);
     const pricingModelId = models.get(customer);
     if (pricingModelId === undefined) return refused('customer_not_found');
     const type = typeUnder((features.get(slug) ?? []).filter((feature) => feature[2] === pricingModelId));
@@ -205,16 +229,40 @@ function typeUnder(features: readonly FoundFeature[]): FeatureType | null {
   return lead?.type ?? null;
 }
 
-function grantsByPair(found: Found): Map<number, Grant[]> {
+interface CheckedGrant extends Grant {
+  readonly subscription: FoundAmounts;
+}
+
+/** What a subscription has left, by meter and by resource. */
+interface FoundAmounts {
+  readonly balances: ReadonlyMap<string, string>;
+  readonly capacities: ReadonlyMap<string, number>;
+  readonly claims: ReadonlyMap<string, number>;
+  readonly plannedAt: Instant | null;
+  readonly planned: Readonly<Record<string, number>> | null;
+}
+
+function grantsByPair(found: Found): Map<number, CheckedGrant[]> {
   const features = new Map(found.features.map((feature) => [feature[1], feature]));
-  const grants = new Map<number, Grant[]>();
-  for (const [customer, subscriptionId, given] of found.grants) {
+  const grants = new Map<number, CheckedGrant[]>();
+  for (const [
+    customer,
+    subscriptionId,
+    given,
+    balances,
+    capacities,
+    claims,
+    plannedAt,
+    planned,
+  ] of found.subscriptions) {
+    const amounts = { balances: new Map(balances), capacities: new Map(capacities), claims: new Map(claims) };
+    const subscription = { ...amounts, plannedAt, planned };
     for (const [featureId, about] of given) {
       const feature = features.get(featureId);
       assert(feature, 'what is given is a feature that was asked for');
       const [slug, , , type, active] = feature;
       const key = keyOf(customer, slug);
-      const grant = { subscriptionId, featureId, type, active, about };
+      const grant = { subscriptionId, featureId, type, active, about, subscription };
       const others = grants.get(key);
       if (others) others.push(grant);
       else grants.set(key, [grant]);
@@ -223,51 +271,52 @@ function grantsByPair(found: Found): Map<number, Grant[]> {
   return grants;
 }
 
-/** Of grants of one customer under one slug, of which there is at least one. */
-function standingByGrants(found: Found, now: Instant): (grants: readonly Grant[]) => Standing {
-  const balanceOf = byPlace(found.balances);
-  const holdingOf = byPlace(found.holdings);
-  const claimsOf = byPlace(found.claims);
-  return (grants) => {
-    const [lead] = grants;
-    assert(lead, 'there is something to decide about');
-    const { type, about } = lead;
-    if (type === 'toggle') return withoutLimit;
-    assert(about, 'credits are of a meter and places of a resource');
-    const ids = subscriptionsOf(grants);
-    if (type === 'usage_credit_grant') return standingOfCredits(ids.map((id) => balanceOf(id, about)?.[2]));
-    return standingOfPlaces(
-      ids.map((id) => ({ holding: holdingOf(id, about), claimed: claimsOf(id, about)?.[2] ?? 0 })),
-      now,
-    );
-  };
+/** Of what a customer has under one slug: one grant at least, all about the same. */
+function standingWith(grants: readonly CheckedGrant[], inactive: ReadonlySet<string>, now: Instant): Standing {
+  const [lead] = grants;
+  assert(lead, 'there is something to decide about');
+  const { type, about } = lead;
+  if (type === 'toggle') return withoutLimit;
+  assert(about, 'credits are of a meter and places of a resource');
+  const subscriptions = [...new Set(grants.map(({ subscription }) => subscription))];
+  return type === 'resource'
+    ? standingOfPlaces(subscriptions, about, inactive.has(about), now)
+    : standingOfCredits(subscriptions, about);
 }
 
-function standingOfCredits(balances: readonly (string | undefined)[]): Standing {
-  const availableBalance = balances.reduce((sum, each) => sum + BigInt(each ?? 0), 0n);
-  return {
-    ...{ type: 'usage_credit_grant', availableBalance, capacity: null, claimed: null },
-    ...{ refusal: null, left: availableBalance },
-  };
+function standingOfCredits(subscriptions: readonly FoundAmounts[], usageMeterId: string): Standing {
+  const balances = subscriptions.map((subscription) => BigInt(subscription.balances.get(usageMeterId) ?? 0));
+  const availableBalance = balances.reduce((sum, each) => sum + each, 0n);
+  const none = { capacity: null, claimed: null, refusal: null };
+  return { type: 'usage_credit_grant', availableBalance, ...none, left: availableBalance };
 }
 
 function standingOfPlaces(
-  holdings: readonly { readonly holding: FoundHolding | undefined; readonly claimed: number }[],
+  subscriptions: readonly FoundAmounts[],
+  resourceId: string,
+  isInactive: boolean,
   now: Instant,
 ): Standing {
   let capacity = 0;
   let claimed = 0;
-  let active = true;
-  for (const each of holdings) {
-    assert(each.holding, 'a resource that a feature gives is held');
-    const [, , own, resourceActive, plannedAt, plannedCapacity] = each.holding;
-    capacity += claimableCapacity({ capacity: own, plannedAt, plannedCapacity }, now);
-    claimed += each.claimed;
-    active &&= resourceActive;
+  for (const { capacities, claims, plannedAt, planned } of subscriptions) {
+    const holding = {
+      capacity: capacities.get(resourceId) ?? 0,
+      plannedAt,
+      plannedCapacity: planned === null ? null : (planned[resourceId] ?? 0),
+    };
+    capacity += claimableCapacity(holding, now);
+    claimed += claims.get(resourceId) ?? 0;
   }
+  const refusal = isInactive ? 'resource_inactive' : null;
+  const left = capacity - claimed;
+  // Two times without limit is without limit.
   return {
-    // Two times without limit is without limit.
-    ...{ type: 'resource', availableBalance: null, capacity: Math.min(capacity, maxSafeInteger), claimed },
-    ...{ refusal: active ? null : 'resource_inactive', left: capacity - claimed },
+    type: 'resource',
+    availableBalance: null,
+    capacity: Math.min(capacity, maxSafeInteger),
+    claimed,
+    refusal,
+    left,
   };
 }

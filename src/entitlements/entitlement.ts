@@ -114,8 +114,8 @@ function leadingFirst(one: Grant, other: Grant): number {
  * a feature that some still have, and what a customer has can be about another meter or resource than the feature: the
  * active feature leads, else the newest one, and with it goes what is of the same type and about the same thing.
  */
-export function grantsMeant<Given extends Grant>(grants: readonly Given[]): Given[] {
-  if (grants.length === 1) return [...grants];
+export function grantsMeant<Given extends Grant>(grants: readonly Given[]): readonly Given[] {
+  if (grants.length === 1) return grants;
   const sorted = grants.toSorted(leadingFirst);
   const [lead] = sorted;
   if (lead === undefined) return [];
@@ -124,6 +124,8 @@ export function grantsMeant<Given extends Grant>(grants: readonly Given[]): Give
 
 /** The subscriptions that give something, each once, the newest first. */
 export function subscriptionsOf(grants: readonly Pick<Grant, 'subscriptionId'>[]): string[] {
+  const [only, other] = grants;
+  if (only && other === undefined) return [only.subscriptionId];
   const ids = new Set(grants.map(({ subscriptionId }) => subscriptionId));
   return [...ids].sort((one, other) => compareTexts(other, one));
 }
@@ -153,18 +155,4 @@ function toEntitledFeature(grants: readonly NamedGrant[]): EntitledFeature {
   return type === 'resource'
     ? { ...row, type, amount, usageMeterId: null, resourceId: about }
     : { ...row, type, amount, usageMeterId: about, resourceId: null };
-}
-
-/** Finds a row about something of a subscription by the two ids, which it begins with. */
-export function byPlace<Row extends readonly [subscriptionId: string, about: string, ...unknown[]]>(
-  rows: readonly Row[],
-) {
-  const places = new Map<string, Map<string, Row>>();
-  for (const row of rows) {
-    const [subscriptionId, about] = row;
-    const ofSubscription = places.get(subscriptionId);
-    if (ofSubscription) ofSubscription.set(about, row);
-    else places.set(subscriptionId, new Map([[about, row]]));
-  }
-  return (subscriptionId: string, about: string): Row | undefined => places.get(subscriptionId)?.get(about);
 }

@@ -31,12 +31,12 @@ function canBeMeant(pricingModelId: string | undefined) {
 }
 
 /**
- * The subscriptions that these customers have now, with their items that are under way. One whose start lies ahead has an
+ * The subscriptions that the rows of `customer` have now, with their items that are under way. One whose start lies ahead has an
  * empty period until then.
  */
 function currentSubscriptions(work: Work, which: RawBuilder<unknown> = sql``) {
   return sql`subscription as materialized (
-      select c.number as customer, s.id, s.pricing_model_id,
+      select c.number as customer, c.slugs, s.id, s.pricing_model_id,
              array(select i.id from subscription_items i
                     where i.environment_id = ${work.environmentId} and i.subscription_id = s.id
                       and ${isUnderWay(work.now)}) as item_ids
@@ -51,74 +51,66 @@ function isGiven(work: Work, itemIds: RawBuilder<unknown>) {
   return sql<boolean>`${lasts(work.now)} and s.subscription_item_id = any(${itemIds})`;
 }
 
-/**
- * What the features `s` that `features` finds, `count`ed where they give access, grant of each resource, and what a change
- * of plan leaves of it that is due.
- */
-function capacities(work: Work, features: RawBuilder<unknown>, count: RawBuilder<boolean>) {
+/** What a subscription has of each resource: `count` is true for the features `s` that give access. */
+function capacities(
+  work: Work,
+  subscriptionId: RawBuilder<unknown>,
+  resources: RawBuilder<unknown>,
+  count: RawBuilder<boolean>,
+) {
   return sql`(
-      select h.subscription_id, h.resource_id, r.slug, h.capacity, r.active, a.effective_at as planned_at,
-             case when a.id is not null then coalesce((a.capacities ->> h.resource_id)::bigint, 0) end as planned_capacity
-        from (select s.subscription_id, s.resource_id, ${capacityOf(count)} as capacity from ${features}
-               group by s.subscription_id, s.resource_id) as h
-        cross join lateral (
-          select r.slug, r.active from resources r
-           where r.environment_id = ${work.environmentId} and r.id = h.resource_id offset 0) as r
-        left join subscription_adjustments a on a.environment_id = ${work.environmentId}
-         and a.subscription_id = h.subscription_id and a.status in ('awaiting_payment', 'scheduled')
-         and a.effective_at <= ${work.now}::bigint) as holding`;
+      select s.resource_id, ${capacityOf(count)} as capacity from subscription_item_features s
+       where s.environment_id = ${work.environmentId} and s.subscription_id = ${subscriptionId} and ${resources}
+       group by s.resource_id)`;
 }
 
-/** How many active claims there are of each resource, of the subscriptions and resources that `which` picks. */
-function claims(work: Work, subscriptions: RawBuilder<unknown>, which: RawBuilder<unknown>) {
+/** How many active claims a subscription has of each resource, where it has any. */
+function claims(work: Work, subscriptionId: RawBuilder<unknown>, resources: RawBuilder<unknown>) {
   return sql`(
-      select c.subscription_id, c.resource_id, count(*) as claimed
-        from ${subscriptions}
-        join resource_claims c on c.environment_id = ${work.environmentId} and c.released_at is null and ${which}
-         and ${notExpired(work.now)}
-       group by c.subscription_id, c.resource_id) as claim`;
+      select c.resource_id, count(*) as claimed from resource_claims c
+       where c.environment_id = ${work.environmentId} and c.subscription_id = ${subscriptionId}
+         and c.released_at is null and ${resources} and ${notExpired(work.now)}
+       group by c.resource_id)`;
 }
 
 /** Rows as one value, a list of lists: `from` is what stands behind the columns of a select. */
 function listed(columns: RawBuilder<unknown>, from: RawBuilder<unknown>, order: RawBuilder<unknown> = sql``) {
-  return sql`coalesce((select json_agg(json_build_array(${columns}) ${order}) from ${from}), '[]'::json)`;
+  return sql`(select coalesce(json_agg(json_build_array(${columns}) ${order}), '[]'::json) from ${from})`;
 }
 
-/*
- * What checks ask for is found in this order: customers, their subscriptions, the features under the slugs (each looked up
- * by itself: there may be many pricing models), those of them that a subscription is asked about, in one scan of an index
- * for each subscription, and what these are about.
+/**
+ * Finds in this order: the customers, their subscriptions, the features under the slugs that are asked about (each by
+ * itself: there may be many pricing models), and which of them each subscription gives, in one scan of an index.
  */
-
-/** What there is of what checks ask for. Customers of one pricing model only, where it is named. */
-export async function findForChecks(work: Work, asked: Asked, pricingModelId: string | undefined): Promise<Found> {
-  const { rows } = await sql<Found>`
+function givenOf(work: Work, asked: Asked, pricingModelId: string | undefined) {
+  const { environmentId } = work;
+  const wanted = asked.groups.flatMap((slugs, index) => slugs.map((slug) => ({ group: index + 1, slug })));
+  const texts = (list: readonly string[]) => hidden(sql`${textArray(list)}::text[]`);
+  const numbers = (list: readonly number[]) => hidden(sql`${idArray(list)}::int[]`);
+  return sql`
     with customer as materialized (
-      select asked.number, c.id, c.pricing_model_id
-        from unnest(${hidden(sql`${textArray(asked.externalIds)}::text[]`)}) with ordinality as asked (external_id, number)
-        join customers c on c.environment_id = ${work.environmentId} and c.external_id = asked.external_id
+      select asked.number, asked.slugs, c.id, c.pricing_model_id
+        from unnest(${texts(asked.externalIds)}, ${numbers(asked.groupOf)})
+               with ordinality as asked (external_id, slugs, number)
+        join customers c on c.environment_id = ${environmentId} and c.external_id = asked.external_id
          and ${canBeMeant(pricingModelId)}),
     ${currentSubscriptions(work)},
-    pair as materialized (
-      select pair.customer, pair.slug, c.pricing_model_id
-        from unnest(${hidden(sql`${idArray(asked.pairs.map(([customer]) => customer))}::int[]`)},
-                    ${hidden(sql`${idArray(asked.pairs.map(([, slug]) => slug))}::int[]`)}) as pair (customer, slug)
-        join customer c on c.number = pair.customer),
     feature as materialized (
-      select pair.slug, f.id, f.pricing_model_id, f.type, f.active
-        from (select distinct slug, pricing_model_id from pair) as pair
-        join unnest(${hidden(sql`${textArray(asked.slugs)}::text[]`)}) with ordinality as asked (slug, number)
-          on asked.number = pair.slug
+      select asked.slugs, asked.slug, f.id, f.pricing_model_id, f.type, f.active
+        from (select wanted.slugs, wanted.slug, named.text
+                from unnest(${numbers(wanted.map(({ group }) => group))}, ${numbers(wanted.map(({ slug }) => slug))})
+                       as wanted (slugs, slug)
+                join unnest(${texts(asked.slugs)}) with ordinality as named (text, slug) on named.slug = wanted.slug) as asked
+        join (select distinct slugs, pricing_model_id from customer) as c on c.slugs = asked.slugs
         cross join lateral (
           select f.id, f.pricing_model_id, f.type, f.active from features f
-           where f.environment_id = ${work.environmentId} and f.pricing_model_id = pair.pricing_model_id
-             and f.slug = asked.slug offset 0) as f),
+           where f.environment_id = ${environmentId} and f.pricing_model_id = c.pricing_model_id
+             and f.slug = asked.text offset 0) as f),
     wanted as materialized (
-      select u.customer, u.id, u.item_ids, array_agg(f.id) as feature_ids
-        from pair
-        join subscription u on u.customer = pair.customer
-        join feature f on f.pricing_model_id = pair.pricing_model_id and f.slug = pair.slug
-       group by u.customer, u.id, u.item_ids),
+      select u.customer, u.id, u.item_ids, f.ids as feature_ids
+        from subscription u
+        join (select slugs, pricing_model_id, array_agg(id) as ids from feature group by slugs, pricing_model_id) as f
+          on f.slugs = u.slugs and f.pricing_model_id = u.pricing_model_id),
     given as materialized (
       select w.customer, w.id as subscription_id, w.item_ids, g.features, g.meter_ids, g.resource_ids
         from wanted w
@@ -127,37 +119,39 @@ export async function findForChecks(work: Work, asked: Asked, pricingModelId: st
                  array_agg(s.usage_meter_id) filter (where s.usage_meter_id is not null) as meter_ids,
                  array_agg(s.resource_id) filter (where s.resource_id is not null) as resource_ids
             from subscription_item_features s
-           where s.environment_id = ${work.environmentId} and s.subscription_id = w.id
+           where s.environment_id = ${environmentId} and s.subscription_id = w.id
              and s.feature_id = any(w.feature_ids) and ${isGiven(work, sql`w.item_ids`)}) as g
-       where g.features is not null)
+       where g.features is not null)`;
+}
+
+/** What there is of what checks ask for. Customers of one pricing model only, where it is named. */
+export async function findForChecks(work: Work, asked: Asked, pricingModelId: string | undefined): Promise<Found> {
+  const { environmentId } = work;
+  const balances = listed(
+    sql`a.usage_meter_id, (${availableBalance})::text`,
+    sql`ledger_accounts a ${lapsedOf(work.now)}
+     where a.environment_id = ${environmentId} and a.subscription_id = g.subscription_id
+       and a.usage_meter_id = any(g.meter_ids)`,
+  );
+  const places = sql`s.resource_id = any(g.resource_ids)`;
+  const capacity = capacities(work, sql`g.subscription_id`, places, isGiven(work, sql`g.item_ids`));
+  const claimed = claims(work, sql`g.subscription_id`, sql`c.resource_id = any(g.resource_ids)`);
+  const inactive = sql`(select distinct unnest(g.resource_ids) as id from given g) as held
+    cross join lateral (select from resources r
+                         where r.environment_id = ${environmentId} and r.id = held.id and not r.active offset 0) as r`;
+  const { rows } = await sql<Found>`
+    ${givenOf(work, asked, pricingModelId)}
     select ${listed(sql`number, pricing_model_id`, sql`customer`)} as customers,
            ${listed(sql`slug, id, pricing_model_id, type, active`, sql`feature`)} as features,
-           ${listed(sql`customer, subscription_id, features`, sql`given`)} as grants,
            ${listed(
-             sql`a.subscription_id, a.usage_meter_id, (${availableBalance})::text`,
+             sql`g.customer, g.subscription_id, g.features, ${balances},
+                 ${listed(sql`resource_id, capacity`, sql`${capacity} as capacity`)},
+                 ${listed(sql`resource_id, claimed`, sql`${claimed} as claim`)}, a.effective_at, a.capacities`,
              sql`given g
-             join ledger_accounts a on a.environment_id = ${work.environmentId}
-              and a.subscription_id = g.subscription_id and a.usage_meter_id = any(g.meter_ids)
-             ${lapsedOf(work.now)}`,
-           )} as balances,
-           ${listed(
-             sql`subscription_id, resource_id, capacity, active, planned_at, planned_capacity`,
-             capacities(
-               work,
-               sql`given g
-                 join subscription_item_features s on s.environment_id = ${work.environmentId}
-                  and s.subscription_id = g.subscription_id and s.resource_id = any(g.resource_ids)`,
-               isGiven(work, sql`g.item_ids`),
-             ),
-           )} as holdings,
-           ${listed(
-             sql`subscription_id, resource_id, claimed`,
-             claims(
-               work,
-               sql`given g`,
-               sql`c.subscription_id = g.subscription_id and c.resource_id = any(g.resource_ids)`,
-             ),
-           )} as claims`.execute(work.db);
+             left join subscription_adjustments a on a.environment_id = ${environmentId}
+              and a.subscription_id = g.subscription_id and a.status in ('awaiting_payment', 'scheduled')`,
+           )} as subscriptions,
+           (select coalesce(json_agg(held.id), '[]'::json) from ${inactive}) as inactive_resources`.execute(work.db);
   const [found] = rows;
   assert(found, 'a select without a table answers one row');
   return found;
@@ -169,28 +163,24 @@ export interface FoundEntitlements {
   readonly customers: readonly (readonly [id: string, pricingModelId: string])[];
   /** Whether the customer has the subscription that was asked for, current or not. */
   readonly hasSubscription: boolean;
-  readonly grants: readonly (readonly [
+  /** Newest first. */
+  readonly subscriptions: readonly (readonly [
     subscriptionId: string,
-    featureId: string,
-    slug: string,
-    name: string,
-    type: FeatureType,
-    active: boolean,
-    amount: string | null,
-    about: string | null,
+    features: readonly (readonly [
+      featureId: string,
+      slug: string,
+      name: string,
+      type: FeatureType,
+      active: boolean,
+      amount: string | null,
+      about: string | null,
+    ])[],
+    /** Oldest meter first. */
+    balances: readonly (readonly [usageMeterId: string, slug: string, available: string, held: string])[],
+    /** Oldest resource first. */
+    capacities: readonly (readonly [resourceId: string, slug: string, capacity: number])[],
+    claims: readonly (readonly [resourceId: string, claimed: number])[],
   ])[];
-  /** Newest subscription first, then oldest meter. */
-  readonly balances: readonly (readonly [
-    usageMeterId: string,
-    slug: string,
-    subscriptionId: string,
-    available: string,
-    held: string,
-  ])[];
-  /** Newest subscription first, then oldest resource. */
-  readonly holdings: readonly (readonly [resourceId: string, slug: string, subscriptionId: string, capacity: number])[];
-  /** How many active claims there are, where there are any. */
-  readonly claims: readonly (readonly [subscriptionId: string, resourceId: string, claimed: number])[];
 }
 
 /** Which entitlements to read: those that all current subscriptions of a customer give, or one of them. */
@@ -211,49 +201,40 @@ export async function findEntitlements(
       : sql`exists (select from customer c
                       join subscriptions s on s.environment_id = ${environmentId} and s.customer_id = c.id
                      where s.id = ${subscriptionId})`;
+  const features = sql`subscription_item_features s
+    cross join lateral (select f.slug, f.name, f.type, f.active from features f
+                         where f.environment_id = ${environmentId} and f.id = s.feature_id offset 0) as f
+    where s.environment_id = ${environmentId} and s.subscription_id = u.id and ${isGiven(work, sql`u.item_ids`)}`;
+  const balances = sql`usage_meters m
+    left join ledger_accounts a
+      on a.environment_id = ${environmentId} and a.subscription_id = u.id and a.usage_meter_id = m.id
+    ${lapsedOf(now)}
+    where m.environment_id = ${environmentId} and m.pricing_model_id = u.pricing_model_id`;
+  const resources = sql`${capacities(work, sql`u.id`, sql`s.resource_id is not null`, isGiven(work, sql`u.item_ids`))} as h
+    cross join lateral (select r.id, r.slug from resources r
+                         where r.environment_id = ${environmentId} and r.id = h.resource_id offset 0) as r`;
   const { rows } = await sql<FoundEntitlements>`
     with customer as materialized (
-      select 1 as number, c.id, c.pricing_model_id from customers c
+      select 1 as number, 1 as slugs, c.id, c.pricing_model_id from customers c
        where c.environment_id = ${environmentId} and c.external_id = ${externalId} and ${canBeMeant(pricingModelId)}),
     ${currentSubscriptions(work, subscriptionId === undefined ? sql`` : sql`and s.id = ${subscriptionId}`)}
     select ${listed(sql`id, pricing_model_id`, sql`customer`)} as customers,
            ${hasSubscription} as has_subscription,
            ${listed(
-             sql`s.subscription_id, s.feature_id, f.slug, f.name, f.type, f.active, s.amount::text,
-                 coalesce(s.usage_meter_id, s.resource_id)`,
-             sql`subscription u
-             join subscription_item_features s on s.environment_id = ${environmentId} and s.subscription_id = u.id
-              and ${isGiven(work, sql`u.item_ids`)}
-             cross join lateral (
-               select f.slug, f.name, f.type, f.active from features f
-                where f.environment_id = ${environmentId} and f.id = s.feature_id offset 0) as f`,
-           )} as grants,
-           ${listed(
-             sql`m.id, m.slug, u.id, coalesce(${availableBalance}, 0)::text, coalesce(a.held - lapsed.holds, 0)::text`,
-             sql`subscription u
-             cross join lateral (
-               select m.id, m.slug from usage_meters m
-                where m.environment_id = ${environmentId} and m.pricing_model_id = u.pricing_model_id offset 0) as m
-             left join ledger_accounts a
-               on a.environment_id = ${environmentId} and a.subscription_id = u.id and a.usage_meter_id = m.id
-             ${lapsedOf(now)}`,
-             sql`order by u.id desc, m.id`,
-           )} as balances,
-           ${listed(
-             sql`resource_id, slug, subscription_id, capacity`,
-             capacities(
-               work,
-               sql`subscription u
-                 join subscription_item_features s on s.environment_id = ${environmentId} and s.subscription_id = u.id
-                  and s.resource_id is not null`,
-               isGiven(work, sql`u.item_ids`),
-             ),
-             sql`order by subscription_id desc, resource_id`,
-           )} as holdings,
-           ${listed(
-             sql`subscription_id, resource_id, claimed`,
-             claims(work, sql`subscription u`, sql`c.subscription_id = u.id`),
-           )} as claims`.execute(work.db);
+             sql`u.id, ${listed(
+               sql`s.feature_id, f.slug, f.name, f.type, f.active, s.amount::text, coalesce(s.usage_meter_id, s.resource_id)`,
+               features,
+             )},
+             ${listed(
+               sql`m.id, m.slug, coalesce(${availableBalance}, 0)::text, coalesce(a.held - lapsed.holds, 0)::text`,
+               balances,
+               sql`order by m.id`,
+             )},
+             ${listed(sql`r.id, r.slug, capacity`, resources, sql`order by r.id`)},
+             ${listed(sql`resource_id, claimed`, sql`${claims(work, sql`u.id`, sql`true`)} as claim`)}`,
+             sql`subscription u`,
+             sql`order by u.id desc`,
+           )} as subscriptions`.execute(work.db);
   const [found] = rows;
   assert(found, 'a select without a table answers one row');
   return found;

@@ -29,6 +29,7 @@ export const balancesTogether: Together<BalanceQuery, UsageMeterBalance[]> = {
   most: 200,
   mostWaiting: 20_000,
   atOnce: 2,
+  enough: 16,
 };
 
 async function readCustomerBalances(

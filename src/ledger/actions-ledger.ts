@@ -35,6 +35,13 @@ export async function readLedger(work: Work, ask: LedgerAsk, request: PageReques
   return { ...page(request, await withApplications(work, rows), total), balances };
 }
 
+/** The entry that usage events were booked in, and the grants that it drew from. */
+export async function readUsageEntry(work: Work, key: store.UsageBookingKey): Promise<LedgerEntry | null> {
+  const row = await store.findUsageEntry(work, key);
+  const [entry] = await withApplications(work, row === null ? [] : [row]);
+  return entry ?? null;
+}
+
 async function toQuery(work: Work, ask: LedgerAsk): Promise<LedgerQuery> {
   const { externalId, pricingModelId, subscriptionId = null, asOf = null } = ask;
   if (asOf !== null && asOf > work.now) throw invalid(['asOf'], 'must not lie ahead: leave it out for now');

@@ -36,11 +36,9 @@ export const LedgerEntry = z
     priceId: z.string().nullable().meta({ description: 'Of usage: the price that it is counted at.' }),
     billingPeriodId: z.string().nullable(),
     usageCreditId: z.string().nullable().meta({ description: 'The credits that were granted, ended or taken back.' }),
-    sourceId: z
-      .string()
-      .meta({
-        description: 'What it was booked for: the number of the booking of usage events, a credit, or an invoice.',
-      }),
+    sourceId: z.string().meta({
+      description: 'What it was booked for: the number of the booking of usage events, a credit, or an invoice.',
+    }),
     usageCreditApplications: z.array(UsageCreditApplication).meta({
       description: 'Of usage: the grants it drew from, in the order of use. What is missing to its amount is overage.',
     }),

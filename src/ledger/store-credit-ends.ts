@@ -88,7 +88,7 @@ async function remove(work: Work, removed: readonly RemovedCredit[], removal: Re
              removed join ledger_accounts a on a.environment_id = ${environmentId} and a.id = removed.ledger_account_id
        order by removed.id
     ), changed_credit as (
-      update usage_credits c set ${column} = c.${column} + removed.amount, updated_at = ${now}
+      update usage_credits c set ${column} = c.${column} + removed.amount, updated_at = greatest(c.updated_at, ${now})
         from removed where c.environment_id = ${environmentId} and c.id = removed.id
     )
     update ledger_accounts a set ${column} = a.${column} + moved.amount, updated_at = greatest(a.updated_at, ${now})

@@ -89,6 +89,39 @@ export interface LedgerEntryRow {
   readonly sourceId: string;
 }
 
+// Of an entry `e`, its account `a` and its transaction `t`.
+const entryColumns = sql`
+  e.id, e.created_at, a.subscription_id, a.usage_meter_id, e.debit_side, e.credit_side, e.amount, e.available_after, e.price_id,
+  e.billing_period_id, e.usage_credit_id, t.source_id`;
+
+/** What usage events are booked under: `booking` numbers the unit of work that recorded them. */
+export interface UsageBookingKey {
+  readonly booking: number;
+  readonly ledgerAccountId: string;
+  readonly priceId: string;
+}
+
+/** The entry that usage events were booked in. */
+export async function findUsageEntry(
+  work: Work,
+  { booking, ledgerAccountId, priceId }: UsageBookingKey,
+): Promise<LedgerEntryRow | null> {
+  // An entry is never older than its transaction, so it is among the account's first from then on.
+  const { rows } = await sql<LedgerEntryRow>`
+    select ${entryColumns}
+      from ledger_transactions t
+      cross join lateral (
+        select * from ledger_entries own
+         where own.environment_id = ${work.environmentId} and own.ledger_account_id = ${ledgerAccountId}
+           and own.created_at >= t.created_at and own.ledger_transaction_id = t.id and own.price_id = ${priceId}
+         order by own.created_at, own.sequence limit 1) e
+      join ledger_accounts a on a.environment_id = e.environment_id and a.id = e.ledger_account_id
+     where t.environment_id = ${work.environmentId} and t.type = 'usage_event_processed' and t.source_id = ${String(booking)}`.execute(
+    work.db,
+  );
+  return rows[0] ?? null;
+}
+
 /** A page of the accounts' entries up to `asOf`, beyond `after`, one more than the limit when there are more. */
 export async function listEntries(
   work: Work,
@@ -108,8 +141,7 @@ export async function listEntries(
       : sql` and (e.created_at, e.sequence) ${forward ? sql`>` : sql`<`} (${after.createdAt}::bigint, ${after.sequence}::bigint)`;
   // The first few of each account, which its index has in order, and of those the first few of all.
   const { rows } = await sql<LedgerEntryRow>`
-    select e.id, e.created_at, a.subscription_id, a.usage_meter_id, e.debit_side, e.credit_side, e.amount, e.available_after,
-           e.price_id, e.billing_period_id, e.usage_credit_id, t.source_id
+    select ${entryColumns}
       from (select own.* from unnest(${idArray(accountIds)}::text[]) as account (id)
              cross join lateral (
                select e.* from ledger_entries e

@@ -3,6 +3,7 @@ import { sql } from 'kysely';
 import type { Instant } from '../kernel/calendar.ts';
 import { idArray } from '../platform/array-literal.ts';
 import { newId } from '../platform/new-id.ts';
+import { sentTogether } from '../platform/sent-together.ts';
 import type { Work } from '../platform/work.ts';
 import type { UsableCredit } from '../rating/credits.ts';
 import { moves } from './ledger.ts';
@@ -21,14 +22,14 @@ export async function lockAccountsForUsage(
   work: Work,
   ids: readonly string[],
 ): Promise<ReadonlyMap<string, LockedAccount>> {
-  const { rows } = await sql<AccountRow>`
-    select id, pricing_model_id, available, held, updated_at from ledger_accounts
-     where environment_id = ${work.environmentId} and id = any(${idArray(ids)}::text[])
-     order by subscription_id, usage_meter_id for no key update`.execute(work.db);
-  const holding = rows.filter((row) => row.held > 0n);
-  const [credits, endedHolds] = [await listOpenCredits(work, ids), await listEndedHolds(work, holding)];
+  // Two statements: the second sees what was committed while the first waited for the accounts.
+  const [accounts, credits] = await sentTogether([lockAccounts(work, ids), listOpenCredits(work, ids)]);
+  const endedHolds = await listEndedHolds(
+    work,
+    accounts.filter((account) => account.held > 0n),
+  );
   return new Map(
-    rows.map(({ updatedAt, ...row }) => {
+    accounts.map(({ updatedAt, ...row }) => {
       const own = credits.get(row.id) ?? { usable: [], lapsed: 0n };
       const held = row.held - (endedHolds.get(row.id) ?? 0n);
       return [row.id, { ...row, held, bookedAt: updatedAt, credits: own.usable, lapsed: own.lapsed }];
@@ -36,11 +37,18 @@ export async function lockAccountsForUsage(
   );
 }
 
+async function lockAccounts(work: Work, ids: readonly string[]): Promise<AccountRow[]> {
+  const { rows } = await sql<AccountRow>`
+    select id, pricing_model_id, available, held, updated_at from ledger_accounts
+     where environment_id = ${work.environmentId} and id = any(${idArray(ids)}::text[])
+     order by subscription_id, usage_meter_id for no key update`.execute(work.db);
+  return rows;
+}
+
 type OpenCredits = { usable: UsableCredit[]; lapsed: bigint };
 
 /** The credits of locked accounts with a rest, in the order in which they are used. */
 async function listOpenCredits(work: Work, accountIds: readonly string[]): Promise<ReadonlyMap<string, OpenCredits>> {
-  // A statement of its own: it sees what was committed while the accounts were waited for.
   const { rows } = await sql<UsableCredit & { ledgerAccountId: string }>`
     select id, ledger_account_id, issued - applied - expired - taken_back as remaining, priority, expires_at
       from usage_credits

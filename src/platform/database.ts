@@ -44,7 +44,8 @@ export interface PoolOptions {
 export function createPool({ url, size, as }: PoolOptions): pg.Pool {
   const role = as === 'service' ? `-c role=${serviceRole} -c statement_timeout=${statementTimeoutMs}` : '';
   const pool = new pg.Pool({
-    ...(as === 'service' ? { Client: PreparingClient } : {}),
+    // Statements are sent without waiting for those before them; the database keeps their order.
+    ...(as === 'service' ? { Client: PreparingClient, pipeline: true } : {}),
     connectionString: url,
     max: size,
     types,

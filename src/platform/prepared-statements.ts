@@ -1,3 +1,4 @@
+import process from 'node:process';
 import pg from 'pg';
 
 // A text that comes again is worth preparing; one that is made for its number of rows is not.
@@ -28,6 +29,10 @@ function nameOf(text: string): string | undefined {
   return name;
 }
 
+function isEmpty(values: unknown): boolean {
+  return values === undefined || (Array.isArray(values) && values.length === 0);
+}
+
 /**
  * A connection that prepares the statements that come again: parsing and planning them takes PostgreSQL longer than
  * carrying them out. Nothing changes for the caller.
@@ -37,6 +42,7 @@ export class PreparingClient extends pg.Client {
   // biome-ignore lint/suspicious/noExplicitAny: whatever it is given, the parent's method is given too.
   override query(...parameters: any[]): any {
     const [text, values, ...rest] = parameters;
+    if (text === 'begin' && isEmpty(values)) return this.#begin();
     if (typeof text !== 'string' || !Array.isArray(values)) return this.#plain(parameters);
     if (values.some((value) => Array.isArray(value) && value.length > longestListPrepared))
       return this.#plain(parameters);
@@ -44,8 +50,21 @@ export class PreparingClient extends pg.Client {
     return name === undefined ? this.#plain(parameters) : this.#plain([{ name, text, values }, ...rest]);
   }
 
+  /**
+   * The begin of a transaction is not waited for: what follows goes the same way behind it, and fails where it did. Its own
+   * failure would be that of the connection.
+   */
+  #begin(): Promise<pg.QueryResult> {
+    this.#plain(['begin']).catch(() => undefined);
+    return Promise.resolve({ command: 'BEGIN', rowCount: null, oid: 0, fields: [], rows: [] });
+  }
+
   // biome-ignore lint/suspicious/noExplicitAny: as above.
   #plain(parameters: any[]): any {
+    // What is sent in one turn goes out in one write: to wake the server for each statement costs more than to carry it out.
+    const { stream } = this.connection;
+    stream.cork();
+    process.nextTick(() => stream.uncork());
     return (super.query as (...all: unknown[]) => unknown).apply(this, parameters);
   }
 }

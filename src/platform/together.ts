@@ -1,3 +1,4 @@
+import { setImmediate, setTimeout } from 'node:timers/promises';
 import { Problem } from '../kernel/problem.ts';
 import { type JobContext, runEffects } from './jobs.ts';
 import { refreshStatistics } from './statistics.ts';
@@ -20,11 +21,10 @@ export interface Together<Ask, Answer> {
   readonly most: number;
   /** How much may wait in all; who comes then is refused with `tooBusy`. */
   readonly mostWaiting: number;
-  /**
-   * Transactions at a time of one key. A further one begins when half of what one takes is waiting: many small groups would
-   * cost more than few large ones.
-   */
+  /** Transactions at a time of one key. */
   readonly atOnce: number;
+  /** How much must wait for one to begin beside another: many small groups cost more than few large ones. */
+  readonly enough: number;
 }
 
 /** Some asks cannot be answered, by their index, and have left traces: the transaction begins anew without them. */
@@ -60,6 +60,7 @@ interface Lane {
   readonly waiting: Waiting[];
   weight: number;
   running: number;
+  answeredLast: number;
 }
 
 /** Where callers of one process meet. */
@@ -70,7 +71,7 @@ export interface MeetingPoint {
 
 /**
  * Whoever comes while nothing is under way is served at once; whoever comes meanwhile waits for the next transaction, so
- * groups are as large as the load makes them and nobody waits for a timer. Callers with one key share a line.
+ * groups are as large as the load makes them. Callers with one key share a line.
  */
 export function createMeetingPoint(context: JobContext, onError: (error: unknown) => void): MeetingPoint {
   const lanes = new Map<string, Lane>();
@@ -85,10 +86,13 @@ export function createMeetingPoint(context: JobContext, onError: (error: unknown
   };
 
   const run = async (key: string, lane: Lane): Promise<void> => {
-    while (lane.waiting.length > 0) {
+    for (;;) {
+      await gather(lane);
+      if (lane.waiting.length === 0) break;
       const before = lane.weight;
       const group = takeGroup(lane);
       waiting.set(lane.together.name, (waiting.get(lane.together.name) ?? 0) - (before - lane.weight));
+      lane.answeredLast = group.length;
       await runGroup(lane, group);
       // Plans that were made for empty tables are slow on full ones, long before the database looks by itself.
       refreshStatistics(context.database).catch(onError);
@@ -111,19 +115,35 @@ export function createMeetingPoint(context: JobContext, onError: (error: unknown
         waiting: [],
         weight: 0,
         running: 0,
+        answeredLast: 0,
       };
       lanes.set(key, lane);
       const { promise, resolve, reject } = Promise.withResolvers<Answer>();
       lane.waiting.push({ ask, weight, resolve: resolve as (answer: unknown) => void, reject });
       lane.weight += weight;
-      if (lane.running === 0 || (lane.running < together.atOnce && lane.weight * 2 >= together.most)) {
+      if (lane.running === 0 || (lane.running < together.atOnce && lane.weight >= together.enough)) {
         lane.running += 1;
-        // After what has already arrived on other connections was read.
-        setImmediate(() => void run(key, lane));
+        void run(key, lane);
       }
       return promise;
     },
   };
+}
+
+// Who was just answered is likely to ask again, and takes about as long to do so.
+const mostWaitMs = 2;
+const fewAsks = 8;
+
+/**
+ * After a large group, waits a moment for others: until half as many wait as were answered last, who are likely to ask
+ * again. Who comes alone or with a few does not wait.
+ */
+async function gather(lane: Lane): Promise<void> {
+  // After what has already arrived on other connections was read.
+  await setImmediate();
+  if (lane.answeredLast < fewAsks) return;
+  const until = performance.now() + mostWaitMs;
+  while (lane.waiting.length * 2 < lane.answeredLast && performance.now() < until) await setTimeout(1);
 }
 
 function takeGroup(lane: Lane): Waiting[] {
@@ -151,7 +171,7 @@ async function answerGroup(
       group.map(({ ask }) => ask),
     );
   try {
-    const outcome = await runInEnvironment(context.database, { apiKeyHash }, act);
+    const outcome = await runInEnvironment(context.database, { apiKeyHash }, act, { onePlanForAll: true });
     if (outcome === null) throw new Problem('unauthorized');
     for (const [index, { resolve, reject }] of group.entries()) {
       const answer = outcome.answer[index];
@@ -177,7 +197,14 @@ async function answerOthers(
   },
 ): Promise<void> {
   const { group, error, onError } = failed;
-  const lane = { together: failed.together, apiKeyHash: failed.apiKeyHash, waiting: [], weight: 0, running: 0 };
+  const lane = {
+    together: failed.together,
+    apiKeyHash: failed.apiKeyHash,
+    waiting: [],
+    weight: 0,
+    running: 0,
+    answeredLast: 0,
+  };
   if (error instanceof RefusedAfterAll) {
     for (const [index, problem] of error.refusals) group[index]?.reject(problem);
     await answerGroup(

@@ -64,6 +64,11 @@ export interface RunOptions {
   readonly dryRun?: boolean;
   /** Where the service is reached from outside; work that no request asked for shows it to nobody. */
   readonly publicUrl?: string;
+  /**
+   * The statements come again and again with lists of any length, and are written so that one plan is right for all: the
+   * database is not to make another for each.
+   */
+  readonly onePlanForAll?: boolean;
 }
 
 // A deadlock or a serialization failure undoes the whole transaction, so it can be run again from its start.
@@ -114,13 +119,15 @@ async function runOnce<Answer>(
 export async function enter(
   db: DatabaseTransaction,
   entry: Entry,
-  { dryRun = false, publicUrl = 'http://localhost' }: RunOptions = {},
+  { dryRun = false, publicUrl = 'http://localhost', onePlanForAll = false }: RunOptions = {},
 ): Promise<Work | null> {
   const realNow = Date.now();
-  const found =
+  const scope =
     'apiKeyHash' in entry
-      ? await sql<ScopeRow>`select * from authenticate(${entry.apiKeyHash}, ${realNow})`.execute(db)
-      : await sql<ScopeRow>`select * from enter_environment(${entry.environmentId})`.execute(db);
+      ? sql`authenticate(${entry.apiKeyHash}, ${realNow})`
+      : sql`enter_environment(${entry.environmentId})`;
+  const plans = onePlanForAll ? sql`, set_config('plan_cache_mode', 'force_generic_plan', true)` : sql``;
+  const found = await sql<ScopeRow>`select scope.* from ${scope} as scope ${plans}`.execute(db);
   const row = found.rows[0];
   if (row === undefined || row.environmentId === null) return null;
   return {

@@ -24,48 +24,72 @@ import type { UsageEvent } from './usage-event.ts';
 
 /** What became of the asks of a group that want to consume. */
 export interface Consumed {
-  /** The events that were accepted and stored. */
+  /** The events that are accepted and to be stored. */
   readonly added: readonly Draft[];
   readonly counted: ReadonlySet<Draft>;
   readonly answerOf: (index: number) => UsageAnswer | Problem;
 }
 
-/**
- * Decides one consumption after the other, in the order in which they came, over locked accounts: each is accepted only
- * if what the balance then is covers it. `counted` is the usage of the same group that needs no leave, and is used up
- * first. What is refused leaves nothing behind.
- */
-export async function consumeDrafts(
-  work: Work,
-  drafted: readonly Drafted[],
-  accounts: ReadonlyMap<string, LockedAccount>,
-  counted: ReadonlySet<Draft>,
-): Promise<Consumed> {
-  const asked = drafted.flatMap(({ ask, drafts }, index) =>
+/** What decides about consumption, besides what is asked. */
+export interface Situation {
+  /** The events that its transactions have already, as `findConsumed` tells. */
+  readonly stored: ReadonlyMap<string, UsageEvent>;
+  readonly accounts: ReadonlyMap<string, LockedAccount>;
+  /** Usage of the same group that needs no leave, and is used up first. */
+  readonly counted: ReadonlySet<Draft>;
+}
+
+function consumptions(drafted: readonly Drafted[]): { index: number; draft: Draft }[] {
+  return drafted.flatMap(({ ask, drafts }, index) =>
     ask.kind === 'record' || drafts instanceof Problem ? [] : drafts.map((draft) => ({ index, draft })),
   );
+}
+
+/** The events that the transactions of a group's consumptions have already. */
+export async function findConsumed(work: Work, drafted: readonly Drafted[]): Promise<ReadonlyMap<string, UsageEvent>> {
+  const keys = consumptions(drafted).map(({ draft }) => draft.transactionKey);
+  const rows = keys.length === 0 ? [] : await store.listByTransactionKey(work, keys);
+  return new Map(rows.map((row) => [transactionText(row), toUsageEvent(work, row)]));
+}
+
+/**
+ * Decides one consumption after the other, in the order in which they came, over locked accounts: each is accepted only
+ * if what the balance then is covers it.
+ */
+export async function decideConsumption(
+  work: Work,
+  drafted: readonly Drafted[],
+  { stored, accounts, counted }: Situation,
+): Promise<Consumed> {
   const answers = new Map<number, UsageAnswer | Problem>();
   const answerOf = (index: number): UsageAnswer | Problem => {
     const answer = answers.get(index);
     assert(answer !== undefined, 'each consumption was decided');
     return answer;
   };
-  if (asked.length === 0) return { added: [], counted: new Set(), answerOf };
-  const drafts = asked.map(({ draft }) => draft);
-  const stored = await findStored(work, drafts);
-  const seen = await findSeen(work, drafts);
-  const balances = balancesAfter(accounts, counted);
+  const asked = consumptions(drafted);
+  const seen = await findSeen(
+    work,
+    asked.map(({ draft }) => draft),
+  );
+  const soFar = { stored: new Map(stored), seen, balances: balancesAfter(accounts, counted) };
   const added: Draft[] = [];
   const counting = new Set<Draft>();
   for (const { index, draft } of asked) {
-    const decision = decide(draft, { stored, seen, balances });
+    const decision = decide(draft, soFar);
     answers.set(index, decision.answer);
     if (!decision.accepted) continue;
     added.push(draft);
     if (decision.counts) counting.add(draft);
   }
-  await storeAccepted(work, added, counting);
   return { added, counted: counting, answerOf };
+}
+
+/** Stores what was accepted. Where another process was quicker with a transaction, all of the work is done anew. */
+export async function storeConsumed(work: Work, { added, counted }: Consumed): Promise<void> {
+  const earlier = await storeEvents(work, added);
+  const counting = await countedOf(work, added);
+  if (earlier.size > 0 || counting.size !== counted.size) throw new RunAgain();
 }
 
 /** What has been decided so far; `decide` notes what it accepts. */
@@ -99,14 +123,6 @@ function decide(
   return { answer: { events: [draft.event], balance: balance - units }, accepted: true, counts };
 }
 
-async function findStored(work: Work, drafts: readonly Draft[]): Promise<Map<string, UsageEvent>> {
-  const rows = await store.listByTransactionKey(
-    work,
-    drafts.map((draft) => draft.transactionKey),
-  );
-  return new Map(rows.map((row) => [transactionText(row), toUsageEvent(work, row)]));
-}
-
 async function findSeen(work: Work, drafts: readonly Draft[]): Promise<Set<string>> {
   const digests = drafts.filter(countsDistinct).map(digestOf);
   return digests.length === 0 ? new Set() : new Set(await store.listSeenProperties(work, digests));
@@ -119,11 +135,4 @@ function balancesAfter(accounts: ReadonlyMap<string, LockedAccount>, counted: Re
     balances.set(ledgerAccountId, (balances.get(ledgerAccountId) ?? 0n) - units);
   }
   return balances;
-}
-
-/** Stores what was accepted. Where another process was quicker with a transaction, all of it is decided anew. */
-async function storeAccepted(work: Work, added: readonly Draft[], counting: ReadonlySet<Draft>): Promise<void> {
-  const earlier = await storeEvents(work, added);
-  const counted = await countedOf(work, added);
-  if (earlier.size > 0 || counted.size !== counting.size) throw new RunAgain();
 }

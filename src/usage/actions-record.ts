@@ -4,9 +4,10 @@ import { publishLowBalances } from '../ledger/actions-low-balance.ts';
 import { fallenBetween, type WatchedAccount } from '../ledger/low-balance.ts';
 import { lockAccountsForUsage } from '../ledger/store-usage.ts';
 import { type LockedAccount, mergeUsages } from '../ledger/usage-booking.ts';
+import { sentTogether } from '../platform/sent-together.ts';
 import { RefusedAfterAll, type Together } from '../platform/together.ts';
 import type { Work } from '../platform/work.ts';
-import { consumeDrafts } from './actions-consume.ts';
+import { decideConsumption, findConsumed, storeConsumed } from './actions-consume.ts';
 import { type CatchUp, draftAsks } from './actions-draft.ts';
 import { countedOf, isTaken, storeEvents, takenProblem } from './actions-store.ts';
 import { addToHours } from './store.ts';
@@ -28,6 +29,7 @@ export function usageTogether(catchUp: CatchUp): Together<UsageAsk, UsageAnswer>
     most: maxEventsPerRequest,
     mostWaiting: 20 * maxEventsPerRequest,
     atOnce: 2,
+    enough: maxEventsPerRequest / 2,
   };
 }
 
@@ -41,13 +43,19 @@ async function recordUsage(
   const recorded = drafted.flatMap((each) =>
     each.ask.kind === 'record' && !(each.drafts instanceof Problem) ? each.drafts : [],
   );
-  const earlier = await storeEvents(work, recorded);
+  const [earlier, stored, accounts] = await sentTogether([
+    storeEvents(work, recorded),
+    findConsumed(work, drafted),
+    lockAccountsForUsage(work, [...new Set(drafts.map((draft) => draft.ledgerAccountId))]),
+  ]);
   refuseTaken(drafted, earlier);
   const added = recorded.filter(({ event }) => !earlier.has(event.id));
-  const accounts = await lockAccountsForUsage(work, [...new Set(drafts.map((draft) => draft.ledgerAccountId))]);
   const counted = await countedOf(work, added);
-  const consumed = await consumeDrafts(work, drafted, accounts, counted);
-  await bookEvents(work, [...added, ...consumed.added], new Set([...counted, ...consumed.counted]), accounts);
+  const consumed = await decideConsumption(work, drafted, { stored, accounts, counted });
+  await sentTogether([
+    storeConsumed(work, consumed),
+    bookEvents(work, [...added, ...consumed.added], new Set([...counted, ...consumed.counted]), accounts),
+  ]);
   return drafted.map((each, index): UsageAnswer | Problem => {
     if (each.drafts instanceof Problem) return each.drafts;
     if (each.ask.kind === 'consume') return consumed.answerOf(index);
@@ -87,12 +95,12 @@ export async function bookEvents(
 ): Promise<ReadonlyMap<string, LockedAccount>> {
   const [first] = added;
   if (first === undefined) return accounts;
-  await addToHours(
-    work,
-    hoursOf(added, (draft) => counted.has(draft)),
-  );
+  const hours = hoursOf(added, (draft) => counted.has(draft));
   const usages = mergeUsages([...counted].map(usageOf));
-  const booked = await bookUsage(work, String(first.booking), accounts, usages);
+  const [, booked] = await sentTogether([
+    addToHours(work, hours),
+    bookUsage(work, String(first.booking), accounts, usages),
+  ]);
   await publishLowBalances(work, fallenBetween([...counted].map(toWatched), before, booked));
   return booked;
 }

@@ -1,5 +1,7 @@
 import { type PageRequest, page } from '../kernel/page.ts';
 import { Problem } from '../kernel/problem.ts';
+import { readUsageEntry } from '../ledger/actions-ledger.ts';
+import type { LedgerEntry } from '../ledger/ledger-entry.ts';
 import type { Work } from '../platform/work.ts';
 import { toUsageEvent } from './actions-store.ts';
 import { toEventQuery } from './event-query.ts';
@@ -10,6 +12,13 @@ export async function getUsageEvent(work: Work, id: string): Promise<UsageEvent>
   const row = await store.findEvent(work, id);
   if (row === null) throw new Problem('usageEventNotFound', { id });
   return toUsageEvent(work, row);
+}
+
+/** The ledger entry that an event was booked in; null when it counted nothing. Refuses with `usageEventNotFound`. */
+export async function getEntryOfUsageEvent(work: Work, id: string): Promise<LedgerEntry | null> {
+  const booking = await store.findBooking(work, id);
+  if (booking === null) throw new Problem('usageEventNotFound', { id });
+  return booking.counts ? readUsageEntry(work, booking) : null;
 }
 
 /** A page of events in order of creation. The filters are those of `eventFilters`. */

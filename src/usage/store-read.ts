@@ -15,8 +15,12 @@ import {
 } from './store-choice.ts';
 import type { TimeRange } from './time-range.ts';
 
+function isEventId(id: string): boolean {
+  return id.startsWith(`${idPrefixes.usageEvent}_`);
+}
+
 export async function findEvent(work: Work, id: string): Promise<StoredEvent | null> {
-  if (!id.startsWith(`${idPrefixes.usageEvent}_`)) return null;
+  if (!isEventId(id)) return null;
   const [event] = await listEvents(work, [shortId(id)], sql`asc`);
   return event ?? null;
 }
@@ -34,6 +38,29 @@ function listEvents(work: Work, shortIds: readonly string[], way: RawBuilder<unk
        select * from usage_series s where s.environment_id = ${environmentId} and s.id = e.series_id offset 0) s
      order by e.id ${way}`,
   );
+}
+
+/** Where an event is booked. `counts` is false where it was not the first with its properties, on a meter that counts those. */
+export interface EventBooking {
+  readonly booking: number;
+  readonly ledgerAccountId: string;
+  readonly priceId: string;
+  readonly counts: boolean;
+}
+
+/** Where the event with this id is booked, or null when there is none. */
+export async function findBooking(work: Work, id: string): Promise<EventBooking | null> {
+  if (!isEventId(id)) return null;
+  const { rows } = await sql<EventBooking>`
+    select e.booking, s.ledger_account_id, s.price_id,
+           m.aggregation_type = 'sum' or exists (
+             select from usage_event_distinct_properties d
+              where d.environment_id = e.environment_id and d.usage_event_id = e.id) as counts
+      from usage_events e
+      join usage_series s on s.environment_id = e.environment_id and s.id = e.series_id
+      join usage_meters m on m.environment_id = s.environment_id and m.id = s.usage_meter_id
+     where e.environment_id = ${work.environmentId} and e.id = ${shortId(id)}`.execute(work.db);
+  return rows[0] ?? null;
 }
 
 /** A page of events in order of creation, one more than the limit when there are more, and how many match in all. */

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import type { Instant } from '../kernel/calendar.ts';
 import { Problem } from '../kernel/problem.ts';
 import type { AccountUsage } from '../ledger/usage-booking.ts';
+import { hourOf } from './time-range.ts';
 import type { BillablePrice, EventPath, NewUsageEvent, UsageEvent } from './usage-event.ts';
 
 /**
@@ -58,13 +59,11 @@ export function insufficientBalance({ event }: Draft, balance: bigint): Problem 
   });
 }
 
-const hourMs = 3_600_000;
-
 /** What new events add to the hours of their series. `counts` says whether an event's amount is booked. */
 export function hoursOf(drafts: readonly Draft[], counts: (draft: Draft) => boolean) {
   const hours = new Map<string, { seriesId: number; hour: Instant; units: bigint; events: number }>();
   for (const draft of drafts) {
-    const hour = Math.floor(draft.event.usageDate / hourMs) * hourMs;
+    const hour = hourOf(draft.event.usageDate);
     const key = `${draft.seriesId} ${hour}`;
     const sum = hours.get(key) ?? { seriesId: draft.seriesId, hour, units: 0n, events: 0 };
     sum.events += 1;

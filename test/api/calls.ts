@@ -124,6 +124,7 @@ export const calls: Readonly<Record<string, CallOf>> = {
   'POST /customers/{externalId}/archive': (w) => at(`/customers/${w.externalId}/archive`, {}),
   'GET /customers/{externalId}/billing': (w) => at(`/customers/${w.externalId}/billing`),
   'GET /customers/{externalId}/usage-balances': (w) => at(`/customers/${w.externalId}/usage-balances`),
+  'GET /customers/{externalId}/ledger': (w) => at(`/customers/${w.externalId}/ledger`),
 
   'GET /subscriptions': () => at('/subscriptions'),
   'POST /subscriptions': (w) => at('/subscriptions', { customerId: w.customerId, priceId: w.priceId, quantity: 2 }),
@@ -175,6 +176,8 @@ export const calls: Readonly<Record<string, CallOf>> = {
   'POST /usage-events/bulk': (w, n) =>
     at('/usage-events/bulk', { usageEvents: [usageEvent(w, `${n}-a`), usageEvent(w, `${n}-b`)] }),
   'GET /usage-events/{id}': (w) => at(`/usage-events/${w.usageEventId}`),
+  'GET /usage-events/{id}/ledger-entry': (w) => at(`/usage-events/${w.usageEventId}/ledger-entry`),
+  'GET /usage-meters/{id}/summary': (w) => at(`/usage-meters/${w.usageMeterId}/summary`),
   'POST /usage-events/consume': (w, n) => at('/usage-events/consume', { usageEvent: usageEvent(w, `consumed-${n}`) }),
 
   'GET /holds': () => at('/holds'),
