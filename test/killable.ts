@@ -16,6 +16,9 @@ import { birthOf } from '../src/platform/process-lock.ts';
 
 const main = new URL('../src/main.ts', import.meta.url).pathname;
 
+/** Kills at once, and ends when what it kills is gone. */
+export type Kill = () => Promise<void>;
+
 type Child = ChildProcessByStdio<null, Readable, Readable>;
 
 /**
@@ -42,9 +45,13 @@ export class Killable {
     return this.#address;
   }
 
+  get isRunning(): boolean {
+    return this.#child?.exitCode === null && this.#child.signalCode === null;
+  }
+
   /** Starts the service, which starts PostgreSQL or finds it running, and waits until it listens. */
   async start(): Promise<void> {
-    assert(this.#child === null, 'the service runs already');
+    assert(!this.isRunning, 'the service runs already');
     const child = spawn(process.execPath, [main, 'serve'], {
       stdio: ['ignore', 'pipe', 'pipe'],
       env: {
@@ -80,10 +87,11 @@ export class Killable {
   }
 
   /**
-   * kill -9 of one process of PostgreSQL that works for the service, as the system does when memory runs out. Ends when
-   * PostgreSQL has begun to end all others, which it does because their memory may be damaged; it recovers by itself.
+   * Takes aim at one process of PostgreSQL that works for the service, and answers how to kill -9 it, as the system does
+   * when memory runs out. That ends when PostgreSQL has begun to end all others, whose memory may be damaged by then; it
+   * recovers by itself.
    */
-  async killBackend(): Promise<void> {
+  async aimAtBackend(): Promise<Kill> {
     const server = await findEmbeddedPostgres(this.dataDirectory);
     const witness = new Client({ connectionString: server?.url });
     const ended = Promise.withResolvers<void>();
@@ -94,19 +102,25 @@ export class Killable {
     const { rows } = await witness.query<{ pid: number }>(`
       select pid from pg_stat_activity where application_name = 'tollkeeper-service'
        order by state = 'active' desc, random() limit 1`);
-    assert(rows[0] !== undefined, 'the service is connected');
-    await killAndWait([rows[0].pid]);
-    await ended.promise;
+    const pids = rows.map(({ pid }) => pid);
+    assert(pids.length === 1, 'the service is connected');
+    return async () => {
+      await killAndWait(pids);
+      await ended.promise;
+    };
   }
 
-  /** kill -9 of PostgreSQL: the postmaster first, so that it restarts nothing, then all of its children. */
-  async killPostgres(): Promise<void> {
+  /**
+   * Takes aim at PostgreSQL, and answers how to kill -9 it: the postmaster first, so that it restarts nothing, then all of
+   * its children.
+   */
+  async aimAtPostgres(): Promise<Kill> {
     const postmaster = await this.#postmaster();
     assert(postmaster !== null, 'PostgreSQL runs');
     const { rows } = await this.withOwner((owner) =>
       sql<{ pid: number }>`select pid from pg_stat_activity`.execute(owner),
     );
-    await killAndWait([postmaster, ...rows.map(({ pid }) => pid)]);
+    return () => killAndWait([postmaster, ...rows.map(({ pid }) => pid)]);
   }
 
   /** Connects as the owner, who sees everything. */
@@ -137,10 +151,10 @@ export class Killable {
 
   /** Answers the code that the service ended with. */
   async #end(signal: NodeJS.Signals): Promise<number | null> {
-    const child = this.#child;
+    const [child, isAlive] = [this.#child, this.isRunning];
     if (child === null) return null;
     this.#child = null;
-    if (child.exitCode === null && child.signalCode === null) {
+    if (isAlive) {
       const ended = once(child, 'exit');
       child.kill(signal);
       await ended;

@@ -24,8 +24,8 @@ export interface Ask {
   answer: Body | null;
 }
 
-/** Sends a request once. Answers null where the client does not learn what became of it. */
-export type Send = (ask: Ask) => Promise<Body | null>;
+/** Sends a request once and waits so long. Answers null where the client does not learn what became of it. */
+export type Send = (ask: Ask, patienceMs: number) => Promise<Body | null>;
 
 /** Numbers from 0 to 1, the same for the same seed: mulberry32. */
 export function randomOf(seed: number): () => number {
@@ -44,7 +44,14 @@ const eventsOfBulk = 40;
 const users = 300;
 // A client that got no answer waits a moment before it asks again.
 const pauseMs = 100;
+// Some do not wait for the first answer: what they sent is carried out while they send it again.
+const impatientClients = 0.1;
+const impatientMs = 20;
+// Some leave it to others to ask again.
+const clientsThatGiveUp = 0.1;
 const holdMs = 3_600_000;
+/** Not a measure of speed: what has not come by then will not come, and is a defect. */
+export const longestWaitMs = 120_000;
 
 /**
  * Clients who record, consume, hold and settle at the same time. A request is with one client at a time, who sends it until
@@ -62,6 +69,7 @@ export class MixedUsage {
   readonly #answered: Ask[] = [];
   #names = 0;
   #answers = 0;
+  #awaited: { readonly answers: number; readonly resolve: () => void } | null = null;
   #running = false;
   #clients: Promise<unknown> = Promise.resolve();
 
@@ -71,10 +79,6 @@ export class MixedUsage {
     this.#random = options.random;
   }
 
-  get isRunning(): boolean {
-    return this.#running;
-  }
-
   start(): void {
     this.#running = true;
     this.#clients = Promise.all(Array.from({ length: connections }, () => this.#work()));
@@ -82,12 +86,15 @@ export class MixedUsage {
     this.#clients.catch(() => undefined);
   }
 
-  /** Waits until so many more requests were answered. */
+  /** Ends at the instant at which so many more requests are answered. Throws when that takes longer than anything should. */
   async answered(count: number): Promise<void> {
-    const until = this.#answers + count;
-    const ended = this.#clients.then(() => assert.fail('the clients have stopped'));
-    ended.catch(() => undefined);
-    while (this.#answers < until) await Promise.race([sleep(5), ended]);
+    const { promise, resolve, reject } = Promise.withResolvers<void>();
+    this.#awaited = { answers: this.#answers + count, resolve };
+    const late = () => reject(new Error(`no ${count} answers within ${longestWaitMs} ms`));
+    const timer = setTimeout(late, longestWaitMs);
+    // A client that has failed tells no one else.
+    this.#clients.catch(reject);
+    await promise.finally(() => clearTimeout(timer));
   }
 
   /** Ends when no request is under way any more. */
@@ -121,19 +128,24 @@ export class MixedUsage {
     }
   }
 
-  /** Sends a request until it is answered, or the client gives up. */
+  /** Sends a request until it is answered, or the client gives up. Nothing of it is under way any more then. */
   async #persist(ask: Ask): Promise<boolean> {
-    while (!(await this.#ask(ask))) {
-      if (!this.#running || this.#random() < 0.1) return false;
-      await sleep(pauseMs);
+    // A repeat of a request with an Idempotency-Key that is under way would be refused.
+    const isImpatient = ask.key === undefined && this.#random() < impatientClients;
+    let isAnswered = isImpatient && (await this.#ask(ask, this.#random() * impatientMs));
+    while (!isAnswered) {
+      isAnswered = await this.#ask(ask);
+      if (!isAnswered && (!this.#running || this.#random() < clientsThatGiveUp)) return false;
+      if (!isAnswered) await sleep(pauseMs);
     }
     this.#answers += 1;
+    if (this.#answers === this.#awaited?.answers) this.#awaited.resolve();
     return true;
   }
 
-  async #ask(ask: Ask): Promise<boolean> {
+  async #ask(ask: Ask, patienceMs = longestWaitMs): Promise<boolean> {
     this.asks.add(ask);
-    const answer = await this.#send(ask);
+    const answer = await this.#send(ask, patienceMs);
     if (answer === null) return false;
     if (ask.answer !== null)
       assert.deepEqual(whatStays(answer), whatStays(ask.answer), 'a repeat is answered as the first');
