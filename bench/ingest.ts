@@ -71,7 +71,7 @@ const secondsWhenFull = 6 * seconds;
 
 /** The same load on the empty table and on a full one. */
 async function bulkAtStored(service: BenchService): Promise<Measured> {
-  const batches = { size: 1_000, asLines: false, connections: connectionsOr(16) };
+  const batches = { size: 1_000, asLines: false, connections: connectionsOr(manyConnections) };
   const sources = await sourcesOf(service, subscriptions);
   // Once for nothing: else the full table would meet a service that has run for longer than the empty one did.
   await ingestInBulk(service, sources, batches);
@@ -123,7 +123,7 @@ async function consumeHot(service: BenchService): Promise<Measured> {
 }
 
 export const ingestRows: Readonly<Record<string, Row>> = {
-  'bulk-ingest': bulkRow({ size: 1_000, asLines: false, connections: connectionsOr(16) }),
+  'bulk-ingest': bulkRow({ size: 1_000, asLines: false, connections: connectionsOr(manyConnections) }),
   'bulk-ingest-ndjson': bulkRow({ size: 10_000, asLines: true, connections: connectionsOr(4) }),
   'bulk-ingest-at-20m': bulkAtStored,
   'single-events-hot': singleRow(1),

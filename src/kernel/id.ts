@@ -54,8 +54,9 @@ export function base62(value: number, length: number): string {
   let text = '';
   let rest = value;
   for (let position = 0; position < length; position++) {
-    text = digits.charAt(rest % 62) + text;
-    rest = Math.floor(rest / 62);
+    const next = Math.floor(rest / 62);
+    text = digits.charAt(rest - next * 62) + text;
+    rest = next;
   }
   assert(rest === 0, `${value} does not fit into ${length} digits`);
   return text;
@@ -66,7 +67,17 @@ export function base62(value: number, length: number): string {
  * so that the order of ids is the order of creation and indexes grow at one end.
  */
 export function formatId(kind: IdKind, timeMs: number, random: number, counter: number): string {
-  return `${idPrefixes[kind]}_${base62(timeMs, timeLength)}${base62(random, randomLength)}${base62(counter, counterLength)}`;
+  return continueId(kind, idStart(timeMs, random), counter);
+}
+
+/** What the ids of a process in one millisecond have in common. */
+export function idStart(timeMs: number, random: number): string {
+  return base62(timeMs, timeLength) + base62(random, randomLength);
+}
+
+/** The id, of a start that is made once for many. */
+export function continueId(kind: IdKind, start: string, counter: number): string {
+  return `${idPrefixes[kind]}_${start}${base62(counter, counterLength)}`;
 }
 
 /** The largest random part plus one: 62^7. */

@@ -34,18 +34,11 @@ export function createHttp(options: HttpOptions): FastifyInstance {
     forceCloseConnections: true,
   });
   server.removeAllContentTypeParsers();
-  server.addContentTypeParser(
-    /^application\/(?:.+\+)?json\b/,
-    { parseAs: 'buffer' },
-    async (_request: FastifyRequest, body: Buffer) => parseJsonBody(body),
-  );
-  server.addContentTypeParser(
-    /^application\/x-ndjson\b/,
-    { parseAs: 'buffer' },
-    async (_request: FastifyRequest, body: Buffer) => parseLinesBody(body),
-  );
-  server.addHook('onRequest', async (request, reply) => {
+  server.addContentTypeParser(/^application\/(?:.+\+)?json\b/, { parseAs: 'buffer' }, parserOf(parseJsonBody));
+  server.addContentTypeParser(/^application\/x-ndjson\b/, { parseAs: 'buffer' }, parserOf(parseLinesBody));
+  server.addHook('onRequest', (request, reply, done) => {
     reply.header('x-request-id', request.id);
+    done();
   });
   server.setErrorHandler(sendError);
   server.setNotFoundHandler((request, reply) =>
@@ -58,6 +51,19 @@ export function createHttp(options: HttpOptions): FastifyInstance {
   registerApi(server, options);
   registerHooks(server, options, options.hooks);
   return server;
+}
+
+/** A body parser as the server takes it, without a promise for each request. */
+function parserOf(parse: (body: Buffer) => unknown) {
+  return (_request: FastifyRequest, body: Buffer, done: (error: Error | null, value?: unknown) => void) => {
+    let value: unknown;
+    try {
+      value = parse(body);
+    } catch (error) {
+      return done(error as Error);
+    }
+    done(null, value);
+  };
 }
 
 function newRequestId(): string {

@@ -1,8 +1,8 @@
 import { randomInt } from 'node:crypto';
-import { formatId, type IdKind, idRandomRange, idsPerMillisecond } from '../kernel/id.ts';
+import { continueId, type IdKind, idRandomRange, idStart, idsPerMillisecond } from '../kernel/id.ts';
 
 let lastMs = 0;
-let random = 0;
+let start = '';
 let counter = 0;
 
 /**
@@ -14,8 +14,8 @@ export function newId(kind: IdKind): string {
   counter += 1;
   if (nowMs > lastMs || counter >= idsPerMillisecond) {
     lastMs = Math.max(nowMs, lastMs + 1);
-    random = randomInt(0, 2 ** 41) % idRandomRange;
+    start = idStart(lastMs, randomInt(0, 2 ** 41) % idRandomRange);
     counter = randomInt(0, idsPerMillisecond / 4);
   }
-  return formatId(kind, lastMs, random, counter);
+  return continueId(kind, start, counter);
 }

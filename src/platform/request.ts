@@ -1,5 +1,5 @@
 import { isUtf8 } from 'node:buffer';
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import type { z } from 'zod';
 import { jsonIssues } from '../kernel/json.ts';
 import { withCursorFilters } from '../kernel/page.ts';
@@ -63,7 +63,7 @@ export function apiKeyOf(authorization: string | undefined): string | null {
 
 /** What the database keeps of a key. */
 export function hashApiKey(key: string): Buffer {
-  return createHash('sha256').update(key).digest();
+  return hash('sha256', key, 'buffer');
 }
 
 /** Parses one part of a request; the issues name the field and say what would be right. */

@@ -23,7 +23,10 @@ export interface Together<Ask, Answer> {
   readonly mostWaiting: number;
   /** Transactions at a time of one key. */
   readonly atOnce: number;
-  /** How much must wait for one to begin beside another: many small groups cost more than few large ones. */
+  /**
+   * How many asks, or half of `most`, must wait for a transaction to begin beside another: many small groups cost more than
+   * few large ones.
+   */
   readonly enough: number;
 }
 
@@ -121,7 +124,7 @@ export function createMeetingPoint(context: JobContext, onError: (error: unknown
       const { promise, resolve, reject } = Promise.withResolvers<Answer>();
       lane.waiting.push({ ask, weight, resolve: resolve as (answer: unknown) => void, reject });
       lane.weight += weight;
-      if (lane.running === 0 || (lane.running < together.atOnce && lane.weight >= together.enough)) {
+      if (lane.running === 0 || (lane.running < together.atOnce && isEnough(lane))) {
         lane.running += 1;
         void run(key, lane);
       }
@@ -144,6 +147,10 @@ async function gather(lane: Lane): Promise<void> {
   if (lane.answeredLast < fewAsks) return;
   const until = performance.now() + mostWaitMs;
   while (lane.waiting.length * 2 < lane.answeredLast && performance.now() < until) await setTimeout(1);
+}
+
+function isEnough({ together, waiting, weight }: Lane): boolean {
+  return waiting.length >= together.enough || weight * 2 >= together.most;
 }
 
 function takeGroup(lane: Lane): Waiting[] {

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import type { Instant } from '../kernel/calendar.ts';
 import { Problem } from '../kernel/problem.ts';
 import { accountKeyText } from '../ledger/ledger.ts';
 import { openAccounts } from '../ledger/store.ts';
@@ -6,13 +7,14 @@ import { newId } from '../platform/new-id.ts';
 import type { Work } from '../platform/work.ts';
 import { findPrices } from './actions-prices.ts';
 import { holdSubscriptions, transactionKeyOf } from './store.ts';
-import { type FoundSeries, findSeries, openSeries, type Series, type SeriesKey } from './store-series.ts';
+import { type FoundSeries, findSeries, openSeries, type SeriesKey } from './store-series.ts';
 import type { Draft, Drafted, UsageAsk } from './usage-draft.ts';
 import {
   type BillablePrice,
   checkProperties,
   type EventPath,
   type NewUsageEvent,
+  referenceOf,
   requirePrice,
   requireSubscription,
   type UsageEvent,
@@ -28,42 +30,28 @@ export type CatchUp = (work: Work, subscriptionIds: readonly string[]) => Promis
  */
 export async function draftAsks(work: Work, asks: readonly UsageAsk[], catchUp: CatchUp): Promise<Drafted[]> {
   const subscriptions = await holdAll(work, asks, catchUp);
-  const found = asks.map((ask) => attempt(ask, (event, path) => subscribed(event, path, subscriptions)));
-  const priceOf = await findPrices(work, found.flatMap(passed));
-  const priced = asks.map((_, index) =>
-    then(at(found, index), (events) =>
-      events.map(({ event, subscription, path }) => {
-        const price = requirePrice(event, path, priceOf(event, subscription));
-        return { event, subscription, path, price, key: seriesKey(work, subscription, price) };
+  const targets = new Targets(subscriptions);
+  const aimed = asks.map((ask) => attempt(ask, (event, path) => targets.of(event, path)));
+  const priceOf = await findPrices(work, targets.all());
+  const counters = new Counters(work);
+  const counted = asks.map((ask, index) =>
+    then(at(aimed, index), (aims) =>
+      aims.map((target, position) => {
+        target.counter ??= counters.of(target, requirePrice(target.event, ask.pathOf(position), priceOf(target)));
+        return target.counter;
       }),
     ),
   );
-  const series = await seriesOf(work, priced.flatMap(passed));
-  const checked = priced.map((each) =>
-    then(each, (events) => events.map((event) => ({ ...event, ...checkedEvent(event, series) }))),
+  await findCounted(work, counters.all());
+  const checked = asks.map((ask, index) =>
+    then(at(counted, index), (leads) => leads.map((counter, position) => checkedEvent(ask, position, counter))),
   );
-  await openMissing(work, checked.flatMap(passed), series);
+  await openMissing(work, new Set(checked.flatMap((each) => passed(each).map(({ counter }) => counter))));
   const booking = subscriptions.values().next().value?.booking ?? 0;
   return asks.map((ask, index) => ({
     ask,
-    drafts: then(at(checked, index), (events) => events.map((event) => toDraft(work, booking, event, series))),
+    drafts: then(at(checked, index), (events) => events.map((event) => toDraft(work, booking, event))),
   }));
-}
-
-interface Subscribed {
-  readonly event: NewUsageEvent;
-  readonly path: EventPath;
-  readonly subscription: UsageSubscription;
-}
-
-interface Priced extends Subscribed {
-  readonly price: BillablePrice;
-  readonly key: SeriesKey;
-}
-
-interface Checked extends Priced {
-  readonly propertiesText: string | null;
-  readonly billingPeriodId: string | null;
 }
 
 type Outcome<Value> = readonly Value[] | Problem;
@@ -72,11 +60,8 @@ function passed<Value>(outcome: Outcome<Value>): readonly Value[] {
   return outcome instanceof Problem ? [] : outcome;
 }
 
-function attempt(ask: UsageAsk, act: (event: NewUsageEvent, path: EventPath) => Subscribed): Outcome<Subscribed> {
-  return then([ask], ([each]) => {
-    assert(each !== undefined);
-    return each.events.map((event, index) => act(event, each.pathOf(index)));
-  });
+function attempt<Value>(ask: UsageAsk, act: (event: NewUsageEvent, path: EventPath) => Value): Outcome<Value> {
+  return then(ask.events, (events) => events.map((event, position) => act(event, ask.pathOf(position))));
 }
 
 /** Goes on with what has passed; a refusal stays one. */
@@ -88,6 +73,12 @@ function then<Value, Next>(outcome: Outcome<Value>, act: (values: readonly Value
     if (error instanceof Problem) return error;
     throw error;
   }
+}
+
+function at<Value>(values: readonly Value[], index: number): Value {
+  const value = values[index];
+  assert(value !== undefined, 'one answer for each that was asked');
+  return value;
 }
 
 /** The subscriptions of the events as they are now. Where nothing is due, and all exist, one statement. */
@@ -102,66 +93,113 @@ async function holdAll(work: Work, asks: readonly UsageAsk[], catchUp: CatchUp) 
   return byId;
 }
 
-function subscribed(
-  event: NewUsageEvent,
-  path: EventPath,
-  subscriptions: ReadonlyMap<string, UsageSubscription>,
-): Subscribed {
-  return { event, path, subscription: requireSubscription(event, path, subscriptions.get(event.subscriptionId)) };
+/** A subscription and what was used of it, as events name them: looked at once for all that name the same. */
+interface Target {
+  /** One of them. */
+  readonly event: NewUsageEvent;
+  readonly subscription: UsageSubscription;
+  counter?: Counter;
 }
 
-function seriesKey(work: Work, { id, currentBillingPeriodStart: start }: UsageSubscription, price: BillablePrice) {
-  // Before a subscription starts there is no period to count in.
-  const periodStart = start !== null && start <= work.now ? start : null;
-  return { subscriptionId: id, priceId: price.priceId, periodStart };
+class Targets {
+  readonly #subscriptions: ReadonlyMap<string, UsageSubscription>;
+  readonly #targets = new Map<string, Target>();
+
+  constructor(subscriptions: ReadonlyMap<string, UsageSubscription>) {
+    this.#subscriptions = subscriptions;
+  }
+
+  of(event: NewUsageEvent, path: EventPath): Target {
+    const { kind, value } = referenceOf(event);
+    const text = `${event.subscriptionId} ${kind} ${value}`;
+    const known = this.#targets.get(text);
+    if (known !== undefined) return known;
+    const subscription = requireSubscription(event, path, this.#subscriptions.get(event.subscriptionId));
+    const target: Target = { event, subscription };
+    this.#targets.set(text, target);
+    return target;
+  }
+
+  all(): Target[] {
+    return [...this.#targets.values()];
+  }
 }
 
-type SeriesByKey = Map<string, FoundSeries>;
-
-// The price decides the meter, and a subscription has one period that is current.
-function keyText({ subscriptionId, priceId }: SeriesKey): string {
-  return `${subscriptionId} ${priceId}`;
+/** A price of a subscription, and the series that counts its events. */
+interface Counter {
+  readonly subscription: UsageSubscription;
+  readonly price: BillablePrice;
+  readonly key: SeriesKey;
+  found?: FoundSeries;
 }
 
-async function seriesOf(work: Work, events: readonly Priced[]): Promise<SeriesByKey> {
-  const keys = new Map(events.map(({ key }) => [keyText(key), key]));
-  const found = keys.size === 0 ? [] : await findSeries(work, [...keys.values()]);
-  return new Map([...keys.keys()].map((text, index) => [text, at(found, index)]));
+class Counters {
+  readonly #now: Instant;
+  readonly #counters = new Map<string, Counter>();
+
+  constructor({ now }: Work) {
+    this.#now = now;
+  }
+
+  of({ subscription }: Target, price: BillablePrice): Counter {
+    // The price decides the meter, and a subscription has one period that is current.
+    const text = `${subscription.id} ${price.priceId}`;
+    const known = this.#counters.get(text);
+    if (known !== undefined) return known;
+    const { id: subscriptionId, currentBillingPeriodStart: start } = subscription;
+    // Before a subscription starts there is no period to count in.
+    const periodStart = start !== null && start <= this.#now ? start : null;
+    const counter: Counter = { subscription, price, key: { subscriptionId, priceId: price.priceId, periodStart } };
+    this.#counters.set(text, counter);
+    return counter;
+  }
+
+  all(): Counter[] {
+    return [...this.#counters.values()];
+  }
 }
 
-function at<Value>(values: readonly Value[], index: number): Value {
-  const value = values[index];
-  assert(value !== undefined, 'one answer for each that was asked');
-  return value;
+async function findCounted(work: Work, counters: readonly Counter[]): Promise<void> {
+  if (counters.length === 0) return;
+  const found = await findSeries(
+    work,
+    counters.map(({ key }) => key),
+  );
+  for (const [index, counter] of counters.entries()) counter.found = at(found, index);
 }
 
-function found(series: SeriesByKey, key: SeriesKey): FoundSeries {
-  const each = series.get(keyText(key));
-  assert(each !== undefined, 'each key was looked for');
-  return each;
+interface Checked {
+  readonly event: NewUsageEvent;
+  readonly path: EventPath;
+  readonly counter: Counter;
+  readonly propertiesText: string | null;
 }
 
-function checkedEvent({ event, path, price, key }: Priced, series: SeriesByKey) {
-  const { billingPeriodId } = found(series, key);
+function checkedEvent(ask: UsageAsk, position: number, counter: Counter): Checked {
+  const event = at(ask.events, position);
+  const path = ask.pathOf(position);
   const propertiesText = event.properties === undefined ? null : JSON.stringify(event.properties);
-  checkProperties(event, path, propertiesText, { aggregationType: price.aggregationType, billingPeriodId });
-  return { propertiesText, billingPeriodId };
+  const { aggregationType } = counter.price;
+  checkProperties(event, path, propertiesText, { aggregationType, billingPeriodId: foundOf(counter).billingPeriodId });
+  return { event, path, counter, propertiesText };
+}
+
+function foundOf({ found }: Counter): FoundSeries {
+  assert(found !== undefined, 'each was looked for');
+  return found;
 }
 
 /** Opens the series that have no event yet, and their accounts. Nothing when none is missing. */
-async function openMissing(work: Work, events: readonly Checked[], series: SeriesByKey): Promise<void> {
-  const missing = new Map<string, Checked>();
-  for (const event of events) {
-    if (found(series, event.key).series === undefined) missing.set(keyText(event.key), event);
-  }
-  if (missing.size === 0) return;
-  const wanted = [...missing.values()].map(({ subscription, price, billingPeriodId }) => ({
-    pricingModelId: subscription.pricingModelId,
-    customerId: subscription.customerId,
-    subscriptionId: subscription.id,
-    usageMeterId: price.usageMeterId,
-    priceId: price.priceId,
-    billingPeriodId,
+async function openMissing(work: Work, counters: ReadonlySet<Counter>): Promise<void> {
+  const missing = [...counters].filter((counter) => foundOf(counter).series === undefined);
+  if (missing.length === 0) return;
+  const wanted = missing.map((counter) => ({
+    pricingModelId: counter.subscription.pricingModelId,
+    customerId: counter.subscription.customerId,
+    subscriptionId: counter.subscription.id,
+    usageMeterId: counter.price.usageMeterId,
+    priceId: counter.price.priceId,
+    billingPeriodId: foundOf(counter).billingPeriodId,
   }));
   const accounts = await openAccounts(work, wanted);
   const opened = wanted.map((each) => {
@@ -170,18 +208,15 @@ async function openMissing(work: Work, events: readonly Checked[], series: Serie
     return { ...each, ledgerAccountId };
   });
   const ids = await openSeries(work, opened);
-  for (const [index, { subscriptionId, priceId, billingPeriodId, ledgerAccountId }] of opened.entries()) {
-    const id = at(ids, index);
-    series.set(keyText({ subscriptionId, priceId, periodStart: null }), {
-      billingPeriodId,
-      series: { id, ledgerAccountId },
-    });
+  for (const [index, counter] of missing.entries()) {
+    const { billingPeriodId, ledgerAccountId } = at(opened, index);
+    counter.found = { billingPeriodId, series: { id: at(ids, index), ledgerAccountId } };
   }
 }
 
-function toDraft(work: Work, booking: number, checked: Checked, allSeries: SeriesByKey): Draft {
-  const { event, path, subscription, price, propertiesText, billingPeriodId } = checked;
-  const series: Series | undefined = found(allSeries, checked.key).series;
+function toDraft(work: Work, booking: number, { event, path, counter, propertiesText }: Checked): Draft {
+  const { subscription, price } = counter;
+  const { billingPeriodId, series } = foundOf(counter);
   assert(series !== undefined, 'the series is open');
   const { transactionId, amount, usageDate = work.now, properties = {} } = event;
   const stored: UsageEvent = {

@@ -14,11 +14,17 @@ function pricesOf({ pricingModelId, catalogVersion }: UsageSubscription): Map<st
   return prices;
 }
 
+/** An event, of whose subscription the pricing model is. */
+interface Asked {
+  readonly event: NewUsageEvent;
+  readonly subscription: UsageSubscription;
+}
+
 /** Looks up what references lead to. One statement for all that are not remembered, and none when all are. */
 export async function findPrices(
   work: Work,
-  asked: readonly { readonly event: NewUsageEvent; readonly subscription: UsageSubscription }[],
-): Promise<(event: NewUsageEvent, subscription: UsageSubscription) => UsagePrice | undefined> {
+  asked: readonly Asked[],
+): Promise<(asked: Asked) => UsagePrice | undefined> {
   const prices = new Map<string, Map<string, UsagePrice>>();
   const missing = new Map<string, PriceReference>();
   for (const { event, subscription } of asked) {
@@ -37,8 +43,8 @@ export async function findPrices(
       if (price !== undefined) prices.get(pricingModelId)?.set(`${kind} ${value}`, price);
     }
   }
-  return (event, { pricingModelId }) => {
+  return ({ event, subscription }) => {
     const { kind, value } = referenceOf(event);
-    return prices.get(pricingModelId)?.get(`${kind} ${value}`);
+    return prices.get(subscription.pricingModelId)?.get(`${kind} ${value}`);
   };
 }

@@ -26,10 +26,10 @@ export function usageTogether(catchUp: CatchUp): Together<UsageAsk, UsageAnswer>
     name: 'usage',
     answer: (work, asks) => recordUsage(work, asks, catchUp),
     weigh: (ask) => ask.events.length,
-    most: maxEventsPerRequest,
+    most: 2 * maxEventsPerRequest,
     mostWaiting: 20 * maxEventsPerRequest,
     atOnce: 2,
-    enough: maxEventsPerRequest / 2,
+    enough: 32,
   };
 }
 
