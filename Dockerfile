@@ -6,7 +6,11 @@ COPY package.json package-lock.json ./
 RUN npm ci --omit=dev --omit=optional --ignore-scripts --no-audit --no-fund
 
 FROM node:26-slim
-ENV NODE_ENV=production HOST=0.0.0.0 PORT=3000
+ENV NODE_ENV=production HOST=0.0.0.0 PORT=3000 TOLLKEEPER_DATA_DIR=/data
+# Looking up a name takes a thread for as long as its name server takes.
+ENV UV_THREADPOOL_SIZE=64
+# Holds the encryption key where TOLLKEEPER_ENCRYPTION_KEY is not set: mount something there that outlives the container.
+RUN mkdir --mode=700 /data && chown node:node /data
 WORKDIR /app
 COPY --from=packages /app/node_modules ./node_modules
 COPY . .

@@ -115,6 +115,12 @@ create table public.discounts (
   constraint discounts_duration CHECK (((duration = ANY (ARRAY['once'::text, 'forever'::text, 'number_of_payments'::text])) AND ((duration = 'number_of_payments'::text) = (number_of_payments IS NOT NULL)) AND (number_of_payments > 0)))
 );
 
+create table public.encryption_keys (
+  id text not null,
+  created_at bigint not null,
+  constraint encryption_keys_pkey PRIMARY KEY (id)
+);
+
 create table public.environments (
   id bigint not null generated always as identity,
   organization_id text not null,
@@ -892,14 +898,35 @@ create table public.usage_series (
   constraint usage_series_environment_id_usage_meter_id_fkey FOREIGN KEY (environment_id, usage_meter_id) REFERENCES usage_meters(environment_id, id)
 );
 
+create table public.webhook_attempts (
+  environment_id bigint not null,
+  delivery_id text not null,
+  number integer not null,
+  pricing_model_id text not null,
+  started_at bigint not null,
+  duration_ms integer not null,
+  status_code integer,
+  error text,
+  answer text,
+  constraint webhook_attempts_pkey PRIMARY KEY (environment_id, delivery_id, number),
+  constraint webhook_attempts_environment_id_delivery_id_fkey FOREIGN KEY (environment_id, delivery_id) REFERENCES webhook_deliveries(environment_id, id) ON DELETE CASCADE,
+  constraint webhook_attempts_answer CHECK ((octet_length(answer) <= 8192)),
+  constraint webhook_attempts_number CHECK ((number >= 1))
+);
+
 create table public.webhook_deliveries (
   environment_id bigint not null,
   id text not null,
   pricing_model_id text not null,
   webhook_id text not null,
-  event_id text not null,
+  event_id text,
+  sample jsonb,
+  event_type text not null,
+  object_id text not null,
+  sequence bigint not null generated always as identity,
   status text not null,
   attempts integer not null default 0,
+  failures integer not null default 0,
   next_attempt_at bigint,
   last_attempt_at bigint,
   last_status_code integer,
@@ -910,6 +937,8 @@ create table public.webhook_deliveries (
   constraint webhook_deliveries_pkey PRIMARY KEY (environment_id, id),
   constraint webhook_deliveries_environment_id_event_id_fkey FOREIGN KEY (environment_id, event_id) REFERENCES events(environment_id, id),
   constraint webhook_deliveries_environment_id_webhook_id_fkey FOREIGN KEY (environment_id, webhook_id) REFERENCES webhooks(environment_id, id) ON DELETE CASCADE,
+  constraint webhook_deliveries_body CHECK (((event_id IS NULL) = (sample IS NOT NULL))),
+  constraint webhook_deliveries_counts CHECK (((failures >= 0) AND (failures <= attempts))),
   constraint webhook_deliveries_pending_has_time CHECK (((status = 'pending'::text) = (next_attempt_at IS NOT NULL))),
   constraint webhook_deliveries_status CHECK ((status = ANY (ARRAY['pending'::text, 'succeeded'::text, 'failed'::text])))
 );
@@ -922,11 +951,17 @@ create table public.webhooks (
   url text not null,
   active boolean not null,
   filter_types text[] not null,
-  secret text not null,
+  sealed_secret text not null,
+  sealed_previous_secret text,
+  previous_secret_ends_at bigint,
+  failing_since bigint,
+  disabled_reason text,
   created_at bigint not null,
   updated_at bigint not null,
   constraint webhooks_pkey PRIMARY KEY (environment_id, id),
-  constraint webhooks_environment_id_pricing_model_id_fkey FOREIGN KEY (environment_id, pricing_model_id) REFERENCES pricing_models(environment_id, id)
+  constraint webhooks_environment_id_pricing_model_id_fkey FOREIGN KEY (environment_id, pricing_model_id) REFERENCES pricing_models(environment_id, id),
+  constraint webhooks_disabled_is_inactive CHECK (((disabled_reason IS NULL) OR (NOT active))),
+  constraint webhooks_previous_secret CHECK (((sealed_previous_secret IS NULL) = (previous_secret_ends_at IS NULL)))
 );
 
 create table test_processor.operations (
@@ -943,6 +978,7 @@ create table test_processor.operations (
 CREATE INDEX customers_by_external_id ON public.customers USING btree (environment_id, external_id);
 CREATE INDEX discount_redemptions_by_discount ON public.discount_redemptions USING btree (environment_id, discount_id);
 CREATE INDEX events_by_object ON public.events USING btree (environment_id, object_id, id);
+CREATE INDEX events_by_time ON public.events USING btree (environment_id, occurred_at);
 CREATE INDEX features_by_slug ON public.features USING btree (environment_id, pricing_model_id, slug);
 CREATE INDEX idempotency_keys_created_at ON public.idempotency_keys USING btree (created_at);
 CREATE INDEX invoice_line_items_by_invoice ON public.invoice_line_items USING btree (environment_id, invoice_id, id);
@@ -993,7 +1029,10 @@ CREATE INDEX usage_holds_open ON public.usage_holds USING btree (environment_id,
 CREATE INDEX usage_rollups_by_hour ON public.usage_rollups USING brin (hour int8_minmax_multi_ops) WITH (pages_per_range='16');
 CREATE INDEX usage_series_by_customer ON public.usage_series USING btree (environment_id, customer_id);
 CREATE INDEX usage_series_by_meter ON public.usage_series USING btree (environment_id, usage_meter_id);
+CREATE INDEX webhook_attempts_started_at ON public.webhook_attempts USING btree (started_at);
 CREATE INDEX webhook_deliveries_by_webhook ON public.webhook_deliveries USING btree (environment_id, webhook_id, id);
+CREATE INDEX webhook_deliveries_due ON public.webhook_deliveries USING btree (environment_id, webhook_id, next_attempt_at, sequence) WHERE (status = 'pending'::text);
+CREATE INDEX webhook_deliveries_retried ON public.webhook_deliveries USING btree (environment_id, webhook_id, object_id, sequence) WHERE ((status = 'pending'::text) AND (failures > 0));
 CREATE UNIQUE INDEX customers_external_id_unique ON public.customers USING btree (environment_id, external_id, pricing_model_id) WHERE (NOT archived);
 CREATE UNIQUE INDEX features_active_slug_unique ON public.features USING btree (environment_id, pricing_model_id, slug) WHERE active;
 CREATE UNIQUE INDEX invoices_one_per_period ON public.invoices USING btree (environment_id, billing_period_id, reason) WHERE (reason <> 'adjustment'::text);
@@ -1014,6 +1053,37 @@ CREATE UNIQUE INDEX subscriptions_one_current ON public.subscriptions USING btre
 CREATE UNIQUE INDEX subscriptions_one_trial_per_customer ON public.subscriptions USING btree (environment_id, customer_id) WHERE (trial_end IS NOT NULL);
 CREATE UNIQUE INDEX tax_rates_one_active ON public.tax_rates USING btree (environment_id, country, COALESCE(state, ''::text)) WHERE active;
 
+CREATE OR REPLACE FUNCTION public.address_events()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SET search_path TO 'public', 'pg_temp'
+AS $function$
+declare
+  real_now bigint := (extract(epoch from clock_timestamp()) * 1000)::bigint;
+  endpoint record;
+begin
+  for endpoint in with addressed as (
+    insert into webhook_deliveries (environment_id, id, pricing_model_id, webhook_id, event_id, event_type, object_id, status,
+           next_attempt_at, created_at, updated_at)
+    select matched.environment_id, 'webhook_delivery_' || substr(matched.id, 7) || substr(matched.webhook_id, 9),
+           matched.pricing_model_id, matched.webhook_id, matched.id, matched.type, matched.object_id, 'pending', real_now,
+           real_now, real_now
+      from (
+        select e.environment_id, e.id, e.pricing_model_id, e.type, e.object_id, w.id as webhook_id
+          from added e
+          join webhooks w on w.environment_id = e.environment_id and w.pricing_model_id = e.pricing_model_id
+         where w.active and webhook_wants(w.filter_types, e.type)
+         order by e.id
+           for key share of w
+      ) as matched
+    returning environment_id, webhook_id
+  )
+  select distinct a.environment_id, a.webhook_id from addressed a
+  loop
+    perform announce_deliveries(endpoint.environment_id, endpoint.webhook_id);
+  end loop;
+  return null;
+end $function$;
 CREATE OR REPLACE FUNCTION public.analyze_grown_tables()
  RETURNS void
  LANGUAGE plpgsql
@@ -1032,6 +1102,12 @@ begin
     execute format('analyze %I', grown);
   end loop;
 end $function$;
+CREATE OR REPLACE FUNCTION public.announce_deliveries(environment_id bigint, webhook_id text)
+ RETURNS void
+ LANGUAGE sql
+BEGIN ATOMIC
+ SELECT pg_notify('webhook_deliveries'::text, ((environment_id || ' '::text) || webhook_id)) AS pg_notify;
+END;
 CREATE OR REPLACE FUNCTION public.authenticate(key_hash bytea, at bigint)
  RETURNS environment_scope
  LANGUAGE plpgsql
@@ -1202,6 +1278,26 @@ BEGIN ATOMIC
   SELECT count(*) AS count
     FROM forgotten;
 END;
+CREATE OR REPLACE FUNCTION public.forget_webhook_attempts(before bigint, at_most integer)
+ RETURNS bigint
+ LANGUAGE sql
+ SECURITY DEFINER
+ SET search_path TO 'public', 'pg_temp'
+BEGIN ATOMIC
+ WITH forgotten AS (
+          DELETE FROM webhook_attempts
+           WHERE ((webhook_attempts.environment_id, webhook_attempts.delivery_id, webhook_attempts.number) IN ( SELECT webhook_attempts_1.environment_id,
+                     webhook_attempts_1.delivery_id,
+                     webhook_attempts_1.number
+                    FROM webhook_attempts webhook_attempts_1
+                   WHERE (webhook_attempts_1.started_at <= forget_webhook_attempts.before)
+                   ORDER BY webhook_attempts_1.started_at
+                  LIMIT forget_webhook_attempts.at_most))
+           RETURNING 1 AS "?column?"
+         )
+  SELECT count(*) AS count
+    FROM forgotten;
+END;
 CREATE OR REPLACE FUNCTION public.new_catalog_version()
  RETURNS trigger
  LANGUAGE plpgsql
@@ -1296,6 +1392,11 @@ BEGIN ATOMIC
  UPDATE api_keys SET last_used_at = GREATEST(api_keys.last_used_at, touch_api_keys.at)
    WHERE (api_keys.hash = ANY (touch_api_keys.hashes));
 END;
+CREATE OR REPLACE FUNCTION public.webhook_wants(filter_types text[], type text)
+ RETURNS boolean
+ LANGUAGE sql
+ IMMUTABLE
+RETURN CASE WHEN (filter_types = '{}'::text[]) THEN (type <> 'usage_balance.low'::text) ELSE (type = ANY (filter_types)) END;
 
 create policy tenant on api_keys to {tollkeeper_service} using ((environment_id = ( SELECT current_environment() AS current_environment)) AND ((( SELECT current_pricing_model() AS current_pricing_model) IS NULL) OR (pricing_model_id = ( SELECT current_pricing_model() AS current_pricing_model))));
 create policy tenant on billing_periods to {tollkeeper_service} using ((environment_id = ( SELECT current_environment() AS current_environment)) AND ((( SELECT current_pricing_model() AS current_pricing_model) IS NULL) OR (pricing_model_id = ( SELECT current_pricing_model() AS current_pricing_model))));
@@ -1338,5 +1439,6 @@ create policy tenant on usage_meters to {tollkeeper_service} using ((environment
 create policy tenant on usage_overages to {tollkeeper_service} using (environment_id = ( SELECT current_environment() AS current_environment));
 create policy tenant on usage_rollups to {tollkeeper_service} using ((environment_id = ( SELECT current_environment() AS current_environment)) AND ((( SELECT current_pricing_model() AS current_pricing_model) IS NULL) OR sees_series(environment_id, series_id)));
 create policy tenant on usage_series to {tollkeeper_service} using ((environment_id = ( SELECT current_environment() AS current_environment)) AND ((( SELECT current_pricing_model() AS current_pricing_model) IS NULL) OR (pricing_model_id = ( SELECT current_pricing_model() AS current_pricing_model))));
+create policy tenant on webhook_attempts to {tollkeeper_service} using ((environment_id = ( SELECT current_environment() AS current_environment)) AND ((( SELECT current_pricing_model() AS current_pricing_model) IS NULL) OR (pricing_model_id = ( SELECT current_pricing_model() AS current_pricing_model))));
 create policy tenant on webhook_deliveries to {tollkeeper_service} using ((environment_id = ( SELECT current_environment() AS current_environment)) AND ((( SELECT current_pricing_model() AS current_pricing_model) IS NULL) OR (pricing_model_id = ( SELECT current_pricing_model() AS current_pricing_model))));
 create policy tenant on webhooks to {tollkeeper_service} using ((environment_id = ( SELECT current_environment() AS current_environment)) AND ((( SELECT current_pricing_model() AS current_pricing_model) IS NULL) OR (pricing_model_id = ( SELECT current_pricing_model() AS current_pricing_model))));

@@ -70,6 +70,7 @@ create table events (
   primary key (environment_id, id)
 );
 create index events_by_object on events (environment_id, object_id, id);
+create index events_by_time on events (environment_id, occurred_at);
 
 -- The scope of a transaction. Unset means no rows at all.
 create function current_environment() returns bigint language sql stable

@@ -6,21 +6,46 @@ create table webhooks (
   url text not null,
   active boolean not null,
   filter_types text[] not null,
-  secret text not null,
+  -- Encrypted by the service, with a key that the database does not know.
+  sealed_secret text not null,
+  -- The one before it, which messages are signed with too until it ends.
+  sealed_previous_secret text,
+  previous_secret_ends_at bigint,
+  -- Since when every attempt has failed.
+  failing_since bigint,
+  -- Why the service switched it off, when it did.
+  disabled_reason text,
   created_at bigint not null,
   updated_at bigint not null,
   primary key (environment_id, id),
-  foreign key (environment_id, pricing_model_id) references pricing_models
-);
+  foreign key (environment_id, pricing_model_id) references pricing_models,
+  constraint webhooks_previous_secret check ((sealed_previous_secret is null) = (previous_secret_ends_at is null)),
+  constraint webhooks_disabled_is_inactive check (disabled_reason is null or not active)
+) with (fillfactor = 80);
 
+-- Whether an endpoint with this filter receives events of this type. An empty filter has the types that it had from the
+-- beginning; what came later has to be named.
+create function webhook_wants(filter_types text[], type text) returns boolean language sql immutable
+  return case when filter_types = '{}' then type <> 'usage_balance.low' else type = any(filter_types) end;
+
+-- One event on its way to one endpoint, or a sample that has no event. Its instants are real time.
 create table webhook_deliveries (
   environment_id bigint not null,
   id text collate "C" not null,
   pricing_model_id text collate "C" not null,
   webhook_id text collate "C" not null,
-  event_id text collate "C" not null,
+  event_id text collate "C",
+  -- The body, where there is no event to have it from.
+  sample jsonb,
+  event_type text not null,
+  object_id text collate "C" not null,
+  -- The order in which an endpoint is told of an object: drawn in the commit of the change.
+  sequence bigint generated always as identity,
   status text not null,
+  -- Attempts ever made.
   attempts integer not null default 0,
+  -- Attempts that failed since it was last begun: where it stands in the schedule.
+  failures integer not null default 0,
   next_attempt_at bigint,
   last_attempt_at bigint,
   last_status_code integer,
@@ -30,9 +55,91 @@ create table webhook_deliveries (
   primary key (environment_id, id),
   foreign key (environment_id, webhook_id) references webhooks on delete cascade,
   foreign key (environment_id, event_id) references events,
-  -- An event goes to an endpoint as one delivery, however often the relay runs.
+  -- An event goes to an endpoint as one delivery, however often it is told.
   constraint webhook_deliveries_once unique (environment_id, event_id, webhook_id),
+  constraint webhook_deliveries_body check ((event_id is null) = (sample is not null)),
   constraint webhook_deliveries_status check (status in ('pending', 'succeeded', 'failed')),
-  constraint webhook_deliveries_pending_has_time check ((status = 'pending') = (next_attempt_at is not null))
-);
+  constraint webhook_deliveries_pending_has_time check ((status = 'pending') = (next_attempt_at is not null)),
+  constraint webhook_deliveries_counts check (failures >= 0 and failures <= attempts)
+) with (fillfactor = 80);
 create index webhook_deliveries_by_webhook on webhook_deliveries (environment_id, webhook_id, id);
+create index webhook_deliveries_due on webhook_deliveries (environment_id, webhook_id, next_attempt_at, sequence) where status = 'pending';
+-- Those that later ones of the same object wait for.
+create index webhook_deliveries_retried on webhook_deliveries (environment_id, webhook_id, object_id, sequence)
+  where status = 'pending' and failures > 0;
+
+create table webhook_attempts (
+  environment_id bigint not null,
+  delivery_id text collate "C" not null,
+  -- 1 is the first.
+  number integer not null,
+  pricing_model_id text collate "C" not null,
+  started_at bigint not null,
+  duration_ms integer not null,
+  status_code integer,
+  error text,
+  -- The first 2 KiB of the answer.
+  answer text,
+  primary key (environment_id, delivery_id, number),
+  foreign key (environment_id, delivery_id) references webhook_deliveries on delete cascade,
+  constraint webhook_attempts_number check (number >= 1),
+  constraint webhook_attempts_answer check (octet_length(answer) <= 8192)
+);
+create index webhook_attempts_started_at on webhook_attempts (started_at);
+
+-- Who sends is told of endpoints that have something to be sent, in the commit that makes it so.
+create function announce_deliveries(environment_id bigint, webhook_id text) returns void language sql volatile
+  begin atomic
+    select pg_notify('webhook_deliveries', environment_id || ' ' || webhook_id);
+  end;
+
+-- An event is addressed in its own commit, whoever writes it: there is no moment at which it is known and could be lost.
+-- An endpoint that is being deleted is waited for, and passed over when it is gone.
+create function address_events() returns trigger language plpgsql volatile set search_path = public, pg_temp as $$
+declare
+  real_now bigint := (extract(epoch from clock_timestamp()) * 1000)::bigint;
+  endpoint record;
+begin
+  for endpoint in with addressed as (
+    insert into webhook_deliveries (environment_id, id, pricing_model_id, webhook_id, event_id, event_type, object_id, status,
+           next_attempt_at, created_at, updated_at)
+    select matched.environment_id, 'webhook_delivery_' || substr(matched.id, 7) || substr(matched.webhook_id, 9),
+           matched.pricing_model_id, matched.webhook_id, matched.id, matched.type, matched.object_id, 'pending', real_now,
+           real_now, real_now
+      from (
+        select e.environment_id, e.id, e.pricing_model_id, e.type, e.object_id, w.id as webhook_id
+          from added e
+          join webhooks w on w.environment_id = e.environment_id and w.pricing_model_id = e.pricing_model_id
+         where w.active and webhook_wants(w.filter_types, e.type)
+         order by e.id
+           for key share of w
+      ) as matched
+    returning environment_id, webhook_id
+  )
+  select distinct a.environment_id, a.webhook_id from addressed a
+  loop
+    perform announce_deliveries(endpoint.environment_id, endpoint.webhook_id);
+  end loop;
+  return null;
+end $$;
+create trigger events_addressed after insert on events referencing new table as added
+  for each statement execute function address_events();
+
+-- Which keys have encrypted something here: a process that does not have them would read nothing.
+create table encryption_keys (
+  -- The first half of the SHA-256 of the key, in hexadecimal.
+  id text primary key,
+  created_at bigint not null
+);
+
+-- What was answered long ago goes, in every environment, a bounded number at a time.
+create function forget_webhook_attempts(before bigint, at_most integer) returns bigint
+  language sql volatile security definer set search_path = public, pg_temp
+  begin atomic
+    with forgotten as (
+      delete from webhook_attempts where (environment_id, delivery_id, number) in
+        (select environment_id, delivery_id, number from webhook_attempts where started_at <= before
+          order by started_at limit at_most)
+      returning 1)
+    select count(*) from forgotten;
+  end;

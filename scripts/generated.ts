@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import { readFile, writeFile } from 'node:fs/promises';
 import { promisify } from 'node:util';
 import '../src/platform/json.ts';
-import { routes } from '../src/app.ts';
+import { messages, routes } from '../src/app.ts';
 import { createDatabase, createPool } from '../src/platform/database.ts';
 import { migrate } from '../src/platform/migrate.ts';
 import { createOpenApi } from '../src/platform/openapi.ts';
@@ -22,9 +22,10 @@ async function makeFiles(): Promise<Map<string, string>> {
     const schema = await describeSchema(database);
     await pool.end();
     const types = await databaseTypes(url);
+    const openApi = `${JSON.stringify(createOpenApi({ routes, messages, version }), null, 2)}\n`;
     return new Map([
       ['schema.sql', schema],
-      ['openapi.json', `${JSON.stringify(createOpenApi(routes, version), null, 2)}\n`],
+      ['openapi.json', openApi],
       ['src/platform/database-types.ts', types],
     ]);
   });

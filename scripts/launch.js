@@ -41,6 +41,8 @@ function run(command) {
     env: {
       // Node remembers there what it made of the TypeScript files, by their content: the next start is faster.
       NODE_COMPILE_CACHE: join(root, 'node_modules', '.cache', 'tollkeeper'),
+      // Looking up a name takes a thread for as long as its name server takes: a few dead ones must not hold up all others.
+      UV_THREADPOOL_SIZE: '64',
       ...process.env,
       ...pathWith(binDirectory),
       TOLLKEEPER_LAUNCHER: String(process.pid),

@@ -40,7 +40,7 @@ import { idempotencyTasks } from './platform/idempotency.ts';
 import type { Outside, TaskList } from './platform/jobs.ts';
 import { startKeyUse } from './platform/key-use.ts';
 import { registerMetrics } from './platform/metrics.ts';
-import { createOpenApi } from './platform/openapi.ts';
+import { createOpenApi, type OutgoingMessage } from './platform/openapi.ts';
 import { registerReference } from './platform/reference-page.ts';
 import type { Route } from './platform/route.ts';
 import { version } from './platform/version.ts';
@@ -50,8 +50,11 @@ import { pricingModelRoutes } from './pricing/routes-pricing-models.ts';
 import { subscriptionRoutes } from './subscriptions/routes.ts';
 import { usageRoutes } from './usage/routes.ts';
 import { usageSummaryRoutes } from './usage/routes-summary.ts';
+import { eventMessages } from './webhooks/event-messages.ts';
 import { webhookTasks } from './webhooks/jobs.ts';
 import { webhookRoutes } from './webhooks/routes.ts';
+import { deliveryRoutes } from './webhooks/routes-deliveries.ts';
+import { eventRoutes } from './webhooks/routes-events.ts';
 
 /** Every operation of the API. */
 export const routes: readonly Route[] = [
@@ -90,8 +93,13 @@ export const routes: readonly Route[] = [
   ...paymentRoutes,
   ...paymentMethodRoutes,
   ...webhookRoutes,
+  ...deliveryRoutes,
+  ...eventRoutes,
   ...clockRoutes,
 ];
+
+/** Every message that we send to addresses that others have registered. */
+export const messages: readonly OutgoingMessage[] = eventMessages;
 
 /** Where others tell us something, outside of the API. */
 const hooks: readonly Hook[] = processorEventHooks;
@@ -104,6 +112,7 @@ export const crontab = `
 * * * * * find_due_work
 */10 * * * * forget_old_answers
 */10 * * * * forget_processor_events
+*/10 * * * * forget_webhook_attempts
 `;
 
 export interface AppOptions {
@@ -130,7 +139,7 @@ export async function createApp({
   const server = createHttp({ database, routes, tasks, hooks, outside, keyUse, logLevel, publicUrl });
   server.addHook('onClose', () => keyUse.stop());
   registerMetrics(server);
-  const document = createOpenApi(routes, version);
+  const document = createOpenApi({ routes, messages, version });
   server.get('/openapi.json', async () => document);
   await registerReference(server, document);
   server.get('/health', async () => ({ status: 'ok', version }));

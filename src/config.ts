@@ -1,5 +1,7 @@
 import { fileURLToPath } from 'node:url';
 import { z } from 'zod';
+import { type Network, parseNetworks } from './platform/address-guard.ts';
+import { parseEncryptionKeys } from './platform/encryption-keys.ts';
 
 const ApiKeyText = z
   .string()
@@ -15,6 +17,18 @@ const StripeKey = z
 const StripeWebhookSecret = z
   .string()
   .regex(/^whsec_\S+$/, 'must be the signing secret of a webhook endpoint: whsec_...');
+
+/** A text that `parse` reads; what it throws is what is wrong with it. */
+function parsedBy<Value>(parse: (text: string) => Value) {
+  return z.string().transform((text, context): Value => {
+    try {
+      return parse(text);
+    } catch (error) {
+      context.addIssue({ code: 'custom', message: (error as Error).message });
+      return z.NEVER;
+    }
+  });
+}
 
 function isTestKey(key: string): boolean {
   return /^.._test_/.test(key);
@@ -34,6 +48,8 @@ const Variables = z.object({
   TOLLKEEPER_TEST_KEY: ApiKeyText.optional(),
   TOLLKEEPER_LIVE_KEY: ApiKeyText.optional(),
   TOLLKEEPER_PUBLIC_URL: z.url().optional(),
+  TOLLKEEPER_ENCRYPTION_KEY: parsedBy(parseEncryptionKeys).optional(),
+  TOLLKEEPER_WEBHOOK_ALLOW: parsedBy(parseNetworks).optional(),
   STRIPE_SECRET_KEY: StripeKey.optional(),
   STRIPE_WEBHOOK_SECRET: StripeWebhookSecret.optional(),
   STRIPE_TEST_SECRET_KEY: StripeKey.refine(
@@ -84,6 +100,10 @@ export interface Config {
   readonly liveKey: string | null;
   /** The address under which customers reach the service, where it differs from host and port. */
   readonly publicUrl: string | null;
+  /** The first encrypts, all decrypt; null for the one of the data directory. */
+  readonly encryptionKeys: readonly Buffer[] | null;
+  /** Networks that webhooks may be sent to though they are not public; null when nothing was said. */
+  readonly webhookAllow: readonly Network[] | null;
   /** The accounts at Stripe: one for each mode at the most. */
   readonly stripe: readonly StripeConfig[];
   readonly logLevel: string;
@@ -110,6 +130,8 @@ export function readConfig(variables: Readonly<Record<string, string | undefined
     testKey: data.TOLLKEEPER_TEST_KEY ?? null,
     liveKey: data.TOLLKEEPER_LIVE_KEY ?? null,
     publicUrl: data.TOLLKEEPER_PUBLIC_URL ?? null,
+    encryptionKeys: data.TOLLKEEPER_ENCRYPTION_KEY ?? null,
+    webhookAllow: data.TOLLKEEPER_WEBHOOK_ALLOW ?? null,
     stripe: stripeAccounts(data),
     logLevel: data.LOG_LEVEL,
   };

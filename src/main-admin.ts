@@ -1,4 +1,4 @@
-import { routes } from './app.ts';
+import { messages, routes } from './app.ts';
 import type { Config } from './config.ts';
 import { checkInvariants } from './lifecycle/check-invariants.ts';
 import { foundOrganization } from './lifecycle/found-organization.ts';
@@ -120,5 +120,5 @@ export async function check(config: Config, output: Output): Promise<boolean> {
 }
 
 export function printOpenApi(): void {
-  console.log(JSON.stringify(createOpenApi(routes, version), null, 2));
+  console.log(JSON.stringify(createOpenApi({ routes, messages, version }), null, 2));
 }

@@ -11,10 +11,16 @@ import {
   type Server,
 } from './main-database.ts';
 import { createStripeProcessor } from './payments/processor-stripe.ts';
+import { loopback } from './platform/address-guard.ts';
 import { createDatabase, createPool, type Database } from './platform/database.ts';
+import { createEncryption } from './platform/encryption.ts';
+import { claimEncryptionKeys, keyOfDataDirectory } from './platform/encryption-keys.ts';
 import type { Outside } from './platform/jobs.ts';
 import { knownMigrations } from './platform/migrate.ts';
+import { createOutbound } from './platform/outbound.ts';
 import { startWorker, type Worker } from './platform/worker.ts';
+import type { WebhookOutside } from './webhooks/actions.ts';
+import { startSender } from './webhooks/jobs-sender.ts';
 
 // Requests at a time that may hold a transaction; more than this wait in line. PostgreSQL allows 100 connections by default.
 const servicePoolSize = 40;
@@ -29,9 +35,9 @@ export async function serve(config: Config): Promise<void> {
       await openServerToServe(config, (message) => console.log(message)),
       undo,
     );
+    const outside = await reachOutside(config, access, undo);
     await greetFirstStart(config, access);
     const database = openServicePool(server, servicePoolSize, undo);
-    const outside = reachOutside(config);
     const app = await createApp({
       database,
       logLevel: config.logLevel,
@@ -52,7 +58,8 @@ export async function work(config: Config): Promise<void> {
   await untilStopped(async (undo) => {
     const { server, access } = await openDatabase(await openServer(config), undo);
     const database = openServicePool(server, ownerPoolSize, undo);
-    const worker = await startJobs(access, database, reachOutside(config), (level, message) => {
+    const outside = await reachOutside(config, access, undo);
+    const worker = await startJobs(access, database, outside, (level, message) => {
       if (level === 'error' || level === 'warn') console.error(message);
     });
     undo.push(() => worker.stop());
@@ -90,17 +97,33 @@ function openServicePool({ url }: Server, size: number, undo: Undo): Database {
   return createDatabase(pool);
 }
 
-function reachOutside({ stripe }: Config): Outside {
-  return { stripe: stripe.map(createStripeProcessor) };
+/** The ways to others. Throws when the database was written with an encryption key that is not here. */
+async function reachOutside(config: Config, { owner }: OwnerAccess, undo: Undo) {
+  const encryption = createEncryption(config.encryptionKeys ?? [await keyOfDataDirectory(config.dataDirectory)]);
+  await claimEncryptionKeys(owner, encryption, Date.now());
+  // Who has said nothing and tries it out on this machine has the receiver on it too.
+  const isTriedOut = config.webhookAllow === null && config.databaseUrl === null;
+  const outbound = createOutbound({ allow: config.webhookAllow ?? [], allowInTestMode: isTriedOut ? loopback : [] });
+  undo.push(() => outbound.close());
+  return { stripe: config.stripe.map(createStripeProcessor), webhooks: { encryption, outbound } } satisfies Outside;
 }
 
-function startJobs(
+/** Works the queue, and sends webhooks. */
+async function startJobs(
   access: OwnerAccess,
   database: Database,
-  outside: Outside,
+  outside: Outside & { readonly webhooks: WebhookOutside },
   log: (level: 'error' | 'warn' | 'info' | 'debug', message: string) => void,
 ): Promise<Worker> {
-  return startWorker({ ownerPool: access.ownerPool, context: { database, tasks, outside }, crontab, log });
+  const { ownerPool } = access;
+  const worker = await startWorker({ ownerPool, context: { database, tasks, outside }, crontab, log });
+  const onError = (error: unknown) => log('error', `webhooks: ${(error as Error).stack ?? error}`);
+  const sender = startSender({ pool: ownerPool, outside: outside.webhooks, onError });
+  return {
+    async stop() {
+      await Promise.all([worker.stop(), sender.stop()]);
+    },
+  };
 }
 
 /** True when the database has every migration that this version knows. */

@@ -7,6 +7,7 @@ import { version } from './platform/version.ts';
 // Loaded when a command runs, so that help and mistakes are answered at once.
 const admin = () => import('./main-admin.ts');
 const service = () => import('./main-serve.ts');
+const listener = () => import('./main-listen.ts');
 
 const config = () => readConfig(process.env);
 const json = ['--json', 'print one line of JSON'] as const;
@@ -71,6 +72,16 @@ keys
   .option(...json)
   .action(async (id, options) => (await admin()).revokeKey(config(), id, options));
 
+program
+  .command('listen')
+  .description('receive webhooks of a running service on this machine and print them, for development')
+  .option('--port <number>', 'where to receive; any free port otherwise')
+  .option('--url <url>', 'where the service is; on this machine at PORT otherwise')
+  .option('--key <key>', 'an API key of test mode; TOLLKEEPER_TEST_KEY otherwise')
+  .option('--types <types>', 'the types of events, divided by commas; all otherwise')
+  .option('--pricing-model <id>', 'whose events; those of the key, or of the default one, otherwise')
+  .option('--json', 'print each event as one line of JSON')
+  .action(async (options) => (await listener()).listen(config(), options));
 program
   .command('openapi')
   .description('print the OpenAPI document')

@@ -121,8 +121,10 @@ test('a dry run of half a year answers what they would bring if every card paid,
   assert.deepEqual(dry, await environment.caller.moveTo(half));
 });
 
-// When it was written down, which is late, and with what else in one commit.
+// When it was written down, which is late, with what else in one commit, and, of what ends and begins at one instant, what
+// a worker came to first: the balance in between is another then.
 const whenItWasDone = [
+  'available_after',
   ...['created_at', 'updated_at', 'occurred_at', 'granted_at', 'charge_date', 'settlement_date', 'payload'],
   ...['ledger_transactions', 'ledger_transaction_id'],
 ];

@@ -212,6 +212,7 @@ test('every command explains itself', async () => {
     '',
     'serve',
     'work',
+    'listen',
     'migrate',
     'organizations',
     'organizations create',

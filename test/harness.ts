@@ -6,10 +6,15 @@ import pg from 'pg';
 import { withScratchPostgres } from '../scripts/scratch-postgres.ts';
 import { createApp, tasks } from '../src/app.ts';
 import { foundOrganization } from '../src/lifecycle/found-organization.ts';
+import { loopback } from '../src/platform/address-guard.ts';
 import { createDatabase, createPool, type Database } from '../src/platform/database.ts';
+import { createEncryption, keyBytes } from '../src/platform/encryption.ts';
 import type { JobContext, Outside, TaskList } from '../src/platform/jobs.ts';
 import { migrate } from '../src/platform/migrate.ts';
+import { createOutbound } from '../src/platform/outbound.ts';
 import { runInEnvironment, type Work } from '../src/platform/work.ts';
+import type { WebhookOutside } from '../src/webhooks/actions.ts';
+import { Dispatcher } from '../src/webhooks/jobs-sending.ts';
 
 /** An answer of the API: its status, headers and parsed body. */
 // biome-ignore lint/suspicious/noExplicitAny: tests read answers of every shape.
@@ -54,6 +59,8 @@ export interface TestApp extends TestOrganization {
   setClock(at: number): Promise<void>;
   /** Runs every queued job that is due (or, with `all`, every one), until none is left. */
   runJobs(options?: { all?: boolean }): Promise<number>;
+  /** Sends what webhooks are due (or, with `all`, also what waits for another attempt), and answers the number of attempts. */
+  sendWebhooks(options?: { all?: boolean }): Promise<number>;
   inEnvironment<Answer>(act: (work: Work) => Promise<Answer>): Promise<Answer>;
   close(): Promise<void>;
 }
@@ -122,7 +129,9 @@ async function templateDatabase(client: pg.Client): Promise<string> {
 }
 
 /** Starts the service on a fresh database, with one organization. Closed by itself when the test file ends. */
-export async function startTestApp({ outside = {} }: { outside?: Outside } = {}): Promise<TestApp> {
+export async function startTestApp({ outside: given = {} }: { outside?: Outside } = {}): Promise<TestApp> {
+  const webhooks = given.webhooks ?? testWebhookOutside();
+  const outside = { ...given, webhooks };
   const name = `test_${randomUUID().replaceAll('-', '')}`;
   await asAdministrator(async (client) =>
     client.query(`create database ${name} template ${await templateDatabase(client)}`),
@@ -173,6 +182,13 @@ export async function startTestApp({ outside = {} }: { outside?: Outside } = {})
         .execute();
     },
     runJobs: ({ all = false } = {}) => runJobs(owner, { database, tasks, outside }, all),
+    sendWebhooks: ({ all = false } = {}) => {
+      const onError = (error: unknown) => {
+        throw error;
+      };
+      const now = all ? () => endOfTime : Date.now;
+      return new Dispatcher({ database: owner, outside: webhooks, onError, now }).drain();
+    },
     async inEnvironment(act) {
       const outcome = await runInEnvironment(database, { environmentId: organization.testEnvironmentId }, act);
       assert(outcome);
@@ -182,12 +198,24 @@ export async function startTestApp({ outside = {} }: { outside?: Outside } = {})
       if (closed) return;
       closed = true;
       await server.close();
+      if (given.webhooks === undefined) await webhooks.outbound.close();
       await Promise.all([database.destroy(), owner.destroy()]);
       await asAdministrator((client) => client.query(`drop database ${name} with (force)`));
     },
   };
   closers.push(() => app.close());
   return app;
+}
+
+// The last instant that a Date can hold.
+const endOfTime = 8_640_000_000_000_000;
+
+/** What webhooks of tests are sealed with, and a way out that leads to this machine only in test mode. */
+export function testWebhookOutside(): WebhookOutside {
+  return {
+    encryption: createEncryption([Buffer.alloc(keyBytes, 1)]),
+    outbound: createOutbound({ allow: [], allowInTestMode: loopback }),
+  };
 }
 
 /** One request over real HTTP; a path that does not begin with /api stands under /api/v1. */

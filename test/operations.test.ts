@@ -3,13 +3,15 @@ import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createApp, crontab, tasks } from '../src/app.ts';
 import { createPool } from '../src/platform/database.ts';
+import { enqueue, type Task } from '../src/platform/jobs.ts';
 import { startWorker } from '../src/platform/worker.ts';
+import { startSender } from '../src/webhooks/jobs-sender.ts';
 import { startTestApp } from './harness.ts';
 import { startReceiver } from './webhook-receiver.ts';
 
 const app = await startTestApp();
 
-// Not a measure of speed: a delivery that has not come by then will not come.
+// Not a measure of speed: what has not come by then will not come.
 const longestWaitMs = 30_000;
 
 test('/health and /ready answer without a key', async () => {
@@ -45,24 +47,50 @@ test('/docs loads its script from us, and the browser is told to load nothing fr
   assert.equal((await fetch(new URL(script, `${app.url}/docs/`))).status, 200);
 });
 
-test('a worker delivers what a request caused', async () => {
-  const receiver = await startReceiver();
+/** Waits until the condition holds. */
+async function until(condition: () => boolean): Promise<void> {
+  for (let waited = 0; !condition() && waited < longestWaitMs; waited += 50) await sleep(50);
+  assert(condition(), 'it did not come about');
+}
+
+test('a worker does what a commit asked for', async () => {
   const ownerPool = createPool({ url: app.databaseUrl, size: 12, as: 'owner' });
+  const done: unknown[] = [];
+  const note: Task = async (_, payload) => {
+    done.push(payload);
+  };
   const worker = await startWorker({
     ownerPool,
-    context: { database: app.database, tasks },
+    context: { database: app.database, tasks: { ...tasks, note }, outside: app.outside },
     crontab,
     log: () => undefined,
   });
+  try {
+    await app.inEnvironment((work) => enqueue(work, 'note', { about: 'this' }));
+    await until(() => done.length > 0);
+    assert.deepEqual(done, [{ environmentId: app.testEnvironmentId, about: 'this' }]);
+  } finally {
+    await worker.stop();
+    await ownerPool.end();
+  }
+});
+
+test('a sender delivers what a request caused', async () => {
+  const receiver = await startReceiver();
+  const pool = createPool({ url: app.databaseUrl, size: 12, as: 'owner' });
+  const errors: unknown[] = [];
+  assert(app.outside.webhooks);
+  const sender = startSender({ pool, outside: app.outside.webhooks, onError: (error) => errors.push(error) });
   try {
     await app.post('/webhooks', { webhook: { url: receiver.url, name: 'Hook', filterTypes: ['customer.created'] } });
     const { data } = await app.post('/customers', {
       customer: { externalId: 'told', email: 'a@acme.test', name: 'Told' },
     });
-    for (let waited = 0; receiver.received.length === 0 && waited < longestWaitMs; waited += 50) await sleep(50);
+    await until(() => receiver.received.length > 0);
     assert.equal(JSON.parse(receiver.only().body.toString()).id, data.customer.id);
+    assert.deepEqual(errors, []);
   } finally {
-    await worker.stop();
-    await ownerPool.end();
+    await sender.stop();
+    await pool.end();
   }
 });

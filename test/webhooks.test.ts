@@ -10,6 +10,7 @@ const { customerId } = await insertFixture(app);
 const pricingModelId: string = (await app.get('/pricing-models/default')).pricingModel.id;
 
 const valid = { name: 'Ours', url: 'https://example.com/hook', filterTypes: ['customer.created'] };
+const live = { key: app.liveKey };
 const create = async (changes: object = {}) => app.post('/webhooks', { webhook: { ...valid, ...changes } });
 
 describe('a webhook', () => {
@@ -23,6 +24,7 @@ describe('a webhook', () => {
       pricingModelId,
       ...valid,
       active: true,
+      disabledReason: null,
       livemode: false,
       organizationId: app.id,
     });
@@ -74,6 +76,8 @@ describe('a webhook', () => {
       ['webhook.url', { url: 'example.com/hook' }],
       ['webhook.url', { url: 'ftp://example.com' }],
       ['webhook.url', { url: 'https://me:secret@example.com' }],
+      ['webhook.url', { url: 'http://10.0.0.7/hook' }],
+      ['webhook.url', { url: 'http://metadata.google.internal/' }],
       ['webhook.url', { url: `https://example.com/${'x'.repeat(2029)}` }],
       ['webhook.filterTypes', { filterTypes: undefined }],
       ['webhook.filterTypes.0', { filterTypes: ['customer.deleted'] }],
@@ -98,6 +102,63 @@ describe('a webhook', () => {
       webhook: { ...valid, pricingModelId: 'pricing_model_x' },
     });
     assert.equal(status, 404);
+  });
+
+  test('of live mode has an https address, and none on this machine', async () => {
+    for (const url of ['http://example.com/hook', 'https://127.0.0.1/hook']) {
+      const { status, body } = await app.request('POST', '/webhooks', { webhook: { ...valid, url } }, live);
+      assert.equal(status, 400, url);
+      assert.deepEqual(body.issues[0].path, ['webhook', 'url']);
+    }
+    const { webhook } = await app.post('/webhooks', { webhook: valid }, live);
+    const worse = { webhook: { url: 'http://example.com/hook' } };
+    assert.equal((await app.request('PUT', `/webhooks/${webhook.id}`, worse, live)).status, 400);
+    assert.equal((await app.get(`/webhooks/${webhook.id}`, live)).webhook.url, valid.url);
+    await app.request('DELETE', `/webhooks/${webhook.id}`, undefined, live);
+  });
+
+  test('is one of a hundred of its pricing model at most, however many are made at once', async () => {
+    const { pricingModelId: crowded } = await insertFixture(app);
+    const body = { webhook: { ...valid, pricingModelId: crowded } };
+    for (let made = 0; made < 95; made++) await app.post('/webhooks', body);
+    const answers = await Promise.all(Array.from({ length: 12 }, () => app.request('POST', '/webhooks', body)));
+    assert.deepEqual(answers.map(({ status }) => status).sort(), [...Array(5).fill(200), ...Array(7).fill(409)]);
+    const refused = answers.find(({ status }) => status === 409);
+    assert.equal(refused?.body.message, `Pricing model ${crowded} has 100 webhooks already: delete one first.`);
+    const [first] = (await app.get(`/webhooks?pricingModelId=${crowded}&limit=1`)).data;
+    await app.request('DELETE', `/webhooks/${first.id}`);
+    assert.equal((await app.post('/webhooks', body)).webhook.pricingModelId, crowded);
+  });
+
+  test('that the service switched off is switched on again without a memory of why', async () => {
+    const { webhook } = await create();
+    const failing = { failingSince: 1_750_000_000_000 };
+    const disable = (values: object) =>
+      app.owner.updateTable('webhooks').set(values).where('id', '=', webhook.id).execute();
+    const read = () =>
+      app.owner.selectFrom('webhooks').select(['failingSince']).where('id', '=', webhook.id).executeTakeFirst();
+    await disable({ ...failing, active: false, disabledReason: 'It is gone.' });
+    assert.equal((await app.get(`/webhooks/${webhook.id}`)).webhook.disabledReason, 'It is gone.');
+
+    const renamed = (await app.put(`/webhooks/${webhook.id}`, { webhook: { name: 'Gone' } })).webhook;
+    assert.equal(renamed.disabledReason, 'It is gone.');
+    assert.deepEqual(await read(), failing);
+    const back = (await app.put(`/webhooks/${webhook.id}`, { webhook: { active: true } })).webhook;
+    assert.deepEqual(back, { ...renamed, active: true, disabledReason: null, updatedAt: back.updatedAt });
+    assert.deepEqual(await read(), { failingSince: null });
+  });
+
+  test('that moves to another address begins anew, and one that stays does not', async () => {
+    const { webhook } = await create();
+    const failingSince = async () => {
+      const query = app.owner.selectFrom('webhooks').select('failingSince').where('id', '=', webhook.id);
+      return (await query.executeTakeFirstOrThrow()).failingSince;
+    };
+    await app.owner.updateTable('webhooks').set({ failingSince: 7 }).where('id', '=', webhook.id).execute();
+    await app.put(`/webhooks/${webhook.id}`, { webhook: { url: valid.url } });
+    assert.equal(await failingSince(), 7);
+    await app.put(`/webhooks/${webhook.id}`, { webhook: { url: 'https://example.com/moved' } });
+    assert.equal(await failingSince(), null);
   });
 
   test('changes in what is sent only', async () => {

@@ -33,6 +33,7 @@ export interface World {
   readonly paymentId: string;
   readonly paymentMethodId: string;
   readonly webhookId: string;
+  readonly deliveryId: string;
   readonly eventId: string;
   readonly apiKeyId: string;
 }
@@ -124,13 +125,13 @@ export async function buildWorld(app: TestApp, organization: TestOrganization = 
   await post(`/resource-claims/${subscription.id}/claim`, { resourceSlug: 'seat', externalId: 'ada' });
   const { webhook } = await post('/webhooks', {
     webhook: {
-      url: 'http://127.0.0.1:9/hook',
+      url: 'https://hooks.example.com/hook',
       name: 'Hook',
       filterTypes: ['customer.created'],
       pricingModelId: pricingModel.id,
-      active: false,
     },
   });
+  const { delivery } = await post(`/webhooks/${webhook.id}/test`, {});
   const { discount } = await post('/discounts', {
     discount: { name: 'Launch', code: 'LAUNCH', amount: 20, amountType: 'percent', duration: 'forever' },
   });
@@ -169,6 +170,7 @@ export async function buildWorld(app: TestApp, organization: TestOrganization = 
     paymentId: (await get(`/payments?customerId=${data.customer.id}`)).data[0].id,
     paymentMethodId: paymentMethod.id,
     webhookId: webhook.id,
+    deliveryId: delivery.id,
     eventId: (await get('/events')).data[0].id,
     apiKeyId: (await get('/api-keys')).data[0].id,
   };

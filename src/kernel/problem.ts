@@ -256,6 +256,10 @@ const registry = {
   refundUnderWay: ['BAD_REQUEST', 'All that remains of payment {id} is being refunded already.'],
   refundFailed: ['BAD_REQUEST', 'The payment processor refused the refund: {reason}'],
   webhookNotFound: ['NOT_FOUND', 'No webhook with id {id}.'],
+  webhookInactive: ['BAD_REQUEST', 'Webhook {id} is not active, so nothing is sent to it: set active to true first.'],
+  tooManyWebhooks: ['CONFLICT', 'Pricing model {id} has {limit} webhooks already: delete one first.'],
+  deliveryNotFound: ['NOT_FOUND', 'No webhook delivery with id {id}.'],
+  replayTooLarge: ['BAD_REQUEST', 'More than {limit} events are meant: choose a shorter range, or fewer types.'],
   eventNotFound: ['NOT_FOUND', 'No event with id {id}.'],
 } as const satisfies Record<string, readonly [ProblemCode, string]>;
 

@@ -147,17 +147,20 @@ interface Performed {
 }
 
 async function perform(context: JobContext, work: Work, { route, input, idempotency }: Asked): Promise<Performed> {
+  const encryption = route.sealedWith?.(context);
+  const sealedFor = `answer ${work.environmentId} ${idempotency?.key}`;
   if (idempotency) {
     const stored = await beginIdempotent(work, idempotency);
     if (stored !== null) {
       // The request that was answered so died before its effects were done, or they are under way: see to them too.
       work.effects.push(...stored.effects);
-      return { replayed: true, answer: JSON.parse(stored.text), text: stored.text };
+      const text = encryption ? encryption.open(stored.text, sealedFor) : stored.text;
+      return { replayed: true, answer: JSON.parse(text), text };
     }
   }
   const result = await route.handle(work, input as never, context);
   const text = JSON.stringify(result);
-  if (idempotency) await rememberAnswer(work, idempotency, text);
+  if (idempotency) await rememberAnswer(work, idempotency, encryption ? encryption.seal(text, sealedFor) : text);
   return { replayed: false, answer: result, text };
 }
 

@@ -118,6 +118,11 @@ export interface Discounts {
   updatedAt: number;
 }
 
+export interface EncryptionKeys {
+  createdAt: number;
+  id: string;
+}
+
 export interface Environments {
   allowMultipleSubscriptions: Generated<boolean>;
   /**
@@ -775,17 +780,34 @@ export interface UsageSeries {
   usageMeterId: string;
 }
 
+export interface WebhookAttempts {
+  answer: string | null;
+  deliveryId: string;
+  durationMs: number;
+  environmentId: number;
+  error: string | null;
+  number: number;
+  pricingModelId: string;
+  startedAt: number;
+  statusCode: number | null;
+}
+
 export interface WebhookDeliveries {
   attempts: Generated<number>;
   createdAt: number;
   environmentId: number;
-  eventId: string;
+  eventId: string | null;
+  eventType: string;
+  failures: Generated<number>;
   id: string;
   lastAttemptAt: number | null;
   lastError: string | null;
   lastStatusCode: number | null;
   nextAttemptAt: number | null;
+  objectId: string;
   pricingModelId: string;
+  sample: Json | null;
+  sequence: Generated<number>;
   status: string;
   updatedAt: number;
   webhookId: string;
@@ -794,12 +816,16 @@ export interface WebhookDeliveries {
 export interface Webhooks {
   active: boolean;
   createdAt: number;
+  disabledReason: string | null;
   environmentId: number;
+  failingSince: number | null;
   filterTypes: string[];
   id: string;
   name: string;
+  previousSecretEndsAt: number | null;
   pricingModelId: string;
-  secret: string;
+  sealedPreviousSecret: string | null;
+  sealedSecret: string;
   updatedAt: number;
   url: string;
 }
@@ -810,6 +836,7 @@ export interface DB {
   customers: Customers;
   discountRedemptions: DiscountRedemptions;
   discounts: Discounts;
+  encryptionKeys: EncryptionKeys;
   environments: Environments;
   events: Events;
   features: Features;
@@ -847,6 +874,7 @@ export interface DB {
   usageOverages: UsageOverages;
   usageRollups: UsageRollups;
   usageSeries: UsageSeries;
+  webhookAttempts: WebhookAttempts;
   webhookDeliveries: WebhookDeliveries;
   webhooks: Webhooks;
 }

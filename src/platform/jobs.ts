@@ -48,18 +48,6 @@ export async function enqueue(
     ${options.maxAttempts ?? defaultMaxAttempts}::integer)`.execute(work.db);
 }
 
-/** Adds a job for each payload to the commit of this work, all in one statement. */
-export async function enqueueAll(
-  work: Work,
-  task: string,
-  payloads: readonly Readonly<Record<string, unknown>>[],
-): Promise<void> {
-  if (payloads.length === 0) return;
-  const bodies = payloads.map((payload) => JSON.stringify({ environmentId: work.environmentId, ...payload }));
-  await sql`select enqueue_job(${task}, body::json, null, null, ${defaultMaxAttempts}::integer)
-    from unnest(${bodies}::text[]) as body`.execute(work.db);
-}
-
 export interface RequestedEffect extends Effect {
   /** Two effects with one key are one. */
   readonly key: string;

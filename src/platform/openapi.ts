@@ -1,5 +1,10 @@
 import { z } from 'zod';
-import { createDocument, type ZodOpenApiObject, type ZodOpenApiOperationObject } from 'zod-openapi';
+import {
+  createDocument,
+  type ZodOpenApiObject,
+  type ZodOpenApiOperationObject,
+  type ZodOpenApiResponsesObject,
+} from 'zod-openapi';
 import { problemCode, statusOfCode } from '../kernel/problem.ts';
 import { apiPrefix } from './api.ts';
 import type { Route } from './route.ts';
@@ -28,8 +33,27 @@ const idempotencyKey = z
   .optional()
   .meta({ description: 'A request that is sent again under the same key is answered from the first, for 24 hours.' });
 
-/** The OpenAPI 3.1 document of the routes. Deterministic: the same routes give the same document. */
-export function createOpenApi(routes: readonly Route[], version: string) {
+/** A message that we send to addresses that others have registered. */
+export interface OutgoingMessage {
+  readonly name: string;
+  readonly summary: string;
+  readonly description: string;
+  readonly tag: string;
+  readonly headers: z.ZodObject;
+  readonly body: z.ZodType;
+  /** What the receiver's answers mean to us, by status: `200`, `3XX`, `default`. */
+  readonly answers: readonly { readonly status: MessageStatus; readonly description: string }[];
+}
+type MessageStatus = keyof ZodOpenApiResponsesObject & (`${1 | 2 | 3 | 4 | 5}${string}` | 'default');
+
+export interface ApiParts {
+  readonly routes: readonly Route[];
+  readonly messages: readonly OutgoingMessage[];
+  readonly version: string;
+}
+
+/** The OpenAPI 3.1 document of the routes and of what we send. Deterministic: the same parts give the same document. */
+export function createOpenApi({ routes, messages, version }: ApiParts) {
   const paths: Record<string, Record<string, ZodOpenApiOperationObject>> = {};
   for (const route of routes) {
     const path = apiPrefix + route.path;
@@ -56,6 +80,7 @@ export function createOpenApi(routes: readonly Route[], version: string) {
       },
     },
     paths,
+    webhooks: Object.fromEntries(messages.map((message) => [message.name, { post: sending(message) }])),
   };
   return createDocument(document, {
     override: ({ zodSchema, jsonSchema }) => {
@@ -90,6 +115,29 @@ function operation(route: Route): ZodOpenApiOperationObject {
       ...(route.etag ? { '304': { description: 'The answer is still the one whose ETag If-None-Match names.' } } : {}),
       ...refusals(route),
     },
+  };
+}
+
+/** What a receiver is sent, as an operation of the receiver. */
+function sending({
+  name,
+  summary,
+  description,
+  tag,
+  headers,
+  body,
+  answers,
+}: OutgoingMessage): ZodOpenApiOperationObject {
+  return {
+    operationId: `receive-${name.replaceAll(/[._]/g, '-')}`,
+    summary,
+    description,
+    tags: [tag],
+    // Its receiver knows us by the signature, not by a key of the API.
+    security: [],
+    requestParams: { header: headers },
+    requestBody: { required: true, content: { 'application/json': { schema: body } } },
+    responses: Object.fromEntries(answers.map(({ status, description }) => [status, { description }])),
   };
 }
 

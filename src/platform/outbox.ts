@@ -1,5 +1,4 @@
 import { sql } from 'kysely';
-import { enqueue } from './jobs.ts';
 import { newId } from './new-id.ts';
 import type { Work } from './work.ts';
 
@@ -14,10 +13,7 @@ export interface Happening {
   readonly usageMeterId?: string;
 }
 
-/** The task that takes new events to their receivers. */
-export const relayTask = 'relay_events';
-
-/** Writes the events of this unit of work, and asks for their delivery, in its commit. */
+/** Writes the events of this unit of work. The database addresses them to their receivers in the same commit. */
 export async function publish(work: Work, happenings: readonly Happening[]): Promise<void> {
   if (happenings.length === 0) return;
   const eventIds = happenings.map(() => newId('event'));
@@ -41,5 +37,4 @@ export async function publish(work: Work, happenings: readonly Happening[]): Pro
     select ${environmentId}, new.*, ${now}::bigint, ${now}::bigint
       from unnest(${eventIds}::text[], ${all('pricingModelId')}::text[], ${all('type')}::text[], ${all('object')}::text[],
                   ${all('objectId')}::text[], ${payloads}::jsonb[]) as new`.execute(work.db);
-  await enqueue(work, relayTask, { eventIds });
 }

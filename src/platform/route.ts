@@ -1,5 +1,6 @@
 import type { z } from 'zod';
 import type { ProblemName } from '../kernel/problem.ts';
+import type { Encryption } from './encryption.ts';
 import type { JobContext } from './jobs.ts';
 import { answerAlone, type Together } from './together.ts';
 import type { Work } from './work.ts';
@@ -55,6 +56,8 @@ export interface RouteDefinition<
   readonly etag?: boolean;
   /** The field of the body that the lines of an application/x-ndjson body are the elements of, where one may be sent. */
   readonly lines?: string;
+  /** Where the answer tells a secret: what it is encrypted with while it is kept for a repeat. Not with `afterEffects`. */
+  readonly sealedWith?: (context: JobContext) => Encryption;
 }
 
 /** How a route's callers who wait at the same time are answered together. */
@@ -85,6 +88,7 @@ export interface Route {
   readonly file?: FileAnswer<unknown>;
   readonly etag?: boolean;
   readonly lines?: string;
+  readonly sealedWith?: (context: JobContext) => Encryption;
   readonly gathered?: Gathered;
 }
 

@@ -1,37 +1,88 @@
+import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
-import type { Instant } from '../kernel/calendar.ts';
 import { type PageRequest, page } from '../kernel/page.ts';
 import { invalid, Problem } from '../kernel/problem.ts';
-import { enqueue, enqueueAll } from '../platform/jobs.ts';
+import type { Encryption } from '../platform/encryption.ts';
+import type { JobContext } from '../platform/jobs.ts';
+import { newId } from '../platform/new-id.ts';
+import type { Outbound } from '../platform/outbound.ts';
 import type { Work } from '../platform/work.ts';
-import { resolvePricingModel } from '../pricing/actions.ts';
-import { decideAfterAttempt, type EndpointAnswer, type WebhookDelivery } from './delivery.ts';
-import type { Event } from './event.ts';
+import { resolveLockedPricingModel } from '../pricing/actions.ts';
+import { secretContext } from './delivery.ts';
 import * as store from './store.ts';
-import type { NewWebhook, Webhook, WebhookChange } from './webhook.ts';
+import { maxWebhooks, type NewWebhook, previousSecretLifetimeMs, type Webhook, type WebhookChange } from './webhook.ts';
+
+/** What webhooks need of the world: keys that the database does not know, and a way to addresses that others choose. */
+export interface WebhookOutside {
+  readonly encryption: Encryption;
+  readonly outbound: Outbound;
+}
+
+declare module '../platform/jobs.ts' {
+  interface Outside {
+    readonly webhooks?: WebhookOutside;
+  }
+}
+
+/** What the service was started with for webhooks. */
+export function outsideOf({ outside }: JobContext): WebhookOutside {
+  assert(outside?.webhooks, 'the service has keys and a way out');
+  return outside.webhooks;
+}
 
 /** Adds what the environment knows. */
-function render<Row>(work: Work, row: Row): Row & { livemode: boolean; organizationId: string } {
+export function render<Row>(work: Work, row: Row): Row & { livemode: boolean; organizationId: string } {
   return { ...row, livemode: work.livemode, organizationId: work.organizationId };
 }
 
 // 256 bits, as long as the digest that they key.
 const secretBytes = 32;
 
-/** Registers a webhook. The secret is told here and never again. */
+/** Plain base64: verifiers refuse the characters of the url-safe one. */
+function newSecret(): string {
+  return `whsec_${randomBytes(secretBytes).toString('base64')}`;
+}
+
+/** Refuses an address that would never be sent to. What its name leads to is seen when it is sent to. */
+function checkUrl(work: Work, { outbound }: WebhookOutside, url: string): void {
+  const issue = outbound.issueOf(url, work.livemode);
+  if (issue !== null) throw invalid(['webhook', 'url'], issue);
+}
+
+/** Registers a webhook. The secret is told here and never again: what is kept of it, the database cannot read. */
 export async function createWebhook(
   work: Work,
   { pricingModelId, ...webhook }: NewWebhook,
+  outside: WebhookOutside,
 ): Promise<{ webhook: Webhook; secret: string }> {
-  // Plain base64: verifiers refuse the characters of the url-safe one.
-  const secret = `whsec_${randomBytes(secretBytes).toString('base64')}`;
-  const resolvedId = await resolvePricingModel(work, pricingModelId);
-  const row = await store.insertWebhook(work, { ...webhook, pricingModelId: resolvedId, secret });
+  checkUrl(work, outside, webhook.url);
+  // Locked, so that of many at once no more are made than there may be.
+  const resolvedId = await resolveLockedPricingModel(work, pricingModelId);
+  if ((await store.countWebhooks(work, resolvedId)) >= maxWebhooks)
+    throw new Problem('tooManyWebhooks', { id: resolvedId, limit: maxWebhooks });
+  const id = newId('webhook');
+  const secret = newSecret();
+  const sealedSecret = outside.encryption.seal(secret, secretContext(work.environmentId, id));
+  const row = await store.insertWebhook(work, { ...webhook, id, pricingModelId: resolvedId, sealedSecret });
   return { webhook: render(work, row), secret };
 }
 
-async function webhookOf(work: Work, id: string): Promise<store.WebhookRow> {
-  const row = await store.findWebhook(work, id);
+/** The webhook as it is stored. Refuses with `webhookNotFound`. */
+export async function webhookOf(work: Work, id: string): Promise<store.WebhookRow> {
+  return found(await store.findWebhook(work, id), id);
+}
+
+/**
+ * A webhook that something is to be sent to, which nobody deletes until the work ends. Refuses with `webhookNotFound` and
+ * `webhookInactive`.
+ */
+export async function heldWebhookOf(work: Work, id: string): Promise<store.WebhookRow> {
+  const row = found(await store.holdWebhook(work, id), id);
+  if (!row.active) throw new Problem('webhookInactive', { id });
+  return row;
+}
+
+function found(row: store.WebhookRow | null, id: string): store.WebhookRow {
   if (row === null) throw new Problem('webhookNotFound', { id });
   return row;
 }
@@ -49,109 +100,50 @@ export async function listWebhooks(work: Work, request: PageRequest) {
   );
 }
 
-/** Changes what is given. It holds for every event that is relayed from then on. The secret stays. */
-export async function updateWebhook(work: Work, id: string, change: WebhookChange): Promise<Webhook> {
+/**
+ * Changes what is given. It holds for every event that is told from then on. The secret stays. Who switches a webhook on
+ * gives it a new beginning, and so does another address: the failures before it are forgotten.
+ */
+export async function updateWebhook(
+  work: Work,
+  id: string,
+  change: WebhookChange,
+  outside: WebhookOutside,
+): Promise<Webhook> {
   const { id: bodyId, pricingModelId, name, url, filterTypes, active } = change;
   if (bodyId !== undefined && bodyId !== id) throw new Problem('idMismatch', { bodyId, pathId: id });
+  if (url !== undefined) checkUrl(work, outside, url);
   const current = await webhookOf(work, id);
   if (pricingModelId && pricingModelId !== current.pricingModelId)
     throw invalid(['webhook', 'pricingModelId'], 'cannot be changed: make another webhook');
+  const beginsAnew = active === true || (url !== undefined && url !== current.url);
   const row = await store.updateWebhook(work, id, {
     ...(name === undefined ? {} : { name }),
     ...(url === undefined ? {} : { url }),
     ...(filterTypes === undefined ? {} : { filterTypes }),
     ...(active === undefined ? {} : { active }),
+    ...(active === true ? { disabledReason: null } : {}),
+    ...(beginsAnew ? { failingSince: null } : {}),
   });
-  if (row === null) throw new Problem('webhookNotFound', { id });
-  return render(work, row);
+  return render(work, found(row, id));
 }
 
 /** Deletes a webhook with its deliveries, the pending ones too; answers it as it was. */
 export async function deleteWebhook(work: Work, id: string): Promise<Webhook> {
-  const row = await store.deleteWebhook(work, id);
-  if (row === null) throw new Problem('webhookNotFound', { id });
-  return render(work, row);
-}
-
-export async function getEvent(work: Work, id: string): Promise<Event> {
-  const row = await store.findEvent(work, id);
-  if (row === null) throw new Problem('eventNotFound', { id });
-  return render(work, row);
-}
-
-export async function listEvents(work: Work, request: PageRequest) {
-  const { rows, total } = await store.pageOfEvents(work, request);
-  return page(
-    request,
-    rows.map((row) => render(work, row)),
-    total,
-  );
-}
-
-export async function listDeliveries(work: Work, webhookId: string, request: PageRequest) {
-  await webhookOf(work, webhookId);
-  const { rows, total } = await store.pageOfDeliveries(work, webhookId, request);
-  return page(
-    request,
-    rows.map((row): WebhookDelivery => render(work, row)),
-    total,
-  );
-}
-
-/** The task that makes one attempt at one delivery. */
-export const deliverTask = 'deliver_webhook';
-
-/**
- * Addresses new events: a delivery for each (event, webhook that wants it), and its first attempt, in one commit.
- * `at` is real time. A repeat finds the deliveries there and adds nothing.
- */
-export async function relayEvents(work: Work, eventIds: readonly string[], at: Instant): Promise<void> {
-  const matches = await store.matchWebhooks(work, eventIds);
-  const deliveryIds = await store.insertDeliveries(work, matches, at);
-  await enqueueAll(
-    work,
-    deliverTask,
-    deliveryIds.map((deliveryId) => ({ deliveryId, attempt: 1 })),
-  );
-}
-
-/** What is to be sent where, and the secret to sign it with. */
-export interface Message {
-  readonly id: string;
-  readonly body: string;
-  readonly url: string;
-  readonly secret: string;
+  return render(work, found(await store.deleteWebhook(work, id), id));
 }
 
 /**
- * The message of attempt number `attempt`, or null when there is nothing to send: the attempt was made before, the
- * delivery is gone with its webhook, or the webhook was switched off, which ends the delivery.
+ * Gives the webhook another secret, which is told here and never again. Messages are signed with the old one too for a
+ * day of real time, and with no older one.
  */
-export async function beginAttempt(
+export async function rotateSecret(
   work: Work,
-  deliveryId: string,
-  attempt: number,
-  at: Instant,
-): Promise<Message | null> {
-  const task = await store.findDeliveryTask(work, deliveryId);
-  if (task === null || task.status !== 'pending' || task.attempts !== attempt - 1) return null;
-  if (!task.active) {
-    await store.abandonDelivery(work, deliveryId, 'The webhook is not active.', at);
-    return null;
-  }
-  return { id: task.eventId, body: task.body, url: task.url, secret: task.secret };
-}
-
-/** Notes how attempt number `attempt` ended at `at`, and asks for the next one where there is one. */
-export async function endAttempt(
-  work: Work,
-  deliveryId: string,
-  attempt: number,
-  answer: EndpointAnswer,
-  at: Instant,
-): Promise<void> {
-  const outcome = decideAfterAttempt(attempt, answer, at);
-  const isFirst = await store.saveAttempt(work, deliveryId, outcome);
-  if (!isFirst || outcome.nextAttemptAt === null) return;
-  await enqueue(work, deliverTask, { deliveryId, attempt: attempt + 1 }, { runAt: new Date(outcome.nextAttemptAt) });
+  id: string,
+  { encryption }: WebhookOutside,
+): Promise<{ webhook: Webhook; secret: string }> {
+  const secret = newSecret();
+  const sealedSecret = encryption.seal(secret, secretContext(work.environmentId, id));
+  const row = await store.rotateSecret(work, id, sealedSecret, Date.now() + previousSecretLifetimeMs);
+  return { webhook: render(work, found(row, id)), secret };
 }

@@ -1,10 +1,10 @@
-import assert from 'node:assert/strict';
 import { Webhook as Signer } from 'standardwebhooks';
 import { z } from 'zod';
 import type { Instant } from '../kernel/calendar.ts';
 import { idSchema } from '../kernel/id.ts';
 import { Timestamp } from '../kernel/json.ts';
 import { stamps } from '../kernel/record.ts';
+import { EventType } from './event.ts';
 
 export const DeliveryStatus = z.enum(['pending', 'succeeded', 'failed']).meta({ id: 'WebhookDeliveryStatus' });
 export type DeliveryStatus = z.infer<typeof DeliveryStatus>;
@@ -18,7 +18,9 @@ export const WebhookDelivery = z
     organizationId: z.string(),
     pricingModelId: z.string(),
     webhookId: z.string(),
-    eventId: z.string(),
+    eventId: z.string().nullable().meta({ description: 'Null for a sample, which tells of nothing that happened.' }),
+    eventType: EventType,
+    objectId: z.string(),
     status: DeliveryStatus,
     attempts: z.int().meta({ description: 'How often the event was sent.' }),
     nextAttemptAt: Timestamp.nullable(),
@@ -28,6 +30,19 @@ export const WebhookDelivery = z
   })
   .meta({ id: 'WebhookDelivery' });
 export type WebhookDelivery = z.infer<typeof WebhookDelivery>;
+
+/** One attempt at a delivery, as it went. */
+export const WebhookAttempt = z
+  .object({
+    number: z.int().meta({ description: '1 is the first.' }),
+    startedAt: Timestamp,
+    durationMs: z.int(),
+    statusCode: z.int().nullable().meta({ description: 'What the endpoint answered; null when it did not.' }),
+    error: z.string().nullable().meta({ description: 'Why the attempt failed; null when it succeeded.' }),
+    answer: z.string().nullable().meta({ description: 'The first 2 KiB of what the endpoint answered.' }),
+  })
+  .meta({ id: 'WebhookAttempt' });
+export type WebhookAttempt = z.infer<typeof WebhookAttempt>;
 
 const seconds = 1000;
 const minutes = 60 * seconds;
@@ -48,44 +63,106 @@ export const retryDelaysMs = [
 /** The first attempt and its repetitions. */
 export const maxAttempts = 1 + retryDelaysMs.length;
 
+// A delay is made longer at random by at most a tenth: what failed together is not sent again together.
+const jitterShare = 0.1;
+// The longest that an endpoint may put us off with Retry-After.
+const longestRetryAfterMs = 24 * hours;
+
+/** Where a delivery stands before an attempt. */
+export interface DeliveryProgress {
+  /** Attempts ever made. */
+  readonly attempts: number;
+  /** Of them, those that failed since the delivery was last begun. */
+  readonly failures: number;
+  /** A sample is sent once. */
+  readonly isSample: boolean;
+}
+
 /** How an endpoint took a message: the status that it answered, or why there is no answer. */
-export type EndpointAnswer = { readonly statusCode: number } | { readonly failure: string };
+export type EndpointAnswer =
+  | { readonly statusCode: number; readonly retryAfter: string | null }
+  | { readonly failure: string };
 
 /** What an attempt leaves behind in its delivery. */
 export interface AttemptOutcome {
   readonly status: DeliveryStatus;
   readonly attempts: number;
+  readonly failures: number;
   readonly nextAttemptAt: Instant | null;
   readonly lastAttemptAt: Instant;
   readonly lastStatusCode: number | null;
   readonly lastError: string | null;
 }
 
-/** After attempt number `attempt` (1 is the first), made at `at`: done, once more later, or given up. */
-export function decideAfterAttempt(attempt: number, answer: EndpointAnswer, at: Instant): AttemptOutcome {
-  assert(attempt >= 1 && attempt <= maxAttempts);
+/**
+ * After an attempt that ended at `at`: done, once more later, or given up. `random` is in [0, 1). An endpoint that says
+ * when to come again (RFC 9110, 10.2.3) is obeyed, up to a day, but never sooner than the schedule has it.
+ */
+export function decideAfterAttempt(
+  { attempts, failures, isSample }: DeliveryProgress,
+  answer: EndpointAnswer,
+  at: Instant,
+  random: number,
+): AttemptOutcome {
   const lastStatusCode = 'statusCode' in answer ? answer.statusCode : null;
-  const made = { attempts: attempt, lastAttemptAt: at, lastStatusCode };
+  const made = { attempts: attempts + 1, lastAttemptAt: at, lastStatusCode };
   const lastError = errorOf(answer);
-  if (lastError === null) return { ...made, status: 'succeeded', nextAttemptAt: null, lastError };
-  const delayMs = retryDelaysMs[attempt - 1];
-  if (delayMs === undefined) return { ...made, status: 'failed', nextAttemptAt: null, lastError };
-  return { ...made, status: 'pending', nextAttemptAt: at + delayMs, lastError };
+  if (lastError === null) return { ...made, status: 'succeeded', failures, nextAttemptAt: null, lastError };
+  const failed = { ...made, failures: failures + 1, lastError };
+  const delayMs = retryDelaysMs[failures];
+  if (isSample || isGone(answer) || delayMs === undefined) return { ...failed, status: 'failed', nextAttemptAt: null };
+  const scheduledMs = Math.ceil(delayMs * (1 + random * jitterShare));
+  const askedMs = 'retryAfter' in answer ? retryAfterMs(answer.retryAfter, at) : 0;
+  return { ...failed, status: 'pending', nextAttemptAt: at + Math.max(scheduledMs, askedMs) };
 }
 
-/** A redirect is a failure too: the address that was registered is the only one that may receive the event. */
-function errorOf(answer: EndpointAnswer): string | null {
+/** Milliseconds from `at` that a Retry-After header asks for: seconds or a date. 0 where it says nothing sensible. */
+export function retryAfterMs(header: string | null, at: Instant): number {
+  if (header === null) return 0;
+  const asked = /^\d{1,9}$/.test(header) ? Number(header) * seconds : Date.parse(header) - at;
+  return Number.isNaN(asked) ? 0 : Math.min(Math.max(asked, 0), longestRetryAfterMs);
+}
+
+/** 410 Gone: the endpoint is not there any more and wants to hear nothing more. */
+export function isGone(answer: EndpointAnswer): boolean {
+  return 'statusCode' in answer && answer.statusCode === 410;
+}
+
+/** Why an attempt failed, or null. A redirect is a failure too: the address that was registered is the only one that may receive the event. */
+export function errorOf(answer: EndpointAnswer): string | null {
   if ('failure' in answer) return answer.failure;
   const accepted = answer.statusCode >= 200 && answer.statusCode < 300;
   return accepted ? null : `The endpoint answered ${answer.statusCode}.`;
 }
 
+/** What the secret of a webhook is sealed for: no other row can be made to use it. */
+export function secretContext(environmentId: number, webhookId: string): string {
+  return `webhook ${environmentId} ${webhookId}`;
+}
+
+/** How long every attempt may fail before an endpoint is switched off. */
+export const longestFailureMs = 5 * 24 * hours;
+
+/** Why an endpoint is switched off after this answer, or null. `failingSince` is when the attempts began to fail. */
+export function disablingReason(answer: EndpointAnswer, failingSince: Instant, at: Instant): string | null {
+  if (errorOf(answer) === null) return null;
+  if (isGone(answer)) return 'The endpoint answered 410: it is gone for good.';
+  if (at - failingSince < longestFailureMs) return null;
+  return `Every attempt has failed for five days. The last one: ${errorOf(answer)}`;
+}
+
 /**
  * The headers that let a receiver know the sender: id, time and signature of Standard Webhooks, and the same under
- * Svix's names. `messageId` is the same for every attempt, so that a receiver can tell a repetition.
+ * Svix's names. `messageId` is the same for every attempt, so that a receiver can tell a repetition. One signature for each
+ * secret: a receiver that knows one of them accepts the message.
  */
-export function signedHeaders(secret: string, messageId: string, body: string, at: Instant): Record<string, string> {
-  const signature = new Signer(secret).sign(messageId, new Date(at), body);
+export function signedHeaders(
+  secrets: readonly string[],
+  messageId: string,
+  body: string,
+  at: Instant,
+): Record<string, string> {
+  const signature = secrets.map((secret) => new Signer(secret).sign(messageId, new Date(at), body)).join(' ');
   const timestamp = String(Math.floor(at / seconds));
   return {
     'webhook-id': messageId,

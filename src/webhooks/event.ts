@@ -23,6 +23,46 @@ export const eventTypes = [...defaultEventTypes, 'usage_balance.low'] as const;
 export const EventType = z.enum(eventTypes).meta({ id: 'EventType' });
 export type EventType = z.infer<typeof EventType>;
 
+export const EventObject = z.enum(['customer', 'payment', 'purchase', 'subscription']).meta({ id: 'EventObject' });
+export type EventObject = z.infer<typeof EventObject>;
+
+interface EventMeaning {
+  /** The kind of the record that events of the type are about. */
+  readonly object: EventObject;
+  /** When they are told, in a sentence. */
+  readonly told: string;
+}
+
+/** What each type of event says. */
+export const eventMeanings: Readonly<Record<EventType, EventMeaning>> = {
+  'customer.created': { object: 'customer', told: 'A customer was created.' },
+  'customer.updated': {
+    object: 'customer',
+    told: 'Something that is answered of a customer changed; archiving is one.',
+  },
+  'purchase.completed': { object: 'purchase', told: 'A purchase was paid for.' },
+  'payment.failed': {
+    object: 'payment',
+    told: 'A charge failed, was called off, or its money was taken back. Each attempt is a payment of its own.',
+  },
+  'payment.succeeded': { object: 'payment', told: 'Money arrived: by a charge, or recorded by hand.' },
+  'subscription.created': { object: 'subscription', told: 'A subscription was created; a default plan is one.' },
+  'subscription.updated': {
+    object: 'subscription',
+    told: 'Something that is answered of a subscription changed, or its items did. Neither its creation nor its end is told so.',
+  },
+  'subscription.canceled': {
+    object: 'subscription',
+    told:
+      'A subscription ended, whoever ended it. A free plan that a paid one takes the place of is not told of: the creation ' +
+      'of the paid one is.',
+  },
+  'usage_balance.low': {
+    object: 'subscription',
+    told: 'The balance of a meter fell below its threshold. Sent only to webhooks that name it.',
+  },
+};
+
 /** What a webhook receives and signs for: thin, so a receiver that needs more reads the record. */
 export const EventPayload = z
   .object({

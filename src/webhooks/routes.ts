@@ -4,20 +4,21 @@ import { route } from '../platform/route.ts';
 import {
   createWebhook,
   deleteWebhook,
-  getEvent,
   getWebhook,
-  listDeliveries,
-  listEvents,
   listWebhooks,
+  outsideOf,
+  rotateSecret,
   updateWebhook,
 } from './actions.ts';
-import { DeliveryStatus, WebhookDelivery } from './delivery.ts';
-import { Event, EventId, EventType } from './event.ts';
 import { NewWebhook, Webhook, WebhookChange, WebhookId } from './webhook.ts';
 
 const tag = 'Webhooks';
 const params = z.object({ id: WebhookId });
 const returns = z.object({ webhook: Webhook });
+const withSecret = z.object({
+  webhook: Webhook,
+  secret: z.string().meta({ description: '`whsec_` and the key of the signatures in base64.' }),
+});
 
 export const webhookRoutes = [
   route({
@@ -27,23 +28,26 @@ export const webhookRoutes = [
     description: 'The secret that its messages are signed with is answered here and never again.',
     tag,
     body: z.object({ webhook: NewWebhook }),
-    returns: z.object({
-      webhook: Webhook,
-      secret: z.string().meta({ description: '`whsec_` and the key of the signatures in base64.' }),
-    }),
-    refuses: ['pricingModelNotFound', 'defaultPricingModelNotFound'],
-    handle: (work, { body }) => createWebhook(work, body.webhook),
+    returns: withSecret,
+    refuses: ['pricingModelNotFound', 'defaultPricingModelNotFound', 'tooManyWebhooks'],
+    handle: (work, { body }, context) => createWebhook(work, body.webhook, outsideOf(context)),
+    sealedWith: (context) => outsideOf(context).encryption,
   }),
   route({
     method: 'PUT',
     path: '/webhooks/{id}',
     summary: 'Update a webhook',
+    description:
+      'To switch on one that the service has switched off, set active to true. What was not sent meanwhile is not sent by ' +
+      'itself: ask for it with POST /webhooks/{id}/replay.',
     tag,
     params,
     body: z.object({ webhook: WebhookChange }),
     returns,
     refuses: ['webhookNotFound', 'idMismatch'],
-    handle: async (work, { params, body }) => ({ webhook: await updateWebhook(work, params.id, body.webhook) }),
+    handle: async (work, { params, body }, context) => ({
+      webhook: await updateWebhook(work, params.id, body.webhook, outsideOf(context)),
+    }),
   }),
   route({
     method: 'GET',
@@ -77,34 +81,17 @@ export const webhookRoutes = [
     handle: async (work, { params }) => ({ webhook: await deleteWebhook(work, params.id) }),
   }),
   route({
-    method: 'GET',
-    path: '/webhooks/{id}/deliveries',
-    summary: 'List the deliveries of a webhook',
+    method: 'POST',
+    path: '/webhooks/{id}/rotate-secret',
+    summary: "Change a webhook's secret",
+    description:
+      'The new secret is answered here and never again. For 24 hours each message is signed with the old one too, so that a ' +
+      'receiver that knows either accepts it. Another rotation within that time ends the oldest of the three at once.',
     tag,
     params,
-    query: pageQuery({ status: DeliveryStatus.optional(), eventId: textFilter }),
-    returns: pageOf(WebhookDelivery),
-    refuses: ['webhookNotFound', 'invalidCursor'],
-    handle: (work, { params, query }) => listDeliveries(work, params.id, pageRequest(query)),
-  }),
-  route({
-    method: 'GET',
-    path: '/events',
-    summary: 'List the events',
-    tag,
-    query: pageQuery({ type: EventType.optional(), objectId: textFilter }),
-    returns: pageOf(Event),
-    refuses: ['invalidCursor'],
-    handle: (work, { query }) => listEvents(work, pageRequest(query)),
-  }),
-  route({
-    method: 'GET',
-    path: '/events/{id}',
-    summary: 'Get an event',
-    tag,
-    params: z.object({ id: EventId }),
-    returns: z.object({ event: Event }),
-    refuses: ['eventNotFound'],
-    handle: async (work, { params }) => ({ event: await getEvent(work, params.id) }),
+    returns: withSecret,
+    refuses: ['webhookNotFound'],
+    handle: (work, { params }, context) => rotateSecret(work, params.id, outsideOf(context)),
+    sealedWith: (context) => outsideOf(context).encryption,
   }),
 ];

@@ -35,6 +35,15 @@ const FilterTypesInput = z
   .transform((types) => [...new Set(types)])
   .meta({ description: `The types of events to send; ${filterTypes}.` });
 
+/**
+ * How many webhooks a pricing model may have. Each event is addressed to those that want it in its own commit, so they are
+ * not many.
+ */
+export const maxWebhooks = 100;
+
+/** How long messages are signed with the secret before a rotation too: a working day's time to tell every receiver. */
+export const previousSecretLifetimeMs = 24 * 60 * 60 * 1000;
+
 /** An address that events are sent to. */
 export const Webhook = z
   .object({
@@ -47,6 +56,9 @@ export const Webhook = z
     url: z.string().meta({ format: 'uri' }),
     filterTypes: z.array(WebhookFilterType).meta({ description: `The types of events that are sent; ${filterTypes}.` }),
     active: z.boolean(),
+    disabledReason: z.string().nullable().meta({
+      description: 'Why the service switched it off. Null when it did not; to switch it on again, set active.',
+    }),
   })
   .meta({ id: 'Webhook' });
 export type Webhook = z.infer<typeof Webhook>;

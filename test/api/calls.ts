@@ -240,7 +240,12 @@ export const calls: Readonly<Record<string, CallOf>> = {
       webhook: { id: w.webhookId, name: `Hook ${n}`, url: 'https://hooks.example.com/in', filterTypes: [] },
     }),
   'DELETE /webhooks/{id}': (w) => at(`/webhooks/${w.webhookId}`),
+  'POST /webhooks/{id}/rotate-secret': (w) => at(`/webhooks/${w.webhookId}/rotate-secret`),
+  'POST /webhooks/{id}/test': (w) => at(`/webhooks/${w.webhookId}/test`, { test: { type: 'payment.failed' } }),
+  'POST /webhooks/{id}/replay': (w) => at(`/webhooks/${w.webhookId}/replay`, { replay: { since: 0 } }),
   'GET /webhooks/{id}/deliveries': (w) => at(`/webhooks/${w.webhookId}/deliveries`),
+  'GET /deliveries/{id}': (w) => at(`/deliveries/${w.deliveryId}`),
+  'POST /deliveries/{id}/retry': (w) => at(`/deliveries/${w.deliveryId}/retry`),
   'GET /events': () => at('/events'),
   'GET /events/{id}': (w) => at(`/events/${w.eventId}`),
 };

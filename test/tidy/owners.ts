@@ -11,6 +11,7 @@ export const owners: Owners = {
   // What every slice needs before it knows a domain word: stored answers, and what is to be told.
   idempotency_keys: 'platform',
   events: 'platform',
+  encryption_keys: 'platform',
 
   organizations: 'organizations',
   environments: 'organizations',
@@ -64,4 +65,5 @@ export const owners: Owners = {
 
   webhooks: 'webhooks',
   webhook_deliveries: 'webhooks',
+  webhook_attempts: 'webhooks',
 };

@@ -1,0 +1,234 @@
+import { randomUUID } from 'node:crypto';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import process from 'node:process';
+import { Webhook as Verifier } from 'standardwebhooks';
+import { z } from 'zod';
+import type { Config } from './config.ts';
+import { eventTypes } from './webhooks/event.ts';
+
+export interface ListenOptions {
+  /** Where to receive; any free port when absent. */
+  readonly port?: string;
+  /** The address of the service; the one that PORT names on this machine when absent. */
+  readonly url?: string;
+  readonly key?: string;
+  readonly types?: string;
+  readonly pricingModel?: string;
+  readonly json?: boolean;
+}
+
+// A service that has not answered by then is not one that somebody develops against.
+const serviceTimeoutMs = 10_000;
+// Our messages have less than one KiB.
+const maxMessageBytes = 1024 * 1024;
+
+/** An operation of the service: how it is asked. */
+interface Service {
+  readonly address: string;
+  readonly key: string;
+}
+
+const Made = z.object({ webhook: z.object({ id: z.string(), pricingModelId: z.string() }), secret: z.string() });
+type Made = z.infer<typeof Made>;
+const Refusal = z.object({ message: z.string() });
+// What a line shows. A newer service may send more than we know.
+const Payload = z.looseObject({ id: z.string(), type: z.string(), eventId: z.string(), occurredAt: z.number() });
+
+/**
+ * Registers a webhook at a running service, prints what it is sent until the process is told to stop, and deletes it.
+ * What was received goes to stdout, all that is said about it to stderr. Throws an Error whose message is for the
+ * person who typed the command.
+ */
+export async function listen(config: Config, options: ListenOptions): Promise<void> {
+  const service = serviceOf(config, options);
+  const port = portOf(options.port);
+  const stopped = untilStopped();
+  // A listener that was killed leaves its webhook behind. The path tells us its messages from ours.
+  const path = `/${randomUUID()}`;
+  // A message may be here before the answer that tells the secret.
+  const { promise: secret, resolve: tellSecret } = Promise.withResolvers<string>();
+  const server = createServer((request, response) => {
+    receive(request, response, { path, secret, json: options.json === true }).catch(() => request.destroy());
+  });
+  const receiverPort = await bind(server, port);
+  try {
+    const url = `http://127.0.0.1:${receiverPort}${path}`;
+    const made = await register(service, url, options);
+    tellSecret(made.secret);
+    try {
+      say(`Listening at ${url} for events of ${made.webhook.pricingModelId} at ${service.address}. Ctrl-C stops it.`);
+      await stopped;
+    } finally {
+      await unregister(service, made.webhook.id);
+    }
+  } finally {
+    server.close();
+    server.closeAllConnections();
+  }
+}
+
+function say(text: string): void {
+  console.error(text);
+}
+
+function serviceOf(config: Config, { url, key = config.testKey ?? undefined }: ListenOptions): Service {
+  if (key === undefined) throw new Error('Say with which key of test mode: --key <key>, or TOLLKEEPER_TEST_KEY.');
+  const address = url ?? `http://127.0.0.1:${config.port}`;
+  if (!/^https?:\/\//i.test(address) || !URL.canParse(address))
+    throw new Error(`--url: ${address} is not an address such as http://127.0.0.1:3000`);
+  // A header has to be able to carry it.
+  if (!/^[\x21-\x7e]([\x20-\x7e]*[\x21-\x7e])?$/.test(key)) throw new Error('--key: must be printable characters');
+  return { address: address.replace(/\/+$/, ''), key };
+}
+
+function portOf(text = '0'): number {
+  const port = /^\d{1,5}$/.test(text) ? Number(text) : Number.NaN;
+  if (!(port <= 65_535)) throw new Error(`--port: ${text} is not a number from 0 to 65535`);
+  return port;
+}
+
+/** Ends when the process is told to stop, or when nobody reads any more what it prints. */
+function untilStopped(): Promise<void> {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => resolve());
+  for (const stream of [process.stdout, process.stderr]) stream.on('error', () => resolve());
+  return promise;
+}
+
+function bind(server: ReturnType<typeof createServer>, port: number): Promise<number> {
+  return new Promise((resolve, reject) => {
+    server.once('error', (error: NodeJS.ErrnoException) =>
+      reject(
+        error.code === 'EADDRINUSE' ? new Error(`--port: ${port} is in use; leave it out for any free one`) : error,
+      ),
+    );
+    server.listen(port, '127.0.0.1', () => resolve((server.address() as AddressInfo).port));
+  });
+}
+
+async function register(service: Service, url: string, { types, pricingModel }: ListenOptions): Promise<Made> {
+  const named = (types ?? '').split(',').map((type) => type.trim());
+  const filterTypes = types === undefined ? eventTypes : named.filter((type) => type !== '');
+  const webhook = { name: 'tollkeeper listen', url, filterTypes, pricingModelId: pricingModel };
+  const answer = await ask(service, 'POST', '/webhooks', { webhook }).catch((error: Error) => {
+    throw new Error(`${error.message} Start it with npm start, or say where it is: --url <url>.`);
+  });
+  if (answer.status === 200) {
+    const made = Made.safeParse(answer.body);
+    if (made.success) return made.data;
+  }
+  const refusal = Refusal.safeParse(answer.body);
+  if (!refusal.success) throw new Error(`${service.address} does not answer as Tollkeeper does (${answer.status}).`);
+  const { message } = refusal.data;
+  if (answer.status === 401) throw new Error(`${service.address} does not know this key. See: tollkeeper keys list`);
+  const isAboutUrl = answer.status === 400 && message.includes('webhook.url');
+  throw new Error(`${service.address} refused the webhook: ${message}${isAboutUrl ? `\n${addressAdvice}` : ''}`);
+}
+
+const addressAdvice =
+  'This command receives on this machine, without TLS. Use a key of test mode. Where the service has a DATABASE_URL, ' +
+  'start it with TOLLKEEPER_WEBHOOK_ALLOW=127.0.0.0/8.';
+
+async function unregister(service: Service, id: string): Promise<void> {
+  const left = (reason: string) => {
+    say(`The webhook ${id} could not be deleted: ${reason} Delete it with DELETE /api/v1/webhooks/${id}.`);
+    process.exitCode = 1;
+  };
+  try {
+    const { status } = await ask(service, 'DELETE', `/webhooks/${id}`);
+    // Somebody else may have deleted it.
+    if (status === 200 || status === 404) say('Stopped; the webhook is deleted.');
+    else left(`the service answered ${status}.`);
+  } catch (error) {
+    left((error as Error).message);
+  }
+}
+
+/** One request to the service. Throws where no answer comes. */
+async function ask({ address, key }: Service, method: string, path: string, body?: unknown) {
+  try {
+    const response = await fetch(`${address}/api/v1${path}`, {
+      method,
+      headers: {
+        authorization: `Bearer ${key}`,
+        ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+      },
+      body: body === undefined ? null : JSON.stringify(body),
+      signal: AbortSignal.timeout(serviceTimeoutMs),
+    });
+    const text = await response.text();
+    return { status: response.status, body: parsed(text) };
+  } catch (error) {
+    // `fetch failed` says nothing; its cause does.
+    const { cause = error } = error as Error;
+    const reason = (cause as NodeJS.ErrnoException).code ?? (cause as Error).message;
+    throw new Error(`No service answers at ${address} (${reason}).`);
+  }
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return null;
+  }
+}
+
+interface Reception {
+  readonly path: string;
+  readonly secret: Promise<string>;
+  readonly json: boolean;
+}
+
+/** Answers one request, and prints it when it is a message of ours. */
+async function receive(request: IncomingMessage, response: ServerResponse, reception: Reception): Promise<void> {
+  const { path, secret, json } = reception;
+  const answer = (status: number, text: string) => response.writeHead(status).end(`${text}\n`);
+  if (request.url !== path) {
+    say(`${request.method} ${printable(request.url)} is not for this listener: answered 410.`);
+    // 410 makes a service give up an endpoint.
+    return void answer(410, 'Nobody listens here any more.');
+  }
+  const body = await bodyOf(request);
+  const verified = verify(body, request.headers as Record<string, string>, await secret);
+  if ('problem' in verified) {
+    say(`NOT VERIFIED: ${verified.problem} Answered 400; the message is not shown.`);
+    return void answer(400, verified.problem);
+  }
+  const { occurredAt, type, id, eventId } = verified.payload;
+  console.log(
+    json ? JSON.stringify(verified.payload) : [new Date(occurredAt).toISOString(), type, id, eventId].join('  '),
+  );
+  answer(200, 'ok');
+}
+
+/** The body. Throws when it is longer than any message. */
+async function bodyOf(request: IncomingMessage): Promise<Buffer> {
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  for await (const chunk of request) {
+    bytes += chunk.length;
+    if (bytes > maxMessageBytes) throw new Error('longer than any message');
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks);
+}
+
+type Verified = { readonly payload: z.infer<typeof Payload> } | { readonly problem: string };
+
+function verify(body: Buffer, headers: Record<string, string>, secret: string): Verified {
+  let signed: unknown;
+  try {
+    signed = new Verifier(secret).verify(body, headers);
+  } catch (error) {
+    return { problem: `the signature does not verify (${(error as Error).message}).` };
+  }
+  const payload = Payload.safeParse(signed);
+  return payload.success ? { payload: payload.data } : { problem: 'it is signed, but no event.' };
+}
+
+/** What somebody else chose, as far as a terminal may show it. */
+function printable(text = ''): string {
+  return text.slice(0, 100).replaceAll(/[^\x21-\x7e]/g, '?');
+}

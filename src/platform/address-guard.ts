@@ -1,0 +1,119 @@
+/** Which addresses may be sent to when others choose them: public ones, and networks that the operator has named. */
+
+import { isIP } from 'node:net';
+import ipaddr from 'ipaddr.js';
+
+type Address = ipaddr.IPv4 | ipaddr.IPv6;
+
+/** The addresses whose first `prefixLength` bits are those of `address`. */
+export interface Network {
+  readonly address: Address;
+  readonly prefixLength: number;
+}
+
+/**
+ * Reads a list such as `127.0.0.0/8, ::1`: networks and single addresses, separated by commas. An empty text names none.
+ * Throws an Error that names the part which is neither.
+ */
+export function parseNetworks(text: string): Network[] {
+  const parts = text.split(',').map((part) => part.trim());
+  return parts.filter((part) => part !== '').map(parseNetwork);
+}
+
+function parseNetwork(part: string): Network {
+  const [text = '', length, ...rest] = part.split('/');
+  const version = isIP(text);
+  const bits = version === 4 ? 32 : 128;
+  const prefixLength = length === undefined ? bits : Number(length);
+  const isNetwork = version !== 0 && rest.length === 0 && /^\d{1,3}$/.test(length ?? '0') && prefixLength <= bits;
+  // Such an address is judged as the IPv4 address in it, so a network of them would silently allow nothing.
+  const isMapped = isNetwork && isWithinAny(parseAddress(text), mapped);
+  if (isNetwork && !isMapped) return { address: parseAddress(text), prefixLength };
+  throw new Error(`"${part}" is no network: write an address or a range, such as 10.1.2.3, 10.0.0.0/8 or fd00::/8`);
+}
+
+/** `text` is an address. An IPv6 one is brought to its normal form first: ipaddr.js takes `::1.2.3.4` for `::ffff:1.2.3.4`. */
+function parseAddress(text: string): Address {
+  const [address = ''] = text.split('%');
+  return ipaddr.parse(isIP(address) === 4 ? address : new URL(`http://[${address}]`).hostname.slice(1, -1));
+}
+
+const mapped: readonly Network[] = [{ address: ipaddr.parse('::ffff:0:0'), prefixLength: 96 }];
+const nat64 = parseNetworks('64:ff9b::/96');
+/** This machine. */
+export const loopback: readonly Network[] = parseNetworks('127.0.0.0/8, ::1/128');
+
+// Azure's 168.63.129.16 is public by its number and answers every virtual machine with what only that one may know.
+const publicByNumberOnly = parseNetworks('168.63.129.16');
+// All that has been given out as global unicast (RFC 4291, IANA). What stands outside of it is private, is of a machine
+// or a link, carries an IPv4 address, or is nobody's.
+const globalUnicast = parseNetworks('2000::/3');
+
+function isWithinAny(address: Address, networks: readonly Network[]): boolean {
+  return networks.some(
+    (network) => network.address.kind() === address.kind() && address.match(network.address, network.prefixLength),
+  );
+}
+
+/** Public: on the internet and no special purpose, as the registries of IANA have it. */
+function isPublic(address: Address): boolean {
+  if (address.range() !== 'unicast' || isWithinAny(address, publicByNumberOnly)) return false;
+  return address.kind() === 'ipv4' || isWithinAny(address, globalUnicast);
+}
+
+/** Whether an address may be sent to: it is public, or of an allowed network. What is no address may not. */
+export function mayReach(text: string, allowed: readonly Network[]): boolean {
+  if (isIP(text) === 0) return false;
+  const address = parseAddress(text);
+  const carried = () => mayReach(address.toByteArray().slice(-4).join('.'), allowed);
+  if (isWithinAny(address, mapped)) return carried();
+  // A gateway may lead on from here to any IPv4 address, our own included: to allow the gateway is not to allow those.
+  if (isWithinAny(address, nat64)) return isWithinAny(address, allowed) && carried();
+  return isWithinAny(address, allowed) || isPublic(address);
+}
+
+// What proxies and browsers take for an address; a longer one is a mistake.
+const maxUrlLength = 2048;
+const absoluteUrl = /^https?:\/\/(?<authority>[^\s\\/?#\p{Cc}]+)[^\s\\\p{Cc}]*$/iu;
+
+/** Why a URL may not be sent to, as far as it shows without looking its name up: what it must be. Null when it may. */
+export function urlIssue(text: string, livemode: boolean, allowed: readonly Network[]): string | null {
+  if (text.length > maxUrlLength) return `must be at most ${maxUrlLength} characters long`;
+  const { authority } = absoluteUrl.exec(text)?.groups ?? {};
+  if (authority === undefined || !URL.canParse(text))
+    return 'must be an absolute http or https address, such as https://example.com/webhooks';
+  // It would be a secret in plain sight, and it makes one host look like another.
+  if (authority.includes('@')) return 'must not hold a user name or a password';
+  const url = new URL(text);
+  if (livemode && url.protocol !== 'https:') return 'must be an https address: live mode sends nothing in clear';
+  return portIssue(url.port) ?? hostIssue(url.hostname.replace(/^\[|\]$/g, ''), allowed);
+}
+
+// Ports above 1023 at which a request could be taken for words of another protocol: those that browsers avoid (Fetch,
+// "bad port"), and those of databases and queues.
+const portsOfOthers = new Set([
+  1719, 1720, 1723, 2049, 3659, 4045, 4190, 5060, 5061, 6000, 6566, 6665, 6666, 6667, 6668, 6669, 6679, 6697, 10080,
+  1433, 1521, 2375, 2379, 3306, 3389, 5432, 5672, 6379, 9042, 9092, 11211, 27017,
+]);
+
+function portIssue(text: string): string | null {
+  const port = Number(text);
+  const isWeb = text === '' || port === 80 || port === 443 || (port >= 1024 && !portsOfOthers.has(port));
+  return isWeb ? null : `must use the port of a web server: 80, 443, or one from 1024 on, but not ${port}`;
+}
+
+// Names that mean something only inside one network (RFC 6762, RFC 8375, ICANN's .internal and what else is in use).
+const insideName = /^[^.]+$|\.(?:local|localdomain|internal|intranet|private|lan|home|corp|home\.arpa)$/;
+
+/** `host` is as the URL parser leaves it: in lower case, an address in its one normal spelling. */
+function hostIssue(host: string, allowed: readonly Network[]): string | null {
+  if (isIP(host) !== 0)
+    return mayReach(host, allowed) ? null : `must lead to a public address, and ${host} is not public`;
+  if (host.endsWith('.')) return 'must not have a dot at the end of its host name';
+  const isLocalhost = /(?:^|\.)localhost$/.test(host);
+  const leadsToAllowed = isLocalhost
+    ? loopback.some(({ address }) => mayReach(address.toString(), allowed))
+    : allowed.some(({ address }) => !isWithinAny(address, loopback));
+  const isInside = isLocalhost || insideName.test(host);
+  return isInside && !leadsToAllowed ? `must have a public host name, and ${host} is a name of one network only` : null;
+}

@@ -1,0 +1,28 @@
+import { type PageRequest, page } from '../kernel/page.ts';
+import { Problem } from '../kernel/problem.ts';
+import type { Work } from '../platform/work.ts';
+import type { Event } from './event.ts';
+import { toOccurredRange } from './event-query.ts';
+import * as store from './store-events.ts';
+
+/** Adds what the environment knows. */
+function render(work: Work, row: store.EventRow): Event {
+  return { ...row, livemode: work.livemode, organizationId: work.organizationId };
+}
+
+/** Refuses with `eventNotFound`. */
+export async function getEvent(work: Work, id: string): Promise<Event> {
+  const row = await store.findEvent(work, id);
+  if (row === null) throw new Problem('eventNotFound', { id });
+  return render(work, row);
+}
+
+/** The environment's events, in order of creation. Refuses a range of time that is empty. */
+export async function listEvents(work: Work, request: PageRequest) {
+  const { rows, total } = await store.pageOfEvents(work, request, toOccurredRange(request.filters));
+  return page(
+    request,
+    rows.map((row) => render(work, row)),
+    total,
+  );
+}

@@ -1,0 +1,270 @@
+import type { Instant } from '../kernel/calendar.ts';
+import type { Database } from '../platform/database.ts';
+import type { Encryption } from '../platform/encryption.ts';
+import type { OutboundAnswer } from '../platform/outbound.ts';
+import { version } from '../platform/version.ts';
+import type { WebhookOutside } from './actions.ts';
+import { decideAfterAttempt, disablingReason, errorOf, secretContext, signedHeaders } from './delivery.ts';
+import { EndpointLane } from './endpoint-lane.ts';
+import {
+  abandonInactive,
+  type DueDelivery,
+  type EndpointHealth,
+  type EndpointKey,
+  listDue,
+  listEndpointsWithDue,
+  type MadeAttempt,
+  saveAttempts,
+} from './store-sending.ts';
+
+export interface DispatcherOptions {
+  /** As the owner: it sees every environment. */
+  readonly database: Database;
+  readonly outside: WebhookOutside;
+  readonly onError: (error: unknown) => void;
+  /** What is due now, in real time. */
+  readonly now?: () => Instant;
+}
+
+// Sockets and memory of one process, shared by all endpoints.
+const mostUnderWay = 256;
+const patienceAtStopMs = 5_000;
+const pauseAfterErrorMs = 1_000;
+
+interface Lane extends EndpointKey {
+  readonly messages: EndpointLane<DueDelivery>;
+  /** Since when every attempt has failed. */
+  failingSince: Instant | null;
+  /** When somebody changed the endpoint last, once that is known. */
+  changedAt: Instant | null;
+}
+
+function keyOf({ environmentId, webhookId }: EndpointKey): string {
+  return `${environmentId} ${webhookId}`;
+}
+
+/**
+ * Sends what is due, in parallel across endpoints, and writes down how it went, many attempts in one transaction. One at a
+ * time may run on a database: two would send the same.
+ */
+export class Dispatcher {
+  readonly #options: DispatcherOptions;
+  readonly #now: () => Instant;
+  readonly #lanes = new Map<string, Lane>();
+  /** Attempts that have ended and are not written down. */
+  #made: MadeAttempt[] = [];
+  readonly #health = new Map<string, EndpointHealth>();
+  readonly #underWay = new Set<Promise<void>>();
+  #attempts = 0;
+  #isStopping = false;
+  #isWanted = false;
+  #working: Promise<void> | null = null;
+
+  constructor(options: DispatcherOptions) {
+    this.#options = options;
+    this.#now = options.now ?? Date.now;
+  }
+
+  /** Something is to be sent to this endpoint. */
+  announce(endpoint: EndpointKey): void {
+    this.#laneOf(endpoint).messages.announce();
+    this.#wake();
+  }
+
+  #laneOf({ environmentId, webhookId }: EndpointKey): Lane {
+    const key = keyOf({ environmentId, webhookId });
+    const known = this.#lanes.get(key);
+    if (known) return known;
+    const lane = {
+      environmentId,
+      webhookId,
+      messages: new EndpointLane<DueDelivery>(),
+      failingSince: null,
+      changedAt: null,
+    };
+    this.#lanes.set(key, lane);
+    return lane;
+  }
+
+  /** Looks which endpoints have something due, and ends what waits for those that are not active. */
+  async sweep(): Promise<void> {
+    const { database } = this.#options;
+    await abandonInactive(database, Date.now());
+    for (const endpoint of await listEndpointsWithDue(database, this.#now())) {
+      const lane = this.#laneOf(endpoint);
+      // Whoever changes an endpoint that fails wants to see whether it is well now.
+      if (lane.changedAt !== null && lane.changedAt !== endpoint.changedAt) lane.messages.beginAnew();
+      lane.changedAt = endpoint.changedAt;
+      this.announce(endpoint);
+    }
+  }
+
+  /** Sends until nothing is left that is due, and answers how many attempts it made. For tests and commands. */
+  async drain(): Promise<number> {
+    const before = this.#attempts;
+    for (let last = -1; last !== this.#attempts; ) {
+      last = this.#attempts;
+      await this.sweep();
+      while (this.#working !== null || this.#underWay.size > 0)
+        await (this.#working ?? Promise.race(this.#underWay.values()));
+    }
+    return this.#attempts - before;
+  }
+
+  /** Begins nothing more, and waits a moment for what is under way. What does not end by then is sent again later. */
+  async stop(): Promise<void> {
+    this.#isStopping = true;
+    const { promise: outOfPatience, resolve } = Promise.withResolvers<void>();
+    const timer = setTimeout(resolve, patienceAtStopMs);
+    await Promise.race([Promise.all(this.#underWay.values()), outOfPatience]);
+    clearTimeout(timer);
+    await this.#working;
+    await this.#save().catch(this.#options.onError);
+  }
+
+  #wake(): void {
+    this.#isWanted = true;
+    this.#working ??= this.#work().finally(() => {
+      this.#working = null;
+      if (this.#isWanted && !this.#isStopping) this.#wake();
+    });
+  }
+
+  /** Writes and looks, one after the other: what is found was looked for after all that had ended was written. */
+  async #work(): Promise<void> {
+    while (this.#isWanted) {
+      this.#isWanted = false;
+      try {
+        await this.#save();
+        if (this.#isStopping) return;
+        await this.#look();
+      } catch (error) {
+        this.#options.onError(error);
+        // What could not be written is kept, and tried again.
+        setTimeout(() => this.#wake(), pauseAfterErrorMs).unref();
+        return;
+      }
+      this.#pump();
+    }
+  }
+
+  async #save(): Promise<void> {
+    if (this.#made.length === 0 && this.#health.size === 0) return;
+    const attempts = this.#made;
+    const health = [...this.#health.values()];
+    this.#made = [];
+    this.#health.clear();
+    try {
+      await saveAttempts(this.#options.database, attempts, health);
+    } catch (error) {
+      this.#made = [...attempts, ...this.#made];
+      for (const each of health) if (!this.#health.has(keyOf(each))) this.#health.set(keyOf(each), each);
+      throw error;
+    }
+    for (const { delivery, outcome } of attempts)
+      this.#lanes.get(keyOf(delivery))?.messages.saved(delivery, outcome.status === 'succeeded');
+  }
+
+  async #look(): Promise<void> {
+    const at = this.#now();
+    const asked = [...this.#lanes.values()].flatMap((lane) => {
+      const { environmentId, webhookId, messages } = lane;
+      const wanted = messages.wanted(at);
+      return wanted === 0 ? [] : [{ lane, request: { environmentId, webhookId, wanted, known: messages.known } }];
+    });
+    if (asked.length === 0) return;
+    for (const { lane } of asked) lane.messages.look();
+    const requests = asked.map(({ request }) => request);
+    const due = await listDue(this.#options.database, requests, at).catch((error: unknown) => {
+      for (const { lane } of asked) lane.messages.announce();
+      throw error;
+    });
+    const found = Map.groupBy(due, keyOf);
+    for (const { lane, request } of asked) {
+      const key = keyOf(lane);
+      const deliveries = found.get(key) ?? [];
+      // What has not been written yet is newer than what was read.
+      if (deliveries[0] && !this.#health.has(key)) lane.failingSince = deliveries[0].failingSince;
+      lane.messages.add(deliveries, request.wanted);
+      if (lane.messages.isIdle) this.#lanes.delete(key);
+    }
+  }
+
+  /** Fills the free slots, one message of each endpoint after the other. */
+  #pump(): void {
+    for (let hasSent = true; hasSent && !this.#isStopping; ) {
+      hasSent = false;
+      for (const lane of this.#lanes.values()) {
+        if (this.#underWay.size >= mostUnderWay) return;
+        const delivery = lane.messages.next(this.#now());
+        if (delivery === null) continue;
+        hasSent = true;
+        const attempt = this.#attempt(lane, delivery).finally(() => this.#underWay.delete(attempt));
+        this.#underWay.add(attempt);
+      }
+    }
+  }
+
+  async #attempt(lane: Lane, delivery: DueDelivery): Promise<void> {
+    this.#attempts += 1;
+    const startedAt = Date.now();
+    const answer = await send(this.#options.outside, delivery, startedAt);
+    const at = Date.now();
+    lane.messages.ended(delivery, errorOf(answer) === null, at);
+    this.#made.push({
+      delivery,
+      outcome: decideAfterAttempt(delivery, answer, at, Math.random()),
+      startedAt,
+      durationMs: answer.durationMs,
+      answer: 'body' in answer ? answer.body : null,
+    });
+    this.#note(lane, answer, { startedAt, at });
+    this.#pump();
+    this.#wake();
+  }
+
+  /** What an attempt shows of the endpoint, where that is news. */
+  #note(lane: Lane, answer: OutboundAnswer, { startedAt, at }: { startedAt: Instant; at: Instant }): void {
+    const failingSince = errorOf(answer) === null ? null : (lane.failingSince ?? startedAt);
+    const disabledReason = failingSince === null ? null : disablingReason(answer, failingSince, at);
+    if (failingSince === lane.failingSince && disabledReason === null) return;
+    const { environmentId, webhookId } = lane;
+    this.#health.set(keyOf(lane), { environmentId, webhookId, failingSince, disabledReason, at });
+    lane.failingSince = failingSince;
+  }
+}
+
+/** One attempt, with no transaction open. Never throws. */
+async function send(
+  { encryption, outbound }: WebhookOutside,
+  delivery: DueDelivery,
+  at: Instant,
+): Promise<OutboundAnswer> {
+  const { messageId, body, url, livemode } = delivery;
+  const [secret, ...previous] = openSecrets(encryption, delivery, at);
+  if (secret === null || secret === undefined) {
+    const failure = 'The secret of the webhook cannot be read with the encryption keys of this process.';
+    return { failure, durationMs: 0 };
+  }
+  const headers = {
+    'content-type': 'application/json',
+    'user-agent': `Tollkeeper/${version}`,
+    // One before that nobody can read any more does not keep the message from being signed with the one there is.
+    ...signedHeaders([secret, ...previous.filter((each) => each !== null)], messageId, body, at),
+  };
+  return outbound.post({ url, livemode, headers, body });
+}
+
+/** The secret, then the one before it while it is valid; null for what no key here opens. */
+function openSecrets(encryption: Encryption, delivery: DueDelivery, at: Instant): (string | null)[] {
+  const { environmentId, webhookId, sealedSecret, sealedPreviousSecret, previousSecretEndsAt } = delivery;
+  const sealed = [sealedSecret, (previousSecretEndsAt ?? 0) > at ? sealedPreviousSecret : null];
+  return sealed.flatMap((text) => {
+    if (text === null) return [];
+    try {
+      return encryption.open(text, secretContext(environmentId, webhookId));
+    } catch {
+      return null;
+    }
+  });
+}

@@ -1,0 +1,27 @@
+import { z } from 'zod';
+import { TimestampInput } from '../kernel/json.ts';
+import { EventType, eventTypes } from './event.ts';
+
+/** The most events that one request sends again: what an endpoint takes in minutes, and one commit writes in a second. */
+export const maxReplayed = 10_000;
+
+/** Which events are to be sent again. */
+export const ReplayRequest = z.object({
+  since: TimestampInput.meta({
+    description: 'Events that happened at this instant or later. Epoch milliseconds or ISO 8601.',
+  }),
+  until: TimestampInput.optional().meta({
+    description: 'Events that happened before this instant; until now when absent.',
+  }),
+  types: z
+    .array(EventType)
+    .min(1, 'must name a type, or be left out: then all that the webhook wants are sent')
+    .max(eventTypes.length * 2)
+    .optional()
+    .meta({ description: "Events of these types; those that the webhook's filter lets through when absent." }),
+  onlyFailed: z
+    .boolean()
+    .default(false)
+    .meta({ description: 'Only those whose delivery to this webhook was given up.' }),
+});
+export type ReplayRequest = z.output<typeof ReplayRequest>;

@@ -1,0 +1,194 @@
+import { type RawBuilder, sql } from 'kysely';
+import type { Instant } from '../kernel/calendar.ts';
+import type { PageRequest } from '../kernel/page.ts';
+import type { Database } from '../platform/database.ts';
+import { selectPage } from '../platform/select-page.ts';
+import type { Work } from '../platform/work.ts';
+import type { WebhookAttempt, WebhookDelivery } from './delivery.ts';
+
+/** A record without what the environment knows. */
+export type DeliveryRow = Omit<WebhookDelivery, 'livemode' | 'organizationId'>;
+
+const deliveryColumns = [
+  'id',
+  'createdAt',
+  'updatedAt',
+  'pricingModelId',
+  'webhookId',
+  'eventId',
+  'eventType',
+  'objectId',
+  'status',
+  'attempts',
+  'nextAttemptAt',
+  'lastAttemptAt',
+  'lastStatusCode',
+  'lastError',
+] as const;
+
+// Rows are cast to the record's type: a check limits the status, and events are written with the types that there are.
+
+export async function pageOfDeliveries(
+  work: Work,
+  webhookId: string,
+  request: PageRequest,
+): Promise<{ rows: DeliveryRow[]; total: number }> {
+  const ofWebhook = { ...request, filters: { ...request.filters, webhookId } };
+  return selectPage<DeliveryRow>(work, 'webhook_deliveries', deliveryColumns, ofWebhook, {
+    webhookId: 'webhook_id',
+    status: 'status',
+    eventId: 'event_id',
+    eventType: 'event_type',
+    objectId: 'object_id',
+  });
+}
+
+export async function findDelivery(work: Work, id: string): Promise<DeliveryRow | null> {
+  const row = await work.db
+    .selectFrom('webhookDeliveries')
+    .select(deliveryColumns)
+    .where('environmentId', '=', work.environmentId)
+    .where('id', '=', id)
+    .$castTo<DeliveryRow>()
+    .executeTakeFirst();
+  return row ?? null;
+}
+
+/** The last `limit` attempts at a delivery that are remembered, the newest last. */
+export async function listAttempts(work: Work, deliveryId: string, limit: number): Promise<WebhookAttempt[]> {
+  const rows = await work.db
+    .selectFrom('webhookAttempts')
+    .select(['number', 'startedAt', 'durationMs', 'statusCode', 'error', 'answer'])
+    .where('environmentId', '=', work.environmentId)
+    .where('deliveryId', '=', deliveryId)
+    .orderBy('number', 'desc')
+    .limit(limit)
+    .execute();
+  return rows.reverse();
+}
+
+/** Deletes up to `limit` attempts that began at the instant or before it, in real time, of every environment. */
+export async function forgetAttempts(database: Database, before: Instant, limit: number): Promise<number> {
+  const { rows } = await sql<{ count: number }>`
+    select forget_webhook_attempts(${before}, ${limit}) as count`.execute(database);
+  return rows[0]?.count ?? 0;
+}
+
+/** Lets the sender know, in this commit, that the webhook has something to be sent. */
+export async function announceDeliveries(work: Work, webhookId: string): Promise<void> {
+  await sql`select announce_deliveries(${work.environmentId}, ${webhookId})`.execute(work.db);
+}
+
+/** A message that tells of nothing that happened. */
+export interface SampleValues {
+  readonly id: string;
+  readonly pricingModelId: string;
+  readonly webhookId: string;
+  readonly sample: { readonly id: string; readonly type: string };
+}
+
+/** Writes a sample's delivery, due at `at`. */
+export async function insertSample(
+  work: Work,
+  { id, pricingModelId, webhookId, sample }: SampleValues,
+  at: Instant,
+): Promise<DeliveryRow> {
+  return work.db
+    .insertInto('webhookDeliveries')
+    .values({
+      environmentId: work.environmentId,
+      id,
+      pricingModelId,
+      webhookId,
+      sample: JSON.stringify(sample),
+      eventType: sample.type,
+      objectId: sample.id,
+      status: 'pending',
+      nextAttemptAt: at,
+      createdAt: at,
+      updatedAt: at,
+    })
+    .returning(deliveryColumns)
+    .$castTo<DeliveryRow>()
+    .executeTakeFirstOrThrow();
+}
+
+/** Begins a delivery anew, due at `at`; answers it, or null when there is none. What it went through stays written. */
+export async function beginDelivery(work: Work, id: string, at: Instant): Promise<DeliveryRow | null> {
+  const row = await work.db
+    .updateTable('webhookDeliveries')
+    .set({ status: 'pending', failures: 0, nextAttemptAt: at, updatedAt: at })
+    .where('environmentId', '=', work.environmentId)
+    .where('id', '=', id)
+    .returning(deliveryColumns)
+    .$castTo<DeliveryRow>()
+    .executeTakeFirst();
+  return row ?? null;
+}
+
+/** Which events of a webhook are to be sent again. */
+export interface Replay {
+  readonly webhookId: string;
+  readonly since: Instant;
+  /** Null where there is no end. */
+  readonly until: Instant | null;
+  /** Null for what the webhook's filter wants. */
+  readonly types: readonly string[] | null;
+  /** Only those that were given up. */
+  readonly onlyFailed: boolean;
+  /** The most that there may be. */
+  readonly limit: number;
+}
+
+/**
+ * Sends the events again, due at `at`, in the order in which they were told: what there is of their deliveries begins
+ * anew, and what there is not is made. Those that wait for an attempt anyway are left alone. Answers how many they are;
+ * when that is more than the limit, nothing was done.
+ */
+export async function beginDeliveries(work: Work, replay: Replay, at: Instant): Promise<number> {
+  const { rows } = await sql<{ count: number }>`
+    with chosen as materialized (${chosenEvents(work, replay)}),
+         few as (select 1 having (select count(*) from chosen) <= ${replay.limit}),
+         sent as (${replay.onlyFailed ? begunAnew(work, at) : madeOrBegunAnew(work, replay, at)})
+    select count(*) as count from chosen`.execute(work.db);
+  return rows[0]?.count ?? 0;
+}
+
+/** The events of a replay, with their deliveries where there are some; one more than the limit where there are more. */
+function chosenEvents(work: Work, { webhookId, since, until, types, onlyFailed, limit }: Replay): RawBuilder<unknown> {
+  return sql`
+    select e.id, e.pricing_model_id, e.type, e.object_id, d.id as delivery_id
+      from webhooks w
+      join events e on e.environment_id = w.environment_id and e.pricing_model_id = w.pricing_model_id
+      left join webhook_deliveries d on d.environment_id = w.environment_id and d.event_id = e.id and d.webhook_id = w.id
+     where w.environment_id = ${work.environmentId} and w.id = ${webhookId}
+       and e.occurred_at >= ${since} and e.occurred_at < ${until ?? Number.MAX_SAFE_INTEGER}
+       and case when ${types}::text[] is null then webhook_wants(w.filter_types, e.type) else e.type = any(${types}::text[]) end
+       and ${onlyFailed ? sql`d.status = 'failed'` : sql`d.status is distinct from 'pending'`}
+     order by e.occurred_at
+     limit ${limit + 1}`;
+}
+
+/** Keeps its place in the order of its object: what was told after it waits for it again. */
+function begunAnew(work: Work, at: Instant): RawBuilder<unknown> {
+  return sql`
+    update webhook_deliveries d
+       set status = 'pending', failures = 0, next_attempt_at = ${at}, updated_at = ${at}
+      from chosen, few
+     where d.environment_id = ${work.environmentId} and d.id = chosen.delivery_id and d.status = 'failed'`;
+}
+
+/** Draws new places for all, so that those made now stand among those that were there. The ids are those of `address_events`. */
+function madeOrBegunAnew(work: Work, { webhookId }: Replay, at: Instant): RawBuilder<unknown> {
+  return sql`
+    insert into webhook_deliveries as d (environment_id, id, pricing_model_id, webhook_id, event_id, event_type, object_id,
+           status, next_attempt_at, created_at, updated_at)
+    select ${work.environmentId}, 'webhook_delivery_' || substr(chosen.id, 7) || substr(${webhookId}, 9),
+           chosen.pricing_model_id, ${webhookId}, chosen.id, chosen.type, chosen.object_id, 'pending', ${at}::bigint,
+           ${at}::bigint, ${at}::bigint
+      from chosen, few
+     order by chosen.id
+    on conflict on constraint webhook_deliveries_once do update
+       set sequence = default, status = 'pending', failures = 0, next_attempt_at = ${at}, updated_at = ${at}
+     where d.status <> 'pending'`;
+}

@@ -1,0 +1,67 @@
+import { type RawBuilder, sql } from 'kysely';
+import type { PageRequest } from '../kernel/page.ts';
+import { selectPage } from '../platform/select-page.ts';
+import type { Work } from '../platform/work.ts';
+import type { Event } from './event.ts';
+import type { OccurredRange } from './event-query.ts';
+
+/** An event without what the environment knows. */
+export type EventRow = Omit<Event, 'livemode' | 'organizationId'>;
+
+const eventColumns = [
+  'id',
+  'createdAt',
+  'pricingModelId',
+  'type',
+  'object',
+  'objectId',
+  'occurredAt',
+  'payload',
+] as const;
+
+export async function findEvent(work: Work, id: string): Promise<EventRow | null> {
+  const row = await work.db
+    .selectFrom('events')
+    .select(eventColumns)
+    .where('environmentId', '=', work.environmentId)
+    .where('id', '=', id)
+    .$castTo<EventRow>()
+    .executeTakeFirst();
+  return row ?? null;
+}
+
+const filterColumns = { type: 'type', object: 'object', objectId: 'object_id' } as const;
+
+/**
+ * A page of events in order of creation, one more than the limit when there are more, and how many match in all. In a
+ * range of time (`range`) they are found by its index.
+ */
+export async function pageOfEvents(
+  work: Work,
+  request: PageRequest,
+  range: OccurredRange | null,
+): Promise<{ rows: EventRow[]; total: number }> {
+  if (range === null) return selectPage<EventRow>(work, 'events', eventColumns, request, filterColumns);
+  const matches = sql`environment_id = ${work.environmentId} and ${within(range)} and ${filtersOf(request)}`;
+  const forward = request.direction === 'forward';
+  const beyond = request.after === null ? sql`true` : sql`id ${forward ? sql`>` : sql`<`} ${request.after}`;
+  // All of the range are looked at, as they are for the total: going through the ids in order would begin with the oldest.
+  const { rows } = await sql<EventRow>`
+    select ${sql.join(eventColumns.map((column) => sql.ref(column)))}
+      from (select * from events where ${matches} offset 0) in_range
+     where ${beyond} order by id ${forward ? sql`asc` : sql`desc`} limit ${request.limit + 1}`.execute(work.db);
+  const counted = await sql<{ total: number }>`select count(*) as total from events where ${matches}`.execute(work.db);
+  return { rows, total: counted.rows[0]?.total ?? 0 };
+}
+
+function within({ from, to }: OccurredRange): RawBuilder<unknown> {
+  const since = from === null ? sql`true` : sql`occurred_at >= ${from}::bigint`;
+  return to === null ? since : sql`${since} and occurred_at < ${to}::bigint`;
+}
+
+function filtersOf({ filters }: PageRequest): RawBuilder<unknown> {
+  const equal = Object.entries(filterColumns).flatMap(([filter, column]) =>
+    filters[filter] === undefined ? [] : sql`${sql.ref(column)} = ${filters[filter]}`,
+  );
+  return sql.join([sql`true`, ...equal], sql` and `);
+}

@@ -1,0 +1,180 @@
+import { sql } from 'kysely';
+import type { Instant } from '../kernel/calendar.ts';
+import type { Database } from '../platform/database.ts';
+import type { AttemptOutcome } from './delivery.ts';
+
+/*
+ * What the sender reads and writes, in every environment: with the owner's connections, each row named by its environment.
+ */
+
+/** An endpoint of some environment. */
+export interface EndpointKey {
+  readonly environmentId: number;
+  readonly webhookId: string;
+}
+
+/** An endpoint, and when somebody changed it last. */
+export interface ChangedEndpoint extends EndpointKey {
+  readonly changedAt: Instant;
+}
+
+/** The endpoints that have something to be sent at `now`. One look at an index for each endpoint there is. */
+export async function listEndpointsWithDue(db: Database, now: Instant): Promise<ChangedEndpoint[]> {
+  const { rows } = await sql<ChangedEndpoint>`
+    select w.environment_id, w.id as webhook_id, w.updated_at as changed_at from webhooks w
+     where w.active and exists (
+       select from webhook_deliveries d
+        where d.environment_id = w.environment_id and d.webhook_id = w.id and d.status = 'pending'
+          and d.next_attempt_at <= ${now})`.execute(db);
+  return rows;
+}
+
+/** All that sending needs to know of a delivery and its endpoint. */
+export interface DueDelivery extends EndpointKey {
+  readonly id: string;
+  readonly pricingModelId: string;
+  readonly objectId: string;
+  readonly attempts: number;
+  readonly failures: number;
+  readonly isSample: boolean;
+  /** What the receiver knows the message by: the same at each attempt. */
+  readonly messageId: string;
+  /** The bytes to send and to sign, the same at each attempt. */
+  readonly body: string;
+  readonly livemode: boolean;
+  readonly url: string;
+  readonly sealedSecret: string;
+  readonly sealedPreviousSecret: string | null;
+  readonly previousSecretEndsAt: Instant | null;
+  readonly failingSince: Instant | null;
+}
+
+/** How many deliveries of an endpoint are wanted, besides those that are `known`. */
+export interface DueRequest extends EndpointKey {
+  readonly wanted: number;
+  readonly known: readonly string[];
+}
+
+// An event that an endpoint has refused so often no longer holds back what happened to the same object after it.
+const failuresToBePassed = 3;
+
+/**
+ * What is to be sent to each of these endpoints next, oldest first. What happened to an object after an event that waits
+ * for its next attempt is not among it.
+ */
+export async function listDue(db: Database, requests: readonly DueRequest[], now: Instant): Promise<DueDelivery[]> {
+  const column = <Key extends keyof DueRequest>(key: Key) => requests.map((each) => each[key]);
+  const { rows } = await sql<DueDelivery>`
+    select d.environment_id, d.webhook_id, d.id, d.pricing_model_id, d.object_id, d.attempts, d.failures,
+           d.event_id is null as is_sample, coalesce(d.event_id, d.sample ->> 'eventId') as message_id,
+           coalesce(e.payload, d.sample)::text as body, n.livemode, w.url, w.sealed_secret, w.sealed_previous_secret,
+           w.previous_secret_ends_at, w.failing_since
+      from unnest(${column('environmentId')}::bigint[], ${column('webhookId')}::text[], ${column('wanted')}::integer[])
+             as asked (environment_id, webhook_id, wanted)
+      join webhooks w on w.environment_id = asked.environment_id and w.id = asked.webhook_id and w.active
+      join environments n on n.id = asked.environment_id
+     cross join lateral (
+       select due.* from webhook_deliveries due
+        where due.environment_id = asked.environment_id and due.webhook_id = asked.webhook_id and due.status = 'pending'
+          and due.next_attempt_at <= ${now} and due.id <> all(${requests.flatMap(({ known }) => known)}::text[])
+          and not exists (
+            select from webhook_deliveries earlier
+             where earlier.environment_id = due.environment_id and earlier.webhook_id = due.webhook_id
+               and earlier.object_id = due.object_id and earlier.sequence < due.sequence and earlier.status = 'pending'
+               and earlier.failures > 0 and earlier.failures < ${failuresToBePassed})
+        order by due.next_attempt_at, due.sequence
+        limit asked.wanted) as d
+      left join events e on e.environment_id = d.environment_id and e.id = d.event_id
+     order by d.next_attempt_at, d.sequence`.execute(db);
+  return rows;
+}
+
+/** An attempt as it went, and what it leaves behind. */
+export interface MadeAttempt {
+  readonly delivery: DueDelivery;
+  readonly outcome: AttemptOutcome;
+  readonly startedAt: Instant;
+  readonly durationMs: number;
+  readonly answer: string | null;
+}
+
+/** What attempts show of an endpoint. */
+export interface EndpointHealth extends EndpointKey {
+  readonly failingSince: Instant | null;
+  /** Why it is switched off now, or null. */
+  readonly disabledReason: string | null;
+  readonly at: Instant;
+}
+
+/**
+ * Writes attempts down, with what they leave behind in their deliveries, and how the endpoints are, all or nothing. An
+ * attempt of a delivery that was begun anew or has gone meanwhile leaves nothing in it.
+ */
+export async function saveAttempts(
+  db: Database,
+  attempts: readonly MadeAttempt[],
+  endpoints: readonly EndpointHealth[],
+): Promise<void> {
+  await db.transaction().execute(async (transaction) => {
+    if (attempts.length > 0) await writeAttempts(transaction, attempts);
+    if (endpoints.length > 0) await writeHealth(transaction, endpoints);
+  });
+}
+
+async function writeAttempts(db: Database, attempts: readonly MadeAttempt[]): Promise<void> {
+  const of = <Value>(read: (attempt: MadeAttempt) => Value): Value[] => attempts.map(read);
+  await sql`
+    with made as (
+      select * from unnest(
+        ${of(({ delivery }) => delivery.environmentId)}::bigint[], ${of(({ delivery }) => delivery.id)}::text[],
+        ${of(({ outcome }) => outcome.status)}::text[], ${of(({ outcome }) => outcome.attempts)}::integer[],
+        ${of(({ outcome }) => outcome.failures)}::integer[], ${of(({ outcome }) => outcome.nextAttemptAt)}::bigint[],
+        ${of(({ outcome }) => outcome.lastAttemptAt)}::bigint[], ${of(({ outcome }) => outcome.lastStatusCode)}::integer[],
+        ${of(({ outcome }) => outcome.lastError)}::text[], ${of(({ startedAt }) => startedAt)}::bigint[],
+        ${of(({ durationMs }) => durationMs)}::integer[], ${of(({ answer }) => answer)}::text[]
+      ) as made (environment_id, id, status, attempts, failures, next_attempt_at, at, status_code, error, started_at,
+                 duration_ms, answer)
+    ), ended as (
+      update webhook_deliveries d
+         set status = made.status, attempts = made.attempts, failures = made.failures, next_attempt_at = made.next_attempt_at,
+             last_attempt_at = made.at, last_status_code = made.status_code, last_error = made.error, updated_at = made.at
+        from made
+       where d.environment_id = made.environment_id and d.id = made.id and d.attempts = made.attempts - 1
+         and d.status = 'pending'
+      returning d.environment_id, d.id, d.pricing_model_id
+    )
+    insert into webhook_attempts (environment_id, delivery_id, number, pricing_model_id, started_at, duration_ms, status_code,
+           error, answer)
+    select made.environment_id, made.id, made.attempts, ended.pricing_model_id, made.started_at, made.duration_ms,
+           made.status_code, made.error, made.answer
+      from made join ended on ended.environment_id = made.environment_id and ended.id = made.id
+    on conflict do nothing`.execute(db);
+}
+
+async function writeHealth(db: Database, endpoints: readonly EndpointHealth[]): Promise<void> {
+  const of = <Value>(read: (endpoint: EndpointHealth) => Value): Value[] => endpoints.map(read);
+  await sql`
+    update webhooks w
+       set failing_since = seen.failing_since, active = w.active and seen.reason is null,
+           disabled_reason = case when w.active then seen.reason else w.disabled_reason end,
+           updated_at = case when w.active and seen.reason is not null then seen.at else w.updated_at end
+      from unnest(${of((each) => each.environmentId)}::bigint[], ${of((each) => each.webhookId)}::text[],
+                  ${of((each) => each.failingSince)}::bigint[], ${of((each) => each.disabledReason)}::text[],
+                  ${of((each) => each.at)}::bigint[]) as seen (environment_id, id, failing_since, reason, at)
+     where w.environment_id = seen.environment_id and w.id = seen.id`.execute(db);
+}
+
+// In one statement; the next round takes the next ones.
+const mostAbandoned = 1_000;
+
+/** Ends deliveries to endpoints that are not active: who switches one off leaves no backlog. Answers how many. */
+export async function abandonInactive(db: Database, now: Instant): Promise<number> {
+  const { numAffectedRows = 0n } = await sql`
+    update webhook_deliveries set status = 'failed', next_attempt_at = null, last_error = 'The webhook is not active.', updated_at = ${now}
+     where (environment_id, id) in (
+       select d.environment_id, d.id from webhooks w
+         join webhook_deliveries d on d.environment_id = w.environment_id and d.webhook_id = w.id and d.status = 'pending'
+        where not w.active
+        order by d.environment_id, d.id limit ${mostAbandoned} for update of d skip locked)`.execute(db);
+  return Number(numAffectedRows);
+}

@@ -1,0 +1,101 @@
+import assert from 'node:assert/strict';
+import { sql } from 'kysely';
+import type { Body, TestApp } from './harness.ts';
+
+// What of a subscription no answer shows. Whatever else changes is to be told.
+const hidden: ReadonlySet<string> = new Set([
+  'updated_at',
+  'environment_id',
+  'exclusive',
+  'is_default_plan',
+  'paused_credit',
+  'work_retry_at',
+  'invoice_count',
+]);
+
+interface Witnessed {
+  /** Of the commit. */
+  readonly transaction: string;
+  readonly table: string;
+  readonly recordId: string;
+  readonly before: Body | null;
+  readonly after: Body;
+}
+
+/** Watches what each transaction changes of records and tells of them, in the database itself, whoever does it. */
+export async function startWitness(app: TestApp) {
+  await sql`create table witnessed (transaction xid8, "table" text, record_id text, before jsonb, after jsonb)`.execute(
+    app.owner,
+  );
+  await sql`
+    create function witness() returns trigger language plpgsql security definer set search_path = public as $$
+    begin
+      insert into witnessed values (pg_current_xact_id(), tg_table_name,
+        case tg_table_name when 'events' then to_jsonb(new) ->> 'object_id'
+          when 'subscription_items' then to_jsonb(new) ->> 'subscription_id' else to_jsonb(new) ->> 'id' end,
+        case when tg_op = 'UPDATE' then to_jsonb(old) end, to_jsonb(new));
+      return null;
+    end $$`.execute(app.owner);
+  for (const table of ['events', 'customers', 'subscriptions', 'subscription_items', 'payments'])
+    await sql`create trigger witness after insert or update on ${sql.table(table)} for each row execute function witness()`.execute(
+      app.owner,
+    );
+  return {
+    /** What was seen since the last time, commit by commit, must be told as it should be. Answers how many commits told. */
+    async assertTold(): Promise<number> {
+      const { rows } = await sql<Witnessed>`delete from witnessed
+        returning transaction::text, "table", record_id, before, after`.execute(app.owner);
+      const commits = Map.groupBy(rows, ({ transaction, recordId }) => `${transaction} ${recordId}`);
+      for (const seen of commits.values()) assertOneCommit(seen);
+      return [...commits.values()].filter((seen) => seen.some(({ table }) => table === 'events')).length;
+    },
+  };
+}
+
+/** What one commit changed of one record is what it told of it. */
+function assertOneCommit(seen: readonly Witnessed[]): void {
+  const told = seen.filter(({ table }) => table === 'events').map(({ after }) => after.type as string);
+  const changes = seen.filter(({ table }) => table !== 'events');
+  const about = `${JSON.stringify(changes.map(changeOf))} was told as ${JSON.stringify(told)}`;
+  const wanted = new Set(changes.flatMap(wantedFor));
+  const countOf = (type: string) => told.filter((each) => each === type).length;
+  for (const type of wanted) assert(countOf(type) > 0, `${type} is missing: ${about}`);
+  for (const type of new Set(told)) {
+    assert(wanted.has(type) || mayBeTold(type, changes), `${type} is one too many: ${about}`);
+    // Two steps of one commit may each change a subscription, and are two occurrences; nothing else happens twice.
+    const most = type === 'subscription.updated' ? changes.length : 1;
+    assert(countOf(type) <= most, `${type} was told twice: ${about}`);
+  }
+}
+
+function changeOf({ table, before, after }: Witnessed): Body {
+  const keys = Object.keys(after).filter((key) => !hidden.has(key));
+  const changed = keys.filter((key) => JSON.stringify(before?.[key]) !== JSON.stringify(after[key]));
+  return { table, ...(before === null ? { new: true } : Object.fromEntries(changed.map((key) => [key, after[key]]))) };
+}
+
+/** The plain rule of what is told of a change. */
+function wantedFor(change: Witnessed): string[] {
+  const { table, before, after } = change;
+  const isVisible = before === null || Object.keys(changeOf(change)).length > 1;
+  if (!isVisible) return [];
+  switch (table) {
+    case 'customers':
+      return [before === null ? 'customer.created' : 'customer.updated'];
+    case 'subscriptions':
+      if (before === null) return ['subscription.created'];
+      if (before.status === 'canceled' || after.status !== 'canceled') return ['subscription.updated'];
+      return after.cancellation_reason === 'upgraded_to_paid' ? [] : ['subscription.canceled'];
+    case 'payments':
+      if (before?.status === after.status) return [];
+      if (after.status === 'succeeded') return ['payment.succeeded'];
+      return after.status === 'failed' || after.status === 'canceled' ? ['payment.failed'] : [];
+    default:
+      return [];
+  }
+}
+
+/** A change of plan may change nothing but items. */
+function mayBeTold(type: string, changes: readonly Witnessed[]): boolean {
+  return type === 'subscription.updated' && changes.some(({ table }) => table === 'subscription_items');
+}

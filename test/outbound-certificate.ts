@@ -1,0 +1,20 @@
+/** A certificate that nobody has vouched for, good for hooks.example.test until 2120, and its key: for tests only. */
+export const certificate = {
+  key: `-----BEGIN PRIVATE KEY-----
+MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQgaQcui4oeuPNGmQ03
+OxvmqRxmiqny66VinM63hhQ1ssyhRANCAATCFgOpHZPf7IKnCpzrEgtzXvGqukzd
+p4zfn3qtbJlX7MVxhega4UqHAqJl12AUKyk1wb+2Bvmz6pWaxhhUaJXE
+-----END PRIVATE KEY-----
+`,
+  cert: `-----BEGIN CERTIFICATE-----
+MIIBfDCCASKgAwIBAgIBATAKBggqhkjOPQQDAjAdMRswGQYDVQQDDBJob29rcy5l
+eGFtcGxlLnRlc3QwIBcNMjAwMTAxMDAwMDAwWhgPMjEyMDAxMDEwMDAwMDBaMB0x
+GzAZBgNVBAMMEmhvb2tzLmV4YW1wbGUudGVzdDBZMBMGByqGSM49AgEGCCqGSM49
+AwEHA0IABMIWA6kdk9/sgqcKnOsSC3Ne8aq6TN2njN+feq1smVfsxXGF6BrhSocC
+omXXYBQrKTXBv7YG+bPqlZrGGFRolcSjUTBPMB0GA1UdEQQWMBSCEmhvb2tzLmV4
+YW1wbGUudGVzdDAPBgNVHRMBAf8EBTADAQH/MB0GA1UdDgQWBBS8FyFHSb0GtO6a
+RP0V+f7DmZ7XmjAKBggqhkjOPQQDAgNIADBFAiAOEhlGp8pwbaBeRkV1FTbbfEQi
+GTcNbdzFMfxQRdZv4AIhAPQ7RV/TqrD0F+ZYEY/xAlzQy/ZxwgLxGWr78tY9pcmQ
+-----END CERTIFICATE-----
+`,
+};
