@@ -44,6 +44,49 @@ create table public.billing_periods (
   constraint billing_periods_waived_not_negative CHECK ((proration_waived >= (0)::numeric))
 );
 
+create table public.checkout_sessions (
+  environment_id bigint not null,
+  id text not null,
+  pricing_model_id text not null,
+  type text not null,
+  status text not null,
+  customer_id text,
+  anonymous boolean not null,
+  customer_name text,
+  customer_email text,
+  billing_address jsonb,
+  price_id text,
+  quantity bigint not null,
+  discount_id text,
+  purchase_id text,
+  payment_method_id text,
+  payment_method_type text,
+  payment_token text,
+  preserve_billing_cycle_anchor boolean not null,
+  target_subscription_id text,
+  automatically_update_subscriptions boolean,
+  output_name text,
+  output_metadata jsonb,
+  success_url text,
+  cancel_url text,
+  expires_at bigint not null,
+  created_at bigint not null,
+  updated_at bigint not null,
+  constraint checkout_sessions_pkey PRIMARY KEY (environment_id, id),
+  constraint checkout_sessions_environment_id_customer_id_fkey FOREIGN KEY (environment_id, customer_id) REFERENCES customers(environment_id, id),
+  constraint checkout_sessions_environment_id_discount_id_fkey FOREIGN KEY (environment_id, discount_id) REFERENCES discounts(environment_id, id),
+  constraint checkout_sessions_environment_id_price_id_fkey FOREIGN KEY (environment_id, price_id) REFERENCES prices(environment_id, id),
+  constraint checkout_sessions_environment_id_pricing_model_id_fkey FOREIGN KEY (environment_id, pricing_model_id) REFERENCES pricing_models(environment_id, id),
+  constraint checkout_sessions_environment_id_target_subscription_id_fkey FOREIGN KEY (environment_id, target_subscription_id) REFERENCES subscriptions(environment_id, id),
+  constraint checkout_sessions_activates_something CHECK (((type <> 'activate_subscription'::text) OR ((target_subscription_id IS NOT NULL) AND (customer_id IS NOT NULL)))),
+  constraint checkout_sessions_expires_later CHECK ((expires_at > created_at)),
+  constraint checkout_sessions_quantity CHECK ((quantity > 0)),
+  constraint checkout_sessions_sells_something CHECK (((type <> ALL (ARRAY['product'::text, 'purchase'::text])) OR (price_id IS NOT NULL))),
+  constraint checkout_sessions_somebody_adds CHECK (((type <> 'add_payment_method'::text) OR (customer_id IS NOT NULL))),
+  constraint checkout_sessions_status CHECK ((status = ANY (ARRAY['open'::text, 'pending'::text, 'succeeded'::text, 'failed'::text]))),
+  constraint checkout_sessions_type CHECK ((type = ANY (ARRAY['product'::text, 'purchase'::text, 'activate_subscription'::text, 'add_payment_method'::text])))
+);
+
 create table public.customers (
   environment_id bigint not null,
   id text not null,
@@ -72,7 +115,7 @@ create table public.discount_redemptions (
   id text not null,
   pricing_model_id text not null,
   discount_id text not null,
-  subscription_id text not null,
+  subscription_id text,
   name text not null,
   code text not null,
   amount_type text not null,
@@ -88,10 +131,14 @@ CASE duration
 END stored,
   created_at bigint not null,
   updated_at bigint not null,
+  purchase_id text,
+  constraint discount_redemptions_one_per_purchase UNIQUE (environment_id, purchase_id),
   constraint discount_redemptions_one_per_subscription UNIQUE (environment_id, subscription_id),
   constraint discount_redemptions_pkey PRIMARY KEY (environment_id, id),
   constraint discount_redemptions_environment_id_discount_id_fkey FOREIGN KEY (environment_id, discount_id) REFERENCES discounts(environment_id, id),
-  constraint discount_redemptions_environment_id_subscription_id_fkey FOREIGN KEY (environment_id, subscription_id) REFERENCES subscriptions(environment_id, id)
+  constraint discount_redemptions_environment_id_purchase_id_fkey FOREIGN KEY (environment_id, purchase_id) REFERENCES purchases(environment_id, id),
+  constraint discount_redemptions_environment_id_subscription_id_fkey FOREIGN KEY (environment_id, subscription_id) REFERENCES subscriptions(environment_id, id),
+  constraint discount_redemptions_one_redeemer CHECK (((subscription_id IS NULL) <> (purchase_id IS NULL)))
 );
 
 create table public.discounts (
@@ -269,15 +316,18 @@ create table public.invoices (
   buyer jsonb,
   attempt_count integer not null default 0,
   next_attempt_at bigint,
+  purchase_id text,
   constraint invoices_number_unique UNIQUE (environment_id, customer_id, invoice_number),
   constraint invoices_pkey PRIMARY KEY (environment_id, id),
   constraint invoices_environment_id_billing_period_id_fkey FOREIGN KEY (environment_id, billing_period_id) REFERENCES billing_periods(environment_id, id),
   constraint invoices_environment_id_customer_id_fkey FOREIGN KEY (environment_id, customer_id) REFERENCES customers(environment_id, id),
   constraint invoices_environment_id_discount_redemption_id_fkey FOREIGN KEY (environment_id, discount_redemption_id) REFERENCES discount_redemptions(environment_id, id),
+  constraint invoices_environment_id_purchase_id_fkey FOREIGN KEY (environment_id, purchase_id) REFERENCES purchases(environment_id, id),
   constraint invoices_environment_id_subscription_id_fkey FOREIGN KEY (environment_id, subscription_id) REFERENCES subscriptions(environment_id, id),
   constraint invoices_attempted_while_open CHECK (((next_attempt_at IS NULL) OR (status = ANY (ARRAY['open'::text, 'awaiting_payment_confirmation'::text])))),
   constraint invoices_discount_not_negative CHECK ((discount_amount >= (0)::numeric)),
   constraint invoices_money_within_bounds CHECK ((((amount_paid >= (0)::numeric) AND (amount_paid <= total)) AND ((amount_refunded >= (0)::numeric) AND (amount_refunded <= amount_paid)))),
+  constraint invoices_of_purchases CHECK ((((type = 'purchase'::text) = (purchase_id IS NOT NULL)) AND ((purchase_id IS NULL) OR (subscription_id IS NULL)))),
   constraint invoices_status CHECK ((status = ANY (ARRAY['draft'::text, 'open'::text, 'paid'::text, 'uncollectible'::text, 'void'::text, 'refunded'::text, 'partially_refunded'::text, 'awaiting_payment_confirmation'::text]))),
   constraint invoices_total CHECK (((total = (subtotal + tax_amount)) AND (subtotal >= (0)::numeric) AND (tax_amount >= (0)::numeric))),
   constraint invoices_type CHECK ((type = ANY (ARRAY['subscription'::text, 'purchase'::text, 'standalone'::text])))
@@ -420,11 +470,13 @@ create table public.payments (
   tax_rate_percentage text,
   receipt_url text,
   next_action jsonb,
+  purchase_id text,
   constraint payments_pkey PRIMARY KEY (environment_id, id),
   constraint payments_environment_id_billing_period_id_fkey FOREIGN KEY (environment_id, billing_period_id) REFERENCES billing_periods(environment_id, id),
   constraint payments_environment_id_customer_id_fkey FOREIGN KEY (environment_id, customer_id) REFERENCES customers(environment_id, id),
   constraint payments_environment_id_invoice_id_fkey FOREIGN KEY (environment_id, invoice_id) REFERENCES invoices(environment_id, id),
   constraint payments_environment_id_payment_method_id_fkey FOREIGN KEY (environment_id, payment_method_id) REFERENCES payment_methods(environment_id, id),
+  constraint payments_environment_id_purchase_id_fkey FOREIGN KEY (environment_id, purchase_id) REFERENCES purchases(environment_id, id),
   constraint payments_environment_id_subscription_id_fkey FOREIGN KEY (environment_id, subscription_id) REFERENCES subscriptions(environment_id, id),
   constraint payments_checked_while_under_way CHECK (((check_at IS NULL) OR (status = ANY (ARRAY['processing'::text, 'requires_action'::text])))),
   constraint payments_refunded_iff_whole CHECK (((status = 'refunded'::text) = (refunded_amount = amount))),
@@ -531,6 +583,43 @@ create table public.products (
   constraint products_pkey PRIMARY KEY (environment_id, id),
   constraint products_environment_id_pricing_model_id_fkey FOREIGN KEY (environment_id, pricing_model_id) REFERENCES pricing_models(environment_id, id),
   constraint products_default_is_active CHECK ((active OR (NOT is_default)))
+);
+
+create table public.purchases (
+  environment_id bigint not null,
+  id text not null,
+  pricing_model_id text not null,
+  customer_id text not null,
+  price_id text not null,
+  price_type text not null,
+  quantity bigint not null,
+  subscription_id text,
+  invoice_id text,
+  checkout_session_id text,
+  name text not null,
+  status text not null,
+  trial_period_days bigint,
+  price_per_billing_cycle numeric(38,0),
+  interval_unit text,
+  interval_count bigint,
+  billing_cycle_anchor bigint,
+  first_invoice_value numeric(38,0) not null default 0,
+  total_purchase_value numeric(38,0),
+  purchase_date bigint,
+  billing_address jsonb,
+  metadata jsonb,
+  created_at bigint not null,
+  updated_at bigint not null,
+  constraint purchases_pkey PRIMARY KEY (environment_id, id),
+  constraint purchases_environment_id_customer_id_fkey FOREIGN KEY (environment_id, customer_id) REFERENCES customers(environment_id, id),
+  constraint purchases_environment_id_invoice_id_fkey FOREIGN KEY (environment_id, invoice_id) REFERENCES invoices(environment_id, id),
+  constraint purchases_environment_id_price_id_fkey FOREIGN KEY (environment_id, price_id) REFERENCES prices(environment_id, id),
+  constraint purchases_environment_id_subscription_id_fkey FOREIGN KEY (environment_id, subscription_id) REFERENCES subscriptions(environment_id, id),
+  constraint purchases_amounts CHECK (((quantity > 0) AND (first_invoice_value >= (0)::numeric) AND (total_purchase_value >= (0)::numeric))),
+  constraint purchases_completed_when_paid CHECK (((status <> ALL (ARRAY['paid'::text, 'refunded'::text, 'partial_refund'::text])) OR (purchase_date IS NOT NULL))),
+  constraint purchases_price_type CHECK ((price_type = ANY (ARRAY['subscription'::text, 'single_payment'::text]))),
+  constraint purchases_status CHECK ((status = ANY (ARRAY['open'::text, 'pending'::text, 'failed'::text, 'paid'::text, 'refunded'::text, 'partial_refund'::text, 'fraudulent'::text]))),
+  constraint purchases_variant CHECK ((((price_type = 'subscription'::text) = (subscription_id IS NOT NULL)) AND ((price_type = 'subscription'::text) = (interval_unit IS NOT NULL)) AND ((price_type = 'subscription'::text) = (interval_count IS NOT NULL)) AND ((price_type = 'subscription'::text) = (trial_period_days IS NOT NULL)) AND ((price_type = 'subscription'::text) = (price_per_billing_cycle IS NOT NULL)) AND ((price_type = 'single_payment'::text) = (total_purchase_value IS NOT NULL))))
 );
 
 create table public.refunds (
@@ -975,6 +1064,7 @@ create table test_processor.operations (
   constraint operations_pkey PRIMARY KEY (idempotency_key)
 );
 
+CREATE INDEX checkout_sessions_by_customer ON public.checkout_sessions USING btree (environment_id, customer_id) WHERE (customer_id IS NOT NULL);
 CREATE INDEX customers_by_external_id ON public.customers USING btree (environment_id, external_id);
 CREATE INDEX discount_redemptions_by_discount ON public.discount_redemptions USING btree (environment_id, discount_id);
 CREATE INDEX events_by_object ON public.events USING btree (environment_id, object_id, id);
@@ -1002,6 +1092,8 @@ CREATE INDEX prices_by_usage_meter ON public.prices USING btree (environment_id,
 CREATE INDEX processor_events_received_at ON public.processor_events USING btree (received_at);
 CREATE INDEX product_features_by_feature ON public.product_features USING btree (environment_id, feature_id);
 CREATE INDEX products_by_slug ON public.products USING btree (environment_id, pricing_model_id, slug);
+CREATE INDEX purchases_by_customer ON public.purchases USING btree (environment_id, customer_id);
+CREATE INDEX purchases_by_subscription ON public.purchases USING btree (environment_id, subscription_id) WHERE (subscription_id IS NOT NULL);
 CREATE INDEX refunds_by_payment ON public.refunds USING btree (environment_id, payment_id);
 CREATE INDEX resource_claims_active ON public.resource_claims USING btree (environment_id, subscription_id, resource_id) WHERE (released_at IS NULL);
 CREATE INDEX resources_by_slug ON public.resources USING btree (environment_id, pricing_model_id, slug);
@@ -1035,7 +1127,8 @@ CREATE INDEX webhook_deliveries_due ON public.webhook_deliveries USING btree (en
 CREATE INDEX webhook_deliveries_retried ON public.webhook_deliveries USING btree (environment_id, webhook_id, object_id, sequence) WHERE ((status = 'pending'::text) AND (failures > 0));
 CREATE UNIQUE INDEX customers_external_id_unique ON public.customers USING btree (environment_id, external_id, pricing_model_id) WHERE (NOT archived);
 CREATE UNIQUE INDEX features_active_slug_unique ON public.features USING btree (environment_id, pricing_model_id, slug) WHERE active;
-CREATE UNIQUE INDEX invoices_one_per_period ON public.invoices USING btree (environment_id, billing_period_id, reason) WHERE (reason <> 'adjustment'::text);
+CREATE UNIQUE INDEX invoices_one_per_period ON public.invoices USING btree (environment_id, billing_period_id, reason) WHERE ((reason <> 'adjustment'::text) AND (status <> 'void'::text));
+CREATE UNIQUE INDEX invoices_one_per_purchase ON public.invoices USING btree (environment_id, purchase_id) WHERE (purchase_id IS NOT NULL);
 CREATE UNIQUE INDEX payment_methods_one_default ON public.payment_methods USING btree (environment_id, customer_id) WHERE is_default;
 CREATE UNIQUE INDEX payments_one_under_way_per_invoice ON public.payments USING btree (environment_id, invoice_id) WHERE (status = ANY (ARRAY['processing'::text, 'requires_confirmation'::text, 'requires_action'::text]));
 CREATE UNIQUE INDEX prices_active_slug_unique ON public.prices USING btree (environment_id, pricing_model_id, slug) WHERE (active AND (slug IS NOT NULL));
@@ -1044,6 +1137,8 @@ CREATE UNIQUE INDEX prices_one_default_per_usage_meter ON public.prices USING bt
 CREATE UNIQUE INDEX pricing_models_one_default ON public.pricing_models USING btree (environment_id) WHERE is_default;
 CREATE UNIQUE INDEX products_active_slug_unique ON public.products USING btree (environment_id, pricing_model_id, slug) WHERE active;
 CREATE UNIQUE INDEX products_one_default ON public.products USING btree (environment_id, pricing_model_id) WHERE is_default;
+CREATE UNIQUE INDEX purchases_one_per_invoice ON public.purchases USING btree (environment_id, invoice_id) WHERE (invoice_id IS NOT NULL);
+CREATE UNIQUE INDEX purchases_one_per_session ON public.purchases USING btree (environment_id, checkout_session_id) WHERE ((checkout_session_id IS NOT NULL) AND (status <> 'failed'::text));
 CREATE UNIQUE INDEX resource_claims_external_id_unique ON public.resource_claims USING btree (environment_id, subscription_id, resource_id, external_id) WHERE ((released_at IS NULL) AND (external_id IS NOT NULL));
 CREATE UNIQUE INDEX resources_active_slug_unique ON public.resources USING btree (environment_id, pricing_model_id, slug) WHERE active;
 CREATE UNIQUE INDEX subscription_adjustments_one_pending ON public.subscription_adjustments USING btree (environment_id, subscription_id) WHERE (status = ANY (ARRAY['awaiting_payment'::text, 'scheduled'::text]));
@@ -1239,6 +1334,20 @@ BEGIN ATOMIC
             FROM payments p
            WHERE ((p.environment_id = e.id) AND (p.check_at <= clock.at)))));
 END;
+CREATE OR REPLACE FUNCTION public.follow_purchase()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  update checkout_sessions s
+     set purchase_id = new.id,
+         status = case when new.status = 'paid' then 'succeeded'
+                       when new.status = 'failed' and s.status = 'pending' then 'open'
+                       else s.status end,
+         updated_at = greatest(s.updated_at, new.updated_at)
+   where s.environment_id = new.environment_id and s.id = new.checkout_session_id;
+  return null;
+end $function$;
 CREATE OR REPLACE FUNCTION public.forget_old_answers(before bigint, at_most integer)
  RETURNS bigint
  LANGUAGE sql
@@ -1363,6 +1472,17 @@ AS $function$
 begin
   return exists (select from usage_series s where s.environment_id = wanted_environment and s.id = wanted_series);
 end $function$;
+CREATE OR REPLACE FUNCTION public.seller_name()
+ RETURNS text
+ LANGUAGE sql
+ STABLE SECURITY DEFINER
+ SET search_path TO 'public', 'pg_temp'
+BEGIN ATOMIC
+ SELECT COALESCE((e.seller ->> 'name'::text), o.name) AS "coalesce"
+    FROM (environments e
+      JOIN organizations o ON ((o.id = e.organization_id)))
+   WHERE (e.id = current_environment());
+END;
 CREATE OR REPLACE FUNCTION public.switch_environment(wanted_livemode boolean)
  RETURNS environment_scope
  LANGUAGE plpgsql
@@ -1400,6 +1520,7 @@ RETURN CASE WHEN (filter_types = '{}'::text[]) THEN (type <> 'usage_balance.low'
 
 create policy tenant on api_keys to {tollkeeper_service} using ((environment_id = ( SELECT current_environment() AS current_environment)) AND ((( SELECT current_pricing_model() AS current_pricing_model) IS NULL) OR (pricing_model_id = ( SELECT current_pricing_model() AS current_pricing_model))));
 create policy tenant on billing_periods to {tollkeeper_service} using ((environment_id = ( SELECT current_environment() AS current_environment)) AND ((( SELECT current_pricing_model() AS current_pricing_model) IS NULL) OR (pricing_model_id = ( SELECT current_pricing_model() AS current_pricing_model))));
+create policy tenant on checkout_sessions to {tollkeeper_service} using ((environment_id = ( SELECT current_environment() AS current_environment)) AND ((( SELECT current_pricing_model() AS current_pricing_model) IS NULL) OR (pricing_model_id = ( SELECT current_pricing_model() AS current_pricing_model))));
 create policy tenant on customers to {tollkeeper_service} using ((environment_id = ( SELECT current_environment() AS current_environment)) AND ((( SELECT current_pricing_model() AS current_pricing_model) IS NULL) OR (pricing_model_id = ( SELECT current_pricing_model() AS current_pricing_model))));
 create policy tenant on discount_redemptions to {tollkeeper_service} using ((environment_id = ( SELECT current_environment() AS current_environment)) AND ((( SELECT current_pricing_model() AS current_pricing_model) IS NULL) OR (pricing_model_id = ( SELECT current_pricing_model() AS current_pricing_model))));
 create policy tenant on discounts to {tollkeeper_service} using ((environment_id = ( SELECT current_environment() AS current_environment)) AND ((( SELECT current_pricing_model() AS current_pricing_model) IS NULL) OR (pricing_model_id = ( SELECT current_pricing_model() AS current_pricing_model))));
@@ -1421,6 +1542,7 @@ create policy tenant on processor_customers to {tollkeeper_service} using (envir
 create policy tenant on processor_events to {tollkeeper_service} using (environment_id = ( SELECT current_environment() AS current_environment));
 create policy tenant on product_features to {tollkeeper_service} using ((environment_id = ( SELECT current_environment() AS current_environment)) AND ((( SELECT current_pricing_model() AS current_pricing_model) IS NULL) OR (pricing_model_id = ( SELECT current_pricing_model() AS current_pricing_model))));
 create policy tenant on products to {tollkeeper_service} using ((environment_id = ( SELECT current_environment() AS current_environment)) AND ((( SELECT current_pricing_model() AS current_pricing_model) IS NULL) OR (pricing_model_id = ( SELECT current_pricing_model() AS current_pricing_model))));
+create policy tenant on purchases to {tollkeeper_service} using ((environment_id = ( SELECT current_environment() AS current_environment)) AND ((( SELECT current_pricing_model() AS current_pricing_model) IS NULL) OR (pricing_model_id = ( SELECT current_pricing_model() AS current_pricing_model))));
 create policy tenant on refunds to {tollkeeper_service} using ((environment_id = ( SELECT current_environment() AS current_environment)) AND ((( SELECT current_pricing_model() AS current_pricing_model) IS NULL) OR (pricing_model_id = ( SELECT current_pricing_model() AS current_pricing_model))));
 create policy tenant on resource_claims to {tollkeeper_service} using ((environment_id = ( SELECT current_environment() AS current_environment)) AND ((( SELECT current_pricing_model() AS current_pricing_model) IS NULL) OR (pricing_model_id = ( SELECT current_pricing_model() AS current_pricing_model))));
 create policy tenant on resources to {tollkeeper_service} using ((environment_id = ( SELECT current_environment() AS current_environment)) AND ((( SELECT current_pricing_model() AS current_pricing_model) IS NULL) OR (pricing_model_id = ( SELECT current_pricing_model() AS current_pricing_model))));

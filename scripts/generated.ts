@@ -7,6 +7,7 @@ import { createDatabase, createPool } from '../src/platform/database.ts';
 import { migrate } from '../src/platform/migrate.ts';
 import { createOpenApi } from '../src/platform/openapi.ts';
 import { version } from '../src/platform/version.ts';
+import { clientFiles } from './generate-client.ts';
 import { describeSchema } from './schema.ts';
 import { withScratchPostgres } from './scratch-postgres.ts';
 
@@ -27,6 +28,7 @@ async function makeFiles(): Promise<Map<string, string>> {
       ['schema.sql', schema],
       ['openapi.json', openApi],
       ['src/platform/database-types.ts', types],
+      ...clientFiles(JSON.parse(openApi)),
     ]);
   });
 }

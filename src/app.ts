@@ -1,5 +1,10 @@
 import './platform/json.ts';
 import type { FastifyInstance } from 'fastify';
+import { showRefusal } from './checkout/page-layout.ts';
+import { checkoutRoutes } from './checkout/routes.ts';
+import { checkoutPages } from './checkout/routes-pages.ts';
+import { portalPages } from './checkout/routes-portal.ts';
+import { portalPlanPages } from './checkout/routes-portal-plans.ts';
 import { customerRoutes } from './customers/routes.ts';
 import { entitlementRoutes } from './entitlements/routes.ts';
 import { claimRoutes } from './entitlements/routes-claims.ts';
@@ -41,12 +46,15 @@ import type { Outside, TaskList } from './platform/jobs.ts';
 import { startKeyUse } from './platform/key-use.ts';
 import { registerMetrics } from './platform/metrics.ts';
 import { createOpenApi, type OutgoingMessage } from './platform/openapi.ts';
+import type { Pages } from './platform/page.ts';
 import { registerReference } from './platform/reference-page.ts';
 import type { Route } from './platform/route.ts';
 import { version } from './platform/version.ts';
 import { pricingRoutes } from './pricing/routes.ts';
+import { catalogRoutes } from './pricing/routes-catalogs.ts';
 import { discountRoutes } from './pricing/routes-discounts.ts';
 import { pricingModelRoutes } from './pricing/routes-pricing-models.ts';
+import { purchaseRoutes } from './purchases/routes.ts';
 import { subscriptionRoutes } from './subscriptions/routes.ts';
 import { usageRoutes } from './usage/routes.ts';
 import { usageSummaryRoutes } from './usage/routes-summary.ts';
@@ -69,6 +77,7 @@ export const routes: readonly Route[] = [
   ...pauseRoutes,
   ...pricingRoutes,
   ...pricingModelRoutes,
+  ...catalogRoutes,
   ...discountRoutes,
   ...redeemedDiscountRoutes,
   ...lifecyclePricingRoutes,
@@ -90,6 +99,8 @@ export const routes: readonly Route[] = [
   ...collectingRoutes,
   ...printRoutes,
   ...taxRateRoutes,
+  ...purchaseRoutes,
+  ...checkoutRoutes,
   ...paymentRoutes,
   ...paymentMethodRoutes,
   ...webhookRoutes,
@@ -103,6 +114,9 @@ export const messages: readonly OutgoingMessage[] = eventMessages;
 
 /** Where others tell us something, outside of the API. */
 const hooks: readonly Hook[] = processorEventHooks;
+
+/** What people open in a browser. */
+const pages: Pages = { pages: [...checkoutPages, ...portalPages, ...portalPlanPages], showRefusal };
 
 /** Everything that runs in the background, by the name of its job. */
 export const tasks: TaskList = { ...idempotencyTasks, ...lifecycleTasks, ...paymentTasks, ...webhookTasks };
@@ -136,7 +150,7 @@ export async function createApp({
   migrated,
 }: AppOptions): Promise<FastifyInstance> {
   const keyUse = startKeyUse(database);
-  const server = createHttp({ database, routes, tasks, hooks, outside, keyUse, logLevel, publicUrl });
+  const server = createHttp({ database, routes, tasks, hooks, pages, outside, keyUse, logLevel, publicUrl });
   server.addHook('onClose', () => keyUse.stop());
   registerMetrics(server);
   const document = createOpenApi({ routes, messages, version });

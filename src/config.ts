@@ -7,13 +7,16 @@ const ApiKeyText = z
   .string()
   .regex(/^[\x21-\x7e][\x20-\x7e]{6,198}[\x21-\x7e]$/, 'must be 8 to 200 printable characters');
 
-// Secret and restricted keys say their mode; a publishable key can do nothing here.
+// Secret and restricted keys say their mode; a publishable key moves no money.
 const StripeKey = z
   .string()
   .regex(
     /^(sk|rk)_(test|live)_[A-Za-z0-9]+$/,
     'must be a secret key of Stripe: sk_live_..., sk_test_..., rk_live_... or rk_test_...',
   );
+const StripePublishableKey = z
+  .string()
+  .regex(/^pk_(test|live)_[A-Za-z0-9]+$/, 'must be a publishable key of Stripe: pk_live_... or pk_test_...');
 const StripeWebhookSecret = z
   .string()
   .regex(/^whsec_\S+$/, 'must be the signing secret of a webhook endpoint: whsec_...');
@@ -51,11 +54,13 @@ const Variables = z.object({
   TOLLKEEPER_ENCRYPTION_KEY: parsedBy(parseEncryptionKeys).optional(),
   TOLLKEEPER_WEBHOOK_ALLOW: parsedBy(parseNetworks).optional(),
   STRIPE_SECRET_KEY: StripeKey.optional(),
+  STRIPE_PUBLISHABLE_KEY: StripePublishableKey.optional(),
   STRIPE_WEBHOOK_SECRET: StripeWebhookSecret.optional(),
   STRIPE_TEST_SECRET_KEY: StripeKey.refine(
     isTestKey,
     'must be a key of test mode: sk_test_... or rk_test_...',
   ).optional(),
+  STRIPE_TEST_PUBLISHABLE_KEY: StripePublishableKey.optional(),
   STRIPE_TEST_WEBHOOK_SECRET: StripeWebhookSecret.optional(),
   STRIPE_API_BASE: z.url({ protocol: /^https?$/ }).optional(),
   LOG_LEVEL: z.enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']).default('warn'),
@@ -77,12 +82,27 @@ const Environment = Variables.refine(
   .refine((given) => !given.STRIPE_TEST_WEBHOOK_SECRET || given.STRIPE_TEST_SECRET_KEY, {
     path: ['STRIPE_TEST_WEBHOOK_SECRET'],
     message: 'needs STRIPE_TEST_SECRET_KEY beside it',
+  })
+  .refine((given) => fits(given.STRIPE_PUBLISHABLE_KEY, given.STRIPE_SECRET_KEY), {
+    path: ['STRIPE_PUBLISHABLE_KEY'],
+    message: 'must be of the mode of STRIPE_SECRET_KEY, and needs that beside it',
+  })
+  .refine((given) => fits(given.STRIPE_TEST_PUBLISHABLE_KEY, given.STRIPE_TEST_SECRET_KEY), {
+    path: ['STRIPE_TEST_PUBLISHABLE_KEY'],
+    message: 'must be of test mode, and needs STRIPE_TEST_SECRET_KEY beside it',
   });
+
+function fits(publishableKey: string | undefined, secretKey: string | undefined): boolean {
+  if (publishableKey === undefined) return true;
+  return secretKey !== undefined && isTestKey(publishableKey) === isTestKey(secretKey);
+}
 
 /** An account at Stripe, in one mode. */
 export interface StripeConfig {
   readonly livemode: boolean;
   readonly secretKey: string;
+  /** What its card form in a browser is opened with; null where ours is not to show it. */
+  readonly publishableKey: string | null;
   /** What its events are signed with; null when none are to be taken. */
   readonly webhookSecret: string | null;
   /** Where its API is; null for Stripe's own address. */
@@ -141,10 +161,18 @@ export function readConfig(variables: Readonly<Record<string, string | undefined
 function stripeAccounts(given: z.infer<typeof Variables>): StripeConfig[] {
   const apiBase = given.STRIPE_API_BASE ?? null;
   const accounts = [
-    { secretKey: given.STRIPE_SECRET_KEY, webhookSecret: given.STRIPE_WEBHOOK_SECRET ?? null },
-    { secretKey: given.STRIPE_TEST_SECRET_KEY, webhookSecret: given.STRIPE_TEST_WEBHOOK_SECRET ?? null },
+    {
+      secretKey: given.STRIPE_SECRET_KEY,
+      publishableKey: given.STRIPE_PUBLISHABLE_KEY ?? null,
+      webhookSecret: given.STRIPE_WEBHOOK_SECRET ?? null,
+    },
+    {
+      secretKey: given.STRIPE_TEST_SECRET_KEY,
+      publishableKey: given.STRIPE_TEST_PUBLISHABLE_KEY ?? null,
+      webhookSecret: given.STRIPE_TEST_WEBHOOK_SECRET ?? null,
+    },
   ];
-  return accounts.flatMap(({ secretKey, webhookSecret }) =>
-    secretKey === undefined ? [] : [{ livemode: !isTestKey(secretKey), secretKey, webhookSecret, apiBase }],
+  return accounts.flatMap(({ secretKey, ...account }) =>
+    secretKey === undefined ? [] : [{ livemode: !isTestKey(secretKey), secretKey, ...account, apiBase }],
   );
 }

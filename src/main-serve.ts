@@ -105,7 +105,11 @@ async function reachOutside(config: Config, { owner }: OwnerAccess, undo: Undo) 
   const isTriedOut = config.webhookAllow === null && config.databaseUrl === null;
   const outbound = createOutbound({ allow: config.webhookAllow ?? [], allowInTestMode: isTriedOut ? loopback : [] });
   undo.push(() => outbound.close());
-  return { stripe: config.stripe.map(createStripeProcessor), webhooks: { encryption, outbound } } satisfies Outside;
+  return {
+    encryption,
+    stripe: config.stripe.map(createStripeProcessor),
+    webhooks: { encryption, outbound },
+  } satisfies Outside;
 }
 
 /** Works the queue, and sends webhooks. */

@@ -59,12 +59,12 @@ export const moneyCorruptions: readonly Corruption[] = [
   {
     fault: 'an invoice is open and nothing is due',
     statements: [`update invoices set status = 'open' where total = 3025`],
-    breaks: ['invoiceIsPaidWhenNothingIsDue', 'redemptionCountsPaidInvoices'],
+    breaks: ['invoiceIsPaidWhenNothingIsDue', 'redemptionCountsPaidInvoices', 'purchaseTellsItsInvoice'],
   },
   {
     fault: 'an invoice hides its refund',
     statements: [`update invoices set status = 'paid' where total = 3025`],
-    breaks: ['invoiceStatusTellsRefund'],
+    breaks: ['invoiceStatusTellsRefund', 'purchaseTellsItsInvoice'],
   },
   {
     fault: 'an invoice is paid by a payment that is still under way',
@@ -83,6 +83,20 @@ export const moneyCorruptions: readonly Corruption[] = [
     fault: 'a discount counts an invoice twice',
     statements: ['update discount_redemptions set payments_made = payments_made + 1'],
     breaks: ['redemptionCountsPaidInvoices'],
+  },
+  {
+    fault: 'a purchase forgets that some of it was given back',
+    statements: [`update purchases set status = 'paid'`],
+    breaks: ['purchaseTellsItsInvoice'],
+  },
+  {
+    fault: 'credits were bought that nobody has paid for',
+    statements: [
+      `update usage_credits set source = 'purchase', source_id = (select id from purchases) || ':feature_x'` +
+        ' where id = (select min(id) from usage_credits)',
+      `update purchases set status = 'pending', purchase_date = null, invoice_id = null`,
+    ],
+    breaks: ['purchaseGivesItsCreditsOnce'],
   },
   {
     fault: 'a payment forgets the tax in it',

@@ -1,12 +1,15 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { readPortalKey } from '../src/customers/portal-link.ts';
 import { CustomerBilling, getBilling } from '../src/lifecycle/billing.ts';
+import { encryptionOf } from '../src/platform/encryption.ts';
 import { type Body, startTestApp } from './harness.ts';
 import { setUpPlans } from './plans.ts';
 import { countStatements } from './statements.ts';
 
 const app = await startTestApp();
 const plans = await setUpPlans(app);
+const encryption = encryptionOf(app.outside);
 const slugs = (subscription: Body): string[] =>
   subscription.experimental.featureItems.map((item: Body) => item.slug).sort();
 
@@ -30,7 +33,7 @@ test('the answer holds everything about the customer', async () => {
     [[paymentMethodId, true]],
   );
   assert.deepEqual(billing.purchases, []);
-  assert.equal(billing.billingPortalUrl, `${app.url}/billing-portal/${app.id}`);
+  assert.match(billing.billingPortalUrl, new RegExp(`^${app.url}/portal\\?key=`));
   const [{ invoice, invoiceLineItems }] = billing.invoices;
   assert.deepEqual([invoice.subscriptionId, invoice.total, invoiceLineItems.length], [pro.id, 3000, 1]);
 });
@@ -65,7 +68,7 @@ test('a feature that has expired is left out, and so is the item that holds feat
 test('the number of statements does not grow with the subscriptions', async () => {
   const statements = async (externalId: string) => {
     const { answer: billing, count } = await app.inEnvironment((work) =>
-      countStatements(work, (counted) => getBilling(counted, externalId, undefined)),
+      countStatements(work, (counted) => getBilling(counted, encryption, externalId, undefined)),
     );
     return { count, subscriptions: billing.subscriptions.length, invoices: billing.invoices.length };
   };
@@ -79,12 +82,22 @@ test('the number of statements does not grow with the subscriptions', async () =
   assert.deepEqual(await statements(many.externalId), { count: few.count, subscriptions: 7, invoices: 3 });
 });
 
-test('the billing portal stands where the service says that it is reached', async () => {
-  const { externalId } = await plans.newCustomer();
-  const url = async (publicUrl: string) =>
-    (await app.inEnvironment((work) => getBilling({ ...work, publicUrl }, externalId, undefined))).billingPortalUrl;
-  assert.equal(await url('https://billing.acme.test'), `https://billing.acme.test/billing-portal/${app.id}`);
-  assert.equal(await url('https://acme.test/billing/'), `https://acme.test/billing/billing-portal/${app.id}`);
+test('the billing portal stands where the service says that it is reached, and its link is a pass of a day', async () => {
+  const { externalId, customerId } = await plans.newCustomer();
+  const url = async (publicUrl: string): Promise<string> =>
+    (await app.inEnvironment((work) => getBilling({ ...work, publicUrl }, encryption, externalId, undefined)))
+      .billingPortalUrl;
+  const [address, key = ''] = (await url('https://billing.acme.test')).split('?key=');
+  assert.equal(address, 'https://billing.acme.test/portal');
+  assert.match(await url('https://acme.test/billing/'), /^https:\/\/acme\.test\/billing\/portal\?key=/);
+  const [dayMs, hourMs] = [86_400_000, 3_600_000];
+  const pass = readPortalKey(encryption, key, Date.now());
+  assert.equal(pass?.customerId, customerId);
+  assert.equal(pass?.environmentId, app.testEnvironmentId);
+  assert(pass.expiresAt > Date.now() + dayMs - hourMs && pass.expiresAt <= Date.now() + dayMs + hourMs);
+  assert.equal(readPortalKey(encryption, key, pass.expiresAt), null);
+  // A client that compares two answers finds the same link.
+  assert.equal(await url('https://billing.acme.test'), `${address}?key=${key}`);
 });
 
 test('an archived customer, or one of another environment, is not found', async () => {

@@ -131,7 +131,7 @@ async function templateDatabase(client: pg.Client): Promise<string> {
 /** Starts the service on a fresh database, with one organization. Closed by itself when the test file ends. */
 export async function startTestApp({ outside: given = {} }: { outside?: Outside } = {}): Promise<TestApp> {
   const webhooks = given.webhooks ?? testWebhookOutside();
-  const outside = { ...given, webhooks };
+  const outside = { encryption: webhooks.encryption, ...given, webhooks };
   const name = `test_${randomUUID().replaceAll('-', '')}`;
   await asAdministrator(async (client) =>
     client.query(`create database ${name} template ${await templateDatabase(client)}`),

@@ -324,6 +324,27 @@ async function insertMoney({ app, model, ...fixture }: Data, ledgerAccountId: st
       },
     ])
     .execute();
+  await app.owner
+    .insertInto('purchases')
+    .values({
+      ...model,
+      id: newId('purchase'),
+      customerId,
+      subscriptionId,
+      priceId,
+      invoiceId,
+      priceType: 'subscription',
+      intervalUnit: 'month',
+      intervalCount: 1,
+      trialPeriodDays: 0,
+      pricePerBillingCycle: 3500n,
+      firstInvoiceValue: 3025n,
+      quantity: 1,
+      name: 'Pro',
+      status: 'partial_refund',
+      purchaseDate: model.createdAt,
+    })
+    .execute();
   const paymentId = newId('payment');
   const payment = {
     ...ofSubscription,

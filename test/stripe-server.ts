@@ -71,7 +71,14 @@ export async function startStripeServer(): Promise<StripeServer> {
   after(() => server.close().closeAllConnections());
   const { port } = server.address() as AddressInfo;
   const apiBase = `http://127.0.0.1:${port}`;
-  const account = createStripeProcessor({ livemode: false, secretKey, webhookSecret, apiBase, timeoutMs: 500 });
+  const account = createStripeProcessor({
+    livemode: false,
+    secretKey,
+    publishableKey: 'pk_test_standin',
+    webhookSecret,
+    apiBase,
+    timeoutMs: 500,
+  });
   return {
     objects,
     calls,

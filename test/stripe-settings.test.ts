@@ -9,6 +9,7 @@ const live = { STRIPE_SECRET_KEY: 'sk_live_1', STRIPE_WEBHOOK_SECRET: 'whsec_1' 
 const account = (livemode: boolean, secretKey: string, webhookSecret: string | null = null) => ({
   livemode,
   secretKey,
+  publishableKey: null,
   webhookSecret,
   apiBase: null,
 });
@@ -32,6 +33,16 @@ describe('the keys of Stripe', () => {
     assert.deepEqual(stripe, [{ ...account(false, 'sk_test_1'), apiBase }]);
   });
 
+  test('may have a publishable one beside them, which the card form of the checkout is opened with', async () => {
+    const both = { STRIPE_SECRET_KEY: 'rk_live_1', STRIPE_TEST_SECRET_KEY: 'sk_test_2' };
+    const published = { STRIPE_PUBLISHABLE_KEY: 'pk_live_1', STRIPE_TEST_PUBLISHABLE_KEY: 'pk_test_2' };
+    const { stripe } = readConfig({ ...both, ...published });
+    assert.deepEqual(
+      stripe.map((each) => createStripeProcessor(each).publishableKey),
+      ['pk_live_1', 'pk_test_2'],
+    );
+  });
+
   for (const [claim, variables, message] of [
     ['are secret ones', { STRIPE_SECRET_KEY: 'pk_live_1' }, /STRIPE_SECRET_KEY: must be a secret key/],
     [
@@ -50,6 +61,17 @@ describe('the keys of Stripe', () => {
       { STRIPE_TEST_WEBHOOK_SECRET: 'whsec_1' },
       /needs STRIPE_TEST_SECRET_KEY/,
     ],
+    [
+      'have a publishable one of their mode',
+      { STRIPE_SECRET_KEY: 'sk_test_1', STRIPE_PUBLISHABLE_KEY: 'pk_live_1' },
+      /STRIPE_PUBLISHABLE_KEY: must be of the mode/,
+    ],
+    [
+      'come before the publishable one of test mode',
+      { STRIPE_TEST_PUBLISHABLE_KEY: 'pk_test_1' },
+      /STRIPE_TEST_PUBLISHABLE_KEY: must be of test mode/,
+    ],
+    ['are no secrets where they are published', { STRIPE_PUBLISHABLE_KEY: 'sk_live_1' }, /must be a publishable key/],
     ['have an address of the web', { STRIPE_API_BASE: 'stripe' }, /STRIPE_API_BASE/],
   ] as const) {
     test(claim, () => {

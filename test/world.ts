@@ -1,4 +1,7 @@
+import assert from 'node:assert/strict';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { runInEnvironment } from '../src/platform/work.ts';
+import { buyNow } from './buying.ts';
 import type { Body, TestApp, TestOrganization } from './harness.ts';
 
 /** The ids of one environment in which every kind of record exists, made through the API alone. */
@@ -31,7 +34,9 @@ export interface World {
   readonly invoiceId: string;
   readonly invoiceLineItemId: string;
   readonly paymentId: string;
+  readonly checkoutSessionId: string;
   readonly paymentMethodId: string;
+  readonly purchaseId: string;
   readonly webhookId: string;
   readonly deliveryId: string;
   readonly eventId: string;
@@ -169,6 +174,8 @@ export async function buildWorld(app: TestApp, organization: TestOrganization = 
     invoiceLineItemId: paid.invoiceLineItems[0].id,
     paymentId: (await get(`/payments?customerId=${data.customer.id}`)).data[0].id,
     paymentMethodId: paymentMethod.id,
+    purchaseId: await insertBought(app, organization, post, { customerId: data.customer.id, suffix }),
+    checkoutSessionId: await makeCheckout(post, { customerExternalId: externalId, priceId: team.defaultPrice.id }),
     webhookId: webhook.id,
     deliveryId: delivery.id,
     eventId: (await get('/events')).data[0].id,
@@ -180,6 +187,24 @@ type Send = (path: string, body: unknown) => Promise<Body>;
 
 // Long enough for the request to arrive on a busy machine.
 const trialMs = 100;
+
+/** A gift, bought by the customer as a page would. */
+async function insertBought(
+  app: TestApp,
+  { testEnvironmentId: environmentId }: TestOrganization,
+  post: Send,
+  { customerId, suffix }: { customerId: string; suffix: string },
+): Promise<string> {
+  const { product } = await post('/products', {
+    product: { name: 'Gift', slug: `gift-${suffix}` },
+    price: { type: 'single_payment', slug: `gift-${suffix}`, unitPrice: 0 },
+  });
+  const bought = await runInEnvironment(app.database, { environmentId }, (work) =>
+    buyNow(work, { customerId, productId: product.id }),
+  );
+  assert(bought);
+  return bought.answer.purchase.id;
+}
 
 /** A subscription whose short trial ended without a payment method, which its customer has attached since. */
 async function insertOwing(
@@ -199,6 +224,16 @@ async function insertOwing(
   await post('/payment-methods', { paymentMethod: { customerId, type: 'card', token: 'pm_card_visa' } });
   const { data: invoices } = await get(`/invoices?subscriptionId=${subscription.id}&status=open`);
   return { owingSubscriptionId: subscription.id, openInvoiceId: invoices[0].id };
+}
+
+/** A link by which the customer may buy. */
+async function makeCheckout(
+  post: Send,
+  { customerExternalId, priceId }: { customerExternalId: string; priceId: string },
+): Promise<string> {
+  const returns = { successUrl: 'https://app.example.com/paid', cancelUrl: 'https://app.example.com/plans' };
+  const session = { type: 'product', customerExternalId, priceId, ...returns };
+  return (await post('/checkout-sessions', { checkoutSession: session })).checkoutSession.id;
 }
 
 async function makeChanging(

@@ -23,7 +23,7 @@ export async function countDiscounts(
   );
 }
 
-/** A discount, and how many subscriptions have redeemed it. */
+/** A discount, and how often it was redeemed. */
 export async function getDiscount(work: Work, id: string): Promise<RedeemedDiscount> {
   const row = await findDiscount(work, id);
   if (row === null) throw new Problem('discountNotFound', { id });

@@ -59,16 +59,26 @@ export function rowOf(
   draft: InvoiceDraft,
 ): Omit<InvoiceRow, 'id' | 'createdAt' | 'updatedAt' | 'invoiceNumber' | 'buyer'> {
   const { request, discount, lines: _, ...money } = draft;
-  const { pricingModelId, customerId, subscriptionId, billingPeriod, reason, currency, tax } = request;
+  const {
+    pricingModelId,
+    customerId,
+    subscriptionId,
+    purchaseId = null,
+    billingPeriod,
+    reason,
+    currency,
+    tax,
+  } = request;
   return {
     ...money,
     pricingModelId,
     customerId,
     subscriptionId,
+    purchaseId,
     billingPeriodId: billingPeriod?.id ?? null,
     billingPeriodStartDate: billingPeriod?.startAt ?? null,
     billingPeriodEndDate: billingPeriod?.endAt ?? null,
-    type: subscriptionId === null ? 'standalone' : 'subscription',
+    type: typeOf(request),
     reason,
     invoiceDate: request.invoiceDate,
     dueDate: request.dueDate,
@@ -84,6 +94,11 @@ export function rowOf(
     nextAttemptAt: null,
     memo: null,
   };
+}
+
+function typeOf({ subscriptionId, purchaseId }: NewInvoice): Invoice['type'] {
+  if (subscriptionId !== null) return 'subscription';
+  return purchaseId ? 'purchase' : 'standalone';
 }
 
 function newLine(work: Work, { id: invoiceId, pricingModelId }: InvoiceRow, line: DraftLine): ExplainedLineRow {
@@ -163,7 +178,7 @@ export async function listInvoiceLineItems(work: Work, request: PageRequest) {
 
 /** An invoice as clients see it. */
 export function renderInvoice(work: Work, row: InvoiceRow): Invoice {
-  const { reason: _, type, subscriptionId, seller: _seller, buyer: _buyer, ...known } = row;
+  const { reason: _, type, subscriptionId, purchaseId, seller: _seller, buyer: _buyer, ...known } = row;
   const { discountRedemptionId: _redemption, taxInclusive: _inclusive, attemptCount: _count, ...counted } = known;
   const { nextAttemptAt: _next, ...kept } = counted;
   const everyInvoice = {
@@ -176,17 +191,21 @@ export function renderInvoice(work: Work, row: InvoiceRow): Invoice {
     pdfURL: `${work.publicUrl.replace(/\/+$/, '')}/api/v1/invoices/${row.id}/pdf`,
     receiptPdfURL: null,
     bankPaymentOnly: null,
-    purchaseId: null,
   };
-  if (subscriptionId !== null) return { ...everyInvoice, type: 'subscription', subscriptionId };
-  assert(type === 'standalone', 'an invoice without a subscription stands alone');
-  return {
-    ...everyInvoice,
-    type,
+  if (subscriptionId !== null) return { ...everyInvoice, type: 'subscription', subscriptionId, purchaseId: null };
+  const noPeriod = {
     subscriptionId: null,
     billingPeriodId: null,
     billingPeriodStartDate: null,
     billingPeriodEndDate: null,
+  };
+  if (purchaseId !== null) return { ...everyInvoice, ...noPeriod, type: 'purchase', purchaseId };
+  assert(type === 'standalone', 'an invoice of nothing else stands alone');
+  return {
+    ...everyInvoice,
+    ...noPeriod,
+    type,
+    purchaseId: null,
     stripePaymentIntentId: null,
     stripeTaxCalculationId: null,
     stripeTaxTransactionId: null,

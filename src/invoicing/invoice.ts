@@ -56,7 +56,7 @@ export function nextInvoiceStatus(status: InvoiceStatus, happening: InvoiceHappe
   return invoiceTransitions[status][happening] ?? null;
 }
 
-/** What is taken off an invoice: a discount that its subscription redeemed. */
+/** What is taken off an invoice: a discount that its subscription, or its purchase, redeemed. */
 export interface InvoiceDiscount {
   readonly redemptionId: string;
   readonly code: string;
@@ -85,7 +85,7 @@ export interface Buyer {
 
 /** Why an invoice was made. Of one billing period there is one invoice for each reason, except adjustments. */
 export const InvoiceReason = z
-  .enum(['subscription_start', 'renewal', 'final_usage', 'adjustment'])
+  .enum(['subscription_start', 'renewal', 'final_usage', 'adjustment', 'purchase'])
   .meta({ id: 'InvoiceReason' });
 export type InvoiceReason = z.infer<typeof InvoiceReason>;
 

@@ -17,6 +17,8 @@ export interface NewInvoice {
   readonly pricingModelId: string;
   /** Null for an invoice that belongs to no subscription. */
   readonly subscriptionId: string | null;
+  /** Of what is paid once; null or absent: none. */
+  readonly purchaseId?: string | null;
   readonly billingPeriod: { readonly id: string; readonly startAt: Instant; readonly endAt: Instant } | null;
   readonly reason: InvoiceReason;
   readonly currency: CurrencyCode;

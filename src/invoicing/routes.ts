@@ -20,6 +20,7 @@ export const invoicingRoutes = [
       type: textFilter,
       customerId: textFilter,
       subscriptionId: textFilter,
+      purchaseId: textFilter,
       billingPeriodId: textFilter,
     }),
     returns: pageOf(Invoice),

@@ -3,12 +3,14 @@ import type { Instant } from '../kernel/calendar.ts';
 import type { Work } from '../platform/work.ts';
 import type { InvoiceDiscount } from './invoice.ts';
 
-/** A discount as it is when a subscription redeems it. Money in minor units, per cent whole. */
+/** A discount as it is when a subscription, or what is paid once, redeems it. Money in minor units, per cent whole. */
 export interface NewRedemption {
   readonly id: string;
   readonly pricingModelId: string;
   readonly discountId: string;
-  readonly subscriptionId: string;
+  /** Either a subscription or a purchase. */
+  readonly subscriptionId: string | null;
+  readonly purchaseId: string | null;
   readonly name: string;
   readonly code: string;
   readonly amountType: 'percent' | 'fixed';
@@ -19,7 +21,7 @@ export interface NewRedemption {
   readonly updatedAt: Instant;
 }
 
-/** Writes that a subscription redeemed a discount. */
+/** Writes that somebody redeemed a discount. */
 export async function insertRedemption(work: Work, redemption: NewRedemption): Promise<void> {
   await work.db
     .insertInto('discountRedemptions')
@@ -109,13 +111,17 @@ export async function findRedemptions(
 /**
  * Counts again how many invoices that carry each of these redemptions are paid: so it can be told twice, and when the
  * money of one has been taken back. Those of a start or a renewal count, and that of a change of plan which took the place
- * of one: so a turn is used once, whichever of the two was paid.
+ * of one: so a turn is used once, whichever of the two was paid. Of what is paid once, its one invoice counts.
  */
 export async function countRedemptions(work: Work, redemptionIds: readonly string[]): Promise<void> {
   if (redemptionIds.length === 0) return;
   await sql`
     update discount_redemptions r
-       set payments_made = (
+       set payments_made = case when r.purchase_id is not null then (
+             select count(*) from invoices i
+              where i.environment_id = r.environment_id and i.purchase_id = r.purchase_id
+                and i.discount_redemption_id = r.id and i.status in ('paid', 'partially_refunded', 'refunded')
+           ) else (
              select count(*) from invoices i
               where i.environment_id = r.environment_id and i.subscription_id = r.subscription_id
                 and i.discount_redemption_id = r.id and i.status in ('paid', 'partially_refunded', 'refunded')
@@ -124,7 +130,7 @@ export async function countRedemptions(work: Work, redemptionIds: readonly strin
                        select from subscription_adjustments a
                         where a.environment_id = i.environment_id and a.invoice_id = i.id
                           and a.replaced_invoice_id is not null))
-           ), updated_at = ${work.now}
+           ) end, updated_at = ${work.now}
      where r.environment_id = ${work.environmentId} and r.id = any(${redemptionIds}::text[])`.execute(work.db);
 }
 

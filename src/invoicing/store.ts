@@ -18,6 +18,7 @@ const invoiceColumns = [
   'pricingModelId',
   'customerId',
   'subscriptionId',
+  'purchaseId',
   'billingPeriodId',
   'type',
   'reason',
@@ -151,6 +152,7 @@ export function pageOfInvoices(work: Work, request: PageRequest): Promise<{ rows
     type: 'type',
     customerId: 'customer_id',
     subscriptionId: 'subscription_id',
+    purchaseId: 'purchase_id',
     billingPeriodId: 'billing_period_id',
   });
 }

@@ -41,6 +41,14 @@ const registry = {
   tooBusy: ['TOO_MANY_REQUESTS', 'More is waiting than can be answered soon. Try again shortly.'],
   serviceUnavailable: ['SERVICE_UNAVAILABLE', 'The database does not answer. Try again shortly.'],
 
+  // Pages
+  linkInvalid: ['NOT_FOUND', 'This link opens nothing. Please open it again from where you have it, whole.'],
+  portalClosed: [
+    'FORBIDDEN',
+    'Your access has ended, or belongs to another customer by now. Please ask for a new link.',
+  ],
+  formFromElsewhere: ['FORBIDDEN', 'This form was not sent from our own page. Please open the page and try again.'],
+
   // Organizations
   apiKeyNotFound: ['NOT_FOUND', 'No API key with id {id}.'],
   currencyInUse: [
@@ -255,6 +263,14 @@ const registry = {
   ],
   refundUnderWay: ['BAD_REQUEST', 'All that remains of payment {id} is being refunded already.'],
   refundFailed: ['BAD_REQUEST', 'The payment processor refused the refund: {reason}'],
+  purchaseNotFound: ['NOT_FOUND', 'No purchase with id {id}.'],
+  priceNotSold: ['BAD_REQUEST', 'Price {id} cannot be bought: {reason}.'],
+  nothingHoldsCredits: [
+    'BAD_REQUEST',
+    'Product {id} gives credits, and customer {customerId} has no subscription that they could be added to.',
+  ],
+  subscriptionNotActivatable: ['BAD_REQUEST', 'Subscription {id} cannot be activated: {reason}.'],
+  checkoutSessionNotFound: ['NOT_FOUND', 'No checkout session with id {id}.'],
   webhookNotFound: ['NOT_FOUND', 'No webhook with id {id}.'],
   webhookInactive: ['BAD_REQUEST', 'Webhook {id} is not active, so nothing is sent to it: set active to true first.'],
   tooManyWebhooks: ['CONFLICT', 'Pricing model {id} has {limit} webhooks already: delete one first.'],
@@ -346,6 +362,7 @@ export const problemOfConstraint: Readonly<Record<string, { problem: ProblemName
   },
   subscriptions_one_current: { problem: 'currentSubscriptionExists', details: {} },
   payments_one_under_way_per_invoice: { problem: 'invoiceAlreadyBeingPaid', details: {} },
+  purchases_one_per_session: { problem: 'conflictingRow', details: { constraint: 'purchases_one_per_session' } },
   invoices_one_per_period: { problem: 'periodAlreadyInvoiced', details: {} },
   subscriptions_one_trial_per_customer: {
     problem: 'conflictingRow',

@@ -42,6 +42,7 @@ export const transactionTypeOfSource = {
   manual_adjustment: 'credit_grant_recognized',
   admin: 'admin_credit_adjusted',
   rollover: 'billing_period_transition',
+  purchase: 'credit_grant_recognized',
 } as const;
 export type CreditSource = keyof typeof transactionTypeOfSource;
 // The keys of a literal are its keys and no others.

@@ -33,7 +33,7 @@ export const UsageCredit = z
       .meta({ description: 'The feature that brought it; null: it was granted by hand.' }),
     source: z.enum(creditSources).meta({
       description:
-        'billing_period_transition: it came with a billing period. manual_adjustment: granted by hand or with a change of plan. rollover: what an earlier one left unused.',
+        'billing_period_transition: it came with a billing period. manual_adjustment: granted by hand or with a change of plan. rollover: what an earlier one left unused. purchase: bought.',
     }),
     reason: z.string().nullable(),
     priority: z.int().meta({ description: 'Credits with a lower number are used first, then those that end first.' }),

@@ -30,6 +30,7 @@ import { keepItemVersions } from '../subscriptions/store-item-versions.ts';
 import { changeItems, expireItems, insertSubscriptionItems, listActiveItems } from '../subscriptions/store-items.ts';
 import type { SubscriptionRow } from '../subscriptions/subscription.ts';
 import type { SubscriptionItemRow } from '../subscriptions/subscription-item.ts';
+import { completePurchasesOf } from './complete-purchases.ts';
 import { grantChangedCredits } from './grant-changed-credits.ts';
 import { billLateChanges, giveBackCalledOff } from './late-adjustment-money.ts';
 import { giveBackPausedTime } from './paused-time-line.ts';
@@ -78,6 +79,8 @@ export async function applyNow(work: Work, changes: readonly Change[]): Promise<
     work,
     changes.map(({ adjustment }) => adjustment),
   );
+  // What they asked for is paid with what replaces them.
+  await completePurchasesOf(work, voided);
   // What they took off for paused time did not move to what replaces them.
   await giveBackPausedTime(work, voided);
   await addProrationWaived(

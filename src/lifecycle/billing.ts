@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { renderCustomer, requireCustomerByExternalId } from '../customers/actions.ts';
 import { Customer } from '../customers/customer.ts';
+import { portalUrl } from '../customers/portal-link.ts';
 import { listActiveItemFeatures } from '../entitlements/actions.ts';
 import { SubscriptionItemFeature } from '../entitlements/subscription-item-feature.ts';
 import { listInvoicesOfCustomer } from '../invoicing/actions.ts';
@@ -11,11 +12,14 @@ import { readBalances } from '../ledger/actions-balances.ts';
 import { UsageMeterBalance } from '../ledger/ledger.ts';
 import { listPaymentMethodsOfCustomer } from '../payments/actions.ts';
 import { PaymentMethod } from '../payments/payment-method.ts';
+import type { Encryption } from '../platform/encryption.ts';
 import type { Work } from '../platform/work.ts';
 import { Price } from '../pricing/price.ts';
 import { PricingModelDetails } from '../pricing/pricing-model.ts';
 import { loadPricingModelDetails } from '../pricing/store-details.ts';
 import { listPrices } from '../pricing/store-prices.ts';
+import { listPurchasesOfCustomer } from '../purchases/actions.ts';
+import { Purchase } from '../purchases/purchase.ts';
 import { listSubscriptionsOfCustomer } from '../subscriptions/store.ts';
 import { listSubscriptionItems } from '../subscriptions/store-items.ts';
 import {
@@ -51,10 +55,12 @@ export const CustomerBilling = z
     currentSubscription: SubscriptionDetails.optional(),
     invoices: z.array(z.object({ invoice: Invoice, invoiceLineItems: z.array(InvoiceLineItem) })),
     paymentMethods: z.array(PaymentMethod),
-    purchases: z.array(z.object({ id: z.string(), priceId: z.string() })),
+    purchases: z.array(Purchase).meta({ description: 'What was paid for and not given back, newest first.' }),
     pricingModel: PricingModelDetails,
     catalog: PricingModelDetails.meta({ description: 'The pricing model again, under its former name.' }),
-    billingPortalUrl: z.string().meta({ format: 'uri' }),
+    billingPortalUrl: z
+      .string()
+      .meta({ format: 'uri', description: 'Opens the customer portal for a day: give it to the customer alone.' }),
   })
   .meta({ id: 'CustomerBilling' });
 export type CustomerBilling = z.infer<typeof CustomerBilling>;
@@ -65,6 +71,7 @@ export type CustomerBilling = z.infer<typeof CustomerBilling>;
  */
 export async function getBilling(
   work: Work,
+  encryption: Encryption,
   externalId: string,
   pricingModelId: string | undefined,
 ): Promise<CustomerBilling> {
@@ -82,15 +89,20 @@ export async function getBilling(
     ...(currentSubscription === undefined ? {} : { currentSubscription }),
     invoices: await listInvoicesOfCustomer(work, customer.id),
     paymentMethods: await listPaymentMethodsOfCustomer(work, customer.id),
-    purchases: [],
+    purchases: await listPurchasesOfCustomer(work, customer.id),
     pricingModel,
     catalog: pricingModel,
-    billingPortalUrl: billingPortalUrl(work),
+    billingPortalUrl: billingPortalUrl(work, encryption, customer.id),
   };
 }
 
-function billingPortalUrl({ publicUrl, organizationId }: Work): string {
-  return `${publicUrl.replace(/\/+$/, '')}/billing-portal/${organizationId}`;
+const hourMs = 3_600_000;
+const portalHours = 24;
+
+/** A link of a day or a little more: within an hour it stays the same, so that who compares answers finds them the same. */
+function billingPortalUrl({ publicUrl, environmentId }: Work, encryption: Encryption, customerId: string): string {
+  const expiresAt = (Math.ceil(Date.now() / hourMs) + portalHours) * hourMs;
+  return portalUrl(publicUrl, encryption, { environmentId, customerId, expiresAt, returnUrl: null });
 }
 
 async function listDetails(

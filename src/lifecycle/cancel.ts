@@ -20,7 +20,7 @@ import { type CancellationReason, requireStatusAfter, type SubscriptionRow } fro
 import { issueBills } from './bill-subscription.ts';
 import { takeUsageLines } from './bill-usage.ts';
 import { chargeInvoice } from './charge-invoice.ts';
-import { startDefaultPlan } from './default-plan.ts';
+import { restoreDefaultPlan, startDefaultPlan } from './default-plan.ts';
 import { pausedTimeLine } from './paused-time-line.ts';
 import { recordPaid } from './record-paid.ts';
 
@@ -54,6 +54,8 @@ export interface Ending {
   /** `expired`: the first payment was waited for long enough. */
   readonly happening?: 'canceled' | 'expired';
   readonly reason?: CancellationReason;
+  /** Nothing of it was ever paid: the default plan goes on with the periods that it had before. */
+  readonly neverWas?: boolean;
   /** The subscription that takes its place. */
   readonly replacedBy?: string;
 }
@@ -65,7 +67,7 @@ export interface Ending {
 export async function endSubscription(
   work: Work,
   { customer, subscription }: Held,
-  { at, happening = 'canceled', reason, replacedBy }: Ending,
+  { at, happening = 'canceled', reason, replacedBy, neverWas = false }: Ending,
 ): Promise<SubscriptionRow> {
   const { id } = subscription;
   const period = await findCurrentBillingPeriod(work, subscription);
@@ -88,7 +90,8 @@ export async function endSubscription(
   await releaseClaims(work, [id], at, 'subscription_canceled');
   await billFinalUsage(work, { ended, kept: subscription.pausedCredit }, at, reason);
   if (givesBackDefaultPlan(ended, reason) && !(await hasOtherSubscriptionInTheWay(work, customer.id, id))) {
-    await startDefaultPlan(work, customer, at);
+    if (neverWas) await restoreDefaultPlan(work, customer, id);
+    else await startDefaultPlan(work, customer, at);
   }
   if (happening === 'expired') await publishSubscription(work, 'subscription.updated', ended, customer);
   // An upgrade is told by the creation of what replaces it.

@@ -6,9 +6,10 @@ import { releaseOverage, undoSettlements } from '../ledger/actions.ts';
 import { listInvoicesBeingPaid } from '../payments/store.ts';
 import type { Work } from '../platform/work.ts';
 import { failAdjustments } from './apply-adjustment.ts';
+import { giveUpPurchases } from './fail-purchases.ts';
 import { giveBackPausedTime } from './paused-time-line.ts';
 import { completePeriods, recoverSubscriptions } from './record-paid.ts';
-import { holdSubscriptions } from './settle-payment.ts';
+import { holdPayers } from './settle-payment.ts';
 
 /**
  * The invoice, held until the work ends, with its customer and subscription before it. Refuses with `invoiceNotFound`,
@@ -17,7 +18,7 @@ import { holdSubscriptions } from './settle-payment.ts';
 export async function holdInvoice(work: Work, id: string): Promise<InvoiceRow> {
   const found = await findInvoice(work, id);
   if (found === null) throw new Problem('invoiceNotFound', { id });
-  if (found.subscriptionId !== null) await holdSubscriptions(work, [found.subscriptionId]);
+  await holdPayers(work, [found]);
   const invoice = await lockInvoice(work, id);
   if (invoice === null) throw new Problem('invoiceNotFound', { id });
   if ((await listInvoicesBeingPaid(work, [id])).has(id))
@@ -40,6 +41,7 @@ export async function takeBackInvoice(work: Work, id: string): Promise<InvoiceRo
   await releaseOverage(work, billed);
   await giveBackPausedTime(work, [id]);
   if (invoice.reason === 'adjustment') await failAdjustments(work, [{ invoice: voided, code: null, message: null }]);
+  await giveUpPurchases(work, id);
   await recover(work, voided);
   return voided;
 }
@@ -51,6 +53,7 @@ export async function takeBackInvoice(work: Work, id: string): Promise<InvoiceRo
 export async function writeOffInvoice(work: Work, id: string): Promise<InvoiceRow> {
   await holdInvoice(work, id);
   const writtenOff = await giveUpInvoice(work, id);
+  await giveUpPurchases(work, id);
   await recover(work, writtenOff);
   return writtenOff;
 }

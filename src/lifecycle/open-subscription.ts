@@ -1,14 +1,15 @@
 import type { CustomerRow } from '../customers/customer.ts';
 import { grantItemFeatures } from '../entitlements/actions.ts';
-import { itemLine } from '../invoicing/invoice-line-item.ts';
+import { itemLine, type NewLine } from '../invoicing/invoice-line-item.ts';
+import type { InvoiceRow } from '../invoicing/store.ts';
 import { saveCollections } from '../invoicing/store-collecting.ts';
-import { insertRedemption } from '../invoicing/store-redemptions.ts';
 import type { Instant, Interval, Period } from '../kernel/calendar.ts';
 import { newId } from '../platform/new-id.ts';
 import type { Work } from '../platform/work.ts';
 import type { DiscountRow } from '../pricing/discount.ts';
 import type { Price } from '../pricing/price.ts';
 import { newBillingPeriod, newSubscriptionItem, publishSubscription } from '../subscriptions/actions.ts';
+import type { BillingPeriodRow } from '../subscriptions/billing-period.ts';
 import { insertSubscription } from '../subscriptions/store.ts';
 import { insertBillingPeriod } from '../subscriptions/store-billing-periods.ts';
 import { insertSubscriptionItems } from '../subscriptions/store-items.ts';
@@ -19,6 +20,7 @@ import { issueBills } from './bill-subscription.ts';
 import { chargeInvoice } from './charge-invoice.ts';
 import { grantPeriodCredits } from './grant-period-credits.ts';
 import { recordPaid } from './record-paid.ts';
+import { redeem } from './redeem.ts';
 
 /** A subscription to make, everything about it decided. */
 export interface Opening {
@@ -40,6 +42,8 @@ export interface Opening {
 export interface Opened {
   readonly subscription: SubscriptionRow;
   readonly items: SubscriptionItemRow[];
+  /** That of its first period, as it was made; null where there was nothing to bill. */
+  readonly invoice: InvoiceRow | null;
 }
 
 /**
@@ -51,26 +55,13 @@ export async function openSubscription(work: Work, opening: Opening): Promise<Op
   const subscription = newSubscription(work, opening);
   await insertSubscription(work, subscription);
   // Before the first invoice, which it is taken off.
-  if (opening.discount !== null) await redeem(work, opening.discount, subscription);
+  if (opening.discount !== null) await redeem(work, opening.discount, { subscriptionId: subscription.id });
   const item = newItem(work, opening, subscription);
   await insertSubscriptionItems(work, [item]);
   await grantItemFeatures(work, [{ ...item, productId: opening.product.id }]);
   await publishSubscription(work, 'subscription.created', subscription, opening.customer);
-  await beginFirstPeriod(work, opening, subscription, item);
-  return { subscription, items: [item] };
-}
-
-function redeem(work: Work, discount: DiscountRow, { id, pricingModelId }: SubscriptionRow): Promise<void> {
-  const { id: discountId, name, code, amountType, amount, duration, numberOfPayments } = discount;
-  return insertRedemption(work, {
-    id: newId('discountRedemption'),
-    pricingModelId,
-    discountId,
-    subscriptionId: id,
-    ...{ name, code, amountType, amount, duration, numberOfPayments },
-    createdAt: work.now,
-    updatedAt: work.now,
-  });
+  const invoice = await beginFirstPeriod(work, opening, subscription, item);
+  return { subscription, items: [item], invoice };
 }
 
 function newSubscription(work: Work, opening: Opening): SubscriptionRow {
@@ -92,7 +83,7 @@ function newSubscription(work: Work, opening: Opening): SubscriptionRow {
     exclusive: !work.allowMultipleSubscriptions,
     startDate,
     trialEnd: start.trialEnd,
-    ...scheduleOf(start.interval, start.period, startDate),
+    ...scheduleOf(start.interval, start.period, start.anchor ?? startDate),
     defaultPaymentMethodId: opening.defaultPaymentMethodId,
     backupPaymentMethodId: opening.backupPaymentMethodId,
     canceledAt: null,
@@ -107,11 +98,11 @@ function newSubscription(work: Work, opening: Opening): SubscriptionRow {
   };
 }
 
-function scheduleOf(interval: Interval | null, period: Period | null, startDate: Instant) {
+function scheduleOf(interval: Interval | null, period: Period | null, anchor: Instant) {
   return {
     intervalUnit: interval?.unit ?? null,
     intervalCount: interval?.count ?? null,
-    billingCycleAnchorDate: interval === null ? null : startDate,
+    billingCycleAnchorDate: interval === null ? null : anchor,
     currentBillingPeriodStart: period?.start ?? null,
     currentBillingPeriodEnd: period?.end ?? null,
   };
@@ -133,22 +124,31 @@ async function beginFirstPeriod(
   { start }: Opening,
   subscription: SubscriptionRow,
   item: SubscriptionItemRow,
-): Promise<void> {
-  if (start.startsLater) return;
+): Promise<InvoiceRow | null> {
+  if (start.startsLater) return null;
   const trialPeriod = subscription.trialEnd !== null;
-  const period = start.period && newBillingPeriod(work, subscription, { ...start.period, trialPeriod });
+  const { wholeStartAt } = start;
+  const period = start.period && newBillingPeriod(work, subscription, { ...start.period, trialPeriod, wholeStartAt });
   if (period !== null) await insertBillingPeriod(work, period);
   // What is free, on trial, not charged or invoiced waits for no money, so its credits are there from the start.
   if (start.chargeWith === null && start.status !== 'incomplete')
     await grantPeriodCredits(work, [{ subscription, period, isFirst: true, at: work.now }]);
-  if (start.chargeWith === null && !start.isInvoiced) return;
-  const lines = [itemLine(item, period === null ? null : { start: period.startAt, end: period.endAt })];
+  if (start.chargeWith === null && !start.isInvoiced) return null;
+  const lines = [firstLine(item, period)];
   const bill = { subscription, period, reason: 'subscription_start', lines, at: work.now } as const;
   const [invoice] = await issueBills(work, [bill]);
-  if (!invoice) return;
+  if (!invoice) return null;
   // A discount took everything off: what waited for money waits no longer.
-  if (invoice.status === 'paid') return recordPaid(work, [{ invoice, paymentMethodId: start.chargeWith }]);
-  if (start.chargeWith !== null) await chargeInvoice(work, invoice, start.chargeWith);
+  if (invoice.status === 'paid') await recordPaid(work, [{ invoice, paymentMethodId: start.chargeWith }]);
+  else if (start.chargeWith !== null) await chargeInvoice(work, invoice, start.chargeWith);
   // The customer has the terms to pay in. Where nothing has come by then, collecting begins.
   else await saveCollections(work, [{ ...invoice, nextAttemptAt: invoice.dueDate }]);
+  return invoice;
+}
+
+/** The line of the first period: its share of the price, where it is the rest of an interval. */
+export function firstLine(item: SubscriptionItemRow, period: BillingPeriodRow | null): NewLine {
+  if (period === null) return itemLine(item, null);
+  const { startAt: start, endAt: end, wholeStartAt } = period;
+  return itemLine(item, { start, end }, { start: wholeStartAt ?? start, end });
 }

@@ -8,9 +8,16 @@ import type { Settings } from '../organizations/setting.ts';
 import { readSettings } from '../organizations/store-settings.ts';
 import { listEverPaid } from '../payments/store.ts';
 import type { Work } from '../platform/work.ts';
+import { findPurchasesOfInvoices } from '../purchases/store.ts';
 import { publishSubscriptions } from '../subscriptions/actions.ts';
-import { findSubscriptions, saveSubscriptions } from '../subscriptions/store.ts';
+import {
+  findSubscriptions,
+  hasOtherSubscriptionInTheWay,
+  saveSubscription,
+  saveSubscriptions,
+} from '../subscriptions/store.ts';
 import { listInvoicesOfUnmade } from '../subscriptions/store-adjustments.ts';
+import { cancelBillingPeriod } from '../subscriptions/store-billing-periods.ts';
 import {
   type CancellationReason,
   isTerminal,
@@ -19,7 +26,9 @@ import {
   statusAfter,
 } from '../subscriptions/subscription.ts';
 import { failAdjustments } from './apply-adjustment.ts';
-import { endSubscription, holdSubscription } from './cancel.ts';
+import { type Ending, endSubscription, holdSubscription } from './cancel.ts';
+import { restoreDefaultPlan } from './default-plan.ts';
+import { failPurchases } from './fail-purchases.ts';
 
 /** An attempt to collect an invoice that ended without money. */
 export interface FailedAttempt {
@@ -32,14 +41,29 @@ export interface FailedAttempt {
 }
 
 /**
- * What follows when invoices could not be collected. A change of plan that was to be paid for is not made. A
- * subscription for which no money ever arrived ends with its first payment that fails, and nobody owes its invoice. Any
- * other is past due, and its invoice is tried again as the settings say; after the last attempt they say what becomes of
+ * What follows when invoices could not be collected. A change of plan that was to be paid for is not made, and what was
+ * bought has not been. A subscription for which no money ever arrived ends with its first payment that fails, and nobody
+ * owes its invoice; one that was to be activated waits for another. Any other is past due, and its invoice is tried again as the settings say; after the last attempt they say what becomes of
  * the subscription. An invoice of final usage stays open. The caller holds customers and subscriptions. As many
  * statements for a thousand as for one, those apart that end something.
  */
 export async function recordFailed(work: Work, failures: readonly FailedAttempt[]): Promise<void> {
+  if (failures.length === 0) return;
   await failChanges(work, failures);
+  const purchases = await findPurchasesOfInvoices(
+    work,
+    failures.map(({ invoice }) => invoice.id),
+  );
+  const bought = new Set(purchases.flatMap(({ invoiceId }) => invoiceId ?? []));
+  await collectAgain(work, failures, bought);
+  await failPurchases(work, failures, purchases);
+}
+
+async function collectAgain(
+  work: Work,
+  failures: readonly FailedAttempt[],
+  bought: ReadonlySet<string>,
+): Promise<void> {
   const owing = failures.filter(({ invoice }) => isDunned(invoice) && invoice.subscriptionId !== null);
   if (owing.length === 0) return;
   const subscriptionIds = [...new Set(owing.map(({ invoice }) => subscriptionOf(invoice)))];
@@ -51,9 +75,12 @@ export async function recordFailed(work: Work, failures: readonly FailedAttempt[
     const subscription = subscriptions.get(subscriptionOf(invoice));
     assert(subscription, 'an invoice has its subscription');
     if (isTerminal(subscription.status)) await voidNeverOwed(work, invoice, subscription, everPaid);
-    else if (cause === 'declined' && !subscription.isFreePlan && !everPaid.has(subscription.id))
-      subscriptions.set(subscription.id, await endUnpaid(work, invoice));
-    else retried.push(failure);
+    else if (cause === 'declined' && !subscription.isFreePlan && !everPaid.has(subscription.id)) {
+      // What is bought begins at once, so one that is incomplete was there before it was bought.
+      const waits = subscription.status === 'incomplete' && bought.has(invoice.id);
+      const unpaid = waits ? await waitAgain(work, invoice, subscription) : await endUnpaid(work, invoice);
+      subscriptions.set(subscription.id, unpaid);
+    } else retried.push(failure);
   }
   await scheduleRetries(
     work,
@@ -103,15 +130,30 @@ async function voidNeverOwed(
 }
 
 async function endUnpaid(work: Work, invoice: InvoiceRow): Promise<SubscriptionRow> {
-  if (invoice.status === 'open') await voidInvoice(work, invoice.id);
-  // Usage before the first payment is owed all the same, and billed with the end.
-  await releaseOverage(work, await listBilledUsage(work, [invoice.id]));
-  return end(work, subscriptionOf(invoice));
+  await takeBack(work, invoice);
+  return end(work, subscriptionOf(invoice), { neverWas: true });
 }
 
-async function end(work: Work, subscriptionId: string): Promise<SubscriptionRow> {
+/** Nobody owes it. Usage before the first payment is owed all the same, and billed later. */
+async function takeBack(work: Work, invoice: InvoiceRow): Promise<void> {
+  if (invoice.status === 'open') await voidInvoice(work, invoice.id);
+  await releaseOverage(work, await listBilledUsage(work, [invoice.id]));
+}
+
+/** It waits for its first payment as before, its customer on the default plan. */
+async function waitAgain(work: Work, invoice: InvoiceRow, { id }: SubscriptionRow): Promise<SubscriptionRow> {
+  await takeBack(work, invoice);
+  if (invoice.billingPeriodId !== null) await cancelBillingPeriod(work, invoice.billingPeriodId);
+  const waiting = await saveSubscription(work, id, { currentBillingPeriodStart: null, currentBillingPeriodEnd: null });
+  await publishSubscriptions(work, 'subscription.updated', [waiting]);
+  const { customer } = await holdSubscription(work, id);
+  if (!(await hasOtherSubscriptionInTheWay(work, customer.id, id))) await restoreDefaultPlan(work, customer, id);
+  return waiting;
+}
+
+async function end(work: Work, subscriptionId: string, how: Pick<Ending, 'neverWas'> = {}): Promise<SubscriptionRow> {
   const held = await holdSubscription(work, subscriptionId);
-  return endSubscription(work, held, { at: work.now, reason: 'non_payment' });
+  return endSubscription(work, held, { at: work.now, reason: 'non_payment', ...how });
 }
 
 /** Says when each invoice is tried again, and what its subscription is until then or, after the last attempt, for good. */

@@ -9,6 +9,7 @@ import { findSubscriptions, saveSubscriptions } from '../subscriptions/store.ts'
 import { completePaidPeriods, findBillingPeriods } from '../subscriptions/store-billing-periods.ts';
 import { isTerminal, type SubscriptionRow, statusAfter } from '../subscriptions/subscription.ts';
 import { applyPaidAdjustments } from './apply-adjustment.ts';
+import { completePurchasesOf } from './complete-purchases.ts';
 import { grantPeriodCredits } from './grant-period-credits.ts';
 
 /** An invoice of which nothing is due any more. */
@@ -21,7 +22,8 @@ export interface PaidInvoice {
 /**
  * What follows when invoices have been paid: their usage is no longer owed, their discounts have counted, the changes
  * that they were made for are carried out, subscriptions that waited for the money are active, their periods that are
- * over are completed, and the credits of a first period that had to be paid for are granted. Told once for each invoice;
+ * over are completed, the credits of a first period that had to be paid for are granted, and what was bought is told of and
+ * gives its credits. Told once for each invoice;
  * those that are not paid are left alone. The caller holds customers and subscriptions. As many statements for five
  * hundred as for one.
  */
@@ -41,6 +43,7 @@ export async function recordPaid(work: Work, told: readonly PaidInvoice[]): Prom
     subscriptions,
     invoices.filter(({ reason }) => reason === 'subscription_start'),
   );
+  await completePurchasesOf(work, idsOf(invoices));
 }
 
 /** Completes the periods of these invoices that are over and of which nothing is owed any more. */

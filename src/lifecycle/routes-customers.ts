@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { renderCustomer } from '../customers/actions.ts';
 import { Customer, ExternalId, NewCustomer } from '../customers/customer.ts';
 import { textFilter } from '../kernel/page.ts';
+import { encryptionOf } from '../platform/encryption.ts';
 import { route } from '../platform/route.ts';
 import { Subscription, toSubscription } from '../subscriptions/subscription.ts';
 import { SubscriptionItem } from '../subscriptions/subscription-item.ts';
@@ -63,6 +64,7 @@ export const customerLifecycleRoutes = [
     query: pricingModelQuery,
     returns: CustomerBilling,
     refuses: ['customerNotFound', 'externalIdAmbiguous'],
-    handle: (work, { params, query }) => getBilling(work, params.externalId, query.pricingModelId),
+    handle: (work, { params, query }, { outside }) =>
+      getBilling(work, encryptionOf(outside), params.externalId, query.pricingModelId),
   }),
 ];

@@ -13,7 +13,7 @@ import type { Processors } from '../payments/processor.ts';
 import { findPayments, type PaymentRow } from '../payments/store.ts';
 import { type JobContext, runInJob } from '../platform/jobs.ts';
 import type { Work } from '../platform/work.ts';
-import { findSubscriptions, lockSubscriptions } from '../subscriptions/store.ts';
+import { lockLivingSubscriptionsOf, lockSubscriptions } from '../subscriptions/store.ts';
 import { reopenPaidPeriods } from '../subscriptions/store-billing-periods.ts';
 import { type FailedAttempt, recordFailed } from './record-failed.ts';
 import { recordPaid } from './record-paid.ts';
@@ -80,10 +80,7 @@ export async function settleCharges(work: Work, told: readonly ToldCharge[]): Pr
     told.map(({ paymentId }) => paymentId),
   );
   // Customers and subscriptions first, then invoices and payments: the order in which everyone takes them.
-  await holdSubscriptions(
-    work,
-    payments.flatMap(({ subscriptionId }) => subscriptionId ?? []),
-  );
+  await holdPayers(work, payments);
   const changed = await applyChargeOutcomes(work, told);
   const succeeded = changed.filter(({ payment }) => payment.status === 'succeeded');
   await recordPaid(
@@ -98,13 +95,22 @@ export async function settleCharges(work: Work, told: readonly ToldCharge[]): Pr
   await recordFailed(work, failed.map(toFailedAttempt));
 }
 
-/** Holds subscriptions and their customers until the work ends: the customers first, each in order of id. */
-export async function holdSubscriptions(work: Work, ids: readonly string[]): Promise<void> {
-  if (ids.length === 0) return;
-  const subscriptionIds = [...new Set(ids)];
-  const subscriptions = await findSubscriptions(work, subscriptionIds);
-  await lockCustomers(work, [...new Set(subscriptions.map(({ customerId }) => customerId))]);
-  await lockSubscriptions(work, subscriptionIds);
+/** Who pays, and for which of its subscriptions; null: for what is paid once. */
+interface Payer {
+  readonly customerId: string;
+  readonly subscriptionId: string | null;
+}
+
+/**
+ * Holds customers and the subscriptions that they pay for until the work ends: the customers first, each in order of id.
+ * What is paid once may add credits to any subscription of its customer.
+ */
+export async function holdPayers(work: Work, payers: readonly Payer[]): Promise<void> {
+  if (payers.length === 0) return;
+  await lockCustomers(work, [...new Set(payers.map(({ customerId }) => customerId))]);
+  await lockSubscriptions(work, [...new Set(payers.flatMap(({ subscriptionId }) => subscriptionId ?? []))]);
+  const ofPurchases = payers.flatMap((payer) => (payer.subscriptionId === null ? payer.customerId : []));
+  await lockLivingSubscriptionsOf(work, [...new Set(ofPurchases)]);
 }
 
 function wasReversed({ before }: ChangedCharge): boolean {

@@ -18,10 +18,10 @@ export const moneyInvariants: readonly Invariant[] = [
   },
   {
     name: 'periodIsBilledOnce',
-    sentence: 'A billing period has at most one invoice for each reason, adjustments apart.',
+    sentence: 'A billing period has at most one invoice for each reason, adjustments and void ones apart.',
     query: sql`
       select environment_id, billing_period_id, reason, count(*) as invoices
-        from invoices where billing_period_id is not null and reason <> 'adjustment'
+        from invoices where billing_period_id is not null and reason <> 'adjustment' and status <> 'void'
        group by environment_id, billing_period_id, reason having count(*) > 1`,
   },
   {
@@ -114,19 +114,43 @@ export const moneyInvariants: readonly Invariant[] = [
   {
     name: 'redemptionCountsPaidInvoices',
     sentence:
-      'A redeemed discount has counted each paid invoice that carries it of a start, of a renewal or in the place of one, and no other.',
+      'A redeemed discount has counted each paid invoice that carries it of a start, of a renewal or in the place of one, or of a purchase, and no other.',
     query: sql`
       select r.environment_id, r.id, r.payments_made, coalesce(i.invoices, 0) as paid_invoices
         from discount_redemptions r
         left join (select environment_id, discount_redemption_id, count(*) as invoices from invoices paid
                     where status in ('paid', 'partially_refunded', 'refunded')
-                      and (reason in ('subscription_start', 'renewal')
+                      and (reason in ('subscription_start', 'renewal', 'purchase')
                            or exists (select from subscription_adjustments a
                                        where a.environment_id = paid.environment_id and a.invoice_id = paid.id
                                          and a.replaced_invoice_id is not null))
                     group by environment_id, discount_redemption_id) i
           on i.environment_id = r.environment_id and i.discount_redemption_id = r.id
        where r.payments_made <> coalesce(i.invoices, 0)`,
+  },
+  {
+    name: 'purchaseTellsItsInvoice',
+    // What is void, or was written off, says nothing: its money may have come with another invoice.
+    sentence:
+      'A purchase is paid, partly refunded or refunded exactly when its invoice is; what is paid once is named by its invoice.',
+    query: sql`
+      select p.environment_id, p.id, p.status, p.price_type, i.id as invoice_id, i.status as invoice_status, i.purchase_id
+        from purchases p join invoices i on i.environment_id = p.environment_id and i.id = p.invoice_id
+       where (i.status not in ('void', 'uncollectible') and p.status is distinct from 'fraudulent'
+              and coalesce(case p.status when 'paid' then 'paid' when 'partial_refund' then 'partially_refunded'
+                                         when 'refunded' then 'refunded' end, 'owed')
+                  <> case when i.status in ('paid', 'partially_refunded', 'refunded') then i.status else 'owed' end)
+          or (p.price_type = 'single_payment' and i.purchase_id is distinct from p.id)
+          or (p.price_type = 'subscription' and i.subscription_id is distinct from p.subscription_id)`,
+  },
+  {
+    name: 'purchaseGivesItsCreditsOnce',
+    sentence: 'Credits that come with a purchase come with one that was paid for.',
+    query: sql`
+      select c.environment_id, c.id, c.source_id, p.id as purchase_id, p.purchase_date
+        from usage_credits c
+        left join purchases p on p.environment_id = c.environment_id and p.id = split_part(c.source_id, ':', 1)
+       where c.source = 'purchase' and p.purchase_date is null`,
   },
   {
     name: 'paymentIsSubtotalAndTax',

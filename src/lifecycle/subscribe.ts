@@ -1,8 +1,7 @@
 import type { CustomerRow } from '../customers/customer.ts';
 import { findCustomer, findCustomerEvenArchived, lockCustomer } from '../customers/store.ts';
 import { invalid, Problem } from '../kernel/problem.ts';
-import { readSettings } from '../organizations/store-settings.ts';
-import { defaultPaymentMethod, findPaymentMethod } from '../payments/actions.ts';
+import { findPaymentMethod } from '../payments/actions.ts';
 import type { Work } from '../platform/work.ts';
 import { type DiscountRow, normalizeCode } from '../pricing/discount.ts';
 import type { Price } from '../pricing/price.ts';
@@ -10,18 +9,10 @@ import type { Product } from '../pricing/product.ts';
 import { findDiscountByCode } from '../pricing/store-discounts.ts';
 import { findActivePriceBySlug, findPrice } from '../pricing/store-prices.ts';
 import { findProduct } from '../pricing/store-products.ts';
-import { findSubscription, hasHadTrial, lockLivingSubscriptions } from '../subscriptions/store.ts';
+import { findSubscription } from '../subscriptions/store.ts';
 import type { SubscriptionRow } from '../subscriptions/subscription.ts';
-import {
-  decideReplaced,
-  decideStart,
-  type NewSubscription,
-  refuseFarStart,
-  type Start,
-  subscriptionName,
-} from '../subscriptions/subscription-start.ts';
-import { endSubscription } from './cancel.ts';
-import { type Opening, openSubscription } from './open-subscription.ts';
+import type { NewSubscription } from '../subscriptions/subscription-start.ts';
+import { openPlan } from './open-plan.ts';
 
 /**
  * Subscribes a customer to a price. A paid subscription takes the place of the customer's free one. What is to be paid
@@ -36,16 +27,7 @@ export async function subscribe(
   const { price, product } = await findOffer(work, customer, given);
   await checkPaymentMethods(work, customer, given);
   const discount = await findDiscount(work, customer, given);
-  const opening = await decideOpening(work, { customer, price, product, discount, given });
-  const living = await lockLivingSubscriptions(work, customer.id);
-  const { isFreePlan } = opening.start;
-  const replaced = decideReplaced(living, { isFreePlan, allowMultiple: work.allowMultipleSubscriptions });
-  const { subscription } = await openSubscription(work, opening);
-  // What starts later takes its place then.
-  if (replaced !== null && !opening.start.startsLater) {
-    const ending = { at: work.now, reason: 'upgraded_to_paid', replacedBy: subscription.id } as const;
-    await endSubscription(work, { customer, subscription: replaced }, ending);
-  }
+  const { subscription } = await openPlan(work, { customer, price, product, discount, given, keepsAnchor: false });
   return reread(work, subscription);
 }
 
@@ -108,50 +90,4 @@ async function checkPaymentMethods(work: Work, customer: CustomerRow, given: New
     if (method?.customerId !== customer.id)
       throw invalid([field], `must be a payment method of customer ${customer.id}`);
   }
-}
-
-interface Offer {
-  readonly customer: CustomerRow;
-  readonly price: Price;
-  readonly product: Product;
-  readonly discount: DiscountRow | null;
-  readonly given: NewSubscription;
-}
-
-async function decideOpening(work: Work, { customer, price, product, discount, given }: Offer): Promise<Opening> {
-  const startDate = given.startDate ?? work.now;
-  const quantity = given.quantity ?? 1;
-  const doNotCharge = given.doNotCharge ?? false;
-  const stored = await defaultPaymentMethod(work, customer.id);
-  const { netTermsDays } = await readSettings(work);
-  const start: Start = decideStart({
-    price,
-    product,
-    quantity,
-    startDate,
-    now: work.now,
-    trialEnd: given.trialEnd ?? null,
-    intervalUnit: given.interval ?? null,
-    intervalCount: given.intervalCount ?? null,
-    doNotCharge,
-    hadTrial: await hasHadTrial(work, customer.id),
-    givenPaymentMethodId: given.defaultPaymentMethodId ?? null,
-    storedPaymentMethodId: stored?.id ?? null,
-    hasNetTerms: netTermsDays > 0,
-  });
-  refuseFarStart(start, { startDate, now: work.now });
-  return {
-    customer,
-    product,
-    price,
-    discount,
-    start,
-    startDate,
-    quantity,
-    name: given.name ?? subscriptionName(product, price),
-    doNotCharge,
-    defaultPaymentMethodId: given.defaultPaymentMethodId ?? null,
-    backupPaymentMethodId: given.backupPaymentMethodId ?? null,
-    metadata: given.metadata ?? null,
-  };
 }

@@ -110,7 +110,11 @@ async function keep(
 }
 
 /** Makes it what the customer's living subscriptions are charged on. */
-async function chargeSubscriptionsOn(work: Work, { id: customerId }: CustomerRow, methodId: string): Promise<void> {
+export async function chargeSubscriptionsOn(
+  work: Work,
+  { id: customerId }: Pick<CustomerRow, 'id'>,
+  methodId: string,
+): Promise<void> {
   const living = await lockLivingSubscriptions(work, customerId);
   const changing = living.filter((row) => !row.doNotCharge && row.defaultPaymentMethodId !== methodId);
   const changed = await saveSubscriptions(
@@ -225,7 +229,7 @@ export async function applyAttachOutcome(work: Work, id: string, outcome: Attach
 }
 
 /** The payment method after its processor has been asked, for the request that wanted it. Refuses with the reason when there is none. */
-export async function reportAttachment(work: Work, { id }: PaymentMethod): Promise<PaymentMethod> {
+export async function reportAttachment(work: Work, { id }: Pick<PaymentMethod, 'id'>): Promise<PaymentMethod> {
   const method = await store.findPaymentMethod(work, id);
   if (method !== null) return renderPaymentMethod(work, method);
   const attachment = await findAttachment(work, id);

@@ -159,6 +159,7 @@ function paymentOf(work: Work, invoice: InvoiceRow, amount: bigint, paymentMetho
     invoiceId: invoice.id,
     subscriptionId: invoice.subscriptionId,
     billingPeriodId: invoice.billingPeriodId,
+    purchaseId: invoice.purchaseId,
     paymentMethodId: null,
     paymentMethod,
     processor: manualProcessor.name,

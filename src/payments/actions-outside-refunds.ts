@@ -2,6 +2,7 @@ import { recordInvoiceRefund } from '../invoicing/actions.ts';
 import { Problem } from '../kernel/problem.ts';
 import { newId } from '../platform/new-id.ts';
 import type { Work } from '../platform/work.ts';
+import { recordPurchaseRefund } from '../purchases/actions.ts';
 import { lockWithInvoice } from './actions.ts';
 import { decideRefunded, refundable } from './payment.ts';
 import type { KnownRefund } from './processor.ts';
@@ -44,5 +45,5 @@ export async function recordOutsideRefunds(
     ...decideRefunded(reserved, amount, 'succeeded'),
     refundedAt: work.now,
   });
-  await recordInvoiceRefund(work, payment.invoiceId, amount);
+  await recordPurchaseRefund(work, await recordInvoiceRefund(work, payment.invoiceId, amount));
 }

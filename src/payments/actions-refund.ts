@@ -4,6 +4,7 @@ import { Problem } from '../kernel/problem.ts';
 import { requestEffect } from '../platform/jobs.ts';
 import { newId } from '../platform/new-id.ts';
 import type { Work } from '../platform/work.ts';
+import { recordPurchaseRefund } from '../purchases/actions.ts';
 import { getPayment, lockWithInvoice } from './actions.ts';
 import { decideRefund, decideRefunded, type Payment } from './payment.ts';
 import type { Processors, RefundOutcome } from './processor.ts';
@@ -115,5 +116,5 @@ export async function applyRefundOutcome(work: Work, refundId: string, outcome: 
     processorReference: outcome.reference,
     failureMessage: null,
   });
-  await recordInvoiceRefund(work, payment.invoiceId, refund.amount);
+  await recordPurchaseRefund(work, await recordInvoiceRefund(work, payment.invoiceId, refund.amount));
 }

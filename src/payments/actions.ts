@@ -56,7 +56,6 @@ export function renderPayment(work: Work, row: PaymentRow): Payment {
     ...shown,
     livemode: work.livemode,
     organizationId: work.organizationId,
-    purchaseId: null,
     receiptURL: receiptUrl,
     applicationFee: null,
     refunded: row.status === 'refunded',

@@ -26,6 +26,8 @@ import {
 export interface StripeAccount {
   readonly livemode: boolean;
   readonly secretKey: string;
+  /** What its card form in a browser is opened with; null or absent where ours is not to show it. */
+  readonly publishableKey?: string | null;
   /** What its events are signed with; null when none are to be taken. */
   readonly webhookSecret: string | null;
   /** Where its API is; null for Stripe's own address. */
@@ -70,6 +72,7 @@ export function createStripeProcessor(account: StripeAccount): StripeProcessor {
   const call = <Answer>(request: () => Promise<Answer>) => ask(name, request);
   return {
     name,
+    publishableKey: account.publishableKey ?? null,
     livemode: account.livemode,
     takesEvents: account.webhookSecret !== null,
     identifyCustomer: (request) => identifyCustomer(client, call, request),

@@ -104,6 +104,8 @@ export type AttachOutcome =
  */
 export interface PaymentProcessor {
   readonly name: string;
+  /** What its own card form in a browser is opened with, where it has one. */
+  readonly publishableKey?: string | null;
   /** Who the customer is there, made when nobody is yet. Only of a processor outside, which keeps customers of its own. */
   identifyCustomer?(request: AttachRequest): Promise<string>;
   attachPaymentMethod(request: AttachRequest): Promise<AttachOutcome>;

@@ -85,6 +85,16 @@ export async function clearDefault(work: Work, customerId: string): Promise<void
     .execute();
 }
 
+/** Makes it the customer's default; the caller has taken the flag from the one before. */
+export async function markDefault(work: Work, id: string): Promise<void> {
+  await work.db
+    .updateTable('paymentMethods')
+    .set({ isDefault: true, updatedAt: work.now })
+    .where('environmentId', '=', work.environmentId)
+    .where('id', '=', id)
+    .execute();
+}
+
 export async function insertPaymentMethod(work: Work, method: PaymentMethodRow): Promise<void> {
   await work.db
     .insertInto('paymentMethods')

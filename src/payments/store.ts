@@ -20,6 +20,7 @@ const columns = [
   'invoiceId',
   'subscriptionId',
   'billingPeriodId',
+  'purchaseId',
   'paymentMethodId',
   'paymentMethod',
   'processor',

@@ -62,6 +62,36 @@ export interface BillingPeriods {
   wholeStartAt: number | null;
 }
 
+export interface CheckoutSessions {
+  anonymous: boolean;
+  automaticallyUpdateSubscriptions: boolean | null;
+  billingAddress: Json | null;
+  cancelUrl: string | null;
+  createdAt: number;
+  customerEmail: string | null;
+  customerId: string | null;
+  customerName: string | null;
+  discountId: string | null;
+  environmentId: number;
+  expiresAt: number;
+  id: string;
+  outputMetadata: Json | null;
+  outputName: string | null;
+  paymentMethodId: string | null;
+  paymentMethodType: string | null;
+  paymentToken: string | null;
+  preserveBillingCycleAnchor: boolean;
+  priceId: string | null;
+  pricingModelId: string;
+  purchaseId: string | null;
+  quantity: number;
+  status: string;
+  successUrl: string | null;
+  targetSubscriptionId: string | null;
+  type: string;
+  updatedAt: number;
+}
+
 export interface Customers {
   archived: Generated<boolean>;
   billingAddress: Json | null;
@@ -99,7 +129,8 @@ export interface DiscountRedemptions {
   numberOfPayments: number | null;
   paymentsMade: Generated<number>;
   pricingModelId: string;
-  subscriptionId: string;
+  purchaseId: string | null;
+  subscriptionId: string | null;
   updatedAt: number;
 }
 
@@ -245,6 +276,7 @@ export interface Invoices {
    */
   nextAttemptAt: number | null;
   pricingModelId: string;
+  purchaseId: string | null;
   reason: string;
   seller: Json | null;
   status: string;
@@ -394,6 +426,7 @@ export interface Payments {
   processor: string;
   processorReference: string | null;
   processorToken: string | null;
+  purchaseId: string | null;
   receiptNumber: string | null;
   receiptUrl: string | null;
   refundedAmount: Generated<bigint>;
@@ -484,6 +517,36 @@ export interface Products {
   pricingModelId: string;
   singularQuantityLabel: string | null;
   slug: string;
+  updatedAt: number;
+}
+
+export interface Purchases {
+  billingAddress: Json | null;
+  billingCycleAnchor: number | null;
+  checkoutSessionId: string | null;
+  createdAt: number;
+  customerId: string;
+  environmentId: number;
+  firstInvoiceValue: Generated<bigint>;
+  id: string;
+  intervalCount: number | null;
+  intervalUnit: string | null;
+  invoiceId: string | null;
+  metadata: Json | null;
+  name: string;
+  priceId: string;
+  pricePerBillingCycle: bigint | null;
+  priceType: string;
+  pricingModelId: string;
+  /**
+   * When it was paid for first; from then on it has been told, and what it gives has been given.
+   */
+  purchaseDate: number | null;
+  quantity: number;
+  status: string;
+  subscriptionId: string | null;
+  totalPurchaseValue: bigint | null;
+  trialPeriodDays: number | null;
   updatedAt: number;
 }
 
@@ -833,6 +896,7 @@ export interface Webhooks {
 export interface DB {
   apiKeys: ApiKeys;
   billingPeriods: BillingPeriods;
+  checkoutSessions: CheckoutSessions;
   customers: Customers;
   discountRedemptions: DiscountRedemptions;
   discounts: Discounts;
@@ -856,6 +920,7 @@ export interface DB {
   processorEvents: ProcessorEvents;
   productFeatures: ProductFeatures;
   products: Products;
+  purchases: Purchases;
   refunds: Refunds;
   resourceClaims: ResourceClaims;
   resources: Resources;

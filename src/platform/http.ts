@@ -6,6 +6,7 @@ import { Problem, problemOfConstraint } from '../kernel/problem.ts';
 import type { ApiContext } from './api.ts';
 import { registerApi } from './api.ts';
 import { type Hook, registerHooks } from './hook.ts';
+import { type Pages, registerPages } from './page.ts';
 import { parseJsonBody, parseLinesBody } from './request.ts';
 
 /** The largest body a request may carry: 10,000 usage events with properties fit. */
@@ -17,13 +18,18 @@ const requestTimeoutMs = 60_000;
 
 export interface HttpOptions extends ApiContext {
   readonly hooks: readonly Hook[];
+  readonly pages?: Pages;
   readonly logLevel: string;
 }
 
 /** The HTTP server: every route under /api/v1, problems as JSON, a request id in each answer and log line. */
 export function createHttp(options: HttpOptions): FastifyInstance {
   const server = Fastify({
-    logger: { level: options.logLevel, redact: ['req.headers.authorization'] },
+    logger: {
+      level: options.logLevel,
+      redact: ['req.headers.authorization'],
+      serializers: { req: ({ method, url, host, ip }) => ({ method, url: withoutKey(url), host, remoteAddress: ip }) },
+    },
     logController: new LogController({ requestIdLogLabel: 'requestId' }),
     bodyLimit: maxBodyBytes,
     requestTimeout: requestTimeoutMs,
@@ -50,7 +56,13 @@ export function createHttp(options: HttpOptions): FastifyInstance {
   );
   registerApi(server, options);
   registerHooks(server, options, options.hooks);
+  if (options.pages !== undefined) registerPages(server, options, options.pages, problemOf);
   return server;
+}
+
+/** An address as it may stand in the log: a key in it would open the page to whoever reads. */
+function withoutKey(url: string): string {
+  return url.replace(/([?&]key=)[^&]*/g, '$1...');
 }
 
 /** A body parser as the server takes it, without a promise for each request. */

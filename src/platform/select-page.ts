@@ -1,9 +1,9 @@
-import { sql } from 'kysely';
+import { type RawBuilder, sql } from 'kysely';
 import type { PageRequest } from '../kernel/page.ts';
 import type { Work } from './work.ts';
 
-/** Which filters of the query a list knows, and the column each compares. */
-export type FilterColumns = Readonly<Record<string, string>>;
+/** Which filters of the query a list knows, and the column each compares, or what is reckoned from some. */
+export type FilterColumns = Readonly<Record<string, string | RawBuilder<string>>>;
 
 /**
  * A page of a table's rows of this environment, in order of creation, one row more than the limit when there are
@@ -20,7 +20,8 @@ export async function selectPage<Row>(
   const conditions = [sql`environment_id = ${work.environmentId}`];
   for (const [filter, column] of Object.entries(filterColumns)) {
     const value = request.filters[filter];
-    if (value !== undefined) conditions.push(sql`${sql.ref(column)} = ${value}`);
+    const compared = typeof column === 'string' ? sql.ref(column) : column;
+    if (value !== undefined) conditions.push(sql`${compared} = ${value}`);
   }
   const matches = sql.join(conditions, sql` and `);
   const forward = request.direction === 'forward';

@@ -4,7 +4,12 @@ import { isoText } from '../kernel/iso-text.ts';
 import { TimestampText, WholeNumber } from '../kernel/json.ts';
 import { FeatureId, FeatureType, RenewalFrequency } from './feature.ts';
 import { IntervalUnit, type Price, PriceId, PriceType } from './price.ts';
-import { type PricingModelDetails, PricingModelId, type ProductWithPrices } from './pricing-model.ts';
+import {
+  type PricingModel,
+  type PricingModelDetails,
+  PricingModelId,
+  type ProductWithPrices,
+} from './pricing-model.ts';
 import { Product } from './product.ts';
 import { rolloverFields } from './rollover.ts';
 import { UsageMeter } from './usage-meter.ts';
@@ -120,6 +125,10 @@ const CatalogProduct = z
   })
   .meta({ id: 'CatalogProduct' });
 
+/** A pricing model under its former name, without what it holds. */
+export const CatalogRecord = z.object(model).meta({ id: 'CatalogRecord' });
+export type CatalogRecord = z.infer<typeof CatalogRecord>;
+
 /** A pricing model under its former name. */
 export const Catalog = z
   .object({
@@ -170,6 +179,11 @@ export function toClonedPricingModel(details: PricingModelDetails): ClonedPricin
     })),
     ...(defaultProduct ? { defaultProduct: toClonedProduct(defaultProduct) } : {}),
   };
+}
+
+/** A pricing model as a catalog, without what it holds. */
+export function toCatalogRecord(pricingModel: PricingModel): CatalogRecord {
+  return withCommits(pricingModel);
 }
 
 /** A pricing model as a catalog: its products without features, its usage meters without prices. */

@@ -26,7 +26,7 @@ const once = { duration: z.literal('once'), numberOfPayments: z.null() };
 const forever = { duration: z.literal('forever'), numberOfPayments: z.null() };
 const numberOfPayments = { duration: z.literal('number_of_payments'), numberOfPayments: z.int() };
 
-/** What a code takes off the invoices of the subscription that redeems it. */
+/** What a code takes off the invoices of the subscription, or the one of what is paid once, that redeems it. */
 export const Discount = z
   .discriminatedUnion('duration', [
     z.object({ ...fields, ...once }),
@@ -36,7 +36,9 @@ export const Discount = z
   .meta({ id: 'Discount' });
 export type Discount = z.infer<typeof Discount>;
 
-const redeemed = { redemptionCount: z.int().meta({ description: 'How many subscriptions have redeemed it.' }) };
+const redeemed = {
+  redemptionCount: z.int().meta({ description: 'How many subscriptions and single purchases have redeemed it.' }),
+};
 
 /** A discount, and how often it was redeemed. */
 export const RedeemedDiscount = z

@@ -4,13 +4,7 @@ import { route } from '../platform/route.ts';
 import { clonePricingModel } from './actions-clone.ts';
 import { exportPricingModel } from './actions-export.ts';
 import { setUpPricingModel } from './actions-setup.ts';
-import {
-  Catalog,
-  ClonedPricingModel,
-  DestinationEnvironment,
-  toCatalog,
-  toClonedPricingModel,
-} from './cloned-pricing-model.ts';
+import { ClonedPricingModel, DestinationEnvironment, toClonedPricingModel } from './cloned-pricing-model.ts';
 import { PricingModelDetails, PricingModelId } from './pricing-model.ts';
 import { SetupInput } from './structure.ts';
 import { PricingModelExport } from './structure-export.ts';
@@ -67,17 +61,5 @@ export const pricingModelRoutes = [
     handle: async (work, { params, body }) => ({
       pricingModel: toClonedPricingModel(await clonePricingModel(work, params.id, body)),
     }),
-  }),
-  route({
-    method: 'POST',
-    path: '/catalogs/{id}/clone',
-    summary: 'Clone a catalog',
-    description: 'A catalog is a pricing model under its former name. The copy is made in the same mode.',
-    tag,
-    params: z.object({ id: PricingModelId }),
-    body: z.object({ name: SafeString }),
-    returns: z.object({ catalog: Catalog }),
-    refuses: ['pricingModelNotFound', 'outsidePinnedPricingModel'],
-    handle: async (work, { params, body }) => ({ catalog: toCatalog(await clonePricingModel(work, params.id, body)) }),
   }),
 ];

@@ -92,6 +92,36 @@ export async function insertBillingPeriods(work: Work, periods: readonly Billing
              ${all('createdAt')}::bigint[], ${all('updatedAt')}::bigint[]) as new`.execute(work.db);
 }
 
+/**
+ * Begins a period that was canceled before it was paid for, as though it had not begun before. Answers null when the
+ * subscription has none with this start. The caller holds it.
+ */
+export async function reviveBillingPeriod(
+  work: Work,
+  { subscriptionId, startAt, endAt, wholeStartAt }: BillingPeriodRow,
+): Promise<BillingPeriodRow | null> {
+  const row = await work.db
+    .updateTable('billingPeriods')
+    .set({ status: 'active', endAt, wholeStartAt, updatedAt: work.now })
+    .where('environmentId', '=', work.environmentId)
+    .where('subscriptionId', '=', subscriptionId)
+    .where('startAt', '=', startAt)
+    .where('status', '=', 'canceled')
+    .returning(columns)
+    .executeTakeFirst();
+  return row === undefined ? null : toRow(row);
+}
+
+/** Takes a period back that was never paid for and gave nothing. */
+export async function cancelBillingPeriod(work: Work, id: string): Promise<void> {
+  await work.db
+    .updateTable('billingPeriods')
+    .set({ status: 'canceled', updatedAt: work.now })
+    .where('environmentId', '=', work.environmentId)
+    .where('id', '=', id)
+    .execute();
+}
+
 /** Ends a period because its subscription is paused: the next one begins when that goes on. The caller holds it. */
 export async function endPeriodInPause(work: Work, id: string, at: Instant): Promise<void> {
   await savePeriodEnd(work, id, { status: 'completed', endAt: at, endsInPause: true });

@@ -87,9 +87,18 @@ export async function listSubscriptionsOfCustomer(work: Work, customerId: string
 }
 
 /** The subscriptions of the customer that have not ended, newest first, held until the work ends. */
-export async function lockLivingSubscriptions(work: Work, customerId: string): Promise<SubscriptionRow[]> {
+export function lockLivingSubscriptions(work: Work, customerId: string): Promise<SubscriptionRow[]> {
+  return lockLivingSubscriptionsOf(work, [customerId]);
+}
+
+/** The same of many customers, newest first. The caller holds them. */
+export async function lockLivingSubscriptionsOf(
+  work: Work,
+  customerIds: readonly string[],
+): Promise<SubscriptionRow[]> {
+  if (customerIds.length === 0) return [];
   const rows = await select(work)
-    .where('customerId', '=', customerId)
+    .where('customerId', '=', sql<string>`any(${customerIds}::text[])`)
     .where('status', 'not in', terminalStatuses)
     .orderBy('id', 'desc')
     .forNoKeyUpdate()
@@ -111,6 +120,24 @@ export async function hasOtherSubscriptionInTheWay(work: Work, customerId: strin
     .limit(1)
     .executeTakeFirst();
   return row !== undefined;
+}
+
+/** The default plan whose place the subscription took, the last one; null when it took that of none. */
+export async function findReplacedDefaultPlan(work: Work, id: string): Promise<SubscriptionRow | null> {
+  const row = await select(work)
+    .where('customerId', '=', (query) =>
+      query
+        .selectFrom('subscriptions as replacing')
+        .select('replacing.customerId')
+        .where('replacing.environmentId', '=', work.environmentId)
+        .where('replacing.id', '=', id),
+    )
+    .where('replacedBySubscriptionId', '=', id)
+    .where('isDefaultPlan', '=', true)
+    .orderBy('id', 'desc')
+    .limit(1)
+    .executeTakeFirst();
+  return row === undefined ? null : toRow(row);
 }
 
 /** Whether the customer ever had a trial: there is one for each customer. */

@@ -5,6 +5,7 @@ import type { Problem } from '../kernel/problem.ts';
 import type { Price } from '../pricing/price.ts';
 import type { SubscriptionRow } from './subscription.ts';
 import {
+  decideActivation,
   decideReplaced,
   decideStart,
   maxPeriodsBehind,
@@ -139,6 +140,45 @@ test('what is given away costs nothing, and is no free plan', () => {
   const start = decideStart({ ...terms, doNotCharge: true });
   assert.deepEqual([start.unitPrice, start.isFreePlan], [0n, false]);
   assert.deepEqual([decideStart(terms).unitPrice, decideStart({ ...terms, price: free }).isFreePlan], [3000n, true]);
+});
+
+test('with an anchor of 15 March kept, what starts on 1 April has the rest of a month first; a trial and a later start have not', () => {
+  const anchor = instant('2026-03-15');
+  const charged = { ...terms, anchor, givenPaymentMethodId: 'pm_given' };
+  const rest = decideStart(charged);
+  assert.deepEqual(
+    [rest.anchor, rest.wholeStartAt, rest.period],
+    [anchor, anchor, { start: startDate, end: instant('2026-04-15') }],
+  );
+  const onBoundary = decideStart({ ...charged, anchor: instant('2026-02-01') });
+  assert.deepEqual(
+    [onBoundary.wholeStartAt, onBoundary.period],
+    [null, { start: startDate, end: instant('2026-05-01') }],
+  );
+  for (const changed of [{ price: withTrial }, { now: startDate - 1 }, { anchor: startDate + 1 }]) {
+    const { anchor: kept, wholeStartAt } = decideStart({ ...charged, ...changed });
+    assert.deepEqual([kept, wholeStartAt], [null, null]);
+  }
+});
+
+test('what has waited begins when it is activated: a whole month, or the rest of one with an anchor kept', () => {
+  const waiting = {
+    trialEnd: null,
+    billingCycleAnchorDate: startDate,
+    intervalUnit: 'month',
+    intervalCount: 1,
+  } as const;
+  const now = startDate + 10 * msPerDay;
+  assert.deepEqual(decideActivation(waiting, { anchor: null, now }), {
+    period: { start: now, end: instant('2026-05-11') },
+    anchor: now,
+    wholeStartAt: null,
+  });
+  assert.deepEqual(decideActivation(waiting, { anchor: startDate, now }), {
+    period: { start: now, end: instant('2026-05-01') },
+    anchor: startDate,
+    wholeStartAt: startDate,
+  });
 });
 
 test('a trial of billions of days is legal and ends with the calendar', () => {

@@ -11,7 +11,7 @@ import {
 import { countInput, Metadata, SafeString, TimestampInput } from '../kernel/json.ts';
 import { invalid, Problem } from '../kernel/problem.ts';
 import { IntervalUnit, maxUnitPrice, type Price } from '../pricing/price.ts';
-import { firstPeriod } from './billing-period.ts';
+import { billingInterval, firstPeriod, type PeriodSchedule } from './billing-period.ts';
 import { isInTheWay, type SubscriptionRow, type SubscriptionStatus } from './subscription.ts';
 
 // An item's quantity, as the wire of the clients types it.
@@ -86,6 +86,11 @@ export interface StartTerms {
   readonly storedPaymentMethodId: string | null;
   /** Whether the environment gives its customers days to pay in, so that it sends an invoice where it can charge nothing. */
   readonly hasNetTerms: boolean;
+  /**
+   * What the periods are to be counted from, at or before the start, so that the first one is the rest of an interval. A
+   * trial sets its own anchor. Null or absent: the start.
+   */
+  readonly anchor?: Instant | null;
 }
 
 export interface Start {
@@ -95,6 +100,10 @@ export interface Start {
   readonly interval: Interval | null;
   /** Null when it has no periods, or when the first one waits for a payment method. Empty until a later start. */
   readonly period: Period | null;
+  /** What its periods are counted from; null: its start. */
+  readonly anchor: Instant | null;
+  /** Where the interval begins that the first period is the rest of; null: the period is whole. */
+  readonly wholeStartAt: Instant | null;
   /** True when it starts later: until then it gives nothing, and nothing is billed. */
   readonly startsLater: boolean;
   readonly isFreePlan: boolean;
@@ -124,7 +133,15 @@ export function decideStart(terms: StartTerms): Start {
     hasGivenPaymentMethod: givenPaymentMethodId !== null,
     isDefaultPlan: terms.product.default,
   });
-  const known = { trialEnd, interval, isFreePlan, unitPrice: doNotCharge ? 0n : price.unitPrice };
+  const whole = interval === null || trialEnd !== null ? null : keptInterval(terms, interval);
+  const known = {
+    trialEnd,
+    interval,
+    isFreePlan,
+    unitPrice: doNotCharge ? 0n : price.unitPrice,
+    anchor: whole === null ? null : (terms.anchor ?? null),
+    wholeStartAt: whole !== null && whole.start < startDate ? whole.start : null,
+  };
   if (interval !== null && startDate > terms.now) {
     // It is paid for when it starts, with what there is to charge then, so it waits for no payment method now.
     const period = { start: startDate, end: startDate };
@@ -135,8 +152,37 @@ export function decideStart(terms: StartTerms): Start {
   const chargeWith = isCharged ? (givenPaymentMethodId ?? terms.storedPaymentMethodId) : null;
   const isInvoiced = isCharged && chargeWith === null && terms.hasNetTerms;
   const waits = status === 'incomplete' && chargeWith === null && !isInvoiced;
-  const period = interval === null || waits ? null : firstPeriod(startDate, trialEnd, interval);
+  const first = interval === null || waits ? null : firstPeriod(startDate, trialEnd, interval);
+  const period = first !== null && whole !== null ? { ...first, end: whole.end } : first;
   return { ...known, status: isInvoiced ? 'active' : status, period, startsLater: false, chargeWith, isInvoiced };
+}
+
+/** The interval, counted from an anchor that is to be kept, in which the subscription starts. */
+function keptInterval(
+  { anchor, startDate, now }: Pick<StartTerms, 'anchor' | 'startDate' | 'now'>,
+  interval: Interval,
+): Period | null {
+  if (anchor === undefined || anchor === null || anchor > startDate || startDate > now) return null;
+  return periodAt(anchor, interval, startDate);
+}
+
+/**
+ * The first period of a subscription that has waited for a payment method until `now`: one interval from now on or, with
+ * an anchor to be kept, the rest of one.
+ */
+export function decideActivation(
+  subscription: PeriodSchedule,
+  { anchor, now }: { readonly anchor: Instant | null; readonly now: Instant },
+): { readonly period: Period; readonly anchor: Instant; readonly wholeStartAt: Instant | null } {
+  const interval = billingInterval(subscription);
+  const whole = keptInterval({ anchor, startDate: now, now }, interval);
+  const period = { ...firstPeriod(now, null, interval), ...(whole === null ? {} : { end: whole.end }) };
+  const isRest = whole !== null && whole.start < now;
+  return {
+    period,
+    anchor: anchor !== null && whole !== null ? anchor : now,
+    wholeStartAt: isRest ? whole.start : null,
+  };
 }
 
 /** Refuses a start that lies so far back that more periods would be over by now than can be caught up with. */

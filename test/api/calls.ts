@@ -45,6 +45,12 @@ export const calls: Readonly<Record<string, CallOf>> = {
   'PUT /pricing-models/{id}': (w, n) =>
     at(`/pricing-models/${w.pricingModelId}`, { pricingModel: { id: w.pricingModelId, name: `Renamed ${n}` } }),
   'POST /pricing-models/{id}/clone': (w, n) => at(`/pricing-models/${w.pricingModelId}/clone`, { name: `Clone ${n}` }),
+  'GET /catalogs': () => at('/catalogs'),
+  'POST /catalogs': (_, n) => at('/catalogs', { catalog: { name: `Catalog ${n}` } }),
+  'GET /catalogs/default': () => at('/catalogs/default'),
+  'GET /catalogs/{id}': (w) => at(`/catalogs/${w.pricingModelId}`),
+  'PUT /catalogs/{id}': (w, n) =>
+    at(`/catalogs/${w.pricingModelId}`, { catalog: { id: w.pricingModelId, name: `Catalog ${n}` } }),
   'POST /catalogs/{id}/clone': (w, n) => at(`/catalogs/${w.pricingModelId}/clone`, { name: `Catalog ${n}` }),
   'GET /pricing-models/{id}/export': (w) => at(`/pricing-models/${w.pricingModelId}/export`),
 
@@ -215,6 +221,23 @@ export const calls: Readonly<Record<string, CallOf>> = {
   'GET /tax-rates/{id}': (w) => at(`/tax-rates/${w.taxRateId}`),
   'PUT /tax-rates/{id}': (w, n) => at(`/tax-rates/${w.taxRateId}`, { taxRate: { name: `VAT ${n}` } }),
   'DELETE /tax-rates/{id}': (w) => at(`/tax-rates/${w.taxRateId}`),
+  'GET /purchases': () => at('/purchases'),
+  'GET /purchases/{id}': (w) => at(`/purchases/${w.purchaseId}`),
+
+  'GET /checkout-sessions': () => at('/checkout-sessions'),
+  'POST /checkout-sessions': (w) =>
+    at('/checkout-sessions', {
+      checkoutSession: {
+        type: 'product',
+        customerExternalId: w.externalId,
+        priceId: w.priceId,
+        successUrl: 'https://app.example.com/paid',
+        cancelUrl: 'https://app.example.com/plans',
+      },
+    }),
+  'GET /checkout-sessions/{id}': (w) => at(`/checkout-sessions/${w.checkoutSessionId}`),
+  'POST /customers/{externalId}/portal-sessions': (w) => at(`/customers/${w.externalId}/portal-sessions`, {}),
+
   'GET /payments': () => at('/payments'),
   'GET /payments/{id}': (w) => at(`/payments/${w.paymentId}`),
   'POST /payments/{id}/refund': (w) => at(`/payments/${w.paymentId}/refund`, { partialAmount: 1 }),

@@ -13,6 +13,7 @@ export const order = [
   'entitlements',
   'usage',
   'invoicing',
+  'purchases',
   'payments',
   'lifecycle',
   'checkout',
@@ -35,11 +36,16 @@ export const roles = ['routes', 'jobs', 'actions', 'store', 'processor', 'concep
 export type Role = (typeof roles)[number];
 
 /** The folders that hold code. */
-export const codeFolders = ['src', 'test', 'bench', 'examples', 'scripts', 'bin'] as const;
+export const codeFolders = ['src', 'test', 'bench', 'examples', 'scripts', 'bin', 'client'] as const;
 
 /** Whether a path is code of this project, by its folder and its ending. */
 export function isCode(path: string): boolean {
   return codeFolders.some((folder) => path.startsWith(`${folder}/`)) && /\.[mc]?[tj]s$/.test(path);
+}
+
+/** Whether a file is made from others, and so as long as they make it. */
+export function isGenerated(path: string): boolean {
+  return path === 'src/platform/database-types.ts' || /^client\/src\/generated-[a-z-]+\.ts$/.test(path);
 }
 
 export function isTest(path: string): boolean {

@@ -55,6 +55,8 @@ export const owners: Owners = {
   discount_redemptions: 'invoicing',
   tax_rates: 'invoicing',
 
+  purchases: 'purchases',
+
   payment_methods: 'payments',
   payments: 'payments',
   refunds: 'payments',
@@ -62,6 +64,8 @@ export const owners: Owners = {
   processor_customers: 'payments',
   processor_events: 'payments',
   'test_processor.operations': 'payments',
+
+  checkout_sessions: 'checkout',
 
   webhooks: 'webhooks',
   webhook_deliveries: 'webhooks',

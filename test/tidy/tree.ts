@@ -4,7 +4,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 /** What is not ours: installed, recorded or made by running the service. */
-const notOurs = new Set(['node_modules', '.git', '.tollkeeper', 'coverage']);
+const notOurs = new Set(['node_modules', '.git', '.tollkeeper', 'coverage', 'dist']);
 
 /** Reads every file under root: path from root -> text. A file that is not text is read as if it were. */
 export function readTree(root: string): Map<string, string> {

@@ -1,0 +1,303 @@
+// Made from openapi.json by scripts/generate-client.ts: change the API instead.
+
+import { methodsOf } from './methods.ts';
+import type { Caller, Operation } from './transport.ts';
+import type {
+  ApiKeysMethods,
+  SettingsMethods,
+  CustomersMethods,
+  SubscriptionsMethods,
+  PricingModelsMethods,
+  ProductsMethods,
+  ProductFeaturesMethods,
+  PricesMethods,
+  FeaturesMethods,
+  UsageMetersMethods,
+  ResourcesMethods,
+  CatalogsMethods,
+  DiscountsMethods,
+  SubscriptionItemFeaturesMethods,
+  ResourceClaimsMethods,
+  EntitlementsMethods,
+  UsageCreditsMethods,
+  UsageEventsMethods,
+  HoldsMethods,
+  InvoicesMethods,
+  InvoiceLineItemsMethods,
+  TaxRatesMethods,
+  PurchasesMethods,
+  CheckoutSessionsMethods,
+  PaymentsMethods,
+  PaymentMethodsMethods,
+  WebhooksMethods,
+  DeliveriesMethods,
+  EventsMethods,
+  TestClockMethods,
+} from './generated-types.ts';
+
+/** Every operation of the API, by family and name. */
+export const operations = {
+  apiKeys: {
+    get: { method: 'GET', path: '/api/v1/api-keys/{id}', params: ['id'], query: [] },
+    list: { method: 'GET', path: '/api/v1/api-keys', params: [], query: ['cursor', 'limit', 'active'], pages: true },
+  },
+  settings: {
+    get: { method: 'GET', path: '/api/v1/settings', params: [], query: [] },
+    update: { method: 'PUT', path: '/api/v1/settings', params: [], query: [] },
+  },
+  customers: {
+    list: { method: 'GET', path: '/api/v1/customers', params: [], query: ['cursor', 'limit', 'email', 'externalId', 'pricingModelId', 'archived'], pages: true },
+    create: { method: 'POST', path: '/api/v1/customers', params: [], query: [] },
+    get: { method: 'GET', path: '/api/v1/customers/{externalId}', params: ['externalId'], query: ['pricingModelId'] },
+    update: { method: 'PUT', path: '/api/v1/customers/{externalId}', params: ['externalId'], query: ['pricingModelId'] },
+    archive: { method: 'POST', path: '/api/v1/customers/{externalId}/archive', params: ['externalId'], query: ['pricingModelId'] },
+    getBilling: { method: 'GET', path: '/api/v1/customers/{externalId}/billing', params: ['externalId'], query: ['pricingModelId'] },
+    getEntitlements: { method: 'GET', path: '/api/v1/customers/{externalId}/entitlements', params: ['externalId'], query: ['subscriptionId', 'pricingModelId'] },
+    getUsageBalances: { method: 'GET', path: '/api/v1/customers/{externalId}/usage-balances', params: ['externalId'], query: ['subscriptionId', 'pricingModelId'] },
+    listLedger: { method: 'GET', path: '/api/v1/customers/{externalId}/ledger', params: ['externalId'], query: ['cursor', 'limit', 'subscriptionId', 'usageMeterId', 'usageMeterSlug', 'pricingModelId', 'asOf'], pages: true },
+    createPortalSession: { method: 'POST', path: '/api/v1/customers/{externalId}/portal-sessions', params: ['externalId'], query: ['pricingModelId'] },
+  },
+  subscriptions: {
+    list: { method: 'GET', path: '/api/v1/subscriptions', params: [], query: ['cursor', 'limit', 'status', 'customerId', 'priceId', 'pricingModelId'], pages: true },
+    create: { method: 'POST', path: '/api/v1/subscriptions', params: [], query: ['pricingModelId'] },
+    get: { method: 'GET', path: '/api/v1/subscriptions/{id}', params: ['id'], query: [] },
+    cancel: { method: 'POST', path: '/api/v1/subscriptions/{id}/cancel', params: ['id'], query: [] },
+    uncancel: { method: 'POST', path: '/api/v1/subscriptions/{id}/uncancel', params: ['id'], query: [] },
+    adjust: { method: 'POST', path: '/api/v1/subscriptions/{id}/adjust', params: ['id'], query: [] },
+    previewAdjust: { method: 'POST', path: '/api/v1/subscriptions/{id}/preview-adjust', params: ['id'], query: [], safe: true },
+    cancelScheduledAdjustment: { method: 'POST', path: '/api/v1/subscriptions/{id}/cancel-scheduled-adjustment', params: ['id'], query: [] },
+    pause: { method: 'POST', path: '/api/v1/subscriptions/{id}/pause', params: ['id'], query: [] },
+    resume: { method: 'POST', path: '/api/v1/subscriptions/{id}/resume', params: ['id'], query: [] },
+    addFeature: { method: 'POST', path: '/api/v1/subscriptions/{id}/add-feature', params: ['id'], query: [] },
+    retryPayment: { method: 'POST', path: '/api/v1/subscriptions/{id}/retry-payment', params: ['id'], query: [] },
+  },
+  pricingModels: {
+    create: { method: 'POST', path: '/api/v1/pricing-models', params: [], query: [] },
+    list: { method: 'GET', path: '/api/v1/pricing-models', params: [], query: ['cursor', 'limit', 'isDefault'], pages: true },
+    getDefault: { method: 'GET', path: '/api/v1/pricing-models/default', params: [], query: [] },
+    get: { method: 'GET', path: '/api/v1/pricing-models/{id}', params: ['id'], query: [] },
+    update: { method: 'PUT', path: '/api/v1/pricing-models/{id}', params: ['id'], query: [] },
+    setup: { method: 'POST', path: '/api/v1/pricing-models/setup', params: [], query: [] },
+    export: { method: 'GET', path: '/api/v1/pricing-models/{id}/export', params: ['id'], query: [] },
+    clone: { method: 'POST', path: '/api/v1/pricing-models/{id}/clone', params: ['id'], query: [] },
+  },
+  products: {
+    create: { method: 'POST', path: '/api/v1/products', params: [], query: [] },
+    list: { method: 'GET', path: '/api/v1/products', params: [], query: ['cursor', 'limit', 'pricingModelId', 'active', 'default', 'slug'], pages: true },
+    get: { method: 'GET', path: '/api/v1/products/{id}', params: ['id'], query: [] },
+    update: { method: 'PUT', path: '/api/v1/products/{id}', params: ['id'], query: [] },
+  },
+  productFeatures: {
+    create: { method: 'POST', path: '/api/v1/product-features', params: [], query: [] },
+    list: { method: 'GET', path: '/api/v1/product-features', params: [], query: ['cursor', 'limit', 'pricingModelId', 'productId', 'featureId'], pages: true },
+    get: { method: 'GET', path: '/api/v1/product-features/{id}', params: ['id'], query: [] },
+    expire: { method: 'POST', path: '/api/v1/product-features/{id}/expire', params: ['id'], query: [] },
+  },
+  prices: {
+    create: { method: 'POST', path: '/api/v1/prices', params: [], query: [] },
+    list: { method: 'GET', path: '/api/v1/prices', params: [], query: ['cursor', 'limit', 'pricingModelId', 'productId', 'usageMeterId', 'type', 'active', 'isDefault', 'slug'], pages: true },
+    get: { method: 'GET', path: '/api/v1/prices/{id}', params: ['id'], query: [] },
+    update: { method: 'PUT', path: '/api/v1/prices/{id}', params: ['id'], query: [] },
+  },
+  features: {
+    create: { method: 'POST', path: '/api/v1/features', params: [], query: [] },
+    list: { method: 'GET', path: '/api/v1/features', params: [], query: ['cursor', 'limit', 'pricingModelId', 'type', 'active', 'slug'], pages: true },
+    get: { method: 'GET', path: '/api/v1/features/{id}', params: ['id'], query: [] },
+    update: { method: 'PUT', path: '/api/v1/features/{id}', params: ['id'], query: [] },
+  },
+  usageMeters: {
+    create: { method: 'POST', path: '/api/v1/usage-meters', params: [], query: [] },
+    list: { method: 'GET', path: '/api/v1/usage-meters', params: [], query: ['cursor', 'limit', 'pricingModelId', 'slug', 'aggregationType'], pages: true },
+    get: { method: 'GET', path: '/api/v1/usage-meters/{id}', params: ['id'], query: [] },
+    update: { method: 'PUT', path: '/api/v1/usage-meters/{id}', params: ['id'], query: [] },
+    getSummary: { method: 'GET', path: '/api/v1/usage-meters/{id}/summary', params: ['id'], query: ['from', 'to', 'groupBy', 'property', 'customerId', 'subscriptionId'] },
+  },
+  resources: {
+    create: { method: 'POST', path: '/api/v1/resources', params: [], query: [] },
+    list: { method: 'GET', path: '/api/v1/resources', params: [], query: ['pricingModelId'] },
+    get: { method: 'GET', path: '/api/v1/resources/{id}', params: ['id'], query: [] },
+    update: { method: 'PUT', path: '/api/v1/resources/{id}', params: ['id'], query: [] },
+  },
+  catalogs: {
+    create: { method: 'POST', path: '/api/v1/catalogs', params: [], query: [] },
+    list: { method: 'GET', path: '/api/v1/catalogs', params: [], query: ['cursor', 'limit', 'isDefault'], pages: true },
+    getDefault: { method: 'GET', path: '/api/v1/catalogs/default', params: [], query: [] },
+    get: { method: 'GET', path: '/api/v1/catalogs/{id}', params: ['id'], query: [] },
+    update: { method: 'PUT', path: '/api/v1/catalogs/{id}', params: ['id'], query: [] },
+    clone: { method: 'POST', path: '/api/v1/catalogs/{id}/clone', params: ['id'], query: [] },
+  },
+  discounts: {
+    create: { method: 'POST', path: '/api/v1/discounts', params: [], query: [] },
+    list: { method: 'GET', path: '/api/v1/discounts', params: [], query: ['cursor', 'limit', 'pricingModelId', 'code', 'duration', 'amountType', 'active'], pages: true },
+    update: { method: 'PUT', path: '/api/v1/discounts/{id}', params: ['id'], query: [] },
+    get: { method: 'GET', path: '/api/v1/discounts/{id}', params: ['id'], query: [] },
+  },
+  subscriptionItemFeatures: {
+    create: { method: 'POST', path: '/api/v1/subscription-item-features', params: [], query: [] },
+    get: { method: 'GET', path: '/api/v1/subscription-item-features/{id}', params: ['id'], query: [] },
+    update: { method: 'PUT', path: '/api/v1/subscription-item-features/{id}', params: ['id'], query: [] },
+    expire: { method: 'POST', path: '/api/v1/subscription-item-features/{id}/expire', params: ['id'], query: [] },
+  },
+  resourceClaims: {
+    claim: { method: 'POST', path: '/api/v1/resource-claims/{subscriptionId}/claim', params: ['subscriptionId'], query: [] },
+    getClaims: { method: 'GET', path: '/api/v1/resource-claims/{subscriptionId}/claims', params: ['subscriptionId'], query: ['resourceSlug'] },
+    release: { method: 'POST', path: '/api/v1/resource-claims/{subscriptionId}/release', params: ['subscriptionId'], query: [] },
+    getUsage: { method: 'GET', path: '/api/v1/resource-claims/{subscriptionId}/usage', params: ['subscriptionId'], query: ['resourceSlug', 'resourceId'] },
+    getUsages: { method: 'GET', path: '/api/v1/resource-claims/{subscriptionId}/usages', params: ['subscriptionId'], query: ['resourceSlugs', 'resourceIds'] },
+  },
+  entitlements: {
+    check: { method: 'POST', path: '/api/v1/entitlements/check', params: [], query: [], safe: true },
+  },
+  usageCredits: {
+    create: { method: 'POST', path: '/api/v1/usage-credits', params: [], query: [] },
+    list: { method: 'GET', path: '/api/v1/usage-credits', params: [], query: ['cursor', 'limit', 'subscriptionId', 'usageMeterId', 'source'], pages: true },
+    takeBack: { method: 'POST', path: '/api/v1/usage-credits/{id}/take-back', params: ['id'], query: [] },
+    get: { method: 'GET', path: '/api/v1/usage-credits/{id}', params: ['id'], query: [] },
+  },
+  usageEvents: {
+    create: { method: 'POST', path: '/api/v1/usage-events', params: [], query: [], safe: true },
+    list: { method: 'GET', path: '/api/v1/usage-events', params: [], query: ['cursor', 'limit', 'customerId', 'subscriptionId', 'usageMeterId', 'priceId', 'billingPeriodId', 'transactionId', 'usageDateFrom', 'usageDateTo'], pages: true },
+    bulk: { method: 'POST', path: '/api/v1/usage-events/bulk', params: [], query: [], safe: true },
+    consume: { method: 'POST', path: '/api/v1/usage-events/consume', params: [], query: [], safe: true },
+    get: { method: 'GET', path: '/api/v1/usage-events/{id}', params: ['id'], query: [] },
+    getLedgerEntry: { method: 'GET', path: '/api/v1/usage-events/{id}/ledger-entry', params: ['id'], query: [] },
+  },
+  holds: {
+    create: { method: 'POST', path: '/api/v1/holds', params: [], query: [] },
+    list: { method: 'GET', path: '/api/v1/holds', params: [], query: ['cursor', 'limit', 'subscriptionId', 'usageMeterId', 'status'], pages: true },
+    get: { method: 'GET', path: '/api/v1/holds/{id}', params: ['id'], query: [] },
+    settle: { method: 'POST', path: '/api/v1/holds/{id}/settle', params: ['id'], query: [] },
+    release: { method: 'POST', path: '/api/v1/holds/{id}/release', params: ['id'], query: [] },
+  },
+  invoices: {
+    getUpcoming: { method: 'GET', path: '/api/v1/invoices/upcoming', params: [], query: ['subscriptionId'] },
+    list: { method: 'GET', path: '/api/v1/invoices', params: [], query: ['cursor', 'limit', 'status', 'type', 'customerId', 'subscriptionId', 'purchaseId', 'billingPeriodId'], pages: true },
+    get: { method: 'GET', path: '/api/v1/invoices/{id}', params: ['id'], query: [] },
+    explain: { method: 'GET', path: '/api/v1/invoices/{id}/explain', params: ['id'], query: [] },
+    void: { method: 'POST', path: '/api/v1/invoices/{id}/void', params: ['id'], query: [] },
+    markUncollectible: { method: 'POST', path: '/api/v1/invoices/{id}/mark-uncollectible', params: ['id'], query: [] },
+    recordPayment: { method: 'POST', path: '/api/v1/invoices/{id}/record-payment', params: ['id'], query: [] },
+    getHtml: { method: 'GET', path: '/api/v1/invoices/{id}/html', params: ['id'], query: [], answers: 'text' },
+    getPdf: { method: 'GET', path: '/api/v1/invoices/{id}/pdf', params: ['id'], query: [], answers: 'bytes' },
+  },
+  invoiceLineItems: {
+    list: { method: 'GET', path: '/api/v1/invoice-line-items', params: [], query: ['cursor', 'limit', 'invoiceId', 'type', 'priceId'], pages: true },
+    get: { method: 'GET', path: '/api/v1/invoice-line-items/{id}', params: ['id'], query: [] },
+  },
+  taxRates: {
+    create: { method: 'POST', path: '/api/v1/tax-rates', params: [], query: [] },
+    list: { method: 'GET', path: '/api/v1/tax-rates', params: [], query: ['cursor', 'limit', 'country', 'state', 'type', 'active'], pages: true },
+    get: { method: 'GET', path: '/api/v1/tax-rates/{id}', params: ['id'], query: [] },
+    update: { method: 'PUT', path: '/api/v1/tax-rates/{id}', params: ['id'], query: [] },
+    delete: { method: 'DELETE', path: '/api/v1/tax-rates/{id}', params: ['id'], query: [] },
+  },
+  purchases: {
+    list: { method: 'GET', path: '/api/v1/purchases', params: [], query: ['cursor', 'limit', 'customerId', 'status', 'priceId', 'subscriptionId', 'checkoutSessionId'], pages: true },
+    get: { method: 'GET', path: '/api/v1/purchases/{id}', params: ['id'], query: [] },
+  },
+  checkoutSessions: {
+    list: { method: 'GET', path: '/api/v1/checkout-sessions', params: [], query: ['cursor', 'limit', 'customerId', 'priceId', 'pricingModelId', 'type', 'status'], pages: true },
+    create: { method: 'POST', path: '/api/v1/checkout-sessions', params: [], query: ['pricingModelId'] },
+    get: { method: 'GET', path: '/api/v1/checkout-sessions/{id}', params: ['id'], query: [] },
+  },
+  payments: {
+    list: { method: 'GET', path: '/api/v1/payments', params: [], query: ['cursor', 'limit', 'status', 'customerId', 'subscriptionId', 'invoiceId', 'paymentMethodId'], pages: true },
+    get: { method: 'GET', path: '/api/v1/payments/{id}', params: ['id'], query: [] },
+    refund: { method: 'POST', path: '/api/v1/payments/{id}/refund', params: ['id'], query: [] },
+  },
+  paymentMethods: {
+    list: { method: 'GET', path: '/api/v1/payment-methods', params: [], query: ['cursor', 'limit', 'customerId', 'type', 'default'], pages: true },
+    create: { method: 'POST', path: '/api/v1/payment-methods', params: [], query: ['pricingModelId'] },
+    get: { method: 'GET', path: '/api/v1/payment-methods/{id}', params: ['id'], query: [] },
+  },
+  webhooks: {
+    create: { method: 'POST', path: '/api/v1/webhooks', params: [], query: [] },
+    list: { method: 'GET', path: '/api/v1/webhooks', params: [], query: ['cursor', 'limit', 'active', 'pricingModelId'], pages: true },
+    update: { method: 'PUT', path: '/api/v1/webhooks/{id}', params: ['id'], query: [] },
+    get: { method: 'GET', path: '/api/v1/webhooks/{id}', params: ['id'], query: [] },
+    delete: { method: 'DELETE', path: '/api/v1/webhooks/{id}', params: ['id'], query: [] },
+    rotateSecret: { method: 'POST', path: '/api/v1/webhooks/{id}/rotate-secret', params: ['id'], query: [] },
+    listDeliveries: { method: 'GET', path: '/api/v1/webhooks/{id}/deliveries', params: ['id'], query: ['cursor', 'limit', 'status', 'eventId', 'eventType', 'objectId'], pages: true },
+    test: { method: 'POST', path: '/api/v1/webhooks/{id}/test', params: ['id'], query: [] },
+    replay: { method: 'POST', path: '/api/v1/webhooks/{id}/replay', params: ['id'], query: [] },
+  },
+  deliveries: {
+    get: { method: 'GET', path: '/api/v1/deliveries/{id}', params: ['id'], query: [] },
+    retry: { method: 'POST', path: '/api/v1/deliveries/{id}/retry', params: ['id'], query: [] },
+  },
+  events: {
+    list: { method: 'GET', path: '/api/v1/events', params: [], query: ['cursor', 'limit', 'type', 'object', 'objectId', 'occurredAtFrom', 'occurredAtTo'], pages: true },
+    get: { method: 'GET', path: '/api/v1/events/{id}', params: ['id'], query: [] },
+  },
+  testClock: {
+    get: { method: 'GET', path: '/api/v1/test-clock', params: [], query: [] },
+    update: { method: 'PUT', path: '/api/v1/test-clock', params: [], query: [] },
+  },
+} as const satisfies Record<string, Record<string, Operation>>;
+
+/** The families of the API's operations. */
+export abstract class Families {
+  readonly apiKeys: ApiKeysMethods;
+  readonly settings: SettingsMethods;
+  readonly customers: CustomersMethods;
+  readonly subscriptions: SubscriptionsMethods;
+  readonly pricingModels: PricingModelsMethods;
+  readonly products: ProductsMethods;
+  readonly productFeatures: ProductFeaturesMethods;
+  readonly prices: PricesMethods;
+  readonly features: FeaturesMethods;
+  readonly usageMeters: UsageMetersMethods;
+  readonly resources: ResourcesMethods;
+  readonly catalogs: CatalogsMethods;
+  readonly discounts: DiscountsMethods;
+  readonly subscriptionItemFeatures: SubscriptionItemFeaturesMethods;
+  readonly resourceClaims: ResourceClaimsMethods;
+  readonly entitlements: EntitlementsMethods;
+  readonly usageCredits: UsageCreditsMethods;
+  readonly usageEvents: UsageEventsMethods;
+  readonly holds: HoldsMethods;
+  readonly invoices: InvoicesMethods;
+  readonly invoiceLineItems: InvoiceLineItemsMethods;
+  readonly taxRates: TaxRatesMethods;
+  readonly purchases: PurchasesMethods;
+  readonly checkoutSessions: CheckoutSessionsMethods;
+  readonly payments: PaymentsMethods;
+  readonly paymentMethods: PaymentMethodsMethods;
+  readonly webhooks: WebhooksMethods;
+  readonly deliveries: DeliveriesMethods;
+  readonly events: EventsMethods;
+  readonly testClock: TestClockMethods;
+
+  constructor(caller: Caller) {
+    this.apiKeys = methodsOf(caller, operations.apiKeys);
+    this.settings = methodsOf(caller, operations.settings);
+    this.customers = methodsOf(caller, operations.customers);
+    this.subscriptions = methodsOf(caller, operations.subscriptions);
+    this.pricingModels = methodsOf(caller, operations.pricingModels);
+    this.products = methodsOf(caller, operations.products);
+    this.productFeatures = methodsOf(caller, operations.productFeatures);
+    this.prices = methodsOf(caller, operations.prices);
+    this.features = methodsOf(caller, operations.features);
+    this.usageMeters = methodsOf(caller, operations.usageMeters);
+    this.resources = methodsOf(caller, operations.resources);
+    this.catalogs = methodsOf(caller, operations.catalogs);
+    this.discounts = methodsOf(caller, operations.discounts);
+    this.subscriptionItemFeatures = methodsOf(caller, operations.subscriptionItemFeatures);
+    this.resourceClaims = methodsOf(caller, operations.resourceClaims);
+    this.entitlements = methodsOf(caller, operations.entitlements);
+    this.usageCredits = methodsOf(caller, operations.usageCredits);
+    this.usageEvents = methodsOf(caller, operations.usageEvents);
+    this.holds = methodsOf(caller, operations.holds);
+    this.invoices = methodsOf(caller, operations.invoices);
+    this.invoiceLineItems = methodsOf(caller, operations.invoiceLineItems);
+    this.taxRates = methodsOf(caller, operations.taxRates);
+    this.purchases = methodsOf(caller, operations.purchases);
+    this.checkoutSessions = methodsOf(caller, operations.checkoutSessions);
+    this.payments = methodsOf(caller, operations.payments);
+    this.paymentMethods = methodsOf(caller, operations.paymentMethods);
+    this.webhooks = methodsOf(caller, operations.webhooks);
+    this.deliveries = methodsOf(caller, operations.deliveries);
+    this.events = methodsOf(caller, operations.events);
+    this.testClock = methodsOf(caller, operations.testClock);
+  }
+}

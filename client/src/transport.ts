@@ -1,0 +1,197 @@
+import { ConnectionError, errorOf, TimeoutError, type TollkeeperError } from './errors.ts';
+import { mayRetry, wait, waitBefore } from './retry.ts';
+import { webCrypto } from './web-crypto.ts';
+
+/** An operation of the API: how it is called and what it answers. */
+export interface Operation {
+  readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE';
+  /** With parameters in braces. */
+  readonly path: string;
+  readonly params: readonly string[];
+  readonly query: readonly string[];
+  readonly pages?: true;
+  /** What the answer is read as, where it is not JSON. */
+  readonly answers?: 'text' | 'bytes';
+  /** It may be sent again as it is, so it needs no Idempotency-Key. */
+  readonly safe?: true;
+}
+
+/** What a call may say beside its input. */
+export interface CallOptions {
+  /** Ends the call, which then throws the signal's reason. */
+  readonly signal?: AbortSignal;
+  /** How long one attempt may take, in ms; the client's when absent. */
+  readonly timeoutMs?: number;
+  /** How often a request that failed is sent again; the client's when absent. */
+  readonly maxRetries?: number;
+}
+
+/** What a call that changes something may say beside its input. */
+export interface WriteOptions extends CallOptions {
+  /** Do everything, answer it, and roll it back. */
+  readonly dryRun?: boolean;
+  /** Names the request: the service carries it out once, however often it is sent within 24 hours. Made anew for each call when absent. */
+  readonly idempotencyKey?: string;
+}
+
+/** Path, query and body in one. */
+export type Input = Readonly<Record<string, unknown>>;
+
+/** An answer in full. */
+export interface Answer {
+  readonly status: number;
+  readonly headers: Headers;
+  readonly body: unknown;
+}
+
+/** Carries out operations. */
+export interface Caller {
+  call(operation: Operation, input?: Input, options?: WriteOptions): Promise<unknown>;
+}
+
+export interface TransportOptions {
+  readonly key: string;
+  readonly baseUrl: string;
+  readonly fetch: typeof fetch;
+  readonly maxRetries: number;
+  readonly timeoutMs: number;
+}
+
+interface Request {
+  readonly url: string;
+  readonly method: string;
+  readonly headers: Record<string, string>;
+  readonly body: string | null;
+  readonly answers: 'json' | 'text' | 'bytes';
+}
+
+/** Sends requests, and sends them again when that may help. */
+export class Transport implements Caller {
+  readonly #options: TransportOptions;
+
+  constructor(options: TransportOptions) {
+    this.#options = options;
+  }
+
+  /** The body of the answer. */
+  async call(operation: Operation, input: Input = {}, options: WriteOptions = {}): Promise<unknown> {
+    return (await this.exchange(operation, input, options)).body;
+  }
+
+  /** The answer in full, or null when it is still the one of `etag`. */
+  async exchange(operation: Operation, input: Input, options: WriteOptions, etag?: string): Promise<Answer> {
+    const request = await this.#requestOf(operation, input, options);
+    if (etag !== undefined) request.headers['if-none-match'] = etag;
+    const maxRetries = options.maxRetries ?? this.#options.maxRetries;
+    for (let attempt = 0; ; attempt++) {
+      const outcome = await this.#attempt(request, options);
+      if ('answer' in outcome) return outcome.answer;
+      const { error, headers } = outcome;
+      const again = error.status === null || mayRetry(error.status, headers ?? new Headers());
+      const ms = again && attempt < maxRetries ? waitBefore(attempt, headers, Date.now(), Math.random()) : null;
+      if (ms === null) throw error;
+      await wait(ms, options.signal);
+    }
+  }
+
+  async #requestOf(operation: Operation, input: Input, options: WriteOptions): Promise<Request> {
+    const { method, params, query, answers = 'json' } = operation;
+    const url = this.#options.baseUrl + pathOf(operation, input) + searchOf(query, input, options.dryRun);
+    const headers: Record<string, string> = { authorization: `Bearer ${this.#options.key}` };
+    if (method === 'GET') return { url, method, headers, body: null, answers };
+    const key = options.idempotencyKey ?? (operation.safe || options.dryRun ? undefined : await newKey());
+    if (key !== undefined) headers['idempotency-key'] = key;
+    const fields = Object.entries(input).filter(([name]) => !params.includes(name) && !query.includes(name));
+    if (method === 'DELETE' && fields.length === 0) return { url, method, headers, body: null, answers };
+    headers['content-type'] = 'application/json';
+    return { url, method, headers, body: JSON.stringify(Object.fromEntries(fields)), answers };
+  }
+
+  /** One request and its answer; or why there was none, or none to be glad of. */
+  async #attempt(
+    request: Request,
+    { signal, timeoutMs = this.#options.timeoutMs }: CallOptions,
+  ): Promise<{ answer: Answer } | { error: TollkeeperError; headers: Headers | null }> {
+    signal?.throwIfAborted();
+    const controller = new AbortController();
+    const abort = () => controller.abort();
+    signal?.addEventListener('abort', abort, { once: true });
+    let late = false;
+    const timer = setTimeout(() => {
+      late = true;
+      abort();
+    }, timeoutMs);
+    try {
+      const { url, method, headers, body, answers } = request;
+      const response = await this.#options.fetch(url, { method, headers, body, signal: controller.signal });
+      const isGood = response.ok || response.status === 304;
+      const answer = {
+        status: response.status,
+        headers: response.headers,
+        body: await readBody(response, isGood ? answers : 'any'),
+      };
+      return isGood ? { answer } : { error: errorOf(answer), headers: response.headers };
+    } catch (cause) {
+      signal?.throwIfAborted();
+      const error = late
+        ? new TimeoutError(timeoutMs)
+        : new ConnectionError(`There was no answer that could be read: ${wordsOf(cause)}`, { cause });
+      return { error, headers: null };
+    } finally {
+      clearTimeout(timer);
+      signal?.removeEventListener('abort', abort);
+    }
+  }
+}
+
+async function readBody(response: Response, as: Request['answers'] | 'any'): Promise<unknown> {
+  if (as === 'bytes') return new Uint8Array(await response.arrayBuffer());
+  const text = await response.text();
+  if (as === 'text' || text === '') return text;
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    // What stands in front of the service may refuse in its own words.
+    if (as === 'any') return text;
+    throw error;
+  }
+}
+
+/** What went wrong, with what lies behind it: `fetch failed` alone says nothing. */
+function wordsOf(cause: unknown): string {
+  if (!(cause instanceof Error)) return String(cause);
+  return cause.cause instanceof Error ? `${cause.message} (${cause.cause.message})` : cause.message;
+}
+
+function pathOf({ path, params }: Operation, input: Input): string {
+  return params.reduce(
+    (filled, name) => filled.replace(`{${name}}`, encodeURIComponent(segmentOf(name, input[name]))),
+    path,
+  );
+}
+
+/** A value that can stand between two slashes: URLs cannot hold an empty one, and dots there lead elsewhere. */
+function segmentOf(name: string, value: unknown): string {
+  const text = typeof value === 'number' ? String(value) : value;
+  if (typeof text !== 'string' || ['', '.', '..'].includes(text)) {
+    throw new TypeError(`${name} must be a text that is not empty, "." or "..": ${JSON.stringify(value)}`);
+  }
+  return text;
+}
+
+function searchOf(query: readonly string[], input: Input, dryRun: boolean | undefined): string {
+  const search = new URLSearchParams();
+  for (const name of query) {
+    const value = input[name];
+    if (value === undefined || value === null) continue;
+    for (const each of Array.isArray(value) ? value : [value]) search.append(name, String(each));
+  }
+  if (dryRun) search.set('dryRun', 'true');
+  const text = search.toString();
+  return text === '' ? '' : `?${text}`;
+}
+
+async function newKey(): Promise<string> {
+  const bytes = (await webCrypto()).getRandomValues(new Uint8Array(16));
+  return Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('');
+}

@@ -1,0 +1,72 @@
+-- One attempt of a customer to buy something: a subscription, or what is paid once.
+create table purchases (
+  environment_id bigint not null,
+  id text collate "C" not null,
+  pricing_model_id text collate "C" not null,
+  customer_id text collate "C" not null,
+  price_id text collate "C" not null,
+  price_type text not null,
+  quantity bigint not null,
+  subscription_id text collate "C",
+  invoice_id text collate "C",
+  checkout_session_id text collate "C",
+  name text not null,
+  status text not null,
+  trial_period_days bigint,
+  price_per_billing_cycle numeric(38, 0),
+  interval_unit text,
+  interval_count bigint,
+  billing_cycle_anchor bigint,
+  first_invoice_value numeric(38, 0) not null default 0,
+  total_purchase_value numeric(38, 0),
+  purchase_date bigint,
+  billing_address jsonb,
+  metadata jsonb,
+  created_at bigint not null,
+  updated_at bigint not null,
+  primary key (environment_id, id),
+  foreign key (environment_id, customer_id) references customers,
+  foreign key (environment_id, price_id) references prices,
+  foreign key (environment_id, subscription_id) references subscriptions,
+  foreign key (environment_id, invoice_id) references invoices,
+  constraint purchases_status check (status in ('open', 'pending', 'failed', 'paid', 'refunded', 'partial_refund', 'fraudulent')),
+  constraint purchases_price_type check (price_type in ('subscription', 'single_payment')),
+  constraint purchases_variant check ((price_type = 'subscription') = (subscription_id is not null)
+    and (price_type = 'subscription') = (interval_unit is not null) and (price_type = 'subscription') = (interval_count is not null)
+    and (price_type = 'subscription') = (trial_period_days is not null)
+    and (price_type = 'subscription') = (price_per_billing_cycle is not null)
+    and (price_type = 'single_payment') = (total_purchase_value is not null)),
+  constraint purchases_amounts check (quantity > 0 and first_invoice_value >= 0 and total_purchase_value >= 0),
+  constraint purchases_completed_when_paid check (status not in ('paid', 'refunded', 'partial_refund') or purchase_date is not null)
+);
+comment on column purchases.purchase_date is 'When it was paid for first; from then on it has been told, and what it gives has been given.';
+create index purchases_by_customer on purchases (environment_id, customer_id);
+create index purchases_by_subscription on purchases (environment_id, subscription_id) where subscription_id is not null;
+create unique index purchases_one_per_invoice on purchases (environment_id, invoice_id) where invoice_id is not null;
+-- However often a form is sent, its session buys once. An attempt that failed may be followed by another.
+create unique index purchases_one_per_session on purchases (environment_id, checkout_session_id)
+  where checkout_session_id is not null and status <> 'failed';
+
+-- The invoice of what is paid once, and its payments. (That of a subscription is named by the purchase.)
+alter table invoices
+  add column purchase_id text collate "C",
+  add foreign key (environment_id, purchase_id) references purchases,
+  add constraint invoices_of_purchases check ((type = 'purchase') = (purchase_id is not null)
+    and (purchase_id is null or subscription_id is null));
+create unique index invoices_one_per_purchase on invoices (environment_id, purchase_id) where purchase_id is not null;
+alter table payments
+  add column purchase_id text collate "C",
+  add foreign key (environment_id, purchase_id) references purchases;
+
+-- A period whose first payment failed may begin again, at the same instant too. What is void bills nothing.
+drop index invoices_one_per_period;
+create unique index invoices_one_per_period on invoices (environment_id, billing_period_id, reason)
+  where reason <> 'adjustment' and status <> 'void';
+
+-- A discount is redeemed by a subscription, or by what is paid once.
+alter table discount_redemptions
+  alter column subscription_id drop not null,
+  add column purchase_id text collate "C",
+  add foreign key (environment_id, purchase_id) references purchases,
+  add constraint discount_redemptions_one_redeemer check ((subscription_id is null) <> (purchase_id is null)),
+  add constraint discount_redemptions_one_per_purchase unique (environment_id, purchase_id);

@@ -1,0 +1,152 @@
+/** What the operations of openapi.json are called in the client. */
+
+/** The part of JSON Schema that openapi.json is written in. */
+export interface Schema {
+  readonly $ref?: string;
+  readonly type?: string | readonly string[];
+  readonly const?: unknown;
+  readonly enum?: readonly unknown[];
+  readonly anyOf?: readonly Schema[];
+  readonly oneOf?: readonly Schema[];
+  readonly items?: Schema;
+  readonly properties?: Readonly<Record<string, Schema>>;
+  readonly required?: readonly string[];
+  readonly additionalProperties?: boolean | Schema;
+  readonly pattern?: string;
+  readonly maxLength?: number;
+  readonly description?: string;
+}
+
+interface Parameter {
+  readonly in: string;
+  readonly name: string;
+  readonly required?: boolean;
+  readonly schema: Schema;
+}
+type Content = Readonly<Record<string, { readonly schema: Schema }>>;
+
+export interface ApiOperation {
+  readonly summary?: string;
+  readonly description?: string;
+  readonly parameters?: readonly Parameter[];
+  readonly requestBody?: { readonly required?: boolean; readonly content: Content };
+  readonly responses: Readonly<Record<string, { readonly content?: Content }>>;
+}
+
+/** What of an OpenAPI document the client is made from. */
+export interface ApiDocument {
+  readonly paths: Readonly<Record<string, Readonly<Record<string, ApiOperation>>>>;
+  readonly webhooks?: Readonly<Record<string, { readonly post: ApiOperation }>>;
+  readonly components: { readonly schemas: Readonly<Record<string, Schema>> };
+}
+
+/** An operation with the names of its family and its method, and what they take and answer. */
+export interface NamedOperation {
+  readonly group: string;
+  readonly method: string;
+  readonly httpMethod: string;
+  readonly path: string;
+  readonly summary: string;
+  readonly description?: string;
+  readonly params: readonly Parameter[];
+  readonly query: readonly Parameter[];
+  readonly body?: Schema;
+  readonly bodyRequired: boolean;
+  readonly answer: Schema;
+  /** What the answer is read as, where it is not JSON. */
+  readonly answers?: 'text' | 'bytes';
+  /** Whether it is a list with pages. */
+  readonly pages: boolean;
+  /** Whether it may be sent again without an Idempotency-Key. */
+  readonly safe: boolean;
+}
+
+// Reads, and usage that counts once by its transactionId: under a key each would be a transaction of its own.
+const safeWithoutKey = new Set([
+  'POST /entitlements/check',
+  'POST /subscriptions/{id}/preview-adjust',
+  'POST /usage-events',
+  'POST /usage-events/bulk',
+  'POST /usage-events/consume',
+]);
+
+const prefix = '/api/v1';
+
+/** Every operation, in the order of the document. Refuses two of one name, and a body whose fields the path or query has too. */
+export function nameOperations(document: ApiDocument): NamedOperation[] {
+  const named = Object.entries(document.paths).flatMap(([path, item]) =>
+    Object.entries(item).map(([verb, operation]) => nameOperation(document, path, verb.toUpperCase(), operation)),
+  );
+  const seen = new Set<string>();
+  for (const { group, method, params, query, body, path } of named) {
+    const name = `${group}.${method}`;
+    if (seen.has(name)) throw new Error(`${path}: another operation is called ${name} already`);
+    seen.add(name);
+    const both = [...params, ...query].filter((parameter) => Object.hasOwn(fieldsOf(document, body), parameter.name));
+    if (both.length > 0) throw new Error(`${name}: ${both.map((each) => each.name)} is in the body and outside of it`);
+  }
+  return named;
+}
+
+function nameOperation(
+  document: ApiDocument,
+  path: string,
+  httpMethod: string,
+  operation: ApiOperation,
+): NamedOperation {
+  const parameters = operation.parameters ?? [];
+  const [mediaType, { schema: answer }] = Object.entries(operation.responses['200']?.content ?? {})[0] ?? [
+    '',
+    { schema: {} },
+  ];
+  const body = operation.requestBody?.content['application/json']?.schema;
+  const query = parameters.filter((each) => each.in === 'query' && each.name !== 'dryRun' && !each.name.endsWith('[]'));
+  const pages = query.some(({ name }) => name === 'cursor');
+  const { description } = operation;
+  return {
+    ...nameOf(document, path, httpMethod, pages),
+    httpMethod,
+    path,
+    summary: operation.summary ?? '',
+    ...(description === undefined ? {} : { description }),
+    params: parameters.filter((each) => each.in === 'path'),
+    query,
+    ...(body === undefined ? {} : { body }),
+    bodyRequired: operation.requestBody?.required ?? false,
+    answer,
+    ...(mediaType.startsWith('application/json') ? {} : { answers: mediaType.startsWith('text/') ? 'text' : 'bytes' }),
+    pages,
+    safe: safeWithoutKey.has(`${httpMethod} ${path.slice(prefix.length)}`),
+  };
+}
+
+/** `POST /subscriptions/{id}/cancel` -> `subscriptions.cancel`, `GET /webhooks/{id}/deliveries` -> `webhooks.listDeliveries`. */
+function nameOf(document: ApiDocument, path: string, httpMethod: string, pages: boolean) {
+  const [family = '', ...rest] = path.slice(prefix.length + 1).split('/');
+  const words = rest.filter((part) => !part.startsWith('{')).join('-');
+  const group = camelCase(family);
+  if (words !== '') return { group, method: nameWithin(words, httpMethod, pages) };
+  if (httpMethod !== 'GET') return { group, method: verbs[httpMethod] ?? httpMethod.toLowerCase() };
+  // What is changed at the address where it is read is one record and not a list.
+  const isOne = rest.length > 0 || document.paths[path]?.put !== undefined;
+  return { group, method: isOne ? 'get' : 'list' };
+}
+
+const verbs: Readonly<Record<string, string>> = { POST: 'create', PUT: 'update', DELETE: 'delete' };
+const readingVerbs = new Set(['explain', 'export']);
+
+function nameWithin(words: string, httpMethod: string, pages: boolean): string {
+  if (httpMethod === 'GET') return readingVerbs.has(words) ? words : camelCase(`${pages ? 'list' : 'get'}-${words}`);
+  if (httpMethod !== 'POST') return camelCase(`${verbs[httpMethod]}-${words}`);
+  // A plural is a list that something is added to; everything else is a verb.
+  return words.endsWith('s') ? camelCase(`create-${words.slice(0, -1)}`) : camelCase(words);
+}
+
+function fieldsOf(document: ApiDocument, body: Schema | undefined): Readonly<Record<string, Schema>> {
+  const named = body?.$ref === undefined ? body : document.components.schemas[body.$ref.split('/').at(-1) ?? ''];
+  return named?.properties ?? {};
+}
+
+export function camelCase(words: string): string {
+  return words.replaceAll(/-(\w)/g, (_, letter: string) => letter.toUpperCase());
+}

@@ -1,0 +1,190 @@
+import assert from 'node:assert/strict';
+import type { CustomerRow } from '../customers/customer.ts';
+import { lockCustomer } from '../customers/store.ts';
+import { invalid, Problem } from '../kernel/problem.ts';
+import {
+  attachPaymentMethod,
+  attachTask,
+  findPendingAttachment,
+  reportAttachment,
+} from '../payments/actions-attach.ts';
+import type { PaymentProcessor, Processors } from '../payments/processor.ts';
+import { findPaymentMethod, type PaymentMethodRow } from '../payments/store-payment-methods.ts';
+import type { Work } from '../platform/work.ts';
+import { publishSubscriptions } from '../subscriptions/actions.ts';
+import { lockSubscription, saveSubscription } from '../subscriptions/store.ts';
+import { isTerminal } from '../subscriptions/subscription.ts';
+import { viewCheckout } from './actions.ts';
+import { carryOut, chosenDiscount, findSold, prepareBuyer } from './actions-order.ts';
+import { type CheckoutSessionRow, statusAt } from './checkout.ts';
+import { checkDraft, readBuyer } from './checkout-input.ts';
+import type { CheckoutConfirmation, CheckoutDraft, CheckoutView } from './checkout-view.ts';
+import { lockSession, saveSession } from './store.ts';
+
+/** How far a confirmation has come. */
+export interface Confirmed {
+  /** The payment method that a processor outside is asked about first: confirm again with it when that has ended. */
+  readonly awaits: string | null;
+}
+
+/**
+ * Confirms a session: keeps the card, buys, and asks for the charge after the commit. Who confirms one session takes
+ * turns, and a session that is no longer open stays as it is: however often it is confirmed, it buys once. A session
+ * that cannot be confirmed as things are (`refusal`) stays open.
+ *
+ * A processor outside is asked about the card after the commit, and then this is called again with `attachedId`.
+ * Refuses as `performCheckout` says, and a card that is declined with `paymentMethodDeclined`.
+ */
+export async function confirmCheckout(
+  work: Work,
+  processors: Processors,
+  sessionId: string,
+  given: CheckoutConfirmation,
+  attachedId: string | null = null,
+): Promise<Confirmed> {
+  const draft = draftOf(given);
+  checkDraft(draft);
+  const session = await lockSession(work, sessionId);
+  if (session === null) throw new Problem('checkoutSessionNotFound', { id: sessionId });
+  if (statusAt(session, work.now) !== 'open') return { awaits: null };
+  const buyer = session.anonymous ? readBuyer(given) : {};
+  // What the view says holds until this is done: nobody else sells to the customer meanwhile.
+  if (session.customerId !== null) await lockCustomer(work, session.customerId);
+  const view = await viewCheckout(work, processors, sessionId, draft);
+  if (view.refusal !== null) return { awaits: null };
+  refuseMoreThanShown(view, given);
+  const customer = await prepareBuyer(work, session, { ...buyer, billingAddress: given.billingAddress ?? null });
+  const card = view.needsCard
+    ? await keepCard(work, processors.defaultIn(work), { session, customer, given, attachedId })
+    : { paymentMethodId: null, isPending: false };
+  await saveDecision(work, session, { customer, view, draft, given, card });
+  if (card.isPending) return { awaits: card.paymentMethodId };
+  await complete(work, session, customer, draft, card.paymentMethodId);
+  return { awaits: null };
+}
+
+/** What of a confirmation changes amounts. */
+export function draftOf({ quantity, discountCode, billingAddress }: CheckoutConfirmation): CheckoutDraft {
+  return {
+    ...(quantity === undefined ? {} : { quantity }),
+    ...(discountCode === undefined ? {} : { discountCode }),
+    ...(billingAddress === undefined ? {} : { billingAddress }),
+  };
+}
+
+/** Less than was shown is possible: what is left of a period melts away while somebody types. */
+function refuseMoreThanShown({ dueNow }: CheckoutView, given: CheckoutConfirmation): void {
+  if (given.dueNow !== undefined && dueNow > given.dueNow)
+    throw invalid(['dueNow'], `${dueNow} are due by now: show that first`);
+}
+
+interface Card {
+  readonly paymentMethodId: string | null;
+  /** Whether its processor has yet to be asked. */
+  readonly isPending: boolean;
+}
+
+interface Attaching {
+  readonly session: CheckoutSessionRow;
+  readonly customer: CustomerRow;
+  readonly given: CheckoutConfirmation;
+  readonly attachedId: string | null;
+}
+
+async function keepCard(work: Work, processor: PaymentProcessor, attaching: Attaching): Promise<Card> {
+  const { session, customer, given, attachedId } = attaching;
+  if (attachedId !== null) {
+    const { id } = await reportAttachment(work, { id: attachedId });
+    return { paymentMethodId: id, isPending: false };
+  }
+  const { token } = given;
+  if (token === null) throw invalid(['token'], 'is needed: enter a card');
+  const known = await cardOfBefore(work, session, token);
+  if (known !== null) return known;
+  const method = await attachPaymentMethod(work, processor, {
+    customerId: customer.id,
+    token,
+    ...(session.automaticallyUpdateSubscriptions === true
+      ? { automaticallyUpdateSubscriptions: true, default: true }
+      : {}),
+  });
+  return { paymentMethodId: method.id, isPending: processor.identifyCustomer !== undefined };
+}
+
+/** The same token sent again is the same card: a form that is sent twice, or a second attempt with it. */
+async function cardOfBefore(
+  work: Work,
+  { paymentToken, paymentMethodId }: CheckoutSessionRow,
+  token: string,
+): Promise<Card | null> {
+  if (paymentToken !== token || paymentMethodId === null) return null;
+  if ((await findPaymentMethod(work, paymentMethodId)) !== null) return { paymentMethodId, isPending: false };
+  if ((await findPendingAttachment(work, paymentMethodId)) === null) return null;
+  // Whoever sent it first may be about to ask. Asking twice is asking once, and this one has to wait for the answer too.
+  work.effects.push({ task: attachTask, payload: { environmentId: work.environmentId, paymentMethodId } });
+  return { paymentMethodId, isPending: true };
+}
+
+interface Decision {
+  readonly customer: CustomerRow;
+  readonly view: CheckoutView;
+  readonly draft: CheckoutDraft;
+  readonly given: CheckoutConfirmation;
+  readonly card: Card;
+}
+
+/** Writes down what the buyer has decided, before what comes of it is told to the session. */
+async function saveDecision(
+  work: Work,
+  session: CheckoutSessionRow,
+  { customer, view, draft, given, card }: Decision,
+): Promise<void> {
+  const method: PaymentMethodRow | null =
+    card.paymentMethodId === null ? null : await findPaymentMethod(work, card.paymentMethodId);
+  const discount = await chosenDiscount(work, session, draft);
+  await saveSession(work, session.id, {
+    status: card.isPending ? 'open' : 'pending',
+    customerId: customer.id,
+    customerName: customer.name,
+    customerEmail: customer.email,
+    billingAddress: customer.billingAddress,
+    quantity: view.mayChangeQuantity ? view.quantity : session.quantity,
+    discountId: discount?.id ?? null,
+    paymentMethodId: card.paymentMethodId,
+    paymentMethodType: method?.type ?? null,
+    paymentToken: card.paymentMethodId === null ? null : given.token,
+  });
+}
+
+/** Does what the session is for. Of a purchase the database tells the session, in the same commit. */
+async function complete(
+  work: Work,
+  session: CheckoutSessionRow,
+  customer: CustomerRow,
+  draft: CheckoutDraft,
+  paymentMethodId: string | null,
+): Promise<void> {
+  const sold = await findSold(work, session);
+  if (sold === null) {
+    assert(paymentMethodId !== null, 'what adds a card asks for it');
+    await chargeTargetOn(work, session, paymentMethodId);
+    return saveSession(work, session.id, { status: 'succeeded' });
+  }
+  const discount = await chosenDiscount(work, session, draft);
+  const quantity = session.type === 'product' ? (draft.quantity ?? session.quantity) : session.quantity;
+  await carryOut(work, { session, sold, customer, quantity, discount }, paymentMethodId);
+}
+
+/** The subscription that the card was added for is charged on it from now on. The caller holds the customer. */
+async function chargeTargetOn(
+  work: Work,
+  { targetSubscriptionId }: CheckoutSessionRow,
+  paymentMethodId: string,
+): Promise<void> {
+  if (targetSubscriptionId === null) return;
+  const target = await lockSubscription(work, targetSubscriptionId);
+  // It may have ended since the link was made; the card is added all the same.
+  if (target === null || isTerminal(target.status) || target.defaultPaymentMethodId === paymentMethodId) return;
+  const changed = await saveSubscription(work, target.id, { defaultPaymentMethodId: paymentMethodId });
+  await publishSubscriptions(work, 'subscription.updated', [changed]);
+}

@@ -1,0 +1,140 @@
+import assert from 'node:assert/strict';
+import { saveChangedCustomer } from '../customers/actions.ts';
+import { type CustomerRow, decideChange } from '../customers/customer.ts';
+import { lockCustomer } from '../customers/store.ts';
+import { invalid, Problem } from '../kernel/problem.ts';
+import { activateSubscription } from '../lifecycle/activate-subscription.ts';
+import { buy, type Order } from '../lifecycle/buy.ts';
+import { createCustomer } from '../lifecycle/create-customer.ts';
+import { type Quote, quote, quoteActivation } from '../lifecycle/quote.ts';
+import type { Work } from '../platform/work.ts';
+import { type DiscountRow, normalizeCode } from '../pricing/discount.ts';
+import type { Price } from '../pricing/price.ts';
+import type { Product } from '../pricing/product.ts';
+import { findDiscount, findDiscountByCode } from '../pricing/store-discounts.ts';
+import { findPrice } from '../pricing/store-prices.ts';
+import { findProduct } from '../pricing/store-products.ts';
+import type { CheckoutSessionRow } from './checkout.ts';
+import type { CheckoutDraft } from './checkout-view.ts';
+
+/** What a session sells. */
+export interface Sold {
+  readonly price: Price;
+  readonly product: Product;
+}
+
+/** What the session sells; null where nothing is bought. */
+export async function findSold(work: Work, { type, priceId }: CheckoutSessionRow): Promise<Sold | null> {
+  if (type === 'add_payment_method' || priceId === null) return null;
+  const price = await findPrice(work, priceId);
+  const product = price?.productId ? await findProduct(work, price.productId) : null;
+  assert(price && product, 'what a session sells has its price and product');
+  return { price, product };
+}
+
+/**
+ * The discount that counts: the one whose code is entered, else the session's; null for none. Refuses with
+ * `invalidRequest` a code that is none of the pricing model's active ones.
+ */
+export async function chosenDiscount(
+  work: Work,
+  { pricingModelId, discountId }: CheckoutSessionRow,
+  { discountCode }: CheckoutDraft,
+): Promise<DiscountRow | null> {
+  if (discountCode === null) return null;
+  if (discountCode === undefined) return discountId === null ? null : findDiscount(work, discountId);
+  const discount = await findDiscountByCode(work, pricingModelId, normalizeCode(discountCode));
+  if (!discount?.active) throw invalid(['discountCode'], 'is not a code that counts here');
+  return discount;
+}
+
+/** Who a buyer has said to be. */
+export interface BuyerDetails extends Pick<CheckoutDraft, 'billingAddress'> {
+  readonly name?: string;
+  readonly email?: string;
+}
+
+/**
+ * The customer of the session, held, with the address that was entered: tax goes by it. An anonymous session's is made
+ * when its buyer first confirms, and is known by the session's id to the application. Refuses with `customerArchived`.
+ */
+export async function prepareBuyer(
+  work: Work,
+  session: CheckoutSessionRow,
+  { name, email, billingAddress }: BuyerDetails,
+): Promise<CustomerRow> {
+  const { customerId, pricingModelId } = session;
+  if (customerId === null) {
+    assert(name !== undefined && email !== undefined, 'an anonymous buyer has said who it is');
+    const { customer } = await createCustomer(work, {
+      externalId: session.id,
+      name,
+      email,
+      pricingModelId,
+      billingAddress,
+    });
+    return customer;
+  }
+  const customer = await lockCustomer(work, customerId);
+  assert(customer, 'customers are never deleted');
+  if (customer.archived) throw new Problem('customerArchived', { id: customerId });
+  // Who is known to the application is not renamed by whoever has a link.
+  const said = session.anonymous ? { name, email } : {};
+  const changed = decideChange(customer, { ...said, billingAddress: billingAddress ?? undefined });
+  return changed === null ? customer : saveChangedCustomer(work, changed);
+}
+
+/** What a session comes to. */
+export interface CheckoutOrder {
+  readonly session: CheckoutSessionRow;
+  readonly sold: Sold;
+  readonly customer: CustomerRow;
+  readonly quantity: number;
+  readonly discount: DiscountRow | null;
+}
+
+/** What `carryOut` would bill now. */
+export function quoteOrder(work: Work, order: CheckoutOrder): Promise<Quote> {
+  const { session } = order;
+  return session.type === 'activate_subscription'
+    ? quoteActivation(work, activationOf(session))
+    : quote(work, orderOf(order, null));
+}
+
+/** Buys, or activates, and tells the session. What is to be paid is charged after the commit. */
+export async function carryOut(work: Work, order: CheckoutOrder, paymentMethodId: string | null): Promise<void> {
+  const { session } = order;
+  if (session.type !== 'activate_subscription') {
+    await buy(work, orderOf(order, paymentMethodId));
+    return;
+  }
+  assert(paymentMethodId !== null, 'an activation asks for a card');
+  await activateSubscription(work, {
+    ...activationOf(session),
+    paymentMethodId,
+    checkoutSessionId: session.id,
+  });
+}
+
+function activationOf({ targetSubscriptionId, preserveBillingCycleAnchor }: CheckoutSessionRow) {
+  assert(targetSubscriptionId !== null, 'an activation has its subscription');
+  return { subscriptionId: targetSubscriptionId, preserveBillingCycleAnchor };
+}
+
+function orderOf(
+  { session, sold, customer, quantity, discount }: CheckoutOrder,
+  paymentMethodId: string | null,
+): Order {
+  return {
+    ...sold,
+    customer,
+    quantity,
+    discount,
+    paymentMethodId,
+    name: session.outputName,
+    metadata: session.outputMetadata,
+    billingAddress: customer.billingAddress,
+    checkoutSessionId: session.id,
+    preserveBillingCycleAnchor: session.preserveBillingCycleAnchor,
+  };
+}

@@ -1,0 +1,101 @@
+import type { CustomerRow } from '../customers/customer.ts';
+import { listInvoicesOfCustomer } from '../invoicing/store.ts';
+import { Problem } from '../kernel/problem.ts';
+import { readBalances } from '../ledger/actions-balances.ts';
+import { listPaymentMethodsOfCustomer } from '../payments/actions.ts';
+import type { Processors } from '../payments/processor.ts';
+import type { Work } from '../platform/work.ts';
+import { loadPricingModelDetails } from '../pricing/store-details.ts';
+import { findSubscription, listSubscriptionsOfCustomer } from '../subscriptions/store.ts';
+import { listActiveItems } from '../subscriptions/store-items.ts';
+import { isTerminal, type SubscriptionRow } from '../subscriptions/subscription.ts';
+import type { PortalPlan, PortalSubscription, PortalView } from './portal-view.ts';
+import { readSellerName } from './store.ts';
+
+// Four years of monthly ones; whoever needs older ones asks the seller.
+const maxInvoices = 48;
+
+/** What the customer sees of itself. */
+export async function viewPortal(work: Work, processors: Processors, customer: CustomerRow): Promise<PortalView> {
+  const processor = processors.defaultIn(work);
+  const rows = (await listSubscriptionsOfCustomer(work, customer.id)).filter((row) => !isTerminal(row.status));
+  const invoices = await listInvoicesOfCustomer(work, customer.id, maxInvoices);
+  return {
+    seller: await readSellerName(work),
+    livemode: work.livemode,
+    currency: work.currency,
+    customerName: customer.name,
+    subscriptions: await describe(work, rows),
+    paymentMethods: await listPaymentMethodsOfCustomer(work, customer.id),
+    invoices: invoices.flatMap(({ id, invoiceNumber: number, invoiceDate: date, status, total, currency }) =>
+      status === 'draft' ? [] : [{ id, number, date, status, total, currency }],
+    ),
+    processor: { name: processor.name, publishableKey: processor.publishableKey ?? null },
+  };
+}
+
+async function describe(work: Work, rows: readonly SubscriptionRow[]): Promise<PortalSubscription[]> {
+  const at = work.now;
+  const items = Map.groupBy(
+    await listActiveItems(
+      work,
+      rows.map(({ id }) => ({ subscriptionId: id, at })),
+    ),
+    (item) => item.subscriptionId,
+  );
+  const ids = rows.map((row) => row.id);
+  const balances = Map.groupBy(await readBalances(work, ids), (balance) => balance.subscriptionId);
+  return rows.map((row) => ({
+    id: row.id,
+    name: row.name ?? 'Subscription',
+    status: row.status,
+    items: (items.get(row.id) ?? []).flatMap(({ manuallyCreated, priceId, name, unitPrice, quantity }) =>
+      manuallyCreated ? [] : [{ priceId, name: name ?? row.name ?? '', unitPrice, quantity }],
+    ),
+    intervalUnit: row.intervalUnit,
+    intervalCount: row.intervalCount,
+    renews: row.renews,
+    doNotCharge: row.doNotCharge,
+    isDefaultPlan: row.isDefaultPlan,
+    trialEnd: row.trialEnd,
+    periodEnd: row.currentBillingPeriodEnd,
+    cancelScheduledAt: row.cancelScheduledAt,
+    scheduledAdjustmentAt: row.scheduledAdjustmentAt,
+    balances: (balances.get(row.id) ?? []).map(({ name, availableBalance }) => ({ name, available: availableBalance })),
+  }));
+}
+
+/** A subscription of the customer. Another one's looks like none. */
+export async function requireOwnSubscription(
+  work: Work,
+  customer: CustomerRow,
+  id: string,
+): Promise<PortalSubscription> {
+  const row = await findSubscription(work, id);
+  const [described] = row?.customerId === customer.id ? await describe(work, [row]) : [];
+  if (described === undefined) throw new Problem('subscriptionNotFound', { id });
+  return described;
+}
+
+/** The plans of the customer's pricing model that a subscription could change to: all that are sold, its own first. */
+export async function listPlans(
+  work: Work,
+  customer: CustomerRow,
+  { items }: PortalSubscription,
+): Promise<PortalPlan[]> {
+  const [model] = await loadPricingModelDetails(work, [customer.pricingModelId]);
+  const own = new Set(items.map((item) => item.priceId));
+  const plans = (model?.products ?? []).flatMap((product) => {
+    const prices = product.default ? [] : product.prices.filter(({ type }) => type === 'subscription');
+    return prices.map(({ id, name, unitPrice, intervalUnit, intervalCount }) => ({
+      priceId: id,
+      name: name === null || prices.length === 1 ? product.name : `${product.name}, ${name}`,
+      description: product.description,
+      unitPrice,
+      intervalUnit,
+      intervalCount,
+      isOwn: own.has(id),
+    }));
+  });
+  return plans.toSorted((a, b) => Number(b.isOwn) - Number(a.isOwn));
+}

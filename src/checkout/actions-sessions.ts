@@ -1,0 +1,229 @@
+import { requireCustomerByExternalId } from '../customers/actions.ts';
+import type { CustomerRow } from '../customers/customer.ts';
+import { type PageRequest, page } from '../kernel/page.ts';
+import { invalid, Problem } from '../kernel/problem.ts';
+import type { Encryption } from '../platform/encryption.ts';
+import { newId } from '../platform/new-id.ts';
+import type { Work } from '../platform/work.ts';
+import { resolvePricingModel } from '../pricing/actions.ts';
+import type { Price } from '../pricing/price.ts';
+import { findActivePriceBySlug, findPrice } from '../pricing/store-prices.ts';
+import { findProduct } from '../pricing/store-products.ts';
+import { findSubscription } from '../subscriptions/store.ts';
+import { listActiveItems } from '../subscriptions/store-items.ts';
+import { isTerminal, type SubscriptionRow } from '../subscriptions/subscription.ts';
+import { maxPeriodAmount } from '../subscriptions/subscription-start.ts';
+import { type CheckoutSession, type CheckoutSessionRow, expiryOf, statusAt } from './checkout.ts';
+import type { NewCheckoutSession } from './checkout-input.ts';
+import { checkoutUrl } from './link.ts';
+import { findSession, insertSession, pageOfSessions } from './store.ts';
+
+/** A session, and where its page is. */
+export interface LinkedSession {
+  readonly checkoutSession: CheckoutSession;
+  readonly url: string;
+}
+
+type Kind<Type extends NewCheckoutSession['type']> = Extract<NewCheckoutSession, { type: Type }>;
+
+/**
+ * Makes a session. Where several pricing models have the external id, `pricingModelId` says which one's is meant. What
+ * is wrong with what it sells is told now, and what depends on the day (a plan that the customer has by then) on its page.
+ */
+export async function createCheckoutSession(
+  work: Work,
+  encryption: Encryption,
+  asked: NewCheckoutSession,
+  pricingModelId?: string,
+): Promise<LinkedSession> {
+  const session = await decideSession(work, asked, pricingModelId);
+  await insertSession(work, session);
+  const place = { environmentId: work.environmentId, sessionId: session.id };
+  const shown = session.type === 'add_payment_method' ? 'add-payment-method' : 'checkout';
+  return {
+    checkoutSession: renderSession(work, session),
+    url: checkoutUrl(work.publicUrl, encryption, place, shown),
+  };
+}
+
+/** The session. Refuses with `checkoutSessionNotFound`. */
+export async function requireSession(work: Work, id: string): Promise<CheckoutSessionRow> {
+  const session = await findSession(work, id);
+  if (session === null) throw new Problem('checkoutSessionNotFound', { id });
+  return session;
+}
+
+export async function getCheckoutSession(work: Work, encryption: Encryption, id: string): Promise<LinkedSession> {
+  const session = await requireSession(work, id);
+  const url = checkoutUrl(work.publicUrl, encryption, { environmentId: work.environmentId, sessionId: id });
+  return { checkoutSession: renderSession(work, session), url };
+}
+
+export async function listCheckoutSessions(work: Work, request: PageRequest) {
+  const { rows, total } = await pageOfSessions(work, request);
+  const sessions = rows.map((row) => renderSession(work, row));
+  return page(request, sessions, total);
+}
+
+/** The answer's form of a session. */
+export function renderSession(work: Work, row: CheckoutSessionRow): CheckoutSession {
+  const { anonymous: _, paymentMethodId: _method, paymentToken: _token, expiresAt, ...shown } = row;
+  const isActivation = row.type === 'activate_subscription';
+  return {
+    ...shown,
+    livemode: work.livemode,
+    organizationId: work.organizationId,
+    status: statusAt(row, work.now),
+    invoiceId: null,
+    // What an activation pays for is the subscription; its answer has had no purchase from the beginning.
+    purchaseId: isActivation ? null : row.purchaseId,
+    expires: expiresAt,
+    // The constraints of the table hold the fields to the type.
+  } as CheckoutSession;
+}
+
+function decideSession(
+  work: Work,
+  asked: NewCheckoutSession,
+  pricingModelId: string | undefined,
+): Promise<CheckoutSessionRow> {
+  switch (asked.type) {
+    case 'product':
+      return sellProduct(work, asked, pricingModelId);
+    case 'activate_subscription':
+      return activate(work, asked, pricingModelId);
+    case 'add_payment_method':
+      return addPaymentMethod(work, asked, pricingModelId);
+    default:
+      return asked satisfies never;
+  }
+}
+
+async function sellProduct(
+  work: Work,
+  asked: Kind<'product'>,
+  pricingModelId: string | undefined,
+): Promise<CheckoutSessionRow> {
+  const externalId = asked.customerExternalId ?? null;
+  const customer = externalId === null ? null : await requireCustomerByExternalId(work, externalId, pricingModelId);
+  const price = await findOffered(work, asked, customer);
+  const quantity = asked.quantity ?? 1;
+  if (price.unitPrice * BigInt(quantity) > maxPeriodAmount) {
+    const most = maxPeriodAmount / price.unitPrice;
+    throw invalid(['checkoutSession', 'quantity'], `must be at most ${most} at a unit price of ${price.unitPrice}`);
+  }
+  return {
+    ...newSession(work, asked, customer, price.pricingModelId),
+    priceId: price.id,
+    quantity,
+    anonymous: customer === null,
+    preserveBillingCycleAnchor: asked.preserveBillingCycleAnchor ?? false,
+  };
+}
+
+/** The price, of the customer's pricing model, and one that a page can sell. */
+async function findOffered(
+  work: Work,
+  { priceId, priceSlug }: Kind<'product'>,
+  customer: CustomerRow | null,
+): Promise<Price> {
+  const price =
+    priceId === undefined
+      ? await findActivePriceBySlug(
+          work,
+          customer?.pricingModelId ?? (await resolvePricingModel(work)),
+          priceSlug ?? '',
+        )
+      : await findPrice(work, priceId);
+  const isSeen = price !== null && (customer === null || price.pricingModelId === customer.pricingModelId);
+  if (!isSeen) throw new Problem('priceNotFound', { id: priceId ?? priceSlug ?? '' });
+  const path = ['checkoutSession', priceId === undefined ? 'priceSlug' : 'priceId'];
+  if (price.productId === null)
+    throw invalid(path, 'must be the price of a product: metered usage is billed with the plan that allows it');
+  const product = await findProduct(work, price.productId);
+  if (product?.default)
+    throw invalid(path, 'must not be that of the default product, which every customer starts with');
+  if (!price.active || !product?.active) throw new Problem('priceInactive', { id: price.id });
+  return price;
+}
+
+async function activate(
+  work: Work,
+  asked: Kind<'activate_subscription'>,
+  pricingModelId: string | undefined,
+): Promise<CheckoutSessionRow> {
+  const customer = await requireCustomerByExternalId(work, asked.customerExternalId, pricingModelId);
+  const subscription = await requireTarget(work, customer, asked.targetSubscriptionId);
+  if (subscription.status !== 'incomplete')
+    throw invalid(
+      ['checkoutSession', 'targetSubscriptionId'],
+      `must be a subscription whose status is incomplete, and not ${subscription.status}`,
+    );
+  const items = await listActiveItems(work, [{ subscriptionId: subscription.id, at: work.now }]);
+  return {
+    ...newSession(work, asked, customer, customer.pricingModelId),
+    priceId: subscription.priceId,
+    quantity: items.find((item) => item.priceId === subscription.priceId)?.quantity ?? 1,
+    targetSubscriptionId: subscription.id,
+    preserveBillingCycleAnchor: asked.preserveBillingCycleAnchor ?? false,
+  };
+}
+
+async function addPaymentMethod(
+  work: Work,
+  asked: Kind<'add_payment_method'>,
+  pricingModelId: string | undefined,
+): Promise<CheckoutSessionRow> {
+  const customer = await requireCustomerByExternalId(work, asked.customerExternalId, pricingModelId);
+  const targetId = asked.targetSubscriptionId ?? null;
+  const target = targetId === null ? null : await requireTarget(work, customer, targetId);
+  if (target !== null && (isTerminal(target.status) || target.doNotCharge))
+    throw invalid(['checkoutSession', 'targetSubscriptionId'], 'must be a subscription that is still charged');
+  return {
+    ...newSession(work, asked, customer, customer.pricingModelId),
+    targetSubscriptionId: targetId,
+    automaticallyUpdateSubscriptions: asked.automaticallyUpdateSubscriptions ?? null,
+  };
+}
+
+async function requireTarget(work: Work, customer: CustomerRow, id: string): Promise<SubscriptionRow> {
+  const subscription = await findSubscription(work, id);
+  if (subscription?.customerId !== customer.id) throw new Problem('subscriptionNotFound', { id });
+  return subscription;
+}
+
+function newSession(
+  work: Work,
+  { type, successUrl, cancelUrl, outputName, outputMetadata }: NewCheckoutSession,
+  customer: CustomerRow | null,
+  pricingModelId: string,
+): CheckoutSessionRow {
+  return {
+    id: newId('checkoutSession'),
+    createdAt: work.now,
+    updatedAt: work.now,
+    pricingModelId,
+    type,
+    status: 'open',
+    customerId: customer?.id ?? null,
+    anonymous: false,
+    customerName: customer?.name ?? null,
+    customerEmail: customer?.email ?? null,
+    billingAddress: customer?.billingAddress ?? null,
+    priceId: null,
+    quantity: 1,
+    discountId: null,
+    purchaseId: null,
+    paymentMethodId: null,
+    paymentMethodType: null,
+    paymentToken: null,
+    preserveBillingCycleAnchor: false,
+    targetSubscriptionId: null,
+    automaticallyUpdateSubscriptions: null,
+    outputName: outputName ?? null,
+    outputMetadata: outputMetadata ?? null,
+    successUrl,
+    cancelUrl,
+    expiresAt: expiryOf(work.now),
+  };
+}

@@ -1,0 +1,174 @@
+import { findCustomer } from '../customers/store.ts';
+import { Problem } from '../kernel/problem.ts';
+import { type Quote, quoteOf } from '../lifecycle/quote.ts';
+import type { Processors } from '../payments/processor.ts';
+import { pageOfPayments } from '../payments/store.ts';
+import { newId } from '../platform/new-id.ts';
+import { tentatively } from '../platform/tentative.ts';
+import type { Work } from '../platform/work.ts';
+import { currencyOf } from '../pricing/actions.ts';
+import type { DiscountRow } from '../pricing/discount.ts';
+import type { PurchaseRow } from '../purchases/purchase.ts';
+import { findPurchase } from '../purchases/store.ts';
+import { chosenDiscount, findSold, prepareBuyer, quoteOrder, type Sold } from './actions-order.ts';
+import { requireSession } from './actions-sessions.ts';
+import { type CheckoutSessionRow, statusAt } from './checkout.ts';
+import { checkDraft } from './checkout-input.ts';
+import type { CheckoutDraft, CheckoutView } from './checkout-view.ts';
+import { readSellerName } from './store.ts';
+
+type Bill = Pick<
+  CheckoutView,
+  'lines' | 'subtotal' | 'discountAmount' | 'taxAmount' | 'taxIncluded' | 'total' | 'dueNow' | 'trialEnd'
+>;
+
+const noBill: Bill = {
+  lines: [],
+  subtotal: 0n,
+  discountAmount: 0n,
+  taxAmount: 0n,
+  taxIncluded: false,
+  total: 0n,
+  dueNow: 0n,
+  trialEnd: null,
+};
+
+/**
+ * What the page of the session shows, with amounts for what the buyer has entered so far. Refuses with
+ * `checkoutSessionNotFound`, and what has been entered wrongly with `invalidRequest` that names the field
+ * (`discountCode`, `quantity`, `billingAddress`): look again without it then.
+ */
+export async function viewCheckout(
+  work: Work,
+  processors: Processors,
+  sessionId: string,
+  draft: CheckoutDraft = {},
+): Promise<CheckoutView> {
+  checkDraft(draft);
+  const session = await requireSession(work, sessionId);
+  const status = statusAt(session, work.now);
+  const entered = status === 'open' ? draft : {};
+  const processor = processors.defaultIn(work);
+  const sold = await findSold(work, session);
+  const purchase = session.purchaseId === null ? null : await findPurchase(work, session.purchaseId);
+  const discount = await chosenDiscount(work, session, entered);
+  const { bill, refusal } =
+    status === 'open' && sold !== null
+      ? await tryQuote(work, { session, sold, discount, draft: entered })
+      : { bill: purchase === null ? noBill : await readBill(work, purchase), refusal: null };
+  const needsCard = status === 'open' && asksForCard(session, sold, bill);
+  return {
+    ...bill,
+    ...(await describe(work, session, sold, entered)),
+    status,
+    discountCode: discount?.code ?? null,
+    needsCard,
+    processor: { name: processor.name, publishableKey: processor.publishableKey ?? null },
+    failure: status === 'open' && purchase !== null ? await lastFailure(work, purchase) : null,
+    refusal: refusal ?? (needsCard && processor.name === 'manual' ? noCardsTaken : null),
+  };
+}
+
+const noCardsTaken = 'Cards are not taken here: no payment processor is set up.';
+
+async function describe(work: Work, session: CheckoutSessionRow, sold: Sold | null, draft: CheckoutDraft) {
+  const { customerId, anonymous, customerName, customerEmail, type } = session;
+  const customer = customerId === null ? null : await findCustomer(work, customerId);
+  return {
+    id: session.id,
+    type,
+    livemode: work.livemode,
+    purchaseId: session.purchaseId,
+    expiresAt: session.expiresAt,
+    seller: await readSellerName(work),
+    productName: sold === null ? null : (session.outputName ?? sold.product.name),
+    description: sold?.product.description ?? null,
+    unitPrice: sold?.price.unitPrice ?? null,
+    intervalUnit: sold?.price.intervalUnit ?? null,
+    intervalCount: sold?.price.intervalCount ?? null,
+    quantity: draft.quantity ?? session.quantity,
+    mayChangeQuantity: type === 'product',
+    mayDiscount: type === 'product' && sold !== null && sold.price.unitPrice > 0n,
+    currency: currencyOf(work),
+    customer: {
+      name: customer?.name ?? customerName,
+      email: customer?.email ?? customerEmail,
+      billingAddress: draft.billingAddress ?? customer?.billingAddress ?? session.billingAddress,
+    },
+    isAnonymous: anonymous,
+    successUrl: session.successUrl,
+    cancelUrl: session.cancelUrl,
+  };
+}
+
+/** Whoever will ever owe something gives a card now: a plan may be free today. */
+function asksForCard({ type }: CheckoutSessionRow, sold: Sold | null, { total }: Bill): boolean {
+  if (sold === null || type === 'activate_subscription') return true;
+  return sold.price.unitPrice > 0n && (sold.price.type === 'subscription' || total > 0n);
+}
+
+interface Asked {
+  readonly session: CheckoutSessionRow;
+  readonly sold: Sold;
+  readonly discount: DiscountRow | null;
+  readonly draft: CheckoutDraft;
+}
+
+const draftFields: ReadonlySet<unknown> = new Set(['quantity', 'discountCode', 'billingAddress']);
+
+/** The quote, or why there is none. What was entered wrongly is refused, for it can be entered otherwise. */
+async function tryQuote(work: Work, asked: Asked): Promise<{ bill: Bill; refusal: string | null }> {
+  try {
+    return { bill: await quoteSession(work, asked), refusal: null };
+  } catch (error) {
+    if (!(error instanceof Problem)) throw error;
+    const [issue] = error.issues;
+    if (draftFields.has(issue?.path[0]) && Object.keys(asked.draft).length > 0) throw error;
+    return { bill: noBill, refusal: error.message };
+  }
+}
+
+/** What confirming would bill now, by doing it: the customer of an anonymous session is made for it, and nobody keeps it. */
+async function quoteSession(work: Work, { session, sold, discount, draft }: Asked): Promise<Bill> {
+  const quoted = await tentatively(work, async (tentative) => {
+    const said = { name: 'Buyer', email: 'buyer@example.com', billingAddress: draft.billingAddress ?? null };
+    // By another id, for who is about to confirm makes the customer that is known by the session's.
+    const viewed = { ...session, id: newId('checkoutSession'), anonymous: session.customerId === null };
+    const customer = await prepareBuyer(tentative, viewed, said);
+    const quantity = draft.quantity ?? session.quantity;
+    return quoteOrder(tentative, { session, sold, customer, quantity, discount });
+  });
+  return toBill(work, quoted);
+}
+
+/** What was billed for a purchase. */
+async function readBill(work: Work, purchase: PurchaseRow): Promise<Bill> {
+  return toBill(work, await quoteOf(work, { purchase, subscriptionId: purchase.subscriptionId }));
+}
+
+function toBill({ now }: Work, quoted: Quote): Bill {
+  const { lines, discountAmount, taxAmount, total, dueNow, trialEnd } = quoted;
+  const subtotal = lines.reduce((sum, { amount }) => sum + amount, 0n);
+  return {
+    lines: lines.map(({ description, quantity, amount }) => ({ description: description ?? '', quantity, amount })),
+    subtotal,
+    discountAmount,
+    taxAmount,
+    taxIncluded: taxAmount > 0n && subtotal - discountAmount === total,
+    total,
+    dueNow,
+    trialEnd: trialEnd !== null && trialEnd > now ? trialEnd : null,
+  };
+}
+
+// An invoice of a checkout is charged once, and again where somebody collects it by hand.
+const maxPayments = 100;
+
+/** Why no money came for the purchase, in the processor's words; null where none was asked for. */
+async function lastFailure(work: Work, { invoiceId }: PurchaseRow): Promise<string | null> {
+  if (invoiceId === null) return null;
+  const filters = { invoiceId, status: 'failed' };
+  const request = { cursor: null, after: null, direction: 'forward', limit: maxPayments, filters } as const;
+  const { rows } = await pageOfPayments(work, request);
+  return rows.at(-1)?.failureMessage ?? null;
+}

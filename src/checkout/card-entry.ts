@@ -1,0 +1,67 @@
+import type { Instant } from '../kernel/calendar.ts';
+import type { FieldErrors } from './page-form.ts';
+
+/**
+ * Stripe's test numbers, and the test tokens that they stand for. Numbers are taken on pages of test mode only, where no
+ * money moves; none is ever kept or logged, and of a number that does not stand here nothing is done at all.
+ */
+const tokenOfNumber: ReadonlyMap<string, string> = new Map([
+  ['4242424242424242', 'pm_card_visa'],
+  ['5555555555554444', 'pm_card_mastercard'],
+  ['371449635398431', 'pm_card_amex'],
+  ['4000000000000002', 'pm_card_chargeDeclined'],
+  ['4000000000009995', 'pm_card_chargeDeclinedInsufficientFunds'],
+  ['4000000000000341', 'pm_card_chargeCustomerFail'],
+  ['4000002760003184', 'pm_card_authenticationRequired'],
+  ['4000000000005126', 'pm_card_refundFail'],
+]);
+
+export type CardEntry = { readonly token: string } | { readonly errors: FieldErrors };
+
+/** What was filled in of a card: the token that it stands for, or what is wrong, by the name of the field. */
+export function readCard(form: Readonly<Record<string, string>>, now: Instant): CardEntry {
+  const token = readNumber(form.cardNumber ?? '');
+  const errors: Record<string, string> = {
+    ...('error' in token ? { cardNumber: token.error } : {}),
+    ...named('cardExpiry', expiryError(form.cardExpiry ?? '', now)),
+    ...named('cardCode', codeError(form.cardCode ?? '')),
+  };
+  return 'error' in token || Object.keys(errors).length > 0 ? { errors } : token;
+}
+
+function named(name: string, error: string | null): FieldErrors {
+  return error === null ? {} : { [name]: error };
+}
+
+function readNumber(text: string): { token: string } | { error: string } {
+  const digits = text.replaceAll(/[\s-]/g, '');
+  if (digits === '') return { error: 'Enter the card number.' };
+  if (!/^\d{12,19}$/.test(digits) || !hasCheckDigit(digits))
+    return { error: 'This is not a card number: check its digits.' };
+  const token = tokenOfNumber.get(digits);
+  if (token === undefined)
+    return { error: 'Real cards are not taken in test mode: use a test number such as 4242 4242 4242 4242.' };
+  return { token };
+}
+
+/** Luhn's check (ISO/IEC 7812-1): one wrong digit, or two that changed places, are found. */
+function hasCheckDigit(digits: string): boolean {
+  const sum = [...digits].reverse().reduce((total, digit, index) => {
+    const value = Number(digit) * (index % 2 === 0 ? 1 : 2);
+    return total + (value > 9 ? value - 9 : value);
+  }, 0);
+  return sum % 10 === 0;
+}
+
+/** A card is good until its month ends. */
+function expiryError(text: string, now: Instant): string | null {
+  const [, month, year] = /^\s*(\d{1,2})\s*[/-]?\s*(\d{4}|\d{2})\s*$/.exec(text) ?? [];
+  if (month === undefined || year === undefined || Number(month) < 1 || Number(month) > 12)
+    return 'Enter the expiry date as month and year, such as 12 / 34.';
+  const fullYear = year.length === 2 ? 2000 + Number(year) : Number(year);
+  return Date.UTC(fullYear, Number(month), 1) <= now ? 'This card has expired.' : null;
+}
+
+function codeError(text: string): string | null {
+  return /^\s*\d{3,4}\s*$/.test(text) ? null : 'Enter the security code: 3 or 4 digits on the card.';
+}

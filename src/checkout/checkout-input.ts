@@ -1,0 +1,124 @@
+import { z } from 'zod';
+import { BillingAddress, ExternalId } from '../customers/customer.ts';
+import { countInput, Metadata, SafeString } from '../kernel/json.ts';
+import { invalid, Problem } from '../kernel/problem.ts';
+import { maxQuantity } from '../subscriptions/subscription-start.ts';
+import type { CheckoutConfirmation, CheckoutDraft } from './checkout-view.ts';
+
+const Reference = z.string().min(1).max(255);
+
+// What an address bar takes.
+const maxUrlLength = 2048;
+/** Schemes that are no place to go to: a browser would run or show what stands behind them as if it were ours. */
+const refusedSchemes = new Set(['javascript:', 'data:', 'vbscript:', 'blob:', 'file:', 'about:', 'filesystem:']);
+
+/** Where a browser is sent afterwards: a web page, or an app by a scheme of its own. */
+export const ReturnUrl = z
+  .string()
+  .max(maxUrlLength)
+  .refine((text) => URL.canParse(text) && !refusedSchemes.has(new URL(text).protocol), {
+    message: 'must be an absolute URL, such as https://example.com/paid',
+  })
+  // It goes into a header one day.
+  .transform((text) => (/^[\x21-\x7e]+$/.test(text) ? text : new URL(text).href));
+
+const returns = { successUrl: ReturnUrl, cancelUrl: ReturnUrl };
+const outputs = {
+  outputName: SafeString.nullish().meta({ description: 'What the purchase and the subscription are called.' }),
+  outputMetadata: Metadata.nullish().meta({ description: 'Copied to the purchase and the subscription.' }),
+};
+
+const NewProductSession = z
+  .object({
+    ...returns,
+    ...outputs,
+    type: z.literal('product'),
+    customerExternalId: ExternalId.nullish().meta({ description: 'Absent or null where the session is anonymous.' }),
+    anonymous: z
+      .boolean()
+      .optional()
+      .meta({ description: 'True where the buyer says who it is: a customer is made when it pays.' }),
+    priceId: Reference.optional(),
+    priceSlug: Reference.optional().meta({ description: 'The slug of an active price, in place of priceId.' }),
+    quantity: countInput(1, maxQuantity).optional().meta({ description: '1 when absent.' }),
+    preserveBillingCycleAnchor: z.boolean().optional().meta({
+      description: "Whether a paid plan keeps the free plan's periods: the first one is then paid in part.",
+    }),
+  })
+  .refine((given) => (given.priceId === undefined) !== (given.priceSlug === undefined), {
+    path: ['priceId'],
+    message: 'give exactly one of priceId and priceSlug',
+  })
+  .refine((given) => !given.anonymous || (given.customerExternalId ?? null) === null, {
+    path: ['customerExternalId'],
+    message: 'must be absent or null where anonymous is true',
+  })
+  .refine((given) => given.anonymous || (given.customerExternalId ?? null) !== null, {
+    path: ['customerExternalId'],
+    message: 'name the customer, or send anonymous: true',
+  });
+const NewActivationSession = z.object({
+  ...returns,
+  ...outputs,
+  type: z.literal('activate_subscription'),
+  customerExternalId: ExternalId,
+  targetSubscriptionId: Reference,
+  preserveBillingCycleAnchor: z.boolean().optional(),
+});
+const NewPaymentMethodSession = z.object({
+  ...returns,
+  ...outputs,
+  type: z.literal('add_payment_method'),
+  customerExternalId: ExternalId,
+  targetSubscriptionId: Reference.nullish().meta({ description: 'A subscription that is charged on it from then on.' }),
+  automaticallyUpdateSubscriptions: z
+    .boolean()
+    .nullish()
+    .meta({ description: "Whether all of the customer's subscriptions are charged on it from then on." }),
+});
+
+/** A session to make. */
+export const NewCheckoutSession = z.discriminatedUnion(
+  'type',
+  [NewProductSession, NewActivationSession, NewPaymentMethodSession],
+  {
+    error: ({ code }) =>
+      code === 'invalid_union' ? 'must be product, activate_subscription or add_payment_method' : undefined,
+  },
+);
+export type NewCheckoutSession = z.output<typeof NewCheckoutSession>;
+export type NewProductSession = z.output<typeof NewProductSession>;
+
+const Draft = z.object({
+  quantity: z.int().min(1).max(maxQuantity).optional(),
+  discountCode: z.string().trim().min(1).max(255).nullable().optional(),
+  billingAddress: BillingAddress.nullable().optional(),
+});
+
+/** Refuses with `invalidRequest` what the buyer has entered and no session can use, whatever it sells. */
+export function checkDraft(draft: CheckoutDraft): void {
+  refuse(Draft.safeParse(draft));
+}
+
+// Longer ones cannot be delivered to (RFC 5321).
+const maxEmailLength = 254;
+const Buyer = z.object({ name: SafeString, email: z.email().max(maxEmailLength) });
+
+/** Who the buyer of an anonymous session is. Refuses with `invalidRequest`, by `name` and `email`. */
+export function readBuyer({ name, email }: Pick<CheckoutConfirmation, 'name' | 'email'>): z.infer<typeof Buyer> {
+  const read = Buyer.safeParse({ name: name ?? '', email: (email ?? '').trim() });
+  refuse(read);
+  return read.data as z.infer<typeof Buyer>;
+}
+
+function refuse({ error }: { error?: z.ZodError | undefined }): void {
+  if (error === undefined) return;
+  const issues = error.issues.map(({ path, message, code }) => ({
+    path: path.filter((key) => typeof key !== 'symbol'),
+    message,
+    code: code ?? 'custom',
+  }));
+  const [first] = issues;
+  if (first === undefined) throw invalid([], 'is not valid');
+  throw new Problem('invalidRequest', { reason: `${first.path.join('.')}: ${first.message}` }, issues);
+}

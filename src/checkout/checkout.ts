@@ -1,0 +1,135 @@
+import { z } from 'zod';
+import { BillingAddress } from '../customers/customer.ts';
+import type { Instant } from '../kernel/calendar.ts';
+import { idSchema } from '../kernel/id.ts';
+import { Metadata, Timestamp } from '../kernel/json.ts';
+import { stamps } from '../kernel/record.ts';
+import { PaymentMethodType } from '../payments/payment-method.ts';
+
+export const CheckoutSessionId = idSchema('checkoutSession');
+
+export const CheckoutType = z.enum(['product', 'purchase', 'activate_subscription', 'add_payment_method']);
+export type CheckoutType = z.infer<typeof CheckoutType>;
+
+export const CheckoutStatus = z
+  .enum(['open', 'pending', 'succeeded', 'failed', 'expired'])
+  .meta({ id: 'CheckoutSessionStatus' });
+export type CheckoutStatus = z.infer<typeof CheckoutStatus>;
+
+// Long enough for who is interrupted, and short enough that a price is not held for ever.
+const lifetimeMs = 24 * 3_600_000;
+
+/** When a session that is made now can no longer be confirmed. */
+export function expiryOf(now: Instant): Instant {
+  return now + lifetimeMs;
+}
+
+const Url = z.string().nullable().meta({ format: 'uri' });
+
+const shared = {
+  id: CheckoutSessionId,
+  ...stamps,
+  livemode: z.boolean(),
+  organizationId: z.string(),
+  pricingModelId: z.string(),
+  status: CheckoutStatus,
+  billingAddress: BillingAddress.nullable(),
+  quantity: z.int(),
+  customerName: z.string().nullable(),
+  customerEmail: z.string().nullable(),
+  paymentMethodType: PaymentMethodType.nullable(),
+  discountId: z.string().nullable(),
+  successUrl: Url,
+  cancelUrl: Url,
+  outputMetadata: Metadata.nullable(),
+  outputName: z.string().nullable(),
+  expires: Timestamp.meta({ description: 'From then on it can no longer be confirmed.' }),
+};
+
+const ProductSession = z.object({
+  ...shared,
+  type: z.literal('product'),
+  priceId: z.string(),
+  purchaseId: z.string().nullable().meta({ description: 'The last attempt to buy.' }),
+  invoiceId: z.null(),
+  customerId: z.string().nullable(),
+  preserveBillingCycleAnchor: z.boolean(),
+  targetSubscriptionId: z.null(),
+  automaticallyUpdateSubscriptions: z.null(),
+});
+const ActivationSession = z.object({
+  ...shared,
+  type: z.literal('activate_subscription'),
+  priceId: z.string().nullable(),
+  purchaseId: z.null(),
+  invoiceId: z.null(),
+  customerId: z.string().nullable(),
+  preserveBillingCycleAnchor: z.boolean(),
+  targetSubscriptionId: z.string(),
+  automaticallyUpdateSubscriptions: z.boolean().nullable(),
+});
+const PaymentMethodSession = z.object({
+  ...shared,
+  type: z.literal('add_payment_method'),
+  priceId: z.string().nullable(),
+  purchaseId: z.string().nullable(),
+  invoiceId: z.string().nullable(),
+  customerId: z.string(),
+  preserveBillingCycleAnchor: z.boolean(),
+  targetSubscriptionId: z.string().nullable(),
+  automaticallyUpdateSubscriptions: z.boolean().nullable(),
+});
+const PurchaseSession = z.object({
+  ...shared,
+  type: z.literal('purchase'),
+  priceId: z.string(),
+  purchaseId: z.string(),
+  invoiceId: z.string().nullable(),
+  customerId: z.string().nullable(),
+  preserveBillingCycleAnchor: z.literal(false),
+  targetSubscriptionId: z.null(),
+  automaticallyUpdateSubscriptions: z.null(),
+});
+
+/** A page that a buyer is sent to, and what came of it. */
+export const CheckoutSession = z
+  .discriminatedUnion('type', [ProductSession, ActivationSession, PaymentMethodSession, PurchaseSession])
+  .meta({ id: 'CheckoutSession' });
+export type CheckoutSession = z.infer<typeof CheckoutSession>;
+
+/** A session as it is stored. */
+export interface CheckoutSessionRow {
+  readonly id: string;
+  readonly createdAt: Instant;
+  readonly updatedAt: Instant;
+  readonly pricingModelId: string;
+  readonly type: CheckoutType;
+  /** That an open one has expired follows from the clock. */
+  readonly status: Exclude<CheckoutStatus, 'expired'>;
+  /** Null in an anonymous session until its buyer has said who it is. */
+  readonly customerId: string | null;
+  readonly anonymous: boolean;
+  readonly customerName: string | null;
+  readonly customerEmail: string | null;
+  readonly billingAddress: BillingAddress | null;
+  readonly priceId: string | null;
+  readonly quantity: number;
+  readonly discountId: string | null;
+  readonly purchaseId: string | null;
+  readonly paymentMethodId: string | null;
+  readonly paymentMethodType: PaymentMethodType | null;
+  readonly paymentToken: string | null;
+  readonly preserveBillingCycleAnchor: boolean;
+  readonly targetSubscriptionId: string | null;
+  readonly automaticallyUpdateSubscriptions: boolean | null;
+  readonly outputName: string | null;
+  readonly outputMetadata: z.infer<typeof Metadata> | null;
+  readonly successUrl: string | null;
+  readonly cancelUrl: string | null;
+  readonly expiresAt: Instant;
+}
+
+/** How the session stands at `now`: an open one that nobody has confirmed in time has expired. */
+export function statusAt({ status, expiresAt }: CheckoutSessionRow, now: Instant): CheckoutStatus {
+  return status === 'open' && now >= expiresAt ? 'expired' : status;
+}

@@ -1,0 +1,94 @@
+import type { CustomerRow } from '../customers/customer.ts';
+import { type PortalPass, readPortalKey } from '../customers/portal-link.ts';
+import { findCustomer } from '../customers/store.ts';
+import { Problem } from '../kernel/problem.ts';
+import { createProcessors } from '../payments/actions.ts';
+import type { Processors } from '../payments/processor.ts';
+import { encryptionOf } from '../platform/encryption.ts';
+import { runEffects } from '../platform/jobs.ts';
+import type { Cookie, Page, PageAnswer, PageContext, PageRequest } from '../platform/page.ts';
+import { runInEnvironment, type Work } from '../platform/work.ts';
+import { withoutCode } from './page-text.ts';
+import type { Visited } from './portal-page.ts';
+
+const cookieName = 'tollkeeper_portal';
+const cookiePath = '/portal';
+const formContext = 'portal form';
+
+/** A request of somebody who came by a link that is still good. */
+export interface Visit extends Visited {
+  readonly context: PageContext;
+  readonly request: PageRequest;
+  readonly pass: PortalPass;
+}
+
+/** What an action of a visit works with. */
+export interface At {
+  readonly work: Work;
+  readonly customer: CustomerRow;
+  readonly processors: Processors;
+}
+
+/** The link: what it proves goes into a cookie, so that the address can be seen by anybody from then on. */
+export function beginVisit(context: PageContext, { query }: PageRequest): PageAnswer | null {
+  const { key } = query;
+  if (key === undefined) return null;
+  const pass = readPortalKey(encryptionOf(context.outside), key, Date.now());
+  if (pass === null) throw new Problem('portalClosed');
+  return { goTo: cookiePath, cookies: [cookieOf(key, Math.ceil((pass.expiresAt - Date.now()) / 1000))] };
+}
+
+function cookieOf(value: string, maxAgeSeconds: number): Cookie {
+  return { name: cookieName, value, path: cookiePath, maxAgeSeconds };
+}
+
+/** Takes the cookie away again. */
+export const endedCookie: Cookie = cookieOf('', 0);
+
+/** The visit that the cookie proves. Refuses a form that no page of the same visit has made. */
+function visitOf(context: PageContext, request: PageRequest, isForm: boolean): Visit {
+  const encryption = encryptionOf(context.outside);
+  const key = request.cookies[cookieName] ?? '';
+  const pass = readPortalKey(encryption, key, Date.now());
+  if (pass === null) throw new Problem('portalClosed');
+  if (isForm && !encryption.isMac(key, formContext, request.form.formToken ?? '')) throw new Problem('portalClosed');
+  const { returnUrl } = pass;
+  return { context, request, pass, returnUrl, formToken: encryption.mac(key, formContext) };
+}
+
+/** A page of the portal: it sees what belongs to the customer of the visit, and nothing else. */
+export function portalPage(
+  method: Page['method'],
+  path: Page['path'],
+  handle: (visit: Visit) => Promise<PageAnswer>,
+): Page {
+  return { method, path, handle: async (context, request) => handle(visitOf(context, request, method === 'POST')) };
+}
+
+/** One unit of work for the customer of the visit, and what it asked for outside of the database. */
+export async function inVisit<Answer>(
+  { context, pass, request }: Visit,
+  act: (at: At) => Promise<Answer>,
+): Promise<Answer> {
+  const { database, outside } = context;
+  const outcome = await runInEnvironment(
+    database,
+    { environmentId: pass.environmentId },
+    async (work) => {
+      const customer = await findCustomer(work, pass.customerId);
+      if (customer === null || customer.archived) throw new Problem('portalClosed');
+      return act({ work, customer, processors: createProcessors(work.db, outside) });
+    },
+    { publicUrl: request.publicUrl },
+  );
+  if (outcome === null) throw new Problem('portalClosed');
+  await runEffects(context, outcome.effects);
+  return outcome.answer;
+}
+
+/** The words of a refusal that the customer can do something about. What is none is thrown on. */
+export function refusalText(error: unknown): string {
+  if (error instanceof Problem && error.status < 500 && error.code !== 'NOT_FOUND' && error.problem !== 'portalClosed')
+    return withoutCode(error.message);
+  throw error;
+}

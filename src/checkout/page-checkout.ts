@@ -1,0 +1,196 @@
+import { countryCodes } from '../kernel/country.ts';
+import { type Html, html } from '../kernel/html.ts';
+import type { PageDocument } from '../platform/page.ts';
+import { asksAddress, type Details } from './buyer-entry.ts';
+import type { CheckoutView } from './checkout-view.ts';
+import { type CardTaker, cardHtml, cardScripts, takesCards } from './page-card.ts';
+import { type Choice, type FieldErrors, fieldHtml, hiddenHtml, selectHtml, summaryHtml } from './page-form.ts';
+import { layout } from './page-layout.ts';
+import { agreementText, confirmText, orderHtml } from './page-order.ts';
+import { safeAddress, withoutCode } from './page-text.ts';
+
+/** A step of the checkout as it is to be shown. */
+export interface Step {
+  readonly view: CheckoutView;
+  readonly details: Details;
+  /** Where the form is sent. */
+  readonly action: string;
+  readonly errors?: FieldErrors;
+  /** What there is to say about the whole of it. */
+  readonly message?: string | null;
+}
+
+const regionNames = new Intl.DisplayNames('en', { type: 'region' });
+const countries: readonly Choice[] = countryCodes
+  .map((code) => ({ value: code, label: regionNames.of(code) ?? code }))
+  .sort((a, b) => a.label.localeCompare(b.label, 'en'));
+
+/** The first step: who buys, how many, and with which code. Its answer is the exact total. */
+export function detailsPage({ view, details, action, errors = {}, message = null }: Step): PageDocument {
+  const content = html`${summaryHtml(errors, message)}
+${orderHtml(view)}
+<form method="post" action="${action}" novalidate>
+<section>
+${(view.mayChangeQuantity || view.mayDiscount) && orderFields(view, details, errors)}
+${contactHtml(view, details, errors)}
+${asksAddress(view) && addressFields(details, errors)}
+</section>
+<div class="actions"><button class="wide" name="step" value="review">Continue to payment</button></div>
+</form>
+${cancelHtml(view)}`;
+  return page(view, { heading: headingOf(view), content, isWrong: isWrong(errors, message) });
+}
+
+function orderFields(view: CheckoutView, details: Details, errors: FieldErrors): Html {
+  const quantity = {
+    name: 'quantity',
+    label: 'Quantity',
+    value: details.quantity,
+    inputMode: 'numeric',
+    maxLength: 9,
+  } as const;
+  const code = {
+    name: 'discountCode',
+    label: 'Discount code',
+    value: details.discountCode,
+    optional: true,
+    maxLength: 50,
+  };
+  return html`<fieldset>
+<legend>Your order</legend>
+<div class="pair">
+${view.mayChangeQuantity && fieldHtml(quantity, errors)}
+${view.mayDiscount && fieldHtml(code, errors)}
+</div>
+</fieldset>
+`;
+}
+
+function contactHtml(view: CheckoutView, { name, email }: Details, errors: FieldErrors): Html {
+  if (!view.isAnonymous) return html`<h2>Your details</h2><p>${name}<br>${email}</p>`;
+  return html`<fieldset>
+<legend>Your details</legend>
+${fieldHtml({ name: 'name', label: 'Name', value: name, autocomplete: 'name', maxLength: 255 }, errors)}
+${fieldHtml({ name: 'email', label: 'E-mail', value: email, type: 'email', autocomplete: 'email', maxLength: 255 }, errors)}
+</fieldset>
+`;
+}
+
+function addressFields(details: Details, errors: FieldErrors): Html {
+  const field = (name: 'line1' | 'line2' | 'city' | 'state' | 'postal_code', label: string, autocomplete: string) =>
+    fieldHtml({ name, label, value: details[name], autocomplete, optional: true, maxLength: 255 }, errors);
+  return html`<fieldset>
+<legend>Billing address</legend>
+${selectHtml({ name: 'country', label: 'Country', value: details.country, autocomplete: 'country' }, countries, errors)}
+${field('line1', 'Address', 'address-line1')}
+${field('line2', 'Address, second line', 'address-line2')}
+<div class="pair">
+${field('postal_code', 'Postal code', 'postal-code')}
+${field('city', 'City', 'address-level2')}
+</div>
+${field('state', 'State or region', 'address-level1')}
+</fieldset>
+`;
+}
+
+/** The second step: the exact total, and the card. What was entered before comes along unseen. */
+export function paymentPage({ view, details, action, errors = {}, message = null }: Step): PageDocument {
+  const taker: CardTaker = { ...view.processor, currency: view.currency };
+  const canConfirm = !view.needsCard || takesCards(taker);
+  const shown = view.failure !== null && message === null ? declinedText(view.failure) : message;
+  const agreement = agreementText(view);
+  const content = html`${summaryHtml(errors, shown)}
+${orderHtml(view)}
+<form method="post" action="${action}" novalidate>
+${hiddenHtml({ ...details, shownDue: String(view.dueNow) })}
+<section>
+${!view.needsCard && html`<p>There is nothing to pay, so no card is needed.</p>`}
+${view.needsCard && cardHtml(taker, errors)}
+${agreement !== null && html`<p class="soft">${agreement}</p>`}
+</section>
+${canConfirm && html`<div class="actions"><button class="wide" name="step" value="pay">${confirmText(view)}</button></div>`}
+${asksAddress(view) && html`<div class="actions"><button class="plain wide" name="step" value="details" formnovalidate>Change order or address</button></div>`}
+</form>
+${cancelHtml(view)}`;
+  return page(view, {
+    heading: view.type === 'add_payment_method' ? headingOf(view) : 'Payment',
+    content,
+    isWrong: isWrong(errors, shown),
+    more: view.needsCard ? cardScripts(taker) : {},
+  });
+}
+
+/** What a buyer reads of a card that was declined. */
+export function declinedText(reason: string): string {
+  const words = withoutCode(reason).replace(/ Use another payment method\.$/, '');
+  return `The payment did not go through, and nothing was charged. ${words} Try another card.`;
+}
+
+/** What is shown where the session is open and cannot be confirmed as things are, whatever is entered. */
+export function refusedPage(view: CheckoutView, refusal: string): PageDocument {
+  const content = html`<div class="notice bad" role="alert"><p>This cannot be completed now. Nothing was charged.</p><p>${refusal}</p></div>
+${cancelHtml(view)}`;
+  return page(view, { heading: headingOf(view), content, isWrong: true });
+}
+
+/** What is shown of a session that is open no more. After the checkout itself the browser goes on by itself. */
+export function outcomePage(view: CheckoutView, { goesOn }: { readonly goesOn: boolean }): PageDocument {
+  const { heading, text } = outcomeOf(view);
+  const isDone = view.status === 'succeeded' || view.status === 'pending';
+  const address = safeAddress(isDone ? view.successUrl : view.cancelUrl);
+  const content = html`<section>
+<p role="status">${text}</p>
+${isDone && orderHtml(view)}
+${address !== null && html`<div class="actions"><a class="button" href="${address}">${isDone ? 'Continue' : 'Go back'} to ${view.seller}</a></div>`}
+</section>`;
+  return page(view, { heading, content, more: { goOnTo: goesOn && view.status === 'succeeded' ? address : null } });
+}
+
+function outcomeOf({ status, type }: CheckoutView): { heading: string; text: string } {
+  switch (status) {
+    case 'succeeded':
+      return type === 'add_payment_method'
+        ? { heading: 'Card saved', text: 'Your card has been saved.' }
+        : { heading: 'Thank you', text: 'This checkout is complete.' };
+    case 'pending':
+      return {
+        heading: 'Your payment is under way',
+        text: 'It can take a while until the money has arrived. There is nothing more to do here: this page shows how it ended when you open it again.',
+      };
+    case 'expired':
+      return {
+        heading: 'This checkout has expired',
+        text: 'Nothing was charged. Please start again where you came from.',
+      };
+    case 'failed':
+      return {
+        heading: 'This checkout has failed',
+        text: 'Nothing was charged. Please start again where you came from.',
+      };
+    case 'open':
+      return { heading: headingOf({ type }), text: 'This checkout is open.' };
+    default:
+      return status satisfies never;
+  }
+}
+
+function headingOf({ type }: Pick<CheckoutView, 'type'>): string {
+  if (type === 'add_payment_method') return 'Add a card';
+  return type === 'activate_subscription' ? 'Activate your subscription' : 'Checkout';
+}
+
+function cancelHtml({ cancelUrl, seller }: CheckoutView): Html | null {
+  const address = safeAddress(cancelUrl);
+  return address === null ? null : html`<p><a href="${address}">Cancel and go back to ${seller}</a></p>`;
+}
+
+function isWrong(errors: FieldErrors, message: string | null): boolean {
+  return message !== null || Object.keys(errors).length > 0;
+}
+
+function page(
+  { seller, livemode }: CheckoutView,
+  rest: Pick<Parameters<typeof layout>[0], 'heading' | 'content' | 'isWrong' | 'more'>,
+): PageDocument {
+  return layout({ seller, livemode, ...rest });
+}

@@ -1,0 +1,47 @@
+import { type Html, html } from '../kernel/html.ts';
+import type { PageDocument, Refusal } from '../platform/page.ts';
+import { pageStyle } from './page-style.ts';
+
+export interface Layout {
+  /** What the page is for; its heading and, with the seller, its title. */
+  readonly heading: string;
+  readonly seller: string;
+  readonly livemode: boolean;
+  readonly content: Html;
+  /** Whether something was filled in wrongly: the title says so first, because it is read out first. */
+  readonly isWrong?: boolean;
+  readonly more?: Pick<PageDocument, 'scripts' | 'sources' | 'goOnTo'>;
+}
+
+/** A page of ours around its content. */
+export function layout({ heading, seller, livemode, content, isWrong = false, more = {} }: Layout): PageDocument {
+  return {
+    ...more,
+    title: `${isWrong ? 'Error: ' : ''}${heading} - ${seller}`,
+    style: pageStyle,
+    body: html`<header>${seller}</header>
+<main>
+<h1>${heading}</h1>
+${!livemode && html`<p class="notice test">Test mode: no money moves here.</p>`}
+${content}
+</main>
+`,
+  };
+}
+
+/** What is shown where there is nothing else to show. */
+export function showRefusal({ status, problem, requestId }: Refusal): PageDocument {
+  const heading = status >= 500 ? 'Something went wrong' : 'This cannot be shown';
+  const message =
+    problem === null ? 'This is our fault, and nothing that you have done. Please try again shortly.' : problem.message;
+  return {
+    title: heading,
+    style: pageStyle,
+    body: html`<main>
+<h1>${heading}</h1>
+<p class="notice bad">${message}</p>
+<p class="soft">Request ${requestId}</p>
+</main>
+`,
+  };
+}

@@ -1,0 +1,54 @@
+import type { Instant, IntervalUnit } from '../kernel/calendar.ts';
+import { isoText } from '../kernel/iso-text.ts';
+import { moneyText } from '../kernel/money-text.ts';
+
+const days = new Intl.DateTimeFormat('en-GB', { dateStyle: 'long', timeZone: 'UTC' });
+// The last instant that a Date can hold.
+const lastDate = 8_640_000_000_000_000;
+
+/** A day as people read it, in UTC: `5 December 2026`. */
+export function dayText(at: Instant): string {
+  return Math.abs(at) > lastDate ? isoText(at).replace(/T.*/, '') : days.format(at);
+}
+
+/** How often something is paid: `per month`, `every 3 months`; `once` where it has no interval. */
+export function intervalText(unit: IntervalUnit | null, count: number | null): string {
+  if (unit === null) return 'once';
+  return count === null || count === 1 ? `per ${unit}` : `every ${count} ${unit}s`;
+}
+
+/** `USD 30.00 per month`. */
+export function priceText(
+  unitPrice: bigint,
+  currency: string,
+  { unit, count }: { unit: IntervalUnit | null; count: number | null },
+): string {
+  return `${moneyText(unitPrice, currency)} ${intervalText(unit, count)}`;
+}
+
+const brands: Readonly<Record<string, string>> = { visa: 'Visa', mastercard: 'Mastercard', amex: 'American Express' };
+
+/** What a payment method is known by: `Visa ending in 4242`. */
+export function methodText(type: string, data: Readonly<Record<string, string | number>>): string {
+  const kinds: Readonly<Record<string, string>> = {
+    card: 'Card',
+    us_bank_account: 'Bank account',
+    sepa_debit: 'Bank account',
+  };
+  const brand = String(data.brand ?? '');
+  const name = brand === '' ? (kinds[type] ?? 'Payment method') : (brands[brand] ?? brand);
+  return data.last4 === undefined ? name : `${name} ending in ${data.last4}`;
+}
+
+const unsafe = new Set(['javascript:', 'data:', 'vbscript:', 'blob:', 'file:']);
+
+/** An address that a page may lead to, or null: what would run as a script is none. */
+export function safeAddress(address: string | null): string | null {
+  if (address === null || !URL.canParse(address)) return null;
+  return unsafe.has(new URL(address).protocol) ? null : address;
+}
+
+/** The words of a refusal without the processor's code before its reason, which is for programs. */
+export function withoutCode(message: string): string {
+  return message.replace(/(^|\. )[a-z_]+(?: \([a-z_]+\))?: /, '$1');
+}

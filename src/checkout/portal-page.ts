@@ -1,0 +1,150 @@
+import { type Html, html } from '../kernel/html.ts';
+import { moneyText } from '../kernel/money-text.ts';
+import type { PageDocument } from '../platform/page.ts';
+import { hiddenHtml, summaryHtml } from './page-form.ts';
+import { layout } from './page-layout.ts';
+import { dayText, methodText, priceText, safeAddress } from './page-text.ts';
+import {
+  mayCancel,
+  mayChange,
+  mayPay,
+  mayUncancel,
+  type PortalInvoice,
+  type PortalSubscription,
+  type PortalView,
+} from './portal-view.ts';
+
+/** What the pages of one visit have in common. */
+export interface Visited {
+  /** What proves that a form is from a page of this visit. */
+  readonly formToken: string;
+  readonly returnUrl: string | null;
+}
+
+/** What has just been done, by the word that the address carries. Another word says nothing. */
+const doneTexts: Readonly<Record<string, string>> = {
+  canceled: 'Your cancellation is scheduled. You keep everything until then.',
+  uncanceled: 'Your subscription goes on as before.',
+  kept: 'The change was taken back. You keep your plan.',
+  changed: 'Your plan has been changed.',
+  scheduled: 'Your plan will change at the end of the current period.',
+  waiting: 'Your payment is under way. The plan changes when the money has arrived.',
+  added: 'Your card has been saved.',
+  paid: 'Thank you: your payment has been made.',
+  paying: 'Your payment is under way.',
+  default: 'You will be charged on this from now on.',
+};
+
+const statusTexts: Readonly<Record<PortalSubscription['status'], string>> = {
+  trialing: 'Free trial',
+  active: 'Active',
+  past_due: 'Payment failed',
+  unpaid: 'Unpaid',
+  cancellation_scheduled: 'Ends soon',
+  incomplete: 'Waiting for payment',
+  incomplete_expired: 'Ended',
+  canceled: 'Ended',
+  paused: 'Paused',
+};
+
+const invoiceTexts: Readonly<Record<PortalInvoice['status'], string>> = {
+  draft: 'Draft',
+  open: 'Open',
+  awaiting_payment_confirmation: 'Payment under way',
+  paid: 'Paid',
+  partially_refunded: 'Partly refunded',
+  refunded: 'Refunded',
+  void: 'Void',
+  uncollectible: 'Not paid',
+};
+
+/** A form of a visit that is nothing but a button. */
+export function buttonForm(
+  visit: Visited,
+  action: string,
+  label: string,
+  { plain = false, more = {} }: { readonly plain?: boolean; readonly more?: Readonly<Record<string, string>> } = {},
+): Html {
+  return html`<form method="post" action="${action}">${hiddenHtml({ formToken: visit.formToken, ...more })}
+<button${plain && html` class="plain"`}>${label}</button></form>`;
+}
+
+/** Everything at a glance: the plans, how to pay, and what was paid. */
+export function overviewPage(view: PortalView, visit: Visited, done: string, problem: string | null): PageDocument {
+  const address = safeAddress(visit.returnUrl);
+  const content = html`${doneTexts[done] !== undefined && html`<p class="notice" role="status">${doneTexts[done]}</p>`}
+${summaryHtml({}, problem)}
+${view.subscriptions.length === 0 && html`<section><h2>Your plan</h2><p>You have no plan at the moment.</p></section>`}
+${view.subscriptions.map((subscription) => subscriptionHtml(subscription, view, visit))}
+${methodsHtml(view, visit)}
+${invoicesHtml(view)}
+<div class="actions">
+${address !== null && html`<a href="${address}">Back to ${view.seller}</a>`}
+${buttonForm(visit, '/portal/leave', 'Sign out', { plain: true })}
+</div>`;
+  return layout({
+    heading: `Billing of ${view.customerName}`,
+    seller: view.seller,
+    livemode: view.livemode,
+    content,
+    isWrong: problem !== null,
+  });
+}
+
+function subscriptionHtml(subscription: PortalSubscription, { currency }: PortalView, visit: Visited): Html {
+  const { id, name, status, items, intervalUnit: unit, intervalCount: count, balances } = subscription;
+  return html`<section aria-labelledby="${id}">
+<h2 id="${id}">${name} <span class="tag">${statusTexts[status]}</span></h2>
+${items.map((item) => html`<p>${item.quantity > 1 && `${item.quantity} x `}${priceText(item.unitPrice, currency, { unit, count })}</p>\n`)}
+${datesOf(subscription).map((text) => html`<p class="soft">${text}</p>\n`)}
+${balances.length > 0 && html`<h3>Left to use</h3><dl>${balances.map((each) => html`<dt>${each.name}</dt><dd>${each.available.toLocaleString('en-US')}</dd>\n`)}</dl>`}
+<div class="actions">
+${mayPay(subscription) && buttonForm(visit, `/portal/subscriptions/${id}/pay`, 'Pay now')}
+${mayChange(subscription) && html`<a class="button" href="/portal/subscriptions/${id}/plans">${subscription.isDefaultPlan ? 'Choose a plan' : 'Change plan'}</a>`}
+${mayUncancel(subscription) && buttonForm(visit, `/portal/subscriptions/${id}/uncancel`, 'Keep subscription')}
+${subscription.scheduledAdjustmentAt !== null && buttonForm(visit, `/portal/subscriptions/${id}/keep`, 'Keep current plan', { plain: true })}
+${mayCancel(subscription) && html`<a class="button plain" href="/portal/subscriptions/${id}/cancel">Cancel subscription</a>`}
+</div>
+</section>
+`;
+}
+
+/** What the dates of a subscription mean for its customer. */
+function datesOf(subscription: PortalSubscription): string[] {
+  const { status, trialEnd, periodEnd, cancelScheduledAt, scheduledAdjustmentAt, isDefaultPlan } = subscription;
+  if (cancelScheduledAt !== null) return [`Ends on ${dayText(cancelScheduledAt)}.`];
+  const texts: string[] = [];
+  if (status === 'trialing' && trialEnd !== null) texts.push(`Free until ${dayText(trialEnd)}.`);
+  else if (periodEnd !== null && !isDefaultPlan && status !== 'paused') texts.push(`Renews on ${dayText(periodEnd)}.`);
+  if (scheduledAdjustmentAt !== null) texts.push(`Your plan changes on ${dayText(scheduledAdjustmentAt)}.`);
+  return texts;
+}
+
+function methodsHtml({ paymentMethods }: PortalView, visit: Visited): Html {
+  const row = ({ id, type, paymentMethodData: data, default: isDefault }: PortalView['paymentMethods'][number]) => {
+    const text = methodText(type, data);
+    const until = data.expMonth === undefined ? '' : `, valid until ${data.expMonth}/${data.expYear}`;
+    const use = html`<form method="post" action="/portal/payment-methods/${id}/default">${hiddenHtml({ formToken: visit.formToken })}
+<button class="plain" aria-label="Use this: ${text}">Use this</button></form>`;
+    return html`<li><span>${text}${until}</span>${isDefault ? html`<span class="tag">In use</span>` : use}</li>\n`;
+  };
+  return html`<section aria-labelledby="methods">
+<h2 id="methods">Payment methods</h2>
+${paymentMethods.length === 0 ? html`<p>There is none yet.</p>` : html`<ul class="rows">${paymentMethods.map(row)}</ul>`}
+<div class="actions"><a class="button plain" href="/portal/payment-methods">Add a card</a></div>
+</section>
+`;
+}
+
+function invoicesHtml({ invoices }: PortalView): Html {
+  const row = ({ id, number, date, status, total, currency }: PortalInvoice) => html`<li>
+<span>${dayText(date)} <span class="tag">${invoiceTexts[status]}</span></span>
+<span>${moneyText(total, currency)}</span>
+<span><a href="/portal/invoices/${id}" aria-label="Invoice ${number}">${number}</a> <a href="/portal/invoices/${id}/pdf" aria-label="Invoice ${number} as PDF">PDF</a></span>
+</li>\n`;
+  return html`<section aria-labelledby="invoices">
+<h2 id="invoices">Invoices</h2>
+${invoices.length === 0 ? html`<p>There are none yet.</p>` : html`<ul class="rows">${invoices.map(row)}</ul>`}
+</section>
+`;
+}

@@ -1,0 +1,29 @@
+import { z } from 'zod';
+import { countInput, Timestamp } from '../kernel/json.ts';
+import { ReturnUrl } from './checkout-input.ts';
+
+/** How long a link to the portal is good for when nobody says: long enough to be clicked, and for a visit. */
+export const portalSessionSeconds = 3600;
+// Who has the link is taken for the customer, so none is good for longer than a week.
+const maxPortalSessionSeconds = 7 * 86_400;
+
+/** A link to the portal to make. */
+export const NewPortalSession = z.object({
+  returnUrl: ReturnUrl.nullish().meta({ description: 'Where the portal leads back to.' }),
+  expiresInSeconds: countInput(1, maxPortalSessionSeconds)
+    .optional()
+    .meta({
+      description: `${portalSessionSeconds} when absent, and at most ${maxPortalSessionSeconds}.`,
+    }),
+});
+export type NewPortalSession = z.output<typeof NewPortalSession>;
+
+/** A link to the portal. Who has it acts as the customer until it expires. */
+export const PortalSession = z
+  .object({
+    url: z.string().meta({ format: 'uri' }),
+    expiresAt: Timestamp.meta({ description: 'Epoch milliseconds, of real time even where a test clock is set.' }),
+    returnUrl: z.string().nullable().meta({ format: 'uri' }),
+  })
+  .meta({ id: 'PortalSession' });
+export type PortalSession = z.infer<typeof PortalSession>;

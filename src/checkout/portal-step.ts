@@ -1,0 +1,143 @@
+import { type Html, html } from '../kernel/html.ts';
+import { moneyText } from '../kernel/money-text.ts';
+import type { AdjustmentPreview } from '../lifecycle/preview-adjust.ts';
+import type { PageDocument } from '../platform/page.ts';
+import { type CardTaker, cardHtml, cardScripts, takesCards } from './page-card.ts';
+import { type FieldErrors, fieldHtml, hiddenHtml, summaryHtml } from './page-form.ts';
+import { layout } from './page-layout.ts';
+import { dayText, methodText, priceText } from './page-text.ts';
+import type { Visited } from './portal-page.ts';
+import type { PortalPlan, PortalSubscription, PortalView } from './portal-view.ts';
+
+type Frame = Pick<PortalView, 'seller' | 'livemode' | 'currency' | 'processor'>;
+
+const back = html`<p><a href="/portal">Back to the overview</a></p>`;
+
+function page(frame: Frame, heading: string, content: Html, more: Partial<Parameters<typeof layout>[0]> = {}) {
+  const { seller, livemode } = frame;
+  return layout({ heading, seller, livemode, content: html`${content}\n${back}`, ...more });
+}
+
+/** What the customer could change to. */
+export function plansPage(
+  frame: Frame,
+  visit: Visited,
+  subscription: PortalSubscription,
+  plans: readonly PortalPlan[],
+): PageDocument {
+  const { id, isDefaultPlan } = subscription;
+  const choose = ({ priceId, name, isOwn }: PortalPlan) =>
+    html`<form ${isDefaultPlan ? html`method="post"` : html`method="get"`} action="/portal/subscriptions/${id}/change">
+${hiddenHtml(isDefaultPlan ? { formToken: visit.formToken, priceId } : { priceId })}
+<button class="plain" aria-label="${isOwn ? 'Change quantity of' : 'Choose'} ${name}">${isOwn ? 'Change quantity' : 'Choose'}</button></form>`;
+  const row = (plan: PortalPlan) => html`<li>
+<span><strong>${plan.name}</strong><br>${priceText(plan.unitPrice, frame.currency, { unit: plan.intervalUnit, count: plan.intervalCount })}${plan.description !== null && html`<br>${plan.description}`}</span>
+${choose(plan)}
+</li>\n`;
+  const content = html`<section>
+<p>You have: <strong>${subscription.name}</strong></p>
+${plans.length === 0 ? html`<p>There is no other plan at the moment.</p>` : html`<ul class="rows">${plans.map(row)}</ul>`}
+</section>`;
+  return page(frame, isDefaultPlan ? 'Choose a plan' : 'Change plan', content);
+}
+
+export interface ChangeStep {
+  readonly subscription: PortalSubscription;
+  readonly plan: PortalPlan;
+  readonly quantity: number;
+  readonly preview: AdjustmentPreview;
+  readonly errors?: FieldErrors;
+  readonly message?: string | null;
+}
+
+/** What a change of plan comes to, to the cent, before it is made. */
+export function changePage(frame: Frame, visit: Visited, step: ChangeStep): PageDocument {
+  const { subscription, plan, quantity, preview, errors = {}, message = null } = step;
+  const action = `/portal/subscriptions/${subscription.id}/change`;
+  const quantityField = {
+    name: 'quantity',
+    label: 'Quantity',
+    value: String(quantity),
+    inputMode: 'numeric',
+    maxLength: 9,
+  } as const;
+  const confirm = html`<form method="post" action="${action}">
+${hiddenHtml({ formToken: visit.formToken, priceId: plan.priceId, quantity: String(quantity), shownDue: String(preview.totalDue ?? 0n) })}
+<div class="actions"><button class="wide">${(preview.totalDue ?? 0n) > 0n ? `Pay ${moneyText(preview.totalDue ?? 0n, frame.currency)} and change` : 'Change plan'}</button></div>
+</form>`;
+  const content = html`${summaryHtml(errors, message)}
+<section>
+<h2>${plan.isOwn ? plan.name : `${subscription.name} to ${plan.name}`}</h2>
+<p>${priceText(plan.unitPrice, frame.currency, { unit: plan.intervalUnit, count: plan.intervalCount })}</p>
+<form method="get" action="${action}" novalidate>
+${hiddenHtml({ priceId: plan.priceId })}
+${fieldHtml(quantityField, errors)}
+<button class="plain">Update amounts</button>
+</form>
+</section>
+${preview.canAdjust ? previewHtml(preview, frame) : html`<p class="notice bad" role="alert">This change cannot be made. ${preview.reason}</p>`}
+${preview.canAdjust && confirm}`;
+  return page(frame, 'Change plan', content, { isWrong: message !== null || Object.keys(errors).length > 0 });
+}
+
+function previewHtml(preview: AdjustmentPreview, { currency }: Frame): Html {
+  const { prorationAmount = 0n, carriedOverAmount = 0n, discountAmount = 0n, taxAmount = 0n, totalDue = 0n } = preview;
+  const { currentPlanTotal = 0n, newPlanTotal = 0n, resolvedTiming, effectiveDate, paymentMethod } = preview;
+  const row = (label: string, amount: bigint, isSum = false) =>
+    html`<dt${isSum && html` class="sum"`}>${label}</dt><dd${isSum && html` class="sum"`}>${moneyText(amount, currency)}</dd>\n`;
+  const isNow = resolvedTiming === 'immediately';
+  return html`<section aria-labelledby="preview">
+<h2 id="preview">What it comes to</h2>
+<p>${isNow ? 'The plan changes at once.' : `The plan changes on ${dayText(effectiveDate ?? 0)}. Until then you keep what you have.`}</p>
+<dl>
+${row('A whole period now', currentPlanTotal)}
+${row('A whole period afterwards', newPlanTotal)}
+${row('For the rest of this period', prorationAmount)}
+${carriedOverAmount !== 0n && row('Usage not paid yet', carriedOverAmount)}
+${discountAmount !== 0n && row('Discount', -discountAmount)}
+${taxAmount !== 0n && row('Tax', taxAmount)}
+${row('Due today', totalDue, true)}
+</dl>
+${totalDue > 0n && paymentMethod !== undefined && html`<p class="soft">Charged on ${methodText(paymentMethod.type, { ...(paymentMethod.brand === undefined ? {} : { brand: paymentMethod.brand }), ...(paymentMethod.last4 === undefined ? {} : { last4: paymentMethod.last4 }) })}.</p>`}
+</section>
+`;
+}
+
+/** The last question before a subscription is canceled. */
+export function cancelPage(frame: Frame, visit: Visited, subscription: PortalSubscription): PageDocument {
+  const { id, name, periodEnd } = subscription;
+  const until = periodEnd === null ? '' : ` It ends on ${dayText(periodEnd)}, and you keep everything until then.`;
+  const content = html`<section>
+<p>Do you want to cancel <strong>${name}</strong>?${until}</p>
+<p>Nothing more is charged for it after that. You can take this back until it ends.</p>
+<form method="post" action="/portal/subscriptions/${id}/cancel">${hiddenHtml({ formToken: visit.formToken })}
+<div class="actions"><button>Cancel subscription</button><a class="button plain" href="/portal">Keep it</a></div></form>
+</section>`;
+  return page(frame, 'Cancel subscription', content);
+}
+
+/** Where a card is added. It becomes what the customer is charged on. */
+export function newCardPage(frame: Frame, visit: Visited, errors: FieldErrors, message: string | null): PageDocument {
+  const taker: CardTaker = { ...frame.processor, currency: frame.currency };
+  const content = html`${summaryHtml(errors, message)}
+<form method="post" action="/portal/payment-methods" novalidate>
+${hiddenHtml({ formToken: visit.formToken })}
+<section>
+${cardHtml(taker, errors)}
+<p class="soft">From now on you are charged on this card.</p>
+</section>
+${takesCards(taker) && html`<div class="actions"><button class="wide">Save card</button></div>`}
+</form>`;
+  const isWrong = message !== null || Object.keys(errors).length > 0;
+  return page(frame, 'Add a card', content, { isWrong, more: cardScripts(taker) });
+}
+
+/** Where a visit has ended. */
+export function leftPage(): PageDocument {
+  return layout({
+    heading: 'You have signed out',
+    seller: 'Billing',
+    livemode: true,
+    content: html`<section><p>To come back, open a link to this page again.</p></section>`,
+  });
+}

@@ -1,0 +1,90 @@
+import type { InvoiceStatus } from '../invoicing/invoice.ts';
+import type { Instant, IntervalUnit } from '../kernel/calendar.ts';
+import type { PaymentMethod } from '../payments/payment-method.ts';
+import type { SubscriptionStatus } from '../subscriptions/subscription.ts';
+
+/** What a customer sees of itself. Amounts are minor units of `currency`. */
+export interface PortalView {
+  readonly seller: string;
+  readonly livemode: boolean;
+  readonly currency: string;
+  readonly customerName: string;
+  /** Those that have not ended, newest first. */
+  readonly subscriptions: readonly PortalSubscription[];
+  /** The default first. */
+  readonly paymentMethods: readonly Pick<PaymentMethod, 'id' | 'type' | 'default' | 'paymentMethodData'>[];
+  /** Newest first. */
+  readonly invoices: readonly PortalInvoice[];
+  readonly processor: { readonly name: string; readonly publishableKey: string | null };
+}
+
+export interface PortalSubscription {
+  readonly id: string;
+  readonly name: string;
+  readonly status: SubscriptionStatus;
+  readonly items: readonly PortalItem[];
+  readonly intervalUnit: IntervalUnit | null;
+  readonly intervalCount: number | null;
+  readonly renews: boolean;
+  readonly doNotCharge: boolean;
+  readonly isDefaultPlan: boolean;
+  readonly trialEnd: Instant | null;
+  readonly periodEnd: Instant | null;
+  readonly cancelScheduledAt: Instant | null;
+  readonly scheduledAdjustmentAt: Instant | null;
+  /** What is left of each meter. */
+  readonly balances: readonly { readonly name: string; readonly available: bigint }[];
+}
+
+/** What the customer pays for: of items added by hand, which cost nothing, none is here. */
+export interface PortalItem {
+  readonly priceId: string | null;
+  readonly name: string;
+  readonly unitPrice: bigint;
+  readonly quantity: number;
+}
+
+export interface PortalInvoice {
+  readonly id: string;
+  readonly number: string;
+  readonly date: Instant;
+  readonly status: InvoiceStatus;
+  readonly total: bigint;
+  readonly currency: string;
+}
+
+/** A plan that the customer could change to. */
+export interface PortalPlan {
+  readonly priceId: string;
+  readonly name: string;
+  readonly description: string | null;
+  readonly unitPrice: bigint;
+  readonly intervalUnit: IntervalUnit | null;
+  readonly intervalCount: number | null;
+  /** Whether it is the one that the customer has: only its quantity can change then. */
+  readonly isOwn: boolean;
+}
+
+/** Whether a payment is missing that the customer can make up for by itself. */
+export function mayPay({ status, doNotCharge }: PortalSubscription): boolean {
+  return (status === 'past_due' || status === 'unpaid') && !doNotCharge;
+}
+
+/** Whether the customer may end it by itself: what it stands on, and what does not renew, it may not. */
+export function mayCancel({ status, renews, isDefaultPlan, scheduledAdjustmentAt }: PortalSubscription): boolean {
+  const isUnderWay = status === 'trialing' || status === 'active' || status === 'past_due' || status === 'unpaid';
+  return isUnderWay && renews && !isDefaultPlan && scheduledAdjustmentAt === null;
+}
+
+/** Whether the end that is scheduled can be taken back. */
+export function mayUncancel({ status }: PortalSubscription): boolean {
+  return status === 'cancellation_scheduled';
+}
+
+/** Whether the customer may choose another plan by itself: of several items in one, only the seller knows what is meant. */
+export function mayChange(subscription: PortalSubscription): boolean {
+  return (
+    subscription.isDefaultPlan ||
+    (mayCancel(subscription) && !subscription.doNotCharge && subscription.items.length === 1)
+  );
+}

@@ -1,0 +1,202 @@
+import { Problem } from '../kernel/problem.ts';
+import { createProcessors } from '../payments/actions.ts';
+import { encryptionOf } from '../platform/encryption.ts';
+import type { Page, PageAnswer, PageContext, PageRequest } from '../platform/page.ts';
+import { runInEnvironment } from '../platform/work.ts';
+import { viewCheckout } from './actions.ts';
+import { type Details, detailErrors, draftOf, enteredDetails, knownDetails } from './buyer-entry.ts';
+import { readCard } from './card-entry.ts';
+import type { CheckoutDraft, CheckoutView } from './checkout-view.ts';
+import { performCheckout } from './jobs.ts';
+import { readCheckoutKey } from './link.ts';
+import { stripeScript, stripeScriptPath } from './page-card.ts';
+import { declinedText, detailsPage, outcomePage, paymentPage, refusedPage, type Step } from './page-checkout.ts';
+import type { FieldErrors } from './page-form.ts';
+
+/** A session that the link of a request opens. */
+interface Opened {
+  readonly context: PageContext;
+  readonly environmentId: number;
+  readonly sessionId: string;
+  readonly publicUrl: string;
+  /** Where its forms are sent. */
+  readonly action: string;
+}
+
+function open(context: PageContext, page: string, { params, query, publicUrl }: PageRequest): Opened {
+  const { id: sessionId = '' } = params;
+  const key = query.key ?? '';
+  const environmentId = readCheckoutKey(encryptionOf(context.outside), sessionId, key);
+  if (environmentId === null) throw new Problem('linkInvalid');
+  return {
+    context,
+    environmentId,
+    sessionId,
+    publicUrl,
+    action: `/${page}/${sessionId}?key=${encodeURIComponent(key)}`,
+  };
+}
+
+async function look({ context, environmentId, sessionId, publicUrl }: Opened, draft: CheckoutDraft = {}) {
+  const outcome = await runInEnvironment(
+    context.database,
+    { environmentId },
+    (work) => viewCheckout(work, createProcessors(work.db, context.outside), sessionId, draft),
+    { publicUrl },
+  );
+  if (outcome === null) throw new Problem('linkInvalid');
+  return outcome.answer;
+}
+
+function firstPage(view: CheckoutView, action: string, goesOn: boolean): PageAnswer {
+  if (view.status !== 'open') return { show: outcomePage(view, { goesOn }) };
+  if (view.refusal !== null) return { show: refusedPage(view, view.refusal) };
+  const step = {
+    view,
+    details: knownDetails(view),
+    action,
+    message: view.failure === null ? null : declinedText(view.failure),
+  };
+  return { show: view.type === 'add_payment_method' ? paymentPage(step) : detailsPage(step) };
+}
+
+/** What a form of the checkout leads to. Only the last step changes anything. */
+async function takeForm(opened: Opened, form: PageRequest['form']): Promise<PageAnswer> {
+  const { action } = opened;
+  const view = await look(opened);
+  if (view.status !== 'open') return { goTo: action };
+  const details = enteredDetails(view, form);
+  if (form.step === 'details') return { show: detailsPage({ view, details, action }) };
+  const errors = detailErrors(view, details);
+  if (hasAny(errors)) return { show: detailsPage({ view, details, action, errors }), status: 422 };
+  const quoted = await lookWithDraft(opened, view, details);
+  if ('refused' in quoted) return quoted.refused;
+  if (quoted.view.refusal !== null) return { show: refusedPage(quoted.view, quoted.view.refusal), status: 409 };
+  return form.step === 'pay'
+    ? pay(opened, { view: quoted.view, details, action }, form)
+    : { show: paymentPage({ view: quoted.view, details, action }) };
+}
+
+/** The view with what was entered; what the seller's records refuse is shown beside its field. */
+async function lookWithDraft(
+  opened: Opened,
+  view: CheckoutView,
+  details: Details,
+): Promise<{ view: CheckoutView } | { refused: PageAnswer }> {
+  try {
+    return { view: await look(opened, draftOf(view, details)) };
+  } catch (error) {
+    const step = { view, details, action: opened.action, ...refusalOf(error) };
+    return { refused: { show: detailsPage(step), status: 422 } };
+  }
+}
+
+// Nobody is charged more than the page has shown. Less is possible: what is left of a period melts away.
+const amountChanged = 'The amount has changed since it was shown. Please look at it again before you go on.';
+
+async function pay(opened: Opened, step: Step, form: PageRequest['form']): Promise<PageAnswer> {
+  const { view, details, action } = step;
+  const shownDue = /^\d{1,20}$/.test(form.shownDue ?? '') ? BigInt(form.shownDue ?? '') : 0n;
+  if (view.dueNow > shownDue) return { show: paymentPage({ ...step, message: amountChanged }), status: 409 };
+  const card = cardOf(view, form);
+  if ('errors' in card) return { show: paymentPage({ ...step, errors: card.errors }), status: 422 };
+  const { environmentId, publicUrl, sessionId } = opened;
+  const { name, email } = details;
+  try {
+    const confirmation = { ...draftOf(view, details), name, email, token: card.token, dueNow: shownDue };
+    const after = await performCheckout(opened.context, { environmentId, publicUrl, sessionId }, confirmation);
+    if (after.refusal !== null) return { show: refusedPage(after, after.refusal), status: 409 };
+    if (after.status !== 'open') return { goTo: `${action}&to=success` };
+    return { show: paymentPage({ ...step, message: declinedText(after.failure ?? '') }), status: 402 };
+  } catch (error) {
+    return refusedPayment(step, error);
+  }
+}
+
+/** What could not be done, on the step that it belongs to. */
+function refusedPayment(step: Step, error: unknown): PageAnswer {
+  const { errors: found, message: words } = refusalOf(error);
+  const { dueNow, ...errors } = found;
+  const message = dueNow === undefined ? words : amountChanged;
+  const status = error instanceof Problem ? error.status : 500;
+  const isOfDetails = Object.keys(errors).some((name) => name in step.details);
+  const isOfCard = error instanceof Problem && error.problem === 'paymentMethodDeclined';
+  const said = isOfCard ? declinedText(error.message) : message;
+  return { show: (isOfDetails ? detailsPage : paymentPage)({ ...step, errors, message: said }), status };
+}
+
+/** The token of the card, null where none is needed. */
+function cardOf(view: CheckoutView, form: PageRequest['form']): { token: string | null } | { errors: FieldErrors } {
+  if (!view.needsCard) return { token: null };
+  if (view.processor.name === 'test') return readCard(form, Date.now());
+  const token = form.token?.trim() ?? '';
+  return token === '' ? { errors: { token: 'Enter your card.' } } : { token };
+}
+
+// How the pages call what an address of a record consists of.
+const fieldOf: Readonly<Record<string, string>> = { billingAddress: 'country', token: 'cardNumber' };
+
+/** A refusal as a form shows it: beside the field that it names, or above all. What is no refusal is thrown on. */
+function refusalOf(error: unknown): { errors: FieldErrors; message: string | null } {
+  if (!(error instanceof Problem)) throw error;
+  if (error.problem === 'checkoutSessionNotFound' || error.problem === 'linkInvalid') throw error;
+  if (error.problem !== 'invalidRequest') return { errors: {}, message: error.message };
+  const errors = Object.fromEntries(
+    error.issues.map(({ path, message }) => {
+      const names = path.map(String).filter((name) => name !== 'checkoutSession');
+      const last = names.at(-1) ?? '';
+      return [
+        fieldOf[names[0] ?? ''] !== undefined && last === names[0] ? (fieldOf[last] ?? last) : last,
+        sentence(names[0] ?? '', message),
+      ];
+    }),
+  );
+  return { errors, message: hasAny(errors) ? null : error.message };
+}
+
+const subjects: Readonly<Record<string, string>> = {
+  quantity: 'The quantity',
+  discountCode: 'This code',
+  name: 'The name',
+  email: 'The e-mail address',
+  billingAddress: 'The address',
+  token: 'The card',
+};
+
+/** What is wrong, as a sentence for people: an issue says `must be ...` of a field that it names apart. */
+function sentence(field: string, text: string): string {
+  const words = `${subjects[field] ?? 'This'} ${text}`;
+  return /[.!?]$/.test(words) ? words : `${words}.`;
+}
+
+function hasAny(errors: FieldErrors): boolean {
+  return Object.keys(errors).length > 0;
+}
+
+function pagesOf(name: 'checkout' | 'add-payment-method'): Page[] {
+  const path = `/${name}/:id` as const;
+  return [
+    {
+      method: 'GET',
+      path,
+      async handle(context, request) {
+        const opened = open(context, name, request);
+        return firstPage(await look(opened), opened.action, request.query.to === 'success');
+      },
+    },
+    {
+      method: 'POST',
+      path,
+      handle: (context, request) => takeForm(open(context, name, request), request.form),
+    },
+  ];
+}
+
+const stripeAsset: Page = {
+  method: 'GET',
+  path: stripeScriptPath,
+  handle: async () => ({ file: stripeScript, contentType: 'text/javascript; charset=utf-8' }),
+};
+
+/** What a buyer opens by the link of a checkout session. */
+export const checkoutPages: readonly Page[] = [...pagesOf('checkout'), ...pagesOf('add-payment-method'), stripeAsset];

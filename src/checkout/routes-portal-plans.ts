@@ -1,0 +1,114 @@
+import { Problem } from '../kernel/problem.ts';
+import { adjustSubscription, readAdjusted } from '../lifecycle/adjust.ts';
+import { previewAdjustment } from '../lifecycle/preview-adjust.ts';
+import { encryptionOf } from '../platform/encryption.ts';
+import type { Page, PageAnswer, PageRequest } from '../platform/page.ts';
+import { listPlans, requireOwnSubscription, viewPortal } from './actions-portal-view.ts';
+import { createCheckoutSession } from './actions-sessions.ts';
+import { type At, inVisit, portalPage, refusalText, type Visit } from './jobs-visit.ts';
+import { type ChangeStep, changePage, plansPage } from './portal-step.ts';
+import type { PortalPlan, PortalSubscription } from './portal-view.ts';
+
+const changePath = '/portal/subscriptions/:id/change';
+
+function own({ work, customer }: At, { request }: Visit): Promise<PortalSubscription> {
+  return requireOwnSubscription(work, customer, request.params.id ?? '');
+}
+
+const plans = portalPage('GET', '/portal/subscriptions/:id/plans', (visit) =>
+  inVisit(visit, async (at) => {
+    const subscription = await own(at, visit);
+    const frame = await viewPortal(at.work, at.processors, at.customer);
+    return { show: plansPage(frame, visit, subscription, await listPlans(at.work, at.customer, subscription)) };
+  }),
+);
+
+/** What a change is asked to: a plan that is offered, and how many of it. */
+interface Asked {
+  readonly subscription: PortalSubscription;
+  readonly plan: PortalPlan;
+  readonly quantity: number;
+  readonly error: string | null;
+}
+
+async function readAsked(at: At, visit: Visit, texts: PageRequest['form']): Promise<Asked> {
+  const subscription = await own(at, visit);
+  const offered = await listPlans(at.work, at.customer, subscription);
+  const plan = offered.find(({ priceId }) => priceId === texts.priceId);
+  if (plan === undefined) throw new Problem('priceNotFound', { id: texts.priceId ?? '' });
+  const now = subscription.items[0]?.quantity ?? 1;
+  const text = texts.quantity?.trim() ?? String(now);
+  const isCount = /^[1-9]\d{0,8}$/.test(text);
+  const error = isCount ? null : 'Enter how many: a whole number from 1 on.';
+  return { subscription, plan, quantity: isCount ? Number(text) : now, error };
+}
+
+function adjustmentTo({ plan, quantity }: Asked) {
+  return { timing: 'auto' as const, newSubscriptionItems: [{ priceId: plan.priceId, quantity }] };
+}
+
+/** The change with what it comes to now. */
+async function previewed(at: At, asked: Asked): Promise<ChangeStep> {
+  const { subscription, plan, quantity, error } = asked;
+  const preview = await previewAdjustment(at.work, subscription.id, adjustmentTo(asked));
+  return { subscription, plan, quantity, preview, errors: error === null ? {} : { quantity: error } };
+}
+
+function showChange(
+  visit: Visit,
+  texts: PageRequest['form'],
+  { message = null, status = 200 }: { readonly message?: string | null; readonly status?: number } = {},
+): Promise<PageAnswer> {
+  return inVisit(visit, async (at) => {
+    const asked = await readAsked(at, visit, texts);
+    const frame = await viewPortal(at.work, at.processors, at.customer);
+    return { show: changePage(frame, visit, { ...(await previewed(at, asked)), message }), status };
+  });
+}
+
+const preview = portalPage('GET', changePath, (visit) => showChange(visit, visit.request.query));
+
+const change = portalPage('POST', changePath, async (visit) => {
+  const { form } = visit.request;
+  try {
+    const result = await inVisit(visit, async (at) => changeTo(at, visit, await readAsked(at, visit, form)));
+    if ('goTo' in result) return result;
+    if ('message' in result) return await showChange(visit, form, { ...result, status: 409 });
+    const { adjustment } = await inVisit(visit, ({ work }) => readAdjusted(work, result.adjusted));
+    const words: Readonly<Record<string, string>> = { scheduled: 'scheduled', awaiting_payment: 'waiting' };
+    return { goTo: `/portal?done=${words[adjustment.status] ?? 'changed'}` };
+  } catch (error) {
+    // The same form was sent before, and its charge is not done yet.
+    if (error instanceof Problem && error.problem === 'adjustmentAwaitsPayment')
+      return { goTo: '/portal?done=waiting' };
+    const status = error instanceof Problem ? error.status : 500;
+    return showChange(visit, form, { message: refusalText(error), status });
+  }
+});
+
+/** Changes the plan, if that costs no more than was shown. Who has the default plan buys the other one instead. */
+async function changeTo(at: At, visit: Visit, asked: Asked) {
+  const { subscription, plan, quantity, error } = asked;
+  if (subscription.isDefaultPlan) return buy(at, visit, plan);
+  if (error !== null) return { message: error };
+  const { preview: now } = await previewed(at, asked);
+  const shown = visit.request.form.shownDue ?? '';
+  const isMore = !/^\d{1,20}$/.test(shown) || (now.totalDue ?? 0n) > BigInt(shown);
+  if (now.canAdjust && isMore)
+    return { message: 'The amount has changed since it was shown. Please look at it again.' };
+  return { adjusted: await adjustSubscription(at.work, subscription.id, adjustmentTo({ ...asked, quantity })) };
+}
+
+async function buy({ work, customer }: At, { context, request }: Visit, { priceId }: PortalPlan) {
+  const back = `${request.publicUrl}/portal`;
+  const { url } = await createCheckoutSession(
+    work,
+    encryptionOf(context.outside),
+    { type: 'product', customerExternalId: customer.externalId, priceId, successUrl: back, cancelUrl: back },
+    customer.pricingModelId,
+  );
+  return { goTo: url };
+}
+
+/** Where a customer changes its plan. */
+export const portalPlanPages: readonly Page[] = [plans, preview, change];

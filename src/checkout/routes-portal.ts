@@ -1,0 +1,167 @@
+import { getDocument } from '../invoicing/actions-explain.ts';
+import { invoicePdf } from '../invoicing/actions-pdf.ts';
+import { invoicePage } from '../invoicing/invoice-page.ts';
+import { findInvoice } from '../invoicing/store.ts';
+import { Problem } from '../kernel/problem.ts';
+import { cancelScheduledAdjustment } from '../lifecycle/cancel-scheduled-adjustment.ts';
+import { cancelSubscription } from '../lifecycle/cancel-subscription.ts';
+import { reportRetry, retryPayment } from '../lifecycle/retry-payment.ts';
+import { uncancelSubscription } from '../lifecycle/uncancel.ts';
+import { attachPaymentMethod, reportAttachment } from '../payments/actions-attach.ts';
+import { makeDefaultPaymentMethod } from '../payments/actions-default.ts';
+import type { Page, PageAnswer } from '../platform/page.ts';
+import { requireOwnSubscription, viewPortal } from './actions-portal-view.ts';
+import { readCard } from './card-entry.ts';
+import { beginVisit, endedCookie, inVisit, portalPage, refusalText, type Visit } from './jobs-visit.ts';
+import { declinedText } from './page-checkout.ts';
+import type { FieldErrors } from './page-form.ts';
+import { overviewPage } from './portal-page.ts';
+import { cancelPage, leftPage, newCardPage } from './portal-step.ts';
+import { mayCancel, type PortalView } from './portal-view.ts';
+
+function view(visit: Visit): Promise<PortalView> {
+  return inVisit(visit, ({ work, processors, customer }) => viewPortal(work, processors, customer));
+}
+
+function idOf({ request }: Visit): string {
+  return request.params.id ?? '';
+}
+
+function done(word: string): PageAnswer {
+  return { goTo: `/portal?done=${word}` };
+}
+
+async function showOverview(visit: Visit, problem: string | null = null, status = 200): Promise<PageAnswer> {
+  return { show: overviewPage(await view(visit), visit, visit.request.query.done ?? '', problem), status };
+}
+
+const overview = portalPage('GET', '/portal', (visit) => showOverview(visit));
+
+/** The link itself comes in here too, and is taken before a cookie is looked for. */
+const entrance: Page = {
+  ...overview,
+  handle: async (context, request) => beginVisit(context, request) ?? overview.handle(context, request),
+};
+
+const leave = portalPage('POST', '/portal/leave', async () => ({ goTo: '/portal/left', cookies: [endedCookie] }));
+const left: Page = { method: 'GET', path: '/portal/left', handle: async () => ({ show: leftPage() }) };
+
+// As the invoices of the API: a page that shows itself, and nothing from elsewhere.
+const invoicePolicy =
+  "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'; form-action 'none'; base-uri 'none'";
+
+function ownDocument(visit: Visit) {
+  return inVisit(visit, async ({ work, customer }) => {
+    const id = idOf(visit);
+    const invoice = await findInvoice(work, id);
+    if (invoice?.customerId !== customer.id || invoice.status === 'draft') throw new Problem('invoiceNotFound', { id });
+    return getDocument(work, id);
+  });
+}
+
+const invoiceHtml = portalPage('GET', '/portal/invoices/:id', async (visit) => ({
+  file: invoicePage(await ownDocument(visit)),
+  contentType: 'text/html; charset=utf-8',
+  securityPolicy: invoicePolicy,
+}));
+const invoiceFile = portalPage('GET', '/portal/invoices/:id/pdf', async (visit) => ({
+  file: await invoicePdf(await ownDocument(visit)),
+  contentType: 'application/pdf',
+}));
+
+/** Does something with a subscription of the customer, and says on the overview what was done, or why it was not. */
+async function changeOwn(visit: Visit, word: string, act: Parameters<typeof inVisit<void>>[1]): Promise<PageAnswer> {
+  try {
+    await inVisit(visit, async (at) => {
+      await requireOwnSubscription(at.work, at.customer, idOf(visit));
+      await act(at);
+    });
+    return done(word);
+  } catch (error) {
+    return showOverview(visit, refusalText(error), 409);
+  }
+}
+
+const askCancel = portalPage('GET', '/portal/subscriptions/:id/cancel', async (visit) => {
+  const frame = await view(visit);
+  const subscription = frame.subscriptions.find(({ id }) => id === idOf(visit));
+  if (subscription === undefined) throw new Problem('subscriptionNotFound', { id: idOf(visit) });
+  return mayCancel(subscription) ? { show: cancelPage(frame, visit, subscription) } : { goTo: '/portal' };
+});
+const cancel = portalPage('POST', '/portal/subscriptions/:id/cancel', (visit) =>
+  changeOwn(visit, 'canceled', async ({ work }) => {
+    await cancelSubscription(work, idOf(visit), { timing: 'at_end_of_current_billing_period' });
+  }),
+);
+const uncancel = portalPage('POST', '/portal/subscriptions/:id/uncancel', (visit) =>
+  changeOwn(visit, 'uncanceled', async ({ work }) => {
+    await uncancelSubscription(work, idOf(visit));
+  }),
+);
+const keep = portalPage('POST', '/portal/subscriptions/:id/keep', (visit) =>
+  changeOwn(visit, 'kept', async ({ work }) => {
+    await cancelScheduledAdjustment(work, idOf(visit));
+  }),
+);
+
+/** Charges what is owed, on what the subscription is charged on. */
+const pay = portalPage('POST', '/portal/subscriptions/:id/pay', async (visit) => {
+  try {
+    const asked = await inVisit(visit, async ({ work, customer }) => {
+      await requireOwnSubscription(work, customer, idOf(visit));
+      return retryPayment(work, idOf(visit), null);
+    });
+    const { payment } = await inVisit(visit, ({ work }) => reportRetry(work, asked));
+    return done(payment.status === 'succeeded' ? 'paid' : 'paying');
+  } catch (error) {
+    return showOverview(visit, refusalText(error), 409);
+  }
+});
+
+async function showNewCard(visit: Visit, errors: FieldErrors, message: string | null, status: number) {
+  return { show: newCardPage(await view(visit), visit, errors, message), status };
+}
+
+const askCard = portalPage('GET', '/portal/payment-methods', (visit) => showNewCard(visit, {}, null, 200));
+const addCard = portalPage('POST', '/portal/payment-methods', async (visit) => {
+  const { processor } = await view(visit);
+  const { form } = visit.request;
+  const card = processor.name === 'test' ? readCard(form, Date.now()) : { token: form.token?.trim() ?? '' };
+  if ('errors' in card) return showNewCard(visit, card.errors, null, 422);
+  try {
+    const attached = await inVisit(visit, ({ work, processors, customer }) =>
+      attachPaymentMethod(work, processors.defaultIn(work), {
+        customerId: customer.id,
+        token: card.token,
+        default: true,
+        automaticallyUpdateSubscriptions: true,
+      }),
+    );
+    await inVisit(visit, ({ work }) => reportAttachment(work, attached));
+    return done('added');
+  } catch (error) {
+    const isDeclined = error instanceof Problem && error.problem === 'paymentMethodDeclined';
+    return showNewCard(visit, {}, isDeclined ? declinedText(error.message) : refusalText(error), 402);
+  }
+});
+const makeDefault = portalPage('POST', '/portal/payment-methods/:id/default', async (visit) => {
+  await inVisit(visit, ({ work, customer }) => makeDefaultPaymentMethod(work, customer.id, idOf(visit)));
+  return done('default');
+});
+
+/** What a customer opens by the link of a portal session. Changes of plan stand in routes-portal-plans.ts. */
+export const portalPages: readonly Page[] = [
+  entrance,
+  leave,
+  left,
+  invoiceHtml,
+  invoiceFile,
+  askCancel,
+  cancel,
+  uncancel,
+  keep,
+  pay,
+  askCard,
+  addCard,
+  makeDefault,
+];

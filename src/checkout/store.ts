@@ -1,0 +1,128 @@
+import { type Selectable, sql } from 'kysely';
+import type { BillingAddress } from '../customers/customer.ts';
+import type { PageRequest } from '../kernel/page.ts';
+import type { CheckoutSessions } from '../platform/database-types.ts';
+import { selectPage } from '../platform/select-page.ts';
+import type { Work } from '../platform/work.ts';
+import type { CheckoutSessionRow } from './checkout.ts';
+
+const columns = [
+  'id',
+  'createdAt',
+  'updatedAt',
+  'pricingModelId',
+  'type',
+  'status',
+  'customerId',
+  'anonymous',
+  'customerName',
+  'customerEmail',
+  'billingAddress',
+  'priceId',
+  'quantity',
+  'discountId',
+  'purchaseId',
+  'paymentMethodId',
+  'paymentMethodType',
+  'paymentToken',
+  'preserveBillingCycleAnchor',
+  'targetSubscriptionId',
+  'automaticallyUpdateSubscriptions',
+  'outputName',
+  'outputMetadata',
+  'successUrl',
+  'cancelUrl',
+  'expiresAt',
+] as const;
+
+type StoredSession = Pick<Selectable<CheckoutSessions>, (typeof columns)[number]>;
+
+function toSession(row: StoredSession): CheckoutSessionRow {
+  // The constraints of the table hold type and status to their types, and nothing but what the type says is written into
+  // its columns of JSON.
+  return row as CheckoutSessionRow;
+}
+
+function toJson(value: unknown) {
+  return value === null ? null : sql<never>`${JSON.stringify(value)}::jsonb`;
+}
+
+function select(work: Work, id: string) {
+  return work.db
+    .selectFrom('checkoutSessions')
+    .select(columns)
+    .where('environmentId', '=', work.environmentId)
+    .where('id', '=', id);
+}
+
+export async function insertSession(work: Work, session: CheckoutSessionRow): Promise<void> {
+  const { billingAddress, outputMetadata, ...row } = session;
+  await work.db
+    .insertInto('checkoutSessions')
+    .values({
+      ...row,
+      environmentId: work.environmentId,
+      billingAddress: toJson(billingAddress),
+      outputMetadata: toJson(outputMetadata),
+    })
+    .execute();
+}
+
+export async function findSession(work: Work, id: string): Promise<CheckoutSessionRow | null> {
+  const row = await select(work, id).executeTakeFirst();
+  return row === undefined ? null : toSession(row);
+}
+
+/** Holds the session until the work ends: who confirms it takes turns. */
+export async function lockSession(work: Work, id: string): Promise<CheckoutSessionRow | null> {
+  const row = await select(work, id).forNoKeyUpdate().executeTakeFirst();
+  return row === undefined ? null : toSession(row);
+}
+
+export async function pageOfSessions(
+  work: Work,
+  request: PageRequest,
+): Promise<{ rows: CheckoutSessionRow[]; total: number }> {
+  const status = sql<string>`case when status = 'open' and expires_at <= ${work.now} then 'expired' else status end`;
+  const { rows, total } = await selectPage<StoredSession>(work, 'checkout_sessions', columns, request, {
+    customerId: 'customer_id',
+    priceId: 'price_id',
+    pricingModelId: 'pricing_model_id',
+    type: 'type',
+    status,
+  });
+  return { rows: rows.map(toSession), total };
+}
+
+/** What a buyer decides about a session. */
+export interface SessionChange {
+  readonly status?: CheckoutSessionRow['status'];
+  readonly customerId?: string;
+  readonly customerName?: string;
+  readonly customerEmail?: string;
+  readonly billingAddress?: BillingAddress | null;
+  readonly quantity?: number;
+  readonly discountId?: string | null;
+  readonly paymentMethodId?: string | null;
+  readonly paymentMethodType?: CheckoutSessionRow['paymentMethodType'];
+  readonly paymentToken?: string | null;
+}
+
+export async function saveSession(work: Work, id: string, { billingAddress, ...change }: SessionChange): Promise<void> {
+  await work.db
+    .updateTable('checkoutSessions')
+    .set({
+      ...change,
+      ...(billingAddress === undefined ? {} : { billingAddress: toJson(billingAddress) }),
+      updatedAt: work.now,
+    })
+    .where('environmentId', '=', work.environmentId)
+    .where('id', '=', id)
+    .execute();
+}
+
+/** Who sells here: the name that stands on invoices, else the organization's. */
+export async function readSellerName(work: Work): Promise<string> {
+  const { rows } = await sql<{ name: string }>`select seller_name() as name`.execute(work.db);
+  return rows[0]?.name ?? '';
+}

@@ -1,0 +1,81 @@
+import assert from 'node:assert/strict';
+import { listExternalIds } from '../customers/store.ts';
+import type { InvoiceRow } from '../invoicing/store.ts';
+import { type PageRequest, page } from '../kernel/page.ts';
+import { Problem } from '../kernel/problem.ts';
+import { publish } from '../platform/outbox.ts';
+import type { Work } from '../platform/work.ts';
+import { nextPurchaseStatus, type Purchase, type PurchaseHappening, type PurchaseRow, toPurchase } from './purchase.ts';
+import * as store from './store.ts';
+
+// Nobody has bought more by hand; the list of purchases goes further, page by page.
+const maxPurchasesOfCustomer = 1000;
+
+/** The purchase as it is answered. Refuses with `purchaseNotFound`. */
+export async function getPurchase(work: Work, id: string): Promise<Purchase> {
+  const row = await store.findPurchase(work, id);
+  if (row === null) throw new Problem('purchaseNotFound', { id });
+  return toPurchase(work, row);
+}
+
+/** The environment's purchases, whatever became of them. */
+export async function listPurchases(work: Work, request: PageRequest) {
+  const { rows, total } = await store.pageOfPurchases(work, request);
+  return page(
+    request,
+    rows.map((row) => toPurchase(work, row)),
+    total,
+  );
+}
+
+/** The customer's newest 1000 purchases that are paid for and not given back, newest first. */
+export async function listPurchasesOfCustomer(work: Work, customerId: string): Promise<Purchase[]> {
+  const rows = await store.listBought(work, customerId, maxPurchasesOfCustomer);
+  return rows.map((row) => toPurchase(work, row));
+}
+
+/** The purchase after something happened to it; as it is where that cannot happen to it. */
+export async function movePurchase(
+  work: Work,
+  purchase: PurchaseRow,
+  happening: PurchaseHappening,
+): Promise<PurchaseRow> {
+  const status = nextPurchaseStatus(purchase.status, happening);
+  if (status === null || status === purchase.status) return purchase;
+  return store.savePurchase(work, purchase.id, { status });
+}
+
+/**
+ * These purchases have been paid for. The first time each is told of and gets its date; answers those for which it is
+ * the first time.
+ */
+export async function completePurchases(work: Work, purchases: readonly PurchaseRow[]): Promise<PurchaseRow[]> {
+  const paid = purchases.filter(({ status }) => nextPurchaseStatus(status, 'paid') === 'paid');
+  const told = new Set(purchases.flatMap(({ id, purchaseDate }) => (purchaseDate === null ? [] : id)));
+  const ids = paid.map(({ id }) => id);
+  const completed = (await store.savePaidPurchases(work, ids)).filter(({ id }) => !told.has(id));
+  await publishCompleted(work, completed);
+  return completed;
+}
+
+async function publishCompleted(work: Work, purchases: readonly PurchaseRow[]): Promise<void> {
+  if (purchases.length === 0) return;
+  const externalIds = await listExternalIds(work, [...new Set(purchases.map(({ customerId }) => customerId))]);
+  await publish(
+    work,
+    purchases.map(({ id, pricingModelId, customerId }) => {
+      const externalId = externalIds.get(customerId);
+      assert(externalId !== undefined, 'a purchase has its customer');
+      const customer = { id: customerId, externalId };
+      return { type: 'purchase.completed', object: 'purchase', objectId: id, pricingModelId, customer };
+    }),
+  );
+}
+
+/** Some of what was paid of this invoice has just been given back: so it is of its purchase, where it is that of one. */
+export async function recordPurchaseRefund(work: Work, { id, status }: InvoiceRow): Promise<void> {
+  const happening = status === 'refunded' ? 'refunded' : 'refunded_in_part';
+  // What is void or was given up says nothing of its refunds.
+  if (status !== 'refunded' && status !== 'partially_refunded') return;
+  for (const purchase of await store.findPurchasesOfInvoices(work, [id])) await movePurchase(work, purchase, happening);
+}

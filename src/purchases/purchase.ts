@@ -1,0 +1,149 @@
+import { z } from 'zod';
+import { BillingAddress } from '../customers/customer.ts';
+import type { Instant } from '../kernel/calendar.ts';
+import { idSchema } from '../kernel/id.ts';
+import { Metadata, Timestamp, WholeNumber } from '../kernel/json.ts';
+import { stamps } from '../kernel/record.ts';
+import { IntervalUnit } from '../pricing/price.ts';
+
+export const PurchaseId = idSchema('purchase');
+
+export const PurchaseStatus = z
+  .enum(['open', 'pending', 'failed', 'paid', 'refunded', 'partial_refund', 'fraudulent'])
+  .meta({ id: 'PurchaseStatus' });
+export type PurchaseStatus = z.infer<typeof PurchaseStatus>;
+
+/** What can happen to a purchase. */
+export type PurchaseHappening =
+  /** Its invoice is paid, or there was nothing to pay. */
+  | 'paid'
+  /** No money came, and nobody waits for it any more. */
+  | 'failed'
+  /** Money that had come was taken back, and is collected again. */
+  | 'owed_again'
+  /** Money that had come was taken back, and nobody collects it by himself. */
+  | 'taken_back'
+  | 'refunded_in_part'
+  | 'refunded';
+
+/** The life of a purchase. What a status does not list cannot happen to it. */
+export const purchaseTransitions: Readonly<
+  Record<PurchaseStatus, Readonly<Partial<Record<PurchaseHappening, PurchaseStatus>>>>
+> = {
+  // Invoiced, to be paid within the terms.
+  open: { paid: 'paid', failed: 'failed' },
+  // A charge was asked for.
+  pending: { paid: 'paid', failed: 'failed' },
+  // Money may come late, or after somebody tried again.
+  failed: { paid: 'paid' },
+  paid: { owed_again: 'pending', taken_back: 'failed', refunded_in_part: 'partial_refund', refunded: 'refunded' },
+  partial_refund: {
+    owed_again: 'pending',
+    taken_back: 'failed',
+    refunded_in_part: 'partial_refund',
+    refunded: 'refunded',
+  },
+  refunded: {},
+  fraudulent: {},
+};
+
+/** The status after the happening, or null when it cannot happen to a purchase of this status. */
+export function nextPurchaseStatus(status: PurchaseStatus, happening: PurchaseHappening): PurchaseStatus | null {
+  return purchaseTransitions[status][happening] ?? null;
+}
+
+/** What somebody has: paid for, and not given back. */
+export const boughtStatuses = ['paid', 'partial_refund'] as const satisfies readonly PurchaseStatus[];
+
+const everyPurchase = {
+  id: PurchaseId,
+  ...stamps,
+  livemode: z.boolean(),
+  organizationId: z.string(),
+  pricingModelId: z.string(),
+  customerId: z.string(),
+  priceId: z.string(),
+  quantity: z.int(),
+  name: z.string(),
+  status: PurchaseStatus,
+  invoiceId: z.string().nullable().meta({ description: 'Its invoice; of a subscription the first one.' }),
+  checkoutSessionId: z.string().nullable(),
+  billingCycleAnchor: Timestamp.nullable(),
+  firstInvoiceValue: WholeNumber.meta({ description: 'What its first invoice asked for; 0 where there was none.' }),
+  bankPaymentOnly: z.boolean().nullable(),
+  purchaseDate: Timestamp.nullable().meta({ description: 'When it was paid for first.' }),
+  endDate: Timestamp.nullable(),
+  proposal: z.string().nullable(),
+  archived: z.boolean().nullable(),
+  billingAddress: BillingAddress.nullable(),
+  metadata: Metadata.nullable(),
+  position: z.number(),
+};
+const noInterval = {
+  subscriptionId: z.null(),
+  trialPeriodDays: z.null(),
+  pricePerBillingCycle: z.null(),
+  intervalUnit: z.null(),
+  intervalCount: z.null(),
+  totalPurchaseValue: WholeNumber,
+};
+
+const SubscriptionPurchase = z.object({
+  ...everyPurchase,
+  priceType: z.literal('subscription'),
+  subscriptionId: z.string(),
+  trialPeriodDays: z.int(),
+  pricePerBillingCycle: WholeNumber.meta({ description: 'Unit price x quantity, before discount and tax.' }),
+  intervalUnit: IntervalUnit,
+  intervalCount: z.int(),
+  totalPurchaseValue: z.null(),
+});
+const SinglePaymentPurchase = z.object({ ...everyPurchase, ...noInterval, priceType: z.literal('single_payment') });
+
+/** An attempt of a customer to buy something: a subscription, or what is paid once. */
+export const Purchase = z
+  .discriminatedUnion('priceType', [SubscriptionPurchase, SinglePaymentPurchase])
+  .meta({ id: 'Purchase' });
+export type Purchase = z.infer<typeof Purchase>;
+
+/** A purchase as it is kept: money in minor units. */
+export interface PurchaseRow {
+  readonly id: string;
+  readonly createdAt: Instant;
+  readonly updatedAt: Instant;
+  readonly pricingModelId: string;
+  readonly customerId: string;
+  readonly priceId: string;
+  readonly priceType: Purchase['priceType'];
+  readonly quantity: number;
+  readonly subscriptionId: string | null;
+  readonly invoiceId: string | null;
+  readonly checkoutSessionId: string | null;
+  readonly name: string;
+  readonly status: PurchaseStatus;
+  readonly trialPeriodDays: number | null;
+  readonly pricePerBillingCycle: bigint | null;
+  readonly intervalUnit: z.infer<typeof IntervalUnit> | null;
+  readonly intervalCount: number | null;
+  readonly billingCycleAnchor: Instant | null;
+  readonly firstInvoiceValue: bigint;
+  readonly totalPurchaseValue: bigint | null;
+  readonly purchaseDate: Instant | null;
+  readonly billingAddress: BillingAddress | null;
+  readonly metadata: z.infer<typeof Metadata> | null;
+}
+
+/** The answer's form of a purchase; `known` is what the environment says of all its records. */
+export function toPurchase(known: { livemode: boolean; organizationId: string }, row: PurchaseRow): Purchase {
+  // The constraint purchases_variant holds each row to the variant of its price type.
+  return {
+    ...row,
+    livemode: known.livemode,
+    organizationId: known.organizationId,
+    bankPaymentOnly: null,
+    endDate: null,
+    proposal: null,
+    archived: null,
+    position: 0,
+  } as Purchase;
+}

@@ -1,0 +1,145 @@
+import assert from 'node:assert/strict';
+import { type Selectable, sql } from 'kysely';
+import type { PageRequest } from '../kernel/page.ts';
+import type { Purchases } from '../platform/database-types.ts';
+import { selectPage } from '../platform/select-page.ts';
+import type { Work } from '../platform/work.ts';
+import { boughtStatuses, type PurchaseRow, type PurchaseStatus } from './purchase.ts';
+
+const columns = [
+  'id',
+  'createdAt',
+  'updatedAt',
+  'pricingModelId',
+  'customerId',
+  'priceId',
+  'priceType',
+  'quantity',
+  'subscriptionId',
+  'invoiceId',
+  'checkoutSessionId',
+  'name',
+  'status',
+  'trialPeriodDays',
+  'pricePerBillingCycle',
+  'intervalUnit',
+  'intervalCount',
+  'billingCycleAnchor',
+  'firstInvoiceValue',
+  'totalPurchaseValue',
+  'purchaseDate',
+  'billingAddress',
+  'metadata',
+] as const;
+
+type StoredPurchase = Pick<Selectable<Purchases>, (typeof columns)[number]>;
+
+function toRow(row: StoredPurchase): PurchaseRow {
+  // The table's constraints allow these statuses and types only, and only parsed addresses and metadata are written.
+  return row as PurchaseRow;
+}
+
+function toJson(value: unknown) {
+  return value === null ? null : sql<never>`${JSON.stringify(value)}::jsonb`;
+}
+
+function select(work: Work) {
+  return work.db.selectFrom('purchases').select(columns).where('environmentId', '=', work.environmentId);
+}
+
+/** Of a checkout session one purchase at the most may be there that has not failed: a second one fails. */
+export async function insertPurchase(work: Work, { billingAddress, metadata, ...row }: PurchaseRow): Promise<void> {
+  await work.db
+    .insertInto('purchases')
+    .values({
+      ...row,
+      environmentId: work.environmentId,
+      billingAddress: toJson(billingAddress),
+      metadata: toJson(metadata),
+    })
+    .execute();
+}
+
+export async function findPurchase(work: Work, id: string): Promise<PurchaseRow | null> {
+  const row = await select(work).where('id', '=', id).executeTakeFirst();
+  return row === undefined ? null : toRow(row);
+}
+
+/** The purchases of these invoices; most invoices have none. */
+export async function findPurchasesOfInvoices(work: Work, invoiceIds: readonly string[]): Promise<PurchaseRow[]> {
+  if (invoiceIds.length === 0) return [];
+  const rows = await select(work)
+    .where('invoiceId', '=', sql<string>`any(${invoiceIds}::text[])`)
+    .orderBy('id')
+    .execute();
+  return rows.map(toRow);
+}
+
+/** The purchase of the session that is under way or has succeeded. */
+export async function findPurchaseOfSession(work: Work, checkoutSessionId: string): Promise<PurchaseRow | null> {
+  const row = await select(work)
+    .where('checkoutSessionId', '=', checkoutSessionId)
+    .where('status', '!=', 'failed')
+    .executeTakeFirst();
+  return row === undefined ? null : toRow(row);
+}
+
+/** What the customer has bought and kept, newest first. */
+export async function listBought(work: Work, customerId: string, limit: number): Promise<PurchaseRow[]> {
+  const rows = await select(work)
+    .where('customerId', '=', customerId)
+    .where('status', 'in', boughtStatuses)
+    .orderBy('id', 'desc')
+    .limit(limit)
+    .execute();
+  return rows.map(toRow);
+}
+
+/** Writes that these purchases are paid, since now where they never were before, and answers them in order of id. */
+export async function savePaidPurchases(work: Work, ids: readonly string[]): Promise<PurchaseRow[]> {
+  if (ids.length === 0) return [];
+  const status: PurchaseStatus = 'paid';
+  const rows = await work.db
+    .updateTable('purchases')
+    .set((update) => ({
+      status,
+      purchaseDate: update.fn.coalesce('purchaseDate', sql<number>`${work.now}::bigint`),
+      updatedAt: work.now,
+    }))
+    .where('environmentId', '=', work.environmentId)
+    .where('id', '=', sql<string>`any(${ids}::text[])`)
+    .returning(columns)
+    .execute();
+  return rows.map(toRow).sort((a, b) => (a.id < b.id ? -1 : 1));
+}
+
+/** Writes the change of a purchase and answers it as it is then. */
+export async function savePurchase(
+  work: Work,
+  id: string,
+  change: Partial<Pick<PurchaseRow, 'invoiceId' | 'status' | 'firstInvoiceValue' | 'totalPurchaseValue'>>,
+): Promise<PurchaseRow> {
+  const row = await work.db
+    .updateTable('purchases')
+    .set({ ...change, updatedAt: work.now })
+    .where('environmentId', '=', work.environmentId)
+    .where('id', '=', id)
+    .returning(columns)
+    .executeTakeFirst();
+  assert(row, `no purchase ${id}`);
+  return toRow(row);
+}
+
+export async function pageOfPurchases(
+  work: Work,
+  request: PageRequest,
+): Promise<{ rows: PurchaseRow[]; total: number }> {
+  const { rows, total } = await selectPage<StoredPurchase>(work, 'purchases', columns, request, {
+    status: 'status',
+    customerId: 'customer_id',
+    priceId: 'price_id',
+    subscriptionId: 'subscription_id',
+    checkoutSessionId: 'checkout_session_id',
+  });
+  return { rows: rows.map(toRow), total };
+}
