@@ -45,6 +45,22 @@ test('money that is taken back for what is paid once: it has failed, and is owed
   assert.equal(await plans.calls(externalId, freeId), 1500, 'and gives its credits once');
 });
 
+test('money that comes late, when the session has bought again, is money all the same: the later purchase keeps the session', async () => {
+  const { customerId } = await plans.newCustomer('pm_card_visa');
+  const checkoutSessionId = 'chckt_session_late';
+  const first = await shop.buy({ customerId, productId: bookId, checkoutSessionId });
+  await reverse(first);
+  const second = await shop.buy({ customerId, productId: bookId, checkoutSessionId });
+  assert.notEqual(second.id, first.id);
+  await app.post(`/invoices/${first.invoiceId}/record-payment`, { payment: {} });
+  const sessionsOf = async (purchase: Body) => {
+    const { status, checkoutSessionId: session } = await shop.purchase(purchase.id);
+    return [status, session];
+  };
+  assert.deepEqual(await sessionsOf(first), ['paid', null]);
+  assert.deepEqual(await sessionsOf(second), ['paid', checkoutSessionId]);
+});
+
 test('money that is taken back for a plan is collected again: the purchase is under way until then', async () => {
   const { customerId } = await plans.newCustomer('pm_card_visa');
   const bought = await shop.buy({ customerId, productId: proId });

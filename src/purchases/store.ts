@@ -95,7 +95,10 @@ export async function listBought(work: Work, customerId: string, limit: number):
   return rows.map(toRow);
 }
 
-/** Writes that these purchases are paid, since now where they never were before, and answers them in order of id. */
+/**
+ * Writes that these purchases are paid, since now where they never were before, and answers them in order of id. Money may
+ * come late for one that had failed, when its checkout session has bought again: then it no longer is the session's.
+ */
 export async function savePaidPurchases(work: Work, ids: readonly string[]): Promise<PurchaseRow[]> {
   if (ids.length === 0) return [];
   const status: PurchaseStatus = 'paid';
@@ -103,6 +106,12 @@ export async function savePaidPurchases(work: Work, ids: readonly string[]): Pro
     .updateTable('purchases')
     .set((update) => ({
       status,
+      checkoutSessionId: sql<string | null>`case when not exists (
+        select from purchases other
+         where other.environment_id = purchases.environment_id and other.checkout_session_id = purchases.checkout_session_id
+           and other.id <> purchases.id
+           and (other.status <> 'failed' or (other.id = any(${ids}::text[]) and other.id < purchases.id)))
+        then checkout_session_id end`,
       purchaseDate: update.fn.coalesce('purchaseDate', sql<number>`${work.now}::bigint`),
       updatedAt: work.now,
     }))
