@@ -12,10 +12,7 @@ export function orderHtml(view: CheckoutView): Html | null {
 ${description !== null && html`<p>${description}</p>`}
 <p>${termsText(view)}</p>
 <dl>
-${lines.map(
-  (line) =>
-    html`<dt>${line.description}${line.quantity > 1 && ` (${line.quantity})`}</dt><dd>${moneyText(line.amount, currency)}</dd>\n`,
-)}
+${lines.map((line) => html`<dt>${namedWithQuantity(line)}</dt><dd>${moneyText(line.amount, currency)}</dd>\n`)}
 ${sumsHtml(view)}
 </dl>
 </section>
@@ -52,4 +49,16 @@ export function confirmText({ type, dueNow, trialEnd, currency }: CheckoutView):
   if (type === 'add_payment_method') return 'Save card';
   if (dueNow > 0n) return `Pay ${moneyText(dueNow, currency)}`;
   return trialEnd === null ? 'Confirm' : 'Start free trial';
+}
+
+/** An item of a plan says its quantity itself. */
+function namedWithQuantity({
+  description,
+  quantity,
+}: {
+  readonly description: string;
+  readonly quantity: number;
+}): string {
+  const times = ` x ${quantity}`;
+  return quantity === 1 || description.endsWith(times) ? description : description + times;
 }
