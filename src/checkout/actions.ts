@@ -45,6 +45,18 @@ export async function viewCheckout(
   draft: CheckoutDraft = {},
 ): Promise<CheckoutView> {
   checkDraft(draft);
+  const view = await viewAsRead(work, processors, sessionId, draft);
+  if (view.refusal === null) return view;
+  // What is in the way may be what the same form, sent twice, has bought since the session was read.
+  return viewAsRead(work, processors, sessionId, draft);
+}
+
+async function viewAsRead(
+  work: Work,
+  processors: Processors,
+  sessionId: string,
+  draft: CheckoutDraft,
+): Promise<CheckoutView> {
   const session = await requireSession(work, sessionId);
   const status = statusAt(session, work.now);
   const entered = status === 'open' ? draft : {};

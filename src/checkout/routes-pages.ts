@@ -71,6 +71,7 @@ async function takeForm(opened: Opened, form: PageRequest['form']): Promise<Page
   if (hasAny(errors)) return { show: detailsPage({ view, details, action, errors }), status: 422 };
   const quoted = await lookWithDraft(opened, view, details);
   if ('refused' in quoted) return quoted.refused;
+  if (quoted.view.status !== 'open') return { goTo: action };
   if (quoted.view.refusal !== null) return { show: refusedPage(quoted.view, quoted.view.refusal), status: 409 };
   return form.step === 'pay'
     ? pay(opened, { view: quoted.view, details, action }, form)
