@@ -1,3 +1,4 @@
+import { invoiceStatusTexts } from '../invoicing/invoice-document.ts';
 import { type Html, html } from '../kernel/html.ts';
 import { moneyText } from '../kernel/money-text.ts';
 import type { PageDocument } from '../platform/page.ts';
@@ -47,16 +48,8 @@ const statusTexts: Readonly<Record<PortalSubscription['status'], string>> = {
   paused: 'Paused',
 };
 
-const invoiceTexts: Readonly<Record<PortalInvoice['status'], string>> = {
-  draft: 'Draft',
-  open: 'Open',
-  awaiting_payment_confirmation: 'Payment under way',
-  paid: 'Paid',
-  partially_refunded: 'Partly refunded',
-  refunded: 'Refunded',
-  void: 'Void',
-  uncollectible: 'Not paid',
-};
+// What a seller has written off, a customer has not paid.
+const invoiceTexts: typeof invoiceStatusTexts = { ...invoiceStatusTexts, uncollectible: 'Not paid' };
 
 /** A form of a visit that is nothing but a button. */
 export function buttonForm(

@@ -62,7 +62,8 @@ export interface InvoiceDocument {
   readonly memo: string | null;
 }
 
-const statusTexts: Readonly<Record<InvoiceStatus, string>> = {
+/** What a status is called on paper. */
+export const invoiceStatusTexts: Readonly<Record<InvoiceStatus, string>> = {
   draft: 'Draft',
   open: 'Open',
   awaiting_payment_confirmation: 'Payment under way',
@@ -78,7 +79,7 @@ export function invoiceDocument(invoice: InvoiceToPrint, lines: readonly Documen
   const money = (amount: bigint) => moneyText(amount, invoice.currency);
   return {
     title: `Invoice ${invoice.invoiceNumber}`,
-    status: statusTexts[invoice.status],
+    status: invoiceStatusTexts[invoice.status],
     facts: factsOf(invoice),
     seller: sellerLines(invoice.seller),
     buyer: buyerLines(invoice.buyer),

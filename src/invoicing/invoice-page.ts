@@ -1,3 +1,4 @@
+import { escapeHtml } from '../kernel/html.ts';
 import type { InvoiceDocument } from './invoice-document.ts';
 
 const style = `
@@ -64,17 +65,4 @@ ${memo === null ? '' : `<h2>Memo</h2><p>${escapeHtml(memo)}</p>`}
 function party(heading: string, lines: readonly string[]): string {
   if (lines.length === 0) return '<div></div>';
   return `<div><h2>${heading}</h2>${lines.map((line) => `<p>${escapeHtml(line)}</p>`).join('')}</div>`;
-}
-
-const entities: Readonly<Record<string, string>> = {
-  '&': '&amp;',
-  '<': '&lt;',
-  '>': '&gt;',
-  '"': '&quot;',
-  "'": '&#39;',
-};
-
-/** Text as HTML shows it: nothing that a customer is called becomes markup. */
-export function escapeHtml(text: string): string {
-  return text.replaceAll(/[&<>"']/g, (character) => entities[character] ?? character);
 }

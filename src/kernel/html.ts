@@ -21,7 +21,12 @@ function render(value: HtmlValue): string {
   if (value === null || value === undefined || value === false) return '';
   if (value instanceof Html) return value.text;
   if (typeof value === 'object') return value.map(render).join('');
-  return String(value).replaceAll(/[&<>"']/g, (character) => entities[character] ?? character);
+  return escapeHtml(String(value));
+}
+
+/** Text as HTML shows it: nothing that a customer is called becomes markup. */
+export function escapeHtml(text: string): string {
+  return text.replaceAll(/[&<>"']/g, (character) => entities[character] ?? character);
 }
 
 /** HTML with values in it: html`<p>${name}</p>`. The value of an attribute stands in quotation marks. */
