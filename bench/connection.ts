@@ -40,6 +40,11 @@ export class Connection {
     });
   }
 
+  /** False when the service has closed it, as it does with one that has been idle for long. */
+  get isOpen(): boolean {
+    return !this.#socket.destroyed && this.#socket.writable;
+  }
+
   /** Sends a whole request, of ASCII only, and waits for its answer. */
   ask(request: string): Promise<Answer> {
     this.#waiting = Promise.withResolvers<Answer>();

@@ -1,4 +1,5 @@
-const month = { intervalUnit: 'month', intervalCount: 1 };
+/** Billed by the month. */
+export const month = { intervalUnit: 'month', intervalCount: 1 };
 
 function credits(slug: string) {
   return {
@@ -18,7 +19,8 @@ function meter(slug: string) {
   return { usageMeter: { name: slug, slug }, prices: [{ ...price, isDefault: true }] };
 }
 
-function freeProduct(features: readonly { slug: string }[]) {
+/** The default product: it costs nothing and grants all of them. */
+export function freeProduct(features: readonly { slug: string }[]) {
   return {
     product: { name: 'Free', slug: 'free', active: true, default: true },
     price: { type: 'subscription', slug: 'free', ...month, unitPrice: 0, isDefault: true },

@@ -101,8 +101,10 @@ begin
     into found_scope
     from api_keys k join environments e on e.id = k.environment_id
    where k.hash = key_hash and k.active and (k.expires_at is null or k.expires_at > at);
+  -- The key, so that the audit log knows it.
   perform set_config('tollkeeper.environment_id', coalesce(found_scope.environment_id::text, ''), true),
-          set_config('tollkeeper.pricing_model_id', coalesce(found_scope.pricing_model_id, ''), true);
+          set_config('tollkeeper.pricing_model_id', coalesce(found_scope.pricing_model_id, ''), true),
+          set_config('tollkeeper.api_key_id', coalesce(found_scope.api_key_id, ''), true);
   return found_scope;
 end $$;
 
@@ -116,7 +118,8 @@ begin
     into found_scope
     from environments e where e.id = wanted;
   perform set_config('tollkeeper.environment_id', coalesce(found_scope.environment_id::text, ''), true),
-          set_config('tollkeeper.pricing_model_id', '', true);
+          set_config('tollkeeper.pricing_model_id', '', true),
+          set_config('tollkeeper.api_key_id', '', true);
   return found_scope;
 end $$;
 

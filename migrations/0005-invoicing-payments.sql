@@ -86,6 +86,7 @@ create table payments (
   currency text not null,
   status text not null,
   attempt_number integer not null default 1,
+  customer_present boolean not null default false,
   charge_date bigint not null,
   settlement_date bigint,
   description text,
@@ -109,6 +110,7 @@ create table payments (
   constraint payments_refunded_iff_whole check ((status = 'refunded') = (refunded_amount = amount)),
   constraint payments_checked_while_processing check (check_at is null or status = 'processing')
 );
+comment on column payments.customer_present is 'The customer asked for the charge in a browser: its bank may have it confirmed there.';
 comment on column payments.check_at is 'When to ask the processor how a charge ended that takes its time; in the environment''s time.';
 comment on column payments.refunding_amount is 'Reserved by refunds that the processor has not confirmed yet.';
 -- One payment of an invoice may be alive at a time: charging twice is impossible.

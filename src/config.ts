@@ -2,6 +2,7 @@ import { fileURLToPath } from 'node:url';
 import { z } from 'zod';
 import { type Network, parseNetworks } from './platform/address-guard.ts';
 import { parseEncryptionKeys } from './platform/encryption-keys.ts';
+import { shortestOperatorToken } from './platform/operator.ts';
 
 const ApiKeyText = z
   .string()
@@ -48,6 +49,15 @@ const Variables = z.object({
     .string()
     .min(1)
     .default(fileURLToPath(new URL('../.tollkeeper', import.meta.url))),
+  TOLLKEEPER_WAL_ARCHIVE: z.string().min(1).optional(),
+  TOLLKEEPER_WORK: z.enum(['on', 'off']).default('on'),
+  TOLLKEEPER_OPERATOR_TOKEN: z
+    .string()
+    .regex(
+      new RegExp(`^[\\x21-\\x7e]{${shortestOperatorToken},200}$`),
+      `must be ${shortestOperatorToken} to 200 printable characters without spaces`,
+    )
+    .optional(),
   TOLLKEEPER_TEST_KEY: ApiKeyText.optional(),
   TOLLKEEPER_LIVE_KEY: ApiKeyText.optional(),
   TOLLKEEPER_PUBLIC_URL: z.url().optional(),
@@ -63,6 +73,14 @@ const Variables = z.object({
   STRIPE_TEST_PUBLISHABLE_KEY: StripePublishableKey.optional(),
   STRIPE_TEST_WEBHOOK_SECRET: StripeWebhookSecret.optional(),
   STRIPE_API_BASE: z.url({ protocol: /^https?$/ }).optional(),
+  TOLLKEEPER_CONNECTIONS: z.coerce.number().int().min(1).max(1_000).default(40),
+  TOLLKEEPER_STATEMENT_TIMEOUT_MS: z.coerce.number().int().min(100).max(3_600_000).default(30_000),
+  TOLLKEEPER_RATE_LIMIT: z.coerce.number().int().min(0).max(1_000_000).default(10_000),
+  TOLLKEEPER_MAX_REQUESTS: z.coerce.number().int().min(1).max(1_000_000).default(5_000),
+  TOLLKEEPER_MAX_BODIES_MIB: z.coerce.number().int().min(16).max(1_000_000).default(256),
+  TOLLKEEPER_START_WAIT_S: z.coerce.number().int().min(0).max(86_400).default(60),
+  // The database keeps the last month, whatever is asked for.
+  TOLLKEEPER_AUDIT_DAYS: z.coerce.number().int().min(30).max(36_500).optional(),
   LOG_LEVEL: z.enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']).default('warn'),
 });
 
@@ -116,6 +134,12 @@ export interface Config {
   /** The server to use, or null for the embedded one. */
   readonly databaseUrl: string | null;
   readonly dataDirectory: string;
+  /** Where the embedded server's journal is copied to; null where it is not kept. */
+  readonly walArchive: string | null;
+  /** False for a copy that is looked at and does nothing by itself: no jobs, no webhooks. */
+  readonly works: boolean;
+  /** What opens what is only for whoever runs the service; null: nobody is let in. */
+  readonly operatorToken: string | null;
   readonly testKey: string | null;
   readonly liveKey: string | null;
   /** The address under which customers reach the service, where it differs from host and port. */
@@ -126,7 +150,26 @@ export interface Config {
   readonly webhookAllow: readonly Network[] | null;
   /** The accounts at Stripe: one for each mode at the most. */
   readonly stripe: readonly StripeConfig[];
+  /** For how many days the audit log is kept; null for ever. */
+  readonly auditDays: number | null;
   readonly logLevel: string;
+  readonly limits: LimitsConfig;
+}
+
+/** How much one process takes on, and how long it waits. */
+export interface LimitsConfig {
+  /** Connections to the database that requests may have. */
+  readonly connections: number;
+  /** How long a statement of a request may take. */
+  readonly statementTimeoutMs: number;
+  /** Requests a second of one key; 0 for any number. */
+  readonly rateLimit: number;
+  /** Requests under way. */
+  readonly maxRequests: number;
+  /** Bytes of bodies of requests under way. */
+  readonly maxBodiesBytes: number;
+  /** How long a start waits for the server of DATABASE_URL to be there. */
+  readonly startWaitMs: number;
 }
 
 /** A setting that cannot be used; the message names the variable and says what would be right. */
@@ -147,13 +190,25 @@ export function readConfig(variables: Readonly<Record<string, string | undefined
     host: data.HOST,
     databaseUrl: data.DATABASE_URL ?? null,
     dataDirectory: data.TOLLKEEPER_DATA_DIR,
+    walArchive: data.TOLLKEEPER_WAL_ARCHIVE ?? null,
+    works: data.TOLLKEEPER_WORK === 'on',
+    operatorToken: data.TOLLKEEPER_OPERATOR_TOKEN ?? null,
     testKey: data.TOLLKEEPER_TEST_KEY ?? null,
     liveKey: data.TOLLKEEPER_LIVE_KEY ?? null,
     publicUrl: data.TOLLKEEPER_PUBLIC_URL ?? null,
     encryptionKeys: data.TOLLKEEPER_ENCRYPTION_KEY ?? null,
     webhookAllow: data.TOLLKEEPER_WEBHOOK_ALLOW ?? null,
     stripe: stripeAccounts(data),
+    auditDays: data.TOLLKEEPER_AUDIT_DAYS ?? null,
     logLevel: data.LOG_LEVEL,
+    limits: {
+      connections: data.TOLLKEEPER_CONNECTIONS,
+      statementTimeoutMs: data.TOLLKEEPER_STATEMENT_TIMEOUT_MS,
+      rateLimit: data.TOLLKEEPER_RATE_LIMIT,
+      maxRequests: data.TOLLKEEPER_MAX_REQUESTS,
+      maxBodiesBytes: data.TOLLKEEPER_MAX_BODIES_MIB * 2 ** 20,
+      startWaitMs: data.TOLLKEEPER_START_WAIT_S * 1000,
+    },
   };
 }
 

@@ -2,6 +2,7 @@ import { messages, routes } from './app.ts';
 import type { Config } from './config.ts';
 import { checkInvariants } from './lifecycle/check-invariants.ts';
 import { foundOrganization } from './lifecycle/found-organization.ts';
+import { readMark } from './lifecycle/store-checks.ts';
 import { withOwner } from './main-database.ts';
 import { createApiKey, revokeApiKey, rotateApiKey } from './organizations/actions.ts';
 import { listApiKeys, listOrganizations } from './organizations/store.ts';
@@ -12,13 +13,20 @@ export interface Output {
   readonly json?: boolean;
 }
 
+/** A command as the audit log names it. */
+function by(action: string) {
+  return { doing: { actor: 'operator', action } } as const;
+}
+
 /** Prints data as one line of JSON, or as text for people. */
 function print({ json = false }: Output, data: unknown, text: string): void {
   console.log(json ? JSON.stringify(data) : text);
 }
 
 export async function runMigrate(config: Config, output: Output): Promise<void> {
-  const migrations = await withOwner(config, async (access) => access.migrations);
+  // Who brings the database up to date before a service starts is often there before the database is.
+  const waiting = { waitMs: config.limits.startWaitMs, log: (message: string) => console.error(message) };
+  const migrations = await withOwner(config, async (access) => access.migrations, waiting);
   print(
     output,
     { migrations },
@@ -27,8 +35,10 @@ export async function runMigrate(config: Config, output: Output): Promise<void> 
 }
 
 export async function createOrganization(config: Config, options: Output & { name: string }): Promise<void> {
-  const { organization, testKey, liveKey } = await withOwner(config, ({ owner }) =>
-    foundOrganization(owner, { name: options.name }, Date.now()),
+  const { organization, testKey, liveKey } = await withOwner(
+    config,
+    ({ owner }) => foundOrganization(owner, { name: options.name }, Date.now()),
+    by('organizations create'),
   );
   const data = { id: organization.id, name: organization.name, testKey: testKey.token, liveKey: liveKey.token };
   print(
@@ -55,26 +65,30 @@ export interface KeyOptions extends Output {
 export async function createKey(config: Config, options: KeyOptions): Promise<void> {
   const expiresAt = options.expires === undefined ? null : Date.parse(options.expires);
   if (Number.isNaN(expiresAt)) throw new Error(`--expires: ${options.expires} is not an ISO 8601 date-time`);
-  const made = await withOwner(config, async ({ owner }) => {
-    const organizations = await listOrganizations(owner);
-    const organization =
-      options.organization === undefined
-        ? organizations[0]
-        : organizations.find((row) => row.id === options.organization);
-    if (organization === undefined)
-      throw new Error(`There is no organization ${options.organization ?? ''}. See: tollkeeper organizations list`);
-    if (options.organization === undefined && organizations.length > 1)
-      throw new Error('Say which organization: --organization <id>');
-    const livemode = options.live === true;
-    const request = {
-      environmentId: livemode ? organization.liveEnvironmentId : organization.testEnvironmentId,
-      livemode,
-      name: options.name ?? (livemode ? 'Live key' : 'Test key'),
-      pricingModelId: options.pricingModel ?? null,
-      expiresAt,
-    };
-    return createApiKey(owner, request, Date.now());
-  });
+  const made = await withOwner(
+    config,
+    async ({ owner }) => {
+      const organizations = await listOrganizations(owner);
+      const organization =
+        options.organization === undefined
+          ? organizations[0]
+          : organizations.find((row) => row.id === options.organization);
+      if (organization === undefined)
+        throw new Error(`There is no organization ${options.organization ?? ''}. See: tollkeeper organizations list`);
+      if (options.organization === undefined && organizations.length > 1)
+        throw new Error('Say which organization: --organization <id>');
+      const livemode = options.live === true;
+      const request = {
+        environmentId: livemode ? organization.liveEnvironmentId : organization.testEnvironmentId,
+        livemode,
+        name: options.name ?? (livemode ? 'Live key' : 'Test key'),
+        pricingModelId: options.pricingModel ?? null,
+        expiresAt,
+      };
+      return createApiKey(owner, request, Date.now());
+    },
+    by('keys create'),
+  );
   print(options, made, `${made.id}  ${made.token}`);
 }
 
@@ -95,27 +109,50 @@ export async function showKeys(config: Config, options: KeyOptions): Promise<voi
 }
 
 export async function rotateKey(config: Config, id: string, output: Output): Promise<void> {
-  const made = await withOwner(config, ({ owner }) => rotateApiKey(owner, id, Date.now()));
+  const made = await withOwner(config, ({ owner }) => rotateApiKey(owner, id, Date.now()), by('keys rotate'));
   print(output, made, `${made.id}  ${made.token}`);
 }
 
 export async function revokeKey(config: Config, id: string, output: Output): Promise<void> {
-  await withOwner(config, ({ owner }) => revokeApiKey(owner, id, Date.now()));
+  await withOwner(config, ({ owner }) => revokeApiKey(owner, id, Date.now()), by('keys revoke'));
   print(output, { id, active: false }, `${id} has ended.`);
 }
 
-export async function check(config: Config, output: Output): Promise<boolean> {
-  const results = await withOwner(config, ({ owner }) => checkInvariants(owner));
+export interface CheckOptions extends Output {
+  readonly full?: boolean;
+}
+
+/** Answers whether nothing is broken. It only reads, on one unchanging view; the checks of the service keep their own answers. */
+export async function check(config: Config, { full = false, ...output }: CheckOptions): Promise<boolean> {
+  const startedAt = Date.now();
+  const { since, results } = await withOwner(config, async ({ owner }) => {
+    const since = full ? null : await readMark(owner);
+    return { since, results: await checkInvariants(owner, since) };
+  });
   const broken = results.filter(({ violations }) => violations.count > 0);
-  const report = broken.map(
-    ({ name, sentence, violations }) =>
-      `${name}: ${sentence} ${violations.count} rows break it, such as ${JSON.stringify(violations.rows[0])}`,
-  );
-  print(
-    output,
-    { checked: results.length, broken },
-    [`${results.length} invariants checked, ${broken.length} broken.`, ...report].join('\n'),
-  );
+  const text = [
+    ...results.map(
+      ({ name, sentence, violations }) => `${violations.count === 0 ? 'ok    ' : 'BROKEN'}  ${name}: ${sentence}`,
+    ),
+    ...broken.flatMap(({ name, violations: { count, rows } }) => [
+      '',
+      `${name}: ${count} ${count === 1 ? 'row breaks' : 'rows break'} it${count > rows.length ? `, such as these ${rows.length}` : ''}:`,
+      ...rows.map((row) => `  ${JSON.stringify(row)}`),
+    ]),
+    '',
+    since === null
+      ? 'Everything was read.'
+      : 'Usage that was found right before was not read again: --full reads everything.',
+    `${results.length} invariants checked, ${broken.length} broken.`,
+  ];
+  const data = {
+    checked: results.length,
+    broken,
+    full: since === null,
+    durationMs: Date.now() - startedAt,
+    invariants: results,
+  };
+  print(output, data, text.join('\n'));
   return broken.length === 0;
 }
 

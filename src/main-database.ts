@@ -1,7 +1,10 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import type pg from 'pg';
 import type { Config } from './config.ts';
 import { createDatabase, createPool, type Database } from './platform/database.ts';
+import { mayComeBack } from './platform/database-problem.ts';
 import { findEmbeddedPostgres, startEmbeddedPostgres } from './platform/embedded-postgres.ts';
+import { keepPostgresRunning } from './platform/kept-postgres.ts';
 import { migrate } from './platform/migrate.ts';
 import { acquireServiceLock } from './platform/process-lock.ts';
 
@@ -11,15 +14,41 @@ export interface Server {
   readonly stop: () => Promise<void>;
 }
 
-/** The server for a service: that of DATABASE_URL, or our own, which ends with the service. */
-export async function openServerToServe(config: Config, log: (message: string) => void): Promise<Server> {
+/** What somebody who stays is told of the database. */
+export interface Watching {
+  readonly log: (message: string) => void;
+  /** The database is there, but not for this process any more. */
+  readonly onLost: (error: Error) => void;
+}
+
+/**
+ * The server for a service: that of DATABASE_URL, or our own, which ends with the service. Our own is started again
+ * when it ends by itself, where somebody is `watching`.
+ */
+export async function openServerToServe(
+  config: Config,
+  log: (message: string) => void,
+  watching: Watching | null = null,
+): Promise<Server> {
   if (config.databaseUrl !== null) return { url: config.databaseUrl, stop: async () => undefined };
   const lock = await acquireServiceLock(config.dataDirectory);
   try {
-    const embedded = await startEmbeddedPostgres({ dataDirectory: config.dataDirectory, log });
+    const { dataDirectory, walArchive } = config;
+    const start = (say: typeof log) => startEmbeddedPostgres({ dataDirectory, walArchive, log: say });
+    const embedded = await start(log);
+    const kept =
+      watching &&
+      keepPostgresRunning({
+        dataDirectory,
+        url: embedded.url,
+        start: () => start(() => undefined),
+        log: watching.log,
+        onMoved: watching.onLost,
+      });
     return {
       url: embedded.url,
       async stop() {
+        await kept?.stop();
         await embedded.stop();
         await lock.release();
       },
@@ -31,12 +60,12 @@ export async function openServerToServe(config: Config, log: (message: string) =
 }
 
 /** The server for a command: beside a running service its own, else one that is started for the command. */
-export async function openServer(config: Config): Promise<Server> {
+export async function openServer(config: Config, watching: Watching | null = null): Promise<Server> {
   if (config.databaseUrl === null) {
     const running = await findEmbeddedPostgres(config.dataDirectory);
     if (running !== null) return { url: running.url, stop: async () => undefined };
   }
-  return openServerToServe(config, () => undefined);
+  return openServerToServe(config, () => undefined, watching);
 }
 
 /** Connections for the owner: the command line and the queue need few. */
@@ -49,10 +78,50 @@ export interface OwnerAccess {
   readonly migrations: readonly string[];
 }
 
+// How often a server that is not there yet is asked again, and how often it is said that we wait for it.
+const [askAgainMs, sayAgainMs] = [500, 10_000];
+
+/** Waits until the server takes connections, as it does not while it starts. Throws what is in the way after `waitMs`. */
+async function untilConnected(ownerPool: pg.Pool, waitMs: number, log: (message: string) => void): Promise<void> {
+  const begunAt = performance.now();
+  for (let saidAt = Number.NEGATIVE_INFINITY; ; await sleep(askAgainMs)) {
+    try {
+      (await ownerPool.connect()).release();
+      return;
+    } catch (error) {
+      const now = performance.now();
+      // A wrong password or name does not become right by waiting.
+      if (!mayComeBack(error) || now - begunAt > waitMs) throw error;
+      if (now - saidAt < sayAgainMs) continue;
+      saidAt = now;
+      const seconds = Math.ceil((waitMs - (now - begunAt)) / 1000);
+      log(`PostgreSQL does not answer yet (${reasonOf(error)}). Waiting for it, ${seconds} s at the most.`);
+    }
+  }
+}
+
+/** What is in the way. Where a name has several addresses, only the first of several errors says so. */
+function reasonOf(error: unknown): string {
+  const { message, code } = error as { message?: string; code?: string };
+  return message || code || String(error);
+}
+
+export interface ConnectOptions {
+  /** How long to wait for a server that is not there yet. */
+  readonly waitMs?: number;
+  readonly log?: (message: string) => void;
+  /** Who it is for, and what the audit log calls what they do. */
+  readonly doing?: { readonly actor: 'operator' | 'system'; readonly action: string };
+}
+
 /** Connects as the owner and brings the database up to date. */
-export async function connectOwner(url: string): Promise<OwnerAccess> {
-  const ownerPool = createPool({ url, size: ownerPoolSize, as: 'owner' });
+export async function connectOwner(
+  url: string,
+  { waitMs = 0, log = () => undefined, doing }: ConnectOptions = {},
+): Promise<OwnerAccess> {
+  const ownerPool = createPool({ url, size: ownerPoolSize, as: 'owner', ...(doing && { doing }) });
   try {
+    await untilConnected(ownerPool, waitMs, log);
     const migrations = await migrate(ownerPool);
     return { owner: createDatabase(ownerPool), ownerPool, migrations };
   } catch (error) {
@@ -65,10 +134,11 @@ export async function connectOwner(url: string): Promise<OwnerAccess> {
 export async function withOwner<Answer>(
   config: Config,
   act: (access: OwnerAccess) => Promise<Answer>,
+  options: ConnectOptions = {},
 ): Promise<Answer> {
   const server = await openServer(config);
   try {
-    const access = await connectOwner(server.url);
+    const access = await connectOwner(server.url, options);
     try {
       return await act(access);
     } finally {

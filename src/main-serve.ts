@@ -1,52 +1,73 @@
 import process from 'node:process';
+import type pg from 'pg';
 import { createApp, crontab, tasks } from './app.ts';
+import { auditCrontab } from './audit/jobs.ts';
 import type { Config } from './config.ts';
 import { ensureApiKeys, foundFirstOrganization } from './lifecycle/found-organization.ts';
-import {
-  connectOwner,
-  type OwnerAccess,
-  openServer,
-  openServerToServe,
-  ownerPoolSize,
-  type Server,
-} from './main-database.ts';
+import { askForFirstCheck, createChecks } from './lifecycle/run-checks.ts';
+import { connectOwner, type OwnerAccess, openServer, openServerToServe, type Server } from './main-database.ts';
 import { createStripeProcessor } from './payments/processor-stripe.ts';
 import { loopback } from './platform/address-guard.ts';
-import { createDatabase, createPool, type Database } from './platform/database.ts';
+import {
+  createDatabase,
+  createPool,
+  type Database,
+  type Patience,
+  patienceOfJobs,
+  patienceOfRequests,
+} from './platform/database.ts';
+import { problemOfOutage } from './platform/database-problem.ts';
 import { createEncryption } from './platform/encryption.ts';
 import { claimEncryptionKeys, keyOfDataDirectory } from './platform/encryption-keys.ts';
 import type { Outside } from './platform/jobs.ts';
 import { knownMigrations } from './platform/migrate.ts';
 import { createOutbound } from './platform/outbound.ts';
+import { endSilentConnections } from './platform/silent-connections.ts';
+import { TroubleLog } from './platform/trouble-log.ts';
 import { startWorker, type Worker } from './platform/worker.ts';
 import type { WebhookOutside } from './webhooks/actions.ts';
 import { startSender } from './webhooks/jobs-sender.ts';
 
-// Requests at a time that may hold a transaction; more than this wait in line. PostgreSQL allows 100 connections by default.
-const servicePoolSize = 40;
+// As many as jobs run at a time.
+const jobsPoolSize = 10;
+// One for each job at a time, one to listen, and one to say who lives.
+const queuePoolSize = 12;
 
 /** Steps to undo, last first. */
 type Undo = (() => Promise<void>)[];
 
 /** Serves the API and works the queue, until the process is told to stop. */
 export async function serve(config: Config): Promise<void> {
-  await untilStopped(async (undo) => {
+  await untilStopped(async (undo, fail) => {
+    const watching = { log: (message: string) => console.error(message), onLost: fail };
     const { server, access } = await openDatabase(
-      await openServerToServe(config, (message) => console.log(message)),
+      config,
+      await openServerToServe(config, (message) => console.log(message), watching),
       undo,
     );
     const outside = await reachOutside(config, access, undo);
     await greetFirstStart(config, access);
-    const database = openServicePool(server, servicePoolSize, undo);
+    const { limits } = config;
+    const patience = patienceOfRequests(limits.statementTimeoutMs);
+    const database = openServicePool(server, { size: limits.connections, patience }, undo);
     const app = await createApp({
       database,
       logLevel: config.logLevel,
       outside,
+      operatorToken: config.operatorToken,
       publicUrl: config.publicUrl,
+      limits,
       migrated: () => isMigrated(access),
     });
-    const worker = await startJobs(access, database, outside, (level, message) => app.log[level](message));
-    undo.push(() => worker.stop());
+    if (config.works) {
+      const forJobs = openJobsPool(server, undo);
+      const worker = await startJobs(access, forJobs, outside, jobTimes(config), (level, message) =>
+        app.log[level](message),
+      );
+      undo.push(() => worker.stop());
+    } else {
+      console.log('TOLLKEEPER_WORK is off: this service answers requests, works no queue and sends no webhooks.');
+    }
     undo.push(() => app.close());
     const address = await app.listen({ host: config.host, port: config.port });
     console.log(`Tollkeeper listens on ${address} (reference: ${address}/docs). Ctrl-C stops it.`);
@@ -55,11 +76,13 @@ export async function serve(config: Config): Promise<void> {
 
 /** Works the queue without serving. */
 export async function work(config: Config): Promise<void> {
-  await untilStopped(async (undo) => {
-    const { server, access } = await openDatabase(await openServer(config), undo);
-    const database = openServicePool(server, ownerPoolSize, undo);
+  if (!config.works) throw new Error('TOLLKEEPER_WORK is off, and to work is all that this command does.');
+  await untilStopped(async (undo, fail) => {
+    const watching = { log: (message: string) => console.error(message), onLost: fail };
+    const { server, access } = await openDatabase(config, await openServer(config, watching), undo);
+    const database = openJobsPool(server, undo);
     const outside = await reachOutside(config, access, undo);
-    const worker = await startJobs(access, database, outside, (level, message) => {
+    const worker = await startJobs(access, database, outside, jobTimes(config), (level, message) => {
       if (level === 'error' || level === 'warn') console.error(message);
     });
     undo.push(() => worker.stop());
@@ -69,14 +92,20 @@ export async function work(config: Config): Promise<void> {
 
 /**
  * Runs `start` and stays until SIGINT, SIGTERM or SIGHUP has come, then undoes what was started: requests first, the
- * database last. A signal that comes during the start stops what the start has made.
+ * database last. A signal that comes during the start stops what the start has made. `fail` stops it too, and says why:
+ * the process ends with 1, so that whoever supervises it starts it again.
  */
-async function untilStopped(start: (undo: Undo) => Promise<void>): Promise<void> {
+async function untilStopped(start: (undo: Undo, fail: (error: Error) => void) => Promise<void>): Promise<void> {
   const undo: Undo = [];
   const { promise: stopped, resolve: stop } = Promise.withResolvers<void>();
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => stop());
+  const fail = (error: Error) => {
+    console.error(error.message);
+    process.exitCode = 1;
+    stop();
+  };
   try {
-    await start(undo);
+    await start(undo, fail);
     await stopped;
     console.log('Stopping.');
   } finally {
@@ -84,15 +113,32 @@ async function untilStopped(start: (undo: Undo) => Promise<void>): Promise<void>
   }
 }
 
-async function openDatabase(server: Server, undo: Undo): Promise<{ server: Server; access: OwnerAccess }> {
-  undo.push(() => server.stop());
-  const access = await connectOwner(server.url);
-  undo.push(() => access.ownerPool.end());
-  return { server, access };
+/** What somebody who stays has of the database as its owner. */
+interface ServingAccess extends OwnerAccess {
+  readonly queuePool: pg.Pool;
 }
 
-function openServicePool({ url }: Server, size: number, undo: Undo): Database {
-  const pool = createPool({ url, size, as: 'service' });
+async function openDatabase(
+  config: Config,
+  server: Server,
+  undo: Undo,
+): Promise<{ server: Server; access: ServingAccess }> {
+  undo.push(() => server.stop());
+  const waiting = { waitMs: config.limits.startWaitMs, log: (message: string) => console.error(message) };
+  const access = await connectOwner(server.url, { ...waiting, doing: { actor: 'system', action: 'serve' } });
+  undo.push(() => access.ownerPool.end());
+  const queuePool = createPool({ url: server.url, size: queuePoolSize, as: 'queue' });
+  undo.push(() => queuePool.end());
+  return { server, access: { ...access, queuePool } };
+}
+
+/** Work of our own has connections of its own: it does not wait for requests, nor they for it. */
+function openJobsPool(server: Server, undo: Undo): Database {
+  return openServicePool(server, { size: jobsPoolSize, patience: patienceOfJobs }, undo);
+}
+
+function openServicePool({ url }: Server, options: { size: number; patience: Patience }, undo: Undo): Database {
+  const pool = createPool({ url, as: 'service', ...options });
   undo.push(() => pool.end());
   return createDatabase(pool);
 }
@@ -109,25 +155,49 @@ async function reachOutside(config: Config, { owner }: OwnerAccess, undo: Undo) 
     encryption,
     stripe: config.stripe.map(createStripeProcessor),
     webhooks: { encryption, outbound },
+    checks: createChecks(owner),
   } satisfies Outside;
 }
 
 /** Works the queue, and sends webhooks. */
 async function startJobs(
-  access: OwnerAccess,
+  access: ServingAccess,
   database: Database,
   outside: Outside & { readonly webhooks: WebhookOutside },
-  log: (level: 'error' | 'warn' | 'info' | 'debug', message: string) => void,
+  times: string,
+  log: JobsLog,
 ): Promise<Worker> {
-  const { ownerPool } = access;
-  const worker = await startWorker({ ownerPool, context: { database, tasks, outside }, crontab, log });
-  const onError = (error: unknown) => log('error', `webhooks: ${(error as Error).stack ?? error}`);
-  const sender = startSender({ pool: ownerPool, outside: outside.webhooks, onError });
+  const { ownerPool, queuePool } = access;
+  endSilentConnections(queuePool, patienceOfJobs.statementMs);
+  const context = { database, tasks, outside };
+  const worker = await startWorker({ ownerPool: queuePool, context, crontab: times, log });
+  await askForFirstCheck(access.owner);
+  const sender = startSender({ pool: ownerPool, outside: outside.webhooks, onError: webhookTrouble(log) });
   return {
     async stop() {
       await Promise.all([worker.stop(), sender.stop()]);
     },
   };
+}
+
+type JobsLog = (level: 'error' | 'warn' | 'info' | 'debug', message: string) => void;
+
+/** Says what stops webhooks from being sent: of an outage, which comes with every attempt, now and then. */
+function webhookTrouble(log: JobsLog): (error: unknown) => void {
+  const trouble = new TroubleLog({
+    error: (_, message) => log('error', `webhooks wait: ${message}`),
+    warn: (_, message) => log('warn', `webhooks wait: ${message}`),
+  });
+  return (error) => {
+    const outage = problemOfOutage(error);
+    if (outage === null) log('error', `webhooks: ${(error as Error).stack ?? error}`);
+    else trouble.note(outage, error);
+  };
+}
+
+/** What runs from time to time, in cron's notation. */
+function jobTimes({ auditDays }: Config): string {
+  return crontab + auditCrontab(auditDays);
 }
 
 /** True when the database has every migration that this version knows. */

@@ -8,6 +8,7 @@ import { version } from './platform/version.ts';
 const admin = () => import('./main-admin.ts');
 const service = () => import('./main-serve.ts');
 const listener = () => import('./main-listen.ts');
+const backups = () => import('./main-backup.ts');
 
 const config = () => readConfig(process.env);
 const json = ['--json', 'print one line of JSON'] as const;
@@ -89,10 +90,23 @@ program
 program
   .command('check')
   .description('look for rows that break an invariant; exits with 1 when there are any')
+  .option('--full', 'read everything, also what was found right before')
   .option(...json)
   .action(async (options) => {
     if (!(await (await admin()).check(config(), options))) process.exitCode = 1;
   });
+program
+  .command('backup <directory>')
+  .description('copy the embedded database, beside a running service or without one')
+  .option(...json)
+  .action(async (directory, options) => (await backups()).backup(config(), directory, options));
+program
+  .command('restore <directory>')
+  .description('make the data directory of a backup')
+  .option('--wal <directory>', 'go on with the archived journal in it, to its end')
+  .option('--until <date-time>', 'or to this instant, in ISO 8601 with its offset')
+  .option(...json)
+  .action(async (directory, options) => (await backups()).restore(config(), directory, options));
 
 try {
   await program.parseAsync();

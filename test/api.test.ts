@@ -77,6 +77,10 @@ test('every route has a call, and every call a route', () => {
   assert.deepEqual(Object.keys(calls).sort(), routes.map(nameOf).sort());
 });
 
+test('the document is public, also where existing clients look for it', async () => {
+  assert.deepEqual(await (await fetch(`${app.url}/api/openapi`)).json(), document);
+});
+
 for (const route of routes) {
   describe(nameOf(route), () => {
     test('a valid call succeeds and its answer is as documented', async () => {

@@ -97,7 +97,7 @@ export async function openWindow({ width = 360, javaScript = false }: WindowOpti
     locale: 'en-US',
   });
   const page = await context.newPage();
-  page.setDefaultTimeout(10_000);
+  page.setDefaultTimeout(30_000);
   return page;
 }
 

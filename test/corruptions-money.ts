@@ -96,7 +96,7 @@ export const moneyCorruptions: readonly Corruption[] = [
         ' where id = (select min(id) from usage_credits)',
       `update purchases set status = 'pending', purchase_date = null, invoice_id = null`,
     ],
-    breaks: ['purchaseGivesItsCreditsOnce'],
+    breaks: ['purchaseGivesItsCreditsOnce', 'purchasesAndSessionsAgree'],
   },
   {
     fault: 'a payment forgets the tax in it',

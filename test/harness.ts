@@ -9,7 +9,7 @@ import { foundOrganization } from '../src/lifecycle/found-organization.ts';
 import { loopback } from '../src/platform/address-guard.ts';
 import { createDatabase, createPool, type Database } from '../src/platform/database.ts';
 import { createEncryption, keyBytes } from '../src/platform/encryption.ts';
-import type { JobContext, Outside, TaskList } from '../src/platform/jobs.ts';
+import { type JobContext, type Outside, runTask, type TaskList } from '../src/platform/jobs.ts';
 import { migrate } from '../src/platform/migrate.ts';
 import { createOutbound } from '../src/platform/outbound.ts';
 import { runInEnvironment, type Work } from '../src/platform/work.ts';
@@ -255,8 +255,6 @@ async function runJobs(owner: Database, context: JobContext, all: boolean): Prom
     const job = rows[0];
     if (job === undefined) return done;
     await sql`delete from graphile_worker._private_jobs where id = ${job.id}`.execute(owner);
-    const task = tasks[job.task];
-    assert(task, `no task ${job.task}`);
-    await task(context, job.payload);
+    await runTask(context, job.task, job.payload);
   }
 }

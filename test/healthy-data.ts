@@ -3,6 +3,7 @@ import { newId } from '../src/platform/new-id.ts';
 import { shortId, transactionKeyOf } from '../src/usage/store.ts';
 import { insertFixture } from './fixtures.ts';
 import type { TestApp } from './harness.ts';
+import { insertAround, insertRedemption } from './healthy-records.ts';
 
 const hourMs = 3_600_000;
 const dayMs = 24 * hourMs;
@@ -26,6 +27,14 @@ export async function insertHealthyData(app: TestApp): Promise<void> {
   const accounts = await insertCreditsAndUse(data);
   await insertUsage(data, accounts);
   await insertMoney(data, accounts.callsId);
+  await insertAround(app, model, fixture);
+  // Time stands still, so nothing of it comes due; periods of thirty days are what the fixture has.
+  await app.setClock(model.createdAt + hourMs);
+  await app.owner
+    .updateTable('subscriptions')
+    .set({ intervalUnit: 'day', intervalCount: 30 })
+    .where('id', '=', fixture.subscriptionId)
+    .execute();
 }
 
 type Data = Awaited<ReturnType<typeof insertFixture>> & {
@@ -239,8 +248,8 @@ async function insertAccounts({ app, model, ...fixture }: Data): Promise<Account
   await app.owner
     .insertInto('usageHolds')
     .values([
-      { ...hold, id: 'hold_open', amount: 15, status: 'open' },
-      { ...hold, id: 'hold_settled', amount: 80, status: 'settled', settledAmount: 70 },
+      { ...hold, id: newId('usageHold'), amount: 15, status: 'open' },
+      { ...hold, id: newId('usageHold'), amount: 80, status: 'settled', settledAmount: 70 },
     ])
     .execute();
   return { callsId, usersId };
@@ -375,26 +384,4 @@ async function insertMoney({ app, model, ...fixture }: Data, ledgerAccountId: st
       { ...refund, id: newId('refund'), amount: 25n, status: 'failed' },
     ])
     .execute();
-}
-
-/** 5.00 off each invoice, paid once so far. */
-async function insertRedemption(app: TestApp, { model, subscriptionId }: Pick<Data, 'model' | 'subscriptionId'>) {
-  const discount = {
-    ...model,
-    name: 'Five off',
-    code: 'FIVEOFF',
-    amountType: 'fixed',
-    amount: 500n,
-    duration: 'forever',
-  };
-  const [discountId, redemptionId] = [newId('discount'), newId('discountRedemption')];
-  await app.owner
-    .insertInto('discounts')
-    .values({ ...discount, id: discountId, active: true })
-    .execute();
-  await app.owner
-    .insertInto('discountRedemptions')
-    .values({ ...discount, id: redemptionId, discountId, subscriptionId, paymentsMade: 1 })
-    .execute();
-  return redemptionId;
 }

@@ -4,7 +4,9 @@ import { sql } from 'kysely';
 import { checkInvariants, invariants } from '../src/lifecycle/check-invariants.ts';
 import { findViolations } from '../src/lifecycle/store-invariants.ts';
 import type { Database } from '../src/platform/database.ts';
+import { dueCorruptions } from './corruptions-due.ts';
 import { type Corruption, moneyCorruptions } from './corruptions-money.ts';
+import { recordCorruptions, termCorruptions, toldCorruptions } from './corruptions-records.ts';
 import { callPrice, ledgerCorruptions, usageCorruptions } from './corruptions-usage.ts';
 import { startTestApp } from './harness.ts';
 import { insertHealthyData } from './healthy-data.ts';
@@ -67,7 +69,7 @@ const corruptions: readonly Corruption[] = [
   {
     fault: 'a price of a product is active, and its default price is not',
     statements: [
-      `insert into prices select (jsonb_populate_record(p, jsonb_build_object('id', id || 'x', 'is_default', false, 'slug', 'x'))).*
+      `insert into prices select (jsonb_populate_record(p, jsonb_build_object('id', 'price_' || reverse(substr(id, 7)), 'is_default', false, 'slug', 'x'))).*
          from prices p where type = 'subscription'`,
       `update prices set active = false where type = 'subscription' and is_default`,
     ],
@@ -88,7 +90,7 @@ const corruptions: readonly Corruption[] = [
     statements: [
       `update subscriptions set current_billing_period_end = current_billing_period_end + 1 where status = 'active'`,
     ],
-    breaks: ['currentBillingPeriodExists'],
+    breaks: ['currentBillingPeriodExists', 'periodsEndOnTheirAnchor'],
   },
   {
     fault: 'the current period of a subscription was canceled',
@@ -130,18 +132,22 @@ const corruptions: readonly Corruption[] = [
       'drop index resource_claims_external_id_unique',
       'update resource_claims set released_at = null, release_reason = null',
     ],
-    breaks: ['activeClaimsHaveOneHolder'],
+    breaks: ['activeClaimsHaveOneHolder', 'claimsAreWithinCapacity'],
   },
   {
     fault: 'a canceled subscription holds a seat',
     statements: [
       `update resource_claims set subscription_id = (select id from subscriptions where status = 'canceled')`,
     ],
-    breaks: ['endedSubscriptionHoldsNoClaims'],
+    breaks: ['endedSubscriptionHoldsNoClaims', 'claimsAreWithinCapacity'],
   },
   ...ledgerCorruptions,
   ...usageCorruptions,
   ...moneyCorruptions,
+  ...termCorruptions,
+  ...recordCorruptions,
+  ...toldCorruptions,
+  ...dueCorruptions,
 ];
 
 describe('the invariants', () => {
@@ -159,7 +165,9 @@ describe('the invariants', () => {
 
   test('hold in an empty database', async () => {
     await whileCorrupted(
-      ['truncate pricing_models, usage_events, ledger_entries, usage_credit_applications cascade'],
+      [
+        'truncate pricing_models, events, ledger_transactions, usage_events, ledger_entries, usage_credit_applications cascade',
+      ],
       async (db) => assert.deepEqual(await brokenIn(db), []),
     );
   });

@@ -202,3 +202,25 @@ test('a card is added, and is what the customer is charged on', async () => {
   const { paymentMethods } = await shop.billing(customer.externalId);
   assert.equal(paymentMethods[0].paymentMethodData.last4, '4444');
 });
+
+test('a subscription that waits for its first payment is activated, after a card that was declined', async () => {
+  const { externalId, customerId } = await plans.newCustomer();
+  const waiting = await plans.subscribe({ customerId, priceSlug: 'pro-monthly', quantity: 2 });
+  const { url } = await shop.newSession({
+    type: 'activate_subscription',
+    customerExternalId: externalId,
+    targetSubscriptionId: waiting.id,
+  });
+  const page = await openWindow();
+  await page.goto(url);
+  await assertGood(page);
+  assert.match(await page.locator('main').innerText(), /Due today\s+USD 60.00/);
+  await continueFrom(page);
+  await payWith(page, '4000 0000 0000 0341', /^Pay USD 60.00$/);
+  await page.getByText('nothing was charged').waitFor();
+  assert.equal((await plans.subscription(waiting.id)).status, 'incomplete');
+  await payWith(page, '4242 4242 4242 4242', /^Pay USD 60.00$/);
+  await page.waitForURL(`${shop.shop}/thanks`);
+  assert.equal((await plans.subscription(waiting.id)).status, 'active');
+  assert.deepEqual(await paidAmounts(app, customerId), [6000]);
+});

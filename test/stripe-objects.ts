@@ -6,6 +6,8 @@ interface Behaviour {
   readonly type: 'card' | 'us_bank_account' | 'link';
   readonly setup?: Decline | 'action';
   readonly charge?: Decline | 'action' | 'processing';
+  /** What comes of the customer's confirming; it goes well where nothing is said. */
+  readonly confirmed?: Decline;
 }
 
 interface Decline {
@@ -34,6 +36,7 @@ const behaviours: Readonly<Record<string, Behaviour>> = {
     },
   },
   pm_card_threeDSecure2Required: { type: 'card', setup: 'action' },
+  pm_card_threeDSecureRequiredChargeDeclined: { type: 'card', setup: 'action', confirmed: genericDecline },
   pm_card_needsAction: { type: 'card', charge: 'action' },
   pm_usBankAccount_success: { type: 'us_bank_account', charge: 'processing' },
 };
@@ -78,6 +81,7 @@ export class StripeObjects {
   readonly #paidBeforeCancel = new Set<string>();
   readonly intents = new Map<string, Intent>();
   readonly charges = new Map<string, Charge>();
+  readonly #setups = new Map<string, { method: Method; customer: string }>();
   readonly customers = new Map<string, Partial<Stripe.Customer>>();
   readonly methods = new Map<string, Method>();
   readonly refunds: Refund[] = [];
@@ -132,6 +136,7 @@ export class StripeObjects {
     const status = setup === 'action' ? ('requires_action' as const) : ('succeeded' as const);
     if (status === 'succeeded') method.customer = customer;
     const id = this.#id('seti');
+    if (setup === 'action') this.#setups.set(id, { method, customer });
     const next_action = setup === 'action' ? { type: 'use_stripe_sdk' as const, use_stripe_sdk: {} } : null;
     const made = {
       id,
@@ -139,9 +144,30 @@ export class StripeObjects {
       status,
       customer,
       next_action,
+      client_secret: `${id}_secret`,
       metadata: metadataOf(params.metadata),
     };
     return { ...made, payment_method: { ...method } } as Partial<Stripe.SetupIntent>;
+  }
+
+  /**
+   * What Stripe's script does with a client secret: the bank asks the customer, who confirms or does not. Answers why it
+   * did not work out; null when it did.
+   */
+  answerBank(clientSecret: string, confirms: boolean): string | null {
+    const id = clientSecret.replace(/_secret$/, '');
+    const refusal = confirms
+      ? null
+      : { code: 'authentication_failed', message: 'You did not confirm it to your bank.' };
+    const setup = this.#setups.get(id);
+    if (setup !== undefined) {
+      const problem = refusal ?? this.#behaviourOf.get(setup.method.id)?.confirmed ?? null;
+      if (problem === null) setup.method.customer = setup.customer;
+      return problem?.message ?? null;
+    }
+    if (refusal === null) this.succeed(id);
+    else this.fail(id, refusal);
+    return refusal?.message ?? null;
   }
 
   #customer(params: Params): string {
@@ -187,11 +213,11 @@ export class StripeObjects {
     });
     intent.created = Math.floor(Date.now() / 1000);
     this.intents.set(id, intent);
-    this.#confirm(intent, this.#behaviourOf.get(token)?.charge);
+    this.#confirm(intent, this.#behaviourOf.get(token)?.charge, params.off_session !== 'true');
     return this.expanded(id);
   }
 
-  #confirm(intent: Intent, behaviour: Behaviour['charge']): void {
+  #confirm(intent: Intent, behaviour: Behaviour['charge'], isPresent: boolean): void {
     if (behaviour === undefined) {
       this.succeed(intent.id);
       return;
@@ -205,6 +231,11 @@ export class StripeObjects {
       intent.status = 'requires_action';
       const url = `https://hooks.stripe.example/${intent.id}`;
       intent.next_action = { type: 'redirect_to_url', redirect_to_url: { url, return_url: null } };
+      return;
+    }
+    if (isPresent && behaviour.code === 'authentication_required') {
+      intent.status = 'requires_action';
+      intent.next_action = { type: 'use_stripe_sdk', use_stripe_sdk: {} };
       return;
     }
     this.fail(intent.id, behaviour);

@@ -269,6 +269,7 @@ test('a change that is scheduled has to be undone before a cancel', async () => 
   const { id } = await newPro();
   await app.owner.updateTable('subscriptions').set({ scheduledAdjustmentAt: may }).where('id', '=', id).execute();
   assert.match(await refused(id, { cancellation: { timing: 'immediately' } }, 400), /cancel-scheduled-adjustment/);
+  await app.owner.updateTable('subscriptions').set({ scheduledAdjustmentAt: null }).where('id', '=', id).execute();
 });
 
 test('an archive and a cancel at once end a subscription once', async () => {

@@ -96,12 +96,29 @@ export function structure(suffix: string) {
   };
 }
 
+/** What may be otherwise about a world. */
+export interface WorldOptions {
+  /** Where what every customer is sold comes from. */
+  readonly structureOf?: (suffix: string) => Body;
+  /** The key that everything is made with: one that is pinned to the pricing model of the structure, once it is there. */
+  readonly keyFor?: (pricingModelId: string) => Promise<string>;
+}
+
+/** What a world is made through. */
+export type WorldApp = Pick<TestApp, 'get' | 'post' | 'database' | 'testKey' | 'testEnvironmentId'>;
+
 /** Makes one record of every kind in the organization's test environment. */
-export async function buildWorld(app: TestApp, organization: TestOrganization = app, suffix = 'one'): Promise<World> {
-  const options = { key: organization.testKey };
+export async function buildWorld(
+  app: WorldApp,
+  organization: Pick<TestOrganization, 'testKey' | 'testEnvironmentId'> = app,
+  suffix = 'one',
+  { structureOf = structure, keyFor }: WorldOptions = {},
+): Promise<World> {
+  const whole = { key: organization.testKey };
+  const { pricingModel } = await app.post('/pricing-models/setup', structureOf(suffix), whole);
+  const options = keyFor === undefined ? whole : { key: await keyFor(pricingModel.id) };
   const get = (path: string): Promise<Body> => app.get(path, options);
   const post = (path: string, body: unknown): Promise<Body> => app.post(path, body, options);
-  const { pricingModel } = await post('/pricing-models/setup', structure(suffix));
   const team = pricingModel.products.find((product: Body) => product.slug === 'team');
   const meter = pricingModel.usageMeters[0];
   const { resources } = await get(`/resources?pricingModelId=${pricingModel.id}`);
@@ -140,9 +157,9 @@ export async function buildWorld(app: TestApp, organization: TestOrganization = 
   const { discount } = await post('/discounts', {
     discount: { name: 'Launch', code: 'LAUNCH', amount: 20, amountType: 'percent', duration: 'forever' },
   });
-  const { taxRate } = await post('/tax-rates', {
-    taxRate: { country: 'DE', state: suffix, type: 'vat', percentage: '19' },
-  });
+  // Tax rates are the environment's, which a pinned key may not change.
+  const newTaxRate = { country: 'DE', state: suffix, type: 'vat', percentage: '19' };
+  const { taxRate } = await app.post('/tax-rates', { taxRate: newTaxRate }, whole);
   const owing = await insertOwing(post, get, { priceId: team.defaultPrice.id, suffix });
   const billing = await get(`/customers/${externalId}/billing`);
   const current = billing.currentSubscription;
@@ -186,12 +203,12 @@ export async function buildWorld(app: TestApp, organization: TestOrganization = 
 type Send = (path: string, body: unknown) => Promise<Body>;
 
 // Long enough for the request to arrive on a busy machine.
-const trialMs = 100;
+const trialMs = 500;
 
 /** A gift, bought by the customer as a page would. */
 async function insertBought(
-  app: TestApp,
-  { testEnvironmentId: environmentId }: TestOrganization,
+  app: WorldApp,
+  { testEnvironmentId: environmentId }: Pick<TestOrganization, 'testEnvironmentId'>,
   post: Send,
   { customerId, suffix }: { customerId: string; suffix: string },
 ): Promise<string> {

@@ -3,8 +3,10 @@
 import { methodsOf } from './methods.ts';
 import type { Caller, Operation } from './transport.ts';
 import type {
+  UtilsMethods,
   ApiKeysMethods,
   SettingsMethods,
+  AuditLogMethods,
   CustomersMethods,
   SubscriptionsMethods,
   PricingModelsMethods,
@@ -37,6 +39,9 @@ import type {
 
 /** Every operation of the API, by family and name. */
 export const operations = {
+  utils: {
+    getPing: { method: 'GET', path: '/api/v1/utils/ping', params: [], query: [] },
+  },
   apiKeys: {
     get: { method: 'GET', path: '/api/v1/api-keys/{id}', params: ['id'], query: [] },
     list: { method: 'GET', path: '/api/v1/api-keys', params: [], query: ['cursor', 'limit', 'active'], pages: true },
@@ -44,6 +49,9 @@ export const operations = {
   settings: {
     get: { method: 'GET', path: '/api/v1/settings', params: [], query: [] },
     update: { method: 'PUT', path: '/api/v1/settings', params: [], query: [] },
+  },
+  auditLog: {
+    list: { method: 'GET', path: '/api/v1/audit-log', params: [], query: ['cursor', 'limit', 'recordId', 'record', 'action', 'apiKeyId', 'requestId', 'since', 'until'], pages: true },
   },
   customers: {
     list: { method: 'GET', path: '/api/v1/customers', params: [], query: ['cursor', 'limit', 'email', 'externalId', 'pricingModelId', 'archived'], pages: true },
@@ -237,8 +245,10 @@ export const operations = {
 
 /** The families of the API's operations. */
 export abstract class Families {
+  readonly utils: UtilsMethods;
   readonly apiKeys: ApiKeysMethods;
   readonly settings: SettingsMethods;
+  readonly auditLog: AuditLogMethods;
   readonly customers: CustomersMethods;
   readonly subscriptions: SubscriptionsMethods;
   readonly pricingModels: PricingModelsMethods;
@@ -269,8 +279,10 @@ export abstract class Families {
   readonly testClock: TestClockMethods;
 
   constructor(caller: Caller) {
+    this.utils = methodsOf(caller, operations.utils);
     this.apiKeys = methodsOf(caller, operations.apiKeys);
     this.settings = methodsOf(caller, operations.settings);
+    this.auditLog = methodsOf(caller, operations.auditLog);
     this.customers = methodsOf(caller, operations.customers);
     this.subscriptions = methodsOf(caller, operations.subscriptions);
     this.pricingModels = methodsOf(caller, operations.pricingModels);

@@ -512,6 +512,20 @@ export interface UsageBalanceLowPayload {
   livemode: boolean;
 }
 
+export interface ErrorBody {
+  message: string;
+  code: string;
+  /** What is wrong with the request, one by one. */
+  issues?: Array<{
+    message: string;
+    path: Array<string | number>;
+    code: string;
+  }>;
+  /** The same as message. */
+  error: string;
+  request_id: string;
+}
+
 export interface ApiKey {
   id: string;
   /** Epoch milliseconds. */
@@ -533,20 +547,6 @@ export interface ApiKey {
   stackAuthHostedBillingUserId: string | null;
   /** SHA-256 of the key, in hexadecimal. */
   hashText: string | null;
-}
-
-export interface ErrorBody {
-  message: string;
-  code: string;
-  /** What is wrong with the request, one by one. */
-  issues?: Array<{
-    message: string;
-    path: Array<string | number>;
-    code: string;
-  }>;
-  /** The same as message. */
-  error: string;
-  request_id: string;
 }
 
 export interface Settings {
@@ -571,6 +571,31 @@ export interface Seller {
   email: string | null;
   addressLines: Array<string>;
   taxId: string | null;
+}
+
+export interface AuditLogEntry {
+  id: string;
+  /** Real time, whatever the test clock says. Epoch milliseconds. */
+  occurredAt: number;
+  pricingModelId: string | null;
+  actor: {
+    /** customer: on a page of the checkout or the portal; operator: the command line; system: work that nobody asked for at that moment. */
+    type: 'api_key' | 'customer' | 'operator' | 'system';
+    apiKeyId: string | null;
+  };
+  /** The operation, such as `POST /products`, or the name of the task or command. */
+  action: string | null;
+  /** The X-Request-Id of the answer. */
+  requestId: string | null;
+  record: {
+    type: string;
+    id: string;
+  };
+  operation: 'insert' | 'update' | 'delete';
+  /** Fields by their names in the database, in camelCase. Secrets are shown as (secret), addresses without their path. Whole numbers beyond 2^53-1 are text. */
+  before: Record<string, unknown> | null;
+  /** Fields by their names in the database, in camelCase. Secrets are shown as (secret), addresses without their path. Whole numbers beyond 2^53-1 are text. */
+  after: Record<string, unknown> | null;
 }
 
 export interface Customer {
@@ -2892,6 +2917,10 @@ export interface BillingAddressOutput {
 /** The body of a message to a webhook. */
 export type WebhookPayload = CustomerCreatedPayload | CustomerUpdatedPayload | PurchaseCompletedPayload | PaymentFailedPayload | PaymentSucceededPayload | SubscriptionCreatedPayload | SubscriptionUpdatedPayload | SubscriptionCanceledPayload | UsageBalanceLowPayload;
 
+export interface UtilsGetPingAnswer {
+  message: 'pong';
+}
+
 export interface ApiKeysGetInput {
   id: string;
 }
@@ -2943,6 +2972,31 @@ export interface SettingsUpdateInput {
 
 export interface SettingsUpdateAnswer {
   settings: Settings;
+}
+
+export interface AuditLogListInput {
+  /** Where to go on: a nextCursor of an earlier page. */
+  cursor?: string;
+  /** Rows a page: 1 to 100, 10 when absent. */
+  limit?: number;
+  recordId?: string;
+  /** The type of the record, such as subscriptionItem. */
+  record?: string;
+  action?: string;
+  apiKeyId?: string;
+  requestId?: string;
+  /** Changes made at this instant or later. */
+  since?: string | number;
+  /** Changes made before this instant. */
+  until?: string | number;
+}
+
+export interface AuditLogListAnswer {
+  data: Array<AuditLogEntry>;
+  hasMore: boolean;
+  total: number;
+  currentCursor: string;
+  nextCursor?: string;
 }
 
 export interface CustomersListInput {
@@ -4808,6 +4862,11 @@ export interface TestClockUpdateAnswer {
   work: ClockWork;
 }
 
+export interface UtilsMethods {
+  /** See that the service answers and takes the key. */
+  getPing(input?: Record<string, never>, options?: CallOptions): Promise<UtilsGetPingAnswer>;
+}
+
 export interface ApiKeysMethods {
   /** Get an API key. */
   get(input: ApiKeysGetInput, options?: CallOptions): Promise<ApiKeysGetAnswer>;
@@ -4825,6 +4884,14 @@ export interface SettingsMethods {
 
   /** Update the settings. Fields that are absent stay as they are. The currency can change while there are no prices, discounts or invoices of more than nothing. */
   update(input: SettingsUpdateInput, options?: WriteOptions): Promise<SettingsUpdateAnswer>;
+}
+
+export interface AuditLogMethods {
+  /** List what was changed, by whom. Newest first. One entry for each record that a request, a page, a task or a command has changed; usage and the ledger are logs themselves. `total` counts up to 10,000. */
+  list(input?: AuditLogListInput, options?: CallOptions): Promise<AuditLogListAnswer>;
+
+  /** Every row that `list` lists, page after page; `limit` is the size of a page, 100 when absent. */
+  listAll(input?: Omit<AuditLogListInput, 'cursor'>, options?: CallOptions): AsyncGenerator<AuditLogListAnswer['data'][number], void, undefined>;
 }
 
 export interface CustomersMethods {

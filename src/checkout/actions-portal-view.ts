@@ -9,6 +9,7 @@ import { loadPricingModelDetails } from '../pricing/store-details.ts';
 import { findSubscription, listSubscriptionsOfCustomer } from '../subscriptions/store.ts';
 import { listActiveItems } from '../subscriptions/store-items.ts';
 import { isTerminal, type SubscriptionRow } from '../subscriptions/subscription.ts';
+import { findPaymentToConfirm } from './actions.ts';
 import type { PortalPlan, PortalSubscription, PortalView } from './portal-view.ts';
 import { readSellerName } from './store.ts';
 
@@ -31,6 +32,7 @@ export async function viewPortal(work: Work, processors: Processors, customer: C
       status === 'draft' ? [] : [{ id, number, date, status, total, currency }],
     ),
     processor: { name: processor.name, publishableKey: processor.publishableKey ?? null },
+    paymentToConfirm: await findPaymentToConfirm(work, { customerId: customer.id }),
   };
 }
 

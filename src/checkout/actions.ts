@@ -1,3 +1,4 @@
+import { z } from 'zod';
 import { findCustomer } from '../customers/store.ts';
 import { Problem } from '../kernel/problem.ts';
 import { type Quote, quoteOf } from '../lifecycle/quote.ts';
@@ -14,7 +15,7 @@ import { chosenDiscount, findSold, prepareBuyer, quoteOrder, type Sold } from '.
 import { requireSession } from './actions-sessions.ts';
 import { type CheckoutSessionRow, statusAt } from './checkout.ts';
 import { checkDraft } from './checkout-input.ts';
-import type { CheckoutDraft, CheckoutView } from './checkout-view.ts';
+import type { CheckoutDraft, CheckoutView, PaymentToConfirm } from './checkout-view.ts';
 import { readSellerName } from './store.ts';
 
 type Bill = Pick<
@@ -76,7 +77,10 @@ async function viewAsRead(
     discountCode: discount?.code ?? null,
     needsCard,
     processor: { name: processor.name, publishableKey: processor.publishableKey ?? null },
-    failure: status === 'open' && purchase !== null ? await lastFailure(work, purchase) : null,
+    failure: status === 'open' ? await lastFailure(work, purchase) : null,
+    cardToConfirm: null,
+    paymentToConfirm:
+      status === 'pending' ? await findPaymentToConfirm(work, { invoiceId: purchase?.invoiceId }) : null,
     refusal: refusal ?? (needsCard && processor.name === 'manual' ? noCardsTaken : null),
   };
 }
@@ -176,11 +180,31 @@ function toBill({ now }: Work, quoted: Quote): Bill {
 // An invoice of a checkout is charged once, and again where somebody collects it by hand.
 const maxPayments = 100;
 
+function paymentsOf(work: Work, filters: { readonly [field: string]: string }) {
+  return pageOfPayments(work, { cursor: null, after: null, direction: 'forward', limit: maxPayments, filters });
+}
+
 /** Why no money came for the purchase, in the processor's words; null where none was asked for. */
-async function lastFailure(work: Work, { invoiceId }: PurchaseRow): Promise<string | null> {
+async function lastFailure(work: Work, purchase: PurchaseRow | null): Promise<string | null> {
+  const invoiceId = purchase?.invoiceId ?? null;
   if (invoiceId === null) return null;
-  const filters = { invoiceId, status: 'failed' };
-  const request = { cursor: null, after: null, direction: 'forward', limit: maxPayments, filters } as const;
-  const { rows } = await pageOfPayments(work, request);
+  const { rows } = await paymentsOf(work, { invoiceId, status: 'failed' });
   return rows.at(-1)?.failureMessage ?? null;
+}
+
+const Confirmable = z.object({ clientSecret: z.string() });
+
+/** The oldest charge of an invoice, or of a customer, that waits until it is confirmed to the bank; null without one. */
+export async function findPaymentToConfirm(
+  work: Work,
+  { invoiceId, customerId }: { readonly invoiceId?: string | null | undefined; readonly customerId?: string },
+): Promise<PaymentToConfirm | null> {
+  const filters = invoiceId ? { invoiceId } : customerId === undefined ? null : { customerId };
+  if (filters === null) return null;
+  const { rows } = await paymentsOf(work, { ...filters, status: 'requires_action' });
+  for (const { id, nextAction } of rows) {
+    const confirmable = Confirmable.safeParse(nextAction);
+    if (confirmable.success) return { id, clientSecret: confirmable.data.clientSecret };
+  }
+  return null;
 }

@@ -55,7 +55,7 @@ function hasCheckDigit(digits: string): boolean {
 
 /** A card is good until its month ends. */
 function expiryError(text: string, now: Instant): string | null {
-  const [, month, year] = /^\s*(\d{1,2})\s*[/-]?\s*(\d{4}|\d{2})\s*$/.exec(text) ?? [];
+  const [, month, year] = /^\s*(\d{1,2})(?:\s*[/-])?\s*(\d{4}|\d{2})\s*$/.exec(text) ?? [];
   if (month === undefined || year === undefined || Number(month) < 1 || Number(month) > 12)
     return 'Enter the expiry date as month and year, such as 12 / 34.';
   const fullYear = year.length === 2 ? 2000 + Number(year) : Number(year);

@@ -1,6 +1,14 @@
 import type { BillingAddress } from '../customers/customer.ts';
 import type { Instant, IntervalUnit } from '../kernel/calendar.ts';
+import type { CardConfirmation } from '../payments/processor.ts';
 import type { CheckoutStatus, CheckoutType } from './checkout.ts';
+
+/** A charge that waits until its customer has confirmed it to its bank. */
+export interface PaymentToConfirm {
+  readonly id: string;
+  /** What the processor's script in the browser does it with. */
+  readonly clientSecret: string;
+}
 
 /** One position of what is bought. `amount` is before discount and tax, in minor units. */
 export interface CheckoutLine {
@@ -72,6 +80,10 @@ export interface CheckoutView {
   readonly cancelUrl: string | null;
   /** Why the last attempt to pay failed, in the processor's words; null without one. */
   readonly failure: string | null;
+  /** The card that the buyer has to confirm to its bank before it can be kept; null without one. */
+  readonly cardToConfirm: CardConfirmation | null;
+  /** The charge under way that the buyer has to confirm to its bank; null without one. */
+  readonly paymentToConfirm: PaymentToConfirm | null;
   /**
    * Why an open session cannot be confirmed as things are, whatever is entered: its price is no longer sold, the
    * customer has another plan by now. Amounts are 0 then. Null where it can be.

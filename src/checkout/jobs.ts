@@ -1,6 +1,7 @@
 import { invalid, Problem, type ProblemName } from '../kernel/problem.ts';
+import { lookAtPayment } from '../lifecycle/look-at-payment.ts';
 import { createProcessors } from '../payments/actions.ts';
-import type { Processors } from '../payments/processor.ts';
+import type { CardConfirmation, Processors } from '../payments/processor.ts';
 import { type JobContext, runEffects } from '../platform/jobs.ts';
 import { runInEnvironment, type Work } from '../platform/work.ts';
 import { viewCheckout } from './actions.ts';
@@ -33,15 +34,17 @@ export async function performCheckout(
   const { answer: view } = await run(context, place, (work, processors) =>
     viewCheckout(work, processors, sessionId, draftOf(confirmation)),
   );
-  return failure !== null && view.status === 'open' ? { ...view, failure } : view;
+  return failure !== null && view.status === 'open' ? { ...view, ...failure } : view;
 }
+
+type Failure = Pick<CheckoutView, 'failure' | 'cardToConfirm'>;
 
 /** Answers why no card could be charged, null where one could or none was needed. */
 async function tryToConfirm(
   context: JobContext,
   place: CheckoutPlace,
   confirmation: CheckoutConfirmation,
-): Promise<string | null> {
+): Promise<Failure | null> {
   const { sessionId } = place;
   let attachedId: string | null = null;
   try {
@@ -67,7 +70,7 @@ async function run<Answer>(
     context.database,
     { environmentId },
     (work) => act(work, createProcessors(work.db, context.outside)),
-    { publicUrl },
+    { publicUrl, customerPresent: true, doing: context.doing },
   );
   if (outcome === null) throw new Problem('checkoutSessionNotFound', { id: sessionId });
   return outcome;
@@ -76,10 +79,21 @@ async function run<Answer>(
 /** What is the card's or its processor's doing, in place of a refusal: the buyer may try again. */
 const failures: ReadonlySet<ProblemName> = new Set<ProblemName>(['paymentMethodDeclined', 'processorUnavailable']);
 
-function failureOf(error: unknown): string {
+function failureOf(error: unknown): Failure {
   if (!(error instanceof Problem)) throw error;
   // The code before the words is for programs.
-  if (failures.has(error.problem)) return error.message.replace(/^\w+(?: \(\w+\))?: /, '');
+  const failure = error.message.replace(/^\w+(?: \(\w+\))?: /, '');
+  if (failures.has(error.problem)) return { failure, cardToConfirm: cardToConfirmOf(error) };
   const issue = error.issues.find(({ path }) => path.join('.') === 'paymentMethod.token');
   throw issue === undefined ? error : invalid(['token'], issue.message);
+}
+
+/** What the buyer has to confirm to its bank so that the card can be kept after all; null where that does not help. */
+export function cardToConfirmOf({ data }: Problem): CardConfirmation | null {
+  return (data.nextAction as CardConfirmation | undefined) ?? null;
+}
+
+/** Asks the processor how a charge is that was just confirmed, or was not, and does what follows. */
+export async function performConfirmed(context: JobContext, environmentId: number, paymentId: string): Promise<void> {
+  await lookAtPayment(context, createProcessors(context.database, context.outside), environmentId, paymentId);
 }

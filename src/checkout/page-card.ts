@@ -1,5 +1,7 @@
 import { type Html, html } from '../kernel/html.ts';
+import type { CardConfirmation } from '../payments/processor.ts';
 import type { PageDocument } from '../platform/page.ts';
+import type { PaymentToConfirm } from './checkout-view.ts';
 import { type FieldErrors, fieldHtml } from './page-form.ts';
 
 /** Who takes the card. */
@@ -13,15 +15,21 @@ export interface CardTaker {
 export const stripeScriptPath = '/checkout-assets/stripe.js';
 
 /** Whether a card can be asked for at all. */
-export function takesCards({ name, publishableKey }: CardTaker): boolean {
+export function takesCards({ name, publishableKey }: Pick<CardTaker, 'name' | 'publishableKey'>): boolean {
   return name === 'test' || (name.startsWith('stripe') && publishableKey !== null);
 }
 
 /** Where a card is entered: fields of ours for the test network, Stripe's own form for Stripe. */
-export function cardHtml(taker: CardTaker, errors: FieldErrors): Html {
+export function cardHtml(taker: CardTaker, errors: FieldErrors, toConfirm: CardConfirmation | null = null): Html {
   if (!takesCards(taker))
     return html`<p class="notice bad">The seller takes no cards here. Please ask the seller how to pay.</p>`;
-  return taker.name === 'test' ? testCardHtml(errors) : stripeCardHtml(taker, errors);
+  return taker.name === 'test' ? testCardHtml(errors) : stripeCardHtml(taker, errors, toConfirm);
+}
+
+/** What stands on the button of a form with a card: Stripe's cannot be sent before its script is there. */
+export function cardButtonHtml(taker: CardTaker, rest: Html | null, text: string): Html {
+  const isHeld = taker.name !== 'test' && takesCards(taker);
+  return html`<button class="wide"${rest}${isHeld && html` data-card disabled`}>${text}</button>`;
 }
 
 function testCardHtml(errors: FieldErrors): Html {
@@ -37,19 +45,46 @@ ${fieldHtml({ name: 'cardCode', label: 'Security code', hint: '3 or 4 digits', a
 `;
 }
 
-function stripeCardHtml({ publishableKey, currency }: CardTaker, errors: FieldErrors): Html {
+const needsScript = html`<noscript><p class="notice bad">The card form of Stripe needs JavaScript. Please allow it for this page.</p></noscript>`;
+
+function stripeCardHtml(
+  { publishableKey, currency }: CardTaker,
+  errors: FieldErrors,
+  toConfirm: CardConfirmation | null,
+): Html {
+  const confirm =
+    toConfirm !== null &&
+    html` data-client-secret="${toConfirm.clientSecret}" data-confirmed-token="${toConfirm.token}"`;
   return html`<fieldset>
 <legend>Card</legend>
-<div id="stripe-card" data-key="${publishableKey}" data-currency="${currency.toLowerCase()}"></div>
+<div id="stripe-card" data-key="${publishableKey}" data-currency="${currency.toLowerCase()}"${confirm}></div>
 <input type="hidden" name="token" id="token">
 <p class="error" id="stripe-error" role="alert">${errors.token ?? errors.cardNumber}</p>
-<noscript><p class="notice bad">The card form of Stripe needs JavaScript. Please allow it for this page.</p></noscript>
+${needsScript}
 </fieldset>
 `;
 }
 
+/** Where a charge is confirmed to the customer's bank. `hidden` goes along when that is over, however it ended. */
+export function confirmPaymentHtml(
+  { publishableKey }: Pick<CardTaker, 'publishableKey'>,
+  { clientSecret }: PaymentToConfirm,
+  { action, hidden }: { readonly action: string; readonly hidden: Html },
+): Html {
+  return html`<form method="post" action="${action}">
+${hidden}
+<div id="stripe-payment" data-key="${publishableKey}" data-client-secret="${clientSecret}"></div>
+<p class="error" id="stripe-error" role="alert"></p>
+${needsScript}
+<div class="actions"><button class="wide" data-card disabled>Confirm payment</button></div>
+</form>
+`;
+}
+
 /** What the page with the card form loads besides: nothing, unless Stripe takes the card. */
-export function cardScripts(taker: CardTaker): Pick<PageDocument, 'scripts' | 'sources'> {
+export function cardScripts(
+  taker: Pick<CardTaker, 'name' | 'publishableKey'>,
+): Pick<PageDocument, 'scripts' | 'sources'> {
   if (taker.name === 'test' || !takesCards(taker)) return {};
   return {
     scripts: ['https://js.stripe.com/v3/', stripeScriptPath],
@@ -61,34 +96,90 @@ export function cardScripts(taker: CardTaker): Pick<PageDocument, 'scripts' | 's
   };
 }
 
-/** The script beside Stripe's own: it shows the form, and sends ours with the token that Stripe gives for the card. */
+/**
+ * The script beside Stripe's own. It shows the card form, and sends ours with the token that Stripe gives for the card;
+ * and it has the bank ask the customer, where that is asked for. Until it runs, the buttons that need it are held.
+ */
 export const stripeScript = `'use strict';
 (() => {
-  const place = document.getElementById('stripe-card');
-  const token = document.getElementById('token');
+  const card = document.getElementById('stripe-card');
+  const place = card || document.getElementById('stripe-payment');
   const problem = document.getElementById('stripe-error');
   const form = place.closest('form');
+  const buttons = form.querySelectorAll('button[data-card]');
+  const hold = (held) => { for (const button of buttons) button.disabled = held; };
+  const fail = (error) => {
+    problem.textContent = error.message || 'That did not work. Please try again.';
+    hold(false);
+  };
+  if (typeof Stripe === 'undefined') {
+    problem.textContent = 'The form of Stripe could not be loaded. Please allow js.stripe.com, then load this page again.';
+    return;
+  }
   const stripe = Stripe(place.dataset.key);
-  const elements = stripe.elements({
-    mode: 'setup', currency: place.dataset.currency, paymentMethodTypes: ['card'], paymentMethodCreation: 'manual',
-  });
-  elements.create('payment').mount(place);
-  form.addEventListener('submit', async (event) => {
-    const button = event.submitter;
-    if (token.value !== '' || (button && button.value === 'details')) return;
-    event.preventDefault();
+  // What is under way is not begun again by a second click.
+  let busy = false;
+  const attempt = async (act) => {
+    if (busy) return;
+    busy = true;
+    hold(true);
     problem.textContent = '';
-    const checked = await elements.submit();
-    const made = checked.error ? checked : await stripe.createPaymentMethod({ elements });
-    if (made.error) {
-      problem.textContent = made.error.message;
-      return;
-    }
-    token.value = made.paymentMethod.id;
-    // Not before this submit is over: a form is not sent again while it is being sent.
-    setTimeout(() => form.requestSubmit(button));
+    await act().catch(fail);
+    busy = false;
+  };
+  const confirm = async () => {
+    const { error } = await stripe.handleNextAction({ clientSecret: place.dataset.clientSecret });
+    return error;
+  };
+  // Not before a submit is over: a form is not sent again while it is being sent.
+  let ready = false;
+  const send = (button) => {
+    ready = true;
+    hold(false);
+    setTimeout(() => { form.requestSubmit(button); hold(true); });
+  };
+  if (card === null) {
+    form.addEventListener('submit', (event) => {
+      if (ready) return;
+      event.preventDefault();
+      // However it ended: what came of it, the seller asks Stripe.
+      attempt(async () => { await confirm(); send(event.submitter); });
+    });
+    hold(false);
+    return;
+  }
+  const token = document.getElementById('token');
+  const elements = stripe.elements({
+    mode: 'setup', currency: card.dataset.currency, paymentMethodTypes: ['card'], paymentMethodCreation: 'manual',
+  });
+  elements.create('payment').mount(card);
+  const sendWith = (id, button) => { token.value = id; send(button); };
+  form.addEventListener('submit', (event) => {
+    const button = event.submitter;
+    if (ready || (button && button.value === 'details')) return;
+    event.preventDefault();
+    attempt(async () => {
+      const checked = await elements.submit();
+      const made = checked.error ? checked : await stripe.createPaymentMethod({ elements });
+      if (made.error) return fail(made.error);
+      sendWith(made.paymentMethod.id, button);
+    });
   });
   // Who comes back to the page enters the card again.
-  window.addEventListener('pageshow', () => { token.value = ''; });
+  token.value = '';
+  window.addEventListener('pageshow', (event) => {
+    if (!event.persisted) return;
+    token.value = '';
+    ready = false;
+    hold(false);
+  });
+  hold(false);
+  if (card.dataset.clientSecret) {
+    attempt(async () => {
+      const error = await confirm();
+      if (error) return fail(error);
+      sendWith(card.dataset.confirmedToken, buttons[0]);
+    });
+  }
 })();
 `;

@@ -2,8 +2,8 @@ import { countryCodes } from '../kernel/country.ts';
 import { type Html, html } from '../kernel/html.ts';
 import type { PageDocument } from '../platform/page.ts';
 import { asksAddress, type Details } from './buyer-entry.ts';
-import type { CheckoutView } from './checkout-view.ts';
-import { type CardTaker, cardHtml, cardScripts, takesCards } from './page-card.ts';
+import type { CheckoutView, PaymentToConfirm } from './checkout-view.ts';
+import { type CardTaker, cardButtonHtml, cardHtml, cardScripts, confirmPaymentHtml, takesCards } from './page-card.ts';
 import { type Choice, type FieldErrors, fieldHtml, hiddenHtml, selectHtml, summaryHtml } from './page-form.ts';
 import { layout } from './page-layout.ts';
 import { agreementText, confirmText, orderHtml } from './page-order.ts';
@@ -105,10 +105,10 @@ ${orderHtml(view)}
 ${hiddenHtml({ ...details, shownDue: String(view.dueNow) })}
 <section>
 ${!view.needsCard && html`<p>There is nothing to pay, so no card is needed.</p>`}
-${view.needsCard && cardHtml(taker, errors)}
+${view.needsCard && cardHtml(taker, errors, view.cardToConfirm)}
 ${agreement !== null && html`<p class="soft">${agreement}</p>`}
 </section>
-${canConfirm && html`<div class="actions"><button class="wide" name="step" value="pay">${confirmText(view)}</button></div>`}
+${canConfirm && html`<div class="actions">${payButton(view, taker)}</div>`}
 ${asksAddress(view) && html`<div class="actions"><button class="plain wide" name="step" value="details" formnovalidate>Change order or address</button></div>`}
 </form>
 ${cancelHtml(view)}`;
@@ -119,6 +119,25 @@ ${cancelHtml(view)}`;
     more: view.needsCard ? cardScripts(taker) : {},
   });
 }
+
+function payButton(view: CheckoutView, taker: CardTaker): Html {
+  const rest = html` name="step" value="pay"`;
+  return view.needsCard
+    ? cardButtonHtml(taker, rest, confirmText(view))
+    : html`<button class="wide"${rest}>${confirmText(view)}</button>`;
+}
+
+/** What is shown while the buyer's bank asks for a confirmation of the charge. */
+export function confirmPaymentPage(view: CheckoutView, toConfirm: PaymentToConfirm, action: string): PageDocument {
+  const hidden = hiddenHtml({ step: 'confirmed', paymentId: toConfirm.id });
+  const content = html`<p role="status">Your bank asks you to confirm this payment. Nothing is charged before you have done that.</p>
+${orderHtml(view)}
+${confirmPaymentHtml(view.processor, toConfirm, { action, hidden })}`;
+  return page(view, { heading: 'Confirm your payment', content, more: cardScripts(view.processor) });
+}
+
+/** What is said while the processor's script has the bank ask for a confirmation of the card. */
+export const confirmCardText = 'Your bank asks you to confirm this card. Nothing has been charged yet.';
 
 /** What a buyer reads of a card that was declined. */
 export function declinedText(reason: string): string {

@@ -2,6 +2,8 @@ import { invoiceStatusTexts } from '../invoicing/invoice-document.ts';
 import { type Html, html } from '../kernel/html.ts';
 import { moneyText } from '../kernel/money-text.ts';
 import type { PageDocument } from '../platform/page.ts';
+import type { PaymentToConfirm } from './checkout-view.ts';
+import { cardScripts, confirmPaymentHtml } from './page-card.ts';
 import { hiddenHtml, summaryHtml } from './page-form.ts';
 import { layout } from './page-layout.ts';
 import { dayText, methodText, priceText, safeAddress } from './page-text.ts';
@@ -67,6 +69,7 @@ export function overviewPage(view: PortalView, visit: Visited, done: string, pro
   const address = safeAddress(visit.returnUrl);
   const content = html`${doneTexts[done] !== undefined && html`<p class="notice" role="status">${doneTexts[done]}</p>`}
 ${summaryHtml({}, problem)}
+${view.paymentToConfirm !== null && paymentHtml(view, view.paymentToConfirm, visit)}
 ${view.subscriptions.length === 0 && html`<section><h2>Your plan</h2><p>You have no plan at the moment.</p></section>`}
 ${view.subscriptions.map((subscription) => subscriptionHtml(subscription, view, visit))}
 ${methodsHtml(view, visit)}
@@ -81,7 +84,18 @@ ${buttonForm(visit, '/portal/leave', 'Sign out', { plain: true })}
     livemode: view.livemode,
     content,
     isWrong: problem !== null,
+    more: view.paymentToConfirm === null ? {} : cardScripts(view.processor),
   });
+}
+
+function paymentHtml({ processor }: PortalView, toConfirm: PaymentToConfirm, { formToken }: Visited): Html {
+  const hidden = hiddenHtml({ formToken });
+  return html`<section aria-labelledby="confirm">
+<h2 id="confirm">Your bank asks you to confirm a payment</h2>
+<p>Nothing is charged before you have done that.</p>
+${confirmPaymentHtml(processor, toConfirm, { action: `/portal/payments/${toConfirm.id}/confirmed`, hidden })}
+</section>
+`;
 }
 
 function subscriptionHtml(subscription: PortalSubscription, { currency }: PortalView, visit: Visited): Html {

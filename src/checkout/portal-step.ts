@@ -1,8 +1,9 @@
 import { type Html, html } from '../kernel/html.ts';
 import { moneyText } from '../kernel/money-text.ts';
 import type { AdjustmentPreview } from '../lifecycle/preview-adjust.ts';
+import type { CardConfirmation } from '../payments/processor.ts';
 import type { PageDocument } from '../platform/page.ts';
-import { type CardTaker, cardHtml, cardScripts, takesCards } from './page-card.ts';
+import { type CardTaker, cardButtonHtml, cardHtml, cardScripts, takesCards } from './page-card.ts';
 import { type FieldErrors, fieldHtml, hiddenHtml, summaryHtml } from './page-form.ts';
 import { layout } from './page-layout.ts';
 import { dayText, methodText, priceText } from './page-text.ts';
@@ -116,17 +117,28 @@ export function cancelPage(frame: Frame, visit: Visited, subscription: PortalSub
   return page(frame, 'Cancel subscription', content);
 }
 
+export interface CardStep {
+  readonly errors?: FieldErrors;
+  readonly message?: string | null;
+  /** What the customer has to confirm to its bank first. */
+  readonly toConfirm?: CardConfirmation | null;
+}
+
 /** Where a card is added. It becomes what the customer is charged on. */
-export function newCardPage(frame: Frame, visit: Visited, errors: FieldErrors, message: string | null): PageDocument {
+export function newCardPage(
+  frame: Frame,
+  visit: Visited,
+  { errors = {}, message = null, toConfirm = null }: CardStep = {},
+): PageDocument {
   const taker: CardTaker = { ...frame.processor, currency: frame.currency };
   const content = html`${summaryHtml(errors, message)}
 <form method="post" action="/portal/payment-methods" novalidate>
 ${hiddenHtml({ formToken: visit.formToken })}
 <section>
-${cardHtml(taker, errors)}
+${cardHtml(taker, errors, toConfirm)}
 <p class="soft">From now on you are charged on this card.</p>
 </section>
-${takesCards(taker) && html`<div class="actions"><button class="wide">Save card</button></div>`}
+${takesCards(taker) && html`<div class="actions">${cardButtonHtml(taker, null, 'Save card')}</div>`}
 </form>`;
   const isWrong = message !== null || Object.keys(errors).length > 0;
   return page(frame, 'Add a card', content, { isWrong, more: cardScripts(taker) });

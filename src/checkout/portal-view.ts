@@ -2,6 +2,7 @@ import type { InvoiceStatus } from '../invoicing/invoice.ts';
 import type { Instant, IntervalUnit } from '../kernel/calendar.ts';
 import type { PaymentMethod } from '../payments/payment-method.ts';
 import type { SubscriptionStatus } from '../subscriptions/subscription.ts';
+import type { PaymentToConfirm } from './checkout-view.ts';
 
 /** What a customer sees of itself. Amounts are minor units of `currency`. */
 export interface PortalView {
@@ -16,6 +17,8 @@ export interface PortalView {
   /** Newest first. */
   readonly invoices: readonly PortalInvoice[];
   readonly processor: { readonly name: string; readonly publishableKey: string | null };
+  /** The charge under way that the customer has to confirm to its bank; null without one. */
+  readonly paymentToConfirm: PaymentToConfirm | null;
 }
 
 export interface PortalSubscription {

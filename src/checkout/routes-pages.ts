@@ -6,11 +6,20 @@ import { runInEnvironment } from '../platform/work.ts';
 import { viewCheckout } from './actions.ts';
 import { type Details, detailErrors, draftOf, enteredDetails, knownDetails } from './buyer-entry.ts';
 import { readCard } from './card-entry.ts';
-import type { CheckoutDraft, CheckoutView } from './checkout-view.ts';
-import { performCheckout } from './jobs.ts';
+import type { CheckoutDraft, CheckoutView, PaymentToConfirm } from './checkout-view.ts';
+import { performCheckout, performConfirmed } from './jobs.ts';
 import { readCheckoutKey } from './link.ts';
 import { stripeScript, stripeScriptPath } from './page-card.ts';
-import { declinedText, detailsPage, outcomePage, paymentPage, refusedPage, type Step } from './page-checkout.ts';
+import {
+  confirmCardText,
+  confirmPaymentPage,
+  declinedText,
+  detailsPage,
+  outcomePage,
+  paymentPage,
+  refusedPage,
+  type Step,
+} from './page-checkout.ts';
 import type { FieldErrors } from './page-form.ts';
 
 /** A session that the link of a request opens. */
@@ -49,6 +58,7 @@ async function look({ context, environmentId, sessionId, publicUrl }: Opened, dr
 }
 
 function firstPage(view: CheckoutView, action: string, goesOn: boolean): PageAnswer {
+  if (view.paymentToConfirm !== null) return { show: confirmPaymentPage(view, view.paymentToConfirm, action) };
   if (view.status !== 'open') return { show: outcomePage(view, { goesOn }) };
   if (view.refusal !== null) return { show: refusedPage(view, view.refusal) };
   const step = {
@@ -64,6 +74,7 @@ function firstPage(view: CheckoutView, action: string, goesOn: boolean): PageAns
 async function takeForm(opened: Opened, form: PageRequest['form']): Promise<PageAnswer> {
   const { action } = opened;
   const view = await look(opened);
+  if (form.step === 'confirmed' && view.paymentToConfirm !== null) return takeConfirmed(opened, view.paymentToConfirm);
   if (view.status !== 'open') return { goTo: action };
   const details = enteredDetails(view, form);
   if (form.step === 'details') return { show: detailsPage({ view, details, action }) };
@@ -76,6 +87,15 @@ async function takeForm(opened: Opened, form: PageRequest['form']): Promise<Page
   return form.step === 'pay'
     ? pay(opened, { view: quoted.view, details, action }, form)
     : { show: paymentPage({ view: quoted.view, details, action }) };
+}
+
+/** The bank has asked the buyer, and how that ended the processor knows. */
+async function takeConfirmed(
+  { context, environmentId, action }: Opened,
+  { id }: PaymentToConfirm,
+): Promise<PageAnswer> {
+  await performConfirmed(context, environmentId, id);
+  return { goTo: `${action}&to=success` };
 }
 
 /** The view with what was entered; what the seller's records refuse is shown beside its field. */
@@ -108,6 +128,9 @@ async function pay(opened: Opened, step: Step, form: PageRequest['form']): Promi
     const after = await performCheckout(opened.context, { environmentId, publicUrl, sessionId }, confirmation);
     if (after.refusal !== null) return { show: refusedPage(after, after.refusal), status: 409 };
     if (after.status !== 'open') return { goTo: `${action}&to=success` };
+    const { cardToConfirm } = after;
+    if (cardToConfirm !== null)
+      return { show: paymentPage({ ...step, view: { ...view, cardToConfirm }, message: confirmCardText }) };
     return { show: paymentPage({ ...step, message: declinedText(after.failure ?? '') }), status: 402 };
   } catch (error) {
     return refusedPayment(step, error);

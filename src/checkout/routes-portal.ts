@@ -7,16 +7,17 @@ import { cancelScheduledAdjustment } from '../lifecycle/cancel-scheduled-adjustm
 import { cancelSubscription } from '../lifecycle/cancel-subscription.ts';
 import { reportRetry, retryPayment } from '../lifecycle/retry-payment.ts';
 import { uncancelSubscription } from '../lifecycle/uncancel.ts';
+import { getPayment } from '../payments/actions.ts';
 import { attachPaymentMethod, reportAttachment } from '../payments/actions-attach.ts';
 import { makeDefaultPaymentMethod } from '../payments/actions-default.ts';
 import type { Page, PageAnswer } from '../platform/page.ts';
 import { requireOwnSubscription, viewPortal } from './actions-portal-view.ts';
 import { readCard } from './card-entry.ts';
+import { cardToConfirmOf, performConfirmed } from './jobs.ts';
 import { beginVisit, endedCookie, inVisit, portalPage, refusalText, type Visit } from './jobs-visit.ts';
-import { declinedText } from './page-checkout.ts';
-import type { FieldErrors } from './page-form.ts';
+import { confirmCardText, declinedText } from './page-checkout.ts';
 import { overviewPage } from './portal-page.ts';
-import { cancelPage, leftPage, newCardPage } from './portal-step.ts';
+import { type CardStep, cancelPage, leftPage, newCardPage } from './portal-step.ts';
 import { mayCancel, type PortalView } from './portal-view.ts';
 
 function view(visit: Visit): Promise<PortalView> {
@@ -112,22 +113,37 @@ const pay = portalPage('POST', '/portal/subscriptions/:id/pay', async (visit) =>
       return retryPayment(work, idOf(visit), null);
     });
     const { payment } = await inVisit(visit, ({ work }) => reportRetry(work, asked));
-    return done(payment.status === 'succeeded' ? 'paid' : 'paying');
+    return payment.status === 'requires_action'
+      ? { goTo: '/portal' }
+      : done(payment.status === 'succeeded' ? 'paid' : 'paying');
   } catch (error) {
     return showOverview(visit, refusalText(error), 409);
   }
 });
 
-async function showNewCard(visit: Visit, errors: FieldErrors, message: string | null, status: number) {
-  return { show: newCardPage(await view(visit), visit, errors, message), status };
+/** The bank has asked the customer about a charge of its own, and how that ended the processor knows. */
+const confirmed = portalPage('POST', '/portal/payments/:id/confirmed', async (visit) => {
+  const toConfirm = (await view(visit)).paymentToConfirm;
+  if (toConfirm?.id !== idOf(visit)) return { goTo: '/portal' };
+  const { context, pass } = visit;
+  await performConfirmed(context, pass.environmentId, toConfirm.id);
+  const payment = await inVisit(visit, ({ work }) => getPayment(work, toConfirm.id));
+  if (payment.status === 'succeeded') return done('paid');
+  return payment.status === 'failed' || payment.status === 'canceled'
+    ? showOverview(visit, declinedText(payment.failureMessage ?? ''), 402)
+    : { goTo: '/portal' };
+});
+
+async function showNewCard(visit: Visit, step: CardStep, status: number) {
+  return { show: newCardPage(await view(visit), visit, step), status };
 }
 
-const askCard = portalPage('GET', '/portal/payment-methods', (visit) => showNewCard(visit, {}, null, 200));
+const askCard = portalPage('GET', '/portal/payment-methods', (visit) => showNewCard(visit, {}, 200));
 const addCard = portalPage('POST', '/portal/payment-methods', async (visit) => {
   const { processor } = await view(visit);
   const { form } = visit.request;
   const card = processor.name === 'test' ? readCard(form, Date.now()) : { token: form.token?.trim() ?? '' };
-  if ('errors' in card) return showNewCard(visit, card.errors, null, 422);
+  if ('errors' in card) return showNewCard(visit, card, 422);
   try {
     const attached = await inVisit(visit, ({ work, processors, customer }) =>
       attachPaymentMethod(work, processors.defaultIn(work), {
@@ -141,7 +157,9 @@ const addCard = portalPage('POST', '/portal/payment-methods', async (visit) => {
     return done('added');
   } catch (error) {
     const isDeclined = error instanceof Problem && error.problem === 'paymentMethodDeclined';
-    return showNewCard(visit, {}, isDeclined ? declinedText(error.message) : refusalText(error), 402);
+    const toConfirm = isDeclined ? cardToConfirmOf(error) : null;
+    if (toConfirm !== null) return showNewCard(visit, { toConfirm, message: confirmCardText }, 200);
+    return showNewCard(visit, { message: isDeclined ? declinedText(error.message) : refusalText(error) }, 402);
   }
 });
 const makeDefault = portalPage('POST', '/portal/payment-methods/:id/default', async (visit) => {
@@ -163,5 +181,6 @@ export const portalPages: readonly Page[] = [
   pay,
   askCard,
   addCard,
+  confirmed,
   makeDefault,
 ];

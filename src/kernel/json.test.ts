@@ -1,7 +1,16 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { z } from 'zod';
-import { amountInput, countInput, jsonIssues, Metadata, maxSafeInteger, SafeString, TimestampInput } from './json.ts';
+import {
+  amountInput,
+  countInput,
+  jsonIssues,
+  Metadata,
+  maxSafeInteger,
+  SafeString,
+  TimestampInput,
+  weightIssue,
+} from './json.ts';
 
 const accepts = (schema: z.ZodType, value: unknown) => schema.safeParse(value).success;
 
@@ -22,6 +31,23 @@ test('nesting ends at 64 levels', () => {
   const nested = (levels: number) => JSON.parse('['.repeat(levels) + ']'.repeat(levels));
   assert.deepEqual(jsonIssues(nested(64)), []);
   assert.match(jsonIssues(nested(65))[0]?.message ?? '', /deeper than 64/);
+});
+
+test('a large body is weighed before it is parsed: what texts hold counts for nothing', () => {
+  // A body of less than 64 KiB is not looked at, so each of these is filled up with blanks.
+  const weighed = (text: string) => weightIssue(Buffer.from(text + ' '.repeat(70_000)))?.message;
+  assert.equal(weighed('['.repeat(64)), undefined);
+  assert.equal(weighed('['.repeat(65)), 'the body is nested deeper than 64 levels');
+  assert.equal(weighed('{"a":'.repeat(65)), 'the body is nested deeper than 64 levels');
+  assert.equal(weighed('[]'.repeat(1000)), undefined);
+  assert.equal(weighed(`["${'['.repeat(65)}","\\"${'[]'.repeat(65)}]`), undefined);
+  assert.equal(weighed(`["\\"${'['.repeat(65)}"]`), undefined);
+  assert.equal(weighed(`["${','.repeat(600_000)}"]`), undefined);
+  assert.equal(weighed(`[0${',0'.repeat(499_999)}]`), undefined);
+  assert.equal(weighed(`[0${',0'.repeat(500_000)}]`), 'the body holds more than 500000 values');
+  assert.equal(weighed('\n'.repeat(500_000)), 'the body holds more than 500000 values');
+  assert.equal(weighed(`[${'\n'.repeat(500_000)}]`), undefined);
+  assert.equal(weighed('"'), undefined);
 });
 
 test('a count is a whole number within its bounds, or a text of one', () => {

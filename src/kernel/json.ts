@@ -4,6 +4,11 @@ import type { Issue } from './problem.ts';
 // Nobody nests deeper than this by intent, and a parser or printer that recurses is safe at it.
 const maxDepth = 64;
 const maxIssues = 20;
+// Ten thousand usage events of fifty values each. A parser takes a second for a million values, and nobody else is served
+// meanwhile.
+const maxValues = 500_000;
+// What is smaller is parsed in milliseconds whatever it holds, and need not be looked through before.
+const harmlessBytes = 64 * 1024;
 
 type Path = (string | number)[];
 
@@ -16,6 +21,43 @@ export function jsonIssues(value: unknown): Issue[] {
   const issues: Issue[] = [];
   visit(value, [], issues);
   return issues;
+}
+
+const [quote, comma, newLine, backslash] = [0x22, 0x2c, 0x0a, 0x5c];
+const [openBracket, closeBracket, openBrace, closeBrace] = [0x5b, 0x5d, 0x7b, 0x7d];
+
+/**
+ * Why JSON, or lines of it, in UTF-8 is not to be parsed at all: it would take too long, because it nests deeper than 64
+ * or holds more than 500,000 values. Null when it may be. What is no JSON is left to the parser.
+ */
+export function weightIssue(bytes: Uint8Array): Issue | null {
+  if (bytes.length <= harmlessBytes) return null;
+  let depth = 0;
+  let values = 0;
+  for (let at = 0; at < bytes.length; at++) {
+    const byte = bytes[at];
+    if (byte === quote) {
+      at = endOfText(bytes, at + 1);
+    } else if (byte === comma || (byte === newLine && depth === 0)) {
+      if (++values >= maxValues) return tooBig(`holds more than ${maxValues} values`);
+    } else if (byte === openBracket || byte === openBrace) {
+      if (++depth > maxDepth) return tooBig(`is nested deeper than ${maxDepth} levels`);
+    } else if (byte === closeBracket || byte === closeBrace) {
+      depth--;
+    }
+  }
+  return null;
+}
+
+/** Where the text ends that begins at `at`: its closing quote, or the end of everything. */
+function endOfText(bytes: Uint8Array, at: number): number {
+  let end = at;
+  while (end < bytes.length && bytes[end] !== quote) end += bytes[end] === backslash ? 2 : 1;
+  return end;
+}
+
+function tooBig(message: string): Issue {
+  return { path: [], message: `the body ${message}`, code: 'too_big' };
 }
 
 function visit(value: unknown, path: Path, issues: Issue[]): void {

@@ -22,11 +22,15 @@ const registry = {
   invalidJson: ['BAD_REQUEST', 'Invalid JSON in request body: {reason}'],
   invalidCursor: ['BAD_REQUEST', 'Invalid cursor: use a value that a list answered as currentCursor or nextCursor.'],
   unauthorized: ['UNAUTHORIZED', 'Send a valid API key: Authorization: Bearer <key>.'],
+  operatorTokenWrong: ['UNAUTHORIZED', "Send the operator's token: Authorization: Bearer <TOLLKEEPER_OPERATOR_TOKEN>."],
+  checkUnderWay: ['CONFLICT', 'Another process is checking the data. Ask for its answer when it has ended.'],
+  notCheckedYet: ['NOT_FOUND', 'The data was not checked yet. Ask with ?fresh=true to have it checked now.'],
   routeNotFound: ['NOT_FOUND', 'There is no {method} {path}.'],
   bodyTooLarge: ['PAYLOAD_TOO_LARGE', 'The request body is larger than {limit} bytes.'],
   headersTooLarge: ['HEADERS_TOO_LARGE', 'The headers of the request are larger than {limit} bytes.'],
   requestTimeout: ['TIMEOUT', 'The request did not arrive within {seconds} seconds.'],
   unsupportedMediaType: ['UNSUPPORTED_MEDIA_TYPE', 'Send the body as application/json.'],
+  contentEncodingRefused: ['UNSUPPORTED_MEDIA_TYPE', 'Send the body as it is, without Content-Encoding: {encoding}.'],
   idempotencyKeyReused: ['CONFLICT', 'The Idempotency-Key was used before for another request. Use a new key.'],
   idempotencyKeyInUse: [
     'CONFLICT',
@@ -40,6 +44,31 @@ const registry = {
   ],
   tooBusy: ['TOO_MANY_REQUESTS', 'More is waiting than can be answered soon. Try again shortly.'],
   serviceUnavailable: ['SERVICE_UNAVAILABLE', 'The database does not answer. Try again shortly.'],
+  rateLimited: ['TOO_MANY_REQUESTS', 'This API key sends more than {limit} requests a second. Try again shortly.'],
+  tooManyWrongKeys: [
+    'TOO_MANY_REQUESTS',
+    'Too many requests from this address had no valid API key. Check the key, and try again shortly.',
+  ],
+  overloaded: [
+    'SERVICE_UNAVAILABLE',
+    'As many requests are under way as can be carried out. Nothing was done: try again shortly.',
+  ],
+  databaseTookTooLong: [
+    'SERVICE_UNAVAILABLE',
+    'The database did not finish in time, because it is busy or somebody else changes the same records. Nothing was stored: try again shortly.',
+  ],
+  databaseFull: [
+    'SERVICE_UNAVAILABLE',
+    'The disk of the database is full. Nothing was stored: try again when whoever runs the service has made room.',
+  ],
+  databaseReadOnly: [
+    'SERVICE_UNAVAILABLE',
+    'The database takes no changes now: it is read-only. Nothing was stored: try again later.',
+  ],
+  databaseFailing: [
+    'SERVICE_UNAVAILABLE',
+    'The database fails, for want of memory or by its disk. Nothing was stored: try again later.',
+  ],
 
   // Pages
   linkInvalid: ['NOT_FOUND', 'This link opens nothing. Please open it again from where you have it, whole.'],

@@ -25,6 +25,7 @@ export async function readBalances(work: Work, subscriptionIds: readonly string[
 export const balancesTogether: Together<BalanceQuery, UsageMeterBalance[]> = {
   name: 'balances',
   answer: readCustomerBalances,
+  reads: true,
   weigh: () => 1,
   most: 200,
   mostWaiting: 20_000,

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import type { Work } from '../platform/work.ts';
+import { sentWithCommit, type Work } from '../platform/work.ts';
 import {
   accountKeyText,
   type BilledUsage,
@@ -15,7 +15,7 @@ import { endCredits, listLapsedCredits } from './store-credit-ends.ts';
 import { insertCredits } from './store-credits.ts';
 import { claimOverages, listOverages, uninvoice } from './store-overages.ts';
 import { type AccountSettlement, settleAccounts, unsettleAccounts } from './store-settlements.ts';
-import { insertUsage } from './store-usage.ts';
+import { usageInsertion } from './store-usage.ts';
 import { type AccountUsage, coverUsages, type LockedAccount } from './usage-booking.ts';
 
 /**
@@ -60,17 +60,17 @@ async function lockAccountsOf(work: Work, keys: readonly { readonly subscription
  * Books usage on accounts that are locked, and covers it with credits: the lowest priority first, then the earliest expiry,
  * then those that never expire, and among equals the oldest. What no credit covers waits for the next invoice. (account,
  * price) is there once. `sourceId` names what told the usage, and is given once. Answers the accounts as they are then. One
- * statement. Worked example L1.
+ * statement, which is answered with the commit. Worked example L1.
  */
-export async function bookUsage(
+export function bookUsage(
   work: Work,
   sourceId: string,
   accounts: ReadonlyMap<string, LockedAccount>,
   usages: readonly AccountUsage[],
-): Promise<ReadonlyMap<string, LockedAccount>> {
+): ReadonlyMap<string, LockedAccount> {
   if (usages.length === 0) return accounts;
   const covered = coverUsages(accounts, usages);
-  await insertUsage(work, sourceId, covered.booked, covered.accounts);
+  sentWithCommit(work, usageInsertion(work, sourceId, covered.booked, covered.accounts));
   return new Map([...accounts, ...covered.accounts.map(({ account }) => [account.id, account] as const)]);
 }
 

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { sql } from 'kysely';
+import { type RawBuilder, sql } from 'kysely';
 import type { Instant } from '../kernel/calendar.ts';
 import { idArray } from '../platform/array-literal.ts';
 import { newId } from '../platform/new-id.ts';
@@ -76,15 +76,15 @@ async function listEndedHolds(work: Work, accounts: readonly AccountRow[]): Prom
 }
 
 /**
- * Writes usage on locked accounts in one statement: the entries, which credits paid for them, what is to be billed, and
- * the sides of the accounts. `sourceId` names what told the usage, and is given once.
+ * Usage on locked accounts as one statement: the entries, which credits paid for them, what is to be billed, and the sides
+ * of the accounts. `sourceId` names what told the usage, and is given once.
  */
-export async function insertUsage(
+export function usageInsertion(
   work: Work,
   sourceId: string,
   booked: readonly BookedUsage[],
   accounts: readonly UsedAccount[],
-): Promise<void> {
+): RawBuilder<unknown> {
   const { environmentId, now } = work;
   const byId = new Map(accounts.map((used) => [used.account.id, used.account]));
   const entries = booked.map((usage) => {
@@ -98,7 +98,7 @@ export async function insertUsage(
   const applications = entries.flatMap((entry) => entry.applications.map((each) => ({ ...each, entryId: entry.id })));
   const usedCredits = sumById(applications);
   const overages = entries.filter((entry) => entry.uncovered > 0n);
-  await sql`
+  return sql`
     with written_transaction as (
       insert into ledger_transactions (environment_id, id, pricing_model_id, type, source_id, occurred_at, created_at)
       values (${environmentId}, ${newId('ledgerTransaction')}, ${accounts[0]?.account.pricingModelId}, 'usage_event_processed',
@@ -147,7 +147,7 @@ export async function insertUsage(
              ${idArray(overages.map((entry) => entry.uncovered))}::numeric[]
            ) as new (ledger_account_id, price_id, uncovered)
     on conflict (environment_id, ledger_account_id, price_id)
-    do update set uncovered = usage_overages.uncovered + excluded.uncovered`.execute(work.db);
+    do update set uncovered = usage_overages.uncovered + excluded.uncovered`;
 }
 
 function sumById(amounts: readonly { readonly id: string; readonly amount: bigint }[]): [string, bigint][] {

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { Problem } from '../kernel/problem.ts';
 import { chargeTask, createProcessors } from '../payments/actions.ts';
 import { lookTask } from '../payments/actions-processor-events.ts';
 import { payloadEnvironment, payloadText, type Task, type TaskList } from '../platform/jobs.ts';
@@ -6,6 +7,7 @@ import { doDueWork } from './do-due-work.ts';
 import { incompleteLifetimeMs } from './expire-incomplete.ts';
 import { lookAtPayment } from './look-at-payment.ts';
 import { moveClock, moveClockTask } from './move-clock.ts';
+import { checkTask } from './run-checks.ts';
 import { settlePayments } from './settle-payment.ts';
 import { enqueueInDueEnvironments } from './store-due.ts';
 
@@ -34,10 +36,20 @@ const doDue: Task = async (context, payload) => {
   await doDueWork(context, payloadEnvironment(payload), { forMs: longestJobMs });
 };
 
+/** Checks all data, where another process is not at it already. */
+const check: Task = async ({ outside }, payload) => {
+  try {
+    await outside?.checks?.run({ full: payload.full === true, waits: payload.full === true });
+  } catch (error) {
+    if (!(error instanceof Problem && error.problem === 'checkUnderWay')) throw error;
+  }
+};
+
 export const lifecycleTasks: TaskList = {
   [chargeTask]: chargePayments,
   [lookTask]: look,
   [moveClockTask]: (context, payload) => moveClock(context, payloadEnvironment(payload)),
   [dueWorkTask]: doDue,
   find_due_work: findDueWork,
+  [checkTask]: check,
 };

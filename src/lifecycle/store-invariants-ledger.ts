@@ -1,5 +1,14 @@
 import { sql } from 'kysely';
 import type { Invariant } from './store-invariants.ts';
+import {
+  applicationsSince,
+  appliedOfCredits,
+  entriesOfCredits,
+  entriesSince,
+  lastOfAccounts,
+  sidesOfAccounts,
+  usageOfPrices,
+} from './store-invariants-sums.ts';
 
 /** The ledger that usage is booked in, the credits that pay for it, and the holds that set some of it aside. */
 export const ledgerInvariants: readonly Invariant[] = [
@@ -8,32 +17,33 @@ export const ledgerInvariants: readonly Invariant[] = [
     // No foreign key says so: a trigger looks when entries are added, and nobody looks later.
     sentence:
       'A ledger entry points at a transaction, an account, a price of its meter, a period of its subscription, and a credit of its own.',
-    query: sql`
+    // Entries are many, and name few accounts, prices and periods: each combination is looked up once.
+    query: (since) => sql`
       select e.environment_id, e.id, e.ledger_transaction_id, e.ledger_account_id, e.price_id, e.billing_period_id, e.usage_credit_id
-        from ledger_entries e
-        left join ledger_transactions t on t.environment_id = e.environment_id and t.id = e.ledger_transaction_id
+        from ${entriesSince(since)} e
+       where not exists (select from ledger_transactions t where t.environment_id = e.environment_id and t.id = e.ledger_transaction_id)
+      union all
+      select e.environment_id, e.id, null, e.ledger_account_id, e.price_id, e.billing_period_id, e.usage_credit_id
+        from (select environment_id, ledger_account_id, price_id, billing_period_id, usage_credit_id, min(id) as id
+                from ${entriesSince(since)} named group by 1, 2, 3, 4, 5) e
         left join ledger_accounts a on a.environment_id = e.environment_id and a.id = e.ledger_account_id
         left join prices p on p.environment_id = e.environment_id and p.id = e.price_id and p.usage_meter_id = a.usage_meter_id
         left join billing_periods b
           on b.environment_id = e.environment_id and b.id = e.billing_period_id and b.subscription_id = a.subscription_id
         left join usage_credits c on c.environment_id = e.environment_id and c.id = e.usage_credit_id and c.ledger_account_id = a.id
-       where t.id is null or a.id is null or p.id is distinct from e.price_id
+       where a.id is null or p.id is distinct from e.price_id
           or b.id is distinct from e.billing_period_id or c.id is distinct from e.usage_credit_id`,
   },
   {
     name: 'ledgerSidesAreSumsOfEntries',
     sentence: 'Each side of a ledger account is the sum of the entries that moved onto or off it.',
-    query: sql`
+    query: (since) => sql`
       select a.environment_id, a.id, a.granted, a.used, a.expired, a.taken_back, a.settled, e.granted as entries_granted,
              e.used as entries_used, e.expired as entries_expired, e.taken_back as entries_taken_back, e.settled as entries_settled
         from ledger_accounts a
-        left join (select environment_id, ledger_account_id,
-                          sum(amount) filter (where debit_side = 'granted') as granted,
-                          sum(amount) filter (where credit_side = 'used') as used,
-                          sum(amount) filter (where credit_side = 'expired') as expired,
-                          sum(amount) filter (where credit_side = 'taken_back') as taken_back,
-                          sum(case 'settled' when debit_side then amount when credit_side then -amount end) as settled
-                     from ledger_entries group by environment_id, ledger_account_id) e
+        left join (select environment_id, ledger_account_id, sum(granted) as granted, sum(used) as used, sum(expired) as expired,
+                          sum(taken_back) as taken_back, sum(settled) as settled
+                     from (${sidesOfAccounts(since)}) sides group by environment_id, ledger_account_id) e
           on e.environment_id = a.environment_id and e.ledger_account_id = a.id
        where a.granted <> coalesce(e.granted, 0) or a.used <> coalesce(e.used, 0)
           or a.expired <> coalesce(e.expired, 0) or a.taken_back <> coalesce(e.taken_back, 0)
@@ -49,23 +59,29 @@ export const ledgerInvariants: readonly Invariant[] = [
   {
     name: 'entriesKnowWhatIsAvailable',
     sentence: 'An entry says what is available with it: the sum of what was booked on its account up to it.',
-    query: sql`
+    query: (since) => sql`
       select environment_id, id, ledger_account_id, available_after, booked
-        from (select environment_id, id, ledger_account_id, available_after,
-                     sum(case 'available' when credit_side then amount when debit_side then -amount end) over account as booked
-                from ledger_entries
-              window account as (partition by environment_id, ledger_account_id order by created_at, sequence
+        from (select e.environment_id, e.id, e.ledger_account_id, e.available_after,
+                     coalesce(l.available, 0)
+                       + sum(case 'available' when e.credit_side then e.amount when e.debit_side then -e.amount end) over account as booked
+                from ${entriesSince(since)} e
+                left join (${lastOfAccounts(since)}) l
+                  on l.environment_id = e.environment_id and l.ledger_account_id = e.ledger_account_id
+              window account as (partition by e.environment_id, e.ledger_account_id order by e.created_at, e.sequence
                                  rows unbounded preceding)) entry
        where available_after <> booked`,
   },
   {
     name: 'entriesAreInOrderOfTime',
     sentence: 'An entry that was booked on an account after another one does not carry an earlier instant.',
-    query: sql`
+    query: (since) => sql`
       select environment_id, id, ledger_account_id, sequence, created_at, previous_created_at
-        from (select environment_id, id, ledger_account_id, sequence, created_at,
-                     lag(created_at) over (partition by environment_id, ledger_account_id order by sequence) as previous_created_at
-                from ledger_entries) entry
+        from (select e.environment_id, e.id, e.ledger_account_id, e.sequence, e.created_at,
+                     coalesce(lag(e.created_at) over (partition by e.environment_id, e.ledger_account_id order by e.sequence),
+                              l.last_created_at) as previous_created_at
+                from ${entriesSince(since)} e
+                left join (${lastOfAccounts(since)}) l
+                  on l.environment_id = e.environment_id and l.ledger_account_id = e.ledger_account_id) entry
        where created_at < previous_created_at`,
   },
   {
@@ -94,37 +110,34 @@ export const ledgerInvariants: readonly Invariant[] = [
   {
     name: 'creditsAreSumsOfEntries',
     sentence: 'What a credit issued, lost and gave back is what the entries about it say.',
-    query: sql`
+    query: (since) => sql`
       select c.environment_id, c.id, c.issued, c.expired, c.taken_back, e.granted as entries_granted,
              e.expired as entries_expired, e.taken_back as entries_taken_back
         from usage_credits c
-        left join (select environment_id, ledger_account_id, usage_credit_id,
-                          sum(amount) filter (where debit_side = 'granted') as granted,
-                          sum(amount) filter (where credit_side = 'expired') as expired,
-                          sum(amount) filter (where credit_side = 'taken_back') as taken_back
-                     from ledger_entries where usage_credit_id is not null
-                    group by environment_id, ledger_account_id, usage_credit_id) e
-          on e.environment_id = c.environment_id and e.usage_credit_id = c.id and e.ledger_account_id = c.ledger_account_id
+        left join (select environment_id, usage_credit_id, sum(granted) as granted, sum(expired) as expired,
+                          sum(taken_back) as taken_back
+                     from (${entriesOfCredits(since)}) sides group by environment_id, usage_credit_id) e
+          on e.environment_id = c.environment_id and e.usage_credit_id = c.id
        where c.issued <> coalesce(e.granted, 0) or c.expired <> coalesce(e.expired, 0)
           or c.taken_back <> coalesce(e.taken_back, 0)`,
   },
   {
     name: 'creditsAreAppliedAsBooked',
     sentence: 'What a credit has applied is the sum of its applications.',
-    query: sql`
-      select c.environment_id, c.id, c.applied, a.amount as applications
+    query: (since) => sql`
+      select c.environment_id, c.id, c.applied, a.applied as applications
         from usage_credits c
-        left join (select environment_id, usage_credit_id, sum(amount) as amount
-                     from usage_credit_applications group by environment_id, usage_credit_id) a
+        left join (select environment_id, usage_credit_id, sum(applied) as applied
+                     from (${appliedOfCredits(since)}) sums group by environment_id, usage_credit_id) a
           on a.environment_id = c.environment_id and a.usage_credit_id = c.id
-       where c.applied <> coalesce(a.amount, 0)`,
+       where c.applied <> coalesce(a.applied, 0)`,
   },
   {
     name: 'creditsPayTheirOwnAccount',
     sentence: 'A credit is applied to usage of its own ledger account.',
-    query: sql`
+    query: (since) => sql`
       select a.environment_id, a.usage_credit_id, a.ledger_entry_id, c.ledger_account_id, e.ledger_account_id as entry_account_id, e.credit_side
-        from usage_credit_applications a
+        from ${applicationsSince(since)} a
         left join usage_credits c on c.environment_id = a.environment_id and c.id = a.usage_credit_id
         left join ledger_entries e on e.environment_id = a.environment_id and e.id = a.ledger_entry_id
        where c.id is null or e.id is null or c.ledger_account_id <> e.ledger_account_id or e.credit_side <> 'used'`,
@@ -132,27 +145,23 @@ export const ledgerInvariants: readonly Invariant[] = [
   {
     name: 'usageIsNotOverCovered',
     sentence: 'Credits are applied to an entry of usage up to its amount.',
-    query: sql`
+    query: (since) => sql`
       select e.environment_id, e.id, e.amount, a.amount as applications
-        from ledger_entries e
+        from ${entriesSince(since)} e
         join (select environment_id, ledger_entry_id, sum(amount) as amount
-                from usage_credit_applications group by environment_id, ledger_entry_id) a
+                from ${applicationsSince(since)} applied group by environment_id, ledger_entry_id) a
           on a.environment_id = e.environment_id and a.ledger_entry_id = e.id
        where a.amount > e.amount`,
   },
   {
     name: 'usageIsCoveredOrWaitsForBilling',
     sentence: 'Usage of an account at a price is what credits covered and what is or was to be billed.',
-    query: sql`
+    query: (since) => sql`
       select coalesce(u.environment_id, o.environment_id) as environment_id,
              coalesce(u.ledger_account_id, o.ledger_account_id) as ledger_account_id,
              coalesce(u.price_id, o.price_id) as price_id, u.used, u.covered, o.uncovered
-        from (select e.environment_id, e.ledger_account_id, e.price_id, sum(e.amount) as used, sum(coalesce(a.amount, 0)) as covered
-                from ledger_entries e
-                left join (select environment_id, ledger_entry_id, sum(amount) as amount
-                             from usage_credit_applications group by environment_id, ledger_entry_id) a
-                  on a.environment_id = e.environment_id and a.ledger_entry_id = e.id
-               where e.credit_side = 'used' group by e.environment_id, e.ledger_account_id, e.price_id) u
+        from (select environment_id, ledger_account_id, price_id, sum(used) as used, sum(covered) as covered
+                from (${usageOfPrices(since)}) sums group by environment_id, ledger_account_id, price_id) u
         full join usage_overages o
           on o.environment_id = u.environment_id and o.ledger_account_id = u.ledger_account_id and o.price_id = u.price_id
        where coalesce(u.used - u.covered, 0) <> coalesce(o.uncovered, 0)`,

@@ -1,5 +1,6 @@
 import { type RawBuilder, sql } from 'kysely';
 import type { Invariant } from './store-invariants.ts';
+import { entriesSince, eventsOfSeries, eventsSince, type Since, usageOfPrices } from './store-invariants-sums.ts';
 
 // A meter may count differently from one day to the next, so events that repeat properties are only bounded.
 const boundedWhereRepeated = 'where some repeat properties it is between the sum of the first ones and of all';
@@ -7,23 +8,71 @@ const boundedWhereRepeated = 'where some repeat properties it is between the sum
 // Towards the past, also before 1970.
 const hourOfEvent = sql`e.usage_date - ((e.usage_date % 3600000) + 3600000) % 3600000`;
 
+/** The accounts of which an event to be looked at, or one before, is known to be the first with its properties. */
+function accountsThatRepeat(since: Since): RawBuilder<unknown> {
+  const found = sql`
+    select s.environment_id, s.ledger_account_id
+      from usage_event_distinct_properties d
+      join ${eventsSince(since)} e on e.environment_id = d.environment_id and e.id = d.usage_event_id
+      join usage_series s on s.environment_id = e.environment_id and s.id = e.series_id`;
+  if (since === null) return sql`${found} group by 1, 2`;
+  return sql`${found} union
+    select s.environment_id, s.ledger_account_id
+      from checks.series_sums sums join usage_series s on s.environment_id = sums.environment_id and s.id = sums.series_id
+     where sums.firsts > 0`;
+}
+
 /**
- * The events of each account, and for each value of `columns` of events `e` and their series `s`: how many they are, and
- * the sums of all and of the first ones. The first event with its properties may be of another hour or price, so it is
- * the account that tells whether only these count.
+ * These events `e`, for each account and value of `columns` of them and their series `s`: how many they are, and the sums
+ * of all and of the first ones. The first event with its properties may be of another hour or price, so it is the account
+ * that tells whether only these count.
  */
-function sumsOfEvents(columns: Readonly<Record<string, RawBuilder<unknown>>>): RawBuilder<unknown> {
+function sumsOfEvents(
+  since: Since,
+  events: RawBuilder<unknown>,
+  columns: Readonly<Record<string, RawBuilder<unknown>>>,
+): RawBuilder<unknown> {
   const named = Object.entries(columns).map(([name, column]) => sql`${column} as ${sql.ref(name)}, `);
   const grouped = Object.values(columns).map((column) => sql`, ${column}`);
   return sql`
     select s.environment_id, s.ledger_account_id, ${sql.join(named, sql``)} count(*) as events, sum(e.amount) as amount,
-           case when bool_or(count(d.usage_event_id) > 0) over (partition by s.environment_id, s.ledger_account_id)
+           case when bool_or(r.ledger_account_id is not null)
                 then coalesce(sum(e.amount) filter (where d.usage_event_id is not null), 0)
                 else sum(e.amount) end as first_amount
-      from usage_events e
+      from ${events} e
       join usage_series s on s.environment_id = e.environment_id and s.id = e.series_id
       left join usage_event_distinct_properties d on d.environment_id = e.environment_id and d.usage_event_id = e.id
+      left join (${accountsThatRepeat(since)}) r
+        on r.environment_id = s.environment_id and r.ledger_account_id = s.ledger_account_id
      group by s.environment_id, s.ledger_account_id ${sql.join(grouped, sql``)}`;
+}
+
+/** True for a transaction `t` of which the events are looked at: its entries may be numbered behind the mark when they are not. */
+function isBookedSince(since: Since): RawBuilder<boolean> {
+  if (since === null) return sql<boolean>`true`;
+  return sql<boolean>`case when t.source_id ~ '^[0-9]{1,18}$' then t.source_id::bigint > ${sql.lit(since.booking)} else true end`;
+}
+
+/** The hours of series that events to be looked at are of. */
+function hoursSince(since: Since): RawBuilder<unknown> {
+  return sql`select distinct e.environment_id, e.series_id, ${hourOfEvent} as hour from ${eventsSince(since)} e`;
+}
+
+/** All events of the hours of series that have events to be looked at: a roll-up is of a whole hour. */
+function eventsOfHours(since: Since): RawBuilder<unknown> {
+  if (since === null) return sql`usage_events`;
+  return sql`(
+    with hours as materialized (${hoursSince(since)})
+    select e.* from usage_events e
+      join hours h on h.environment_id = e.environment_id and h.series_id = e.series_id and h.hour = ${hourOfEvent}
+     where e.usage_date >= (select min(hour) from hours) and e.usage_date < (select max(hour) from hours) + 3600000)`;
+}
+
+/** The roll-ups to be looked at. */
+function rollUpsSince(since: Since): RawBuilder<unknown> {
+  if (since === null) return sql`usage_rollups`;
+  return sql`(select r.* from usage_rollups r join (${hoursSince(since)}) h
+    on h.environment_id = r.environment_id and h.series_id = r.series_id and h.hour = r.hour)`;
 }
 
 /** Usage events, the series that they are of, and what is kept of their sums. */
@@ -48,55 +97,68 @@ export const usageInvariants: readonly Invariant[] = [
     name: 'usageEventsAreOfSeries',
     // No foreign key says so: a trigger looks when events are added, and nobody looks later.
     sentence: 'A usage event is of a series.',
-    query: sql`
+    query: (since) => sql`
       select e.environment_id, e.id, e.series_id
-        from usage_events e
+        from ${eventsSince(since)} e
        where not exists (select from usage_series s where s.environment_id = e.environment_id and s.id = e.series_id)`,
   },
   {
     name: 'transactionCountsOnce',
     sentence: 'A transaction is one usage event of a usage meter.',
-    query: sql`
+    query: (since) =>
+      since === null
+        ? sql`
       select e.environment_id, s.usage_meter_id, e.transaction_id, count(*) as usage_events
         from usage_events e join usage_series s on s.environment_id = e.environment_id and s.id = e.series_id
-       group by e.environment_id, s.usage_meter_id, e.transaction_id having count(*) > 1`,
+       group by e.environment_id, s.usage_meter_id, e.transaction_id having count(*) > 1`
+        : sql`
+      select e.environment_id, e.id, e.transaction_id, other.id as other_id
+        from ${eventsSince(since)} e
+        join usage_events other on other.transaction_key = e.transaction_key
+       where (other.environment_id, other.id) <> (e.environment_id, e.id)`,
   },
   {
     name: 'transactionKeysAreDigests',
     sentence:
       'The key of a transaction is the first half of the SHA-256 of its environment, its usage meter and its transactionId.',
-    query: sql`
+    query: (since) => sql`
       select environment_id, id, transaction_id, transaction_key, digest
         from (select e.environment_id, e.id, e.transaction_id, e.transaction_key,
                      left(encode(sha256(convert_to(
                        concat_ws(' ', e.environment_id, s.usage_meter_id, e.transaction_id), 'UTF8')), 'hex'), 32)::uuid as digest
-                from usage_events e
+                from ${eventsSince(since)} e
                 join usage_series s on s.environment_id = e.environment_id and s.id = e.series_id) event
        where transaction_key <> digest`,
   },
   {
     name: 'usageIsSumOfEvents',
     sentence: `Usage of an account is the sum of its usage events; ${boundedWhereRepeated}.`,
-    query: sql`
+    query: (since) => sql`
       select coalesce(a.environment_id, e.environment_id) as environment_id,
              coalesce(a.id, e.ledger_account_id) as ledger_account_id, a.used, e.amount as events_amount, e.first_amount
         from ledger_accounts a
-        full join (${sumsOfEvents({})}) e on e.environment_id = a.environment_id and e.ledger_account_id = a.id
+        full join (select s.environment_id, s.ledger_account_id, sum(sums.amount) as amount,
+                          case when sum(sums.firsts) > 0 then sum(sums.first_amount) else sum(sums.amount) end as first_amount
+                     from (${eventsOfSeries(since)}) sums
+                     join usage_series s on s.environment_id = sums.environment_id and s.id = sums.series_id
+                    group by s.environment_id, s.ledger_account_id) e
+          on e.environment_id = a.environment_id and e.ledger_account_id = a.id
        where coalesce(a.used, 0) not between coalesce(e.first_amount, 0) and coalesce(e.amount, 0)`,
   },
   {
     name: 'usageIsBookedWithItsEvents',
     sentence: `A ledger transaction of usage books, of each account and price, the sum of the usage events that name it; ${boundedWhereRepeated}.`,
-    query: sql`
+    query: (since) => sql`
       select coalesce(u.environment_id, e.environment_id) as environment_id,
              coalesce(u.ledger_account_id, e.ledger_account_id) as ledger_account_id,
              coalesce(u.price_id, e.price_id) as price_id, coalesce(u.booking, e.booking) as booking,
              u.used, e.amount as events_amount, e.first_amount
         from (select n.environment_id, n.ledger_account_id, n.price_id, t.source_id as booking, sum(n.amount) as used
-                from ledger_entries n
+                from ${entriesSince(since)} n
                 join ledger_transactions t on t.environment_id = n.environment_id and t.id = n.ledger_transaction_id
-               where n.credit_side = 'used' group by n.environment_id, n.ledger_account_id, n.price_id, t.source_id) u
-        full join (${sumsOfEvents({ price_id: sql`s.price_id`, booking: sql`e.booking::text collate "C"` })}) e
+               where n.credit_side = 'used' and ${isBookedSince(since)}
+               group by n.environment_id, n.ledger_account_id, n.price_id, t.source_id) u
+        full join (${sumsOfEvents(since, eventsSince(since), { price_id: sql`s.price_id`, booking: sql`e.booking::text collate "C"` })}) e
           on e.environment_id = u.environment_id and e.ledger_account_id = u.ledger_account_id
          and e.price_id = u.price_id and e.booking = u.booking
        where coalesce(u.used, 0) not between coalesce(e.first_amount, 0) and coalesce(e.amount, 0)`,
@@ -104,23 +166,23 @@ export const usageInvariants: readonly Invariant[] = [
   {
     name: 'rollUpsAreSumsOfEvents',
     sentence: `A roll-up is the usage events of its hour, and the sum of their units; ${boundedWhereRepeated}.`,
-    query: sql`
+    query: (since) => sql`
       select coalesce(r.environment_id, e.environment_id) as environment_id, coalesce(r.series_id, e.series_id) as series_id,
              coalesce(r.hour, e.hour) as hour, r.events, e.events as events_counted, r.units, e.amount as events_amount, e.first_amount
-        from usage_rollups r
-        full join (${sumsOfEvents({ series_id: sql`s.id`, hour: hourOfEvent })}) e
+        from ${rollUpsSince(since)} r
+        full join (${sumsOfEvents(since, eventsOfHours(since), { series_id: sql`s.id`, hour: hourOfEvent })}) e
           on e.environment_id = r.environment_id and e.series_id = r.series_id and e.hour = r.hour
        where r.events is distinct from e.events or r.units not between e.first_amount and e.amount`,
   },
   {
     name: 'usageIsSumOfRollUps',
     sentence: 'Usage of an account at a price is the sum of the roll-ups of its series.',
-    query: sql`
+    query: (since) => sql`
       select coalesce(u.environment_id, r.environment_id) as environment_id,
              coalesce(u.ledger_account_id, r.ledger_account_id) as ledger_account_id,
              coalesce(u.price_id, r.price_id) as price_id, u.used, r.units
-        from (select environment_id, ledger_account_id, price_id, sum(amount) as used
-                from ledger_entries where credit_side = 'used' group by environment_id, ledger_account_id, price_id) u
+        from (select environment_id, ledger_account_id, price_id, sum(used) as used
+                from (${usageOfPrices(since)}) sums group by environment_id, ledger_account_id, price_id) u
         full join (
           select s.environment_id, s.ledger_account_id, s.price_id, sum(r.units) as units
             from usage_rollups r join usage_series s on s.environment_id = r.environment_id and s.id = r.series_id

@@ -1,5 +1,6 @@
 import { type RawBuilder, sql } from 'kysely';
 import type { Database } from '../platform/database.ts';
+import { entriesSince, type Since } from './store-invariants-sums.ts';
 
 /** A row that breaks an invariant: its environment, its id, and the values that contradict each other. */
 export type Violation = Readonly<Record<string, unknown>>;
@@ -9,8 +10,8 @@ export interface Invariant {
   readonly name: string;
   /** What holds, in a sentence. */
   readonly sentence: string;
-  /** Selects what breaks it, over all environments. */
-  readonly query: RawBuilder<Violation>;
+  /** Selects what breaks it, over all environments; where it reads entries or events, in what came since. */
+  readonly query: RawBuilder<Violation> | ((since: Since) => RawBuilder<Violation>);
 }
 
 /** How many rows break an invariant, and some of them. */
@@ -22,10 +23,14 @@ export interface Violations {
 // Enough to see a pattern; the count says how far it goes.
 const maxRows = 20;
 
-/** What breaks the invariant: how many rows, and 20 of them at the most. Owner's connection. */
-export async function findViolations(owner: Database, { query }: Invariant): Promise<Violations> {
+/**
+ * What breaks the invariant: how many rows, and 20 of them at the most; in what came after the mark, or (null) everywhere.
+ * Owner's connection.
+ */
+export async function findViolations(owner: Database, { query }: Invariant, since: Since = null): Promise<Violations> {
+  const asked = typeof query === 'function' ? query(since) : query;
   const { rows } = await sql<Violation & { violationCount: number }>`
-    select violation.*, count(*) over () as violation_count from (${query}) as violation limit ${maxRows}`.execute(
+    select violation.*, count(*) over () as violation_count from (${asked}) as violation limit ${maxRows}`.execute(
     owner,
   );
   return { count: rows[0]?.violationCount ?? 0, rows: rows.map(({ violationCount: _, ...row }) => row) };
@@ -35,12 +40,12 @@ export async function findViolations(owner: Database, { query }: Invariant): Pro
 type Link = readonly [table: string, target: string, column: string];
 
 /** The rows that differ in `column` from the row that they point to. */
-function disagreements(column: string, links: readonly Link[]): RawBuilder<Violation> {
+function disagreements(column: string, links: readonly Link[], since: Since = null): RawBuilder<Violation> {
   const selects = links.map(
     ([table, target, reference]) => sql<Violation>`
       select a.environment_id, ${sql.lit(table)} as record, a.id::text, a.${sql.ref(column)} as has,
              ${sql.lit(target)} as points_to, b.id as pointed_id, b.${sql.ref(column)} as pointed_has
-        from ${sql.table(table)} a join ${sql.table(target)} b on b.environment_id = a.environment_id and b.id = a.${sql.ref(reference)}
+        from ${table === 'ledger_entries' ? entriesSince(since) : sql.table(table)} a join ${sql.table(target)} b on b.environment_id = a.environment_id and b.id = a.${sql.ref(reference)}
        where a.${sql.ref(column)} is distinct from b.${sql.ref(column)}`,
   );
   return sql<Violation>`${sql.join(selects, sql` union all `)}`;
@@ -83,6 +88,15 @@ const linksWithinPricingModel: readonly Link[] = [
   ['payments', 'invoices', 'invoice_id'],
   ['payments', 'customers', 'customer_id'],
   ['refunds', 'payments', 'payment_id'],
+  ['discount_redemptions', 'discounts', 'discount_id'],
+  ['discount_redemptions', 'subscriptions', 'subscription_id'],
+  ['discount_redemptions', 'purchases', 'purchase_id'],
+  ['invoices', 'discount_redemptions', 'discount_redemption_id'],
+  ['subscription_adjustments', 'subscriptions', 'subscription_id'],
+  ['subscription_item_versions', 'subscription_items', 'subscription_item_id'],
+  ['payment_method_attachments', 'customers', 'customer_id'],
+  ['checkout_sessions', 'prices', 'price_id'],
+  ['checkout_sessions', 'customers', 'customer_id'],
 ];
 
 const linksWithinCustomer: readonly Link[] = [
@@ -96,6 +110,8 @@ const linksWithinCustomer: readonly Link[] = [
   ['payments', 'invoices', 'invoice_id'],
   ['payments', 'subscriptions', 'subscription_id'],
   ['payments', 'payment_methods', 'payment_method_id'],
+  ['checkout_sessions', 'subscriptions', 'target_subscription_id'],
+  ['checkout_sessions', 'payment_methods', 'payment_method_id'],
 ];
 
 const linksWithinSubscription: readonly Link[] = [
@@ -104,6 +120,8 @@ const linksWithinSubscription: readonly Link[] = [
   ['usage_series', 'ledger_accounts', 'ledger_account_id'],
   ['invoices', 'billing_periods', 'billing_period_id'],
   ['payments', 'invoices', 'invoice_id'],
+  ['subscription_item_versions', 'subscription_items', 'subscription_item_id'],
+  ['subscription_adjustments', 'invoices', 'invoice_id'],
 ];
 
 /** Records that belong together say so everywhere. */
@@ -111,7 +129,7 @@ export const ownershipInvariants: readonly Invariant[] = [
   {
     name: 'pricingModelsAgree',
     sentence: 'A record belongs to the pricing model of the record that it points to.',
-    query: disagreements('pricing_model_id', linksWithinPricingModel),
+    query: (since) => disagreements('pricing_model_id', linksWithinPricingModel, since),
   },
   {
     name: 'customersAgree',

@@ -21,7 +21,7 @@ export function inTransactions(context: JobContext, environmentId: number): Work
   return {
     isolates: true,
     async act(act) {
-      const outcome = await runInEnvironment(context.database, { environmentId }, act);
+      const outcome = await runInEnvironment(context.database, { environmentId }, act, { doing: context.doing });
       assert(outcome, `environment ${environmentId} exists`);
       return outcome;
     },

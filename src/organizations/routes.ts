@@ -9,6 +9,15 @@ const tag = 'API keys';
 export const organizationRoutes = [
   route({
     method: 'GET',
+    path: '/utils/ping',
+    summary: 'See that the service answers and takes the key',
+    tag: 'Utilities',
+    returns: z.object({ message: z.literal('pong') }),
+    refuses: [],
+    handle: async () => ({ message: 'pong' as const }),
+  }),
+  route({
+    method: 'GET',
     path: '/api-keys/{id}',
     summary: 'Get an API key',
     tag,

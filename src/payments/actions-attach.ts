@@ -79,7 +79,12 @@ function attachRequest(
 function accepted(processor: string, { token, type }: NewPaymentMethod, outcome: AttachOutcome): Attached {
   if (outcome.result === 'unknown') throw unknownToken(processor, outcome.known);
   if (outcome.result === 'declined')
-    throw new Problem('paymentMethodDeclined', { code: outcome.code, reason: outcome.message });
+    throw new Problem(
+      'paymentMethodDeclined',
+      { code: outcome.code, reason: outcome.message },
+      [],
+      outcome.nextAction === undefined ? {} : { nextAction: outcome.nextAction },
+    );
   if (type !== undefined && type !== outcome.type)
     throw invalid(['paymentMethod', 'type'], `must be ${outcome.type}, which is what ${token} stands for`);
   return outcome;

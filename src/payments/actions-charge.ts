@@ -176,6 +176,7 @@ function paymentOf(work: Work, invoice: InvoiceRow, amount: bigint, paymentMetho
     currency: invoice.currency,
     status: 'processing',
     attemptNumber: invoice.attemptCount + 1,
+    customerPresent: work.customerPresent,
     chargeDate: work.now,
     settlementDate: null,
     description: `Invoice ${invoice.invoiceNumber}`,

@@ -125,6 +125,7 @@ function requestOf(payment: ChargedPayment): ChargeRequest {
     description: payment.description,
     environmentId: payment.environmentId,
     customerReference: payment.customerReference,
+    customerPresent: payment.customerPresent && payment.paymentMethod === 'card',
     now: payment.chargeDate,
   };
 }

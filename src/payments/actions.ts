@@ -51,7 +51,13 @@ export function createProcessors(database: Database, { stripe = [] }: Outside = 
 /** A payment as clients see it. */
 export function renderPayment(work: Work, row: PaymentRow): Payment {
   const { processor: _, processorToken: _token, processorReference: _reference, checkAt: _check, ...kept } = row;
-  const { attemptNumber: _attempt, refundingAmount: _refunding, receiptUrl, ...shown } = kept;
+  const {
+    attemptNumber: _attempt,
+    refundingAmount: _refunding,
+    customerPresent: _present,
+    receiptUrl,
+    ...shown
+  } = kept;
   return {
     ...shown,
     livemode: work.livemode,

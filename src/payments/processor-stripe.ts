@@ -62,8 +62,9 @@ const keyLifetimeMs = 23 * 60 * 60 * 1000;
 const clockSkewMs = 60 * 60 * 1000;
 
 /**
- * Payments by Stripe, with its official client. A payment is a payment intent that is confirmed off-session, under our
- * payment's id as idempotency key and with our ids in its metadata; a refund is a refund under our refund's id.
+ * Payments by Stripe, with its official client. A payment is a payment intent that is confirmed at once, off-session
+ * unless the customer is there, under our payment's id as idempotency key and with our ids in its metadata; a refund is a
+ * refund under our refund's id.
  */
 export function createStripeProcessor(account: StripeAccount): StripeProcessor {
   const client = createClient(account);
@@ -127,7 +128,7 @@ async function charge(client: Stripe, call: Call, request: ChargeRequest) {
         customer: customerReference,
         payment_method: token,
         confirm: true,
-        off_session: true,
+        ...(request.customerPresent ? { use_stripe_sdk: true } : { off_session: true }),
         automatic_payment_methods: { enabled: true, allow_redirects: 'never' },
         ...(request.description === null ? {} : { description: request.description }),
         metadata: { environment_id: String(request.environmentId), payment_id: idempotencyKey },
@@ -316,6 +317,7 @@ async function setUp(client: Stripe, call: Call, request: AttachRequest, type: s
         payment_method: token,
         confirm: true,
         usage: 'off_session',
+        use_stripe_sdk: true,
         automatic_payment_methods: { enabled: true, allow_redirects: 'never' },
         // Whoever attaches an account of somebody else has the holder's mandate, as with every debit.
         ...(bankDebits.has(type) ? { mandate_data: { customer_acceptance: { type: 'offline' } } } : {}),
@@ -325,10 +327,13 @@ async function setUp(client: Stripe, call: Call, request: AttachRequest, type: s
       { idempotencyKey },
     ),
   );
-  const { status, payment_method: kept } = intent;
+  const { status, payment_method: kept, client_secret: clientSecret } = intent;
   if (status === 'succeeded' && typeof kept === 'object' && kept !== null) return attachedMethod(kept);
   const message = `The customer has to confirm it first (${intent.next_action?.type ?? status}): set it up with the customer present, then attach it.`;
-  return { result: 'declined', code: 'authentication_required', message };
+  const keptId = idOf(kept);
+  const canBeConfirmed = status === 'requires_action' && clientSecret !== null && keptId !== null;
+  const nextAction = canBeConfirmed ? { nextAction: { clientSecret, token: keptId } } : {};
+  return { result: 'declined', code: 'authentication_required', message, ...nextAction };
 }
 
 // What may have changed of a payment: its charge, its refunds, its disputes.

@@ -43,6 +43,8 @@ export interface ChargeRequest {
   readonly environmentId: number;
   /** Who pays, as the processor calls it; null where it keeps no customers. */
   readonly customerReference: string | null;
+  /** Whether the customer waits in a browser, where it can confirm a card's charge to its bank. */
+  readonly customerPresent: boolean;
   readonly now: Instant;
 }
 
@@ -83,6 +85,14 @@ export interface AttachRequest {
   readonly customerReference: string | null;
 }
 
+/** What the customer has to confirm to its bank before a payment method can be kept. */
+export interface CardConfirmation {
+  /** What the processor's script in the browser does it with. */
+  readonly clientSecret: string;
+  /** What to attach once that has succeeded. */
+  readonly token: string;
+}
+
 export type AttachOutcome =
   | {
       readonly result: 'attached';
@@ -93,7 +103,13 @@ export type AttachOutcome =
       /** What it is charged by from now on, where that is another name than the caller's. */
       readonly token?: string;
     }
-  | { readonly result: 'declined'; readonly code: string; readonly message: string }
+  | {
+      readonly result: 'declined';
+      readonly code: string;
+      readonly message: string;
+      /** What the customer has to confirm in a browser first, where that is all that is missing. */
+      readonly nextAction?: CardConfirmation;
+    }
   /** The processor knows no such token; these are the ones that it tells everybody. */
   | { readonly result: 'unknown'; readonly known: readonly string[] };
 

@@ -37,6 +37,7 @@ const columns = [
   'currency',
   'status',
   'attemptNumber',
+  'customerPresent',
   'chargeDate',
   'settlementDate',
   'description',

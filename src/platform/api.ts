@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { Problem } from '../kernel/problem.ts';
+import { addressAsked } from './connections.ts';
 import {
   beginIdempotent,
   forgetAnswer,
@@ -11,6 +12,7 @@ import {
 } from './idempotency.ts';
 import { type JobContext, runEffects } from './jobs.ts';
 import type { KeyUse } from './key-use.ts';
+import type { Caller, RateLimit } from './rate-limit.ts';
 import { apiKeyOf, bodyOf, hashApiKey, parseParams, parsePart, parseQuery } from './request.ts';
 import type { Route, RouteInput } from './route.ts';
 import { createMeetingPoint, type MeetingPoint } from './together.ts';
@@ -19,6 +21,8 @@ import { type Effect, runInEnvironment, type Work } from './work.ts';
 export interface ApiContext extends JobContext {
   readonly routes: readonly Route[];
   readonly keyUse: KeyUse;
+  /** How often one key may ask; without it, as often as it likes. */
+  readonly rateLimit?: RateLimit;
   /** Where the service is reached from outside; when absent, the address that the request was sent to. */
   readonly publicUrl?: string | null;
 }
@@ -35,12 +39,60 @@ export const apiPrefix = '/api/v1';
 export function registerApi(server: FastifyInstance, options: ApiContext): void {
   const meetingPoint = createMeetingPoint(options, (error) => server.log.error({ err: error }, 'an effect failed'));
   const context: Serving = { ...options, meetingPoint };
+  const { rateLimit } = options;
+  if (rateLimit) server.decorateRequest('caller', null);
   for (const route of context.routes) {
     server.route({
       method: route.method,
       url: apiPrefix + route.path.replaceAll(/\{(\w+)\}/g, ':$1'),
-      handler: (request, reply) => answer(context, route, request, reply),
+      ...(rateLimit
+        ? {
+            onRequest: admitBy(rateLimit),
+            handler: (request, reply) => noteKey(rateLimit, request, answer(context, route, request, reply)),
+          }
+        : { handler: (request, reply) => answer(context, route, request, reply) }),
     });
+  }
+}
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** Who asks, where the key has a limit. */
+    caller: Caller | null;
+  }
+}
+
+/** Refuses who asks too often, before a body is read. */
+function admitBy(rateLimit: RateLimit) {
+  return (request: FastifyRequest, reply: FastifyReply, done: (error?: Error) => void) => {
+    const key = apiKeyOf(request.headers.authorization);
+    if (key === null) return done();
+    try {
+      request.caller = rateLimit.admit(hashApiKey(key), request.ip);
+    } catch (error) {
+      if (error instanceof Problem && error.problem === 'rateLimited') {
+        // Told to those who need it only: on every answer they would be a tenth of it.
+        reply.headers({ 'ratelimit-limit': rateLimit.perKey, 'ratelimit-remaining': 0, 'ratelimit-reset': 1 });
+      }
+      return done(error as Error);
+    }
+    done();
+  };
+}
+
+/** Lets the rate limit know whether the key was good, from how the request was answered. */
+async function noteKey<Answer>(rateLimit: RateLimit, { caller }: FastifyRequest, answered: Promise<Answer>) {
+  try {
+    const answer = await answered;
+    if (caller) rateLimit.accept(caller);
+    return answer;
+  } catch (error) {
+    if (caller && error instanceof Problem) {
+      if (error.problem === 'unauthorized') rateLimit.reject(caller);
+      // Refused after the key was looked up, unless nobody was there to look it up.
+      else if (error.status < 500 && error.status !== 429) rateLimit.accept(caller);
+    }
+    throw error;
   }
 }
 
@@ -52,17 +104,18 @@ interface Asked {
 }
 
 async function answer(context: Serving, route: Route, request: FastifyRequest, reply: FastifyReply) {
-  const key = apiKeyOf(request.headers.authorization);
-  if (key === null) throw new Problem('unauthorized');
-  const apiKeyHash = hashApiKey(key);
+  const apiKeyHash = request.caller?.apiKeyHash ?? hashOfKey(request);
   // What is wrong with the request is told to holders of a key only, so a parse problem waits for the transaction.
   const asked = attempt(() => readRequest(route, request));
   if (!(asked instanceof Problem) && route.gathered && !asked.dryRun && asked.idempotency === null) {
     const { together, ask, tell } = route.gathered;
-    const told = await context.meetingPoint.join(together, apiKeyHash, ask(asked.input as never));
+    const action = route.method === 'GET' ? null : actionOf(route);
+    const told = await context.meetingPoint.join(together, apiKeyHash, ask(asked.input as never), action);
     context.keyUse.note(apiKeyHash);
     return sendJson(route, request, reply, JSON.stringify(tell(told)));
   }
+  // A read leaves nothing in the audit log that would name it.
+  const doing = route.method === 'GET' ? undefined : { action: actionOf(route), requestId: request.id };
   const outcome = await runInEnvironment(
     context.database,
     { apiKeyHash },
@@ -71,8 +124,9 @@ async function answer(context: Serving, route: Route, request: FastifyRequest, r
       return perform(context, work, asked);
     },
     {
+      doing,
       dryRun: !(asked instanceof Problem) && asked.dryRun,
-      publicUrl: context.publicUrl ?? `${request.protocol}://${request.host}`,
+      publicUrl: context.publicUrl ?? addressAsked(request),
     },
   );
   if (outcome === null || asked instanceof Problem) throw new Problem('unauthorized');
@@ -80,8 +134,19 @@ async function answer(context: Serving, route: Route, request: FastifyRequest, r
   if (asked.dryRun) reply.header('dry-run', 'true');
   if (outcome.answer.replayed) reply.header('idempotent-replayed', 'true');
   if (route.file) return sendFile(reply, await route.file.render(outcome.answer.answer), route.file.contentType);
-  const text = await finish(context, asked, apiKeyHash, outcome.answer, outcome.effects);
+  const text = await finish({ ...context, doing }, asked, apiKeyHash, outcome.answer, outcome.effects);
   return sendJson(route, request, reply, text);
+}
+
+/** A route as the audit log and the documents name it. */
+function actionOf({ method, path }: Route): string {
+  return `${method} ${path}`;
+}
+
+function hashOfKey(request: FastifyRequest): Buffer {
+  const key = apiKeyOf(request.headers.authorization);
+  if (key === null) throw new Problem('unauthorized');
+  return hashApiKey(key);
 }
 
 function sendJson(route: Route, request: FastifyRequest, reply: FastifyReply, text: string) {

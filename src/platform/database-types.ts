@@ -37,6 +37,22 @@ export interface ApiKeys {
   updatedAt: number;
 }
 
+export interface AuditLog {
+  action: string | null;
+  actorType: string;
+  after: Json | null;
+  apiKeyId: string | null;
+  before: Json | null;
+  environmentId: number;
+  id: string;
+  occurredAt: number;
+  operation: string;
+  pricingModelId: string | null;
+  record: string;
+  recordId: string;
+  requestId: string | null;
+}
+
 export interface BillingPeriods {
   createdAt: number;
   endAt: number;
@@ -90,6 +106,61 @@ export interface CheckoutSessions {
   targetSubscriptionId: string | null;
   type: string;
   updatedAt: number;
+}
+
+export interface ChecksAccountSums {
+  environmentId: number;
+  expired: bigint;
+  granted: bigint;
+  lastCreatedAt: number;
+  ledgerAccountId: string;
+  settled: bigint;
+  takenBack: bigint;
+  used: bigint;
+}
+
+export interface ChecksCreditSums {
+  applied: bigint;
+  environmentId: number;
+  expired: bigint;
+  granted: bigint;
+  takenBack: bigint;
+  usageCreditId: string;
+}
+
+export interface ChecksMarks {
+  booking: number | null;
+  entrySequence: number | null;
+  id: Generated<boolean>;
+  seenAt: number;
+  seenBooking: number;
+  seenEntrySequence: number;
+  seenTransaction: string;
+}
+
+export interface ChecksPriceSums {
+  covered: bigint;
+  environmentId: number;
+  ledgerAccountId: string;
+  priceId: string;
+  used: bigint;
+}
+
+export interface ChecksRuns {
+  durationMs: number;
+  id: Generated<number>;
+  isFull: boolean;
+  result: Json;
+  startedAt: number;
+}
+
+export interface ChecksSeriesSums {
+  amount: bigint;
+  environmentId: number;
+  events: number;
+  firstAmount: bigint;
+  firsts: number;
+  seriesId: number;
 }
 
 export interface Customers {
@@ -350,6 +421,7 @@ export interface LedgerEntries {
 }
 
 export interface LedgerTransactions {
+  apiKeyId: Generated<string | null>;
   createdAt: number;
   environmentId: number;
   id: string;
@@ -410,6 +482,10 @@ export interface Payments {
   createdAt: number;
   currency: string;
   customerId: string;
+  /**
+   * The customer asked for the charge in a browser: its bank may have it confirmed there.
+   */
+  customerPresent: Generated<boolean>;
   description: string | null;
   environmentId: number;
   failureCode: string | null;
@@ -891,12 +967,23 @@ export interface Webhooks {
   sealedSecret: string;
   updatedAt: number;
   url: string;
+  /**
+   * When it last changed which events it is told of. Real time.
+   */
+  wantedSince: Generated<number>;
 }
 
 export interface DB {
   apiKeys: ApiKeys;
+  auditLog: AuditLog;
   billingPeriods: BillingPeriods;
   checkoutSessions: CheckoutSessions;
+  "checks.accountSums": ChecksAccountSums;
+  "checks.creditSums": ChecksCreditSums;
+  "checks.marks": ChecksMarks;
+  "checks.priceSums": ChecksPriceSums;
+  "checks.runs": ChecksRuns;
+  "checks.seriesSums": ChecksSeriesSums;
   customers: Customers;
   discountRedemptions: DiscountRedemptions;
   discounts: Discounts;

@@ -1,8 +1,12 @@
 import assert from 'node:assert/strict';
 import { CamelCasePlugin, Kysely, PostgresDialect, type Transaction } from 'kysely';
 import pg from 'pg';
+import { Problem } from '../kernel/problem.ts';
+import { noConnection } from './database-problem.ts';
 import type { DB } from './database-types.ts';
 import { PreparingClient } from './prepared-statements.ts';
+import { QueueClient, waitOutOutages } from './queue-connections.ts';
+import { endSilentConnections } from './silent-connections.ts';
 
 /** A connection to the database, or the transaction of a unit of work. */
 export type Database = Kysely<DB>;
@@ -11,8 +15,44 @@ export type DatabaseTransaction = Transaction<DB>;
 /** The role that the service works as: it owns nothing, so row-level security binds it. */
 export const serviceRole = 'tollkeeper_service';
 
-// A statement that runs longer than this is stopped: no request waits longer for its answer.
-const statementTimeoutMs = 60_000;
+/** What is done to statements and connections that take too long. */
+export interface Patience {
+  /** A statement that runs longer is stopped. */
+  readonly statementMs: number;
+  /** A statement that waits longer for a lock of somebody else is stopped. */
+  readonly lockMs: number;
+  /** A transaction in which nothing happens for longer is undone, and its connection closed. */
+  readonly idleMs: number;
+  /** Who has waited so long for a connection is refused. */
+  readonly connectionMs: number;
+  /** Who comes when so many wait for a connection, for each that there is, is refused. */
+  readonly mostWaitingEach: number;
+}
+
+/** For requests: somebody waits for the answer. */
+export function patienceOfRequests(statementMs = 30_000): Patience {
+  return {
+    statementMs,
+    lockMs: Math.min(10_000, statementMs),
+    idleMs: 60_000,
+    connectionMs: 5_000,
+    mostWaitingEach: 25,
+  };
+}
+
+/** For work that nobody waits for: many rows may take minutes, and what fails is tried again. */
+export const patienceOfJobs: Patience = {
+  statementMs: 600_000,
+  lockMs: 60_000,
+  idleMs: 300_000,
+  connectionMs: 60_000,
+  mostWaitingEach: 1_000,
+};
+
+// A statement that the database would have stopped by then, and of which nothing is heard: the connection is gone.
+const silenceAfterTimeoutMs = 10_000;
+// How soon a network that takes everything and answers nothing is noticed on a quiet connection.
+const keepAliveMs = 10_000;
 
 const int8Oid = 20;
 const numericOid = 1700;
@@ -36,28 +76,73 @@ export interface PoolOptions {
   readonly url: string;
   /** Connections at the most. */
   readonly size: number;
-  /** `service` is bound by row-level security; `owner` migrates and looks across environments. */
-  readonly as: 'service' | 'owner';
+  /**
+   * `service` is bound by row-level security; `owner` migrates and looks across environments; `queue` is the owner for the
+   * queue of jobs, whose outages it waits out.
+   */
+  readonly as: 'service' | 'owner' | 'queue';
+  /** That of requests when absent. The owner, who migrates, has as long as it takes. */
+  readonly patience?: Patience;
+  /** What the audit log says of what these connections change, where a transaction says nothing itself. */
+  readonly doing?: { readonly actor: 'operator' | 'system'; readonly action: string };
 }
 
 /** A pool of connections. Each is bound to its role from its first statement on. */
-export function createPool({ url, size, as }: PoolOptions): pg.Pool {
-  const role = as === 'service' ? `-c role=${serviceRole} -c statement_timeout=${statementTimeoutMs}` : '';
+export function createPool({ url, size, as, patience = patienceOfRequests(), doing }: PoolOptions): pg.Pool {
+  const { statementMs, lockMs, idleMs, connectionMs } = patience;
+  const timeouts = `-c statement_timeout=${statementMs} -c lock_timeout=${lockMs} -c idle_in_transaction_session_timeout=${idleMs}`;
+  const role = as === 'service' ? `-c role=${serviceRole} ${timeouts}` : '';
+  const said = doing
+    ? `-c tollkeeper.actor_type=${doing.actor} -c tollkeeper.action=${doing.action.replaceAll(' ', '\\ ')}`
+    : '';
   const pool = new pg.Pool({
     // Statements are sent without waiting for those before them; the database keeps their order.
-    ...(as === 'service' ? { Client: PreparingClient, pipeline: true } : {}),
+    ...(as === 'service'
+      ? { Client: PreparingClient, pipeline: true, connectionTimeoutMillis: connectionMs }
+      : { connectionTimeoutMillis: patienceOfJobs.connectionMs }),
+    ...(as === 'queue' ? { Client: QueueClient } : {}),
+    keepAlive: true,
+    keepAliveInitialDelayMillis: keepAliveMs,
     connectionString: url,
     max: size,
     types,
     application_name: `tollkeeper-${as}`,
     // A statement here takes milliseconds, to compile it first takes longer; and a prepared plan that was made while a table
     // was empty would read all of it when it is full.
-    options: `-c search_path=public -c timezone=UTC -c jit=off -c enable_seqscan=off ${role}`,
+    options: `-c search_path=public -c timezone=UTC -c jit=off -c enable_seqscan=off ${role} ${said}`,
   });
   pool.on('error', ignoreBrokenConnection);
   pool.on('connect', (client) => client.on('error', ignoreBrokenConnection));
+  if (as === 'queue') waitOutOutages(pool);
+  if (as === 'service') {
+    boundWaiting(pool, size * patience.mostWaitingEach);
+    endSilentConnections(pool, statementMs + silenceAfterTimeoutMs);
+  }
   return pool;
 }
+
+/** Refuses who comes when so many wait for a connection already, and says of every failure to get one what it is. */
+function boundWaiting(pool: pg.Pool, mostWaiting: number): void {
+  const connect = pool.connect.bind(pool) as () => Promise<pg.PoolClient>;
+  const connectInTurn = async () => {
+    if (pool.waitingCount >= mostWaiting) throw new Problem('overloaded');
+    try {
+      return await connect();
+    } catch (error) {
+      // Of a connection that could not be made the driver uses other words.
+      const isOutOfTurn = (error as Error).message === 'timeout exceeded when trying to connect';
+      throw isOutOfTurn ? new Problem('overloaded') : noConnection(error);
+    }
+  };
+  // The pool's own `query` takes a connection by a callback.
+  const connectEitherWay = (callback?: ConnectCallback) => {
+    if (callback === undefined) return connectInTurn();
+    connectInTurn().then((client) => callback(undefined, client, client.release), callback);
+  };
+  Object.assign(pool, { connect: connectEitherWay });
+}
+
+type ConnectCallback = (error?: Error, client?: pg.PoolClient, release?: pg.PoolClient['release']) => void;
 
 function ignoreBrokenConnection(): void {
   // The next checkout replaces it, and a query on it fails by itself; without a listener it would end the process.

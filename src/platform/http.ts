@@ -2,28 +2,35 @@ import { randomUUID } from 'node:crypto';
 import { maxHeaderSize, STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest, LogController } from 'fastify';
-import { Problem, problemOfConstraint } from '../kernel/problem.ts';
+import { Problem, type ProblemName, problemOfConstraint } from '../kernel/problem.ts';
+import { type AdmissionLimits, registerAdmission } from './admission.ts';
 import type { ApiContext } from './api.ts';
 import { registerApi } from './api.ts';
+import { type ConnectionLimits, connectionLimits, connectionOptions, hostProblem } from './connections.ts';
+import { problemOfOutage } from './database-problem.ts';
 import { type Hook, registerHooks } from './hook.ts';
 import { type Pages, registerPages } from './page.ts';
 import { parseJsonBody, parseLinesBody } from './request.ts';
+import { TroubleLog } from './trouble-log.ts';
 
 /** The largest body a request may carry: 10,000 usage events with properties fit. */
 export const maxBodyBytes = 16 * 1024 * 1024;
 // External ids of 255 characters, each of up to twelve once percent-encoded.
 const maxParameterLength = 255 * 12;
-// Room for a slow link, too short for a body that is dripped to hold a connection.
-const requestTimeoutMs = 60_000;
 
 export interface HttpOptions extends ApiContext {
   readonly hooks: readonly Hook[];
   readonly pages?: Pages;
   readonly logLevel: string;
+  /** How much is taken on at a time; without it, everything. */
+  readonly admission?: AdmissionLimits;
+  /** How long connections may be held, where it is not as usual. */
+  readonly connections?: ConnectionLimits;
 }
 
 /** The HTTP server: every route under /api/v1, problems as JSON, a request id in each answer and log line. */
 export function createHttp(options: HttpOptions): FastifyInstance {
+  const limits = options.connections ?? connectionLimits;
   const server = Fastify({
     logger: {
       level: options.logLevel,
@@ -32,23 +39,33 @@ export function createHttp(options: HttpOptions): FastifyInstance {
     },
     logController: new LogController({ requestIdLogLabel: 'requestId' }),
     bodyLimit: maxBodyBytes,
-    requestTimeout: requestTimeoutMs,
+    ...connectionOptions(limits),
     genReqId: newRequestId,
     routerOptions: { maxParamLength: maxParameterLength, ignoreTrailingSlash: true },
-    frameworkErrors: (error, request, reply) => sendError(error, request, reply),
-    clientErrorHandler: refuseUnreadable,
+    frameworkErrors: (error, request, reply) => answerError(error, request, reply),
+    clientErrorHandler: (error, socket) => refuseUnreadable(error, socket, limits),
     forceCloseConnections: true,
   });
+  const trouble = new TroubleLog(server.log);
+  const notedProblemOf = (error: unknown) => {
+    const problem = problemOf(error);
+    trouble.note(problem, error);
+    return problem;
+  };
+  const answerError = (error: unknown, request: FastifyRequest, reply: FastifyReply) =>
+    sendError(error, notedProblemOf(error), request, reply);
   server.removeAllContentTypeParsers();
   server.addContentTypeParser(/^application\/(?:.+\+)?json\b/, { parseAs: 'buffer' }, parserOf(parseJsonBody));
   server.addContentTypeParser(/^application\/x-ndjson\b/, { parseAs: 'buffer' }, parserOf(parseLinesBody));
   server.addHook('onRequest', (request, reply, done) => {
     reply.header('x-request-id', request.id);
-    done();
+    done(hostProblem(request) ?? encodingProblem(request));
   });
-  server.setErrorHandler(sendError);
+  server.server.maxConnections = limits.connections;
+  if (options.admission !== undefined) registerAdmission(server, options.admission);
+  server.setErrorHandler(answerError);
   server.setNotFoundHandler((request, reply) =>
-    sendError(
+    answerError(
       new Problem('routeNotFound', { method: request.method, path: request.url.split('?')[0] ?? '' }),
       request,
       reply,
@@ -56,7 +73,7 @@ export function createHttp(options: HttpOptions): FastifyInstance {
   );
   registerApi(server, options);
   registerHooks(server, options, options.hooks);
-  if (options.pages !== undefined) registerPages(server, options, options.pages, problemOf);
+  if (options.pages !== undefined) registerPages(server, options, options.pages, notedProblemOf);
   return server;
 }
 
@@ -78,17 +95,26 @@ function parserOf(parse: (body: Buffer) => unknown) {
   };
 }
 
+/** A compressed body is refused unseen: what it would grow to, nobody knows before it has. */
+function encodingProblem({ headers }: FastifyRequest): Problem | undefined {
+  const encoding = headers['content-encoding'];
+  if (encoding === undefined || encoding === '' || encoding === 'identity') return undefined;
+  return new Problem('contentEncodingRefused', { encoding: encoding.slice(0, 100) });
+}
+
 function newRequestId(): string {
   return randomUUID().slice(0, 8);
 }
 
+// Who runs the service has to do something first, which takes longer than a moment.
+const retryAfterSeconds: Partial<Record<ProblemName, number>> = { databaseFull: 30, databaseReadOnly: 30 };
+
 /** Answers an error as the one error body. Anything that is not the caller's doing is a 500 without detail. */
-export function sendError(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
-  const problem = problemOf(error);
+function sendError(error: unknown, problem: Problem | null, request: FastifyRequest, reply: FastifyReply) {
   if (problem === null) request.log.error({ err: error }, 'request failed');
   if (problem?.code === 'CONFLICT') reply.header('x-should-retry', 'false');
   if (problem?.code === 'TOO_MANY_REQUESTS' || problem?.code === 'SERVICE_UNAVAILABLE')
-    reply.header('retry-after', '1');
+    reply.header('retry-after', String(retryAfterSeconds[problem.problem] ?? 1));
   // Set here too: a path that the router refuses never comes by the hook.
   reply.header('x-request-id', request.id);
   return reply.code(problem?.status ?? 500).send(errorBody(problem, request.id));
@@ -107,10 +133,10 @@ function errorBody(problem: Problem | null, requestId: string) {
 }
 
 /** Answers what Node could not read as a request: no route, hook or log line ever sees it. */
-function refuseUnreadable(error: Error & { code?: string }, socket: Socket): void {
+function refuseUnreadable(error: Error & { code?: string }, socket: Socket, limits: ConnectionLimits): void {
   if (socket.writable) {
     const requestId = newRequestId();
-    const problem = problemOfUnreadable(error.code);
+    const problem = problemOfUnreadable(error.code, limits);
     const body = JSON.stringify(errorBody(problem, requestId));
     socket.write(
       `HTTP/1.1 ${problem.status} ${STATUS_CODES[problem.status]}\r\nConnection: close\r\nX-Request-Id: ${requestId}\r\n` +
@@ -120,21 +146,25 @@ function refuseUnreadable(error: Error & { code?: string }, socket: Socket): voi
   socket.destroy(error);
 }
 
-function problemOfUnreadable(code: string | undefined): Problem {
+function problemOfUnreadable(code: string | undefined, { requestMs }: ConnectionLimits): Problem {
   if (code === 'HPE_HEADER_OVERFLOW') return new Problem('headersTooLarge', { limit: maxHeaderSize });
-  if (code === 'ERR_HTTP_REQUEST_TIMEOUT') return new Problem('requestTimeout', { seconds: requestTimeoutMs / 1000 });
+  if (code === 'ERR_HTTP_REQUEST_TIMEOUT') return new Problem('requestTimeout', { seconds: requestMs / 1000 });
   return new Problem('invalidRequest', { reason: 'The request is not HTTP/1.1.' });
 }
 
-interface DatabaseError {
+interface KnownError {
   code?: string;
   constraint?: string;
+  statusCode?: number;
 }
 
-/** The refusal that an error stands for, or null when it is a bug or an outage of ours. */
+/** The refusal that an error stands for, or null when it is a bug of ours. */
 export function problemOf(error: unknown): Problem | null {
   if (error instanceof Problem) return error;
-  const { code, constraint } = error as DatabaseError;
+  const { code, constraint, statusCode } = error as KnownError;
+  // Whoever sent the body has gone: the framework says so with a status, of which the database's connections know nothing.
+  if (code === 'ECONNRESET' && statusCode === 400)
+    return new Problem('invalidRequest', { reason: 'The request broke off.' });
   switch (code) {
     case 'FST_ERR_CTP_BODY_TOO_LARGE':
       return new Problem('bodyTooLarge', { limit: maxBodyBytes });
@@ -152,14 +182,8 @@ export function problemOf(error: unknown): Problem | null {
       return problemOfKey(constraint ?? '');
     case '42501':
       return new Problem('outsidePinnedPricingModel');
-    case 'ECONNREFUSED':
-    case 'ECONNRESET':
-    case '53300':
-    case '57P01':
-    case '57P03':
-      return new Problem('serviceUnavailable');
     default:
-      return null;
+      return problemOfOutage(error);
   }
 }
 

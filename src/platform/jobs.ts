@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { sql } from 'kysely';
 import type { Database } from './database.ts';
-import { type Effect, runInEnvironment, type Work } from './work.ts';
+import { type Doing, type Effect, runInEnvironment, type Work } from './work.ts';
 
 /**
  * What the service was started with to reach others. Who talks to somebody outside declares a part of its own here, as
@@ -16,6 +16,8 @@ export interface JobContext {
   /** Every task there is, by its name: what a commit may ask for. */
   readonly tasks: TaskList;
   readonly outside?: Outside;
+  /** What is under way, for the audit log: hand it to each transaction. */
+  readonly doing?: Doing | undefined;
 }
 
 /** A task: bounded, and safe to run twice, because the queue delivers at least once. */
@@ -70,11 +72,14 @@ export async function requestEffect(work: Work, effect: RequestedEffect): Promis
 
 /** Runs the effects of a committed transaction, one after the other. */
 export async function runEffects(context: JobContext, effects: readonly Effect[]): Promise<void> {
-  for (const { task, payload } of effects) {
-    const run = context.tasks[task];
-    assert(run, `no task ${task}`);
-    await run(context, payload);
-  }
+  for (const { task, payload } of effects) await runTask(context, task, payload);
+}
+
+/** Runs a task by its name. What a request has caused names the request in the audit log. */
+export async function runTask(context: JobContext, name: string, payload: Effect['payload']): Promise<void> {
+  const run = context.tasks[name];
+  assert(run, `no task ${name}`);
+  await run({ ...context, doing: { action: name, requestId: context.doing?.requestId ?? null } }, payload);
 }
 
 /**
@@ -86,7 +91,7 @@ export async function runInJob<Answer>(
   environmentId: number,
   act: (work: Work) => Promise<Answer>,
 ): Promise<Answer | null> {
-  const outcome = await runInEnvironment(context.database, { environmentId }, act);
+  const outcome = await runInEnvironment(context.database, { environmentId }, act, { doing: context.doing });
   if (outcome === null) return null;
   await runEffects(context, outcome.effects);
   return outcome.answer;

@@ -1,8 +1,19 @@
 import type { FastifyInstance } from 'fastify';
-import { collectDefaultMetrics, Histogram, Registry } from 'prom-client';
+import { collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 
-/** Adds `/metrics` in Prometheus' format: the process, and each request by route and status. */
-export function registerMetrics(server: FastifyInstance): void {
+/** How many rows break an invariant, by its name. Nothing of any tenant. */
+export interface CheckedCount {
+  readonly name: string;
+  readonly violations: number;
+  readonly checkedAt: number;
+  readonly durationMs: number;
+}
+
+/**
+ * Adds `/metrics` in Prometheus' format: the process, each request by route and status, and what the last check of the
+ * data counted, which `listCounts` answers.
+ */
+export function registerMetrics(server: FastifyInstance, listCounts: () => Promise<readonly CheckedCount[]>): void {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry, prefix: 'tollkeeper_' });
   const durations = new Histogram({
@@ -12,10 +23,47 @@ export function registerMetrics(server: FastifyInstance): void {
     buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10],
     registers: [registry],
   });
+  const showCounts = registerCounts(registry);
   server.addHook('onResponse', (request, reply, done) => {
     const route = request.routeOptions.url ?? 'unknown';
     durations.observe({ method: request.method, route, status: reply.statusCode }, reply.elapsedTime / 1000);
     done();
   });
-  server.get('/metrics', async (_request, reply) => reply.type(registry.contentType).send(await registry.metrics()));
+  server.get('/metrics', async (_request, reply) => {
+    // What the process says of itself is wanted most when the database does not answer.
+    showCounts(await listCounts().catch(() => []));
+    return reply.type(registry.contentType).send(await registry.metrics());
+  });
+}
+
+/** The gauges of the last check: without a sample until there is one, or when it cannot be read. */
+function registerCounts(registry: Registry): (counts: readonly CheckedCount[]) => void {
+  const registers = [registry];
+  const violations = new Gauge({
+    name: 'tollkeeper_invariant_violations',
+    help: 'How many rows broke an invariant when it was last checked.',
+    labelNames: ['invariant'],
+    registers,
+  });
+  const checkedAt = new Gauge({
+    name: 'tollkeeper_invariants_checked_timestamp_seconds',
+    help: 'When the invariants were last checked.',
+    // A gauge without labels would say 0 before the first check; with none in use it says nothing.
+    labelNames: ['never'],
+    registers,
+  });
+  const duration = new Gauge({
+    name: 'tollkeeper_invariants_check_duration_seconds',
+    help: 'How long the last check of the invariants took.',
+    labelNames: ['never'],
+    registers,
+  });
+  return (counts) => {
+    for (const gauge of [violations, checkedAt, duration]) gauge.reset();
+    for (const each of counts) {
+      violations.set({ invariant: each.name }, each.violations);
+      checkedAt.set({}, each.checkedAt / 1000);
+      duration.set({}, each.durationMs / 1000);
+    }
+  };
 }

@@ -33,6 +33,11 @@ export async function knownMigrations(): Promise<readonly string[]> {
   return files.filter((file) => file.endsWith('.sql')).sort();
 }
 
+// The first migrations run before there is an audit log.
+const auditIfItCan = `do $$ begin
+  if to_regprocedure('audit_tenant_tables()') is not null then perform audit_tenant_tables(); end if;
+end $$`;
+
 async function readMigrations(): Promise<Record<string, Migration>> {
   const migrations: Record<string, Migration> = {};
   for (const file of await knownMigrations()) {
@@ -41,6 +46,7 @@ async function readMigrations(): Promise<Record<string, Migration>> {
       async up(db) {
         await sql.raw(text).execute(db);
         await sql`select secure_tenant_tables()`.execute(db);
+        await sql.raw(auditIfItCan).execute(db);
       },
     };
   }

@@ -9,8 +9,9 @@ import { problemCode, statusOfCode } from '../kernel/problem.ts';
 import { apiPrefix } from './api.ts';
 import type { Route } from './route.ts';
 
+// Some refusals tell more, such as the balance that did not suffice.
 const ErrorBody = z
-  .object({
+  .looseObject({
     message: z.string(),
     code: z.string(),
     issues: z

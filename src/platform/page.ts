@@ -3,6 +3,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { type Html, html } from '../kernel/html.ts';
 import { jsonIssues } from '../kernel/json.ts';
 import { Problem } from '../kernel/problem.ts';
+import { addressAsked } from './connections.ts';
 import type { JobContext } from './jobs.ts';
 
 /** What a page is given besides the request. */
@@ -106,15 +107,22 @@ export function registerPages(
         url: page.path,
         bodyLimit: maxFormBytes,
         handler: async (request, reply) => {
-          const publicUrl = (context.publicUrl ?? `${request.protocol}://${request.host}`).replace(/\/+$/, '');
+          const publicUrl = (context.publicUrl ?? addressAsked(request)).replace(/\/+$/, '');
           if (page.method === 'POST' && !isFromOurPages(request, publicUrl)) throw new Problem('formFromElsewhere');
-          const answer = await page.handle(context, pageRequest(request, publicUrl));
+          const answer = await page.handle(withDoing(context, page, request), pageRequest(request, publicUrl));
           return send(reply, answer, publicUrl.startsWith('https:'));
         },
       });
     }
     done();
   });
+}
+
+/** A form names its page in the audit log, as an operation of the API does: `POST /checkout/{id}`. */
+function withDoing(context: PageContext, { method, path }: Page, { id: requestId }: FastifyRequest): PageContext {
+  if (method === 'GET') return context;
+  const action = `${method} ${path.replaceAll(/:(\w+)/g, '{$1}')}`;
+  return { ...context, doing: { action, requestId, actor: 'customer' } };
 }
 
 /**

@@ -52,27 +52,37 @@ export async function findCluster(dataDirectory: string): Promise<string | null>
   }
 }
 
-/**
- * Creates the cluster of a data directory and answers its real path. It appears at once and complete: a start that is
- * killed half way leaves nothing that the next one could mistake for data.
- * With an account that cannot get to the data directory the files lie under `sharedDirectory`, and a link leads there.
- */
+/** Creates the cluster of a data directory and answers its real path. */
 export async function createCluster(
   dataDirectory: string,
   binaries: Binaries,
   sharedDirectory: string,
   options: { password: string; sync: boolean; logPath: string },
 ): Promise<string> {
-  const home = await clusterHome(dataDirectory, binaries.account, sharedDirectory);
+  const place = { dataDirectory, account: binaries.account, sharedDirectory, sync: options.sync };
+  return placeCluster(place, (draft) => initialize(draft, binaries, options));
+}
+
+/** Where a cluster is to appear, and who it is for. */
+export type ClusterPlace = { dataDirectory: string; account: Account | null; sharedDirectory: string; sync: boolean };
+
+/**
+ * Lets `fill` fill an empty directory, and makes that the cluster of the data directory; answers its real path. It appears
+ * at once and complete: a start that is killed half way leaves nothing that the next one could mistake for data.
+ * With an account that cannot get to the data directory the files lie under `sharedDirectory`, and a link leads there.
+ */
+export async function placeCluster(place: ClusterPlace, fill: (draft: string) => Promise<void>): Promise<string> {
+  const { dataDirectory, account } = place;
+  const home = await clusterHome(dataDirectory, account, place.sharedDirectory);
   const cluster = join(home, 'postgres');
   await removeDrafts(home);
   const draft = join(home, `${draftPrefix}${randomUUID()}`);
   await mkdir(draft, { mode: 0o700 });
-  await give(draft, binaries.account);
-  await initialize(draft, binaries, options);
+  await give(draft, account);
+  await fill(draft);
   await rename(draft, cluster);
   if (home !== dataDirectory) await symlink(cluster, clusterEntry(dataDirectory));
-  if (options.sync) await Promise.all([syncDirectory(home), syncDirectory(dataDirectory)]);
+  if (place.sync) await Promise.all([syncDirectory(home), syncDirectory(dataDirectory)]);
   return realpath(cluster);
 }
 
@@ -163,7 +173,8 @@ async function readPidFile(cluster: string): Promise<string[] | null> {
   }
 }
 
-async function give(path: string, account: Account | null): Promise<void> {
+/** Makes it that account's, where PostgreSQL has one of its own. */
+export async function give(path: string, account: Account | null): Promise<void> {
   if (account !== null) await chown(path, account.uid, account.gid);
 }
 

@@ -1,14 +1,17 @@
 import { isUtf8 } from 'node:buffer';
 import { hash } from 'node:crypto';
 import type { z } from 'zod';
-import { jsonIssues } from '../kernel/json.ts';
+import { jsonIssues, weightIssue } from '../kernel/json.ts';
 import { withCursorFilters } from '../kernel/page.ts';
 import { type Issue, Problem } from '../kernel/problem.ts';
 
-/** A request body as JSON. An empty one is `{}`. Refuses what is not JSON, not UTF-8, or holds what cannot be stored. */
+/**
+ * A request body as JSON. An empty one is `{}`. Refuses what is not JSON, not UTF-8, holds what cannot be stored, or would
+ * take too long to read.
+ */
 export function parseJsonBody(body: Buffer): unknown {
   if (body.length === 0) return {};
-  if (!isUtf8(body)) throw new Problem('invalidJson', { reason: 'it is not UTF-8' });
+  checkReadable(body);
   let value: unknown;
   try {
     value = JSON.parse(body.toString('utf8'));
@@ -30,7 +33,7 @@ export class BodyLines {
 
 /** A request body as lines of JSON; empty lines are nothing. Refuses as `parseJsonBody` does, and names the line. */
 export function parseLinesBody(body: Buffer): BodyLines {
-  if (!isUtf8(body)) throw new Problem('invalidJson', { reason: 'it is not UTF-8' });
+  checkReadable(body);
   const values = body
     .toString('utf8')
     .split('\n')
@@ -38,6 +41,12 @@ export function parseLinesBody(body: Buffer): BodyLines {
   const issues = jsonIssues(values);
   if (issues.length > 0) throw validationProblem(issues);
   return new BodyLines(values);
+}
+
+function checkReadable(body: Buffer): void {
+  if (!isUtf8(body)) throw new Problem('invalidJson', { reason: 'it is not UTF-8' });
+  const issue = weightIssue(body);
+  if (issue !== null) throw validationProblem([issue]);
 }
 
 function parseLine(line: string, number: number): unknown {

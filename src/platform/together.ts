@@ -1,8 +1,9 @@
 import { setImmediate, setTimeout } from 'node:timers/promises';
 import { Problem } from '../kernel/problem.ts';
+import { problemOfOutage } from './database-problem.ts';
 import { type JobContext, runEffects } from './jobs.ts';
 import { refreshStatistics } from './statistics.ts';
-import { runInEnvironment, type Work } from './work.ts';
+import { createScopeMemory, type Doing, runInEnvironment, type ScopeMemory, type Work } from './work.ts';
 
 /**
  * Something that several callers who wait at the same time are answered in one transaction, at the cost of one: what a
@@ -21,6 +22,8 @@ export interface Together<Ask, Answer> {
   readonly most: number;
   /** How much may wait in all; who comes then is refused with `tooBusy`. */
   readonly mostWaiting: number;
+  /** Whether nothing is written, so that whoever waits is answered before the transaction ends. */
+  readonly reads?: boolean;
   /** Transactions at a time of one key. */
   readonly atOnce: number;
   /**
@@ -51,6 +54,7 @@ export async function answerAlone<Ask, Answer>(together: Together<Ask, Answer>, 
 /** An ask in line, and whom to tell. */
 interface Waiting {
   readonly ask: unknown;
+  readonly action: string | null;
   readonly weight: number;
   readonly resolve: (answer: unknown) => void;
   readonly reject: (reason: unknown) => void;
@@ -66,17 +70,31 @@ interface Lane {
   answeredLast: number;
 }
 
+/** What the groups of one process share. */
+interface Meeting extends JobContext {
+  readonly scopes: ScopeMemory;
+}
+
 /** Where callers of one process meet. */
 export interface MeetingPoint {
-  /** The answer to `ask`, once it is committed. Refuses with the ask's own problem, `unauthorized` or `tooBusy`. */
-  join<Ask, Answer>(together: Together<Ask, Answer>, apiKeyHash: Buffer, ask: Ask): Promise<Answer>;
+  /**
+   * The answer to `ask`, once it is committed. Refuses with the ask's own problem, `unauthorized` or `tooBusy`. `action`
+   * is what the audit log calls it; null for what only reads.
+   */
+  join<Ask, Answer>(
+    together: Together<Ask, Answer>,
+    apiKeyHash: Buffer,
+    ask: Ask,
+    action?: string | null,
+  ): Promise<Answer>;
 }
 
 /**
  * Whoever comes while nothing is under way is served at once; whoever comes meanwhile waits for the next transaction, so
  * groups are as large as the load makes them. Callers with one key share a line.
  */
-export function createMeetingPoint(context: JobContext, onError: (error: unknown) => void): MeetingPoint {
+export function createMeetingPoint(given: JobContext, onError: (error: unknown) => void): MeetingPoint {
+  const context: Meeting = { ...given, scopes: createScopeMemory() };
   const lanes = new Map<string, Lane>();
   const waiting = new Map<string, number>();
 
@@ -105,7 +123,12 @@ export function createMeetingPoint(context: JobContext, onError: (error: unknown
   };
 
   return {
-    join<Ask, Answer>(together: Together<Ask, Answer>, apiKeyHash: Buffer, ask: Ask): Promise<Answer> {
+    join<Ask, Answer>(
+      together: Together<Ask, Answer>,
+      apiKeyHash: Buffer,
+      ask: Ask,
+      action: string | null = null,
+    ): Promise<Answer> {
       const weight = together.weigh(ask);
       const inLine = waiting.get(together.name) ?? 0;
       if (inLine > 0 && inLine + weight > together.mostWaiting) return Promise.reject(new Problem('tooBusy'));
@@ -122,7 +145,7 @@ export function createMeetingPoint(context: JobContext, onError: (error: unknown
       };
       lanes.set(key, lane);
       const { promise, resolve, reject } = Promise.withResolvers<Answer>();
-      lane.waiting.push({ ask, weight, resolve: resolve as (answer: unknown) => void, reject });
+      lane.waiting.push({ ask, action, weight, resolve: resolve as (answer: unknown) => void, reject });
       lane.weight += weight;
       if (lane.running === 0 || (lane.running < together.atOnce && isEnough(lane))) {
         lane.running += 1;
@@ -166,25 +189,26 @@ function takeGroup(lane: Lane): Waiting[] {
 }
 
 async function answerGroup(
-  context: JobContext,
+  context: Meeting,
   { together, apiKeyHash }: Lane,
   group: readonly Waiting[],
   onError: (error: unknown) => void,
 ): Promise<void> {
   if (group.length === 0) return;
-  const act = (work: Work) =>
-    together.answer(
-      work,
-      group.map(({ ask }) => ask),
-    );
-  try {
-    const outcome = await runInEnvironment(context.database, { apiKeyHash }, act, { onePlanForAll: true });
-    if (outcome === null) throw new Problem('unauthorized');
-    for (const [index, { resolve, reject }] of group.entries()) {
-      const answer = outcome.answer[index];
-      if (answer instanceof Problem) reject(answer);
-      else resolve(answer);
+  const act = async (work: Work) => {
+    const asks = group.map(({ ask }) => ask);
+    const answers = await together.answer(work, asks);
+    if (together.reads) {
+      await Promise.all(work.assumptions);
+      tell(group, answers);
     }
+    return answers;
+  };
+  try {
+    const options = { onePlanForAll: true, doing: doingOf(group), scopes: context.scopes };
+    const outcome = await runInEnvironment(context.database, { apiKeyHash }, act, options);
+    if (outcome === null) throw new Problem('unauthorized');
+    tell(group, outcome.answer);
     // What is done outside concerns what was due before, not what was asked for: nobody waits for it.
     if (outcome.effects.length > 0) runEffects(context, outcome.effects).catch(onError);
   } catch (error) {
@@ -192,9 +216,24 @@ async function answerGroup(
   }
 }
 
+/** Tells each its answer. Who has been told already hears nothing new. */
+function tell(group: readonly Waiting[], answers: readonly unknown[]): void {
+  for (const [index, { resolve, reject }] of group.entries()) {
+    const answer = answers[index];
+    if (answer instanceof Problem) reject(answer);
+    else resolve(answer);
+  }
+}
+
+/** What the callers of a group do: what their one transaction changes is put down to all of them, and to no request. */
+function doingOf(group: readonly Waiting[]): Doing | undefined {
+  const actions = new Set(group.flatMap(({ action }) => action ?? []));
+  return actions.size === 0 ? undefined : { action: [...actions].join(', ') };
+}
+
 /** A group that failed: each of those who are not to blame is answered in another one. */
 async function answerOthers(
-  context: JobContext,
+  context: Meeting,
   failed: {
     together: Together<unknown, unknown>;
     apiKeyHash: Buffer;
@@ -236,7 +275,6 @@ async function answerOthers(
 
 /** True where trying again by halves would end the same: the key, or a database that does not answer. */
 function concernsAll(error: unknown): boolean {
-  if (error instanceof Problem) return error.problem === 'unauthorized';
-  const { code } = error as { code?: unknown };
-  return typeof code !== 'string' || /^(ECONN|EPIPE|08|53|57)/.test(code);
+  if (error instanceof Problem) return error.problem === 'unauthorized' || error.code === 'SERVICE_UNAVAILABLE';
+  return typeof (error as { code?: unknown }).code !== 'string' || problemOfOutage(error) !== null;
 }

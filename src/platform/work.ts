@@ -1,6 +1,11 @@
-import { sql } from 'kysely';
+import assert from 'node:assert/strict';
+import process from 'node:process';
+import { isDeepStrictEqual } from 'node:util';
+import { type RawBuilder, sql } from 'kysely';
+import { LRUCache } from 'lru-cache';
 import type { Instant } from '../kernel/calendar.ts';
 import type { Database, DatabaseTransaction } from './database.ts';
+import { pipelined } from './pipelined.ts';
 
 /** The tenant that a transaction is bound to, as the database's own functions answer it. */
 export interface Scope {
@@ -29,7 +34,13 @@ export interface Work extends Scope {
   /** Where the service is reached from outside, without a path. */
   readonly publicUrl: string;
   readonly dryRun: boolean;
+  /** Whether the customer itself asks, in a browser, and can confirm to its bank what is charged. */
+  readonly customerPresent: boolean;
   readonly effects: Effect[];
+  /** What has been taken for granted without waiting for the answer. The commit is not sent before all of it has proved true. */
+  readonly assumptions: Promise<unknown>[];
+  /** Statements that nothing in the unit of work waits for: see `sentWithCommit`. */
+  readonly unfinished: Promise<unknown>[];
 }
 
 interface ScopeRow {
@@ -45,6 +56,15 @@ interface ScopeRow {
 
 /** How a transaction finds its environment: by the hash of an API key, or by its number for work of our own. */
 export type Entry = { readonly apiKeyHash: Buffer } | { readonly environmentId: number };
+
+/** What the audit log says of a change besides the key that asked for it. */
+export interface Doing {
+  /** The operation, the page or the task. */
+  readonly action: string;
+  readonly requestId?: string | null;
+  /** Where no key asks, it is work of our own, unless a customer asks on a page. */
+  readonly actor?: 'customer' | undefined;
+}
 
 class RollBack extends Error {
   readonly answer: unknown;
@@ -64,11 +84,69 @@ export interface RunOptions {
   readonly dryRun?: boolean;
   /** Where the service is reached from outside; work that no request asked for shows it to nobody. */
   readonly publicUrl?: string;
+  readonly customerPresent?: boolean;
+  /** Needed by what changes something. */
+  readonly doing?: Doing | undefined;
   /**
    * The statements come again and again with lists of any length, and are written so that one plan is right for all: the
    * database is not to make another for each.
    */
   readonly onePlanForAll?: boolean;
+  /** Where scopes of keys are remembered. What a key opened before is assumed then, and seen to while the work goes on. */
+  readonly scopes?: ScopeMemory;
+}
+
+/** What keys opened when they were last used, by their hash. */
+export type ScopeMemory = LRUCache<string, ScopeRow>;
+
+export function createScopeMemory(): ScopeMemory {
+  return new LRUCache({ max: 10_000 });
+}
+
+/**
+ * Sends a statement and leaves it to be answered together with the commit, which is sent right behind it. Where it fails,
+ * the database undoes the transaction in place of committing it, and the unit of work fails with what it says; `ifTaken`
+ * is what a key that somebody else has by now leads to.
+ */
+export function sentWithCommit(
+  work: Work,
+  statement: RawBuilder<unknown>,
+  ifTaken: 'fail' | 'run again' = 'fail',
+): void {
+  const answered = statement.execute(work.db).catch((error: { code?: unknown }) => {
+    throw ifTaken === 'run again' && error.code === '23505' ? new RunAgain() : error;
+  });
+  work.unfinished.push(guarded(answered));
+}
+
+/** Waits until everything that was to be sent is on its way, so that what could not even be sent has failed by now. */
+function untilSent(): Promise<void> {
+  return new Promise((resolve) => process.nextTick(resolve));
+}
+
+/** What one of them has failed with by now. */
+async function failureSoFar(promises: readonly Promise<unknown>[]): Promise<unknown> {
+  const pending = Promise.resolve();
+  const outcomes = await Promise.allSettled(promises.map((promise) => Promise.race([promise, pending])));
+  return outcomes.find((outcome) => outcome.status === 'rejected')?.reason;
+}
+
+/** What is waited for later must not count as forgotten when it fails before. */
+function guarded<Value>(promise: Promise<Value>): Promise<Value> {
+  promise.catch(() => undefined);
+  return promise;
+}
+
+/** What the first of them failed with, once all have ended; undefined when none did. */
+async function firstFailure(promises: readonly Promise<unknown>[]): Promise<unknown> {
+  const outcomes = await Promise.allSettled(promises);
+  return outcomes.find((outcome) => outcome.status === 'rejected')?.reason;
+}
+
+/** Waits until all statements of the unit of work have ended, and throws what the first of them failed with. */
+export async function finish({ assumptions, unfinished }: Pick<Work, 'assumptions' | 'unfinished'>): Promise<void> {
+  const failure = await firstFailure([...assumptions, ...unfinished]);
+  if (failure !== undefined) throw failure;
 }
 
 // A deadlock or a serialization failure undoes the whole transaction, so it can be run again from its start.
@@ -101,41 +179,80 @@ async function runOnce<Answer>(
   act: (work: Work) => Promise<Answer>,
   options: RunOptions,
 ) {
+  let entered: Work | null = null;
   try {
-    return await database.transaction().execute(async (db) => {
-      const work = await enter(db, entry, options);
+    const outcome = await database.transaction().execute(async (db) => {
+      const work = await enter(await pipelined(db), entry, options);
       if (work === null) return null;
+      entered = work;
       const answer = await act(work);
-      if (options.dryRun) throw new RollBack(answer);
+      await Promise.all(work.assumptions);
+      if (options.dryRun) {
+        await finish(work);
+        throw new RollBack(answer);
+      }
+      if (work.unfinished.length > 0) {
+        await untilSent();
+        const failure = await failureSoFar(work.unfinished);
+        if (failure !== undefined) throw failure;
+      }
       return { answer, effects: work.effects };
     });
+    if (entered !== null) await finish(entered);
+    return outcome;
   } catch (error) {
     if (error instanceof RollBack) return { answer: error.answer as Answer, effects: [] };
+    // What was not waited for failed first: the rest is what came of it.
+    if (entered !== null) await finish(entered);
     throw error;
   }
 }
 
 /** Puts a transaction that is open into an environment; answers null when there is none. Its effects are the caller's to run. */
-export async function enter(
-  db: DatabaseTransaction,
-  entry: Entry,
-  { dryRun = false, publicUrl = 'http://localhost', onePlanForAll = false }: RunOptions = {},
-): Promise<Work | null> {
+export async function enter(db: DatabaseTransaction, entry: Entry, options: RunOptions = {}): Promise<Work | null> {
+  const { onePlanForAll = false, scopes, doing } = options;
   const realNow = Date.now();
   const scope =
     'apiKeyHash' in entry
       ? sql`authenticate(${entry.apiKeyHash}, ${realNow})`
       : sql`enter_environment(${entry.environmentId})`;
   const plans = onePlanForAll ? sql`, set_config('plan_cache_mode', 'force_generic_plan', true)` : sql``;
-  const found = await sql<ScopeRow>`select scope.* from ${scope} as scope ${plans}`.execute(db);
-  const row = found.rows[0];
+  const said = doing === undefined ? sql`` : say(doing);
+  const opened = sql<ScopeRow>`select scope.* from ${scope} as scope ${plans} ${said}`.execute(db);
+  const found = opened.then(({ rows }) => rows[0]);
+  const key = 'apiKeyHash' in entry ? entry.apiKeyHash.toString('latin1') : null;
+  const remembered = key === null ? undefined : scopes?.get(key);
+  if (key !== null && remembered !== undefined) {
+    const assumption = found.then((row) => {
+      if (isDeepStrictEqual({ ...row }, remembered)) return;
+      scopes?.delete(key);
+      throw new RunAgain('the key opens something else by now');
+    });
+    return workIn(db, remembered, realNow, options, [guarded(assumption)]);
+  }
+  const row = await found;
   if (row === undefined || row.environmentId === null) return null;
+  if (key !== null) scopes?.set(key, { ...row });
+  return workIn(db, row, realNow, options, []);
+}
+
+function workIn(
+  db: DatabaseTransaction,
+  row: ScopeRow,
+  realNow: Instant,
+  { dryRun = false, publicUrl = 'http://localhost', customerPresent = false }: RunOptions,
+  assumptions: Promise<unknown>[],
+): Work {
+  assert(row.environmentId !== null, 'a scope has its environment');
   return {
     db,
     now: row.clockNow ?? realNow,
     publicUrl,
     dryRun,
+    customerPresent,
     effects: [],
+    assumptions,
+    unfinished: [],
     environmentId: row.environmentId,
     organizationId: row.organizationId,
     livemode: row.livemode,
@@ -144,4 +261,11 @@ export async function enter(
     apiKeyId: row.apiKeyId,
     pinnedPricingModelId: row.pricingModelId,
   };
+}
+
+/** Tells the transaction what is being done, for the triggers that write the audit log: a part of the statement that opens it. */
+function say({ action, requestId = null, actor }: Doing) {
+  const byWhom = actor === undefined ? sql`` : sql`, set_config('tollkeeper.actor_type', ${actor}, true) as said_actor`;
+  return sql`, set_config('tollkeeper.action', ${action}, true) as said_action,
+    set_config('tollkeeper.request_id', ${requestId}, true) as said_request ${byWhom}`;
 }

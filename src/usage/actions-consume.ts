@@ -6,7 +6,7 @@ import {
   countedOf,
   digestOf,
   isTaken,
-  storeEvents,
+  storeNew,
   takenProblem,
   toUsageEvent,
   transactionText,
@@ -87,9 +87,10 @@ export async function decideConsumption(
 
 /** Stores what was accepted. Where another process was quicker with a transaction, all of the work is done anew. */
 export async function storeConsumed(work: Work, { added, counted }: Consumed): Promise<void> {
-  const earlier = await storeEvents(work, added);
+  storeNew(work, added);
+  if (!added.some(countsDistinct)) return;
   const counting = await countedOf(work, added);
-  if (earlier.size > 0 || counting.size !== counted.size) throw new RunAgain();
+  if (counting.size !== counted.size) throw new RunAgain();
 }
 
 /** What has been decided so far; `decide` notes what it accepts. */

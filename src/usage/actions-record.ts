@@ -6,11 +6,11 @@ import { lockAccountsForUsage } from '../ledger/store-usage.ts';
 import { type LockedAccount, mergeUsages } from '../ledger/usage-booking.ts';
 import { sentTogether } from '../platform/sent-together.ts';
 import { RefusedAfterAll, type Together } from '../platform/together.ts';
-import type { Work } from '../platform/work.ts';
+import { sentWithCommit, type Work } from '../platform/work.ts';
 import { decideConsumption, findConsumed, storeConsumed } from './actions-consume.ts';
 import { type CatchUp, draftAsks } from './actions-draft.ts';
 import { countedOf, isTaken, storeEvents, takenProblem } from './actions-store.ts';
-import { addToHours } from './store.ts';
+import { hoursAddition } from './store.ts';
 import { type Draft, type Drafted, hoursOf, type UsageAnswer, type UsageAsk, usageOf } from './usage-draft.ts';
 import { maxEventsPerRequest, type UsageEvent } from './usage-event.ts';
 
@@ -52,10 +52,8 @@ async function recordUsage(
   const added = recorded.filter(({ event }) => !earlier.has(event.id));
   const counted = await countedOf(work, added);
   const consumed = await decideConsumption(work, drafted, { stored, accounts, counted });
-  await sentTogether([
-    storeConsumed(work, consumed),
-    bookEvents(work, [...added, ...consumed.added], new Set([...counted, ...consumed.counted]), accounts),
-  ]);
+  await storeConsumed(work, consumed);
+  await bookEvents(work, [...added, ...consumed.added], new Set([...counted, ...consumed.counted]), accounts);
   return drafted.map((each, index): UsageAnswer | Problem => {
     if (each.drafts instanceof Problem) return each.drafts;
     if (each.ask.kind === 'consume') return consumed.answerOf(index);
@@ -97,10 +95,8 @@ export async function bookEvents(
   if (first === undefined) return accounts;
   const hours = hoursOf(added, (draft) => counted.has(draft));
   const usages = mergeUsages([...counted].map(usageOf));
-  const [, booked] = await sentTogether([
-    addToHours(work, hours),
-    bookUsage(work, String(first.booking), accounts, usages),
-  ]);
+  sentWithCommit(work, hoursAddition(work, hours));
+  const booked = bookUsage(work, String(first.booking), accounts, usages);
   await publishLowBalances(work, fallenBetween([...counted].map(toWatched), before, booked));
   return booked;
 }

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import type { Problem } from '../kernel/problem.ts';
-import type { Work } from '../platform/work.ts';
+import { sentWithCommit, type Work } from '../platform/work.ts';
 import * as store from './store.ts';
 import { countsDistinct, type Draft } from './usage-draft.ts';
 import { refusal, type UsageEvent } from './usage-event.ts';
@@ -27,6 +27,13 @@ export async function storeEvents(work: Work, drafts: readonly Draft[]): Promise
       return [event.id, earlier];
     }),
   );
+}
+
+/** Stores events that are known to be new. Where another process was quicker with one, the unit of work is done anew. */
+export function storeNew(work: Work, drafts: readonly Draft[]): void {
+  const [draft] = drafts;
+  if (draft !== undefined)
+    sentWithCommit(work, store.eventInsertion(work, draft.booking, drafts.map(rowOf)), 'run again');
 }
 
 export function transactionText({

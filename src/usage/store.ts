@@ -121,11 +121,17 @@ export interface EventRow {
 
 /**
  * Stores the events whose transaction no event has yet, the first of equal ones, for the ledger transaction that `booking`
- * names. Answers how many it stored. Equal
- * requests that arrive at once wait here for one another, always in the same order.
+ * names. Answers how many it stored. Equal requests that arrive at once wait here for one another, always in the same order.
  */
 export async function insertNewEvents(work: Work, booking: number, rows: readonly EventRow[]): Promise<number> {
-  const { numAffectedRows } = await sql`
+  const insertion = sql`${eventInsertion(work, booking, rows)} on conflict (transaction_key) do nothing`;
+  const { numAffectedRows } = await insertion.execute(work.db);
+  return Number(numAffectedRows);
+}
+
+/** What stores events whose transactions no event has yet, in the order of their keys. It fails (23505) where one has. */
+export function eventInsertion(work: Work, booking: number, rows: readonly EventRow[]): RawBuilder<unknown> {
+  return sql`
     insert into usage_events (environment_id, booking, id, series_id, transaction_key, transaction_id, amount, usage_date, properties, created_at)
     select ${work.environmentId}, ${booking}::bigint, new.id, new.series_id, new.transaction_key, new.transaction_id, new.amount, new.usage_date,
            new.properties, ${work.now}::bigint
@@ -138,9 +144,7 @@ export async function insertNewEvents(work: Work, booking: number, rows: readonl
              ${idArray(rows.map((row) => row.usageDate))}::bigint[],
              ${textArray(rows.map((row) => row.propertiesText))}::json[]
            ) as new (id, series_id, transaction_key, transaction_id, amount, usage_date, properties)
-     order by new.transaction_key, new.id collate "C"
-    on conflict (transaction_key) do nothing`.execute(work.db);
-  return Number(numAffectedRows);
+     order by new.transaction_key, new.id collate "C"`;
 }
 
 /** An event without what the work itself tells. */
@@ -234,9 +238,9 @@ export interface HourRow {
   readonly events: number;
 }
 
-/** Adds to the hours of series whose accounts are locked. (series, hour) is there once. */
-export async function addToHours(work: Work, hours: readonly HourRow[]): Promise<void> {
-  await sql`
+/** What adds to the hours of series whose accounts are locked. (series, hour) is there once. */
+export function hoursAddition(work: Work, hours: readonly HourRow[]): RawBuilder<unknown> {
+  return sql`
     insert into usage_rollups (environment_id, series_id, hour, units, events)
     select ${work.environmentId}, new.*
       from unnest(
@@ -245,7 +249,5 @@ export async function addToHours(work: Work, hours: readonly HourRow[]): Promise
              ${idArray(hours.map((each) => each.units))}::numeric[],
              ${idArray(hours.map((each) => each.events))}::bigint[]) as new
     on conflict (environment_id, series_id, hour)
-    do update set units = usage_rollups.units + excluded.units, events = usage_rollups.events + excluded.events`.execute(
-    work.db,
-  );
+    do update set units = usage_rollups.units + excluded.units, events = usage_rollups.events + excluded.events`;
 }

@@ -26,8 +26,11 @@ const monthly = { type: 'subscription', intervalUnit: 'month', intervalCount: 1,
  * route list, so none can escape it.
  */
 export const calls: Readonly<Record<string, CallOf>> = {
+  'GET /utils/ping': () => at('/utils/ping'),
   'GET /api-keys': () => at('/api-keys'),
   'GET /api-keys/{id}': (w) => at(`/api-keys/${w.apiKeyId}`),
+
+  'GET /audit-log': () => at('/audit-log'),
 
   'GET /test-clock': () => at('/test-clock'),
   // The last route of all, because time stands still in the environment from then on.

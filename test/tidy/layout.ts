@@ -6,6 +6,7 @@ export const order = [
   'rating',
   'platform',
   'organizations',
+  'audit',
   'pricing',
   'customers',
   'subscriptions',
@@ -36,7 +37,17 @@ export const roles = ['routes', 'jobs', 'actions', 'store', 'processor', 'concep
 export type Role = (typeof roles)[number];
 
 /** The folders that hold code. */
-export const codeFolders = ['src', 'test', 'bench', 'examples', 'scripts', 'bin', 'client'] as const;
+export const codeFolders = [
+  'src',
+  'test',
+  'bench',
+  'fuzz',
+  'simulation',
+  'examples',
+  'scripts',
+  'bin',
+  'client',
+] as const;
 
 /** Whether a path is code of this project, by its folder and its ending. */
 export function isCode(path: string): boolean {

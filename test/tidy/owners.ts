@@ -17,6 +17,8 @@ export const owners: Owners = {
   environments: 'organizations',
   api_keys: 'organizations',
 
+  audit_log: 'audit',
+
   pricing_models: 'pricing',
   usage_meters: 'pricing',
   resources: 'pricing',
@@ -66,6 +68,14 @@ export const owners: Owners = {
   'test_processor.operations': 'payments',
 
   checkout_sessions: 'checkout',
+
+  // What the checks of everything keep.
+  'checks.runs': 'lifecycle',
+  'checks.marks': 'lifecycle',
+  'checks.account_sums': 'lifecycle',
+  'checks.price_sums': 'lifecycle',
+  'checks.credit_sums': 'lifecycle',
+  'checks.series_sums': 'lifecycle',
 
   webhooks: 'webhooks',
   webhook_deliveries: 'webhooks',

@@ -1,0 +1,57 @@
+import { withScratchPostgres } from '../scripts/scratch-postgres.ts';
+import { invariants } from '../src/lifecycle/check-invariants.ts';
+import { advanceMark, readMark } from '../src/lifecycle/store-checks.ts';
+import { findViolations } from '../src/lifecycle/store-invariants.ts';
+import type { Since } from '../src/lifecycle/store-invariants-sums.ts';
+import { createDatabase, createPool } from '../src/platform/database.ts';
+import { migrate } from '../src/platform/migrate.ts';
+import { storeCheckedUsage } from './checked-usage.ts';
+
+// node bench/checks.ts [events]: how long each invariant takes, when everything is read and when only what came since the
+// last check is. On a server with the settings that the service has.
+
+const events = Number(process.argv[2] ?? 10_000_000);
+const subscriptions = Math.max(1, Math.floor(events / 5_000));
+// An hour of thirty days of usage.
+const hourShare = 720;
+// Shorter ones are not worth a line.
+const shortestToldMs = 100;
+
+await withScratchPostgres(
+  async (url) => {
+    const pool = createPool({ url, size: 1, as: 'owner' });
+    await migrate(pool);
+    await storeCheckedUsage(url, { events, subscriptions });
+    const owner = createDatabase(pool);
+    await pool.query(`select set_config('work_mem', '256MB', false), set_config('jit', 'off', false)`);
+    const measure = async (name: string, since: Since) => {
+      let all = 0;
+      for (const invariant of invariants) {
+        const begunAt = performance.now();
+        await findViolations(owner, invariant, since);
+        const took = performance.now() - begunAt;
+        all += took;
+        if (took > shortestToldMs)
+          console.log(`${name.padEnd(12)}${invariant.name.padEnd(34)}${(took / 1000).toFixed(1)} s`);
+      }
+      console.log(`${name.padEnd(12)}${`all ${invariants.length} invariants`.padEnd(34)}${(all / 1000).toFixed(1)} s`);
+    };
+    await measure('everything', null);
+    // Nothing else runs here, so no time has to pass.
+    for (let look = 0; look < 2; look++) await advanceMark(owner, null, Date.now(), 0);
+    const end = await readMark(owner);
+    if (end === null) throw new Error('the mark did not come');
+    await forgetLastHour(end);
+    await measure('last hour', await readMark(owner));
+    await pool.end();
+
+    /** Takes the mark an hour back; its sums stay, so what they are part of is found broken, in the same time. */
+    async function forgetLastHour({ entrySequence, booking }: NonNullable<Since>): Promise<void> {
+      await pool.query('update checks.marks set entry_sequence = $1, booking = $2', [
+        Math.floor(entrySequence - events / hourShare),
+        Math.floor(booking - booking / hourShare),
+      ]);
+    }
+  },
+  { settings: {} },
+);

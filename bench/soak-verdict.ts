@@ -1,0 +1,109 @@
+/** One look at the service while it is under load. Latencies in milliseconds, memory in bytes. */
+export interface Sample {
+  readonly second: number;
+  readonly rss: number;
+  readonly heap: number;
+  readonly connections: Readonly<Record<string, number>>;
+  readonly queued: number;
+  readonly requestsPerSecond: number;
+  readonly p50: number;
+  readonly p95: number;
+  readonly p99: number;
+  readonly refused: number;
+}
+
+/** What was counted when the load had ended. */
+export interface Ending {
+  readonly refused: number;
+  readonly refusal: string | null;
+  readonly eventsAnswered: number;
+  readonly eventsStored: number;
+  readonly invariants: string;
+  readonly invariantsHold: boolean;
+  /** Connections to the database by state, when nothing was asked any more. */
+  readonly connections: Readonly<Record<string, number>>;
+  readonly messagesReceived: number;
+  readonly deliveriesOpen: number;
+}
+
+/** A claim of the soak, whether it held, and the figures. */
+export interface Verdict {
+  readonly claim: string;
+  /** Null where the run was too short to tell. */
+  readonly holds: boolean | null;
+  readonly figures: string;
+}
+
+// Until then code is compiled, pools fill and caches grow.
+const settlingSeconds = 300;
+const shortestSeconds = 600;
+// Collections of garbage alone move the resident memory by some per cent.
+const allowedGrowth = 0.1;
+const allowedSlowdown = 1.5;
+const slackMs = 5;
+
+const megabytes = (bytes: number) => `${(bytes / 2 ** 20).toFixed(1)} MB`;
+const sum = (values: Iterable<number>) => [...values].reduce((total, value) => total + value, 0);
+
+/** What the samples and the end say of a run. */
+export function judge(samples: readonly Sample[], ending: Ending): Verdict[] {
+  const latency = (from: number, to: number) => {
+    const part = samples.slice(Math.floor(samples.length * from), Math.ceil(samples.length * to));
+    return sum(part.map(({ p95 }) => p95)) / part.length;
+  };
+  const [second, last] = [latency(0.25, 0.5), latency(0.75, 1)];
+  const most = Math.max(...samples.map(({ connections }) => sum(Object.values(connections))));
+  const left = sum(Object.values(ending.connections));
+  const transactions = sum(
+    Object.entries(ending.connections).map(([state, count]) =>
+      state.includes('transaction') || state === 'active' ? count : 0,
+    ),
+  );
+  return [
+    flat('resident memory is flat', samples, ({ rss }) => rss),
+    flat('heap is flat', samples, ({ heap }) => heap),
+    {
+      claim: 'latency is flat',
+      holds: samples.length < 4 ? null : last <= second * allowedSlowdown + slackMs,
+      figures: `p95 ${second.toFixed(1)} ms in the second quarter, ${last.toFixed(1)} ms in the last`,
+    },
+    {
+      claim: 'no connection leaks',
+      holds: left <= most && transactions === 0,
+      figures: `${most} at the most under load, ${left} afterwards, ${transactions} of them in a transaction`,
+    },
+    {
+      claim: 'every answer is 200',
+      holds: ending.refused === 0,
+      figures: ending.refusal === null ? 'none refused' : `${ending.refused} refused, the first: ${ending.refusal}`,
+    },
+    {
+      claim: 'every event is stored once',
+      holds: ending.eventsStored === ending.eventsAnswered,
+      figures: `${ending.eventsAnswered} answered, ${ending.eventsStored} stored`,
+    },
+    {
+      claim: 'webhooks keep up',
+      holds: ending.messagesReceived > 0 && ending.deliveriesOpen === 0,
+      figures: `${ending.messagesReceived} received, ${ending.deliveriesOpen} open at the end`,
+    },
+    { claim: 'the invariants hold', holds: ending.invariantsHold, figures: ending.invariants },
+  ];
+}
+
+/** The growth of the line through what was measured after the settling. */
+function flat(claim: string, samples: readonly Sample[], measure: (sample: Sample) => number): Verdict {
+  const lasted = samples.at(-1)?.second ?? 0;
+  const settled = samples.filter(({ second }) => second >= (lasted < shortestSeconds ? lasted / 3 : settlingSeconds));
+  const meanSecond = sum(settled.map(({ second }) => second)) / settled.length;
+  const mean = sum(settled.map(measure)) / settled.length;
+  const spread = sum(settled.map(({ second }) => (second - meanSecond) ** 2));
+  const slope =
+    spread === 0 ? 0 : sum(settled.map((sample) => (sample.second - meanSecond) * (measure(sample) - mean))) / spread;
+  const grown = slope * (lasted - (settled[0]?.second ?? 0));
+  return {
+    claim,
+    holds: lasted < shortestSeconds ? null : grown <= mean * allowedGrowth,
+    figures: `${megabytes(mean)} in the mean, ${((slope * 60) / 2 ** 20).toFixed(2)} MB a minute, ${megabytes(grown)} in all`,
+  };
+}

@@ -1,0 +1,255 @@
+import { type Call, calls } from '../test/api/calls.ts';
+import type { World } from '../test/world.ts';
+import { type IdPool, idsLike, isId, mutate, otherId, spoilText } from './mutations.ts';
+import { type KnownIds, type OpenApi, type Operation, ValueMaker } from './operations.ts';
+import type { Random } from './random.ts';
+import { instants, jsonText, texts } from './values.ts';
+
+/** Whose records a request is about. */
+export interface Tenant {
+  readonly key: string;
+  readonly liveKey: string;
+  /** Of an organization without customers, whose clock may be set to any time. */
+  readonly bareKey: string;
+  /** Of somebody else. */
+  readonly strangerKey: string;
+  readonly world: World;
+  readonly pool: IdPool;
+}
+
+/** A request as it goes out. */
+export interface FuzzRequest {
+  readonly number: number;
+  /** The operation that it is meant for, or null when method or path may lead elsewhere. */
+  readonly operation: Operation | null;
+  readonly method: string;
+  readonly path: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: Buffer | null;
+}
+
+/** How often a request is changed in which way. */
+export interface Wildness {
+  /** No answer may then change anything: every mutation is a dry run. */
+  readonly dryRun: boolean;
+}
+
+const prefix = '/api/v1';
+const mutatesAtMost = 4;
+// A move further ahead does years of work, as it is asked to.
+const longestMoveDays = 40;
+const dayMs = 86_400_000;
+const cursors = ['', 'x', 'bnVsbA==', 'e30=', '////', `${'A'.repeat(4097)}`, 'eyJwYXJhbWV0ZXJzIjp7fX0=', '-_-_'];
+const methods = ['GET', 'POST', 'PUT', 'DELETE', 'PATCH', 'HEAD', 'OPTIONS'];
+const contentTypes = [
+  'application/json; charset=utf-8',
+  'application/json;charset=latin1',
+  'application/vnd.api+json',
+  'application/x-ndjson',
+  'application/x-www-form-urlencoded',
+  'multipart/form-data; boundary=x',
+  'text/plain',
+  'application/octet-stream',
+  'application/json, text/plain',
+  ';',
+  '',
+];
+
+/** Makes request `number`: an operation's valid call, or a body by its schema, changed in up to four places. */
+export function makeRequest(
+  random: Random,
+  number: number,
+  {
+    document,
+    operations,
+    tenant,
+    now,
+    dryRun,
+  }: { document: OpenApi; operations: readonly Operation[]; tenant: Tenant; now: number } & Wildness,
+): FuzzRequest {
+  const operation = random.pick(operations);
+  const call = callOf(operation, tenant.world, `${number}-${now.toString(36)}`);
+  if (operation.name === 'PUT /test-clock') return clockRequest(random, { number, operation, tenant, now, dryRun });
+  const maker = new ValueMaker(random, {
+    document,
+    known: knownIds(tenant),
+    now,
+    wildness: random.pick([0, 0, 0.01, 0.05]),
+  });
+  const body = bodyOf(random, { operation, call, maker, tenant, now });
+  const [path, query] = pathOf(random, { operation, call, maker, tenant, now, dryRun });
+  const isElsewhere = random.chance(0.03);
+  return {
+    number,
+    operation: isElsewhere || !isPlain(path, operation) ? null : operation,
+    method: isElsewhere ? random.pick(methods) : operation.method,
+    path: `${prefix}${path}${query}`,
+    headers: headersOf(random, { tenant, operation, hasBody: body !== null }),
+    body,
+  };
+}
+
+function callOf(operation: Operation, world: World, unique: string): Call {
+  const make = calls[operation.name];
+  return make ? make(world, unique) : { path: operation.path };
+}
+
+/** The ids that fields of this name carry: those of the world, and of what was made since. */
+function knownIds({ world, pool }: Tenant): KnownIds {
+  const known: Record<string, readonly string[]> = {};
+  for (const [name, id] of Object.entries(world)) {
+    // That of the world is the one most things hang on, so every other time it is that.
+    const others = idsLike(pool, id);
+    known[name] = [...others, ...others.map(() => id), id];
+  }
+  return {
+    ...known,
+    customerExternalId: [world.externalId],
+    priceSlug: [world.usagePriceSlug, 'team-monthly'],
+    usageMeterSlug: ['api-calls'],
+    meter: ['api-calls'],
+    resourceSlug: ['seat'],
+    featureSlug: ['sso', 'calls', 'seats'],
+    featureId: [world.featureId, world.spareFeatureId],
+    targetSubscriptionId: [world.subscriptionId],
+    defaultPaymentMethodId: [world.paymentMethodId],
+    backupPaymentMethodId: [world.paymentMethodId],
+    discountCode: ['LAUNCH'],
+    token: ['pm_card_visa', 'pm_card_chargeDeclined', 'pm_card_authenticationRequired', 'pm_card_processing'],
+    country: ['DE', 'US', 'XX'],
+    currency: ['USD', 'EUR', 'JPY', 'XXX'],
+    cursor: cursors,
+  };
+}
+
+interface Making {
+  readonly operation: Operation;
+  readonly call: Call;
+  readonly maker: ValueMaker;
+  readonly tenant: Tenant;
+  readonly now: number;
+}
+
+function bodyOf(random: Random, { operation, call, maker, tenant, now }: Making): Buffer | null {
+  if (call.body === undefined && operation.body === null) return random.chance(0.03) ? Buffer.from('{}') : null;
+  const isMade = operation.body !== null && random.chance(0.4);
+  const body = isMade
+    ? maker.make(operation.body ?? {})
+    : withOtherIds(random, structuredClone(call.body ?? {}), tenant);
+  const holder = { body };
+  for (let left = random.below(isMade ? 2 : mutatesAtMost); left > 0; left--)
+    mutate(random, holder.body, tenant.pool, now);
+  const text = jsonText(holder.body);
+  return random.chance(0.04) ? spoilText(random, text) : Buffer.from(text);
+}
+
+/** The valid call about other records of the same kinds, at times: some of them can do what this one has done. */
+function withOtherIds(random: Random, body: unknown, { pool }: Tenant): unknown {
+  if (!random.chance(0.3)) return body;
+  const swapped = (_key: string, value: unknown) =>
+    typeof value === 'string' && isId(value) ? random.pick([...idsLike(pool, value), value]) : value;
+  return JSON.parse(JSON.stringify(body), swapped);
+}
+
+function pathOf(
+  random: Random,
+  { operation, call, maker, tenant, now, dryRun }: Making & Wildness,
+): [path: string, query: string] {
+  const [valid = '', given = ''] = call.path.split('?');
+  const parts = valid.split('/').map((part) => pathPart(random, part, tenant));
+  const query = new URLSearchParams(given);
+  for (const { in: where, name, schema } of operation.parameters) {
+    if (where !== 'query' || name === 'dryRun' || !random.chance(0.15)) continue;
+    const value = name === 'cursor' ? random.pick(cursors) : maker.make(schema, name);
+    query.append(name, textOf(value));
+    if (random.chance(0.1)) query.append(name, random.pick(texts).slice(0, 300));
+  }
+  if (random.chance(0.03))
+    query.append(random.pick(['a[b]', '__proto__', 'constructor', '', 'x']), random.pick(texts).slice(0, 300));
+  if (operation.method !== 'GET' && (dryRun || random.chance(0.1))) query.set('dryRun', 'true');
+  else if (random.chance(0.02))
+    query.append('dryRun', random.pick(['', 'TRUE', '1', 'false', random.pick(instants(now)) as string]));
+  const text = query.toString().replaceAll('%00', random.pick(['%00', '%', '%c0%80', '%ff', '+']));
+  return [parts.join('/'), text === '' ? '' : `?${text.slice(0, 6000)}`];
+}
+
+function textOf(value: unknown): string {
+  const text = typeof value === 'string' ? value : jsonText(value);
+  return text.toWellFormed().slice(0, 5000);
+}
+
+function pathPart(random: Random, part: string, { pool, world }: Tenant): string {
+  const isParameter = isId(part) || part === world.externalId;
+  if (!isParameter || !random.chance(0.15)) return part;
+  if (isId(part) && random.chance(0.6)) return encodeURIComponent(otherId(random, pool, part));
+  const text = encodeURIComponent(random.pick(texts).toWellFormed().slice(0, 500));
+  return random.pick([text, `${part}%00`, '%2e%2e', '%zz', `${part}%2F..`, '..', `${part};a=b`, 'default', 'setup']);
+}
+
+/** Whether the path leads to its operation for certain. */
+function isPlain(path: string, operation: Operation): boolean {
+  const plain = operation.path.replaceAll(/\{\w+\}/g, '[A-Za-z0-9_-]+');
+  return new RegExp(`^${plain}$`).test(path) && !/\/(default|setup|upcoming)$/.test(path);
+}
+
+function headersOf(
+  random: Random,
+  { tenant, operation, hasBody }: { tenant: Tenant; operation: Operation; hasBody: boolean },
+): Record<string, string> {
+  const headers: Record<string, string> = { authorization: `Bearer ${keyOf(random, tenant, operation)}` };
+  if (hasBody) headers['content-type'] = random.chance(0.03) ? random.pick(contentTypes) : 'application/json';
+  if (operation.takesLines && hasBody && random.chance(0.2)) headers['content-type'] = 'application/x-ndjson';
+  if (random.chance(0.12)) headers['idempotency-key'] = `fuzz-${random.below(12)}`;
+  if (random.chance(0.02))
+    headers['idempotency-key'] = random.pick(['', ' ', 'k'.repeat(255), 'k'.repeat(256), 'é', '\t', '__proto__', '"']);
+  if (random.chance(0.02)) headers['if-none-match'] = random.pick(['*', 'W/"x"', '"', ',', `"${'x'.repeat(5000)}"`]);
+  if (random.chance(0.01)) headers['accept-encoding'] = random.pick(['gzip;q=0', 'br', '*', 'identity;q=0']);
+  if (random.chance(0.01)) headers.host = random.pick(['', 'a.invalid', 'x:99999', '[::1', 'a@b', 'é']);
+  if (random.chance(0.01)) headers['x-forwarded-for'] = random.pick(['127.0.0.1', '::::', ',,,,']);
+  if (random.chance(0.01)) headers['content-encoding'] = random.pick(['gzip', 'br', 'deflate', 'identity', 'x']);
+  if (random.chance(0.005)) headers[`x-${'n'.repeat(random.below(2000))}`] = 'v'.repeat(random.below(8000));
+  return headers;
+}
+
+function keyOf(random: Random, tenant: Tenant, operation: Operation): string {
+  if (random.chance(0.01)) return random.pick(['', 'sk_test_wrong', 'é', 'x'.repeat(300), `${tenant.key} `]);
+  if (random.chance(0.03)) return tenant.liveKey;
+  if (random.chance(0.03)) return tenant.strangerKey;
+  // Its clock may stand at the end of time, where nothing should be sold.
+  const isHarmless = !/customers|subscriptions/.test(operation.path) || operation.method === 'GET';
+  return isHarmless && random.chance(0.03) ? tenant.bareKey : tenant.key;
+}
+
+/** Moves the clock of the world a little, or sets that of the bare organization to anything. */
+function clockRequest(
+  random: Random,
+  {
+    number,
+    operation,
+    tenant,
+    now,
+    dryRun,
+  }: { number: number; operation: Operation; tenant: Tenant; now: number } & Wildness,
+): FuzzRequest {
+  const isBare = random.chance(0.7);
+  const to = isBare ? random.pick([...instants(now), ...texts]) : now + random.below(longestMoveDays * dayMs);
+  const key = isBare ? tenant.bareKey : tenant.key;
+  return {
+    number,
+    operation,
+    method: operation.method,
+    path: `${prefix}${operation.path}${dryRun ? '?dryRun=true' : ''}`,
+    headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+    body: Buffer.from(jsonText({ testClock: { now: to } })),
+  };
+}
+
+/** The request as a command that sends it again. */
+export function asCurl(address: string, { method, path, headers, body }: FuzzRequest): string {
+  const quote = (text: string) => `'${text.replaceAll("'", "'\\''")}'`;
+  const given = Object.entries(headers).map(([name, value]) => `-H ${quote(`${name}: ${value.slice(0, 300)}`)}`);
+  const text = body?.toString('utf8') ?? '';
+  const data = body === null ? [] : [`--data-binary ${quote(text.slice(0, 3000))}`];
+  const cut = text.length > 3000 ? ` # the body has ${text.length} characters` : '';
+  return `curl --globoff -X ${method} ${quote(address + path)} ${[...given, ...data].join(' ')}${cut}`;
+}

@@ -1,0 +1,62 @@
+// Buying as a page would writes money as the service does.
+import '../src/platform/json.ts';
+import { foundOrganization } from '../src/lifecycle/found-organization.ts';
+import type { Database } from '../src/platform/database.ts';
+import { buildWorld } from '../test/world.ts';
+import { remember } from './mutations.ts';
+import type { Tenant } from './requests.ts';
+
+/** The service that is fuzzed. */
+export interface Target {
+  readonly address: string;
+  /** The owner's connection: sees every environment. */
+  readonly owner: Database;
+  /** Bound by row-level security, as the service is. */
+  readonly database: Database;
+}
+
+// On a busy machine the short trial of a world may be over before it has begun.
+const attempts = 5;
+
+/** A new organization in which every kind of record exists, and beside it one without any. */
+export async function makeTenant(target: Target, suffix: string): Promise<Tenant> {
+  for (let left = attempts; ; left--) {
+    try {
+      return await tryTenant(target, suffix);
+    } catch (error) {
+      if (left <= 1) throw error;
+    }
+  }
+}
+
+async function tryTenant({ address, owner, database }: Target, suffix: string): Promise<Tenant> {
+  const found = () => foundOrganization(owner, { name: `Fuzz ${suffix}` }, Date.now());
+  const [own, bare, stranger] = await Promise.all([found(), found(), found()]);
+  const ask = async (method: string, path: string, body?: unknown) => {
+    const response = await fetch(`${address}/api/v1${path}`, {
+      method,
+      headers: { authorization: own.testKey.token, 'content-type': 'application/json' },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    });
+    if (!response.ok) throw new Error(`${method} ${path}: ${response.status} ${await response.text()}`);
+    return response.json();
+  };
+  const app = {
+    testKey: own.testKey.token,
+    testEnvironmentId: own.organization.testEnvironmentId,
+    database,
+    get: (path: string) => ask('GET', path),
+    post: (path: string, body?: unknown) => ask('POST', path, body),
+  };
+  const world = await buildWorld(app, app, suffix);
+  const pool = new Map<string, string[]>();
+  for (const value of Object.values(world)) remember(pool, value);
+  return {
+    key: own.testKey.token,
+    liveKey: own.liveKey.token,
+    bareKey: bare.testKey.token,
+    strangerKey: stranger.testKey.token,
+    world,
+    pool,
+  };
+}

@@ -1,0 +1,61 @@
+import { request } from 'node:http';
+
+// biome-ignore lint/suspicious/noExplicitAny: answers have every shape.
+export type Body = any;
+
+export interface Ask {
+  readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE';
+  readonly path: string;
+  readonly body?: unknown;
+  /** Its Idempotency-Key. */
+  readonly key?: string;
+}
+
+export interface Answer {
+  readonly status: number;
+  readonly body: Body;
+}
+
+// Not a measure of speed: a connection on which nothing has come by then is dead.
+const longestWaitMs = 60_000;
+
+/** One request on a connection of its own. Answers null when that breaks. */
+export function sendOnce(port: number, token: string, { method, path, body, key }: Ask): Promise<Answer | null> {
+  const text = body === undefined ? null : JSON.stringify(body);
+  return new Promise((resolve) => {
+    const asked = request({
+      host: '127.0.0.1',
+      port,
+      method,
+      path: `/api/v1${path}`,
+      agent: false,
+      timeout: longestWaitMs,
+      headers: {
+        authorization: `Bearer ${token}`,
+        ...(text === null ? {} : { 'content-type': 'application/json', 'content-length': Buffer.byteLength(text) }),
+        ...(key === undefined ? {} : { 'idempotency-key': key }),
+      },
+    });
+    const fail = () => resolve(null);
+    asked.on('error', fail);
+    asked.on('timeout', () => asked.destroy());
+    asked.on('response', (response) => {
+      const parts: Buffer[] = [];
+      response.on('data', (part: Buffer) => parts.push(part));
+      response.on('error', fail);
+      response.on('end', () => {
+        if (!response.complete) return fail();
+        resolve({ status: response.statusCode ?? 0, body: parsed(Buffer.concat(parts).toString()) });
+      });
+    });
+    asked.end(text ?? undefined);
+  });
+}
+
+function parsed(text: string): Body {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return text;
+  }
+}

@@ -1,0 +1,121 @@
+import {
+  type Books,
+  type Customer,
+  type Invoice,
+  type Payment,
+  paidOf,
+  refundedOf,
+  type Subscription,
+} from './oracle-records.ts';
+import { type Picture, pictureOf } from './reality.ts';
+
+/** What the service should have written down, in the lines of `readReality`. */
+export function expectedOf(books: Books): Picture {
+  const told = books.customers.flatMap((customer) => {
+    const { name } = customer;
+    const payments = customer.invoices.flatMap((invoice) => invoice.payments);
+    return [
+      ...customer.subscriptions.map((each) => ({ name, line: subscriptionLine(books, each) })),
+      ...customer.invoices.map((each) => ({ name, line: invoiceLine(each) })),
+      ...(payments.length === 0 ? [] : [{ name, line: paymentLine(payments) }]),
+      { name, line: { methods: customer.methods.length } },
+    ];
+  });
+  return pictureOf(told);
+}
+
+function subscriptionLine({ now }: Books, each: Subscription) {
+  const live = each.credits.filter(({ expiresAt }) => expiresAt === null || expiresAt > now);
+  return {
+    subscription: each.plan.slug,
+    status: each.status,
+    quantity: each.quantity,
+    start: each.period?.start ?? null,
+    end: each.period?.end ?? null,
+    trial: each.trialEnd,
+    cancelAt: each.cancelAt,
+    canceledAt: each.canceledAt,
+    reason: each.reason,
+    resumesAt: each.resumesAt,
+    kept: each.kept,
+    isToChange: each.scheduledQuantity !== null,
+    granted: each.credits.reduce((sum, { issued }) => sum + issued, 0),
+    used: each.used,
+    covered: each.covered,
+    settled: each.settled,
+    left: live.reduce((sum, { left }) => sum + left, 0),
+    unbilled: each.unbilled,
+    events: each.events.size,
+    claims: each.claims.size,
+  };
+}
+
+function invoiceLine(each: Invoice) {
+  return {
+    invoice: each.reason,
+    at: each.at,
+    status: each.status,
+    total: each.total,
+    discount: each.discountAmount,
+    paid: paidOf(each),
+    refunded: refundedOf(each),
+    attempts: each.attempts,
+    nextAt: each.nextAt,
+    lines: each.lines.map(({ amount }) => amount).sort((one, other) => one - other),
+    units: each.lines.reduce((sum, { units }) => sum + units, 0),
+  };
+}
+
+function paymentLine(payments: readonly Payment[]) {
+  const succeeded = payments.filter(({ status }) => status === 'succeeded');
+  return {
+    payments: succeeded.length === 0 ? null : succeeded.reduce((sum, { amount }) => sum + amount, 0),
+    succeeded: succeeded.length,
+    failed: payments.length - succeeded.length,
+    others: 0,
+    refunded: payments.reduce((sum, { refunded }) => sum + refunded, 0),
+    refunding: 0,
+  };
+}
+
+/** How two pictures differ, in lines that say so: what should be and is not, and what is and should not be. */
+export function differences(expected: Picture, actual: Picture): string[] {
+  const names = [...new Set([...expected.keys(), ...actual.keys()])];
+  return names.flatMap((name) => {
+    const [should, is] = [sorted(expected.get(name)), sorted(actual.get(name))];
+    if (should.length === is.length && should.every((line, index) => line === is[index])) return [];
+    const lacking = without(should, is).map((line) => `${name} should have ${line}`);
+    return [...lacking, ...without(is, should).map((line) => `${name} has         ${line}`)];
+  });
+}
+
+function sorted(lines: readonly string[] = []): string[] {
+  return [...lines].sort();
+}
+
+/** The lines that the others lack, as often as they do. */
+function without(lines: readonly string[], others: readonly string[]): string[] {
+  const left = [...others];
+  return lines.filter((line) => {
+    const at = left.indexOf(line);
+    if (at >= 0) left.splice(at, 1);
+    return at < 0;
+  });
+}
+
+/** What the network should have taken from each customer and given back, beside what it has. */
+export function networkDifferences(
+  customers: readonly Customer[],
+  totals: ReadonlyMap<string, { taken: number; returned: number }>,
+): string[] {
+  return customers.flatMap(({ name, invoices }) => {
+    const charges = invoices.flatMap(({ payments }) => payments.filter(({ isCharge }) => isCharge));
+    const taken = charges.reduce((sum, { status, amount }) => sum + (status === 'succeeded' ? amount : 0), 0);
+    const returned = charges.reduce((sum, { refunded }) => sum + refunded, 0);
+    const has = totals.get(name) ?? { taken: 0, returned: 0 };
+    if (has.taken === taken && has.returned === returned) return [];
+    return [
+      `the network should have taken ${taken} from ${name} and returned ${returned}; it took ${has.taken} and returned ${has.returned}`,
+    ];
+  });
+}

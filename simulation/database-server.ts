@@ -1,0 +1,135 @@
+import process from 'node:process';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Client } from 'pg';
+import { createDatabase, createPool, type Database } from '../src/platform/database.ts';
+import { type EmbeddedPostgres, startEmbeddedPostgres } from '../src/platform/embedded-postgres.ts';
+import { findCluster, readServer } from '../src/platform/postgres-cluster.ts';
+import { birthOf } from '../src/platform/process-lock.ts';
+
+// Beside others on one machine. What matters for durability stays as PostgreSQL has it.
+const settings = { shared_buffers: '64MB', max_connections: '200' };
+const applicationName = 'tollkeeper-service';
+
+/** A real PostgreSQL of our own, as durable as it is for users, whose processes may be killed. */
+export class DatabaseServer {
+  readonly #dataDirectory: string;
+  #server: EmbeddedPostgres | null = null;
+  #owner: { readonly database: Database; end(): Promise<void> } | null = null;
+
+  constructor(dataDirectory: string) {
+    this.#dataDirectory = dataDirectory;
+  }
+
+  /** Starts it, after a kill too. */
+  async start(): Promise<void> {
+    const options = { dataDirectory: this.#dataDirectory, log: () => undefined, settings };
+    await this.#endOwner();
+    this.#server = await startEmbeddedPostgres(options);
+  }
+
+  get url(): string {
+    if (this.#server === null) throw new Error('PostgreSQL was not started');
+    return this.#server.url;
+  }
+
+  get port(): number {
+    return Number(new URL(this.url).port);
+  }
+
+  /** The owner's connection, which no proxy is in the way of. */
+  get owner(): Database {
+    if (this.#owner === null) {
+      const pool = createPool({ url: this.url, size: 2, as: 'owner' });
+      // A connection that is killed is told to whoever uses it.
+      pool.on('error', () => undefined);
+      this.#owner = { database: createDatabase(pool), end: () => pool.end() };
+    }
+    return this.#owner.database;
+  }
+
+  async #endOwner(): Promise<void> {
+    const owner = this.#owner;
+    this.#owner = null;
+    await owner?.end().catch(() => undefined);
+  }
+
+  /** kill -9 of one process that works for the service. PostgreSQL ends all others then, and recovers by itself. */
+  async killBackend(): Promise<boolean> {
+    await this.#endOwner();
+    const witness = new Client({ connectionString: this.url });
+    const ended = Promise.withResolvers<void>();
+    witness.once('end', ended.resolve);
+    witness.on('error', () => undefined);
+    await witness.connect();
+    const { rows } = await witness.query<{ pid: number }>(
+      `select pid from pg_stat_activity where application_name = $1 order by state = 'active' desc, pid limit 1`,
+      [applicationName],
+    );
+    const [row] = rows;
+    if (row === undefined) {
+      await witness.end();
+      return false;
+    }
+    await killAndWait([row.pid]);
+    await ended.promise;
+    return true;
+  }
+
+  /** kill -9 of the server: the postmaster first, so that it restarts nothing, then all of its children. */
+  async kill(): Promise<void> {
+    const postmaster = await this.#postmaster();
+    if (postmaster === null) return;
+    const { rows } = await withClient(this.url, (client) =>
+      client.query<{ pid: number }>('select pid from pg_stat_activity'),
+    );
+    await this.#endOwner();
+    await killAndWait([postmaster, ...rows.map(({ pid }) => pid)]);
+  }
+
+  /** Ends when connections are taken. */
+  async untilReady(): Promise<void> {
+    for (const end = Date.now() + 60_000; ; await sleep(20)) {
+      try {
+        await withClient(this.url, (client) => client.query('select 1'));
+        return;
+      } catch (error) {
+        if (Date.now() > end) throw error;
+      }
+    }
+  }
+
+  async stop(): Promise<void> {
+    await this.#endOwner();
+    await this.#server?.stop().catch(() => undefined);
+    const postmaster = await this.#postmaster();
+    if (postmaster !== null) await killAndWait([postmaster]);
+  }
+
+  async #postmaster(): Promise<number | null> {
+    const cluster = await findCluster(this.#dataDirectory);
+    return cluster === null ? null : ((await readServer(cluster))?.pid ?? null);
+  }
+}
+
+async function withClient<Answer>(url: string, act: (client: Client) => Promise<Answer>): Promise<Answer> {
+  const client = new Client({ connectionString: url });
+  client.on('error', () => undefined);
+  try {
+    await client.connect();
+    return await act(client);
+  } finally {
+    await client.end().catch(() => undefined);
+  }
+}
+
+/** kill -9 of all of them, in this order, and waits until none is left. */
+async function killAndWait(pids: readonly number[]): Promise<void> {
+  for (const pid of pids) {
+    try {
+      process.kill(pid, 'SIGKILL');
+    } catch {
+      // It has ended meanwhile.
+    }
+  }
+  for (const pid of pids) while ((await birthOf(pid)) !== null) await sleep(5);
+}

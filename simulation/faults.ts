@@ -1,0 +1,72 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Answer, Ask } from './client.ts';
+import type { Cut } from './cutting-proxy.ts';
+import type { Random } from './random.ts';
+import type { Expected } from './step.ts';
+import type { Crash, World } from './world.ts';
+
+/** What goes wrong while a step is done. */
+export type Fault =
+  | { readonly kind: 'none' }
+  | { readonly kind: 'cut'; readonly cut: Cut; readonly skips: number }
+  | { readonly kind: 'crash'; readonly crash: Crash; readonly afterMs: number }
+  /** The same request twice at once, under one Idempotency-Key. */
+  | { readonly kind: 'twice' };
+
+const weights = { none: 10, client_cut: 4, commit_cut: 5, serve: 2, work: 2, backend: 1.2, postgres: 0.8, twice: 3 };
+const calm = { none: 10, twice: 3 };
+// About as long as a request takes.
+const longestDelayMs = 40;
+const mostSkips = 3;
+
+export function drawFault(random: Random, crashes: boolean): Fault {
+  const kind = random.weighted<keyof typeof weights>(crashes ? weights : { ...zero, ...calm });
+  const skips = random.below(mostSkips);
+  const afterMs = random.below(longestDelayMs);
+  const isEarly = random.chance(0.5);
+  switch (kind) {
+    case 'none':
+    case 'twice':
+      return { kind };
+    case 'client_cut':
+      return { kind: 'cut', cut: isEarly ? 'request' : 'answer', skips: 0 };
+    case 'commit_cut':
+      return { kind: 'cut', cut: isEarly ? 'before_commit' : 'after_commit', skips };
+    default:
+      return { kind: 'crash', crash: kind, afterMs };
+  }
+}
+
+const zero = { none: 0, client_cut: 0, commit_cut: 0, serve: 0, work: 0, backend: 0, postgres: 0, twice: 0 };
+
+/** The fault, where it leaves what is expected to be expected: what tries again when it is sent again is sent once. */
+export function bearable(fault: Fault, expected: Expected): Fault {
+  return expected === 'refused_late' ? { kind: 'none' } : fault;
+}
+
+export function faultText(fault: Fault): string {
+  if (fault.kind === 'cut') return `, cut at ${fault.cut}${fault.skips > 0 ? ` ${fault.skips}` : ''}`;
+  if (fault.kind === 'crash') return `, kill -9 of ${fault.crash} after ${fault.afterMs} ms`;
+  return fault.kind === 'twice' ? ', sent twice at once' : '';
+}
+
+/** Sends requests at once while the fault happens, until each is answered. */
+export async function askWith(world: World, asks: readonly Ask[], fault: Fault, isCalm: boolean): Promise<Answer[]> {
+  const sent = fault.kind === 'twice' ? asks.flatMap((ask) => [ask, ask]) : asks;
+  if (fault.kind === 'cut') {
+    const isOfDatabase = fault.cut === 'before_commit' || fault.cut === 'after_commit';
+    (isOfDatabase ? world.databaseProxy : world.nextProxy).arm(fault.cut, fault.skips);
+  }
+  const answered = Promise.all(sent.map((ask) => world.ask(ask, { isCalm: isCalm && fault.kind === 'none' })));
+  // Whoever waits for the answers is told.
+  answered.catch(() => undefined);
+  if (fault.kind === 'crash') {
+    await sleep(fault.afterMs);
+    await world.crash(fault.crash);
+    await world.raise();
+  }
+  const answers = await answered;
+  world.databaseProxy.disarm();
+  world.nextProxy.disarm();
+  return answers;
+}

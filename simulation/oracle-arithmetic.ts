@@ -1,0 +1,42 @@
+import type { Plan } from './catalogue.ts';
+
+/** The oracle's own sums: dates counted from an anchor, and whole minor units. */
+
+export const minuteMs = 60_000;
+export const hourMs = 60 * minuteMs;
+export const dayMs = 24 * hourMs;
+
+/** n / d to the nearest whole number, a half away from zero. */
+export function rounded(n: bigint, d: bigint): number {
+  const [size, sign] = n < 0n ? [-n, -1] : [n, 1];
+  return sign * Number((size * 2n + d) / (d * 2n));
+}
+
+/** The share of an amount that a part of a time has. */
+export function share(amount: number, part: number, whole: number): number {
+  return rounded(BigInt(amount) * BigInt(part), BigInt(whole));
+}
+
+/** The n-th boundary from the anchor; a day that a month lacks is its last. */
+export function boundary(anchor: number, { unit, count }: Pick<Plan, 'unit' | 'count'>, n: number): number {
+  if (unit === 'day') return anchor + n * count * dayMs;
+  if (unit === 'week') return anchor + n * count * 7 * dayMs;
+  const date = new Date(anchor);
+  const month = date.getUTCMonth() + n * count * (unit === 'year' ? 12 : 1);
+  const lastDay = new Date(Date.UTC(date.getUTCFullYear(), month + 1, 0)).getUTCDate();
+  const midnight = Date.UTC(date.getUTCFullYear(), month, Math.min(date.getUTCDate(), lastDay));
+  return midnight + (anchor - Date.UTC(date.getUTCFullYear(), date.getUTCMonth(), date.getUTCDate()));
+}
+
+export interface Span {
+  readonly start: number;
+  readonly end: number;
+}
+
+/** The interval, counted from the anchor, in which an instant at or after it lies. */
+export function intervalAt(anchor: number, plan: Pick<Plan, 'unit' | 'count'>, at: number): Span & { index: number } {
+  for (let index = 0; ; index++) {
+    const [start, end] = [boundary(anchor, plan, index), boundary(anchor, plan, index + 1)];
+    if (at < end) return { start, end, index };
+  }
+}

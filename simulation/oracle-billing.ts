@@ -1,0 +1,131 @@
+import { type Discount, overage } from './catalogue.ts';
+import { share } from './oracle-arithmetic.ts';
+import {
+  type Books,
+  type Invoice,
+  invoicesOf,
+  isForPeriod,
+  isInArrears,
+  isTerminal,
+  type Line,
+  type Method,
+  type Order,
+  type Subscription,
+} from './oracle-records.ts';
+import { grantChange, grantPeriod } from './oracle-usage.ts';
+
+/** Invoices, and what follows when they are paid. */
+
+export function sumOf(lines: readonly Line[]): number {
+  return lines.reduce((sum, { amount }) => sum + amount, 0);
+}
+
+export function usageLines(subscription: Subscription): Line[] {
+  const units = subscription.unbilled;
+  if (units === 0) return [];
+  return [{ kind: 'usage', units, amount: share(overage.unitPrice, units, overage.units) }];
+}
+
+/** Takes off what was paid for paused time, as far as there is something to take it off. */
+export function withPausedTime(lines: readonly Line[], kept: number): Line[] {
+  const taken = Math.min(kept, sumOf(lines));
+  return taken > 0 ? [...lines, { kind: 'paused_time', amount: -taken, units: 0 }] : [...lines];
+}
+
+/** Makes an invoice, and takes the usage on it; one of nothing is paid at once. Null where there is nothing to bill. */
+export function issue(
+  books: Books,
+  subscription: Subscription,
+  asked: Pick<Invoice, 'reason' | 'at' | 'period' | 'lines'>,
+  { method = null, change = null }: Partial<Pick<Order, 'change'>> & { readonly method?: Method | null } = {},
+): Invoice | null {
+  const { lines } = asked;
+  if (lines.length === 0) return null;
+  const discount = discountOf(subscription, asked);
+  const discountAmount = discount === null ? 0 : takenOff(discount, sumOf(lines));
+  const total = sumOf(lines) - discountAmount;
+  const known = { customer: subscription.customer, subscription, discount, discountAmount, total, ...asked };
+  const invoice: Invoice = { ...known, status: 'open', attempts: 0, nextAt: null, payments: [] };
+  subscription.unbilled -= unitsOf(invoice);
+  for (const line of lines) if (line.kind === 'paused_time') subscription.kept += line.amount;
+  subscription.customer.invoices.push(invoice);
+  if (total === 0) pay(books, invoice, method, change);
+  return invoice;
+}
+
+export function unitsOf({ lines }: Invoice): number {
+  return lines.reduce((sum, { units }) => sum + units, 0);
+}
+
+/** A start and a renewal carry it as long as it lasts; what is left at the end, and a change, where it is per cent. */
+function discountOf(
+  subscription: Subscription,
+  { reason, period }: Pick<Invoice, 'reason' | 'period'>,
+): Discount | null {
+  const { discount } = subscription;
+  if (discount === null) return null;
+  const carried = invoicesOf(subscription).filter((each) => isForPeriod(each) && each.discount !== null);
+  if (reason === 'adjustment')
+    return discount.type === 'percent' && carried.some((each) => each.period === period) ? discount : null;
+  const turns = carried.filter(({ status }) => status !== 'void').length;
+  if (discount.times !== null && turns >= discount.times) return null;
+  return reason === 'final_usage' && discount.type !== 'percent' ? null : discount;
+}
+
+function takenOff({ type, amount }: Discount, base: number): number {
+  if (base <= 0) return 0;
+  return type === 'percent' ? share(base, amount, 100) : Math.min(amount, base);
+}
+
+/** Asks for money when what is being done is written down. */
+export function order(books: Books, invoice: Invoice, method: Method, change: number | null = null): void {
+  invoice.nextAt = null;
+  books.orders.push({ invoice, method, change });
+}
+
+/** What follows when nothing of an invoice is due any more. */
+export function pay(books: Books, invoice: Invoice, method: Method | null, change: number | null): void {
+  const { subscription } = invoice;
+  invoice.status = 'paid';
+  invoice.nextAt = null;
+  subscription.settled += unitsOf(invoice);
+  if (change !== null) applyChange(books, subscription, change);
+  recover(books, subscription, method);
+  if (invoice.reason === 'subscription_start' && invoice.period !== null && !isTerminal(subscription))
+    grantPeriod(subscription, invoice.period, true);
+}
+
+export function applyChange(books: Books, subscription: Subscription, quantity: number): void {
+  changeQuantity(subscription, quantity, books.now);
+  grantChange(subscription, books.now);
+}
+
+export function changeQuantity(subscription: Subscription, quantity: number, at: number): void {
+  const last = subscription.holdings.at(-1);
+  if (last !== undefined) last.end = at;
+  subscription.holdings.push({ quantity, start: at, end: null });
+  subscription.quantity = quantity;
+}
+
+/** Whoever owes nothing after a failed attempt is well again; what nobody tried meanwhile is tried. */
+export function recover(books: Books, subscription: Subscription, method: Method | null): void {
+  const { status } = subscription;
+  if (isInArrears(subscription)) return;
+  if (status === 'incomplete') subscription.method ??= method;
+  if (status === 'incomplete' || status === 'past_due' || status === 'unpaid') subscription.status = 'active';
+  if (status !== 'unpaid') return;
+  for (const invoice of invoicesOf(subscription))
+    if (isForPeriod(invoice) && invoice.status === 'open') invoice.nextAt ??= books.now;
+}
+
+/** As though it had never been made: its usage is to be billed again. */
+export function takeBack(invoice: Invoice): void {
+  const { subscription } = invoice;
+  invoice.status = 'void';
+  invoice.nextAt = null;
+  subscription.unbilled += unitsOf(invoice);
+}
+
+export function methodOf({ method, customer }: Subscription): Method | null {
+  return method ?? customer.defaultMethod;
+}

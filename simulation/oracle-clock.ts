@@ -1,0 +1,122 @@
+import { incompleteHours } from './catalogue.ts';
+import { hourMs, intervalAt, share } from './oracle-arithmetic.ts';
+import { changeQuantity, issue, usageLines, withPausedTime } from './oracle-billing.ts';
+import { attempt, carryOut, collect } from './oracle-collecting.ts';
+import { endSubscription, nextEnd } from './oracle-ending.ts';
+import {
+  type Books,
+  type Invoice,
+  isCurrent,
+  isForPeriod,
+  isInArrears,
+  isTerminal,
+  type Line,
+  type Period,
+  type Subscription,
+} from './oracle-records.ts';
+import { grantPeriod } from './oracle-usage.ts';
+
+/** What comes due with time: at each instant in this order, ends first, attempts to collect last. */
+
+/** The instants at which anything is due, by kind. */
+function dueAt(books: Books): number[] {
+  return books.customers
+    .flatMap((customer) => [
+      ...customer.subscriptions.flatMap((each) => [endAt(each), expiryAt(each), each.resumesAt, renewalAt(each)]),
+      ...customer.invoices.map(attemptAt),
+    ])
+    .filter((at) => at !== null);
+}
+
+function endAt(each: Subscription): number | null {
+  return each.status === 'cancellation_scheduled' ? each.cancelAt : null;
+}
+
+function expiryAt(each: Subscription): number | null {
+  return each.status === 'incomplete' && each.period === null ? each.createdAt + incompleteHours * hourMs : null;
+}
+
+function renewalAt(each: Subscription): number | null {
+  return isCurrent(each) ? (each.period?.end ?? null) : null;
+}
+
+function attemptAt({ status, nextAt }: Invoice): number | null {
+  return status === 'open' ? nextAt : null;
+}
+
+/** When something comes due next; null: never. */
+export function nextDue(books: Books): number | null {
+  const all = dueAt(books);
+  return all.length === 0 ? null : Math.min(...all);
+}
+
+/** Moves the clock, and does what comes due on the way. */
+export function moveTo(books: Books, target: number): void {
+  for (let at = nextDue(books); at !== null && at <= target; at = nextDue(books)) {
+    books.now = Math.max(books.now, at);
+    doDue(books);
+  }
+  books.now = target;
+}
+
+function doDue(books: Books): void {
+  const { now } = books;
+  const isDue = (at: number | null): at is number => at !== null && at <= now;
+  const steps: [(each: Subscription) => number | null, (each: Subscription) => void][] = [
+    [endAt, (each) => endSubscription(books, each, { at: each.cancelAt ?? now, reason: null })],
+    [expiryAt, (each) => endSubscription(books, each, { at: expiryAt(each) ?? now, reason: null, isExpired: true })],
+    [({ resumesAt }) => resumesAt, (each) => resume(books, each, each.resumesAt ?? now)],
+    [renewalAt, (each) => renew(books, each)],
+  ];
+  for (const [when, perform] of steps) {
+    const due = books.customers.flatMap(({ subscriptions }) => subscriptions.filter((each) => isDue(when(each))));
+    for (const subscription of due) perform(subscription);
+    carryOut(books);
+  }
+  const invoices = books.customers.flatMap((customer) => customer.invoices.filter((each) => isDue(attemptAt(each))));
+  for (const invoice of invoices) dun(books, invoice);
+  carryOut(books);
+}
+
+/** Tries again, as long as the subscription goes on and is not given up. */
+function dun(books: Books, invoice: Invoice): void {
+  const { subscription } = invoice;
+  invoice.nextAt = null;
+  if (!isForPeriod(invoice) || isTerminal(subscription) || subscription.status === 'unpaid') return;
+  attempt(books, invoice);
+}
+
+function renew(books: Books, subscription: Subscription): void {
+  const { period, scheduledQuantity } = subscription;
+  if (period === null) return;
+  const start = period.end;
+  if (scheduledQuantity !== null) changeQuantity(subscription, scheduledQuantity, start);
+  subscription.scheduledQuantity = null;
+  const next: Period = { start, end: nextEnd(subscription, start), wholeStart: start, isTrial: false };
+  const lines = withPausedTime([...itemLines(subscription, next), ...usageLines(subscription)], subscription.kept);
+  if (subscription.status === 'trialing') subscription.status = 'active';
+  subscription.period = next;
+  collect(books, issue(books, subscription, { reason: 'renewal', at: start, period: next, lines }));
+  grantPeriod(subscription, next, false);
+}
+
+/** The plan in advance: its share, where the period is the rest of an interval. */
+export function itemLines({ plan, quantity }: Subscription, { start, end, wholeStart }: Period): Line[] {
+  if (plan.unitPrice === 0 || quantity === 0) return [];
+  return [{ kind: 'item', units: 0, amount: share(plan.unitPrice * quantity, end - start, end - wholeStart) }];
+}
+
+/** Goes on: to the next boundary, at the share of the price, less what was kept for paused time. */
+export function resume(books: Books, subscription: Subscription, at: number): void {
+  const { anchor, trialEnd, plan, period: paused } = subscription;
+  const from = Math.max(anchor, trialEnd ?? anchor);
+  const whole = intervalAt(from, plan, at);
+  const isRestOfPaused = paused !== null && intervalAt(from, plan, paused.start).index === whole.index;
+  const period: Period = { start: at, end: whole.end, wholeStart: whole.start, isTrial: false };
+  const lines = withPausedTime([...itemLines(subscription, period), ...usageLines(subscription)], subscription.kept);
+  subscription.status = isInArrears(subscription) ? 'past_due' : 'active';
+  subscription.resumesAt = null;
+  subscription.period = period;
+  collect(books, issue(books, subscription, { reason: 'renewal', at, period, lines }));
+  if (!isRestOfPaused) grantPeriod(subscription, period, false);
+}

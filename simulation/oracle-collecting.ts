@@ -1,0 +1,66 @@
+import { retryDays, smallestCharge } from './catalogue.ts';
+import { dayMs } from './oracle-arithmetic.ts';
+import { methodOf, order, pay, takeBack, unitsOf } from './oracle-billing.ts';
+import { endSubscription } from './oracle-ending.ts';
+import { type Books, type Invoice, isForPeriod, isTerminal, type Order, paidOf } from './oracle-records.ts';
+
+/** How money is collected, and what follows when it does not come. */
+
+/** Takes every order to the network, and sees to what follows. */
+export function carryOut(books: Books): void {
+  for (let next = books.orders.shift(); next !== undefined; next = books.orders.shift()) charge(books, next);
+}
+
+function charge(books: Books, { invoice, method, change }: Order): void {
+  const amount = invoice.total - paidOf(invoice);
+  const takes = method.isGood && !invoice.customer.isBroke && amount >= smallestCharge;
+  invoice.payments.push({ amount, status: takes ? 'succeeded' : 'failed', refunded: 0, isCharge: true });
+  if (!takes) {
+    invoice.attempts += 1;
+    fail(books, invoice, 'declined');
+    return;
+  }
+  invoice.subscription.everPaid = true;
+  pay(books, invoice, method, change);
+}
+
+/** What follows when an attempt brought no money. It has been counted. */
+export function fail(books: Books, invoice: Invoice, cause: 'declined' | 'method_missing'): void {
+  const { subscription, reason } = invoice;
+  if (reason === 'adjustment') takeBack(invoice);
+  if (!isForPeriod(invoice)) return;
+  if (isTerminal(subscription)) {
+    const neverWas = reason === 'subscription_start' || subscription.reason === 'non_payment';
+    if (!subscription.everPaid && neverWas && unitsOf(invoice) === 0) takeBack(invoice);
+    return;
+  }
+  if (cause === 'declined' && !subscription.isFree && !subscription.everPaid) {
+    takeBack(invoice);
+    endSubscription(books, subscription, { at: books.now, reason: 'non_payment', neverWas: true });
+    return;
+  }
+  const days = retryDays[invoice.attempts - 1];
+  invoice.nextAt = days === undefined ? null : books.now + days * dayMs;
+  const { status } = subscription;
+  if (status === 'active' || status === 'past_due' || (status === 'trialing' && cause === 'method_missing'))
+    subscription.status = days === undefined ? 'unpaid' : 'past_due';
+}
+
+/** Begins to collect a new invoice. */
+export function collect(books: Books, invoice: Invoice | null): void {
+  if (invoice === null || invoice.status !== 'open') return;
+  if (isForPeriod(invoice) && invoice.subscription.status === 'unpaid') return;
+  attempt(books, invoice);
+}
+
+/** Charges it, or counts an attempt that has nothing to charge. */
+export function attempt(books: Books, invoice: Invoice): void {
+  const method = methodOf(invoice.subscription);
+  if (method !== null) {
+    order(books, invoice, method);
+    return;
+  }
+  if (!isForPeriod(invoice)) return;
+  invoice.attempts += 1;
+  fail(books, invoice, 'method_missing');
+}

@@ -1,0 +1,101 @@
+import { freePlan } from './catalogue.ts';
+import { boundary, intervalAt } from './oracle-arithmetic.ts';
+import { issue, methodOf, order, usageLines, withPausedTime } from './oracle-billing.ts';
+import { type Books, type Customer, isInTheWay, type Subscription } from './oracle-records.ts';
+import { grantPeriod } from './oracle-usage.ts';
+
+/** How subscriptions begin and end. */
+
+export interface Ending {
+  readonly at: number;
+  readonly reason: 'upgraded_to_paid' | 'non_payment' | null;
+  /** Nothing of it was ever paid. */
+  readonly neverWas?: boolean;
+  /** The first payment was waited for long enough. */
+  readonly isExpired?: boolean;
+}
+
+export type Beginning = Pick<Subscription, 'customer' | 'plan'> & Partial<Subscription>;
+
+/** A subscription of which nothing is decided but what is said. */
+export function newSubscription(books: Books, beginning: Beginning): Subscription {
+  const quantity = beginning.quantity ?? 1;
+  const subscription: Subscription = {
+    status: 'active',
+    isFree: beginning.plan.unitPrice === 0,
+    createdAt: books.now,
+    anchor: books.now,
+    trialEnd: null,
+    period: null,
+    quantity,
+    holdings: [{ quantity, start: books.now, end: null }],
+    method: null,
+    discount: null,
+    everPaid: false,
+    canceledAt: null,
+    cancelAt: null,
+    reason: null,
+    replaced: null,
+    credits: [],
+    events: new Map(),
+    used: 0,
+    covered: 0,
+    settled: 0,
+    unbilled: 0,
+    claims: new Set(),
+    scheduledQuantity: null,
+    resumesAt: null,
+    kept: 0,
+    ...beginning,
+  };
+  subscription.customer.subscriptions.push(subscription);
+  return subscription;
+}
+
+/** The ground that every customer stands on, its periods counted from `anchor` where one is kept. */
+export function startFree(books: Books, customer: Customer, at: number, anchor: number = at): void {
+  const whole = intervalAt(anchor, freePlan, at);
+  const period = { start: at, end: whole.end, wholeStart: whole.start, isTrial: false };
+  const holdings = [{ quantity: 1, start: at, end: null }];
+  const free = newSubscription(books, { customer, plan: freePlan, anchor, period, holdings });
+  grantPeriod(free, period, true);
+}
+
+/** The one way in which a subscription ends. What it used and nobody billed is billed then. */
+export function endSubscription(books: Books, subscription: Subscription, ending: Ending): void {
+  const { at, reason, neverWas = false, isExpired = false } = ending;
+  const { customer, period, kept } = subscription;
+  subscription.status = isExpired ? 'incomplete_expired' : 'canceled';
+  subscription.canceledAt = isExpired ? null : at;
+  subscription.cancelAt = isExpired ? null : at;
+  subscription.reason = reason;
+  subscription.scheduledQuantity = null;
+  subscription.resumesAt = null;
+  subscription.kept = 0;
+  subscription.claims.clear();
+  const last = subscription.holdings.at(-1);
+  if (last !== undefined) last.end = at;
+  if (period !== null && period.start <= at) subscription.period = { ...period, end: Math.min(period.end, at) };
+  billFinalUsage(books, subscription, kept, ending);
+  const isLeft = subscription.plan !== freePlan && reason !== 'upgraded_to_paid';
+  if (!isLeft || customer.subscriptions.some((each) => each !== subscription && isInTheWay(each))) return;
+  const { replaced } = subscription;
+  if (neverWas && replaced !== null) startFree(books, customer, at, replaced.anchor);
+  else startFree(books, customer, at);
+}
+
+function billFinalUsage(books: Books, subscription: Subscription, kept: number, { at, reason }: Ending): void {
+  const lines = withPausedTime(usageLines(subscription), kept);
+  const { period } = subscription;
+  const invoice = issue(books, subscription, { reason: 'final_usage', at, period, lines });
+  subscription.kept = 0;
+  if (invoice === null || invoice.status !== 'open' || reason === 'non_payment') return;
+  const method = methodOf(subscription);
+  if (method !== null) order(books, invoice, method);
+}
+
+/** Where the next period ends that begins at an instant. */
+export function nextEnd({ anchor, trialEnd, plan }: Subscription, start: number): number {
+  const from = Math.max(anchor, trialEnd ?? anchor);
+  return boundary(from, plan, intervalAt(from, plan, start).index + 1);
+}

@@ -1,0 +1,310 @@
+import { checkInvariants } from '../src/lifecycle/check-invariants.ts';
+import { discounts, structure } from './catalogue.ts';
+import type { Answer, Ask } from './client.ts';
+import { differences, expectedOf, networkDifferences } from './comparison.ts';
+import { assertDelivered } from './deliveries.ts';
+import { askWith, bearable, drawFault, type Fault, faultText } from './faults.ts';
+import { dayMs, hourMs, minuteMs } from './oracle-arithmetic.ts';
+import { moveTo, nextDue } from './oracle-clock.ts';
+import { type Books, isCurrent } from './oracle-records.ts';
+import { balance } from './oracle-usage.ts';
+import { Random } from './random.ts';
+import { readReality } from './reality.ts';
+import { type Expected, Records, type Step } from './step.ts';
+import { drawStep, type StepKind } from './steps.ts';
+import { type Deeds, World } from './world.ts';
+
+export interface RunOptions {
+  readonly seed: number;
+  readonly steps: number;
+  readonly crashes: boolean;
+  readonly serves?: number;
+  /** Steps begin until then, in real time; those that are left are left out. */
+  readonly until?: number;
+  /** Told of each step. */
+  readonly log?: (line: string) => void;
+  /** Something that is done wrongly on purpose, when so many steps are done. */
+  readonly plant?: { readonly afterStep: number; readonly perform: (world: World) => Promise<unknown> };
+  /** What looks at the world at its end, where everything agrees: `find` says what does not any more. */
+  readonly atEnd?: (world: World, find: () => Promise<readonly string[]>) => Promise<void>;
+}
+
+export interface Summary extends Deeds {
+  readonly steps: number;
+  readonly cuts: number;
+  readonly troubles: number;
+  readonly customers: number;
+  readonly subscriptions: number;
+  readonly invoices: number;
+  readonly payments: number;
+  readonly usageEvents: number;
+  readonly eventsDelivered: number;
+  readonly byKind: Readonly<Partial<Record<StepKind | 'clock', number>>>;
+}
+
+/** Where the service and the oracle do not agree, and how to come there again. */
+export class Disagreement extends Error {
+  constructor({ seed, crashes }: RunOptions, step: number, what: string, found: string) {
+    const again = `npm run simulate -- --seed ${seed} --steps ${step} --crashes ${crashes ? 'on' : 'off'}`;
+    super(
+      `seed ${seed}, step ${step}: ${what}\n${found}\nTo repeat it: ${again}; --steps ${step - 1} stops right before.`,
+    );
+  }
+}
+
+// All instants lie on whole minutes: renewals of one minute may be done together.
+const invariantsEvery = 8;
+const troubleRate = 0.35;
+
+/** One life of a world, from its first customer to the last message delivered. Throws Disagreement. */
+export async function simulate(options: RunOptions): Promise<Summary> {
+  const random = new Random(options.seed);
+  // Faults draw from a source of their own, so that switching them off changes no step.
+  const [stepRandom, faultRandom, worldRandom] = [random.fork(), random.fork(), random.fork()];
+  const world = await World.create(worldRandom, { serves: options.serves ?? 2 });
+  try {
+    return await new Run(options, world, stepRandom, faultRandom).live();
+  } finally {
+    await world.remove();
+  }
+}
+
+class Run {
+  readonly #options: RunOptions;
+  readonly #world: World;
+  readonly #random: Random;
+  readonly #faults: Random;
+  readonly #books: Books;
+  readonly #byKind: Partial<Record<StepKind | 'clock', number>> = {};
+  #names = 0;
+  #step = 0;
+  #text = 'the beginning';
+
+  constructor(options: RunOptions, world: World, random: Random, faults: Random) {
+    this.#options = options;
+    this.#world = world;
+    this.#random = random;
+    this.#faults = faults;
+    // Some live before our time, some after it, and months end in all ways.
+    const now = Date.UTC(random.chance(0.5) ? 2024 : 2031, random.below(12), random.between(1, 31), random.below(24));
+    this.#books = { now, customers: [], orders: [] };
+  }
+
+  async live(): Promise<Summary> {
+    const { steps, plant, until = Number.POSITIVE_INFINITY } = this.#options;
+    await this.#begin();
+    while (this.#step < steps && Date.now() < until) {
+      this.#step += 1;
+      try {
+        await this.#once();
+      } catch (error) {
+        if (error instanceof Disagreement) throw error;
+        throw this.#disagree((error as Error).stack ?? String(error));
+      }
+      if (plant?.afterStep === this.#step) await plant.perform(this.#world);
+    }
+    return this.#end();
+  }
+
+  async #begin(): Promise<void> {
+    const world = this.#world;
+    await world.setClock(this.#books.now);
+    const bodies: [string, object][] = [
+      ['/pricing-models/setup', structure()],
+      ...discounts.map(({ code, type, amount, times }): [string, object] => {
+        const duration = times === null ? 'forever' : times === 1 ? 'once' : 'number_of_payments';
+        const several = duration === 'number_of_payments' ? { numberOfPayments: times } : {};
+        return ['/discounts', { discount: { name: code, code, amountType: type, amount, duration, ...several } }];
+      }),
+      ['/webhooks', { webhook: { name: 'Inbox', url: world.inbox.url, filterTypes: [] } }],
+    ];
+    for (const [path, body] of bodies) {
+      const answer = await world.ask({
+        method: 'POST',
+        path,
+        body,
+        key: `begin ${path} ${JSON.stringify(body)}`.slice(0, 200),
+      });
+      if (answer.status !== 200) throw this.#disagree(`${path}: ${JSON.stringify(answer.body)}`);
+    }
+    world.inbox.failureRate = 0.1;
+  }
+
+  async #once(): Promise<void> {
+    const fault = drawFault(this.#faults, this.#options.crashes);
+    const isTroubled = this.#faults.chance(0.5);
+    this.#world.network.troubleRate = isTroubled ? troubleRate : 0;
+    const isClock = this.#books.customers.length > 0 && this.#random.chance(0.22);
+    if (isClock) await this.#moveClock(fault, isTroubled);
+    else await this.#act(fault, !isTroubled);
+    await this.#world.sendNotices();
+    this.#world.network.troubleRate = 0;
+    await this.#world.settle(this.#books.now);
+    await this.#compare(this.#step % invariantsEvery === 0);
+  }
+
+  /** One step, or two of different people at once. */
+  async #act(fault: Fault, isCalm: boolean): Promise<void> {
+    const steps = [this.#draw()];
+    const expected = [this.#apply(steps[0])];
+    if (this.#random.chance(0.25) && steps[0]?.customer !== null) {
+      const second = this.#draw(steps[0]);
+      if (second !== null) {
+        steps.push(second);
+        expected.push(this.#apply(second));
+      }
+    }
+    const done = steps.filter((each) => each !== null);
+    const late = expected.includes('refused_late') ? 'refused_late' : 'done';
+    const borne = bearable(fault, late);
+    this.#tell(`${done.map(({ text }) => text).join(' | ')}${faultText(borne)}`);
+    const records = new Records(this.#world.database.owner);
+    const asks: Ask[] = [];
+    for (const [index, step] of done.entries()) {
+      step.prepare?.(this.#world.network);
+      asks.push({ ...(await step.ask(records)), key: `step ${this.#step} ${index}` });
+    }
+    const answers = await askWith(this.#world, asks, borne, isCalm);
+    const times = answers.length / asks.length;
+    for (const [index, answer] of answers.entries()) this.#check(expected[Math.floor(index / times)] ?? 'done', answer);
+  }
+
+  /** A step that can be done now; beside another one: of somebody else. Null where none was found soon. */
+  #draw(beside: Step | null = null): Step | null {
+    for (let tries = 0; tries < 40; tries++) {
+      const drawing = {
+        random: this.#random,
+        books: this.#books,
+        newName: (kind: string) => `${kind}-${++this.#names}`,
+      };
+      const [kind, step] = drawStep(drawing);
+      if (step === null) continue;
+      if (beside !== null && (step.customer === null || step.customer === beside.customer)) continue;
+      this.#byKind[kind] = (this.#byKind[kind] ?? 0) + 1;
+      return step;
+    }
+    return null;
+  }
+
+  #apply(step: Step | null | undefined): Expected {
+    if (step === null || step === undefined) return 'done';
+    const expected = step.apply();
+    moveTo(this.#books, this.#books.now);
+    return expected;
+  }
+
+  #check(expected: Expected, { status, body }: Answer): void {
+    const isRight = expected === 'done' ? status === 200 : status >= 400 && status < 500;
+    if (!isRight) throw this.#disagree(`it should be ${expected}, and was answered ${status}: ${JSON.stringify(body)}`);
+  }
+
+  /** Moves the clock: a little, to what is due next, or over many boundaries. */
+  async #moveClock(fault: Fault, isTroubled: boolean): Promise<void> {
+    const { now } = this.#books;
+    const due = nextDue(this.#books);
+    const kind = this.#random.weighted({ minutes: 2, hours: 3, due: 5, days: 4, weeks: 2, months: 1.5, year: 0.2 });
+    const drawn = {
+      minutes: this.#random.between(1, 90) * minuteMs,
+      hours: this.#random.between(1, 40) * hourMs,
+      due: Math.max(minuteMs, (due ?? now) - now),
+      days: this.#random.between(1, 12) * dayMs,
+      weeks: this.#random.between(2, 6) * 7 * dayMs,
+      months: this.#random.between(30, 100) * dayMs,
+      year: 366 * dayMs,
+    }[kind];
+    // Work that a broken connection or the network has put off is done at the end of the way: at its own instant only if
+    // that is the end.
+    const breaks =
+      isTroubled ||
+      fault.kind === 'cut' ||
+      (fault.kind === 'crash' && fault.crash !== 'serve' && fault.crash !== 'work');
+    const target = breaks && due !== null ? Math.min(now + drawn, Math.max(due, now + minuteMs)) : now + drawn;
+    this.#byKind.clock = (this.#byKind.clock ?? 0) + 1;
+    const borne: Fault = fault.kind === 'twice' ? { kind: 'none' } : fault;
+    this.#tell(
+      `moves the clock by ${(target - now) / hourMs} hours to ${new Date(target).toISOString()}${faultText(borne)}`,
+    );
+    moveTo(this.#books, target);
+    const [answer] = await askWith(
+      this.#world,
+      [{ method: 'PUT', path: '/test-clock', body: { testClock: { now: target } } }],
+      borne,
+      false,
+    );
+    if (answer?.status !== 200) throw this.#disagree(`the clock does not move: ${JSON.stringify(answer?.body)}`);
+  }
+
+  async #compare(isFull: boolean): Promise<void> {
+    const found = await this.#find(isFull);
+    if (found.length > 0) throw this.#disagree(found.join('\n'));
+  }
+
+  /** Compares all that was written down with the books, and what the network did; asks the service for balances. */
+  async #find(isFull: boolean): Promise<string[]> {
+    const { owner } = this.#world.database;
+    const reality = await readReality(owner, this.#books.now);
+    const found = [
+      ...differences(expectedOf(this.#books), reality),
+      ...networkDifferences(this.#books.customers, this.#world.network.totals()),
+    ];
+    if (!isFull) return found;
+    const checked = await checkInvariants(owner);
+    const broken = checked.filter(({ violations }) => violations.count > 0);
+    found.push(
+      ...broken.map(({ name, violations }) => `invariant ${name}: ${JSON.stringify(violations, bigintAsText)}`),
+    );
+    return found.length > 0 ? found : this.#readBalances();
+  }
+
+  async #readBalances(): Promise<string[]> {
+    const found: string[] = [];
+    for (const customer of this.#books.customers) {
+      const current = customer.subscriptions.filter(isCurrent);
+      const { body } = await this.#world.ask({ method: 'GET', path: `/customers/${customer.name}/usage-balances` });
+      const is = (body.usageMeterBalances ?? []).map((row: { availableBalance: number }) => row.availableBalance);
+      const should = current.map((each) => balance(this.#books, each));
+      if (JSON.stringify(is) !== JSON.stringify(should))
+        found.push(`${customer.name} should have balances of ${should}, and is told ${is}`);
+    }
+    return found;
+  }
+
+  async #end(): Promise<Summary> {
+    this.#text = 'the end';
+    await this.#world.settle(this.#books.now);
+    await this.#compare(true);
+    await this.#options.atEnd?.(this.#world, () => this.#find(true));
+    const eventsDelivered = await assertDelivered(this.#world).catch((error: Error) => {
+      throw this.#disagree(error.message);
+    });
+    const { customers } = this.#books;
+    const subscriptions = customers.flatMap((each) => each.subscriptions);
+    const invoices = customers.flatMap((each) => each.invoices);
+    return {
+      ...this.#world.deeds,
+      steps: this.#step,
+      cuts: this.#world.cuts,
+      troubles: this.#world.network.troubles,
+      customers: customers.length,
+      subscriptions: subscriptions.length,
+      invoices: invoices.length,
+      payments: invoices.reduce((sum, { payments }) => sum + payments.length, 0),
+      usageEvents: subscriptions.reduce((sum, { events }) => sum + events.size, 0),
+      eventsDelivered,
+      byKind: this.#byKind,
+    };
+  }
+
+  #tell(text: string): void {
+    this.#text = text;
+    this.#options.log?.(`${this.#step}: ${text}`);
+  }
+
+  #disagree(found: string): Disagreement {
+    return new Disagreement(this.#options, this.#step, this.#text, found);
+  }
+}
+
+function bigintAsText(_: string, value: unknown): unknown {
+  return typeof value === 'bigint' ? String(value) : value;
+}

@@ -1,0 +1,138 @@
+import { discounts, paidPlans } from './catalogue.ts';
+import { cancelAtEnd, cancelNow, isDefaultPlan, pause, subscribe, uncancel } from './oracle-actions.ts';
+import { dayMs, hourMs } from './oracle-arithmetic.ts';
+import { methodOf } from './oracle-billing.ts';
+import { resume } from './oracle-clock.ts';
+import { carryOut } from './oracle-collecting.ts';
+import { invoicesOf, isInTheWay, isTerminal } from './oracle-records.ts';
+import { allSubscriptions, currentSubscriptions, type Draw, nameOf } from './step.ts';
+
+/** A plan for somebody: refused where another paid one is in the way. */
+export const subscribeTo: Draw = ({ random, books }) => {
+  const customer = random.pick(books.customers);
+  const plan = random.pick(paidPlans);
+  if (customer === undefined || plan === undefined) return null;
+  const quantity = random.chance(0.7) ? 1 : random.between(2, 4);
+  const discount = random.chance(0.35) ? (random.pick(discounts) ?? null) : null;
+  const isRefused = customer.subscriptions.some((each) => isInTheWay(each) && !each.isFree);
+  // A second one is asked for now and then, to be refused.
+  if (isRefused && random.chance(0.8)) return null;
+  return {
+    text: `subscribes ${customer.name} to ${quantity} of ${plan.slug}${discount === null ? '' : ` with ${discount.code}`}`,
+    customer,
+    ask: async () => ({
+      method: 'POST',
+      path: '/subscriptions',
+      body: {
+        customerExternalId: customer.name,
+        priceSlug: plan.slug,
+        quantity,
+        ...(discount === null ? {} : { discountCode: discount.code.toLowerCase() }),
+      },
+    }),
+    apply: () => {
+      if (isRefused) return 'refused';
+      subscribe(books, customer, { plan, quantity, discount });
+      return 'done';
+    },
+  };
+};
+
+/** An end: at once or with the period. Refused of what nobody may cancel. */
+export const cancel: Draw = ({ random, books }) => {
+  const subscription = random.pick(allSubscriptions(books).filter((each) => !isTerminal(each)));
+  if (subscription === undefined) return null;
+  const isDefault = isDefaultPlan(subscription);
+  if (isDefault && random.chance(0.8)) return null;
+  const isNow = random.chance(0.4);
+  const { status, scheduledQuantity } = subscription;
+  const cannotWait = !isNow && (status === 'incomplete' || status === 'paused');
+  const isRefused = isDefault || scheduledQuantity !== null || cannotWait;
+  return {
+    text: `cancels ${nameOf(subscription)} ${isNow ? 'at once' : 'at the end of its period'}`,
+    customer: subscription.customer,
+    ask: async (records) => ({
+      method: 'POST',
+      path: `/subscriptions/${await records.subscription(subscription)}/cancel`,
+      body: { cancellation: { timing: isNow ? 'immediately' : 'at_end_of_current_billing_period' } },
+    }),
+    apply: () => {
+      if (isRefused) return 'refused';
+      if (isNow) cancelNow(books, subscription);
+      else cancelAtEnd(subscription);
+      return 'done';
+    },
+  };
+};
+
+/** Takes a scheduled end back. Refused where nothing could be charged. */
+export const takeCancelBack: Draw = ({ random, books }) => {
+  const scheduled = currentSubscriptions(books).filter(({ status }) => status === 'cancellation_scheduled');
+  const subscription = random.pick(scheduled);
+  if (subscription === undefined) return null;
+  const isRefused = methodOf(subscription) === null;
+  return {
+    text: `takes the end of ${nameOf(subscription)} back`,
+    customer: subscription.customer,
+    ask: async (records) => ({
+      method: 'POST',
+      path: `/subscriptions/${await records.subscription(subscription)}/uncancel`,
+      body: {},
+    }),
+    apply: () => {
+      if (isRefused) return 'refused';
+      uncancel(books, subscription);
+      return 'done';
+    },
+  };
+};
+
+/** A pause, for so long or until somebody ends it. Refused of what owes money. */
+export const pauseIt: Draw = ({ random, books }) => {
+  const subscription = random.pick(
+    currentSubscriptions(books).filter((each) => each.status === 'active' && !isDefaultPlan(each)),
+  );
+  if (subscription === undefined || subscription.scheduledQuantity !== null) return null;
+  // A pause that begins where the period does is no length of time that the rules speak of.
+  if (subscription.period?.start === books.now) return null;
+  const owes = invoicesOf(subscription).some(({ status }) => status === 'open');
+  const resumesAt = random.chance(0.6)
+    ? books.now + random.between(1, 60) * dayMs + random.between(0, 5) * hourMs
+    : null;
+  return {
+    text: `pauses ${nameOf(subscription)} until ${resumesAt ?? 'somebody resumes it'}`,
+    customer: subscription.customer,
+    ask: async (records) => ({
+      method: 'POST',
+      path: `/subscriptions/${await records.subscription(subscription)}/pause`,
+      body: { pause: { resumesAt } },
+    }),
+    apply: () => {
+      if (owes) return 'refused';
+      pause(books, subscription, resumesAt);
+      return 'done';
+    },
+  };
+};
+
+/** The end of a pause, now. */
+export const resumeIt: Draw = ({ random, books }) => {
+  const paused = allSubscriptions(books).filter(({ status }) => status === 'paused');
+  const subscription = random.pick(paused);
+  // A pause of no time has not been, which the oracle does not model.
+  if (subscription === undefined || subscription.period?.end === books.now) return null;
+  return {
+    text: `resumes ${nameOf(subscription)}`,
+    customer: subscription.customer,
+    ask: async (records) => ({
+      method: 'POST',
+      path: `/subscriptions/${await records.subscription(subscription)}/resume`,
+      body: {},
+    }),
+    apply: () => {
+      resume(books, subscription, books.now);
+      carryOut(books);
+      return 'done';
+    },
+  };
+};

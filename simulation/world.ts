@@ -1,0 +1,238 @@
+import { mkdtemp, realpath, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { sql } from 'kysely';
+import { type Answer, type Ask, sendOnce } from './client.ts';
+import { CuttingProxy } from './cutting-proxy.ts';
+import { DatabaseServer } from './database-server.ts';
+import { Inbox } from './inbox.ts';
+import { ServiceProcess } from './killable-process.ts';
+import { networkKey, networkSecret, PaymentNetwork } from './payment-network.ts';
+import type { Random } from './random.ts';
+
+// Not a measure of speed: what has not come by then will not come, and is a defect.
+const longestWaitMs = 90_000;
+const pauseMs = 25;
+// From then on jobs that a dead worker holds are freed by a new one, as an operator would.
+const patienceMs = 1_500;
+
+export type Crash = 'serve' | 'work' | 'backend' | 'postgres';
+
+/** What was done to the world, for the summary. */
+export interface Deeds {
+  requests: number;
+  repeats: number;
+  notices: number;
+  readonly kills: Record<Crash, number>;
+}
+
+/** What goes wrong where nothing was made to go wrong. */
+export class Defect extends Error {}
+
+/** The real service on a real PostgreSQL, with everything around it: reached through proxies, killed and started again. */
+export class World {
+  readonly key = 'sk_test_simulation';
+  readonly deeds: Deeds = {
+    requests: 0,
+    repeats: 0,
+    notices: 0,
+    kills: { serve: 0, work: 0, backend: 0, postgres: 0 },
+  };
+  readonly #directory: string;
+  readonly database: DatabaseServer;
+  readonly network: PaymentNetwork;
+  readonly inbox: Inbox;
+  readonly databaseProxy: CuttingProxy;
+  readonly #serves: { readonly process: ServiceProcess; readonly proxy: CuttingProxy }[] = [];
+  #worker: ServiceProcess | null = null;
+  #turn = 0;
+
+  private constructor(parts: Pick<World, 'database' | 'network' | 'inbox' | 'databaseProxy'>, directory: string) {
+    this.database = parts.database;
+    this.network = parts.network;
+    this.inbox = parts.inbox;
+    this.databaseProxy = parts.databaseProxy;
+    this.#directory = directory;
+  }
+
+  /** Starts everything: PostgreSQL, so many processes that serve, and one that works. */
+  static async create(random: Random, { serves }: { readonly serves: number }): Promise<World> {
+    const directory = await mkdtemp(join(await realpath(tmpdir()), 'tollkeeper-simulation-'));
+    const database = new DatabaseServer(join(directory, 'database'));
+    await database.start();
+    const network = await PaymentNetwork.start(random.fork());
+    const inbox = await Inbox.start(random.fork());
+    const databaseProxy = await CuttingProxy.start(database.port);
+    const world = new World({ database, network, inbox, databaseProxy }, directory);
+    try {
+      await world.#startService(serves);
+      return world;
+    } catch (error) {
+      await world.remove();
+      throw error;
+    }
+  }
+
+  async #startService(serves: number): Promise<void> {
+    const url = new URL(this.database.url);
+    url.port = String(this.databaseProxy.port);
+    const environment = {
+      PORT: '0',
+      HOST: '127.0.0.1',
+      LOG_LEVEL: 'error',
+      DATABASE_URL: url.href,
+      TOLLKEEPER_DATA_DIR: join(this.#directory, 'service'),
+      TOLLKEEPER_TEST_KEY: this.key,
+      TOLLKEEPER_WEBHOOK_ALLOW: '127.0.0.0/8',
+      STRIPE_TEST_SECRET_KEY: networkKey,
+      STRIPE_TEST_WEBHOOK_SECRET: networkSecret,
+      STRIPE_API_BASE: this.network.url,
+    };
+    for (let count = 0; count < serves; count++) {
+      const process = new ServiceProcess('serve', environment);
+      await process.start();
+      this.#serves.push({ process, proxy: await CuttingProxy.start(process.port) });
+    }
+    this.#worker = new ServiceProcess('work', environment);
+    await this.#worker.start();
+  }
+
+  /** The proxy that the next request goes through. */
+  get nextProxy(): CuttingProxy {
+    return this.#next().proxy;
+  }
+
+  #next() {
+    const next = this.#serves[this.#turn % this.#serves.length];
+    if (next === undefined) throw new Error('nothing serves');
+    return next;
+  }
+
+  get cuts(): number {
+    return this.databaseProxy.cuts + this.#serves.reduce((sum, { proxy }) => sum + proxy.cuts, 0);
+  }
+
+  /**
+   * Sends a request until it is answered, as a client does that got no answer: under its Idempotency-Key, to another
+   * process. `isCalm`: nothing was made to go wrong, so an answer of 5xx is a defect.
+   */
+  async ask(ask: Ask, { isCalm = false }: { readonly isCalm?: boolean } = {}): Promise<Answer> {
+    for (const end = Date.now() + longestWaitMs; ; await sleep(pauseMs)) {
+      const { proxy } = this.#next();
+      this.#turn += 1;
+      this.deeds.requests += 1;
+      const answer = await sendOnce(proxy.port, this.key, ask);
+      if (answer !== null && !isToRepeat(answer)) return answer;
+      if (isCalm && answer !== null && answer.status >= 500) throw new Defect(this.#told(ask, answer));
+      if (Date.now() > end) throw new Defect(`No answer within ${longestWaitMs} ms. ${this.#told(ask, answer)}`);
+      this.deeds.repeats += 1;
+      await this.raise();
+    }
+  }
+
+  #told({ method, path, body }: Ask, answer: Answer | null): string {
+    const logs = [...this.#serves.map(({ process }) => process), this.#worker].map((each) => each?.output).join('\n');
+    return `${method} ${path} ${JSON.stringify(body)}: ${answer?.status} ${JSON.stringify(answer?.body)}\n${logs.slice(-6000)}`;
+  }
+
+  /** kill -9 of one part of it. What was killed is raised again by whoever asks next. */
+  async crash(what: Crash): Promise<void> {
+    this.deeds.kills[what] += 1;
+    switch (what) {
+      case 'serve':
+        return this.#next().process.kill();
+      case 'work':
+        return this.#worker?.kill();
+      case 'backend':
+        if (!(await this.database.killBackend())) this.deeds.kills.backend -= 1;
+        return;
+      case 'postgres':
+        return this.database.kill();
+      default:
+        what satisfies never;
+    }
+  }
+
+  #raising: Promise<void> | null = null;
+
+  /** Starts again whatever has ended, as an operator's supervisor does. */
+  raise(): Promise<void> {
+    this.#raising ??= this.#raise().finally(() => {
+      this.#raising = null;
+    });
+    return this.#raising;
+  }
+
+  async #raise(): Promise<void> {
+    await this.database.start();
+    this.databaseProxy.leadTo(this.database.port);
+    await this.database.untilReady();
+    for (const { process, proxy } of this.#serves) {
+      if (process.isRunning) continue;
+      await process.start();
+      proxy.leadTo(process.port);
+    }
+    if (this.#worker !== null && !this.#worker.isRunning) await this.#worker.start();
+  }
+
+  /** Waits until everything that was asked for is done: what is due at the clock's time, the queue, and every payment. */
+  async settle(now: number): Promise<void> {
+    await this.raise();
+    await this.setClock(now);
+    let idleSince = Date.now();
+    for (const end = Date.now() + longestWaitMs; ; await sleep(pauseMs)) {
+      const left = await this.#hurryJobs();
+      if (left.length === 0) return;
+      if (Date.now() > end) throw new Defect(`the queue is not done: ${JSON.stringify(left)}`);
+      if (Date.now() - idleSince < patienceMs || left.every(({ held }) => !held)) continue;
+      // Whoever held them is dead or lost its connection: a new process frees what the dead hold.
+      await this.#worker?.kill();
+      await this.raise();
+      idleSince = Date.now();
+    }
+  }
+
+  /** Moves the test clock, however often that has to be asked for. */
+  async setClock(now: number): Promise<void> {
+    const answer = await this.ask({ method: 'PUT', path: '/test-clock', body: { testClock: { now } } });
+    if (answer.status !== 200) throw new Defect(`the clock does not move: ${JSON.stringify(answer.body)}`);
+  }
+
+  /** Waits for no retry: what is to be tried later is tried now. Answers what is left. */
+  async #hurryJobs(): Promise<{ readonly task: string; readonly held: boolean }[]> {
+    const { owner } = this.database;
+    // Workers look for jobs whose time has come once a second, or when they are told.
+    await sql`select pg_notify('jobs:insert', '{"count":10}')`.execute(owner);
+    const { rows } = await sql<{ task: string; held: boolean }>`
+      with hurried as (
+        update graphile_worker._private_jobs set run_at = now() where run_at > now() and locked_at is null)
+      select t.identifier as task, j.locked_at is not null as held
+        from graphile_worker._private_jobs j join graphile_worker._private_tasks t on t.id = j.task_id
+       where t.identifier not like 'forget%'`.execute(owner);
+    return rows;
+  }
+
+  async sendNotices(): Promise<void> {
+    this.deeds.notices += await this.network.sendNotices(`http://127.0.0.1:${this.nextProxy.port}`);
+  }
+
+  /** Leaves no process and no file, whatever state everything is in. */
+  async remove(): Promise<void> {
+    for (const { process, proxy } of this.#serves) {
+      await process.kill();
+      await proxy.close();
+    }
+    await this.#worker?.kill();
+    await this.databaseProxy.close();
+    await this.database.stop();
+    await Promise.all([this.network.close(), this.inbox.close()]);
+    // Processes that have lost their postmaster end by themselves, and may write until they do.
+    await rm(this.#directory, { recursive: true, force: true, maxRetries: 10, retryDelay: 200 });
+  }
+}
+
+/** Whether a client learns nothing from it: the server failed, is busy, or is at the same request still. */
+function isToRepeat({ status, body }: Answer): boolean {
+  return status >= 500 || status === 429 || (status === 409 && /is still running/.test(String(body?.message)));
+}

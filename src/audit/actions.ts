@@ -1,0 +1,31 @@
+import { type PageRequest, page } from '../kernel/page.ts';
+import type { Database } from '../platform/database.ts';
+import type { Work } from '../platform/work.ts';
+import { toEntry, toIdRange } from './audit-entry.ts';
+import * as store from './store.ts';
+
+/** The environment's audit log, newest first. Refuses a range of time that is empty. */
+export async function listAuditLog(work: Work, request: PageRequest) {
+  const { rows, total } = await store.pageOfAuditLog(work, request, toIdRange(request.filters));
+  const { data, ...rest } = page(
+    request,
+    rows.map((row) => ({ ...row, createdAt: row.occurredAt })),
+    total,
+  );
+  return { data: data.map(toEntry), ...rest };
+}
+
+// Portions that hold no lock for long, and as many of them as a job may take.
+const forgetAtOnce = 10_000;
+const mostPortions = 100;
+
+/** Deletes entries that are older than so many days, a portion at a time. Answers how many. */
+export async function forgetAuditLogOnce(database: Database, days: number): Promise<number> {
+  let forgotten = 0;
+  for (let portion = 0; portion < mostPortions; portion++) {
+    const count = await store.forgetAuditLog(database, days, forgetAtOnce);
+    forgotten += count;
+    if (count < forgetAtOnce) break;
+  }
+  return forgotten;
+}

@@ -1,0 +1,134 @@
+import { z } from 'zod';
+import type { Instant } from '../kernel/calendar.ts';
+import { Timestamp, TimestampQuery } from '../kernel/json.ts';
+import { instantFilter, textFilter } from '../kernel/page.ts';
+import { invalid } from '../kernel/problem.ts';
+
+const operations = ['insert', 'update', 'delete'] as const;
+const actorTypes = ['api_key', 'customer', 'operator', 'system'] as const;
+
+const Columns = z.record(z.string(), z.unknown()).nullable().meta({
+  description:
+    'Fields by their names in the database, in camelCase. Secrets are shown as (secret), addresses without their path. Whole numbers beyond 2^53-1 are text.',
+});
+
+/** One change of one record: who, what, when, and what it was before and is after. */
+export const AuditLogEntry = z
+  .object({
+    id: z.string(),
+    occurredAt: Timestamp.meta({ description: 'Real time, whatever the test clock says. Epoch milliseconds.' }),
+    pricingModelId: z.string().nullable(),
+    actor: z.object({
+      type: z.enum(actorTypes).meta({
+        description:
+          'customer: on a page of the checkout or the portal; operator: the command line; system: work that nobody asked for at that moment.',
+      }),
+      apiKeyId: z.string().nullable(),
+    }),
+    action: z
+      .string()
+      .nullable()
+      .meta({ description: 'The operation, such as `POST /products`, or the name of the task or command.' }),
+    requestId: z.string().nullable().meta({ description: 'The X-Request-Id of the answer.' }),
+    record: z.object({ type: z.string(), id: z.string() }),
+    operation: z.enum(operations),
+    before: Columns,
+    after: Columns,
+  })
+  .meta({ id: 'AuditLogEntry' });
+export type AuditLogEntry = z.infer<typeof AuditLogEntry>;
+
+/** What the log may be narrowed by. */
+export const auditFilters = {
+  recordId: textFilter,
+  record: textFilter.meta({ description: 'The type of the record, such as subscriptionItem.' }),
+  action: textFilter,
+  apiKeyId: textFilter,
+  requestId: textFilter,
+  since: instantFilter.meta({ description: 'Changes made at this instant or later.' }),
+  until: instantFilter.meta({ description: 'Changes made before this instant.' }),
+};
+
+/** A row of the log. `before` and `after` are JSON text with the names of the columns. */
+export interface AuditLogRow {
+  readonly id: string;
+  readonly pricingModelId: string | null;
+  readonly occurredAt: Instant;
+  readonly actorType: string;
+  readonly apiKeyId: string | null;
+  readonly action: string | null;
+  readonly requestId: string | null;
+  readonly record: string;
+  readonly recordId: string;
+  readonly operation: string;
+  readonly before: string | null;
+  readonly after: string | null;
+}
+
+/** The entry that a row is. */
+export function toEntry(row: AuditLogRow): AuditLogEntry {
+  const { id, pricingModelId, occurredAt, action, requestId } = row;
+  return {
+    id,
+    occurredAt,
+    pricingModelId,
+    // The database refuses any other.
+    actor: { type: row.actorType as (typeof actorTypes)[number], apiKeyId: row.apiKeyId },
+    action,
+    requestId,
+    record: { type: row.record, id: row.recordId },
+    operation: row.operation as (typeof operations)[number],
+    before: row.before === null ? null : columnsOf(row.before),
+    after: row.after === null ? null : columnsOf(row.after),
+  };
+}
+
+/** JSON.parse gives the text of a number too; TypeScript's library does not know it yet. */
+const parseJson = JSON.parse as (
+  text: string,
+  revive: (key: string, value: unknown, context: { source?: string }) => unknown,
+) => unknown;
+
+/** Columns as they are answered. What a JSON column holds keeps its keys. */
+function columnsOf(text: string): Record<string, unknown> {
+  const columns = parseJson(text, (_key, value, { source }) => (isTooLarge(value, source) ? source : value));
+  return Object.fromEntries(
+    Object.entries(columns as Record<string, unknown>).map(([column, value]) => [
+      column.replaceAll(/_([a-z])/g, (_match, letter: string) => letter.toUpperCase()),
+      value,
+    ]),
+  );
+}
+
+function isTooLarge(value: unknown, source: string | undefined): boolean {
+  return typeof value === 'number' && !Number.isSafeInteger(value) && /^-?\d+$/.test(source ?? '');
+}
+
+/** Bounds of ids: from the first (in it) to the last (not in it); null is an end that is open. */
+export interface IdRange {
+  readonly from: string | null;
+  readonly to: string | null;
+}
+
+// An id begins with the microseconds of its change, so a range of time is a range of ids: every index has it.
+const timeDigits = 14;
+const lastMicrosecond = 16n ** BigInt(timeDigits) - 1n;
+
+/** The lowest id that a change at this instant can have. */
+export function firstIdAt(at: Instant): string {
+  const microseconds = BigInt(at) * 1000n;
+  const bounded = microseconds < 0n ? 0n : microseconds > lastMicrosecond ? lastMicrosecond : microseconds;
+  return `audit_${bounded.toString(16).padStart(timeDigits, '0')}`;
+}
+
+/** The range that the filters `since` and `until` name. Refuses one that is empty. */
+export function toIdRange(filters: Readonly<Record<string, string | boolean>>): IdRange {
+  const since = instantOf(filters.since);
+  const until = instantOf(filters.until);
+  if (since !== null && until !== null && since >= until) throw invalid(['until'], 'must lie after since');
+  return { from: since === null ? null : firstIdAt(since), to: until === null ? null : firstIdAt(until) };
+}
+
+function instantOf(value: string | boolean | undefined): Instant | null {
+  return typeof value === 'string' ? TimestampQuery.parse(value) : null;
+}

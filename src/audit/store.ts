@@ -1,0 +1,48 @@
+import { sql } from 'kysely';
+import type { PageRequest } from '../kernel/page.ts';
+import type { Database } from '../platform/database.ts';
+import type { Work } from '../platform/work.ts';
+import type { AuditLogRow, IdRange } from './audit-entry.ts';
+
+const filterColumns = {
+  recordId: 'record_id',
+  record: 'record',
+  action: 'action',
+  apiKeyId: 'api_key_id',
+  requestId: 'request_id',
+} as const;
+
+// The log is longer than anything else, and nobody needs to know by how much.
+export const mostCounted = 10_000;
+
+/** A page of the log, newest first, one row more than the limit when there are more; and how many rows match, as far as counted. */
+export async function pageOfAuditLog(
+  work: Work,
+  request: PageRequest,
+  { from, to }: IdRange,
+): Promise<{ rows: AuditLogRow[]; total: number }> {
+  const conditions = [sql`environment_id = ${work.environmentId}`];
+  for (const [filter, column] of Object.entries(filterColumns)) {
+    const value = request.filters[filter];
+    if (value !== undefined) conditions.push(sql`${sql.ref(column)} = ${value}`);
+  }
+  if (from !== null) conditions.push(sql`id >= ${from}`);
+  if (to !== null) conditions.push(sql`id < ${to}`);
+  const matches = sql.join(conditions, sql` and `);
+  const forward = request.direction === 'forward';
+  const beyond = request.after === null ? sql`` : sql` and id ${forward ? sql`<` : sql`>`} ${request.after}`;
+  const { rows } = await sql<AuditLogRow>`
+    select id, pricing_model_id, occurred_at, actor_type, api_key_id, action, request_id, record, record_id, operation,
+           before::text as before, after::text as after
+      from audit_log where ${matches}${beyond}
+     order by id ${forward ? sql`desc` : sql`asc`} limit ${request.limit + 1}`.execute(work.db);
+  const counted = await sql<{ total: number }>`
+    select count(*) as total from (select from audit_log where ${matches} limit ${mostCounted}) found`.execute(work.db);
+  return { rows, total: counted.rows[0]?.total ?? 0 };
+}
+
+/** Deletes the oldest entries that are older than so many days, in every environment. Answers how many. */
+export async function forgetAuditLog(database: Database, days: number, atMost: number): Promise<number> {
+  const { rows } = await sql<{ count: number }>`select forget_audit_log(${days}, ${atMost}) as count`.execute(database);
+  return rows[0]?.count ?? 0;
+}

@@ -1,0 +1,235 @@
+import { sql } from 'kysely';
+import { type IdKind, idPrefixes } from '../kernel/id.ts';
+import type { Invariant } from './store-invariants.ts';
+import { entriesSince, eventsSince, type Since } from './store-invariants-sums.ts';
+
+/** What kind of record stands in a table. Its ids say so. */
+const kinds: Readonly<Record<string, IdKind>> = {
+  organizations: 'organization',
+  api_keys: 'apiKey',
+  pricing_models: 'pricingModel',
+  products: 'product',
+  prices: 'price',
+  features: 'feature',
+  product_features: 'productFeature',
+  usage_meters: 'usageMeter',
+  resources: 'resource',
+  customers: 'customer',
+  subscriptions: 'subscription',
+  subscription_items: 'subscriptionItem',
+  subscription_item_features: 'subscriptionItemFeature',
+  subscription_item_versions: 'subscriptionItemVersion',
+  subscription_adjustments: 'subscriptionAdjustment',
+  billing_periods: 'billingPeriod',
+  resource_claims: 'resourceClaim',
+  usage_holds: 'usageHold',
+  usage_credits: 'usageCredit',
+  ledger_accounts: 'ledgerAccount',
+  ledger_entries: 'ledgerEntry',
+  invoices: 'invoice',
+  invoice_line_items: 'invoiceLineItem',
+  payments: 'payment',
+  payment_methods: 'paymentMethod',
+  refunds: 'refund',
+  purchases: 'purchase',
+  discounts: 'discount',
+  discount_redemptions: 'discountRedemption',
+  tax_rates: 'taxRate',
+  checkout_sessions: 'checkoutSession',
+  webhooks: 'webhook',
+  events: 'event',
+};
+
+/** What an id with this prefix looks like. */
+function wellFormed(prefix: string): string {
+  return `^${prefix}_[0-9A-Za-z]{21}$`;
+}
+
+/** A table and its ids that are not `<prefix>_` and 21 characters; usage events go without their prefix. */
+function malformed(table: string, prefix: string, since: Since) {
+  const rows = table === 'ledger_entries' ? entriesSince(since) : sql.table(table);
+  const environment = table === 'organizations' ? sql`null::bigint` : sql`r.environment_id`;
+  return sql`
+    select ${environment} as environment_id, ${sql.lit(table)} as record, r.id from ${rows} r
+     where r.id !~ ${sql.lit(wellFormed(prefix))}`;
+}
+
+/** The tables that have a record's usual stamps, of which the second is never the earlier one. */
+const stamped = Object.keys(kinds).filter(
+  (table) => !['events', 'ledger_entries', 'subscription_item_versions'].includes(table),
+);
+
+const inRealTime = sql`
+         and exists (select from environments e where e.id = r.environment_id and e.clock_now is null)`;
+
+/** What holds of records by themselves, and of those that name each other without a foreign key. */
+export const recordInvariants: readonly Invariant[] = [
+  {
+    name: 'idsSayTheirKind',
+    sentence: 'An id is the prefix of its kind and 21 digits and letters.',
+    query: (since) => sql`
+      ${sql.join(
+        Object.entries(kinds).map(([table, kind]) => malformed(table, idPrefixes[kind], since)),
+        sql` union all `,
+      )}
+      union all
+      select r.environment_id, 'usage_events', r.id from ${eventsSince(since)} r where r.id !~ '^[0-9A-Za-z]{21}$'`,
+  },
+  {
+    name: 'recordsChangeAfterTheyAreMade',
+    // Before there are subscriptions a test clock may be set to any instant, also one before all that is there. Time is read
+    // when a transaction begins, and one that waited writes what is a little older than what it waited for.
+    sentence: 'A record was not changed a minute before it was made, where no test clock was set.',
+    query: sql.join(
+      stamped.map(
+        (table) => sql`
+      select ${table === 'organizations' ? sql`null::bigint` : sql`r.environment_id`} as environment_id,
+             ${sql.lit(table)} as record, r.id, r.created_at, r.updated_at
+        from ${sql.table(table)} r
+       where r.updated_at < r.created_at - 60000 ${table === 'organizations' ? sql`` : inRealTime}`,
+      ),
+      sql` union all `,
+    ),
+  },
+  {
+    name: 'pricingModelsExist',
+    // Most tables have it from the record that they belong to, and no foreign key of their own.
+    sentence: 'A record belongs to a pricing model that is there.',
+    query: (since) =>
+      sql.join(
+        [
+          'api_keys',
+          'events',
+          'subscriptions',
+          'subscription_items',
+          'billing_periods',
+          'resource_claims',
+          'ledger_accounts',
+          'ledger_entries',
+          'ledger_transactions',
+          'usage_credits',
+          'usage_holds',
+          'usage_series',
+          'invoices',
+          'invoice_line_items',
+          'payments',
+          'payment_methods',
+          'refunds',
+          'purchases',
+          'discount_redemptions',
+          'webhook_deliveries',
+        ].map(
+          (table) => sql`
+      select r.environment_id, ${sql.lit(table)} as record, r.pricing_model_id, r.records
+        from (select environment_id, pricing_model_id, count(*) as records
+                from ${table === 'ledger_entries' ? entriesSince(since) : sql.table(table)} named group by 1, 2) r
+        left join pricing_models m on m.environment_id = r.environment_id and m.id = r.pricing_model_id
+       where m.id is null and r.pricing_model_id is not null`,
+        ),
+        sql` union all `,
+      ),
+  },
+  {
+    name: 'organizationsHaveBothModes',
+    sentence: 'An organization has one environment of test mode and one of live mode.',
+    query: sql`
+      select null::bigint as environment_id, o.id, count(e.id) as environments
+        from organizations o left join environments e on e.organization_id = o.id
+       group by o.id having count(*) filter (where e.livemode) <> 1 or count(*) filter (where not e.livemode) <> 1`,
+  },
+  {
+    name: 'purchasesAndSessionsAgree',
+    // Neither has a foreign key to the other: a session is made first, and its purchase follows.
+    sentence:
+      'A purchase names a checkout session of its customer and price, and a session that succeeded in selling names a purchase that was paid for.',
+    query: sql`
+      select p.environment_id, p.id, p.status, p.checkout_session_id, s.status as session_status, s.purchase_id
+        from purchases p
+        left join checkout_sessions s on s.environment_id = p.environment_id and s.id = p.checkout_session_id
+       where p.checkout_session_id ~ ${sql.lit(wellFormed(idPrefixes.checkoutSession))}
+         and (s.id is null or s.pricing_model_id <> p.pricing_model_id or s.customer_id is distinct from p.customer_id
+              or (p.status = 'paid' and s.status <> 'succeeded') or s.purchase_id is null)
+      union all
+      select s.environment_id, s.id, s.status, s.id, s.status, s.purchase_id
+        from checkout_sessions s
+        left join purchases p on p.environment_id = s.environment_id and p.id = s.purchase_id
+       where (s.purchase_id is not null and p.id is null)
+          or (s.status = 'succeeded' and s.type in ('product', 'purchase') and p.purchase_date is null)
+          or (s.status = 'pending' and s.type = 'product' and s.purchase_id is null)`,
+  },
+  {
+    name: 'processorCustomersAreApart',
+    sentence: 'What a processor calls a customer is one customer of the environment.',
+    query: sql`
+      select environment_id, processor, reference, count(*) as customers
+        from processor_customers group by environment_id, processor, reference having count(*) > 1`,
+  },
+  {
+    name: 'chargesAreOnePayment',
+    sentence: 'What a processor calls a charge is one payment of the environment.',
+    query: sql`
+      select environment_id, processor, processor_reference, count(*) as payments
+        from payments where processor_reference is not null and processor <> 'manual'
+       group by environment_id, processor, processor_reference having count(*) > 1`,
+  },
+  {
+    name: 'testProcessorAgrees',
+    sentence: 'What was paid and given back by the test processor it has done, once and in just that amount.',
+    query: sql`
+      select p.environment_id, p.id, p.status, p.amount, o.amount as done
+        from payments p left join test_processor.operations o on o.idempotency_key = p.id and o.kind = 'charge'
+       where p.processor = 'test' and p.status in ('succeeded', 'refunded') and o.amount is distinct from p.amount
+      union all
+      select r.environment_id, r.id, r.status, r.amount, o.amount
+        from refunds r
+        join payments p on p.environment_id = r.environment_id and p.id = r.payment_id
+        left join test_processor.operations o on o.idempotency_key = r.id and o.kind = 'refund'
+       where p.processor = 'test' and r.status = 'succeeded' and o.amount is distinct from r.amount`,
+  },
+  {
+    name: 'paymentsAreOfTheirInvoices',
+    sentence: 'A payment is in the currency of its invoice, and names its purchase and its billing period.',
+    query: sql`
+      select p.environment_id, p.id, p.currency, p.purchase_id, p.billing_period_id, i.id as invoice_id,
+             i.currency as invoice_currency, i.purchase_id as invoice_purchase_id, i.billing_period_id as invoice_billing_period_id
+        from payments p join invoices i on i.environment_id = p.environment_id and i.id = p.invoice_id
+       where (p.currency, p.purchase_id, p.billing_period_id) is distinct from (i.currency, i.purchase_id, i.billing_period_id)`,
+  },
+  {
+    name: 'redemptionsStayWithinDuration',
+    sentence: 'A discount takes something off as often as its duration says, and no more of a price than there is.',
+    query: sql`
+      select environment_id, id, duration, number_of_payments, payments_made, amount_type, amount
+        from discount_redemptions
+       where payments_made < 0 or amount <= 0 or (amount_type = 'percent' and amount > 100)
+          or amount_type not in ('percent', 'fixed')
+          or not case duration when 'once' then number_of_payments is null and payments_made <= 1
+                               when 'forever' then number_of_payments is null
+                               when 'number_of_payments' then payments_made <= number_of_payments
+                               else false end`,
+  },
+  {
+    name: 'guardsAreInForce',
+    sentence: 'The triggers and the row-level security that the data relies on are there and switched on.',
+    query: sql`
+      select null::bigint as environment_id, t.tgrelid::regclass::text as record, t.tgname as name, t.tgenabled::text as state
+        from pg_trigger t
+       where not t.tgisinternal and t.tgrelid::regclass::text not like 'graphile_worker.%' and t.tgenabled not in ('O', 'A')
+      union all
+      select null, wanted.record, wanted.name, 'missing'
+        from (values ('events', 'events_addressed'), ('usage_events', 'usage_events_series'),
+                     ('subscriptions', 'subscriptions_end_for_good'), ('invoices', 'invoices_end_for_good'),
+                     ('payments', 'payments_end_for_good'), ('payments', 'payments_refunds_only_grow'),
+                     ('refunds', 'refunds_end_for_good'), ('purchases', 'purchases_end_for_good'),
+                     ('checkout_sessions', 'checkout_sessions_end_for_good'), ('usage_holds', 'usage_holds_end_for_good'),
+                     ('resource_claims', 'resource_claims_end_for_good'), ('webhooks', 'webhooks_wanted_since'))
+             as wanted (record, name)
+       where not exists (select from pg_trigger t where t.tgname = wanted.name and t.tgrelid = to_regclass(wanted.record))
+      union all
+      select null, c.relname, 'row-level security', case when c.relrowsecurity then 'no policy' else 'off' end
+        from pg_class c
+       where c.relnamespace = 'public'::regnamespace and c.relkind in ('r', 'p')
+         and exists (select from pg_attribute a where a.attrelid = c.oid and a.attname = 'environment_id' and not a.attisdropped)
+         and not (c.relrowsecurity and exists (select from pg_policy p where p.polrelid = c.oid))`,
+  },
+];

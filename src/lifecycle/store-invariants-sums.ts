@@ -1,0 +1,131 @@
+import { type RawBuilder, sql } from 'kysely';
+
+/** Up to where entries and events were found right and added up: both are only ever added to, and numbered. */
+export interface Mark {
+  readonly entrySequence: number;
+  readonly booking: number;
+}
+
+/**
+ * What is to be read: what came after the mark, the rest as its sums are kept; or (null) everything. With `upTo` what lies
+ * between the two marks, alone.
+ */
+export type Since = (Mark & { readonly upTo?: Mark }) | null;
+
+// The marks stand in the text of a query, so that the planner knows how little lies behind them.
+function between(column: string, { after, upTo }: { after: number; upTo: number | undefined }): RawBuilder<boolean> {
+  const end = upTo === undefined ? sql`` : sql` and ${sql.ref(column)} <= ${sql.lit(upTo)}`;
+  return sql<boolean>`${sql.ref(column)} > ${sql.lit(after)}${end}`;
+}
+
+function isEntrySince({ entrySequence, upTo }: NonNullable<Since>): RawBuilder<boolean> {
+  return between('sequence', { after: entrySequence, upTo: upTo?.entrySequence });
+}
+
+/** The ledger entries to be looked at. */
+export function entriesSince(since: Since): RawBuilder<unknown> {
+  return since === null ? sql`ledger_entries` : sql`(select * from ledger_entries where ${isEntrySince(since)})`;
+}
+
+/** The usage events to be looked at. */
+export function eventsSince(since: Since): RawBuilder<unknown> {
+  if (since === null) return sql`usage_events`;
+  return sql`(select * from usage_events where ${between('booking', { after: since.booking, upTo: since.upTo?.booking })})`;
+}
+
+/** The applications of credits to the entries to be looked at. */
+export function applicationsSince(since: Since): RawBuilder<unknown> {
+  if (since === null) return sql`usage_credit_applications`;
+  return sql`(select a.* from ledger_entries e
+    join usage_credit_applications a on a.environment_id = e.environment_id and a.ledger_entry_id = e.id
+   where ${isEntrySince(since)})`;
+}
+
+/** What `found` finds, and beside it what is kept of the rest. Both have the same columns. */
+function withKept(since: Since, found: RawBuilder<unknown>, kept: RawBuilder<unknown>): RawBuilder<unknown> {
+  return since === null || since.upTo !== undefined ? found : sql`${found} union all ${kept}`;
+}
+
+/** What the entries moved onto or off each side of each account. One row of an account or several. */
+export function sidesOfAccounts(since: Since): RawBuilder<unknown> {
+  const found = sql`
+    select environment_id, ledger_account_id,
+           coalesce(sum(amount) filter (where debit_side = 'granted'), 0) as granted,
+           coalesce(sum(amount) filter (where credit_side = 'used'), 0) as used,
+           coalesce(sum(amount) filter (where credit_side = 'expired'), 0) as expired,
+           coalesce(sum(amount) filter (where credit_side = 'taken_back'), 0) as taken_back,
+           coalesce(sum(case 'settled' when debit_side then amount when credit_side then -amount end), 0) as settled
+      from ${entriesSince(since)} e group by environment_id, ledger_account_id`;
+  return withKept(
+    since,
+    found,
+    sql`select environment_id, ledger_account_id, granted, used, expired, taken_back, settled from checks.account_sums`,
+  );
+}
+
+/** What was used of each account at each price, and what credits covered of it. One row or several. */
+export function usageOfPrices(since: Since): RawBuilder<unknown> {
+  const found = sql`
+    select e.environment_id, e.ledger_account_id, e.price_id, sum(e.amount) as used, sum(coalesce(a.amount, 0)) as covered
+      from ${entriesSince(since)} e
+      left join (select environment_id, ledger_entry_id, sum(amount) as amount
+                   from ${applicationsSince(since)} applied group by environment_id, ledger_entry_id) a
+        on a.environment_id = e.environment_id and a.ledger_entry_id = e.id
+     where e.credit_side = 'used' group by e.environment_id, e.ledger_account_id, e.price_id`;
+  return withKept(
+    since,
+    found,
+    sql`select environment_id, ledger_account_id, price_id, used, covered from checks.price_sums`,
+  );
+}
+
+/** What the entries about each credit granted, ended and took back. One row of a credit or several. */
+export function entriesOfCredits(since: Since): RawBuilder<unknown> {
+  const found = sql`
+    select environment_id, usage_credit_id,
+           coalesce(sum(amount) filter (where debit_side = 'granted'), 0) as granted,
+           coalesce(sum(amount) filter (where credit_side = 'expired'), 0) as expired,
+           coalesce(sum(amount) filter (where credit_side = 'taken_back'), 0) as taken_back
+      from ${entriesSince(since)} e where usage_credit_id is not null group by environment_id, usage_credit_id`;
+  return withKept(
+    since,
+    found,
+    sql`select environment_id, usage_credit_id, granted, expired, taken_back from checks.credit_sums`,
+  );
+}
+
+/** What was applied of each credit. One row of a credit or several. */
+export function appliedOfCredits(since: Since): RawBuilder<unknown> {
+  const found = sql`
+    select environment_id, usage_credit_id, sum(amount) as applied
+      from ${applicationsSince(since)} a group by environment_id, usage_credit_id`;
+  return withKept(since, found, sql`select environment_id, usage_credit_id, applied from checks.credit_sums`);
+}
+
+/**
+ * The events of each series: how many they are and their amounts, and the same of those that were the first with their
+ * properties. One row of a series or several.
+ */
+export function eventsOfSeries(since: Since): RawBuilder<unknown> {
+  const found = sql`
+    select e.environment_id, e.series_id, count(*) as events, sum(e.amount) as amount,
+           coalesce(sum(e.amount) filter (where d.usage_event_id is not null), 0) as first_amount,
+           count(d.usage_event_id) as firsts
+      from ${eventsSince(since)} e
+      left join usage_event_distinct_properties d on d.environment_id = e.environment_id and d.usage_event_id = e.id
+     group by e.environment_id, e.series_id`;
+  return withKept(
+    since,
+    found,
+    sql`select environment_id, series_id, events, amount, first_amount, firsts from checks.series_sums`,
+  );
+}
+
+/** The last instant of the entries of each account that are kept; nothing where none are. */
+export function lastOfAccounts(since: Since): RawBuilder<unknown> {
+  const columns = sql`environment_id, ledger_account_id, last_created_at,
+    granted + settled - used - expired - taken_back as available`;
+  return since === null
+    ? sql`select ${columns} from checks.account_sums where false`
+    : sql`select ${columns} from checks.account_sums`;
+}

@@ -1,0 +1,121 @@
+import { sql } from 'kysely';
+import { currentStatuses, terminalStatuses } from '../subscriptions/subscription.ts';
+import type { Invariant } from './store-invariants.ts';
+
+const current = sql.join(currentStatuses.map((status) => sql.lit(status)));
+const terminal = sql.join(terminalStatuses.map((status) => sql.lit(status)));
+
+/** The terms of subscriptions: their periods, changes and ends, and what they hold of resources. */
+export const termInvariants: readonly Invariant[] = [
+  {
+    name: 'claimsAreWithinCapacity',
+    // Later the capacity may sink below them: a feature ends, and nobody loses his seat by that.
+    sentence:
+      'When the last of the active claims on a resource was made, all of them were within what the features of the subscription granted.',
+    query: sql`
+      select c.environment_id, c.subscription_id as id, c.resource_id, c.claims, c.last_claimed_at, coalesce(f.capacity, 0) as capacity
+        from (select c.environment_id, c.subscription_id, c.resource_id, count(*) as claims, max(c.claimed_at) as last_claimed_at
+                from resource_claims c
+                join environments e on e.id = c.environment_id
+               where c.released_at is null
+                 and (c.expired_at is null or c.expired_at > coalesce(e.clock_now, (extract(epoch from now()) * 1000)::bigint))
+               group by c.environment_id, c.subscription_id, c.resource_id) c
+       cross join lateral (
+         select sum(s.amount) as capacity
+           from subscription_item_features s
+           join subscription_items i on i.environment_id = s.environment_id and i.id = s.subscription_item_id
+          where s.environment_id = c.environment_id and s.subscription_id = c.subscription_id and s.resource_id = c.resource_id
+            and i.added_date <= c.last_claimed_at and (i.expired_at is null or i.expired_at >= c.last_claimed_at)
+            and (s.expired_at is null or s.expired_at >= c.last_claimed_at)) f
+       where c.claims > coalesce(f.capacity, 0)`,
+  },
+  {
+    name: 'endedSubscriptionIsAtRest',
+    sentence:
+      'A subscription that has ended has no period that goes on or is to come, and no change of plan that waits.',
+    query: sql`
+      select s.environment_id, s.id, s.status, p.id as billing_period_id, a.id as adjustment_id
+        from subscriptions s
+        left join billing_periods p on p.environment_id = s.environment_id and p.subscription_id = s.id
+         and p.status in ('upcoming', 'active', 'scheduled_to_cancel')
+        left join subscription_adjustments a on a.environment_id = s.environment_id and a.subscription_id = s.id
+         and a.status in ('scheduled', 'awaiting_payment')
+       where s.status in (${terminal}) and (p.id is not null or a.id is not null)`,
+  },
+  {
+    name: 'trialIsATrialPeriod',
+    sentence: 'A subscription in its trial is in a billing period that is a trial and ends with it.',
+    query: sql`
+      select s.environment_id, s.id, s.status, s.trial_end, s.current_billing_period_end, p.trial_period
+        from subscriptions s
+        left join billing_periods p on p.environment_id = s.environment_id and p.subscription_id = s.id
+         and p.start_at = s.current_billing_period_start and p.status <> 'canceled'
+       where s.status = 'trialing' and s.current_billing_period_start < s.current_billing_period_end
+         and (s.trial_end is distinct from s.current_billing_period_end or p.trial_period is not true)`,
+  },
+  {
+    name: 'periodsEndOnTheirAnchor',
+    // In UTC, counted from the anchor: the 31st, then the last of February, then the 31st again.
+    sentence: 'The current period of a subscription ends a whole number of intervals after, or before, its anchor.',
+    query: sql`
+      select environment_id, id, status, billing_cycle_anchor_date, trial_end, interval_unit, interval_count, current_billing_period_end
+        from (select s.*, to_timestamp(s.anchor_at / 1000.0) at time zone 'UTC' as anchor,
+                     to_timestamp(s.current_billing_period_end / 1000.0) at time zone 'UTC' as ends,
+                     case s.interval_unit when 'month' then s.interval_count when 'year' then 12 * s.interval_count end as months,
+                     case s.interval_unit when 'day' then s.interval_count when 'week' then 7 * s.interval_count end * 86400000 as ms
+                -- A trial that ends later is what the periods after it count from.
+                from (select *, greatest(billing_cycle_anchor_date, trial_end) as anchor_at from subscriptions) s
+               where s.status in (${current}) and s.renews and s.current_billing_period_start < s.current_billing_period_end
+                 and s.current_billing_period_end < 4102444800000 and s.interval_count <= 1200) s
+       cross join lateral (
+         select (extract(year from ends) - extract(year from anchor)) * 12 + extract(month from ends) - extract(month from anchor) as whole) m
+       where case when ms is not null then (current_billing_period_end - anchor_at) % ms <> 0
+                  else whole::bigint % months <> 0 or anchor + make_interval(months => whole::integer) <> ends end`,
+  },
+  {
+    name: 'scheduledChangeIsTold',
+    sentence: 'A subscription names the instant of its scheduled change of plan, exactly while there is one.',
+    query: sql`
+      select s.environment_id, s.id, s.scheduled_adjustment_at, a.effective_at
+        from subscriptions s
+        left join subscription_adjustments a on a.environment_id = s.environment_id and a.subscription_id = s.id and a.status = 'scheduled'
+       where s.scheduled_adjustment_at is distinct from a.effective_at`,
+  },
+  {
+    name: 'changeWaitsForOwedMoney',
+    sentence: 'A change of plan that waits for its payment waits for an invoice that is owed.',
+    query: sql`
+      select a.environment_id, a.id, a.invoice_id, i.status
+        from subscription_adjustments a
+        left join invoices i on i.environment_id = a.environment_id and i.id = a.invoice_id
+       where a.status = 'awaiting_payment' and (i.id is null or i.status not in ('open', 'awaiting_payment_confirmation'))`,
+  },
+  {
+    name: 'itemVersionsDoNotOverlap',
+    sentence:
+      'Of an item of a subscription one price and quantity holds at a time; the present one since the last version ended.',
+    query: sql`
+      select v.environment_id, v.id, v.subscription_item_id, v.start_at, v.end_at, v.next_start_at
+        from (select v.*, coalesce(lead(v.start_at) over item, i.effective_from) as next_start_at
+                from subscription_item_versions v
+                join subscription_items i on i.environment_id = v.environment_id and i.id = v.subscription_item_id
+              window item as (partition by v.environment_id, v.subscription_item_id order by v.start_at, v.end_at, v.id)) v
+       where v.end_at > v.next_start_at`,
+  },
+  {
+    name: 'archivedCustomerHasNothing',
+    sentence: 'A customer that is archived has no subscription that goes on.',
+    query: sql`
+      select c.environment_id, c.id, s.id as subscription_id, s.status
+        from customers c join subscriptions s on s.environment_id = c.environment_id and s.customer_id = c.id
+       where c.archived and s.status not in (${terminal})`,
+  },
+  {
+    name: 'paymentMethodsAreApart',
+    sentence: 'What a processor calls a payment method is one payment method of a customer.',
+    query: sql`
+      select environment_id, customer_id, processor, processor_token, count(*) as payment_methods
+        from payment_methods where processor <> 'test'
+       group by environment_id, customer_id, processor, processor_token having count(*) > 1`,
+  },
+];

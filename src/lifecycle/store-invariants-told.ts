@@ -1,0 +1,88 @@
+import { sql } from 'kysely';
+import { idPrefixes } from '../kernel/id.ts';
+import type { Invariant } from './store-invariants.ts';
+
+// A webhook and an event that are made at the same time need not see each other: commits are not made in an instant.
+const togetherMs = 60_000;
+
+/** What an event is about, and the table of it. */
+const toldTables = {
+  customer: 'customers',
+  subscription: 'subscriptions',
+  payment: 'payments',
+  purchase: 'purchases',
+} as const;
+
+/** Events, and their deliveries to webhooks. */
+export const toldInvariants: readonly Invariant[] = [
+  {
+    name: 'eventsHaveTheirDeliveries',
+    // Of a webhook whose filter was another once, or that was switched off, nobody knows what it was to be told before.
+    sentence:
+      'An event has a delivery to each active webhook of its pricing model that wants its type and wanted it a minute before.',
+    query: sql`
+      select e.environment_id, e.id, e.type, w.id as webhook_id, w.wanted_since
+        from (select w.*, ${sql.lit(`${idPrefixes.event}_`)} || id_time(w.wanted_since + ${sql.lit(togetherMs)}) as first_id
+                from webhooks w where w.active) w
+        join events e on e.environment_id = w.environment_id and e.pricing_model_id = w.pricing_model_id and e.id > w.first_id
+       where webhook_wants(w.filter_types, e.type)
+         and e.id ~ ${sql.lit(`^${idPrefixes.event}_[0-9A-Za-z]{21}$`)}
+         and not exists (
+           select from webhook_deliveries d
+            where d.environment_id = e.environment_id and d.event_id = e.id and d.webhook_id = w.id)`,
+  },
+  {
+    name: 'deliveriesAreOfTheirEvents',
+    sentence:
+      'A delivery names the type, the object and the pricing model of its event, and the webhook is of that model.',
+    query: sql`
+      select d.environment_id, d.id, d.event_id, d.event_type, d.object_id, d.pricing_model_id, e.type, e.object_id as event_object_id,
+             e.pricing_model_id as event_pricing_model_id, w.pricing_model_id as webhook_pricing_model_id
+        from webhook_deliveries d
+        left join events e on e.environment_id = d.environment_id and e.id = d.event_id
+        left join webhooks w on w.environment_id = d.environment_id and w.id = d.webhook_id
+       where w.id is null or w.pricing_model_id <> d.pricing_model_id
+          or (d.event_id is not null and (e.type, e.object_id, e.pricing_model_id)
+                is distinct from (d.event_type, d.object_id, d.pricing_model_id))`,
+  },
+  {
+    name: 'deliveriesTellTheirAttempts',
+    sentence:
+      'A delivery waits for an attempt, succeeded with its last one or was given up; it counts at least the attempts that are remembered.',
+    query: sql`
+      select d.environment_id, d.id, d.status, d.attempts, d.failures, d.next_attempt_at, d.last_attempt_at, a.last_number
+        from webhook_deliveries d
+        left join (select environment_id, delivery_id, max(number) as last_number
+                     from webhook_attempts group by environment_id, delivery_id) a
+          on a.environment_id = d.environment_id and a.delivery_id = d.id
+       where (d.status = 'pending') <> (d.next_attempt_at is not null)
+          or (d.attempts > 0) <> (d.last_attempt_at is not null)
+          or (d.status = 'succeeded' and d.attempts = 0)
+          or coalesce(a.last_number, 0) > d.attempts or d.failures not between 0 and d.attempts`,
+  },
+  {
+    name: 'eventsTellOfRecords',
+    sentence: 'An event is about a record that is there, of its pricing model.',
+    query: sql`${sql.join(
+      Object.entries(toldTables).map(
+        ([object, table]) => sql`
+      select e.environment_id, e.id, e.type, e.object, e.object_id, e.pricing_model_id
+        from events e
+        left join ${sql.table(table)} r
+          on r.environment_id = e.environment_id and r.id = e.object_id and r.pricing_model_id = e.pricing_model_id
+       where e.object = ${sql.lit(object)} and r.id is null`,
+      ),
+      sql` union all `,
+    )}`,
+  },
+  {
+    name: 'eventsSayWhatTheyAre',
+    sentence: 'The body of an event names its own id, type, object and instant.',
+    query: sql`
+      select environment_id, id, type, object_id, occurred_at, payload
+        from events
+       where payload ->> 'eventId' is distinct from id or payload ->> 'type' is distinct from type
+          or payload ->> 'id' is distinct from object_id or payload ->> 'object' is distinct from object
+          or payload -> 'occurredAt' is distinct from to_jsonb(occurred_at)`,
+  },
+];

@@ -1,0 +1,62 @@
+import { z } from 'zod';
+import type { Config } from './config.ts';
+import { openServer } from './main-database.ts';
+import { takeBackup } from './platform/postgres-backup.ts';
+import { restoreBackup } from './platform/postgres-restore.ts';
+import { acquireServiceLock } from './platform/process-lock.ts';
+
+export interface BackupOptions {
+  readonly json?: boolean;
+}
+
+export interface RestoreCommandOptions extends BackupOptions {
+  readonly wal?: string;
+  readonly until?: string;
+}
+
+/** Copies the embedded server, beside a running service or without one. */
+export async function backup(config: Config, directory: string, { json = false }: BackupOptions): Promise<void> {
+  if (config.databaseUrl !== null) throw ofDatabaseUrl('A backup', 'pg_basebackup or pg_dump');
+  const server = await openServer(config);
+  try {
+    const note = await takeBackup(config.dataDirectory, server.url, directory);
+    const text = `Backed up ${note.files} files, ${Math.ceil(note.bytes / 2 ** 20)} MB, to ${directory}.
+The encryption key is not among them: keep a copy of TOLLKEEPER_ENCRYPTION_KEY, or of encryption.key in
+${config.dataDirectory}, in another place.`;
+    console.log(json ? JSON.stringify({ directory, ...note }) : text);
+  } finally {
+    await server.stop();
+  }
+}
+
+const Instant = z.iso.datetime({ offset: true });
+
+/** Makes a data directory of a backup, brought forward to the end of the archive or to an instant. */
+export async function restore(config: Config, directory: string, options: RestoreCommandOptions): Promise<void> {
+  if (config.databaseUrl !== null) throw ofDatabaseUrl('A restore', 'pg_restore or the archive');
+  if (options.until !== undefined && !Instant.safeParse(options.until).success) {
+    throw new Error(
+      `--until: ${options.until} is not an instant with its offset, such as 2026-11-22T09:30:00Z or 2026-11-22T10:30:00+01:00`,
+    );
+  }
+  const lock = await acquireServiceLock(config.dataDirectory);
+  try {
+    const { lastCommitAt } = await restoreBackup({
+      backup: directory,
+      dataDirectory: config.dataDirectory,
+      wal: options.wal ?? null,
+      until: options.until === undefined ? null : Date.parse(options.until),
+      log: (message) => console.error(message),
+    });
+    const last = lastCommitAt === null ? null : new Date(lastCommitAt).toISOString();
+    const text = `Restored to ${config.dataDirectory}.${last === null ? '' : ` Its last commit is of ${last}.`}
+Put back its encryption key, look at it with TOLLKEEPER_WORK=off, and run "tollkeeper check" before it works.`;
+    console.log(options.json ? JSON.stringify({ dataDirectory: config.dataDirectory, lastCommitAt }) : text);
+  } finally {
+    await lock.release();
+  }
+}
+
+function ofDatabaseUrl(what: string, means: string): Error {
+  return new Error(`${what} by this command is for the embedded server; for that of DATABASE_URL use ${means}.`);
+}

@@ -1,0 +1,116 @@
+import { mkdir, open, readdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import process from 'node:process';
+import { isMissing } from './data-directory.ts';
+
+// Copies of files that are on the disk when they are answered.
+
+const chunkBytes = 2 ** 20;
+// The disk has more to do than to wait for one file after the other.
+const copiedAtOnce = 16;
+
+/** What became of a copied tree. */
+export interface Copied {
+  readonly files: number;
+  readonly bytes: number;
+}
+
+export interface CopyOptions {
+  /** Whether to take a path, relative to the tree; a directory that is not taken is left out with all that is in it. */
+  readonly takes?: (path: string) => boolean;
+  /** Is told of every file and directory that was made. */
+  readonly made?: (path: string) => Promise<void>;
+}
+
+/**
+ * Copies a tree of files and directories that others may be writing to. A file that is removed meanwhile is left out; one
+ * that grows or shrinks is copied as it is read. Throws on anything that is neither file nor directory.
+ */
+export async function copyTree(from: string, to: string, options: CopyOptions = {}): Promise<Copied> {
+  const files: string[] = [];
+  const directories = [''];
+  for (const directory of directories) {
+    for (const entry of await readdir(join(from, directory), { withFileTypes: true })) {
+      const path = join(directory, entry.name);
+      if (!(options.takes?.(path) ?? true)) continue;
+      if (entry.isDirectory()) directories.push(path);
+      else if (entry.isFile()) files.push(path);
+      else throw new Error(`${join(from, path)} is neither a file nor a directory, and cannot be copied`);
+    }
+  }
+  for (const directory of directories) {
+    await mkdir(join(to, directory), { recursive: true, mode: 0o700 });
+    await options.made?.(join(to, directory));
+  }
+  const copied = await copyAll(from, to, files, options);
+  for (const directory of directories) await syncDirectory(join(to, directory));
+  return copied;
+}
+
+async function copyAll(from: string, to: string, files: readonly string[], { made }: CopyOptions): Promise<Copied> {
+  const waiting = files.values();
+  let [count, bytes] = [0, 0];
+  const copy = async () => {
+    // Each takes the next one that is waiting: the iterator is one.
+    for (const path of waiting) {
+      const taken = await copyFile(join(from, path), join(to, path));
+      if (taken === null) continue;
+      await made?.(join(to, path));
+      count += 1;
+      bytes += taken;
+    }
+  };
+  await Promise.all(Array.from({ length: copiedAtOnce }, copy));
+  return { files: count, bytes };
+}
+
+/** Copies one file, and answers its bytes; null when there is none. Throws when there is one already where it is to go. */
+export async function copyFile(from: string, to: string): Promise<number | null> {
+  const source = await open(from, 'r').catch((error: unknown) => {
+    if (isMissing(error)) return null;
+    throw error;
+  });
+  if (source === null) return null;
+  try {
+    const target = await open(to, 'wx', 0o600);
+    try {
+      const chunk = Buffer.allocUnsafe(chunkBytes);
+      let bytes = 0;
+      for (;;) {
+        const { bytesRead } = await source.read(chunk, 0, chunk.length, null);
+        if (bytesRead === 0) break;
+        await target.writeFile(chunk.subarray(0, bytesRead));
+        bytes += bytesRead;
+      }
+      await target.sync();
+      return bytes;
+    } finally {
+      await target.close();
+    }
+  } finally {
+    await source.close();
+  }
+}
+
+/** Writes a file that is on the disk when this ends. Throws when there is one already. */
+export async function writeNew(path: string, content: string): Promise<void> {
+  const file = await open(path, 'wx', 0o600);
+  try {
+    await file.writeFile(content);
+    await file.sync();
+  } finally {
+    await file.close();
+  }
+}
+
+/** Makes the names in a directory outlive a power failure. */
+export async function syncDirectory(path: string): Promise<void> {
+  // Windows opens no directories, and needs no such thing.
+  if (process.platform === 'win32') return;
+  const directory = await open(path, 'r');
+  try {
+    await directory.sync();
+  } finally {
+    await directory.close();
+  }
+}

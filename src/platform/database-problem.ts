@@ -1,0 +1,106 @@
+import { Problem, type ProblemName } from '../kernel/problem.ts';
+
+/** What an outage of the database is for the caller, and what whoever runs the service can do about it. */
+interface Outage {
+  readonly problem: ProblemName;
+  readonly advice: string;
+}
+
+const unreachable: Outage = {
+  problem: 'serviceUnavailable',
+  advice: 'PostgreSQL does not answer. See that it runs and can be reached; the service goes on by itself then.',
+};
+const tooLong: Outage = {
+  problem: 'databaseTookTooLong',
+  advice:
+    'PostgreSQL stopped a statement that ran or waited too long. See pg_stat_activity and pg_locks for what is in its way, or set TOLLKEEPER_STATEMENT_TIMEOUT_MS.',
+};
+const full: Outage = {
+  problem: 'databaseFull',
+  advice: 'The disk of PostgreSQL is full. Make room on it; the service goes on by itself then.',
+};
+const readOnly: Outage = {
+  problem: 'databaseReadOnly',
+  advice:
+    'PostgreSQL is read-only: a standby, or default_transaction_read_only is on. Point DATABASE_URL at the primary, or switch that off.',
+};
+const failing: Outage = {
+  problem: 'databaseFailing',
+  advice: 'PostgreSQL has no memory left, or its disk fails. Its own log says which.',
+};
+const tooMany: Outage = {
+  problem: 'serviceUnavailable',
+  advice:
+    'PostgreSQL has no connection left. Raise its max_connections, or lower TOLLKEEPER_CONNECTIONS of the processes that share it.',
+};
+
+/** By PostgreSQL's codes (its manual, appendix A) and the operating system's. */
+const outages: Readonly<Record<string, Outage>> = {
+  '25006': readOnly,
+  '25P03': tooLong,
+  '25P04': tooLong,
+  '53000': failing,
+  '53100': full,
+  '53200': failing,
+  '53300': tooMany,
+  '53400': failing,
+  '55P03': tooLong,
+  '57014': tooLong,
+  '57P01': unreachable,
+  '57P02': unreachable,
+  '57P03': unreachable,
+  '57P04': unreachable,
+  '57P05': unreachable,
+  '58000': failing,
+  '58030': failing,
+  '58P01': failing,
+  ECONNABORTED: unreachable,
+  ECONNREFUSED: unreachable,
+  ECONNRESET: unreachable,
+  EAI_AGAIN: unreachable,
+  EHOSTDOWN: unreachable,
+  EHOSTUNREACH: unreachable,
+  ENETUNREACH: unreachable,
+  ENOTFOUND: unreachable,
+  EPIPE: unreachable,
+  ETIMEDOUT: unreachable,
+};
+
+// What the driver says of a connection that is gone has no code.
+const brokenConnection =
+  /^(Connection terminated|Client has encountered a connection error|Client was closed|timeout exceeded when trying to connect|Cannot use a pool after calling end)/;
+
+/** Where a problem came about for want of a connection: what the driver said is its `cause`. */
+export function noConnection(error: unknown): Problem {
+  const problem = new Problem(outageOf(error)?.problem ?? 'serviceUnavailable');
+  problem.cause = error;
+  return problem;
+}
+
+function outageOf(error: unknown): Outage | null {
+  if (!(error instanceof Error)) return null;
+  const { code } = error as { code?: unknown };
+  if (typeof code !== 'string') return brokenConnection.test(error.message) ? unreachable : null;
+  // Class 08 are the failures of connections.
+  return outages[code] ?? (/^08\w{3}$/.test(code) ? unreachable : null);
+}
+
+/** The refusal that an outage of the database is answered with, or null when the error is something else. */
+export function problemOfOutage(error: unknown): Problem | null {
+  const outage = outageOf(error);
+  return outage === null ? null : new Problem(outage.problem);
+}
+
+/** What to do about the outage behind an error, in a sentence for the log, or null when it is something else. */
+export function adviceOnOutage(error: unknown): string | null {
+  if (error instanceof Problem) {
+    // Without a connection there is a reason, and be it that the database lets nobody in.
+    return error.cause === undefined ? null : (outageOf(error.cause) ?? unreachable).advice;
+  }
+  return outageOf(error)?.advice ?? null;
+}
+
+/** True where a later attempt to connect may well succeed: the server starts, restarts, or is not there yet. */
+export function mayComeBack(error: unknown): boolean {
+  return ['serviceUnavailable'].includes(outageOf(error)?.problem ?? '');
+}

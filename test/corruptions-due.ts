@@ -1,0 +1,131 @@
+import type { Corruption } from './corruptions-money.ts';
+import { idOfAnHourAgo } from './healthy-records.ts';
+
+const now = '(extract(epoch from now()) * 1000)::bigint';
+const hourMs = 3_600_000;
+const dayMs = 24 * hourMs;
+
+/** The clock of test mode was moved an hour ago, to where it stands. */
+const movedLongAgo = `update environments set clock_moved_at = ${now} - ${hourMs} where not livemode`;
+const clock = '(select clock_now from environments where not livemode)';
+
+const job = (column: string, value: string) => `
+  with task as (insert into graphile_worker._private_tasks (identifier) values ('a_task') returning id)
+  insert into graphile_worker._private_jobs (task_id, ${column}) select id, ${value} from task`;
+
+/** Of what is due, and nobody does. */
+export const dueCorruptions: readonly Corruption[] = [
+  {
+    fault: 'the clock has passed the end of a period, and nobody renewed it',
+    statements: [movedLongAgo, 'update environments set clock_now = clock_now + 2700000000 where not livemode'],
+    breaks: ['renewalsAreMade'],
+  },
+  {
+    fault: 'the end of a subscription was scheduled for yesterday',
+    statements: [
+      movedLongAgo,
+      `update subscriptions set status = 'cancellation_scheduled', cancel_scheduled_at = ${clock} - 60000 where status = 'active'`,
+    ],
+    breaks: ['scheduledCancelsLieAhead'],
+  },
+  {
+    fault: 'a pause is over, and goes on',
+    statements: [
+      movedLongAgo,
+      `update subscriptions set status = 'paused', paused_at = start_date, resumes_at = ${clock} - 1 where status = 'active'`,
+    ],
+    breaks: ['pausesEnd'],
+  },
+  {
+    fault: 'a subscription has waited two days for its first payment',
+    statements: [
+      movedLongAgo,
+      `update subscriptions set status = 'incomplete', current_billing_period_start = null, current_billing_period_end = null,
+              created_at = created_at - ${2 * dayMs} where status = 'active'`,
+    ],
+    breaks: ['incompleteSubscriptionsExpire'],
+  },
+  {
+    fault: 'a trial has ended, and its subscription is in it',
+    statements: [
+      movedLongAgo,
+      `update billing_periods set trial_period = true where status = 'active'`,
+      `update subscriptions set status = 'trialing', trial_end = ${clock} - 1 where status = 'active'`,
+    ],
+    breaks: ['trialIsATrialPeriod', 'periodsEndOnTheirAnchor', 'trialsEnd'],
+  },
+  {
+    fault: 'the date of a change has passed',
+    statements: [
+      movedLongAgo,
+      `update subscription_adjustments set status = 'scheduled'`,
+      'update subscriptions s set scheduled_adjustment_at = a.effective_at from subscription_adjustments a where a.subscription_id = s.id',
+    ],
+    breaks: ['scheduledChangesAreMade'],
+  },
+  {
+    fault: 'nobody tried an invoice again',
+    statements: [
+      movedLongAgo,
+      'alter table invoices drop constraint invoices_attempted_while_open',
+      `update invoices set next_attempt_at = ${clock} - 1 where total = 0`,
+    ],
+    breaks: ['invoicesAreTriedAgain'],
+  },
+  {
+    fault: 'nobody asked how a charge stands',
+    statements: [
+      movedLongAgo,
+      'alter table payments drop constraint payments_checked_while_under_way',
+      `update payments set check_at = ${clock} - 1 where status = 'failed'`,
+    ],
+    breaks: ['paymentsAreAskedAbout'],
+  },
+  {
+    fault: 'a charge was lost on its way to the processor',
+    statements: [
+      `insert into payments select (jsonb_populate_record(p, jsonb_build_object(
+         'id', '${idOfAnHourAgo('payment')}', 'status', 'processing', 'processor_reference', null,
+         'invoice_id', (select id from invoices where total = 0), 'billing_period_id', null))).*
+         from payments p where status = 'failed'`,
+    ],
+    breaks: ['invoiceIsNotChargedTwice', 'chargesAreSent'],
+  },
+  {
+    fault: 'a refund was lost on its way to the processor',
+    statements: [`update refunds set id = '${idOfAnHourAgo('refund')}' where status = 'pending'`],
+    breaks: ['refundsAreSent'],
+  },
+  {
+    fault: 'a test clock was left on its way',
+    statements: [movedLongAgo, 'update environments set clock_target = clock_now + 1 where not livemode'],
+    breaks: ['clockMovesEnd'],
+  },
+  {
+    fault: 'an endpoint is sent nothing',
+    statements: [
+      `update webhook_deliveries set status = 'pending', next_attempt_at = ${now} - ${hourMs}, last_attempt_at = ${now} - ${hourMs}`,
+    ],
+    breaks: ['webhooksAreSent'],
+  },
+  ...[
+    ['a job waits, and nobody takes it', job('run_at', "now() - interval '1 hour'")],
+    ['a job has failed for good', job('attempts, max_attempts', '3, 3')],
+    ['a dead worker keeps a job', job('locked_at, locked_by', "now() - interval '1 hour', 'worker-gone'")],
+  ].map(([fault = '', statement = '']) => ({ fault, statements: [statement], breaks: ['jobsAreRun'] })),
+  {
+    fault: 'an answer is kept for two days',
+    statements: [`update idempotency_keys set created_at = ${now} - ${2 * dayMs}`],
+    breaks: ['answersAreForgotten'],
+  },
+  {
+    fault: 'a message of a processor is remembered for half a year',
+    statements: [`update processor_events set received_at = ${now} - ${180 * dayMs}`],
+    breaks: ['processorMessagesAreForgotten'],
+  },
+  {
+    fault: 'the attempts of a delivery are remembered for half a year',
+    statements: [`update webhook_attempts set started_at = ${now} - ${180 * dayMs}`],
+    breaks: ['attemptsAreForgotten'],
+  },
+];

@@ -1,0 +1,230 @@
+import type { Corruption } from './corruptions-money.ts';
+import { idOfAnHourAgo } from './healthy-records.ts';
+
+/** An hour ago, as SQL. */
+const longAgo = '(extract(epoch from now()) * 1000)::bigint - 3600000';
+
+/** Of records by themselves, and of those that name each other. */
+export const recordCorruptions: readonly Corruption[] = [
+  {
+    fault: 'a refund has the id of a payment',
+    statements: [`update refunds set id = '${idOfAnHourAgo('payment')}' where status = 'failed'`],
+    breaks: ['idsSayTheirKind'],
+  },
+  {
+    fault: 'a usage event has a prefix in its id',
+    statements: [`update usage_events set id = 'usage_event_' || id where amount = 70`],
+    breaks: ['idsSayTheirKind'],
+  },
+  {
+    fault: 'a key was changed before it was made',
+    statements: [
+      'update api_keys set updated_at = created_at - 60001 where environment_id = (select id from environments where livemode)',
+    ],
+    breaks: ['recordsChangeAfterTheyAreMade'],
+  },
+  {
+    fault: 'a ledger transaction is of a pricing model that is gone',
+    statements: [`update ledger_transactions set pricing_model_id = 'gone'`],
+    breaks: ['pricingModelsExist'],
+  },
+  {
+    fault: 'an organization has lost its live mode',
+    statements: ['delete from environments where livemode'],
+    breaks: ['organizationsHaveBothModes'],
+  },
+  {
+    fault: 'a purchase names a session of somebody else',
+    statements: ['update checkout_sessions set customer_id = null'],
+    breaks: ['purchasesAndSessionsAgree'],
+  },
+  {
+    fault: 'a session sold something, and its purchase is gone',
+    statements: ['delete from purchases'],
+    breaks: ['purchasesAndSessionsAgree'],
+  },
+  {
+    fault: 'a session was paid for, and is open',
+    statements: [`update checkout_sessions set status = 'open'`, `update purchases set status = 'paid'`],
+    breaks: ['purchaseTellsItsInvoice', 'purchasesAndSessionsAgree'],
+  },
+  {
+    fault: 'two customers are one at the processor',
+    statements: [
+      `insert into processor_customers select environment_id, 'cust_other', processor, reference, created_at from processor_customers`,
+    ],
+    breaks: ['processorCustomersAreApart'],
+  },
+  {
+    fault: 'two payments are one charge',
+    statements: [`update payments set processor_reference = 'ch_1'`],
+    breaks: ['chargesAreOnePayment'],
+  },
+  {
+    fault: 'a payment succeeded that its processor knows nothing of',
+    statements: [`delete from test_processor.operations where kind = 'charge'`],
+    breaks: ['testProcessorAgrees'],
+  },
+  {
+    fault: 'the processor gave back more than was asked for',
+    statements: [`update test_processor.operations set amount = amount + 1 where kind = 'refund'`],
+    breaks: ['testProcessorAgrees'],
+  },
+  {
+    fault: 'a payment is in another currency than its invoice',
+    statements: [`update payments set currency = 'EUR' where status = 'failed'`],
+    breaks: ['paymentsAreOfTheirInvoices'],
+  },
+  {
+    fault: 'a discount that takes off 101 per cent',
+    statements: [`update discount_redemptions set amount_type = 'percent', amount = 101`],
+    breaks: ['redemptionsStayWithinDuration'],
+  },
+  {
+    fault: 'a discount for two invoices took something off a third',
+    statements: [
+      `update discount_redemptions set duration = 'number_of_payments', number_of_payments = 2, payments_made = 3`,
+    ],
+    breaks: ['redemptionCountsPaidInvoices', 'redemptionsStayWithinDuration'],
+  },
+  ...[
+    ['events no longer find their webhooks', 'alter table events disable trigger events_addressed'],
+    ['what is canceled may live again', 'drop trigger subscriptions_end_for_good on subscriptions'],
+    ['everybody sees everybody', 'alter table invoices disable row level security'],
+    ['nobody says who sees what', 'drop policy tenant on customers'],
+  ].map(([fault = '', statement = '']) => ({ fault, statements: [statement], breaks: ['guardsAreInForce'] })),
+];
+
+/** Of the terms of subscriptions, and what they hold. */
+export const termCorruptions: readonly Corruption[] = [
+  {
+    fault: 'Bob holds a second seat of one',
+    statements: [
+      `insert into resource_claims select (jsonb_populate_record(c, jsonb_build_object(
+         'id', left(id, -1) || case right(id, 1) when 'z' then 'y' else 'z' end, 'external_id', 'bob'))).*
+         from resource_claims c where released_at is null`,
+    ],
+    breaks: ['claimsAreWithinCapacity'],
+  },
+  {
+    fault: 'a seat is held that no feature grants',
+    statements: [
+      'update subscription_item_features set expired_at = (select min(claimed_at) - 1 from resource_claims)',
+    ],
+    breaks: ['claimsAreWithinCapacity'],
+  },
+  {
+    fault: 'a subscription has ended, and a change of its plan waits',
+    statements: [
+      `update subscription_adjustments set status = 'scheduled', effective_at = effective_at + 86400000,
+              subscription_id = (select id from subscriptions where status = 'canceled')`,
+    ],
+    breaks: ['endedSubscriptionIsAtRest', 'scheduledChangeIsTold'],
+  },
+  {
+    fault: 'a subscription has ended, and its next period is to come',
+    statements: [
+      `update billing_periods set subscription_id = (select id from subscriptions where status = 'canceled')
+        where status = 'upcoming'`,
+    ],
+    breaks: ['endedSubscriptionIsAtRest'],
+  },
+  {
+    fault: 'a trial is in a period that is none',
+    statements: [
+      `update subscriptions set status = 'trialing', trial_end = current_billing_period_end where status = 'active'`,
+    ],
+    breaks: ['trialIsATrialPeriod'],
+  },
+  {
+    fault: 'the periods of a subscription have left its anchor',
+    statements: ['update subscriptions set billing_cycle_anchor_date = billing_cycle_anchor_date + 1 where renews'],
+    breaks: ['periodsEndOnTheirAnchor'],
+  },
+  {
+    fault: 'a period of a month ends a day after the month',
+    statements: [`update subscriptions set interval_unit = 'month', interval_count = 1 where renews`],
+    breaks: ['periodsEndOnTheirAnchor'],
+  },
+  {
+    fault: 'a change is scheduled that its subscription does not tell',
+    statements: [`update subscription_adjustments set status = 'scheduled', effective_at = effective_at + 86400000`],
+    breaks: ['scheduledChangeIsTold'],
+  },
+  {
+    fault: 'a change waits for an invoice that was paid',
+    statements: [
+      `update subscription_adjustments set status = 'awaiting_payment', invoice_id = (select id from invoices where total = 0)`,
+    ],
+    breaks: ['changeWaitsForOwedMoney'],
+  },
+  {
+    fault: 'two quantities of an item hold at a time',
+    statements: ['update subscription_item_versions set end_at = end_at + 1'],
+    breaks: ['itemVersionsDoNotOverlap'],
+  },
+  {
+    fault: 'a customer was archived with a subscription',
+    statements: ['update customers set archived = true'],
+    breaks: ['archivedCustomerHasNothing'],
+  },
+  {
+    fault: 'one card stands twice with a customer',
+    statements: [
+      `insert into payment_methods (environment_id, id, pricing_model_id, customer_id, type, is_default, billing_details,
+              payment_method_data, processor, processor_token, created_at, updated_at)
+       select environment_id, 'pm_' || repeat(n::text, 21), pricing_model_id, id, 'card', false, '{}', '{}', 'stripe', 'pm_1', 0, 0
+         from customers, generate_series(1, 2) n`,
+    ],
+    breaks: ['paymentMethodsAreApart'],
+  },
+];
+
+/** Of events and their deliveries. */
+export const toldCorruptions: readonly Corruption[] = [
+  {
+    fault: 'the delivery of an event is gone',
+    statements: ['delete from webhook_attempts', 'delete from webhook_deliveries'],
+    breaks: ['eventsHaveTheirDeliveries'],
+  },
+  {
+    fault: 'an event was written past its trigger',
+    statements: [
+      `insert into events select environment_id, 'event_' || id_time(${longAgo} + 1800000) || '0000000000000', pricing_model_id, type,
+              object, object_id, payload || jsonb_build_object('eventId', 'event_' || id_time(${longAgo} + 1800000) || '0000000000000'),
+              occurred_at, created_at from events`,
+    ],
+    breaks: ['eventsHaveTheirDeliveries'],
+  },
+  {
+    fault: 'a delivery names another object than its event',
+    statements: [`update webhook_deliveries set object_id = 'sub_other'`],
+    breaks: ['deliveriesAreOfTheirEvents'],
+  },
+  {
+    fault: 'a delivery was forgotten by its attempts',
+    statements: ['update webhook_deliveries set attempts = 1'],
+    breaks: ['deliveriesTellTheirAttempts'],
+  },
+  {
+    fault: 'a delivery succeeded and waits for an attempt',
+    statements: [
+      'alter table webhook_deliveries drop constraint webhook_deliveries_pending_has_time',
+      'update webhook_deliveries set next_attempt_at = 9000000000000',
+    ],
+    breaks: ['deliveriesTellTheirAttempts'],
+  },
+  {
+    fault: 'an event is about a subscription that is gone',
+    statements: [
+      `update events set object_id = 'sub_gone', payload = payload || '{"id": "sub_gone"}'`,
+      `update webhook_deliveries set object_id = 'sub_gone'`,
+    ],
+    breaks: ['eventsTellOfRecords'],
+  },
+  {
+    fault: 'the body of an event tells of another instant',
+    statements: ['update events set occurred_at = occurred_at + 1'],
+    breaks: ['eventsSayWhatTheyAre'],
+  },
+];

@@ -1,0 +1,136 @@
+import type { TenantWorld } from './tenants-world.ts';
+
+/** Fields that name no record of ours, by the end of their place, and why. */
+export const namesNoRecord: Readonly<Record<string, string>> = {
+  'customer.userId': "the application's own id of a person: text to us",
+  'seller.taxId': 'a number that the seller has from its tax office: text to us',
+  'seller.email': 'text to us',
+  'paymentMethod.token': 'named at the processor, which is asked with the account of the environment',
+  postal_code: 'part of an address',
+};
+
+type Coin = (victim: TenantWorld) => string;
+const featureSlug: Coin = (w) => w.toggleSlug;
+const productSlug: Coin = (w) => w.productSlug;
+const priceSlug: Coin = (w) => w.planPriceSlug;
+const meterSlug: Coin = (w) => w.callsMeterSlug;
+const seatSlug: Coin = (w) => w.seatSlug;
+const seatClaimName: Coin = (w) => w.seatClaimName;
+const transactionId: Coin = (w) => w.usageTransactionId;
+
+/**
+ * Fields that give a new record its name, and what the victim has called its own so: for the intruder that name is free,
+ * so that nobody finds out by trying which names others have.
+ */
+export const coined: Readonly<Record<string, Coin>> = {
+  'POST /customers customer.externalId': (w) => w.externalId,
+  'POST /subscriptions/{id}/adjust adjustment.newSubscriptionItems[].externalId': (w) => w.email,
+  'POST /subscriptions/{id}/preview-adjust adjustment.newSubscriptionItems[].externalId': (w) => w.email,
+  'POST /products product.slug': productSlug,
+  'POST /products price.slug': priceSlug,
+  'PUT /products/{id} product.slug': productSlug,
+  'PUT /products/{id} price.slug': priceSlug,
+  'POST /prices price.slug': priceSlug,
+  'PUT /prices/{id} price.slug': priceSlug,
+  'POST /features feature.slug': featureSlug,
+  'PUT /features/{id} feature.slug': featureSlug,
+  'POST /usage-meters usageMeter.slug': meterSlug,
+  'PUT /usage-meters/{id} usageMeter.slug': meterSlug,
+  'POST /resources resource.slug': seatSlug,
+  'PUT /resources/{id} resource.slug': seatSlug,
+  'POST /discounts discount.code': (w) => w.discountCode,
+  'PUT /discounts/{id} discount.code': (w) => w.discountCode,
+  'POST /pricing-models/setup features[].slug': featureSlug,
+  'POST /pricing-models/setup products[].product.slug': productSlug,
+  'POST /pricing-models/setup products[].price.slug': priceSlug,
+  'POST /pricing-models/setup usageMeters[].prices[].slug': (w) => w.callsPriceSlug,
+  'PUT /pricing-models/{id} pricingModel.features[].slug': featureSlug,
+  'PUT /pricing-models/{id} pricingModel.products[].product.slug': productSlug,
+  'PUT /pricing-models/{id} pricingModel.products[].price.slug': priceSlug,
+  'PUT /pricing-models/{id} pricingModel.usageMeters[].prices[].slug': (w) => w.callsPriceSlug,
+  'PUT /pricing-models/{id} pricingModel.usageMeters[].usageMeter.slug': meterSlug,
+  'PUT /pricing-models/{id} pricingModel.resources[].slug': seatSlug,
+  'POST /resource-claims/{subscriptionId}/claim externalId': seatClaimName,
+  'POST /resource-claims/{subscriptionId}/claim externalIds[]': seatClaimName,
+  'POST /usage-credits usageCredit.transactionId': transactionId,
+  'POST /usage-events usageEvent.transactionId': transactionId,
+  'POST /usage-events/bulk usageEvents[].transactionId': transactionId,
+  'POST /usage-events/consume usageEvent.transactionId': transactionId,
+};
+
+export interface Otherwise {
+  readonly status: number;
+  readonly reason: string;
+}
+
+const ofCustomer = {
+  status: 400,
+  reason: 'it must be one of the customer: whatever else it is, the answer is the same',
+};
+const fixed = { status: 400, reason: 'it cannot be changed: whatever else is given, the answer is the same' };
+const leftOut = { status: 200, reason: 'what is not there is left out of the answer' };
+const toldEach = { status: 200, reason: 'each check is answered by itself: not found' };
+const refusalTold = { status: 200, reason: 'a preview answers why the change would be refused' };
+
+/** Where the answer is neither 404 nor an empty list, by operation and place, and why. */
+export const answeredOtherwise: Readonly<Record<string, Otherwise>> = {
+  'POST /subscriptions defaultPaymentMethodId': ofCustomer,
+  'POST /subscriptions backupPaymentMethodId': ofCustomer,
+  'POST /subscriptions discountCode': {
+    status: 400,
+    reason: 'a code that nobody has is a mistake of whoever typed it',
+  },
+  'POST /subscriptions/{id}/retry-payment paymentMethodId': ofCustomer,
+  'POST /subscriptions/{id}/preview-adjust id': refusalTold,
+  'POST /subscriptions/{id}/preview-adjust adjustment.newSubscriptionItems[].id': refusalTold,
+  'POST /subscriptions/{id}/preview-adjust adjustment.newSubscriptionItems[].subscriptionId': refusalTold,
+  'POST /subscriptions/{id}/preview-adjust adjustment.newSubscriptionItems[].priceId': refusalTold,
+  'POST /subscriptions/{id}/preview-adjust adjustment.newSubscriptionItems[].priceSlug': refusalTold,
+  'POST /prices price.pricingModelId': { status: 400, reason: "it must be the product's: it only repeats that" },
+  'PUT /subscription-item-features/{id} subscriptionItemFeature.featureId': fixed,
+  'PUT /subscription-item-features/{id} subscriptionItemFeature.subscriptionItemId': fixed,
+  'PUT /subscription-item-features/{id} subscriptionItemFeature.subscriptionId': fixed,
+  'PUT /webhooks/{id} webhook.pricingModelId': fixed,
+  'POST /entitlements/check pricingModelId': toldEach,
+  'POST /entitlements/check checks[].customerExternalId': toldEach,
+  'POST /entitlements/check checks[].featureSlug': toldEach,
+  'GET /resource-claims/{subscriptionId}/usages resourceSlugs': leftOut,
+  'GET /resource-claims/{subscriptionId}/usages resourceSlugs[]': leftOut,
+  'GET /resource-claims/{subscriptionId}/usages resourceIds': leftOut,
+  'GET /resource-claims/{subscriptionId}/usages resourceIds[]': leftOut,
+  'GET /usage-meters/{id}/summary customerId': leftOut,
+  'GET /usage-meters/{id}/summary subscriptionId': leftOut,
+};
+
+/** What a pinned key may not do even with what it sees, because more than its pricing model would change. */
+export const closedToPinned: ReadonlySet<string> = new Set([
+  'PUT /settings',
+  'POST /pricing-models',
+  'POST /pricing-models/setup',
+  'POST /pricing-models/{id}/clone',
+  'POST /catalogs',
+  'POST /catalogs/{id}/clone',
+  'PUT /tax-rates/{id}',
+  'POST /tax-rates',
+  'DELETE /tax-rates/{id}',
+  'PUT /test-clock',
+]);
+
+/** What is never done in live mode. */
+export const closedToLive: ReadonlySet<string> = new Set(['PUT /test-clock']);
+
+/** Records of the environment, and of no pricing model: a pinned key reads them as every key of the environment does. */
+export const sharedWithPinned: ReadonlySet<string> = new Set([
+  'GET /tax-rates/{id} id',
+  'PUT /tax-rates/{id} id',
+  'PUT /tax-rates/{id} taxRate.id',
+  'DELETE /tax-rates/{id} id',
+  // Which key of the environment changed what the pinned one sees is told to it.
+  'GET /audit-log apiKeyId',
+]);
+
+/** Filters that the tenants' own records do not show at work: nothing of theirs has it. */
+export const emptyForAll: ReadonlySet<string> = new Set([
+  'GET /purchases subscriptionId',
+  'GET /purchases checkoutSessionId',
+]);
