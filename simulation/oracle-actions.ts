@@ -181,7 +181,9 @@ export function retry(books: Books, invoice: Invoice, method: Method): boolean {
 export function voidInvoice(books: Books, invoice: Invoice): void {
   const { subscription } = invoice;
   takeBack(invoice);
-  for (const line of invoice.lines) if (line.kind === 'paused_time') subscription.kept -= line.amount;
+  // What has ended keeps nothing.
+  if (subscription.canceledAt === null && subscription.status !== 'incomplete_expired')
+    for (const line of invoice.lines) if (line.kind === 'paused_time') subscription.kept -= line.amount;
   if (['past_due', 'unpaid'].includes(subscription.status) && !isInArrears(subscription))
     recover(books, subscription, null);
 }

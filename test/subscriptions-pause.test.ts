@@ -199,6 +199,20 @@ test('credits: those of the month outlast a pause in it, and half a month grants
   assert.equal(await plans.calls(externalId, id), 1000);
 });
 
+test('credits: a change after a pause grants what it does without one, for the month has granted its own already', async () => {
+  const [paused, other] = [await newPro(), await newPro()];
+  await app.setClock(day11);
+  await pause(paused.id);
+  await app.setClock(day11 + 60_000);
+  await resume(paused.id);
+  const twice = { timing: 'immediately', newSubscriptionItems: [{ priceSlug: 'pro-monthly', quantity: 2 }] };
+  for (const { id, externalId } of [paused, other]) {
+    await app.post(`/subscriptions/${id}/adjust`, { adjustment: twice });
+    // 2 x 1000 for twenty days of thirty are 1333 (less a minute), of which the month has granted 1000, and 500 came to begin with.
+    assert.equal(await plans.calls(externalId, id), 1833);
+  }
+});
+
 test('with a date it goes on by itself, as of that date even when that is noticed late', async () => {
   const [onTime, late] = [await newPro(), await newPro()];
   await app.setClock(day11);

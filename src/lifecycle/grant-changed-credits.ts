@@ -61,7 +61,7 @@ async function grantRest(work: Work, changes: readonly InPeriod[]): Promise<void
   const features = Map.groupBy(await listItemFeatures(work, ids, work.now), (feature) => feature.subscriptionId);
   const asked = changes.map(({ subscription, period }) => ({
     subscriptionId: subscription.id,
-    billingPeriodId: period.id,
+    interval: wholeOf(period),
   }));
   const granted = Map.groupBy(await listGrantedCredits(work, asked), (row) => row.subscriptionId);
   const grants = changes.flatMap(({ adjustment, subscription, period, at, changedItemIds }) =>
