@@ -76,11 +76,6 @@ export const recordCorruptions: readonly Corruption[] = [
     breaks: ['paymentsAreOfTheirInvoices'],
   },
   {
-    fault: 'a discount that takes off 101 per cent',
-    statements: [`update discount_redemptions set amount_type = 'percent', amount = 101`],
-    breaks: ['redemptionsStayWithinDuration'],
-  },
-  {
     fault: 'a discount for two invoices took something off a third',
     statements: [
       `update discount_redemptions set duration = 'number_of_payments', number_of_payments = 2, payments_made = 3`,

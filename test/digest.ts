@@ -26,9 +26,26 @@ export async function databaseDigest(owner: Database): Promise<string> {
 }
 
 // What belongs to nobody's business: keys, stored answers, and the environment's own row, which the next lines read.
-const leftOfEnvironment = new Set([...left, 'api_keys', 'environments', 'processor_events', 'webhook_deliveries']);
-// Real time, and numbers that a processor or a random number makes up.
-const leftColumns = ['work_retry_at', 'receipt_number', 'invoice_number_base', 'hash', 'digest', 'transaction_key'];
+// Who did it and how differs: what came of it must not.
+const leftOfEnvironment = new Set([
+  ...left,
+  'audit_log',
+  'api_keys',
+  'environments',
+  'processor_events',
+  'webhook_deliveries',
+]);
+// Real time, numbers that a processor or a random number makes up, and who asked.
+const leftColumns = [
+  'work_retry_at',
+  'wanted_since',
+  'api_key_id',
+  'receipt_number',
+  'invoice_number_base',
+  'hash',
+  'digest',
+  'transaction_key',
+];
 // Numbers of sequences, which all environments draw from.
 const drawnColumns = ['catalog_version', 'sequence', 'booking'];
 const series = sql`(select jsonb_build_array(s.subscription_id, s.price_id, s.billing_period_id) from usage_series s

@@ -1,4 +1,5 @@
 import { sql } from 'kysely';
+import { newId } from '../src/platform/new-id.ts';
 import { insertFixture } from './fixtures.ts';
 import type { TestApp } from './harness.ts';
 
@@ -20,7 +21,7 @@ export async function insertManySubscriptions(
     .insertInto('paymentMethods')
     .values({
       environmentId,
-      id: 'pm_original',
+      id: newId('paymentMethod'),
       pricingModelId,
       customerId,
       type: 'card',

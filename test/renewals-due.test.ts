@@ -24,7 +24,11 @@ async function oneSubscription() {
     defaultPaymentMethodId: paymentMethodId,
   });
   const set = (values: Updateable<Subscriptions>) =>
-    app.owner.updateTable('subscriptions').set(values).where('id', '=', id).execute();
+    app.owner.transaction().execute(async (db) => {
+      // What is canceled stays so, but here it was never.
+      await sql`set local session_replication_role = replica`.execute(db);
+      await db.updateTable('subscriptions').set(values).where('id', '=', id).execute();
+    });
   return { app, plans, id: id as string, customerId, set };
 }
 

@@ -197,11 +197,11 @@ export const recordInvariants: readonly Invariant[] = [
   },
   {
     name: 'redemptionsStayWithinDuration',
-    sentence: 'A discount takes something off as often as its duration says, and no more of a price than there is.',
+    sentence: 'A discount takes something off, and as often as its duration says.',
     query: sql`
       select environment_id, id, duration, number_of_payments, payments_made, amount_type, amount
         from discount_redemptions
-       where payments_made < 0 or amount <= 0 or (amount_type = 'percent' and amount > 100)
+       where payments_made < 0 or amount <= 0
           or amount_type not in ('percent', 'fixed')
           or not case duration when 'once' then number_of_payments is null and payments_made <= 1
                                when 'forever' then number_of_payments is null
