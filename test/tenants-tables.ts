@@ -41,9 +41,10 @@ export async function openConnections(
   const owner = new pg.Client({ connectionString: app.databaseUrl });
   await owner.connect();
   const role = `tenant_probe_${randomUUID().slice(0, 8)}`;
-  await owner.query(`create role ${role} login in role ${serviceRole}`);
+  const password = randomUUID();
+  await owner.query(`create role ${role} login password '${password}' in role ${serviceRole}`);
   const url = new URL(app.databaseUrl);
-  url.username = role;
+  Object.assign(url, { username: role, password });
   const service = new pg.Client({ connectionString: url.href, options: `-c role=${serviceRole}` });
   await service.connect();
   const close = async () => {

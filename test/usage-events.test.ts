@@ -176,9 +176,11 @@ test('a subscription that is unknown, out of sight or over is refused, and one t
     await become({ status, pausedAt: status === 'paused' ? now : null });
     assert.equal((await send({ subscriptionId: own.subscriptionId })).subscriptionId, own.subscriptionId);
   }
-  await become({ status: 'incomplete_expired', pausedAt: null });
-  await assertRefused({ subscriptionId: own.subscriptionId }, 400, 'subscriptionId');
-  await become({ status: 'canceled', canceledAt: now });
+  const expired = await insertFixture(app, { now });
+  const end = { status: 'incomplete_expired' };
+  await app.owner.updateTable('subscriptions').set(end).where('id', '=', expired.subscriptionId).execute();
+  await assertRefused({ subscriptionId: expired.subscriptionId }, 400, 'subscriptionId');
+  await become({ status: 'canceled', canceledAt: now, pausedAt: null });
   const message = await assertRefused({ subscriptionId: own.subscriptionId }, 400, 'subscriptionId');
   assert.match(message, /has ended: its status is canceled/);
 });
