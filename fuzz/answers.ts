@@ -23,7 +23,7 @@ export type Judge = (request: FuzzRequest, answer: FuzzAnswer) => Finding | null
 const everywhere: ReadonlySet<number> = new Set([408, 413, 415, 429, 431, 503]);
 // Words of ours that no caller should read: where our files are, what our SQL says, what PostgreSQL says.
 const inside =
-  /node_modules|\.ts:\d+|\n\s+at |file:\/\/\/|select .{1,80} from |insert into |violates |SQLSTATE|relation "|syntax error at or|invalid input syntax|out of range for type|deadlock|ECONN|\bundefined\b.*\bproperties\b|cannot read prop/i;
+  /node_modules|\.ts:\d+|\n\s+at |file:\/\/\/|select .{1,80} from |insert into |violates |SQLSTATE|relation "|syntax error at or|invalid input syntax|out of range for type|deadlock|ECONN|properties of undefined|cannot read prop/i;
 
 /** Judges answers by openapi.json and by what holds for all of them. */
 export function createJudge(document: OpenApi): Judge {

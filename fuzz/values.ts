@@ -177,7 +177,8 @@ export const addresses: readonly string[] = [
 ];
 
 /** What is no text, no number and no record. */
-export const oddities: readonly unknown[] = [
+/** Made anew each time: what is put into a body may be changed there. */
+export const oddities = (): readonly unknown[] => [
   null,
   true,
   false,
@@ -214,7 +215,7 @@ export function anyValue(random: Random, now: number): unknown {
   const kind = random.below(20);
   if (kind < 6) return random.pick(texts);
   if (kind < 11) return random.pick(numbers);
-  if (kind < 14) return random.pick(oddities);
+  if (kind < 14) return random.pick(oddities());
   if (kind < 17) return random.pick(instants(now));
   if (kind < 19) return random.pick(addresses);
   return heavy(random);

@@ -7,7 +7,10 @@ import { readConfig } from '../src/config.ts';
 import { checkInvariants } from '../src/lifecycle/check-invariants.ts';
 import { askForFirstCheck, checkTask, createChecks } from '../src/lifecycle/run-checks.ts';
 import { advanceMark, findLastRun, forgetSums, readMark } from '../src/lifecycle/store-checks.ts';
-import { startTestApp } from './harness.ts';
+import { advisoryLocks } from '../src/platform/advisory-locks.ts';
+import { createPool } from '../src/platform/database.ts';
+import { startSender } from '../src/webhooks/jobs-sender.ts';
+import { startTestApp, testWebhookOutside } from './harness.ts';
 import { insertHealthyData } from './healthy-data.ts';
 
 const app = await startTestApp();
@@ -94,9 +97,9 @@ describe('/invariants', () => {
       },
     );
     await app.owner.connection().execute(async (elsewhere) => {
-      await sql`select pg_advisory_lock(7003)`.execute(elsewhere);
+      await sql`select pg_advisory_lock(${advisoryLocks.checks})`.execute(elsewhere);
       const answer = await ask('/invariants?fresh=true', `Bearer ${token}`);
-      await sql`select pg_advisory_unlock(7003)`.execute(elsewhere);
+      await sql`select pg_advisory_unlock(${advisoryLocks.checks})`.execute(elsewhere);
       assert.equal(answer.statusCode, 409);
       assert.equal(answer.json().code, 'CONFLICT');
     });
@@ -238,4 +241,14 @@ describe('what was found right is added up', () => {
     });
     assert.equal((await checks.run({ full: false, waits: true })).healthy, true);
   });
+});
+
+test('a check does not wait for who sends webhooks', async () => {
+  const pool = createPool({ url: app.databaseUrl, size: 3, as: 'owner' });
+  const sender = startSender({ pool, outside: testWebhookOutside(), onError: (error) => assert.fail(String(error)) });
+  const sends = sql`select from pg_locks where locktype = 'advisory' and objid = ${advisoryLocks.sender}`;
+  while ((await sends.execute(app.owner)).rows.length === 0) await sleep(20);
+  assert.equal((await checks.run({ full: false, waits: false })).healthy, true);
+  await sender.stop();
+  await pool.end();
 });

@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { sql } from 'kysely';
 import type { Instant } from '../kernel/calendar.ts';
 import { Problem } from '../kernel/problem.ts';
+import { advisoryLocks } from '../platform/advisory-locks.ts';
 import type { Database } from '../platform/database.ts';
 import { type CheckedInvariant, checkInvariants, invariants } from './check-invariants.ts';
 import { advanceMark, findLastRun, forgetSums, insertRun, type KeptRun, readMark } from './store-checks.ts';
@@ -70,7 +71,7 @@ export function createChecks(owner: Database): Checks {
 }
 
 // One check at a time over all processes: it reads much, and two would say the same.
-const checkLock = 7003;
+const checkLock = advisoryLocks.checks;
 const lookAgainMs = 500;
 // Longer than everything takes on many millions of rows.
 const longestWaitMs = 60 * 60_000;

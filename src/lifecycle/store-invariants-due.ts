@@ -1,6 +1,7 @@
 import { type RawBuilder, sql } from 'kysely';
 import { calendarEnd } from '../kernel/calendar.ts';
 import { idPrefixes } from '../kernel/id.ts';
+import { advisoryLocks } from '../platform/advisory-locks.ts';
 import { currentStatuses } from '../subscriptions/subscription.ts';
 import type { Invariant } from './store-invariants.ts';
 
@@ -153,7 +154,7 @@ export const dueInvariants: readonly Invariant[] = [
           or j.locked_at < now() - ${sql.lit(`${graceMs} milliseconds`)}::interval
              and not exists (select from pg_locks l
                               where l.locktype = 'advisory' and l.database = (select oid from pg_database where datname = current_database())
-                                and l.classid = 7002 and l.objid = (hashtext(j.locked_by)::bigint & 4294967295)::oid)`,
+                                and l.classid = ${sql.lit(advisoryLocks.workers)} and l.objid = (hashtext(j.locked_by)::bigint & 4294967295)::oid)`,
   },
   {
     name: 'answersAreForgotten',

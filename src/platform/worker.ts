@@ -2,6 +2,7 @@ import { EventEmitter } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Logger, type Runner, run, type WorkerEvents } from 'graphile-worker';
 import type pg from 'pg';
+import { advisoryLocks } from './advisory-locks.ts';
 import { type JobContext, runTask } from './jobs.ts';
 
 /** A worker that takes jobs from the queue until it is stopped. */
@@ -26,7 +27,7 @@ const pollIntervalMs = 1_000;
 const levels = { error: 'error', warning: 'warn', info: 'debug', debug: 'debug' } as const;
 
 // Advisory locks (this number, a worker's id) say which workers are alive.
-const workerLockSpace = 7002;
+const workerLockSpace = advisoryLocks.workers;
 const freeJobsEveryMs = 30_000;
 // A lock that ended with its connection is taken again this soon; a queue that has stopped begins again.
 const lookAgainEveryMs = 1_000;

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type pg from 'pg';
+import { advisoryLocks } from '../platform/advisory-locks.ts';
 import { createDatabase } from '../platform/database.ts';
 import type { WebhookOutside } from './actions.ts';
 import { Dispatcher } from './jobs-sending.ts';
@@ -17,7 +18,7 @@ export interface SenderOptions {
 }
 
 // Whoever holds this advisory lock sends. The lock ends with its connection, so a dead sender is followed within seconds.
-const senderLock = 7003;
+const senderLock = advisoryLocks.sender;
 // Attempts that have become due, and endpoints that were announced while nobody listened, are found this often.
 const sweepEveryMs = 1_000;
 
