@@ -209,7 +209,7 @@ export class World {
         update graphile_worker._private_jobs set run_at = now() where run_at > now() and locked_at is null)
       select t.identifier as task, j.locked_at is not null as held
         from graphile_worker._private_jobs j join graphile_worker._private_tasks t on t.id = j.task_id
-       where t.identifier not like 'forget%'`.execute(owner);
+       where t.identifier not like 'forget%' and t.identifier not like 'check%'`.execute(owner);
     return rows;
   }
 
