@@ -91,19 +91,22 @@ export function judge(samples: readonly Sample[], ending: Ending): Verdict[] {
   ];
 }
 
-/** The growth of the line through what was measured after the settling. */
+/**
+ * What is kept, which shows when garbage has just been collected: the lowest of the last third beside that of the first,
+ * after the settling. A line through all samples would tell how full of garbage memory happened to be.
+ */
 function flat(claim: string, samples: readonly Sample[], measure: (sample: Sample) => number): Verdict {
   const lasted = samples.at(-1)?.second ?? 0;
   const settled = samples.filter(({ second }) => second >= (lasted < shortestSeconds ? lasted / 3 : settlingSeconds));
-  const meanSecond = sum(settled.map(({ second }) => second)) / settled.length;
+  const third = Math.ceil(settled.length / 3);
+  const [first, last] = [settled.slice(0, third), settled.slice(-third)].map((part) => Math.min(...part.map(measure)));
   const mean = sum(settled.map(measure)) / settled.length;
-  const spread = sum(settled.map(({ second }) => (second - meanSecond) ** 2));
-  const slope =
-    spread === 0 ? 0 : sum(settled.map((sample) => (sample.second - meanSecond) * (measure(sample) - mean))) / spread;
-  const grown = slope * (lasted - (settled[0]?.second ?? 0));
   return {
     claim,
-    holds: lasted < shortestSeconds ? null : grown <= mean * allowedGrowth,
-    figures: `${megabytes(mean)} in the mean, ${((slope * 60) / 2 ** 20).toFixed(2)} MB a minute, ${megabytes(grown)} in all`,
+    holds:
+      lasted < shortestSeconds || first === undefined || last === undefined
+        ? null
+        : last <= first * (1 + allowedGrowth),
+    figures: `at the lowest ${megabytes(first ?? 0)} in the first third and ${megabytes(last ?? 0)} in the last, ${megabytes(mean)} in the mean`,
   };
 }
