@@ -70,8 +70,9 @@ class CountedBody extends Transform {
   receive(source: IncomingMessage): this {
     source.pipe(this);
     source.once('error', (error) => this.destroy(error));
-    // What is left of it is read and forgotten, so that the sender gets to reading the answer.
-    this.once('error', () => {
+    // What is left of it is read and forgotten, so that the sender gets to reading the answer, and the next request on this
+    // connection to us.
+    this.once('close', () => {
       source.unpipe(this);
       source.resume();
     });
