@@ -190,9 +190,9 @@ export async function createApp({
   const document = createOpenApi({ routes, messages, version });
   // Kept as bytes: who asks for it a thousand times and does not read costs no copy of it each time.
   const documentBytes = Buffer.from(JSON.stringify(document));
-  server.get('/openapi.json', (_request, reply) => reply.type('application/json; charset=utf-8').send(documentBytes));
-  // Where existing clients look for it.
-  server.get('/api/openapi', async () => document);
+  // The second is where existing clients look for it.
+  for (const path of ['/openapi.json', '/api/openapi'])
+    server.get(path, (_request, reply) => reply.type('application/json; charset=utf-8').send(documentBytes));
   await registerReference(server, document);
   server.get('/health', async () => ({ status: 'ok', version }));
   server.get('/ready', async (_request, reply) => {
