@@ -1,8 +1,7 @@
 import { z } from 'zod';
 import type { Instant } from '../kernel/calendar.ts';
-import { Timestamp, TimestampQuery } from '../kernel/json.ts';
-import { instantFilter, textFilter } from '../kernel/page.ts';
-import { invalid } from '../kernel/problem.ts';
+import { Timestamp } from '../kernel/json.ts';
+import { instantFilter, instantRange, type PageRequest, textFilter } from '../kernel/page.ts';
 
 const operations = ['insert', 'update', 'delete'] as const;
 const actorTypes = ['api_key', 'customer', 'operator', 'system'] as const;
@@ -122,13 +121,7 @@ export function firstIdAt(at: Instant): string {
 }
 
 /** The range that the filters `since` and `until` name. Refuses one that is empty. */
-export function toIdRange(filters: Readonly<Record<string, string | boolean>>): IdRange {
-  const since = instantOf(filters.since);
-  const until = instantOf(filters.until);
-  if (since !== null && until !== null && since >= until) throw invalid(['until'], 'must lie after since');
-  return { from: since === null ? null : firstIdAt(since), to: until === null ? null : firstIdAt(until) };
-}
-
-function instantOf(value: string | boolean | undefined): Instant | null {
-  return typeof value === 'string' ? TimestampQuery.parse(value) : null;
+export function toIdRange(filters: PageRequest['filters']): IdRange {
+  const { from, to } = instantRange(filters, 'since', 'until') ?? { from: null, to: null };
+  return { from: from === null ? null : firstIdAt(from), to: to === null ? null : firstIdAt(to) };
 }

@@ -1,6 +1,7 @@
 import { z } from 'zod';
+import type { Instant } from './calendar.ts';
 import { TimestampQuery } from './json.ts';
-import { Problem } from './problem.ts';
+import { invalid, Problem } from './problem.ts';
 
 /** Rows of a page when the request names no limit, and the most that one may ask for. */
 export const defaultPageLimit = 10;
@@ -94,6 +95,26 @@ export const instantFilter = z
     for (const { message } of error?.issues ?? []) context.addIssue({ code: 'custom', message });
   })
   .optional();
+
+/** From `from` (in it) to `to` (not in it); null is an end that is open. */
+export interface InstantRange {
+  readonly from: Instant | null;
+  readonly to: Instant | null;
+}
+
+/**
+ * The range that two filters of a page request name, each an `instantFilter`; null where any time will do. Refuses one that
+ * is empty.
+ */
+export function instantRange(filters: PageRequest['filters'], fromName: string, toName: string): InstantRange | null {
+  const [from, to] = [instantOf(filters[fromName]), instantOf(filters[toName])];
+  if (from !== null && to !== null && from >= to) throw invalid([toName], `must lie after ${fromName}`);
+  return from === null && to === null ? null : { from, to };
+}
+
+function instantOf(value: string | boolean | undefined): Instant | null {
+  return typeof value === 'string' ? TimestampQuery.parse(value) : null;
+}
 
 /**
  * Adds the filters that the query's cursor carries to the raw query, so that they are checked like sent ones.

@@ -1,7 +1,7 @@
 import { mkdir, open, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import process from 'node:process';
 import { isMissing } from './data-directory.ts';
+import { syncDirectory } from './durable-files.ts';
 
 // Copies of files that are on the disk when they are answered.
 
@@ -89,28 +89,5 @@ export async function copyFile(from: string, to: string): Promise<number | null>
     }
   } finally {
     await source.close();
-  }
-}
-
-/** Writes a file that is on the disk when this ends. Throws when there is one already. */
-export async function writeNew(path: string, content: string): Promise<void> {
-  const file = await open(path, 'wx', 0o600);
-  try {
-    await file.writeFile(content);
-    await file.sync();
-  } finally {
-    await file.close();
-  }
-}
-
-/** Makes the names in a directory outlive a power failure. */
-export async function syncDirectory(path: string): Promise<void> {
-  // Windows opens no directories, and needs no such thing.
-  if (process.platform === 'win32') return;
-  const directory = await open(path, 'r');
-  try {
-    await directory.sync();
-  } finally {
-    await directory.close();
   }
 }

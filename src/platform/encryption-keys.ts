@@ -1,9 +1,10 @@
 import { randomBytes, randomUUID } from 'node:crypto';
-import { link, open, readFile, rm } from 'node:fs/promises';
+import { link, readFile, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { sql } from 'kysely';
 import { hasCode, isMissing, makeDataDirectory } from './data-directory.ts';
 import type { Database } from './database.ts';
+import { syncDirectory, writeDurably } from './durable-files.ts';
 import { type Encryption, keyBytes } from './encryption.ts';
 
 /** A key that the database was written with and this process does not have, or a file of one that cannot be used. */
@@ -59,10 +60,11 @@ async function readKey(path: string): Promise<Buffer | null> {
 async function makeKey(path: string): Promise<Buffer> {
   const draft = `${path}.${randomUUID()}`;
   try {
-    await writeDurably(draft, `${randomBytes(keyBytes).toString('base64')}\n`);
+    await writeDurably(draft, `${randomBytes(keyBytes).toString('base64')}\n`, 'wx');
     await link(draft, path).catch((error: unknown) => {
       if (!hasCode(error, 'EEXIST')) throw error;
     });
+    // What is sealed outlives a power failure, so the name of the key has to as well.
     await syncDirectory(dirname(path));
   } finally {
     await rm(draft, { force: true });
@@ -70,23 +72,6 @@ async function makeKey(path: string): Promise<Buffer> {
   const key = await readKey(path);
   if (key === null) throw new Error(`${path} was removed while it was being made`);
   return key;
-}
-
-async function writeDurably(path: string, text: string): Promise<void> {
-  const file = await open(path, 'wx', 0o600);
-  try {
-    await file.writeFile(text);
-    await file.sync();
-  } finally {
-    await file.close();
-  }
-}
-
-/** What is sealed outlives a power failure, so the name of the key has to as well. */
-async function syncDirectory(path: string): Promise<void> {
-  // Windows opens no directories.
-  const directory = await open(path, 'r').catch(() => null);
-  await directory?.sync().finally(() => directory.close());
 }
 
 /**

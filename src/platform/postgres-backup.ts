@@ -1,10 +1,11 @@
 import { randomUUID } from 'node:crypto';
-import { access, mkdir, readdir, readFile, rename, rm } from 'node:fs/promises';
+import { mkdir, readdir, readFile, rename, rm } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { Client } from 'pg';
 import { z } from 'zod';
-import { copyFile, copyTree, syncDirectory, writeNew } from './copied-files.ts';
-import { isMissing } from './data-directory.ts';
+import { copyFile, copyTree } from './copied-files.ts';
+import { isMissing, isThere } from './data-directory.ts';
+import { syncDirectory, writeDurably } from './durable-files.ts';
 import { accessPath } from './postgres-access.ts';
 import { findCluster } from './postgres-cluster.ts';
 
@@ -50,7 +51,7 @@ export async function takeBackup(dataDirectory: string, url: string, destination
   try {
     const note = await connected(url, (client) => copyRunning(client, cluster, draft));
     await copyFile(accessPath(dataDirectory), join(draft, backupParts.access));
-    await writeNew(join(draft, backupParts.note), `${JSON.stringify(note, null, 2)}\n`);
+    await writeDurably(join(draft, backupParts.note), `${JSON.stringify(note, null, 2)}\n`, 'wx');
     await syncDirectory(draft);
     await rename(draft, target);
     await syncDirectory(dirname(target));
@@ -90,7 +91,7 @@ async function copyRunning(client: Client, cluster: string, draft: string): Prom
             current_setting('server_version_num')::integer / 10000 as major
        from pg_backup_stop(false)`,
   );
-  await writeNew(join(target, 'backup_label'), String(end.label));
+  await writeDurably(join(target, 'backup_label'), String(end.label), 'wx');
   const [firstWal, lastWal] = [String(first.wal), String(end.wal)];
   const wal = await copyJournal(join(cluster, 'pg_wal'), join(target, 'pg_wal'), firstWal, lastWal);
   return {
@@ -133,15 +134,5 @@ async function connected<Answer>(url: string, act: (client: Client) => Promise<A
     return await act(client);
   } finally {
     await client.end().catch(() => undefined);
-  }
-}
-
-async function isThere(path: string): Promise<boolean> {
-  try {
-    await access(path);
-    return true;
-  } catch (error) {
-    if (isMissing(error)) return false;
-    throw error;
   }
 }

@@ -1,12 +1,12 @@
 import { execFile, spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
-import { access, cp, mkdir, open, readFile, rename, rm, symlink } from 'node:fs/promises';
+import { cp, mkdir, open, readFile, rename, rm, symlink } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { basename, dirname, join, relative } from 'node:path';
 import process from 'node:process';
 import { promisify } from 'node:util';
-import { hasCode, isMissing } from './data-directory.ts';
+import { hasCode, isThere } from './data-directory.ts';
 import { type Account, closedOnTheWay } from './postgres-account.ts';
 
 /** PostgreSQL's programs (`initdb`, `pg_ctl`, `postgres`) and the account that runs them (null: the user we are). */
@@ -49,7 +49,7 @@ export async function reachableBinaries(
   const root = dirname(directory);
   const copy = join(sharedDirectory, `postgresql-${await versionOf(directory)}`);
   const copied = join(copy, basename(directory));
-  if (await exists(copied)) return copied;
+  if (await isThere(copied)) return copied;
   const draft = `${copy}.${randomUUID()}`;
   await mkdir(sharedDirectory, { recursive: true, mode: 0o755 });
   await cp(root, draft, { recursive: true, verbatimSymlinks: true });
@@ -106,25 +106,15 @@ function ownEnvironment(): NodeJS.ProcessEnv {
 /** npm packages hold no links; the package makes them when it is installed, which does not happen with --ignore-scripts. */
 async function completeLinks(root: string): Promise<void> {
   const list = join(root, 'native', 'pg-symlinks.json');
-  if (!(await exists(list))) return;
+  if (!(await isThere(list))) return;
   const links: { source: string; target: string }[] = JSON.parse(await readFile(list, 'utf8'));
   for (const { source, target } of links) {
     const link = join(root, target);
-    if (await exists(link)) continue;
+    if (await isThere(link)) continue;
     try {
       await symlink(relative(dirname(target), source), link);
     } catch (error) {
       if (!hasCode(error, 'EEXIST')) throw error;
     }
-  }
-}
-
-async function exists(path: string): Promise<boolean> {
-  try {
-    await access(path);
-    return true;
-  } catch (error) {
-    if (isMissing(error)) return false;
-    throw error;
   }
 }

@@ -1,21 +1,9 @@
 import { randomUUID } from 'node:crypto';
-import {
-  chmod,
-  chown,
-  lstat,
-  mkdir,
-  open,
-  readdir,
-  readFile,
-  realpath,
-  rename,
-  rm,
-  stat,
-  symlink,
-} from 'node:fs/promises';
+import { chmod, chown, lstat, mkdir, readdir, readFile, realpath, rename, rm, stat, symlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import process from 'node:process';
 import { isMissing } from './data-directory.ts';
+import { syncDirectory, writeDurably } from './durable-files.ts';
 import { type Account, closedOnTheWay } from './postgres-account.ts';
 import { type Binaries, runBinary, versionOf } from './postgres-binaries.ts';
 import { commandLineOf, signalReaches } from './process-lock.ts';
@@ -176,27 +164,6 @@ async function readPidFile(cluster: string): Promise<string[] | null> {
 /** Makes it that account's, where PostgreSQL has one of its own. */
 export async function give(path: string, account: Account | null): Promise<void> {
   if (account !== null) await chown(path, account.uid, account.gid);
-}
-
-async function writeDurably(path: string, content: string, flag: 'w' | 'a'): Promise<void> {
-  const file = await open(path, flag, 0o600);
-  try {
-    await file.writeFile(content);
-    await file.sync();
-  } finally {
-    await file.close();
-  }
-}
-
-async function syncDirectory(path: string): Promise<void> {
-  // Windows cannot open a directory, and needs no such thing.
-  if (process.platform === 'win32') return;
-  const directory = await open(path, 'r');
-  try {
-    await directory.sync();
-  } finally {
-    await directory.close();
-  }
 }
 
 function clusterEntry(dataDirectory: string): string {

@@ -2,8 +2,9 @@ import { readdir, rm, stat } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Client } from 'pg';
-import { copyFile, copyTree, writeNew } from './copied-files.ts';
+import { copyFile, copyTree } from './copied-files.ts';
 import { makeDataDirectory } from './data-directory.ts';
+import { writeDurably } from './durable-files.ts';
 import { accessPath, readAccess, urlOf } from './postgres-access.ts';
 import { closedOnTheWay, postgresAccount } from './postgres-account.ts';
 import { commandFrom } from './postgres-archive.ts';
@@ -126,7 +127,7 @@ async function refuseGap(wal: string, lastOfBackup: string): Promise<void> {
 
 /** What tells PostgreSQL to go on with the archive where the backup ends. */
 async function writeSignal(cluster: string, { account }: Binaries): Promise<void> {
-  await writeNew(join(cluster, 'recovery.signal'), '');
+  await writeDurably(join(cluster, 'recovery.signal'), '', 'wx');
   await give(join(cluster, 'recovery.signal'), account);
 }
 

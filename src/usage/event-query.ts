@@ -1,7 +1,4 @@
-import type { Instant } from '../kernel/calendar.ts';
-import { TimestampQuery } from '../kernel/json.ts';
-import { instantFilter, textFilter } from '../kernel/page.ts';
-import { invalid } from '../kernel/problem.ts';
+import { instantFilter, instantRange, textFilter } from '../kernel/page.ts';
 import type { TimeRange } from './time-range.ts';
 
 /** The filters of events that their series answers. */
@@ -30,21 +27,13 @@ export interface EventQuery {
 
 /** The query that the filters of a page request make. Refuses a range that is empty. */
 export function toEventQuery(filters: Readonly<Record<string, string | boolean>>): EventQuery {
-  const from = instantOf(filters.usageDateFrom);
-  const to = instantOf(filters.usageDateTo);
-  if (from !== null && to !== null && from >= to) throw invalid(['usageDateTo'], 'must lie after usageDateFrom');
   return {
     series: Object.fromEntries(seriesFilters.map((filter) => [filter, textOf(filters[filter]) ?? undefined])),
     transactionId: textOf(filters.transactionId),
-    range: from === null && to === null ? null : { from, to },
+    range: instantRange(filters, 'usageDateFrom', 'usageDateTo'),
   };
 }
 
 function textOf(value: string | boolean | undefined): string | null {
   return typeof value === 'string' ? value : null;
-}
-
-function instantOf(value: string | boolean | undefined): Instant | null {
-  const text = textOf(value);
-  return text === null ? null : TimestampQuery.parse(text);
 }

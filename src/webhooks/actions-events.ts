@@ -1,8 +1,7 @@
-import { type PageRequest, page } from '../kernel/page.ts';
+import { instantRange, type PageRequest, page } from '../kernel/page.ts';
 import { Problem } from '../kernel/problem.ts';
 import type { Work } from '../platform/work.ts';
 import type { Event } from './event.ts';
-import { toOccurredRange } from './event-query.ts';
 import * as store from './store-events.ts';
 
 /** Adds what the environment knows. */
@@ -19,7 +18,8 @@ export async function getEvent(work: Work, id: string): Promise<Event> {
 
 /** The environment's events, in order of creation. Refuses a range of time that is empty. */
 export async function listEvents(work: Work, request: PageRequest) {
-  const { rows, total } = await store.pageOfEvents(work, request, toOccurredRange(request.filters));
+  const range = instantRange(request.filters, 'occurredAtFrom', 'occurredAtTo');
+  const { rows, total } = await store.pageOfEvents(work, request, range);
   return page(
     request,
     rows.map((row) => render(work, row)),

@@ -1,9 +1,8 @@
 import { type RawBuilder, sql } from 'kysely';
-import type { PageRequest } from '../kernel/page.ts';
+import type { InstantRange, PageRequest } from '../kernel/page.ts';
 import { selectPage } from '../platform/select-page.ts';
 import type { Work } from '../platform/work.ts';
 import type { Event } from './event.ts';
-import type { OccurredRange } from './event-query.ts';
 
 /** An event without what the environment knows. */
 export type EventRow = Omit<Event, 'livemode' | 'organizationId'>;
@@ -39,7 +38,7 @@ const filterColumns = { type: 'type', object: 'object', objectId: 'object_id' } 
 export async function pageOfEvents(
   work: Work,
   request: PageRequest,
-  range: OccurredRange | null,
+  range: InstantRange | null,
 ): Promise<{ rows: EventRow[]; total: number }> {
   if (range === null) return selectPage<EventRow>(work, 'events', eventColumns, request, filterColumns);
   const matches = sql`environment_id = ${work.environmentId} and ${within(range)} and ${filtersOf(request)}`;
@@ -54,7 +53,7 @@ export async function pageOfEvents(
   return { rows, total: counted.rows[0]?.total ?? 0 };
 }
 
-function within({ from, to }: OccurredRange): RawBuilder<unknown> {
+function within({ from, to }: InstantRange): RawBuilder<unknown> {
   const since = from === null ? sql`true` : sql`occurred_at >= ${from}::bigint`;
   return to === null ? since : sql`${since} and occurred_at < ${to}::bigint`;
 }
