@@ -1,10 +1,8 @@
-import process from 'node:process';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Client } from 'pg';
 import { createDatabase, createPool, type Database } from '../src/platform/database.ts';
 import { type EmbeddedPostgres, startEmbeddedPostgres } from '../src/platform/embedded-postgres.ts';
-import { findCluster, readServer } from '../src/platform/postgres-cluster.ts';
-import { birthOf } from '../src/platform/process-lock.ts';
+import { killAndWait, postmasterOf } from '../test/kill.ts';
 
 // Beside others on one machine. What matters for durability stays as PostgreSQL has it.
 const settings = { shared_buffers: '64MB', max_connections: '200' };
@@ -77,7 +75,7 @@ export class DatabaseServer {
 
   /** kill -9 of the server: the postmaster first, so that it restarts nothing, then all of its children. */
   async kill(): Promise<void> {
-    const postmaster = await this.#postmaster();
+    const postmaster = await postmasterOf(this.#dataDirectory);
     if (postmaster === null) return;
     const { rows } = await withClient(this.url, (client) =>
       client.query<{ pid: number }>('select pid from pg_stat_activity'),
@@ -101,13 +99,8 @@ export class DatabaseServer {
   async stop(): Promise<void> {
     await this.#endOwner();
     await this.#server?.stop().catch(() => undefined);
-    const postmaster = await this.#postmaster();
+    const postmaster = await postmasterOf(this.#dataDirectory);
     if (postmaster !== null) await killAndWait([postmaster]);
-  }
-
-  async #postmaster(): Promise<number | null> {
-    const cluster = await findCluster(this.#dataDirectory);
-    return cluster === null ? null : ((await readServer(cluster))?.pid ?? null);
   }
 }
 
@@ -120,16 +113,4 @@ async function withClient<Answer>(url: string, act: (client: Client) => Promise<
   } finally {
     await client.end().catch(() => undefined);
   }
-}
-
-/** kill -9 of all of them, in this order, and waits until none is left. */
-async function killAndWait(pids: readonly number[]): Promise<void> {
-  for (const pid of pids) {
-    try {
-      process.kill(pid, 'SIGKILL');
-    } catch {
-      // It has ended meanwhile.
-    }
-  }
-  for (const pid of pids) while ((await birthOf(pid)) !== null) await sleep(5);
 }

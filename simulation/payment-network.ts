@@ -2,16 +2,12 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import Stripe from 'stripe';
-import { type Params, type StripeObject, StripeObjects, StripeRefusal } from '../test/stripe-objects.ts';
+import { type Answer, answerOf, errorAnswer, paramsOf, reply } from '../test/stripe-api.ts';
+import { type Params, type StripeObject, StripeObjects } from '../test/stripe-objects.ts';
 import type { Random } from './random.ts';
 
 export const networkKey = 'sk_test_simulated';
 export const networkSecret = 'whsec_simulated';
-
-interface Answer {
-  readonly status: number;
-  readonly body: string;
-}
 
 /** What goes wrong with a request that writes: before anything is done, or when it was done. */
 const troubles = ['slow', 'server_error', 'rate_limit', 'cut_before', 'cut_after'] as const;
@@ -19,12 +15,43 @@ type Trouble = (typeof troubles)[number] | 'none';
 
 const longestDelayMs = 150;
 
+type Intent = StripeObject & { readonly status: string };
+
+interface Happenings {
+  readonly isBroke: (customerId: string) => boolean;
+  /** Is told of each charge that was made or tried. */
+  readonly tell: (intent: Intent) => void;
+}
+
+/** Whoever is broke pays with a card of the same holder that is declined. */
+class NetworkObjects extends StripeObjects {
+  readonly #happenings: Happenings;
+
+  constructor(happenings: Happenings) {
+    super();
+    this.#happenings = happenings;
+  }
+
+  override createIntent(params: Params) {
+    const customer = String(params.customer);
+    const declined = this.#happenings.isBroke(customer)
+      ? { payment_method: this.createMethod('pm_card_chargeCustomerFail', customer).id }
+      : {};
+    const before = new Set(this.intents.keys());
+    try {
+      return super.createIntent({ ...params, ...declined });
+    } finally {
+      for (const [id, intent] of this.intents) if (!before.has(id)) this.#happenings.tell(intent);
+    }
+  }
+}
+
 /**
  * The payment network at its edge: Stripe's shapes over HTTP. It remembers what it did under each idempotency key, and
  * may answer late, wrongly or not at all, once for each key: who asks again is served.
  */
 export class PaymentNetwork {
-  readonly #objects = new StripeObjects();
+  readonly #objects: StripeObjects;
   readonly #server: Server;
   readonly #answered = new Map<string, Answer>();
   readonly #troubled = new Set<string>();
@@ -38,6 +65,10 @@ export class PaymentNetwork {
 
   private constructor(random: Random) {
     this.#random = random;
+    this.#objects = new NetworkObjects({
+      isBroke: (customerId) => this.broke.has(this.#nameOf(customerId)),
+      tell: (intent) => this.#notice(intent),
+    });
     this.#server = createServer((request, response) => void this.#serve(request, response));
   }
 
@@ -112,11 +143,16 @@ export class PaymentNetwork {
     const trouble = method === 'POST' ? this.#troubleOf(`${key ?? pathname}`) : 'none';
     if (trouble === 'slow') await sleep(this.#random.between(1, longestDelayMs));
     if (trouble === 'cut_before') return void request.socket.destroy();
-    if (trouble === 'server_error') return reply(response, refusal(500, { type: 'api_error', message: 'Wrong.' }));
+    if (trouble === 'server_error') return reply(response, errorAnswer(500, { type: 'api_error', message: 'Wrong.' }));
     if (trouble === 'rate_limit')
-      return reply(response, refusal(429, { type: 'invalid_request_error', code: 'rate_limit', message: 'Slower.' }));
+      return reply(
+        response,
+        errorAnswer(429, { type: 'invalid_request_error', code: 'rate_limit', message: 'Slower.' }),
+      );
     const params = paramsOf(method === 'GET' ? searchParams : new URLSearchParams(said));
-    const answer = this.#once(key === undefined ? null : `${key}`, () => this.#answer(method, pathname, params));
+    const answer = this.#once(key === undefined ? null : `${key}`, () =>
+      answerOf(this.#objects, method, pathname, params),
+    );
     if (trouble === 'cut_after') return void request.socket.destroy();
     reply(response, answer);
   }
@@ -136,57 +172,7 @@ export class PaymentNetwork {
     return answer;
   }
 
-  #answer(method: string, path: string, params: Params): Answer {
-    try {
-      return { status: 200, body: JSON.stringify(this.#perform(method, path.split('/').slice(2), params)) };
-    } catch (error) {
-      if (error instanceof StripeRefusal) return refusal(error.status, error.error);
-      throw error;
-    }
-  }
-
-  #perform(method: string, [kind, id = '', verb]: string[], params: Params): unknown {
-    const objects = this.#objects;
-    switch (`${method} ${kind}`) {
-      case 'POST customers':
-        return objects.createCustomer(params);
-      case 'POST setup_intents':
-        return objects.createSetupIntent(params);
-      case 'POST payment_intents':
-        if (verb !== 'cancel') return this.#charge(params);
-        objects.cancel(id);
-        return objects.expanded(id);
-      case 'POST refunds':
-        return objects.createRefund(params);
-      case 'GET payment_methods':
-        return objects.retrieveMethod(id);
-      case 'GET payment_intents':
-        return id === '' ? listOf(objects.listIntents(String(params.customer))) : objects.expanded(id);
-      case 'GET refunds':
-        return listOf(objects.refunds.filter((refund) => refund.payment_intent === params.payment_intent));
-      case 'GET disputes':
-        return listOf([]);
-      default:
-        throw new StripeRefusal(404, { type: 'invalid_request_error', message: `No ${method} ${path(kind, id)}.` });
-    }
-  }
-
-  /** Whoever is broke pays with a card of the same holder that is declined. */
-  #charge(params: Params): unknown {
-    const customer = String(params.customer);
-    const isBroke = this.broke.has(this.#nameOf(customer));
-    const declined = isBroke
-      ? { payment_method: this.#objects.createMethod('pm_card_chargeCustomerFail', customer).id }
-      : {};
-    const before = new Set(this.#objects.intents.keys());
-    try {
-      return this.#objects.createIntent({ ...params, ...declined });
-    } finally {
-      for (const [id, intent] of this.#objects.intents) if (!before.has(id)) this.#notice(intent);
-    }
-  }
-
-  #notice(intent: StripeObject & { readonly status: string }): void {
+  #notice(intent: Intent): void {
     const type = intent.status === 'succeeded' ? 'payment_intent.succeeded' : 'payment_intent.payment_failed';
     const created = Math.floor(Date.now() / 1000);
     const data = { object: structuredClone(intent) };
@@ -197,35 +183,4 @@ export class PaymentNetwork {
   #nameOf(customerId: string): string {
     return (this.#objects.customers.get(customerId)?.email ?? '').split('@')[0] ?? '';
   }
-}
-
-function path(kind: string | undefined, id: string): string {
-  return `/v1/${kind}/${id}`;
-}
-
-function listOf(data: readonly unknown[]) {
-  return { object: 'list', data, has_more: false, url: '/' };
-}
-
-function reply(response: ServerResponse, { status, body }: Answer): void {
-  response.writeHead(status, { 'content-type': 'application/json', 'request-id': 'req_simulated' }).end(body);
-}
-
-function refusal(status: number, error: Readonly<Record<string, unknown>>): Answer {
-  return { status, body: JSON.stringify({ error }) };
-}
-
-/** `metadata[a]=1&expand[0]=b` is `{ metadata: { a: '1' }, expand: { 0: 'b' } }`. */
-function paramsOf(encoded: URLSearchParams): Params {
-  const params: Record<string, unknown> = {};
-  for (const [name, value] of encoded) {
-    const names = name.split(/\[|\]\[?/).filter((part) => part !== '');
-    let at = params;
-    for (const part of names.slice(0, -1)) {
-      at[part] ??= {};
-      at = at[part] as Record<string, unknown>;
-    }
-    at[names.at(-1) ?? ''] = value;
-  }
-  return params as Params;
 }

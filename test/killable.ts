@@ -6,13 +6,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import process from 'node:process';
 import type { Readable } from 'node:stream';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { sql } from 'kysely';
 import { Client } from 'pg';
 import { createDatabase, createPool, type Database } from '../src/platform/database.ts';
 import { findEmbeddedPostgres } from '../src/platform/embedded-postgres.ts';
-import { findCluster, readServer } from '../src/platform/postgres-cluster.ts';
-import { birthOf } from '../src/platform/process-lock.ts';
+import { killAndWait, postmasterOf } from './kill.ts';
 
 const main = new URL('../src/main.ts', import.meta.url).pathname;
 
@@ -115,7 +113,7 @@ export class Killable {
    * its children.
    */
   async aimAtPostgres(): Promise<Kill> {
-    const postmaster = await this.#postmaster();
+    const postmaster = await postmasterOf(this.dataDirectory);
     assert(postmaster !== null, 'PostgreSQL runs');
     const { rows } = await this.withOwner((owner) =>
       sql<{ pid: number }>`select pid from pg_stat_activity`.execute(owner),
@@ -138,15 +136,10 @@ export class Killable {
   /** Leaves no process and no file, whatever state everything is in. */
   async remove(): Promise<void> {
     await this.#end('SIGKILL');
-    const postmaster = await this.#postmaster();
+    const postmaster = await postmasterOf(this.dataDirectory);
     if (postmaster !== null) await killAndWait([postmaster]);
     // Processes that have lost their postmaster end by themselves, and may write until they do.
     await rm(this.dataDirectory, { recursive: true, force: true, maxRetries: 10, retryDelay: 200 });
-  }
-
-  async #postmaster(): Promise<number | null> {
-    const cluster = await findCluster(this.dataDirectory);
-    return cluster === null ? null : ((await readServer(cluster))?.pid ?? null);
   }
 
   /** Answers the code that the service ended with. */
@@ -161,16 +154,4 @@ export class Killable {
     }
     return child.exitCode;
   }
-}
-
-/** kill -9 of all of them, in this order, and waits until none is left. */
-async function killAndWait(pids: readonly number[]): Promise<void> {
-  for (const pid of pids) {
-    try {
-      process.kill(pid, 'SIGKILL');
-    } catch {
-      // It has ended meanwhile.
-    }
-  }
-  for (const pid of pids) while ((await birthOf(pid)) !== null) await sleep(5);
 }

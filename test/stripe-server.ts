@@ -1,10 +1,11 @@
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { after } from 'node:test';
 import Stripe from 'stripe';
 import { createStripeProcessor } from '../src/payments/processor-stripe.ts';
 import type { Outside } from '../src/platform/jobs.ts';
-import { type Params, type StripeObject, StripeObjects, StripeRefusal } from './stripe-objects.ts';
+import { type Answer, answerOf, errorAnswer, paramsOf, reply } from './stripe-api.ts';
+import { type StripeObject, StripeObjects } from './stripe-objects.ts';
 
 /** What goes wrong with a request: before anything is done, or after it was done and before it was answered. */
 export type Trouble = 'none' | 'rate_limit' | 'server_error' | 'key_in_use' | 'breaks_after' | 'hangs_after';
@@ -38,11 +39,6 @@ export function stripeEvent(type: string, object: StripeObject, id: string = cry
   const created = Math.floor(Date.now() / 1000);
   const data = { object: structuredClone(object) };
   return { id: `evt_${id}`, object: 'event', type, created, livemode: false, api_version: null, data };
-}
-
-interface Answer {
-  readonly status: number;
-  readonly body: string;
 }
 
 /** Starts it; it ends with the test file. */
@@ -103,14 +99,6 @@ async function textOf(request: IncomingMessage): Promise<string> {
   return Buffer.concat(parts).toString();
 }
 
-function reply(response: ServerResponse, { status, body }: Answer): void {
-  response.writeHead(status, { 'content-type': 'application/json', 'request-id': 'req_standin' }).end(body);
-}
-
-function errorAnswer(status: number, error: Readonly<Record<string, unknown>>): Answer {
-  return { status, body: JSON.stringify({ error }) };
-}
-
 function before(trouble: Trouble | undefined, { headers }: IncomingMessage): Answer | null {
   const type = 'invalid_request_error';
   if (headers.authorization !== `Bearer ${secretKey}`)
@@ -145,61 +133,4 @@ function once(answered: Answered, key: string | null, said: string, perform: () 
 function keyReused(key: string): Answer {
   const message = `Keys for idempotent requests can only be used with the same parameters: '${key}'.`;
   return errorAnswer(400, { type: 'idempotency_error', message });
-}
-
-/** `metadata[a]=1&expand[0]=b` is `{ metadata: { a: '1' }, expand: { 0: 'b' } }`. */
-function paramsOf(encoded: URLSearchParams): Params {
-  const params: Record<string, unknown> = {};
-  for (const [name, value] of encoded) {
-    const path = name.split(/\[|\]\[?/).filter((part) => part !== '');
-    let at = params;
-    for (const part of path.slice(0, -1)) {
-      at[part] ??= {};
-      at = at[part] as Record<string, unknown>;
-    }
-    at[path.at(-1) ?? ''] = value;
-  }
-  return params as Params;
-}
-
-function answerOf(objects: StripeObjects, method: string, path: string, params: Params): Answer {
-  try {
-    return { status: 200, body: JSON.stringify(perform(objects, method, path.split('/').slice(2), params)) };
-  } catch (error) {
-    if (error instanceof StripeRefusal) return errorAnswer(error.status, error.error);
-    throw error;
-  }
-}
-
-function perform(objects: StripeObjects, method: string, [kind, id = '', verb]: string[], params: Params): unknown {
-  const intentId = String(params.payment_intent);
-  switch (`${method} ${kind}`) {
-    case 'POST customers':
-      return objects.createCustomer(params);
-    case 'POST setup_intents':
-      return objects.createSetupIntent(params);
-    case 'POST payment_intents':
-      if (verb !== 'cancel') return objects.createIntent(params);
-      objects.cancel(id);
-      return objects.expanded(id);
-    case 'POST refunds':
-      return objects.createRefund(params);
-    case 'GET payment_methods':
-      return objects.retrieveMethod(id);
-    case 'GET payment_intents':
-      return id === '' ? listOf(objects.listIntents(String(params.customer))) : objects.expanded(id);
-    case 'GET refunds':
-      return listOf(objects.refunds.filter((refund) => refund.payment_intent === intentId));
-    case 'GET disputes':
-      return listOf(objects.disputes.filter((dispute) => dispute.payment_intent === intentId));
-    default:
-      throw new StripeRefusal(404, {
-        type: 'invalid_request_error',
-        message: `Unrecognized request URL (${method} ${kind}).`,
-      });
-  }
-}
-
-function listOf(data: readonly unknown[]) {
-  return { object: 'list', data, has_more: false, url: '/' };
 }
