@@ -72,6 +72,26 @@ describe('a charge that does not go well at once', () => {
     assert.equal(await subscriptionStatus(body.subscription.id), 'active');
   });
 
+  test('an action that nobody takes within 22 hours is taken no more: the charge is called off and has failed', async () => {
+    const customer = await newCustomer('pm_card_needsAction');
+    await subscribe(customer);
+    const payment = await onlyPayment(customer);
+    const intent = onlyIntent(payment.id);
+    const hour = 60 * 60 * 1000;
+    let clock = Date.now();
+    const statusAfter = async (hours: number) => {
+      intent.created = Math.floor((Date.now() - hours * hour) / 1000);
+      // The next check is an hour after the one before, and sees the age of the intent by Stripe's time.
+      clock += 2 * hour;
+      await app.setClock(clock);
+      await runDueWork();
+      return [(await onlyPayment(customer)).status, intent.status];
+    };
+    assert.deepEqual(await statusAfter(21.9), ['requires_action', 'requires_action']);
+    assert.deepEqual(await statusAfter(22.1), ['failed', 'canceled']);
+    assert.equal((await onlyPayment(customer)).failureCode, 'authentication_required');
+  });
+
   test('a bank debit is processing for days and then paid', async () => {
     const customer = await newCustomer('pm_usBankAccount_success');
     const { body } = await subscribe(customer);

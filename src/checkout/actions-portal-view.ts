@@ -32,7 +32,7 @@ export async function viewPortal(work: Work, processors: Processors, customer: C
       status === 'draft' ? [] : [{ id, number, date, status, total, currency }],
     ),
     processor: { name: processor.name, publishableKey: processor.publishableKey ?? null },
-    paymentToConfirm: await findPaymentToConfirm(work, { customerId: customer.id }),
+    paymentToConfirm: await findPaymentToConfirm(work, processor, { customerId: customer.id }),
   };
 }
 

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { findCustomer } from '../customers/store.ts';
 import { Problem } from '../kernel/problem.ts';
 import { type Quote, quoteOf } from '../lifecycle/quote.ts';
-import type { Processors } from '../payments/processor.ts';
+import type { PaymentProcessor, Processors } from '../payments/processor.ts';
 import { pageOfPayments } from '../payments/store.ts';
 import { newId } from '../platform/new-id.ts';
 import { tentatively } from '../platform/tentative.ts';
@@ -80,7 +80,9 @@ async function viewAsRead(
     failure: status === 'open' ? await lastFailure(work, purchase) : null,
     cardToConfirm: null,
     paymentToConfirm:
-      status === 'pending' ? await findPaymentToConfirm(work, { invoiceId: purchase?.invoiceId }) : null,
+      status === 'pending' && purchase?.invoiceId
+        ? await findPaymentToConfirm(work, processor, { invoiceId: purchase.invoiceId })
+        : null,
     refusal: refusal ?? (needsCard && processor.name === 'manual' ? noCardsTaken : null),
   };
 }
@@ -194,13 +196,16 @@ async function lastFailure(work: Work, purchase: PurchaseRow | null): Promise<st
 
 const Confirmable = z.object({ clientSecret: z.string() });
 
-/** The oldest charge of an invoice, or of a customer, that waits until it is confirmed to the bank; null without one. */
+/**
+ * The oldest charge of an invoice, or of a customer, that waits until it is confirmed to the bank; null without one, and
+ * where our pages cannot ask for it.
+ */
 export async function findPaymentToConfirm(
   work: Work,
-  { invoiceId, customerId }: { readonly invoiceId?: string | null | undefined; readonly customerId?: string },
+  { publishableKey }: PaymentProcessor,
+  filters: { readonly invoiceId: string } | { readonly customerId: string },
 ): Promise<PaymentToConfirm | null> {
-  const filters = invoiceId ? { invoiceId } : customerId === undefined ? null : { customerId };
-  if (filters === null) return null;
+  if (!publishableKey) return null;
   const { rows } = await paymentsOf(work, { ...filters, status: 'requires_action' });
   for (const { id, nextAction } of rows) {
     const confirmable = Confirmable.safeParse(nextAction);

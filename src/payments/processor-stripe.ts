@@ -59,6 +59,9 @@ export interface StripeProcessor extends PaymentProcessor {
 const defaultTimeoutMs = 20_000;
 // Stripe forgets a key some time after 24 hours; from then on we look for what was made under it before.
 const keyLifetimeMs = 23 * 60 * 60 * 1000;
+// Stripe waits for ever for a customer to confirm a charge, and with it would whatever is to be paid. A subscription waits
+// 23 hours for its first payment: this ends before.
+const confirmationLifetimeMs = 22 * 60 * 60 * 1000;
 const clockSkewMs = 60 * 60 * 1000;
 
 /**
@@ -157,7 +160,14 @@ async function outcomeForGood(
   now: Instant,
 ): Promise<ChargeOutcome> {
   const outcome = outcomeOfIntent(intent, now);
-  return outcome.result === 'failed' ? callOff(client, call, { reference: intent.id, failed: outcome, now }) : outcome;
+  const failed = outcome.result === 'requires_action' ? unconfirmedFor(intent) : outcome;
+  return failed?.result === 'failed' ? callOff(client, call, { reference: intent.id, failed, now }) : outcome;
+}
+
+/** The failure of a charge whose customer has not confirmed it in time; null while there is time. In Stripe's time. */
+function unconfirmedFor({ id: reference, created }: Stripe.PaymentIntent): ChargeOutcome | null {
+  if (Date.now() - created * 1000 < confirmationLifetimeMs) return null;
+  return { result: 'failed', reference, code: 'authentication_required', message: 'It was not confirmed in time.' };
 }
 
 /**
