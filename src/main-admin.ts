@@ -131,15 +131,12 @@ export async function check(config: Config, { full = false, ...output }: CheckOp
   });
   const broken = results.filter(({ violations }) => violations.count > 0);
   const text = [
-    ...results.map(
-      ({ name, sentence, violations }) => `${violations.count === 0 ? 'ok    ' : 'BROKEN'}  ${name}: ${sentence}`,
-    ),
-    ...broken.flatMap(({ name, violations: { count, rows } }) => [
-      '',
-      `${name}: ${count} ${count === 1 ? 'row breaks' : 'rows break'} it${count > rows.length ? `, such as these ${rows.length}` : ''}:`,
+    ...broken.flatMap(({ name, sentence, violations: { count, rows } }) => [
+      `BROKEN  ${name}: ${sentence}`,
+      `${count} ${count === 1 ? 'row breaks' : 'rows break'} it${count > rows.length ? `, such as these ${rows.length}` : ''}:`,
       ...rows.map((row) => `  ${JSON.stringify(row)}`),
+      '',
     ]),
-    '',
     since === null
       ? 'Everything was read.'
       : 'Usage that was found right before was not read again: --full reads everything.',
