@@ -2,6 +2,7 @@ import { type Selectable, sql } from 'kysely';
 import type { BillingAddress } from '../customers/customer.ts';
 import type { PageRequest } from '../kernel/page.ts';
 import type { CheckoutSessions } from '../platform/database-types.ts';
+import { jsonb } from '../platform/json-records.ts';
 import { selectPage } from '../platform/select-page.ts';
 import type { Work } from '../platform/work.ts';
 import type { CheckoutSessionRow } from './checkout.ts';
@@ -43,10 +44,6 @@ function toSession(row: StoredSession): CheckoutSessionRow {
   return row as CheckoutSessionRow;
 }
 
-function toJson(value: unknown) {
-  return value === null ? null : sql<never>`${JSON.stringify(value)}::jsonb`;
-}
-
 function select(work: Work, id: string) {
   return work.db
     .selectFrom('checkoutSessions')
@@ -62,8 +59,8 @@ export async function insertSession(work: Work, session: CheckoutSessionRow): Pr
     .values({
       ...row,
       environmentId: work.environmentId,
-      billingAddress: toJson(billingAddress),
-      outputMetadata: toJson(outputMetadata),
+      billingAddress: jsonb(billingAddress),
+      outputMetadata: jsonb(outputMetadata),
     })
     .execute();
 }
@@ -113,7 +110,7 @@ export async function saveSession(work: Work, id: string, { billingAddress, ...c
     .updateTable('checkoutSessions')
     .set({
       ...change,
-      ...(billingAddress === undefined ? {} : { billingAddress: toJson(billingAddress) }),
+      ...(billingAddress === undefined ? {} : { billingAddress: jsonb(billingAddress) }),
       updatedAt: work.now,
     })
     .where('environmentId', '=', work.environmentId)

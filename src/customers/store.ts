@@ -3,6 +3,7 @@ import { type Selectable, sql } from 'kysely';
 import type { PageRequest } from '../kernel/page.ts';
 import { Problem } from '../kernel/problem.ts';
 import type { Customers } from '../platform/database-types.ts';
+import { jsonb } from '../platform/json-records.ts';
 import { selectPage } from '../platform/select-page.ts';
 import type { Work } from '../platform/work.ts';
 import { type BillingAddress, type CustomerRow, invoiceNumber } from './customer.ts';
@@ -30,10 +31,6 @@ type StoredCustomer = Pick<Selectable<Customers>, (typeof columns)[number]>;
 function toCustomer({ logoUrl, iconUrl, billingAddress, ...row }: StoredCustomer): CustomerRow {
   // Nothing but a parsed BillingAddress is ever written into the column.
   return { ...row, logoURL: logoUrl, iconURL: iconUrl, billingAddress: billingAddress as BillingAddress | null };
-}
-
-function toJson(value: unknown) {
-  return value === null ? null : sql<never>`${JSON.stringify(value)}::jsonb`;
 }
 
 function select(work: Work) {
@@ -141,7 +138,7 @@ export async function insertCustomer(work: Work, customer: CustomerRow): Promise
       environmentId: work.environmentId,
       logoUrl: logoURL,
       iconUrl: iconURL,
-      billingAddress: toJson(billingAddress),
+      billingAddress: jsonb(billingAddress),
     })
     .onConflict((conflict) => conflict.doNothing())
     .executeTakeFirst();
@@ -160,7 +157,7 @@ export async function saveCustomer(work: Work, customer: CustomerRow): Promise<v
       iconUrl: customer.iconURL,
       domain: customer.domain,
       userId: customer.userId,
-      billingAddress: toJson(customer.billingAddress),
+      billingAddress: jsonb(customer.billingAddress),
       taxExempt: customer.taxExempt,
       updatedAt: customer.updatedAt,
     })

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { sql } from 'kysely';
+import { jsonb } from '../platform/json-records.ts';
 import type { Work } from '../platform/work.ts';
 import type { Seller, Settings } from './setting.ts';
 
@@ -50,7 +50,7 @@ export async function saveSettings(work: Work, { dunning, seller, ...settings }:
       ...settings,
       dunningRetryDays: [...dunning.retryDays],
       dunningTerminalAction: dunning.terminalAction,
-      seller: seller === null ? null : sql<never>`${JSON.stringify(seller)}::jsonb`,
+      seller: jsonb(seller),
       updatedAt: work.now,
     })
     .where('id', '=', work.environmentId)

@@ -1,5 +1,5 @@
-import { sql } from 'kysely';
 import type { Instant } from '../kernel/calendar.ts';
+import { jsonb } from '../platform/json-records.ts';
 import type { Work } from '../platform/work.ts';
 import type { NewPaymentMethod } from './payment-method.ts';
 import type { AttachOutcome } from './processor.ts';
@@ -19,7 +19,7 @@ export interface Attachment {
 }
 
 export async function insertAttachment(work: Work, attachment: Attachment): Promise<void> {
-  const request = sql<never>`${JSON.stringify(attachment.request)}::jsonb`;
+  const request = jsonb(attachment.request);
   await work.db
     .insertInto('paymentMethodAttachments')
     .values({ ...attachment, environmentId: work.environmentId, request, outcome: null })
@@ -66,7 +66,7 @@ export async function endAttachment(
 ): Promise<void> {
   await work.db
     .updateTable('paymentMethodAttachments')
-    .set({ status, outcome: sql<never>`${JSON.stringify(outcome)}::jsonb`, updatedAt: work.now })
+    .set({ status, outcome: jsonb(outcome), updatedAt: work.now })
     .where('environmentId', '=', work.environmentId)
     .where('id', '=', id)
     .execute();

@@ -2,6 +2,7 @@ import { type Selectable, sql } from 'kysely';
 import type { BillingAddress } from '../customers/customer.ts';
 import type { PageRequest } from '../kernel/page.ts';
 import type { PaymentMethods } from '../platform/database-types.ts';
+import { jsonb } from '../platform/json-records.ts';
 import { selectPage } from '../platform/select-page.ts';
 import type { Work } from '../platform/work.ts';
 import type { PaymentMethod, PaymentMethodData, PaymentMethodType } from './payment-method.ts';
@@ -101,15 +102,11 @@ export async function insertPaymentMethod(work: Work, method: PaymentMethodRow):
     .values({
       ...method,
       environmentId: work.environmentId,
-      billingDetails: toJson(method.billingDetails),
-      paymentMethodData: toJson(method.paymentMethodData),
-      metadata: method.metadata === null ? null : toJson(method.metadata),
+      billingDetails: jsonb(method.billingDetails),
+      paymentMethodData: jsonb(method.paymentMethodData),
+      metadata: method.metadata === null ? null : jsonb(method.metadata),
     })
     .execute();
-}
-
-function toJson(value: object) {
-  return sql<never>`${JSON.stringify(value)}::jsonb`;
 }
 
 export function pageOfPaymentMethods(

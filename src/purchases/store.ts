@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { type Selectable, sql } from 'kysely';
 import type { PageRequest } from '../kernel/page.ts';
 import type { Purchases } from '../platform/database-types.ts';
+import { jsonb } from '../platform/json-records.ts';
 import { selectPage } from '../platform/select-page.ts';
 import type { Work } from '../platform/work.ts';
 import { boughtStatuses, type PurchaseRow, type PurchaseStatus } from './purchase.ts';
@@ -39,10 +40,6 @@ function toRow(row: StoredPurchase): PurchaseRow {
   return row as PurchaseRow;
 }
 
-function toJson(value: unknown) {
-  return value === null ? null : sql<never>`${JSON.stringify(value)}::jsonb`;
-}
-
 function select(work: Work) {
   return work.db.selectFrom('purchases').select(columns).where('environmentId', '=', work.environmentId);
 }
@@ -54,8 +51,8 @@ export async function insertPurchase(work: Work, { billingAddress, metadata, ...
     .values({
       ...row,
       environmentId: work.environmentId,
-      billingAddress: toJson(billingAddress),
-      metadata: toJson(metadata),
+      billingAddress: jsonb(billingAddress),
+      metadata: jsonb(metadata),
     })
     .execute();
 }

@@ -1,6 +1,7 @@
 import { type Selectable, sql } from 'kysely';
 import type { Instant } from '../kernel/calendar.ts';
 import type { SubscriptionAdjustments } from '../platform/database-types.ts';
+import { jsonb } from '../platform/json-records.ts';
 import type { Work } from '../platform/work.ts';
 import type { AdjustmentRow, AdjustmentStatus, PlanItem } from './adjustment.ts';
 
@@ -97,14 +98,10 @@ export async function listAdjustmentsScheduled(
   return rows.map(toRow);
 }
 
-function toJson(value: object) {
-  return sql<never>`${JSON.stringify(value)}::jsonb`;
-}
-
 export async function insertAdjustment(work: Work, { items, capacities, ...row }: AdjustmentRow): Promise<void> {
   await work.db
     .insertInto('subscriptionAdjustments')
-    .values({ ...row, environmentId: work.environmentId, items: toJson(items), capacities: toJson(capacities) })
+    .values({ ...row, environmentId: work.environmentId, items: jsonb(items), capacities: jsonb(capacities) })
     .execute();
 }
 

@@ -1,6 +1,7 @@
 import { type Selectable, sql } from 'kysely';
 import type { Instant } from '../kernel/calendar.ts';
 import type { SubscriptionItems } from '../platform/database-types.ts';
+import { jsonb } from '../platform/json-records.ts';
 import { newId } from '../platform/new-id.ts';
 import type { Work } from '../platform/work.ts';
 import type { SubscriptionItemRow } from './subscription-item.ts';
@@ -71,7 +72,7 @@ export async function insertSubscriptionItems(work: Work, items: readonly Subscr
     ...item,
     environmentId: work.environmentId,
     effectiveFrom: item.addedDate,
-    metadata: metadata === null ? null : sql<never>`${JSON.stringify(metadata)}::jsonb`,
+    metadata: jsonb(metadata),
   }));
   await work.db.insertInto('subscriptionItems').values(rows).execute();
 }

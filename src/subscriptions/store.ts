@@ -3,6 +3,7 @@ import { type Selectable, sql, type Updateable } from 'kysely';
 import type { Instant } from '../kernel/calendar.ts';
 import type { PageRequest } from '../kernel/page.ts';
 import type { Subscriptions } from '../platform/database-types.ts';
+import { jsonb } from '../platform/json-records.ts';
 import { selectPage } from '../platform/select-page.ts';
 import type { Work } from '../platform/work.ts';
 import { currentStatuses, type SubscriptionRow, type SubscriptionStatus, terminalStatuses } from './subscription.ts';
@@ -169,7 +170,7 @@ export async function insertSubscription(work: Work, { metadata, ...row }: Subsc
     .values({
       ...row,
       environmentId: work.environmentId,
-      metadata: metadata === null ? null : sql<never>`${JSON.stringify(metadata)}::jsonb`,
+      metadata: jsonb(metadata),
     })
     .execute();
 }
