@@ -104,7 +104,7 @@ export const termCorruptions: readonly Corruption[] = [
   {
     fault: 'a seat is held that no feature grants',
     statements: [
-      'update subscription_item_features set expired_at = (select min(claimed_at) - 1 from resource_claims)',
+      'update subscription_item_features set expired_at = (select min(claimed_at) - 60001 from resource_claims)',
     ],
     breaks: ['claimsAreWithinCapacity'],
   },

@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { invariants } from '../src/lifecycle/check-invariants.ts';
+import { findViolations } from '../src/lifecycle/store-invariants.ts';
 import { insertSeats } from './entitlements-fixture.ts';
 import { type Body, startTestApp } from './harness.ts';
 
@@ -243,4 +245,16 @@ test('a dry run answers the claim and makes none', async () => {
   const { path } = await insertSeats(app);
   assert.deepEqual(counts(await app.post(`${path}/claim?dryRun=true`, seat({ quantity: 5 }))), [5, 0]);
   assert.deepEqual((await app.get(`${path}/claims`)).claims, []);
+});
+
+test('a feature that grants less than is claimed, by a change, takes no seat and raises no alarm', async () => {
+  const within = invariants.find(({ name }) => name === 'claimsAreWithinCapacity');
+  assert.ok(within);
+  for (const change of [{ amount: 2 }, { expiredAt: 1 }]) {
+    const { path, seatsFeatureId } = await insertSeats(app);
+    await app.post(`${path}/claim`, seat({ quantity: 5 }));
+    await app.put(`/subscription-item-features/${seatsFeatureId}`, { subscriptionItemFeature: change });
+    assert.equal((await app.get(`${path}/claims`)).claims.length, 5);
+    assert.deepEqual((await findViolations(app.owner, within)).rows, []);
+  }
 });

@@ -78,11 +78,11 @@ async function insertSubscriptionHistory({ app, model, ...fixture }: Data): Prom
       startDate: model.createdAt - dayMs,
     })
     .execute();
-  const claim = { ...model, subscriptionId, resourceId, externalId: 'ada', claimedAt: model.createdAt };
+  const claim = { ...model, subscriptionId, resourceId, externalId: 'ada', claimedAt: model.createdAt + 2 * 60_000 };
   await app.owner
     .insertInto('resourceClaims')
     .values([
-      { ...claim, id: newId('resourceClaim'), releasedAt: model.createdAt, releaseReason: 'released' },
+      { ...claim, id: newId('resourceClaim'), releasedAt: claim.claimedAt, releaseReason: 'released' },
       { ...claim, id: newId('resourceClaim'), releasedAt: null, releaseReason: null },
     ])
     .execute();
