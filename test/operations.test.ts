@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { sql } from 'kysely';
 import { createApp, crontab, tasks } from '../src/app.ts';
 import { createPool } from '../src/platform/database.ts';
 import { enqueue, type Task } from '../src/platform/jobs.ts';
@@ -73,6 +74,22 @@ test('a worker does what a commit asked for', async () => {
     await worker.stop();
     await ownerPool.end();
   }
+});
+
+test('a worker that has stopped has nothing to do with connections that break afterwards', async () => {
+  const ownerPool = createPool({ url: app.databaseUrl, size: 12, as: 'owner' });
+  const context = { database: app.database, tasks, outside: app.outside };
+  const worker = await startWorker({ ownerPool, context, crontab, log: () => undefined });
+  await worker.stop();
+  const broken: unknown[] = [];
+  ownerPool.on('error', (error) => broken.push(error));
+  await sql`select pg_terminate_backend(pid) from pg_stat_activity
+             where datname = current_database() and application_name = 'tollkeeper-owner' and pid <> pg_backend_pid()`.execute(
+    app.owner,
+  );
+  // Another release of the connection that it had would end the process here.
+  await until(() => broken.length > 0);
+  await ownerPool.end();
 });
 
 test('a sender delivers what a request caused', async () => {

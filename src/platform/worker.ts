@@ -82,8 +82,7 @@ class LivingWorkers {
   async stop(): Promise<void> {
     for (const timer of this.#timers) clearInterval(timer);
     await this.clear();
-    this.#client?.release();
-    this.#client = null;
+    this.#letGo();
   }
 
   /** One thing after the other. What fails is done again by the next round. */
@@ -93,29 +92,34 @@ class LivingWorkers {
   }
 
   async #lock(): Promise<void> {
-    this.#client ??= await this.#connect();
+    const client = this.#client ?? (await this.#connect());
     for (const id of this.#alive) {
       if (this.#locked.has(id)) continue;
       // Where the database has not noticed yet that our last connection is gone, that one has the lock still.
-      const { rows } = await this.#client.query<{ held: boolean }>(
-        'select pg_try_advisory_lock($1, hashtext($2)) as held',
-        [workerLockSpace, id],
-      );
+      const { rows } = await client.query<{ held: boolean }>('select pg_try_advisory_lock($1, hashtext($2)) as held', [
+        workerLockSpace,
+        id,
+      ]);
       if (rows[0]?.held) this.#locked.add(id);
     }
   }
 
   async #connect(): Promise<pg.PoolClient> {
     const client = await this.#pool.connect();
-    const onBroken = (error: Error) => {
-      client.off('error', onBroken);
-      this.#client = null;
-      this.#locked.clear();
-      client.release(error);
-    };
-    client.on('error', onBroken);
+    this.#client = client;
+    client.on('error', this.#letGo);
     return client;
   }
+
+  /** Gives the connection back, broken or not. What its locks were is known to the database only. */
+  readonly #letGo = (error?: Error): void => {
+    const client = this.#client;
+    if (client === null) return;
+    this.#client = null;
+    this.#locked.clear();
+    client.off('error', this.#letGo);
+    client.release(error);
+  };
 }
 
 function ignore(): void {
