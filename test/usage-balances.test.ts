@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { textOfBalances, toUsageMeterBalance } from '../src/ledger/actions-balances.ts';
 import { newId } from '../src/platform/new-id.ts';
+import type { UsageMeter } from '../src/pricing/usage-meter.ts';
 import { insertFixture } from './fixtures.ts';
 import { startTestApp } from './harness.ts';
 
@@ -95,4 +97,19 @@ test("another customer's subscription is not found, and one external id in two p
   const theirs = await app.request('GET', `${ours}&subscriptionId=${second.subscriptionId}`);
   assert.deepEqual([theirs.status, theirs.body.code], [404, 'NOT_FOUND']);
   assert.equal((await app.request('GET', `${ours}&subscriptionId=sub_unknown`)).status, 404);
+});
+
+test('the text of balances is the JSON of what is told', () => {
+  const meter: UsageMeter = {
+    ...{ id: newId('usageMeter'), createdAt: 1, updatedAt: 2, livemode: false, organizationId: app.id },
+    ...{ pricingModelId: world.pricingModelId, slug: 'calls', aggregationType: 'sum' as const },
+    ...{ name: 'Calls "per" day \u2028', lowBalanceThreshold: 2n ** 60n },
+  };
+  const balances = [-5n, 0n, 10n ** 30n].map((availableBalance) => ({
+    meter,
+    subscriptionId: 'sub_1',
+    availableBalance,
+  }));
+  for (const told of [[], balances])
+    assert.equal(textOfBalances(told), JSON.stringify({ usageMeterBalances: told.map(toUsageMeterBalance) }));
 });

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { textFilter } from '../kernel/page.ts';
 import { gatheredRoute } from '../platform/route.ts';
-import { balancesTogether } from './actions-balances.ts';
+import { balancesTogether, textOfBalances, toUsageMeterBalance } from './actions-balances.ts';
 import { UsageMeterBalance } from './ledger.ts';
 
 export const ledgerRoutes = [
@@ -18,6 +18,7 @@ export const ledgerRoutes = [
     refuses: ['customerNotFound', 'subscriptionNotFound', 'externalIdAmbiguous'],
     together: balancesTogether,
     ask: ({ params, query }) => ({ ...query, externalId: params.externalId }),
-    tell: (usageMeterBalances) => ({ usageMeterBalances }),
+    tell: (balances) => ({ usageMeterBalances: balances.map(toUsageMeterBalance) }),
+    text: textOfBalances,
   }),
 ];

@@ -72,6 +72,7 @@ export interface CustomerBalance extends Omit<AccountBalance, 'subscriptionId'> 
 /** What was asked of several customers, in one statement: newest subscription first. */
 export async function listCustomerBalances(work: Work, queries: readonly BalanceQuery[]): Promise<CustomerBalance[]> {
   // The names of the columns are as they are answered, and nothing looks at each row again: there are many small ones.
+  // `offset 0` has the subscriptions looked for customer by customer, also while no statistics say how many there are.
   const { rows } = await sql<CustomerBalance>`
     select asked.position, c.customers, ${balanceColumns}
       from unnest(
@@ -83,10 +84,13 @@ export async function listCustomerBalances(work: Work, queries: readonly Balance
         select min(id) as id, count(*) as customers from customers
          where environment_id = ${work.environmentId} and external_id = asked.external_id and not archived
            and (asked.pricing_model_id is null or pricing_model_id = asked.pricing_model_id)) c
-      left join subscriptions s on s.environment_id = ${work.environmentId} and s.customer_id = c.id
-       and case when asked.subscription_id is null
-                then s.status = any(${idArray(currentStatuses)}::text[]) and s.replaced_by_subscription_id is null
-                else s.id = asked.subscription_id end
+      left join lateral (
+        select * from subscriptions s
+         where s.environment_id = ${work.environmentId} and s.customer_id = c.id
+           and case when asked.subscription_id is null
+                    then s.status = any(${idArray(currentStatuses)}::text[]) and s.replaced_by_subscription_id is null
+                    else s.id = asked.subscription_id end
+        offset 0) s on true
       ${balanceJoins(work.now)}
      order by asked.position, s.id desc`.execute(work.db.withoutPlugins());
   return rows;

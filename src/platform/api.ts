@@ -108,11 +108,11 @@ async function answer(context: Serving, route: Route, request: FastifyRequest, r
   // What is wrong with the request is told to holders of a key only, so a parse problem waits for the transaction.
   const asked = attempt(() => readRequest(route, request));
   if (!(asked instanceof Problem) && route.gathered && !asked.dryRun && asked.idempotency === null) {
-    const { together, ask, tell } = route.gathered;
+    const { together, ask, text } = route.gathered;
     const action = route.method === 'GET' ? null : actionOf(route);
     const told = await context.meetingPoint.join(together, apiKeyHash, ask(asked.input as never), action);
     context.keyUse.note(apiKeyHash);
-    return sendJson(route, request, reply, JSON.stringify(tell(told)));
+    return sendJson(route, request, reply, text(told));
   }
   // A read leaves nothing in the audit log that would name it.
   const doing = route.method === 'GET' ? undefined : { action: actionOf(route), requestId: request.id };

@@ -64,7 +64,7 @@ export interface RouteDefinition<
 interface Gathered {
   readonly together: Together<unknown, unknown>;
   readonly ask: (input: RouteInput<z.ZodType, z.ZodType, z.ZodType>) => unknown;
-  readonly tell: (answer: unknown) => unknown;
+  readonly text: (answer: unknown) => string;
 }
 
 /** A route whose types have been checked and are no longer needed. */
@@ -118,11 +118,14 @@ export function gatheredRoute<
   together,
   ask,
   tell,
+  text = (answer) => JSON.stringify(tell(answer)),
   ...definition
 }: Omit<RouteDefinition<Params, Query, Body, Returns>, 'handle' | 'afterEffects' | 'file'> & {
   readonly together: Together<Ask, Answer>;
   readonly ask: (input: RouteInput<Params, Query, Body>) => Ask;
   readonly tell: (answer: Answer) => z.output<Returns>;
+  /** What `tell` tells as JSON, where a quicker way leads there than by JSON.stringify. */
+  readonly text?: (answer: Answer) => string;
 }): Route {
   return {
     ...route({
@@ -130,6 +133,6 @@ export function gatheredRoute<
       handle: async (work, input) => tell(await answerAlone(together, work, ask(input))),
     } as RouteDefinition<Params, Query, Body, Returns>),
     // As above: what is asked and answered is of the types that the definition says.
-    gathered: { together, ask, tell } as unknown as Gathered,
+    gathered: { together, ask, text } as unknown as Gathered,
   };
 }
