@@ -22,6 +22,8 @@ export interface Place {
 const gateLock = 70_070_070;
 // Long enough for a busy machine. Nothing waits so long when all is well.
 const patienceMs = 20_000;
+// A storm takes a second or two, and fifteen beside much else.
+const stormMs = 40_000;
 
 /**
  * Stops `first` inside its transaction, where it is about to write at `place`. Then begins the others, and lets `first`
@@ -47,8 +49,8 @@ export async function meet<One, Other>(
     };
     await until(isEachStopped, 'each of the others to wait or to end');
     await gate.open();
-    const answers = await Promise.all(waiting.map((each) => each.answer));
-    return [await stopped.answer, ...answers];
+    const answers = await ended(app, Promise.all(waiting.map((each) => each.answer)), 'the others');
+    return [await ended(app, stopped.answer, 'the first'), ...answers];
   } finally {
     await gate.remove();
   }
@@ -80,6 +82,32 @@ async function countWaiting(app: TestApp): Promise<number> {
 export async function until(condition: () => Promise<boolean>, what: string): Promise<void> {
   for (const end = Date.now() + patienceMs; !(await condition()); await sleep(5))
     assert(Date.now() < end, `waited in vain for ${what}`);
+}
+
+/**
+ * What is racing, which fails where it does not end: callers who lock one another out go on for minutes. Those who are still
+ * in a transaction then are cut off from the database, so that the test ends too.
+ */
+export async function ended<Value>(app: TestApp, racing: Promise<Value>, who: string): Promise<Value> {
+  const isLate = new AbortController();
+  const late = sleep(stormMs, undefined, { signal: isLate.signal }).then(async () => {
+    const waiting = await countWaiting(app);
+    racing.catch(() => undefined);
+    await cutOff(app);
+    assert.fail(`${who} did not end within ${stormMs / 1000} s: ${waiting} waited for a lock`);
+  });
+  late.catch(() => undefined);
+  try {
+    return await Promise.race([racing, late]);
+  } finally {
+    isLate.abort();
+  }
+}
+
+async function cutOff(app: TestApp): Promise<void> {
+  await sql`
+    select pg_terminate_backend(pid) from pg_stat_activity
+     where datname = current_database() and pid <> pg_backend_pid() and xact_start is not null`.execute(app.owner);
 }
 
 /** A trigger in the test's own database, behind which transactions wait until it is opened. */

@@ -12,6 +12,7 @@ import { type Answer, startTestApp } from './harness.ts';
 import {
   assertSound,
   assertStatuses,
+  ended,
   meet,
   moneyMoved,
   paidInAll,
@@ -194,10 +195,11 @@ describe('race: cancel against renewal', () => {
     for (let round = 0; round < rounds; round++) {
       const debtor = await newDebtor(app);
       await setClockOf(app, debtor.environmentId, february - 1);
-      const [answers] = await Promise.all([
+      const storm = Promise.all([
         atOnce(32, (index) => (index % 2 === 0 ? cancel(debtor, 'at_end_of_current_billing_period') : touch(debtor))),
         setClockOf(app, debtor.environmentId, february).then(() => workTogether(app, debtor.environmentId)),
       ]);
+      const [answers] = await ended(app, storm, '32 callers and four workers');
       assertStatuses(answers, [200, 400, 409]);
       await work(debtor);
       const { status } = await debtor.subscription();

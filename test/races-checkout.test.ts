@@ -128,6 +128,28 @@ describe('race: checkout expiry against confirm', () => {
     await app.setClock(begun);
   });
 
+  test('a form that was reckoned in time, and whose turn to confirm comes after the day, buys nothing', async () => {
+    await app.setClock(begun);
+    const buyer = await newBuyer();
+    // Before it confirms, the service reckons with the address that was entered, and takes that back.
+    const reckoning = {
+      table: 'customers',
+      on: 'update',
+      when: 'new.billing_address is distinct from old.billing_address',
+    } as const;
+    const [answer] = await meet<Answer, void>(
+      app,
+      reckoning,
+      () => confirm(buyer.url),
+      () => app.setClock(begun + dayMs),
+    );
+    assertStatuses([answer], [303]);
+    assert.equal((await shop.session(buyer.id)).status, 'expired');
+    assert.deepEqual(await paidAmounts(app, buyer.customerId), []);
+    assert.deepEqual((await app.get(`/purchases?customerId=${buyer.customerId}`)).data, []);
+    await app.setClock(begun);
+  });
+
   test('32 who confirm while the day ends: it is bought once, or expired and not paid', async () => {
     for (let round = 0; round < rounds * 2; round++) {
       await app.setClock(begun);
@@ -229,26 +251,51 @@ describe('race: archived customer against subscribe', () => {
 });
 
 describe('race: two cancels in the portal', () => {
+  const cancelByRequest = (id: string) =>
+    app.request('POST', `/subscriptions/${id}/cancel`, {
+      cancellation: { timing: 'at_end_of_current_billing_period' },
+    });
+
+  /** Who has a paid plan and has opened the form that cancels it. */
+  async function leaver() {
+    const { customerId, externalId, paymentMethodId } = await plans.newCustomer('pm_card_visa');
+    const priceId = plans.priceOf('pro-monthly').id;
+    const { id } = await plans.subscribe({ customerId, priceId, defaultPaymentMethodId: paymentMethodId });
+    const entered = await fetch(await shop.portal(externalId), { redirect: 'manual' });
+    const [cookie = ''] = (entered.headers.get('set-cookie') ?? '').split(';');
+    const url = `${app.url}/portal/subscriptions/${id}/cancel`;
+    const form = await (await fetch(url, { headers: { cookie } })).text();
+    const [, formToken = ''] = /name="formToken" value="([^"]+)"/.exec(form) ?? [];
+    assert.notEqual(formToken, '');
+    const before = await plans.events(id);
+    return {
+      id: id as string,
+      cancelByForm: () => sendForm(url, { formToken }, cookie),
+      async assertOneEnd() {
+        assert.equal((await plans.subscription(id)).status, 'cancellation_scheduled');
+        assert.deepEqual((await plans.events(id)).slice(before.length), ['subscription.updated']);
+      },
+    };
+  }
+
+  test('a form and a request that meet a form which is ending it plan and tell nothing more', async () => {
+    const { id, cancelByForm, assertOneEnd } = await leaver();
+    const place = { table: 'subscriptions', on: 'update', when: "new.status = 'cancellation_scheduled'" } as const;
+    const byRequest = () => cancelByRequest(id);
+    const answers = await meet<Answer, Answer>(app, place, cancelByForm, cancelByForm, byRequest);
+    assert.deepEqual(
+      answers.map(({ status }) => status),
+      [303, 303, 200],
+    );
+    await assertOneEnd();
+  });
+
   test('16 forms and 16 requests that cancel at the end: one end is planned and told, and no form fails', async () => {
     for (let round = 0; round < rounds; round++) {
-      const { customerId, externalId, paymentMethodId } = await plans.newCustomer('pm_card_visa');
-      const priceId = plans.priceOf('pro-monthly').id;
-      const { id } = await plans.subscribe({ customerId, priceId, defaultPaymentMethodId: paymentMethodId });
-      const entered = await fetch(await shop.portal(externalId), { redirect: 'manual' });
-      const [cookie = ''] = (entered.headers.get('set-cookie') ?? '').split(';');
-      const form = await (await fetch(`${app.url}/portal/subscriptions/${id}/cancel`, { headers: { cookie } })).text();
-      const [, formToken = ''] = /name="formToken" value="([^"]+)"/.exec(form) ?? [];
-      assert.notEqual(formToken, '');
-      const timing = 'at_end_of_current_billing_period';
-      const before = await plans.events(id);
-      const answers = await atOnce(32, (index) =>
-        index % 2 === 0
-          ? sendForm(`${app.url}/portal/subscriptions/${id}/cancel`, { formToken }, cookie)
-          : app.request('POST', `/subscriptions/${id}/cancel`, { cancellation: { timing } }),
-      );
+      const { id, cancelByForm, assertOneEnd } = await leaver();
+      const answers = await atOnce(32, (index) => (index % 2 === 0 ? cancelByForm() : cancelByRequest(id)));
       assertStatuses(answers, [200, 303]);
-      assert.equal((await plans.subscription(id)).status, 'cancellation_scheduled');
-      assert.deepEqual((await plans.events(id)).slice(before.length), ['subscription.updated']);
+      await assertOneEnd();
     }
     await assertSound(app);
   });

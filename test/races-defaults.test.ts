@@ -4,7 +4,7 @@ import { makeDefaultPaymentMethod } from '../src/payments/actions-default.ts';
 import { type Answer, type Body, startTestApp } from './harness.ts';
 import { setUpPlans } from './plans.ts';
 import { monthly, newMeter, newModel, newProduct } from './pricing-fixture.ts';
-import { assertSound, assertStatuses, meet, rounds } from './race.ts';
+import { assertSound, assertStatuses, ended, meet, rounds } from './race.ts';
 import { atOnce } from './spending.ts';
 
 const app = await startTestApp();
@@ -74,7 +74,7 @@ describe('race: default switched by two writers', () => {
       () => make(2),
       () => make(3),
     );
-    answers.push(...(await atOnce(32, (index) => make(index))));
+    answers.push(...(await ended(app, atOnce(32, make), '32 who make a default')));
     assertStatuses(answers, [200]);
     const { data } = await app.get(`/prices?productId=${product.id}&limit=100`);
     assert.equal(data.length, 36);
@@ -98,7 +98,8 @@ describe('race: default switched by two writers', () => {
       () => choose(1),
       () => choose(2),
     );
-    answers.push(...(await atOnce(32, (index) => choose(index, index % 4 !== 3))));
+    const storm = atOnce(32, (index) => choose(index, index % 4 !== 3));
+    answers.push(...(await ended(app, storm, '32 who choose a default')));
     assertStatuses(answers, [200]);
     const { data } = await app.get(`/prices?usageMeterId=${meter.id}&limit=100`);
     assert.equal(data.filter(({ active, isDefault }: Body) => active && isDefault).length, 1);
@@ -116,8 +117,9 @@ describe('race: default switched by two writers', () => {
       () => choose(2),
       () => choose(0),
     );
-    for (let round = 0; round < rounds; round++) answers.push(...(await atOnce(32, choose)));
     assertStatuses(answers, [200]);
+    for (let round = 0; round < rounds; round++)
+      assertStatuses(await ended(app, atOnce(32, choose), '32 who choose a default'), [200]);
     const { data } = await app.get('/pricing-models?limit=100');
     assert.equal(data.filter(({ isDefault }: Body) => isDefault).length, 1);
     assert.equal((await put(`/pricing-models/${models[0]}`, { pricingModel: { isDefault: true } })).status, 200);

@@ -147,24 +147,49 @@ describe('race: secret rotated while messages are sent', () => {
     }
   };
 
+  const rotating = { table: 'webhooks', on: 'update', when: 'new.sealed_secret <> old.sealed_secret' } as const;
+  const rotate = (id: string): Promise<Answer> => app.request('POST', `/webhooks/${id}/rotate-secret`);
+  const tell = async (objectId: string) => (await tellSlowly(app.database, [objectId])).commit();
+
   test('a message that is sent while the secret is being changed is signed with the one before it', async () => {
     const endpoint = await newEndpoint();
-    const told = await tellSlowly(app.database, ['cust_signed']);
-    await told.commit();
-    const place = { table: 'webhooks', on: 'update', when: 'new.sealed_secret <> old.sealed_secret' } as const;
-    const rotate = (): Promise<Answer> => app.request('POST', `/webhooks/${endpoint.id}/rotate-secret`);
-    const [rotated] = await meet<Answer, unknown>(app, place, rotate, () => app.sendWebhooks());
+    await tell('cust_signed');
+    const [rotated] = await meet<Answer, unknown>(
+      app,
+      rotating,
+      () => rotate(endpoint.id),
+      () => app.sendWebhooks(),
+    );
     assert.equal(rotated.status, 200);
     const { body, headers } = endpoint.only();
     assert(verifies(endpoint.secret, body, headers));
   });
 
+  test('of two rotations at once both secrets that were handed out count, and the one before them no longer', async () => {
+    const endpoint = await newEndpoint();
+    const answers = await meet(
+      app,
+      rotating,
+      () => rotate(endpoint.id),
+      () => rotate(endpoint.id),
+    );
+    assertStatuses(answers, [200]);
+    await tell('cust_twice');
+    await app.sendWebhooks();
+    const { body, headers } = endpoint.only();
+    const secrets = [endpoint.secret, ...answers.map((answer) => answer.body.secret as string)];
+    assert.deepEqual(
+      secrets.map((secret) => verifies(secret, body, headers)),
+      [false, true, true],
+    );
+  });
+
   test('8 rotations beside 32 messages: each message is signed with a secret that was handed out', async () => {
     const endpoint = await newEndpoint();
     const objects = Array.from({ length: 32 }, (_, index) => `cust_rotated_${index}`);
-    const rotating = atOnce(8, () => app.post(`/webhooks/${endpoint.id}/rotate-secret`));
-    const telling = atOnce(32, async (index) => (await tellSlowly(app.database, [objects[index] ?? ''])).commit());
-    const [rotated] = await Promise.all([rotating, telling, app.sendWebhooks()]);
+    const changing = atOnce(8, () => app.post(`/webhooks/${endpoint.id}/rotate-secret`));
+    const telling = atOnce(32, (index) => tell(objects[index] ?? ''));
+    const [rotated] = await Promise.all([changing, telling, app.sendWebhooks()]);
     const secrets = [endpoint.secret, ...rotated.map(({ secret }) => secret)];
     await app.sendWebhooks();
     assert.deepEqual([...new Set(endpoint.objects())].sort(), objects.sort());
