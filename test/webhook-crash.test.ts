@@ -37,6 +37,7 @@ test('a service that is killed again and again delivers every event to every end
     await until(() => isEach(told, endpoint.received), 'every event at an endpoint that is well');
     assertInOrder(told, endpoint.received);
   }
+  const known = new Set(told.map(({ eventId }) => eventId));
   isFlapping = false;
   await tollkeeper.withOwner(async (owner) => {
     const waiting = owner.updateTable('webhookDeliveries').where('status', '=', 'pending');
@@ -45,6 +46,10 @@ test('a service that is killed again and again delivers every event to every end
       await waiting.set({ nextAttemptAt: Date.now() }).where('nextAttemptAt', '>', Date.now()).execute();
       return isEach(told, flapping.received);
     }, 'every event at the endpoint that was down now and then');
+    assert(
+      flapping.received.every(({ eventId }) => known.has(eventId)),
+      'an event that never was',
+    );
     await until(async () => (await countOthers(owner)) === 0, 'every delivery to be noted as made');
   });
 });

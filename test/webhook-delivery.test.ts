@@ -112,6 +112,19 @@ describe('a message', () => {
     assert.equal(done.lastError, null);
   });
 
+  test('is not kept waiting by a clock that is ahead, and a repetition never comes too soon', async () => {
+    const { receiver, pricingModelId, webhook } = await setUp({}, [{ status: 500 }]);
+    await tellHere(pricingModelId, 'customer.created');
+    // As a database writes it whose clock is three seconds ahead of ours.
+    const own = app.owner.updateTable('webhookDeliveries').where('webhookId', '=', webhook.id);
+    await own.set({ nextAttemptAt: Date.now() + 3_000 }).execute();
+    await app.sendWebhooks();
+    assert.equal(receiver.received.length, 1);
+    await own.set({ nextAttemptAt: Date.now() + 3_000 }).execute();
+    await app.sendWebhooks();
+    assert.equal(receiver.received.length, 1);
+  });
+
   test('that is refused ten times is given up', async () => {
     const answers = Array.from({ length: 20 }, () => ({ status: 503 }));
     const { receiver, pricingModelId, deliveries } = await setUp({}, answers);

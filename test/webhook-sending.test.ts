@@ -97,7 +97,7 @@ for (const [name, answer, expected] of outcomes) {
     const endpoint = await startEndpoint(answer);
     const { pricingModelId, webhookId } = await registered(endpoint);
     await tell(pricingModelId, 'cust_1');
-    assert.equal(await app.sendWebhooks(), 1);
+    await app.sendWebhooks();
     const [delivery] = await deliveriesOf(webhookId);
     assert.partialDeepStrictEqual(delivery, { ...expected, attempts: 1 });
     const { attempts } = await app.get(`/deliveries/${delivery.id}`);

@@ -125,12 +125,15 @@ export async function updateWebhook(
     ...(active === true ? { disabledReason: null } : {}),
     ...(beginsAnew ? { failingSince: null } : {}),
   });
+  await store.announceChange(work, id);
   return render(work, found(row, id));
 }
 
 /** Deletes a webhook with its deliveries, the pending ones too; answers it as it was. */
 export async function deleteWebhook(work: Work, id: string): Promise<Webhook> {
-  return render(work, found(await store.deleteWebhook(work, id), id));
+  const row = found(await store.deleteWebhook(work, id), id);
+  await store.announceChange(work, id);
+  return render(work, row);
 }
 
 /**
@@ -145,5 +148,6 @@ export async function rotateSecret(
   const secret = newSecret();
   const sealedSecret = encryption.seal(secret, secretContext(work.environmentId, id));
   const row = await store.rotateSecret(work, id, sealedSecret, Date.now() + previousSecretLifetimeMs);
+  await store.announceChange(work, id);
   return { webhook: render(work, found(row, id)), secret };
 }

@@ -32,3 +32,12 @@ test('each failed try doubles the pause, up to five minutes', () => {
 test('one success closes it', () => {
   assert.deepEqual(circuitAfter(failed(0, 0, 0, 0, 0, 5_000), true, 15_000), closedCircuit);
 });
+
+test('an endpoint that asks to be left alone is, from its first failure on, up to five minutes', () => {
+  const asked = circuitAfter(closedCircuit, false, 0, 120_000);
+  assert.deepEqual([slotsOf(asked, 119_999, 16), slotsOf(asked, 120_000, 16)], [0, 16]);
+  // Another that was under way asks for less, and later for more.
+  assert.equal(circuitAfter(asked, false, 1, 1_000).openUntil, 120_000);
+  assert.equal(circuitAfter(asked, false, 1, 24 * 3_600_000).openUntil, 300_001);
+  assert.deepEqual(circuitAfter(asked, true, 120_000), closedCircuit);
+});

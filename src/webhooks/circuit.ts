@@ -14,9 +14,15 @@ const failuresToOpen = 5;
 const shortestPauseMs = 5_000;
 const longestPauseMs = 5 * 60_000;
 
-/** The circuit after an attempt that ended at `at`. */
-export function circuitAfter(circuit: Circuit, succeeded: boolean, at: Instant): Circuit {
+/** The circuit after an attempt that ended at `at`. An endpoint may ask to be left alone for `askedMs`. */
+export function circuitAfter(circuit: Circuit, succeeded: boolean, at: Instant, askedMs = 0): Circuit {
   if (succeeded) return closedCircuit;
+  const { failuresInARow, openUntil } = afterFailure(circuit, at);
+  const askedUntil = askedMs === 0 ? 0 : at + Math.min(askedMs, longestPauseMs);
+  return { failuresInARow, openUntil: Math.max(openUntil ?? 0, askedUntil) || null };
+}
+
+function afterFailure(circuit: Circuit, at: Instant): Circuit {
   const { failuresInARow, openUntil } = circuit;
   // Those that were under way when it opened say nothing new.
   if (openUntil !== null && at < openUntil) return circuit;

@@ -123,6 +123,12 @@ export function retryAfterMs(header: string | null, at: Instant): number {
   return Number.isNaN(asked) ? 0 : Math.min(Math.max(asked, 0), longestRetryAfterMs);
 }
 
+/** How long an endpoint asks to be sent nothing at all: one that is asked too often, or is not there for a while. */
+export function pauseAskedMs(answer: EndpointAnswer, at: Instant): number {
+  const isAboutAll = 'statusCode' in answer && (answer.statusCode === 429 || answer.statusCode === 503);
+  return isAboutAll ? retryAfterMs(answer.retryAfter, at) : 0;
+}
+
 /** 410 Gone: the endpoint is not there any more and wants to hear nothing more. */
 export function isGone(answer: EndpointAnswer): boolean {
   return 'statusCode' in answer && answer.statusCode === 410;

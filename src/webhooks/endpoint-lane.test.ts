@@ -70,6 +70,36 @@ test('an endpoint that takes nothing is left in peace: nothing is looked for, no
   assert.equal(lane.wanted(at), 64);
 });
 
+test('an endpoint has no more under way than it is granted, and one that failed tries with one message', () => {
+  const messages = Array.from({ length: 5 }, (_, index) => message(String(index), `object ${index}`));
+  const lane = laneWith(...messages);
+  const granted = (most: number, now = at) => lane.next(now, most)?.id ?? null;
+  assert.deepEqual([granted(2), granted(2), granted(2), granted(3), granted(3)], ['0', '1', null, '2', null]);
+  for (const each of messages) {
+    granted(16);
+    lane.ended(each, false, at);
+    lane.saved(each, false);
+  }
+  lane.look();
+  lane.add([message('8', 'a'), message('9', 'b')], 64);
+  assert.deepEqual([granted(16), granted(16, at + 5_000), granted(16, at + 5_000)], [null, '8', null]);
+});
+
+test('what was looked for while others were let go is dropped: these may belong before it', () => {
+  const lane = laneWith(...Array.from({ length: 5 }, (_, index) => message(String(index), `object ${index}`)));
+  lane.add([message('5', 'a')], 64);
+  for (let index = 0; index < 5; index++) assert.equal(nextId(lane), String(index));
+  lane.look();
+  for (let index = 0; index < 5; index++) lane.ended(message(String(index), `object ${index}`), false, at);
+  // Told after message 5, which waited here and had not to be looked for.
+  lane.add([message('6', 'a')], 64);
+  assert.deepEqual(lane.known, ['0', '1', '2', '3', '4']);
+  assert(lane.wanted(at + 5_000) > 0);
+  lane.look();
+  lane.add([message('5', 'a'), message('6', 'a')], 64);
+  assert.equal(lane.next(at + 5_000)?.id, '5');
+});
+
 test('whatever ends in whatever order: each object hears its messages in order, each message is sent once', () => {
   fc.assert(
     fc.property(

@@ -26,15 +26,18 @@ export class EndpointLane<Message extends LaneMessage> {
   #sending = 0;
   #circuit: Circuit = closedCircuit;
   #mayHaveMore = true;
+  /** Something was let go since looking began. */
+  #hasLetGo = false;
 
   /** Something may be there to be sent that was not before. */
   announce(): void {
     this.#mayHaveMore = true;
   }
 
-  /** The endpoint was changed: what it did before says nothing of it any more. */
+  /** The endpoint was changed: what it did before says nothing of it any more, and what waits is looked for again. */
   beginAnew(): void {
     this.#circuit = closedCircuit;
+    this.#letGo(() => true);
   }
 
   /** The messages that need not be looked for: they are here. */
@@ -51,17 +54,20 @@ export class EndpointLane<Message extends LaneMessage> {
   /** Looking begins: what is announced from here on needs another look. */
   look(): void {
     this.#mayHaveMore = false;
+    this.#hasLetGo = false;
   }
 
   /** What was found of `wanted`, in the order in which it is to be sent. */
   add(messages: readonly Message[], wanted: number): void {
+    // What was let go meanwhile may belong before them.
+    if (this.#hasLetGo) return;
     this.#waiting.push(...messages);
     if (messages.length >= wanted) this.#mayHaveMore = true;
   }
 
-  /** The next message to send at `now`, which is under way from then on; null when there is none. */
-  next(now: Instant): Message | null {
-    if (this.#sending >= slotsOf(this.#circuit, now, mostAtOnce)) return null;
+  /** The next message to send at `now` where fewer than `most` are being sent; it is under way from then on. Null when there is none. */
+  next(now: Instant, most = mostAtOnce): Message | null {
+    if (this.#sending >= slotsOf(this.#circuit, now, Math.min(most, mostAtOnce))) return null;
     const index = this.#waiting.findIndex(({ objectId }) => !this.#busyObjects.has(objectId));
     const [message] = index < 0 ? [] : this.#waiting.splice(index, 1);
     if (message === undefined) return null;
@@ -71,10 +77,13 @@ export class EndpointLane<Message extends LaneMessage> {
     return message;
   }
 
-  /** An attempt has ended. Those behind it may go when it succeeded; else it is written down before they are looked at. */
-  ended({ objectId }: Message, succeeded: boolean, at: Instant): void {
+  /**
+   * An attempt has ended. Those behind it may go when it succeeded; else it is written down before they are looked at. The
+   * endpoint may have asked to be left alone for `askedMs`.
+   */
+  ended({ objectId }: Message, succeeded: boolean, at: Instant, askedMs = 0): void {
     this.#sending -= 1;
-    this.#circuit = circuitAfter(this.#circuit, succeeded, at);
+    this.#circuit = circuitAfter(this.#circuit, succeeded, at, askedMs);
     if (succeeded) this.#busyObjects.delete(objectId);
     else if (slotsOf(this.#circuit, at, mostAtOnce) === 0) this.#letGo(() => true);
   }
@@ -91,7 +100,10 @@ export class EndpointLane<Message extends LaneMessage> {
 
   #letGo(which: (message: Message) => boolean): void {
     const kept = this.#waiting.filter((message) => !which(message));
-    if (kept.length < this.#waiting.length) this.#mayHaveMore = true;
+    if (kept.length < this.#waiting.length) {
+      this.#mayHaveMore = true;
+      this.#hasLetGo = true;
+    }
     this.#waiting = kept;
   }
 

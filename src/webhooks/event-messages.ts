@@ -36,8 +36,8 @@ const answers: OutgoingMessage['answers'] = [
 ];
 
 const promise =
-  'The payload is thin: read the record for more. Fields are only ever added to it; none is renamed, removed or given ' +
-  'another meaning. So ignore those that you do not know.';
+  'The payload is thin: read the record for more. It belongs to version 1 of the API, in which fields are only ever added ' +
+  'to it; none is renamed, removed or given another meaning. So ignore those that you do not know.';
 
 /** What is sent for an event of this type. */
 export function payloadOf(type: EventType) {

@@ -58,8 +58,10 @@ export function startSender({ pool, outside, onError }: SenderOptions): Sender {
   const sendWhile = async (client: pg.PoolClient, goesOn: () => boolean) => {
     const dispatcher = new Dispatcher({ database: createDatabase(pool), outside, onError });
     client.on('notification', ({ payload = '' }) => {
-      const [environmentId, webhookId = ''] = payload.split(' ');
-      dispatcher.announce({ environmentId: Number(environmentId), webhookId });
+      const [environmentId, webhookId = '', what] = payload.split(' ');
+      const endpoint = { environmentId: Number(environmentId), webhookId };
+      if (what === 'changed') dispatcher.announceChange(endpoint);
+      else dispatcher.announce(endpoint);
     });
     try {
       await client.query('listen webhook_deliveries');

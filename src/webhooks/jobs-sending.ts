@@ -4,7 +4,14 @@ import type { Encryption } from '../platform/encryption.ts';
 import type { OutboundAnswer } from '../platform/outbound.ts';
 import { version } from '../platform/version.ts';
 import type { WebhookOutside } from './actions.ts';
-import { decideAfterAttempt, disablingReason, errorOf, secretContext, signedHeaders } from './delivery.ts';
+import {
+  decideAfterAttempt,
+  disablingReason,
+  errorOf,
+  pauseAskedMs,
+  secretContext,
+  signedHeaders,
+} from './delivery.ts';
 import { EndpointLane } from './endpoint-lane.ts';
 import {
   abandonInactive,
@@ -28,6 +35,9 @@ export interface DispatcherOptions {
 
 // Sockets and memory of one process, shared by all endpoints.
 const mostUnderWay = 256;
+// An endpoint may have as many as a quarter of those that are free. So however many are slow or dead, and hold theirs for
+// long, some stay free for the others.
+const shareOfFree = 1 / 4;
 const patienceAtStopMs = 5_000;
 const pauseAfterErrorMs = 1_000;
 
@@ -35,8 +45,8 @@ interface Lane extends EndpointKey {
   readonly messages: EndpointLane<DueDelivery>;
   /** Since when every attempt has failed. */
   failingSince: Instant | null;
-  /** When somebody changed the endpoint last, once that is known. */
-  changedAt: Instant | null;
+  /** How often somebody has changed the endpoint while it was known here. */
+  changes: number;
 }
 
 function keyOf({ environmentId, webhookId }: EndpointKey): string {
@@ -71,6 +81,16 @@ export class Dispatcher {
     this.#wake();
   }
 
+  /** Somebody has changed this endpoint, and wants to see how it is now: what it did before says nothing of it any more. */
+  announceChange(endpoint: EndpointKey): void {
+    const lane = this.#laneOf(endpoint);
+    lane.changes += 1;
+    lane.messages.beginAnew();
+    const key = keyOf(endpoint);
+    if (this.#health.get(key)?.failingSince !== null) this.#health.delete(key);
+    this.announce(endpoint);
+  }
+
   #laneOf({ environmentId, webhookId }: EndpointKey): Lane {
     const key = keyOf({ environmentId, webhookId });
     const known = this.#lanes.get(key);
@@ -80,7 +100,7 @@ export class Dispatcher {
       webhookId,
       messages: new EndpointLane<DueDelivery>(),
       failingSince: null,
-      changedAt: null,
+      changes: 0,
     };
     this.#lanes.set(key, lane);
     return lane;
@@ -90,13 +110,7 @@ export class Dispatcher {
   async sweep(): Promise<void> {
     const { database } = this.#options;
     await abandonInactive(database, Date.now());
-    for (const endpoint of await listEndpointsWithDue(database, this.#now())) {
-      const lane = this.#laneOf(endpoint);
-      // Whoever changes an endpoint that fails wants to see whether it is well now.
-      if (lane.changedAt !== null && lane.changedAt !== endpoint.changedAt) lane.messages.beginAnew();
-      lane.changedAt = endpoint.changedAt;
-      this.announce(endpoint);
-    }
+    for (const endpoint of await listEndpointsWithDue(database, this.#now())) this.announce(endpoint);
   }
 
   /** Sends until nothing is left that is due, and answers how many attempts it made. For tests and commands. */
@@ -123,10 +137,12 @@ export class Dispatcher {
   }
 
   #wake(): void {
+    // What ends from here on is written by `stop`, or sent again later.
+    if (this.#isStopping) return;
     this.#isWanted = true;
     this.#working ??= this.#work().finally(() => {
       this.#working = null;
-      if (this.#isWanted && !this.#isStopping) this.#wake();
+      if (this.#isWanted) this.#wake();
     });
   }
 
@@ -190,27 +206,28 @@ export class Dispatcher {
     }
   }
 
-  /** Fills the free slots, one message of each endpoint after the other. */
+  /** Fills the free slots, one message of each endpoint after the other: next is the one whose turn is longest ago. */
   #pump(): void {
-    for (let hasSent = true; hasSent && !this.#isStopping; ) {
-      hasSent = false;
-      for (const lane of this.#lanes.values()) {
-        if (this.#underWay.size >= mostUnderWay) return;
-        const delivery = lane.messages.next(this.#now());
-        if (delivery === null) continue;
-        hasSent = true;
-        const attempt = this.#attempt(lane, delivery).finally(() => this.#underWay.delete(attempt));
-        this.#underWay.add(attempt);
-      }
+    // An endpoint that had its turn goes behind all others, where this loop finds it again.
+    for (const [key, lane] of this.#lanes) {
+      const free = mostUnderWay - this.#underWay.size;
+      if (free <= 0 || this.#isStopping) return;
+      const delivery = lane.messages.next(this.#now(), Math.ceil(free * shareOfFree));
+      if (delivery === null) continue;
+      this.#lanes.delete(key);
+      this.#lanes.set(key, lane);
+      const attempt = this.#attempt(lane, delivery).finally(() => this.#underWay.delete(attempt));
+      this.#underWay.add(attempt);
     }
   }
 
   async #attempt(lane: Lane, delivery: DueDelivery): Promise<void> {
     this.#attempts += 1;
+    const { changes } = lane;
     const startedAt = Date.now();
     const answer = await send(this.#options.outside, delivery, startedAt);
     const at = Date.now();
-    lane.messages.ended(delivery, errorOf(answer) === null, at);
+    lane.messages.ended(delivery, errorOf(answer) === null, at, pauseAskedMs(answer, at));
     this.#made.push({
       delivery,
       outcome: decideAfterAttempt(delivery, answer, at, Math.random()),
@@ -218,7 +235,8 @@ export class Dispatcher {
       durationMs: answer.durationMs,
       answer: 'body' in answer ? answer.body : null,
     });
-    this.#note(lane, answer, { startedAt, at });
+    // What failed on its way to an endpoint that has been changed meanwhile switches nothing off.
+    if (errorOf(answer) === null || lane.changes === changes) this.#note(lane, answer, { startedAt, at });
     this.#pump();
     this.#wake();
   }

@@ -1,4 +1,4 @@
-import { sql } from 'kysely';
+import { type RawBuilder, sql } from 'kysely';
 import type { Instant } from '../kernel/calendar.ts';
 import type { Database } from '../platform/database.ts';
 import type { AttemptOutcome } from './delivery.ts';
@@ -13,19 +13,25 @@ export interface EndpointKey {
   readonly webhookId: string;
 }
 
-/** An endpoint, and when somebody changed it last. */
-export interface ChangedEndpoint extends EndpointKey {
-  readonly changedAt: Instant;
+// The first attempt is due at once, by the clock of the database or of another process. Where that is ahead of ours it is
+// not waited for, up to a minute.
+const clockToleranceMs = 60_000;
+
+/** Whether the delivery `d` is to be sent at `now`. The first condition is the one that the index knows. */
+function isDue(d: 'd' | 'due', now: Instant): RawBuilder<boolean> {
+  const [failures, nextAttemptAt] = [sql.ref(`${d}.failures`), sql.ref(`${d}.nextAttemptAt`)];
+  return sql`${nextAttemptAt} <= ${now + clockToleranceMs}::bigint
+    and (${nextAttemptAt} <= ${now}::bigint or ${failures} = 0)`;
 }
 
 /** The endpoints that have something to be sent at `now`. One look at an index for each endpoint there is. */
-export async function listEndpointsWithDue(db: Database, now: Instant): Promise<ChangedEndpoint[]> {
-  const { rows } = await sql<ChangedEndpoint>`
-    select w.environment_id, w.id as webhook_id, w.updated_at as changed_at from webhooks w
+export async function listEndpointsWithDue(db: Database, now: Instant): Promise<EndpointKey[]> {
+  const { rows } = await sql<EndpointKey>`
+    select w.environment_id, w.id as webhook_id from webhooks w
      where w.active and exists (
        select from webhook_deliveries d
         where d.environment_id = w.environment_id and d.webhook_id = w.id and d.status = 'pending'
-          and d.next_attempt_at <= ${now})`.execute(db);
+          and ${isDue('d', now)})`.execute(db);
   return rows;
 }
 
@@ -76,7 +82,7 @@ export async function listDue(db: Database, requests: readonly DueRequest[], now
      cross join lateral (
        select due.* from webhook_deliveries due
         where due.environment_id = asked.environment_id and due.webhook_id = asked.webhook_id and due.status = 'pending'
-          and due.next_attempt_at <= ${now} and due.id <> all(${requests.flatMap(({ known }) => known)}::text[])
+          and ${isDue('due', now)} and due.id <> all(${requests.flatMap(({ known }) => known)}::text[])
           and not exists (
             select from webhook_deliveries earlier
              where earlier.environment_id = due.environment_id and earlier.webhook_id = due.webhook_id

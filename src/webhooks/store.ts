@@ -124,6 +124,11 @@ export async function rotateSecret(
   return row ?? null;
 }
 
+/** Lets the sender know, in this commit, that somebody has changed the webhook. */
+export async function announceChange(work: Work, id: string): Promise<void> {
+  await sql`select announce_deliveries(${work.environmentId}, ${`${id} changed`})`.execute(work.db);
+}
+
 /** Deletes a webhook with its deliveries; answers it as it was, or null when there is none. */
 export async function deleteWebhook(work: Work, id: string): Promise<WebhookRow | null> {
   const row = await work.db
