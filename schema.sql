@@ -123,6 +123,7 @@ create table public.billing_periods (
   whole_start_at bigint,
   proration_waived numeric(38,0) not null default 0,
   ends_in_pause boolean not null default false,
+  credits_await_payment boolean not null default false,
   constraint billing_periods_one_per_start UNIQUE (environment_id, subscription_id, start_at),
   constraint billing_periods_pkey PRIMARY KEY (environment_id, id),
   constraint billing_periods_environment_id_subscription_id_fkey FOREIGN KEY (environment_id, subscription_id) REFERENCES subscriptions(environment_id, id),

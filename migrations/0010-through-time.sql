@@ -75,10 +75,12 @@ alter table billing_periods
   add column whole_start_at bigint,
   add column proration_waived numeric(38, 0) not null default 0,
   add column ends_in_pause boolean not null default false,
+  add column credits_await_payment boolean not null default false,
   add constraint billing_periods_part_of_whole check (whole_start_at <= start_at),
   add constraint billing_periods_waived_not_negative check (proration_waived >= 0);
 comment on column billing_periods.whole_start_at is 'Where the interval begins that the period is (the rest of); later than its start for no period. Null: the period is whole.';
 comment on column billing_periods.ends_in_pause is 'It ended when its subscription was paused, so the next one begins later.';
+comment on column billing_periods.credits_await_payment is 'Its credits come with the money for it, which has not arrived.';
 comment on column billing_periods.proration_waived is 'List value of changes that were made without proration: as good as paid.';
 
 -- A change of plan that has been asked for: it waits for its money or for its time, and is carried out once.

@@ -95,7 +95,7 @@ interface Begun {
 /** The subscription in its first period, and the invoice of that. */
 async function beginNow(work: Work, waiting: SubscriptionRow, keptAnchor: Instant | null): Promise<Begun> {
   const { period: span, anchor, wholeStartAt } = decideActivation(waiting, { anchor: keptAnchor, now: work.now });
-  const fresh = newBillingPeriod(work, waiting, { ...span, wholeStartAt });
+  const fresh = newBillingPeriod(work, waiting, { ...span, wholeStartAt, creditsAwaitPayment: true });
   // An attempt at the same instant may have failed: a period begins once.
   const revived = await reviveBillingPeriod(work, fresh);
   if (revived === null) await insertBillingPeriod(work, fresh);

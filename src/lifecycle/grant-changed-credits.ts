@@ -6,7 +6,7 @@ import { listGrantedCredits } from '../ledger/store-granted-credits.ts';
 import type { Work } from '../platform/work.ts';
 import { wholeOf } from '../subscriptions/adjustment.ts';
 import type { BillingPeriodRow } from '../subscriptions/billing-period.ts';
-import { findCurrentBillingPeriods } from '../subscriptions/store-billing-periods.ts';
+import { findCurrentBillingPeriods, noteCreditsGranted } from '../subscriptions/store-billing-periods.ts';
 import type { AppliedChange } from './apply-adjustment.ts';
 import { grantPeriodCredits } from './grant-period-credits.ts';
 import { listPeriodInvoices, type PeriodInvoice } from './store-period-invoices.ts';
@@ -18,8 +18,8 @@ interface InPeriod extends AppliedChange {
 
 /**
  * Grants the credits that come with changes of plan in the middle of periods: those of new and changed items, for the
- * rest of the period. Credits of a first period come with its money, so who has not paid for it yet gets them all then;
- * and gets them now where the change was paid in place of that.
+ * rest of the period. Where those of a first period come with its money and that has not arrived, they all come then, and
+ * come now where the change was paid in place of that.
  */
 export async function grantChangedCredits(work: Work, changes: readonly AppliedChange[]): Promise<void> {
   const periods = new Map(
@@ -37,16 +37,22 @@ export async function grantChangedCredits(work: Work, changes: readonly AppliedC
   const invoices = await listPeriodInvoices(work, [...periods.values()]);
   const startOf = (period: BillingPeriodRow) =>
     invoices.find(({ billingPeriodId, reason }) => billingPeriodId === period.id && reason === 'subscription_start');
-  const begun = inPeriods.filter(({ adjustment, period }) => isReplaced(adjustment.replacedInvoiceId, startOf(period)));
+  const begun = inPeriods.filter(
+    ({ adjustment, period }) => period.creditsAwaitPayment && isReplaced(adjustment.replacedInvoiceId, startOf(period)),
+  );
   await grantPeriodCredits(
     work,
     begun.map(({ subscription, period }) => ({ subscription, period, isFirst: true, at: work.now })),
+  );
+  await noteCreditsGranted(
+    work,
+    begun.map(({ period }) => period.id),
   );
   await grantRest(
     work,
     inPeriods.filter((change) => {
       const start = startOf(change.period);
-      return !begun.includes(change) && !(start && isOwed(start));
+      return !begun.includes(change) && !(change.period.creditsAwaitPayment && start && isOwed(start));
     }),
   );
 }

@@ -128,11 +128,12 @@ async function beginFirstPeriod(
   if (start.startsLater) return null;
   const trialPeriod = subscription.trialEnd !== null;
   const { wholeStartAt } = start;
-  const period = start.period && newBillingPeriod(work, subscription, { ...start.period, trialPeriod, wholeStartAt });
-  if (period !== null) await insertBillingPeriod(work, period);
   // What is free, on trial, not charged or invoiced waits for no money, so its credits are there from the start.
-  if (start.chargeWith === null && start.status !== 'incomplete')
-    await grantPeriodCredits(work, [{ subscription, period, isFirst: true, at: work.now }]);
+  const creditsAwaitPayment = start.chargeWith !== null || start.status === 'incomplete';
+  const known = { trialPeriod, wholeStartAt, creditsAwaitPayment };
+  const period = start.period && newBillingPeriod(work, subscription, { ...start.period, ...known });
+  if (period !== null) await insertBillingPeriod(work, period);
+  if (!creditsAwaitPayment) await grantPeriodCredits(work, [{ subscription, period, isFirst: true, at: work.now }]);
   if (start.chargeWith === null && !start.isInvoiced) return null;
   const lines = [firstLine(item, period)];
   const bill = { subscription, period, reason: 'subscription_start', lines, at: work.now } as const;

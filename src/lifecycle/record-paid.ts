@@ -6,7 +6,7 @@ import { settleUsage } from '../ledger/actions.ts';
 import type { Work } from '../platform/work.ts';
 import { publishSubscriptions } from '../subscriptions/actions.ts';
 import { findSubscriptions, saveSubscriptions } from '../subscriptions/store.ts';
-import { completePaidPeriods, findBillingPeriods } from '../subscriptions/store-billing-periods.ts';
+import { completePaidPeriods, findBillingPeriods, noteCreditsGranted } from '../subscriptions/store-billing-periods.ts';
 import { isTerminal, type SubscriptionRow, statusAfter } from '../subscriptions/subscription.ts';
 import { applyPaidAdjustments } from './apply-adjustment.ts';
 import { completePurchasesOf } from './complete-purchases.ts';
@@ -120,9 +120,11 @@ async function grantFirstCredits(
   const living = new Map(subscriptions.flatMap((each) => (isTerminal(each.status) ? [] : [[each.id, each]])));
   const begun = (await findBillingPeriods(work, periodIds)).flatMap((period) => {
     const subscription = living.get(period.subscriptionId);
-    if (subscription === undefined) return [];
+    // Those that came before the money are not to come again with what has changed since.
+    if (subscription === undefined || !period.creditsAwaitPayment) return [];
     // What begins later gives nothing yet, but it is paid for now.
     return { subscription, period, isFirst: true, at: Math.max(work.now, subscription.startDate) };
   });
   await grantPeriodCredits(work, begun);
+  await noteCreditsGranted(work, idsOf(begun.map(({ period }) => period)));
 }

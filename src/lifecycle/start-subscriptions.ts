@@ -39,11 +39,13 @@ async function replaceFreePlan(work: Work, { id, customerId, startDate }: Subscr
 function toBeginning(work: Work, subscription: SubscriptionRow, lines: readonly NewLine[]): Beginning {
   const first = nextPeriod(subscription);
   assert(first, 'what starts has a first period');
+  const creditsAwaitPayment = lines.length > 0;
+  const known = { trialPeriod: subscription.trialEnd !== null, creditsAwaitPayment };
   return {
     subscription,
-    period: newBillingPeriod(work, subscription, { ...first, trialPeriod: subscription.trialEnd !== null }),
+    period: newBillingPeriod(work, subscription, { ...first, ...known }),
     lines,
     isFirst: true,
-    grantsCredits: lines.length === 0,
+    grantsCredits: !creditsAwaitPayment,
   };
 }

@@ -55,6 +55,10 @@ export interface AuditLog {
 
 export interface BillingPeriods {
   createdAt: number;
+  /**
+   * Its credits come with the money for it, which has not arrived.
+   */
+  creditsAwaitPayment: Generated<boolean>;
   endAt: number;
   /**
    * It ended when its subscription was paused, so the next one begins later.

@@ -1,4 +1,4 @@
-import { setImmediate, setTimeout } from 'node:timers/promises';
+import { setImmediate } from 'node:timers/promises';
 import { Problem } from '../kernel/problem.ts';
 import { problemOfOutage } from './database-problem.ts';
 import { type JobContext, runEffects } from './jobs.ts';
@@ -68,6 +68,8 @@ interface Lane {
   weight: number;
   running: number;
   answeredLast: number;
+  /** Transactions that are gathering, and are told when enough wait. */
+  readonly gathering: Set<() => void>;
 }
 
 /** What the groups of one process share. */
@@ -142,11 +144,13 @@ export function createMeetingPoint(given: JobContext, onError: (error: unknown) 
         weight: 0,
         running: 0,
         answeredLast: 0,
+        gathering: new Set(),
       };
       lanes.set(key, lane);
       const { promise, resolve, reject } = Promise.withResolvers<Answer>();
       lane.waiting.push({ ask, action, weight, resolve: resolve as (answer: unknown) => void, reject });
       lane.weight += weight;
+      if (lane.gathering.size > 0 && areBack(lane)) for (const begin of lane.gathering) begin();
       if (lane.running === 0 || (lane.running < together.atOnce && isEnough(lane))) {
         lane.running += 1;
         void run(key, lane);
@@ -159,17 +163,31 @@ export function createMeetingPoint(given: JobContext, onError: (error: unknown) 
 // Who was just answered is likely to ask again, and takes about as long to do so.
 const mostWaitMs = 2;
 const fewAsks = 8;
+// All but the slowest: a group of half as many costs nearly as much.
+const mostOf = 0.9;
 
 /**
- * After a large group, waits a moment for others: until half as many wait as were answered last, who are likely to ask
+ * After a large group, waits a moment for others: until nearly as many wait as were answered last, who are likely to ask
  * again. Who comes alone or with a few does not wait.
  */
 async function gather(lane: Lane): Promise<void> {
   // After what has already arrived on other connections was read.
   await setImmediate();
-  if (lane.answeredLast < fewAsks) return;
-  const until = performance.now() + mostWaitMs;
-  while (lane.waiting.length * 2 < lane.answeredLast && performance.now() < until) await setTimeout(1);
+  if (lane.answeredLast < fewAsks || areBack(lane)) return;
+  await new Promise<void>((resolve) => {
+    const begin = () => {
+      clearTimeout(timer);
+      lane.gathering.delete(begin);
+      resolve();
+    };
+    const timer = setTimeout(begin, mostWaitMs);
+    lane.gathering.add(begin);
+  });
+  await setImmediate();
+}
+
+function areBack({ waiting, answeredLast }: Lane): boolean {
+  return waiting.length >= answeredLast * mostOf;
 }
 
 function isEnough({ together, waiting, weight }: Lane): boolean {
@@ -250,6 +268,7 @@ async function answerOthers(
     weight: 0,
     running: 0,
     answeredLast: 0,
+    gathering: new Set<() => void>(),
   };
   if (error instanceof RefusedAfterAll) {
     for (const [index, problem] of error.refusals) group[index]?.reject(problem);

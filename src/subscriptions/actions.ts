@@ -51,7 +51,11 @@ export async function publishSubscriptions(
 export function newBillingPeriod(
   work: Work,
   { id: subscriptionId, pricingModelId }: SubscriptionRow,
-  { start, end, ...known }: Period & Partial<Pick<BillingPeriodRow, 'id' | 'trialPeriod' | 'wholeStartAt'>>,
+  {
+    start,
+    end,
+    ...known
+  }: Period & Partial<Pick<BillingPeriodRow, 'id' | 'trialPeriod' | 'wholeStartAt' | 'creditsAwaitPayment'>>,
 ): BillingPeriodRow {
   return {
     id: newId('billingPeriod'),
@@ -65,6 +69,7 @@ export function newBillingPeriod(
     trialPeriod: false,
     wholeStartAt: null,
     prorationWaived: 0n,
+    creditsAwaitPayment: false,
     ...known,
   };
 }

@@ -27,6 +27,8 @@ export interface BillingPeriodRow {
   readonly wholeStartAt: Instant | null;
   /** List value of changes that were made without proration, in minor units: as good as paid. */
   readonly prorationWaived: bigint;
+  /** Its credits come with the money for it, which has not arrived. */
+  readonly creditsAwaitPayment: boolean;
 }
 
 /** The first period: the trial, or one interval from the start. `start` lies in the calendar. */

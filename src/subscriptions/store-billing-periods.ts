@@ -18,6 +18,7 @@ const columns = [
   'trialPeriod',
   'wholeStartAt',
   'prorationWaived',
+  'creditsAwaitPayment',
 ] as const;
 
 type StoredPeriod = Pick<Selectable<BillingPeriods>, (typeof columns)[number]>;
@@ -83,13 +84,26 @@ export async function insertBillingPeriods(work: Work, periods: readonly Billing
   const all = <Key extends keyof BillingPeriodRow>(key: Key) => periods.map((period) => period[key]);
   await sql`
     insert into billing_periods (environment_id, id, pricing_model_id, subscription_id, start_at, end_at, status,
-           trial_period, whole_start_at, proration_waived, created_at, updated_at)
+           trial_period, whole_start_at, proration_waived, credits_await_payment, created_at, updated_at)
     select ${work.environmentId}, new.*
       from unnest(
              ${all('id')}::text[], ${all('pricingModelId')}::text[], ${all('subscriptionId')}::text[],
              ${all('startAt')}::bigint[], ${all('endAt')}::bigint[], ${all('status')}::text[],
              ${all('trialPeriod')}::boolean[], ${all('wholeStartAt')}::bigint[], ${all('prorationWaived')}::numeric[],
-             ${all('createdAt')}::bigint[], ${all('updatedAt')}::bigint[]) as new`.execute(work.db);
+             ${all('creditsAwaitPayment')}::boolean[], ${all('createdAt')}::bigint[], ${all('updatedAt')}::bigint[]) as new`.execute(
+    work.db,
+  );
+}
+
+/** The credits of these periods have come. */
+export async function noteCreditsGranted(work: Work, ids: readonly string[]): Promise<void> {
+  if (ids.length === 0) return;
+  await work.db
+    .updateTable('billingPeriods')
+    .set({ creditsAwaitPayment: false, updatedAt: work.now })
+    .where('environmentId', '=', work.environmentId)
+    .where('id', '=', sql<string>`any(${ids}::text[])`)
+    .execute();
 }
 
 /**
