@@ -10,6 +10,8 @@ export interface Plan {
   /** Credits of the first period, which never end, and those of each period, which end with it. Of one unit of the plan. */
   readonly once: number;
   readonly recurring: number;
+  /** How much of the credits of a period goes over into the next, and for so many periods. */
+  readonly rollover?: { readonly maximum: number; readonly periods: number };
   readonly seats: number;
 }
 
@@ -25,10 +27,41 @@ export const freePlan: Plan = {
 };
 
 export const paidPlans: readonly Plan[] = [
-  { slug: 'pro', unitPrice: 3000, unit: 'month', count: 1, trialDays: 0, once: 500, recurring: 1000, seats: 5 },
+  {
+    slug: 'pro',
+    unitPrice: 3000,
+    unit: 'month',
+    count: 1,
+    trialDays: 0,
+    once: 500,
+    recurring: 1000,
+    rollover: { maximum: 700, periods: 1 },
+    seats: 5,
+  },
+  { slug: 'max', unitPrice: 9001, unit: 'month', count: 1, trialDays: 0, once: 90, recurring: 2500, seats: 8 },
   { slug: 'annual', unitPrice: 29_999, unit: 'year', count: 1, trialDays: 0, once: 0, recurring: 5000, seats: 10 },
-  { slug: 'team', unitPrice: 4501, unit: 'month', count: 1, trialDays: 14, once: 0, recurring: 300, seats: 3 },
-  { slug: 'sprint', unitPrice: 777, unit: 'week', count: 2, trialDays: 0, once: 20, recurring: 50, seats: 2 },
+  {
+    slug: 'team',
+    unitPrice: 4501,
+    unit: 'month',
+    count: 1,
+    trialDays: 14,
+    once: 0,
+    recurring: 300,
+    rollover: { maximum: 500, periods: 3 },
+    seats: 3,
+  },
+  {
+    slug: 'sprint',
+    unitPrice: 777,
+    unit: 'week',
+    count: 2,
+    trialDays: 0,
+    once: 20,
+    recurring: 50,
+    rollover: { maximum: 60, periods: 2 },
+    seats: 2,
+  },
   { slug: 'quarter', unitPrice: 10_007, unit: 'month', count: 3, trialDays: 7, once: 70, recurring: 0, seats: 0 },
 ];
 
@@ -47,11 +80,43 @@ export const discounts: readonly Discount[] = [
   { code: 'GIFT', type: 'percent', amount: 100, times: 1 },
 ];
 
+/** Where somebody lives. */
+export interface Place {
+  readonly country: string;
+  readonly state: string | null;
+}
+
+export interface TaxRate extends Place {
+  readonly percentage: number;
+  /** Whether prices contain it. */
+  readonly isInclusive: boolean;
+}
+
+export const taxRates: readonly TaxRate[] = [
+  { country: 'DE', state: null, percentage: 19, isInclusive: false },
+  { country: 'IE', state: null, percentage: 23, isInclusive: true },
+  { country: 'US', state: 'NY', percentage: 8.875, isInclusive: false },
+  { country: 'CA', state: null, percentage: 5, isInclusive: false },
+  { country: 'CA', state: 'QC', percentage: 14.975, isInclusive: false },
+];
+
+/** Some of them have no rate. */
+export const places: readonly Place[] = [
+  ...taxRates,
+  { country: 'US', state: 'OH' },
+  { country: 'CA', state: 'ON' },
+  { country: 'NZ', state: null },
+].map(({ country, state }) => ({ country, state }));
+
 /** The price of so many units of the one meter. */
 export const overage = { unitPrice: 50, units: 100 } as const;
 export const meterSlug = 'calls';
+/** Counts distinct properties, at no price but that of nothing. */
+export const usersSlug = 'users';
 export const seatSlug = 'seat';
 
+/** Days that whoever pays without a payment method may have; none: nothing begins without one. */
+export const netTerms = [0, 10, 30] as const;
 /** Days until the next attempt to collect, after each failed one. */
 export const retryDays = [3, 5, 5] as const;
 export const incompleteHours = 23;
@@ -94,18 +159,29 @@ export function structure() {
           },
         ],
       },
+      { usageMeter: { name: 'Users', slug: usersSlug, aggregationType: 'count_distinct_properties' } },
     ],
     resources: [{ slug: seatSlug, name: 'Seat', active: true }],
   };
 }
 
-function featuresOf({ slug: plan, once, recurring, seats }: Plan) {
+function featuresOf({ slug: plan, once, recurring, rollover, seats }: Plan) {
+  const goingOver =
+    rollover === undefined ? {} : { rolloverMaximum: rollover.maximum, rolloverPeriods: rollover.periods };
   const credits = { type: 'usage_credit_grant', usageMeterSlug: meterSlug };
   const named = (what: string) => ({ slug: `${plan}-${what}`, name: `${plan} ${what}`, description: '', active: true });
   return [
     ...(once > 0 ? [{ ...named('once'), ...credits, amount: once, renewalFrequency: 'once' }] : []),
     ...(recurring > 0
-      ? [{ ...named('recurring'), ...credits, amount: recurring, renewalFrequency: 'every_billing_period' }]
+      ? [
+          {
+            ...named('recurring'),
+            ...credits,
+            amount: recurring,
+            renewalFrequency: 'every_billing_period',
+            ...goingOver,
+          },
+        ]
       : []),
     ...(seats > 0 ? [{ ...named('seats'), type: 'resource', amount: seats, resourceSlug: seatSlug }] : []),
   ];

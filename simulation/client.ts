@@ -7,6 +7,8 @@ export interface Ask {
   readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE';
   readonly path: string;
   readonly body?: unknown;
+  /** Instead of a body: one that has a value in each line. */
+  readonly lines?: readonly unknown[];
   /** Its Idempotency-Key. */
   readonly key?: string;
 }
@@ -20,8 +22,10 @@ export interface Answer {
 const longestWaitMs = 60_000;
 
 /** One request on a connection of its own. Answers null when that breaks. */
-export function sendOnce(port: number, token: string, { method, path, body, key }: Ask): Promise<Answer | null> {
-  const text = body === undefined ? null : JSON.stringify(body);
+export function sendOnce(port: number, token: string, { method, path, body, lines, key }: Ask): Promise<Answer | null> {
+  const text =
+    lines?.map((line) => `${JSON.stringify(line)}\n`).join('') ?? (body === undefined ? null : JSON.stringify(body));
+  const type = lines === undefined ? 'application/json' : 'application/x-ndjson';
   return new Promise((resolve) => {
     const asked = request({
       host: '127.0.0.1',
@@ -32,7 +36,7 @@ export function sendOnce(port: number, token: string, { method, path, body, key 
       timeout: longestWaitMs,
       headers: {
         authorization: `Bearer ${token}`,
-        ...(text === null ? {} : { 'content-type': 'application/json', 'content-length': Buffer.byteLength(text) }),
+        ...(text === null ? {} : { 'content-type': type, 'content-length': Buffer.byteLength(text) }),
         ...(key === undefined ? {} : { 'idempotency-key': key }),
       },
     });

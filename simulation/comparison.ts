@@ -1,3 +1,6 @@
+import { claimLine } from './oracle-claims.ts';
+import { creditLine } from './oracle-credits.ts';
+import { holdLine, holdsOf } from './oracle-holds.ts';
 import {
   type Books,
   type Customer,
@@ -7,6 +10,8 @@ import {
   refundedOf,
   type Subscription,
 } from './oracle-records.ts';
+import { spread } from './oracle-tax.ts';
+import { usersLines } from './oracle-usage.ts';
 import { type Picture, pictureOf } from './reality.ts';
 
 /** What the service should have written down, in the lines of `readReality`. */
@@ -18,6 +23,14 @@ export function expectedOf(books: Books): Picture {
       ...customer.subscriptions.map((each) => ({ name, line: subscriptionLine(books, each) })),
       ...customer.invoices.map((each) => ({ name, line: invoiceLine(each) })),
       ...(payments.length === 0 ? [] : [{ name, line: paymentLine(payments) }]),
+      ...customer.subscriptions.flatMap((subscription) =>
+        subscription.credits.map((each) => ({ name, line: creditLine(subscription, each, books.now) })),
+      ),
+      ...customer.subscriptions.flatMap((subscription) =>
+        [...subscription.claims].map((each) => ({ name, line: claimLine(subscription, each) })),
+      ),
+      ...customer.subscriptions.flatMap((each) => usersLines(books, each).map((line) => ({ name, line: { ...line } }))),
+      ...holdsOf(customer).map((each) => ({ name, line: holdLine(each, books.now) })),
       { name, line: { methods: customer.methods.length } },
     ];
   });
@@ -25,6 +38,7 @@ export function expectedOf(books: Books): Picture {
 }
 
 function subscriptionLine({ now }: Books, each: Subscription) {
+  const settlements = holdsOf(each.customer).filter(({ subscription, settled }) => subscription === each && settled);
   const live = each.credits.filter(({ expiresAt }) => expiresAt === null || expiresAt > now);
   return {
     subscription: each.plan.slug,
@@ -38,41 +52,52 @@ function subscriptionLine({ now }: Books, each: Subscription) {
     reason: each.reason,
     resumesAt: each.resumesAt,
     kept: each.kept,
-    isToChange: each.scheduledQuantity !== null,
+    isToChange: each.scheduled !== null,
     granted: each.credits.reduce((sum, { issued }) => sum + issued, 0),
     used: each.used,
     covered: each.covered,
     settled: each.settled,
     left: live.reduce((sum, { left }) => sum + left, 0),
     unbilled: each.unbilled,
-    events: each.events.size,
+    events: each.events.size + settlements.length,
     claims: each.claims.size,
   };
 }
 
 function invoiceLine(each: Invoice) {
+  const discounts = spread(
+    each.discountAmount,
+    each.lines.map(({ amount }) => amount),
+  );
+  const taxes = spread(
+    each.tax,
+    each.lines.map(({ amount }, index) => amount - (discounts[index] ?? 0)),
+  );
   return {
     invoice: each.reason,
     at: each.at,
+    due: each.dueAt,
     status: each.status,
     total: each.total,
     discount: each.discountAmount,
+    tax: each.tax,
     paid: paidOf(each),
     refunded: refundedOf(each),
     attempts: each.attempts,
     nextAt: each.nextAt,
-    lines: each.lines.map(({ amount }) => amount).sort((one, other) => one - other),
+    lines: each.lines.map(({ amount }, index) => [amount, discounts[index], taxes[index]].join(' ')).sort(),
     units: each.lines.reduce((sum, { units }) => sum + units, 0),
   };
 }
 
 function paymentLine(payments: readonly Payment[]) {
-  const succeeded = payments.filter(({ status }) => status === 'succeeded');
+  const by = (wanted: Payment['status']) => payments.filter(({ status }) => status === wanted);
+  const succeeded = by('succeeded');
   return {
     payments: succeeded.length === 0 ? null : succeeded.reduce((sum, { amount }) => sum + amount, 0),
     succeeded: succeeded.length,
-    failed: payments.length - succeeded.length,
-    others: 0,
+    failed: by('failed').length,
+    others: by('processing').length,
     refunded: payments.reduce((sum, { refunded }) => sum + refunded, 0),
     refunding: 0,
   };
@@ -109,7 +134,7 @@ export function networkDifferences(
   totals: ReadonlyMap<string, { taken: number; returned: number }>,
 ): string[] {
   return customers.flatMap(({ name, invoices }) => {
-    const charges = invoices.flatMap(({ payments }) => payments.filter(({ isCharge }) => isCharge));
+    const charges = invoices.flatMap(({ payments }) => payments.filter(({ method }) => method !== null));
     const taken = charges.reduce((sum, { status, amount }) => sum + (status === 'succeeded' ? amount : 0), 0);
     const returned = charges.reduce((sum, { refunded }) => sum + refunded, 0);
     const has = totals.get(name) ?? { taken: 0, returned: 0 };

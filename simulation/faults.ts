@@ -11,10 +11,22 @@ export type Fault =
   | { readonly kind: 'cut'; readonly cut: Cut; readonly skips: number }
   | { readonly kind: 'crash'; readonly crash: Crash; readonly afterMs: number }
   /** The same request twice at once, under one Idempotency-Key. */
-  | { readonly kind: 'twice' };
+  | { readonly kind: 'twice' }
+  /** Of different requests, the first comes last: when the others have been answered. */
+  | { readonly kind: 'reordered' };
 
-const weights = { none: 10, client_cut: 4, commit_cut: 5, serve: 2, work: 2, backend: 1.2, postgres: 0.8, twice: 3 };
-const calm = { none: 10, twice: 3 };
+const weights = {
+  none: 10,
+  client_cut: 4,
+  commit_cut: 5,
+  serve: 2,
+  work: 2,
+  backend: 1.2,
+  postgres: 0.8,
+  twice: 3,
+  reordered: 5,
+};
+const calm = { none: 10, twice: 3, reordered: 5 };
 // About as long as a request takes.
 const longestDelayMs = 40;
 const mostSkips = 3;
@@ -27,6 +39,7 @@ export function drawFault(random: Random, crashes: boolean): Fault {
   switch (kind) {
     case 'none':
     case 'twice':
+    case 'reordered':
       return { kind };
     case 'client_cut':
       return { kind: 'cut', cut: isEarly ? 'request' : 'answer', skips: 0 };
@@ -37,17 +50,36 @@ export function drawFault(random: Random, crashes: boolean): Fault {
   }
 }
 
-const zero = { none: 0, client_cut: 0, commit_cut: 0, serve: 0, work: 0, backend: 0, postgres: 0, twice: 0 };
+const zero = {
+  none: 0,
+  client_cut: 0,
+  commit_cut: 0,
+  serve: 0,
+  work: 0,
+  backend: 0,
+  postgres: 0,
+  twice: 0,
+  reordered: 0,
+};
 
 /** The fault, where it leaves what is expected to be expected: what tries again when it is sent again is sent once. */
-export function bearable(fault: Fault, expected: Expected): Fault {
-  return expected === 'refused_late' ? { kind: 'none' } : fault;
+export function bearable(fault: Fault, expected: readonly Expected[]): Fault {
+  if (fault.kind === 'reordered') return expected.length > 1 ? fault : { kind: 'none' };
+  return expected.includes('refused_late') ? { kind: 'none' } : fault;
 }
 
 export function faultText(fault: Fault): string {
   if (fault.kind === 'cut') return `, cut at ${fault.cut}${fault.skips > 0 ? ` ${fault.skips}` : ''}`;
   if (fault.kind === 'crash') return `, kill -9 of ${fault.crash} after ${fault.afterMs} ms`;
+  if (fault.kind === 'reordered') return ', in the other order';
   return fault.kind === 'twice' ? ', sent twice at once' : '';
+}
+
+/** One after the other, the last one first. Answers in the order of the requests. */
+async function askInTurn(asks: readonly Ask[], send: (ask: Ask) => Promise<Answer>): Promise<Answer[]> {
+  const answers: Answer[] = [];
+  for (const ask of asks.toReversed()) answers.unshift(await send(ask));
+  return answers;
 }
 
 /** Sends requests at once while the fault happens, until each is answered. */
@@ -57,7 +89,9 @@ export async function askWith(world: World, asks: readonly Ask[], fault: Fault, 
     const isOfDatabase = fault.cut === 'before_commit' || fault.cut === 'after_commit';
     (isOfDatabase ? world.databaseProxy : world.nextProxy).arm(fault.cut, fault.skips);
   }
-  const answered = Promise.all(sent.map((ask) => world.ask(ask, { isCalm: isCalm && fault.kind === 'none' })));
+  const breaks = fault.kind !== 'none' && fault.kind !== 'reordered';
+  const send = (ask: Ask) => world.ask(ask, { isCalm: isCalm && !breaks });
+  const answered = fault.kind === 'reordered' ? askInTurn(sent, send) : Promise.all(sent.map(send));
   // Whoever waits for the answers is told.
   answered.catch(() => undefined);
   if (fault.kind === 'crash') {

@@ -18,7 +18,7 @@ export function share(amount: number, part: number, whole: number): number {
 }
 
 /** The n-th boundary from the anchor; a day that a month lacks is its last. */
-export function boundary(anchor: number, { unit, count }: Pick<Plan, 'unit' | 'count'>, n: number): number {
+export function boundary(anchor: number, { unit, count }: Interval, n: number): number {
   if (unit === 'day') return anchor + n * count * dayMs;
   if (unit === 'week') return anchor + n * count * 7 * dayMs;
   const date = new Date(anchor);
@@ -28,13 +28,19 @@ export function boundary(anchor: number, { unit, count }: Pick<Plan, 'unit' | 'c
   return midnight + (anchor - Date.UTC(date.getUTCFullYear(), date.getUTCMonth(), date.getUTCDate()));
 }
 
+type Interval = Pick<Plan, 'unit' | 'count'>;
+
+export function isSameInterval(one: Interval, other: Interval): boolean {
+  return one.unit === other.unit && one.count === other.count;
+}
+
 export interface Span {
   readonly start: number;
   readonly end: number;
 }
 
 /** The interval, counted from the anchor, in which an instant at or after it lies. */
-export function intervalAt(anchor: number, plan: Pick<Plan, 'unit' | 'count'>, at: number): Span & { index: number } {
+export function intervalAt(anchor: number, plan: Interval, at: number): Span & { index: number } {
   for (let index = 0; ; index++) {
     const [start, end] = [boundary(anchor, plan, index), boundary(anchor, plan, index + 1)];
     if (at < end) return { start, end, index };

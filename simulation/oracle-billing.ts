@@ -1,5 +1,5 @@
 import { type Discount, overage } from './catalogue.ts';
-import { share } from './oracle-arithmetic.ts';
+import { dayMs, share } from './oracle-arithmetic.ts';
 import {
   type Books,
   type Invoice,
@@ -11,7 +11,9 @@ import {
   type Method,
   type Order,
   type Subscription,
+  type Terms,
 } from './oracle-records.ts';
+import { rateOf, taxed } from './oracle-tax.ts';
 import { grantChange, grantPeriod } from './oracle-usage.ts';
 
 /** Invoices, and what follows when they are paid. */
@@ -32,24 +34,35 @@ export function withPausedTime(lines: readonly Line[], kept: number): Line[] {
   return taken > 0 ? [...lines, { kind: 'paused_time', amount: -taken, units: 0 }] : [...lines];
 }
 
+type Asked = Pick<Invoice, 'reason' | 'at' | 'period' | 'lines'>;
+
+/** What an invoice would come to. */
+export function draft(
+  subscription: Subscription,
+  asked: Asked,
+): Pick<Invoice, 'discount' | 'discountAmount' | 'tax' | 'total'> {
+  const base = sumOf(asked.lines);
+  const discount = discountOf(subscription, asked);
+  const discountAmount = discount === null ? 0 : takenOff(discount, base);
+  return { discount, discountAmount, ...taxed(base - discountAmount, rateOf(subscription.customer)) };
+}
+
 /** Makes an invoice, and takes the usage on it; one of nothing is paid at once. Null where there is nothing to bill. */
 export function issue(
   books: Books,
   subscription: Subscription,
-  asked: Pick<Invoice, 'reason' | 'at' | 'period' | 'lines'>,
+  asked: Asked,
   { method = null, change = null }: Partial<Pick<Order, 'change'>> & { readonly method?: Method | null } = {},
 ): Invoice | null {
   const { lines } = asked;
   if (lines.length === 0) return null;
-  const discount = discountOf(subscription, asked);
-  const discountAmount = discount === null ? 0 : takenOff(discount, sumOf(lines));
-  const total = sumOf(lines) - discountAmount;
-  const known = { customer: subscription.customer, subscription, discount, discountAmount, total, ...asked };
+  const dueAt = methodOf(subscription) === null ? asked.at + books.netTerms * dayMs : asked.at;
+  const known = { customer: subscription.customer, subscription, dueAt, ...draft(subscription, asked), ...asked };
   const invoice: Invoice = { ...known, status: 'open', attempts: 0, nextAt: null, payments: [] };
   subscription.unbilled -= unitsOf(invoice);
   for (const line of lines) if (line.kind === 'paused_time') subscription.kept += line.amount;
   subscription.customer.invoices.push(invoice);
-  if (total === 0) pay(books, invoice, method, change);
+  if (invoice.total === 0) pay(books, invoice, method, change);
   return invoice;
 }
 
@@ -67,7 +80,7 @@ function discountOf(
   const carried = invoicesOf(subscription).filter((each) => isForPeriod(each) && each.discount !== null);
   if (reason === 'adjustment')
     return discount.type === 'percent' && carried.some((each) => each.period === period) ? discount : null;
-  const turns = carried.filter(({ status }) => status !== 'void').length;
+  const turns = carried.filter(({ status }) => status !== 'void' && status !== 'uncollectible').length;
   if (discount.times !== null && turns >= discount.times) return null;
   return reason === 'final_usage' && discount.type !== 'percent' ? null : discount;
 }
@@ -78,33 +91,40 @@ function takenOff({ type, amount }: Discount, base: number): number {
 }
 
 /** Asks for money when what is being done is written down. */
-export function order(books: Books, invoice: Invoice, method: Method, change: number | null = null): void {
+export function order(books: Books, invoice: Invoice, method: Method, change: Terms | null = null): void {
   invoice.nextAt = null;
   books.orders.push({ invoice, method, change });
 }
 
 /** What follows when nothing of an invoice is due any more. */
-export function pay(books: Books, invoice: Invoice, method: Method | null, change: number | null): void {
+export function pay(books: Books, invoice: Invoice, method: Method | null, change: Terms | null): void {
   const { subscription } = invoice;
   invoice.status = 'paid';
   invoice.nextAt = null;
   subscription.settled += unitsOf(invoice);
   if (change !== null) applyChange(books, subscription, change);
   recover(books, subscription, method);
-  if (invoice.reason === 'subscription_start' && invoice.period !== null && !isTerminal(subscription))
-    grantPeriod(subscription, invoice.period, true);
+  if (invoice.reason !== 'subscription_start' || invoice.period === null || isTerminal(subscription)) return;
+  // Credits that came before the money do not come again.
+  if (!subscription.isInvoiced) grantPeriod(subscription, invoice.period, true);
 }
 
-export function applyChange(books: Books, subscription: Subscription, quantity: number): void {
-  changeQuantity(subscription, quantity, books.now);
+export function applyChange(books: Books, subscription: Subscription, terms: Terms): void {
+  changeTerms(subscription, terms, books.now);
   grantChange(subscription, books.now);
 }
 
-export function changeQuantity(subscription: Subscription, quantity: number, at: number): void {
+export function changeTerms(subscription: Subscription, terms: Terms, at: number): void {
   const last = subscription.holdings.at(-1);
   if (last !== undefined) last.end = at;
-  subscription.holdings.push({ quantity, start: at, end: null });
-  subscription.quantity = quantity;
+  subscription.holdings.push({ value: worthOf(terms), start: at, end: null });
+  subscription.quantity = terms.quantity;
+  subscription.plan = terms.plan;
+}
+
+/** For a whole interval. */
+export function worthOf({ plan, quantity }: Terms): number {
+  return plan.unitPrice * quantity;
 }
 
 /** Whoever owes nothing after a failed attempt is well again; what nobody tried meanwhile is tried. */

@@ -1,7 +1,9 @@
 import { incompleteHours } from './catalogue.ts';
-import { hourMs, intervalAt, share } from './oracle-arithmetic.ts';
-import { changeQuantity, issue, usageLines, withPausedTime } from './oracle-billing.ts';
+import { hourMs, intervalAt, isSameInterval, share } from './oracle-arithmetic.ts';
+import { changeTerms, issue, usageLines, withPausedTime } from './oracle-billing.ts';
+import { endClaims, letClaimsLast } from './oracle-claims.ts';
 import { attempt, carryOut, collect } from './oracle-collecting.ts';
+import { endCredits } from './oracle-credits.ts';
 import { endSubscription, nextEnd } from './oracle-ending.ts';
 import {
   type Books,
@@ -57,6 +59,7 @@ export function moveTo(books: Books, target: number): void {
     doDue(books);
   }
   books.now = target;
+  letClaimsLast(books);
 }
 
 function doDue(books: Books): void {
@@ -87,12 +90,18 @@ function dun(books: Books, invoice: Invoice): void {
 }
 
 function renew(books: Books, subscription: Subscription): void {
-  const { period, scheduledQuantity } = subscription;
+  const { period, scheduled, plan } = subscription;
   if (period === null) return;
   const start = period.end;
-  if (scheduledQuantity !== null) changeQuantity(subscription, scheduledQuantity, start);
-  subscription.scheduledQuantity = null;
-  const next: Period = { start, end: nextEnd(subscription, start), wholeStart: start, isTrial: false };
+  if (scheduled !== null) {
+    endClaims(subscription);
+    changeTerms(subscription, scheduled, start);
+    // Boundaries of another interval are counted from here.
+    if (!isSameInterval(plan, scheduled.plan)) subscription.anchor = start;
+  }
+  subscription.scheduled = null;
+  endCredits(subscription, start);
+  const next: Period = { start, end: nextEnd(subscription, start), wholeStart: start, isTrial: false, waived: 0 };
   const lines = withPausedTime([...itemLines(subscription, next), ...usageLines(subscription)], subscription.kept);
   if (subscription.status === 'trialing') subscription.status = 'active';
   subscription.period = next;
@@ -112,11 +121,12 @@ export function resume(books: Books, subscription: Subscription, at: number): vo
   const from = Math.max(anchor, trialEnd ?? anchor);
   const whole = intervalAt(from, plan, at);
   const isRestOfPaused = paused !== null && intervalAt(from, plan, paused.start).index === whole.index;
-  const period: Period = { start: at, end: whole.end, wholeStart: whole.start, isTrial: false };
+  const period: Period = { start: at, end: whole.end, wholeStart: whole.start, isTrial: false, waived: 0 };
   const lines = withPausedTime([...itemLines(subscription, period), ...usageLines(subscription)], subscription.kept);
   subscription.status = isInArrears(subscription) ? 'past_due' : 'active';
   subscription.resumesAt = null;
   subscription.period = period;
   collect(books, issue(books, subscription, { reason: 'renewal', at, period, lines }));
+  endCredits(subscription, at);
   if (!isRestOfPaused) grantPeriod(subscription, period, false);
 }

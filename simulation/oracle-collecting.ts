@@ -2,7 +2,15 @@ import { retryDays, smallestCharge } from './catalogue.ts';
 import { dayMs } from './oracle-arithmetic.ts';
 import { methodOf, order, pay, takeBack, unitsOf } from './oracle-billing.ts';
 import { endSubscription } from './oracle-ending.ts';
-import { type Books, type Invoice, isForPeriod, isTerminal, type Order, paidOf } from './oracle-records.ts';
+import {
+  type Books,
+  type Invoice,
+  isForPeriod,
+  isTerminal,
+  type Order,
+  type Payment,
+  paidOf,
+} from './oracle-records.ts';
 
 /** How money is collected, and what follows when it does not come. */
 
@@ -14,14 +22,29 @@ export function carryOut(books: Books): void {
 function charge(books: Books, { invoice, method, change }: Order): void {
   const amount = invoice.total - paidOf(invoice);
   const takes = method.isGood && !invoice.customer.isBroke && amount >= smallestCharge;
-  invoice.payments.push({ amount, status: takes ? 'succeeded' : 'failed', refunded: 0, isCharge: true });
-  if (!takes) {
-    invoice.attempts += 1;
-    fail(books, invoice, 'declined');
+  const payment: Payment = { amount, status: 'processing', refunded: 0, method };
+  invoice.payments.push(payment);
+  if (takes && method.takesDays) invoice.status = 'awaiting_payment_confirmation';
+  else conclude(books, invoice, payment, takes, change);
+}
+
+/** How a charge ended, at once or days later. */
+export function conclude(
+  books: Books,
+  invoice: Invoice,
+  payment: Payment,
+  takes: boolean,
+  change: Order['change'] = null,
+): void {
+  payment.status = takes ? 'succeeded' : 'failed';
+  invoice.status = 'open';
+  if (takes) {
+    invoice.subscription.everPaid = true;
+    pay(books, invoice, payment.method, change);
     return;
   }
-  invoice.subscription.everPaid = true;
-  pay(books, invoice, method, change);
+  invoice.attempts += 1;
+  fail(books, invoice, 'declined');
 }
 
 /** What follows when an attempt brought no money. It has been counted. */
@@ -46,11 +69,14 @@ export function fail(books: Books, invoice: Invoice, cause: 'declined' | 'method
     subscription.status = days === undefined ? 'unpaid' : 'past_due';
 }
 
-/** Begins to collect a new invoice. */
+/** Begins to collect a new invoice; where there is nothing to charge, on its due date. */
 export function collect(books: Books, invoice: Invoice | null): void {
   if (invoice === null || invoice.status !== 'open') return;
-  if (isForPeriod(invoice) && invoice.subscription.status === 'unpaid') return;
-  attempt(books, invoice);
+  const isOfPeriod = isForPeriod(invoice);
+  if (isOfPeriod && invoice.subscription.status === 'unpaid') return;
+  if (isOfPeriod && methodOf(invoice.subscription) === null && invoice.dueAt > books.now)
+    invoice.nextAt = invoice.dueAt;
+  else attempt(books, invoice);
 }
 
 /** Charges it, or counts an attempt that has nothing to charge. */

@@ -1,6 +1,6 @@
 import { freePlan } from './catalogue.ts';
 import { boundary, intervalAt } from './oracle-arithmetic.ts';
-import { issue, methodOf, order, usageLines, withPausedTime } from './oracle-billing.ts';
+import { issue, methodOf, order, usageLines, withPausedTime, worthOf } from './oracle-billing.ts';
 import { type Books, type Customer, isInTheWay, type Subscription } from './oracle-records.ts';
 import { grantPeriod } from './oracle-usage.ts';
 
@@ -19,31 +19,33 @@ export type Beginning = Pick<Subscription, 'customer' | 'plan'> & Partial<Subscr
 
 /** A subscription of which nothing is decided but what is said. */
 export function newSubscription(books: Books, beginning: Beginning): Subscription {
-  const quantity = beginning.quantity ?? 1;
+  const { plan, quantity = 1 } = beginning;
   const subscription: Subscription = {
     status: 'active',
-    isFree: beginning.plan.unitPrice === 0,
+    isFree: plan.unitPrice === 0,
     createdAt: books.now,
     anchor: books.now,
     trialEnd: null,
     period: null,
     quantity,
-    holdings: [{ quantity, start: books.now, end: null }],
+    holdings: [{ value: worthOf({ plan, quantity }), start: books.now, end: null }],
     method: null,
     discount: null,
     everPaid: false,
+    isInvoiced: false,
     canceledAt: null,
     cancelAt: null,
     reason: null,
     replaced: null,
     credits: [],
+    hadOnce: new Set(),
     events: new Map(),
     used: 0,
     covered: 0,
     settled: 0,
     unbilled: 0,
     claims: new Set(),
-    scheduledQuantity: null,
+    scheduled: null,
     resumesAt: null,
     kept: 0,
     ...beginning,
@@ -55,8 +57,8 @@ export function newSubscription(books: Books, beginning: Beginning): Subscriptio
 /** The ground that every customer stands on, its periods counted from `anchor` where one is kept. */
 export function startFree(books: Books, customer: Customer, at: number, anchor: number = at): void {
   const whole = intervalAt(anchor, freePlan, at);
-  const period = { start: at, end: whole.end, wholeStart: whole.start, isTrial: false };
-  const holdings = [{ quantity: 1, start: at, end: null }];
+  const period = { start: at, end: whole.end, wholeStart: whole.start, isTrial: false, waived: 0 };
+  const holdings = [{ value: 0, start: at, end: null }];
   const free = newSubscription(books, { customer, plan: freePlan, anchor, period, holdings });
   grantPeriod(free, period, true);
 }
@@ -69,7 +71,7 @@ export function endSubscription(books: Books, subscription: Subscription, ending
   subscription.canceledAt = isExpired ? null : at;
   subscription.cancelAt = isExpired ? null : at;
   subscription.reason = reason;
-  subscription.scheduledQuantity = null;
+  subscription.scheduled = null;
   subscription.resumesAt = null;
   subscription.kept = 0;
   subscription.claims.clear();

@@ -1,26 +1,36 @@
+import { usersSlug } from './catalogue.ts';
+import { creditLine, draw, give, hasEnded, liveCredits } from './oracle-credits.ts';
+import { heldOf } from './oracle-holds.ts';
 import type { Books, Credit, Period, Subscription } from './oracle-records.ts';
 
-/** Credits and what uses them up. */
+/** What comes with a period, and what uses it up. */
 
 /** Grants what begins with a period: what comes once with the first, and the share of the rest. */
 export function grantPeriod(subscription: Subscription, period: Period, isFirst: boolean): void {
-  const { plan, quantity, credits } = subscription;
-  const once = plan.once * quantity;
-  if (isFirst && once > 0) credits.push({ issued: once, left: once, expiresAt: null, kind: 'once' });
+  const { plan, quantity } = subscription;
+  if (isFirst) {
+    give(subscription, { issued: plan.once * quantity, expiresAt: null, kind: 'once', plan });
+    if (plan.once > 0) subscription.hadOnce.add(plan);
+  }
   const recurring = partOf(plan.recurring * quantity, period.start, period);
-  if (recurring > 0) credits.push({ issued: recurring, left: recurring, expiresAt: period.end, kind: 'recurring' });
+  give(subscription, { issued: recurring, expiresAt: period.end, kind: 'recurring', plan });
 }
 
-/** Grants what a change in the middle of a period brings for its rest, less what came for it already. */
+/**
+ * Grants what a change in the middle of a period brings for its rest, less what came for it already, and what the plan brings
+ * once, where it never has.
+ */
 export function grantChange(subscription: Subscription, now: number): void {
-  const { plan, quantity, credits, period } = subscription;
+  const { plan, quantity, credits, period, hadOnce } = subscription;
   if (period === null) return;
   const due = partOf(plan.recurring * quantity, now, period);
   const had = credits
     .filter(({ kind, expiresAt }) => kind === 'recurring' && expiresAt === period.end)
     .reduce((sum, { issued }) => sum + issued, 0);
-  const more = due - had;
-  if (more > 0) credits.push({ issued: more, left: more, expiresAt: period.end, kind: 'recurring' });
+  give(subscription, { issued: Math.max(0, due - had), expiresAt: period.end, kind: 'recurring', plan });
+  if (plan.once === 0 || hadOnce.has(plan)) return;
+  hadOnce.add(plan);
+  give(subscription, { issued: plan.once * quantity, expiresAt: null, kind: 'once', plan });
 }
 
 function partOf(amount: number, from: number, { wholeStart, end }: Period): number {
@@ -28,32 +38,84 @@ function partOf(amount: number, from: number, { wholeStart, end }: Period): numb
   return Number((BigInt(amount) * part * 2n + whole) / (whole * 2n));
 }
 
-/** A use: the credit that ends first pays for it, those that never end last, and of equals the oldest. */
+/** A use that is told under a name: again, it is the same one. */
 export function use(books: Books, subscription: Subscription, transactionId: string, amount: number): void {
   if (subscription.events.has(transactionId)) return;
   subscription.events.set(transactionId, amount);
+  cover(books, subscription, amount);
+}
+
+/** Credits pay for what is used, as far as they go. */
+export function cover(books: Books, subscription: Subscription, amount: number): void {
+  const uncovered = draw(books, subscription, amount);
   subscription.used += amount;
-  let left = amount;
-  const endOf = ({ expiresAt }: Credit) => expiresAt ?? Number.POSITIVE_INFINITY;
-  for (const credit of liveCredits(books, subscription).sort((one, other) => compare(endOf(one), endOf(other)))) {
-    const taken = Math.min(credit.left, left);
-    credit.left -= taken;
-    left -= taken;
-  }
-  subscription.covered += amount - left;
-  subscription.unbilled += left;
+  subscription.covered += amount - uncovered;
+  subscription.unbilled += uncovered;
 }
 
-function compare(one: number, other: number): number {
-  return one === other ? 0 : one - other;
-}
-
-function liveCredits({ now }: Books, { credits }: Subscription): Credit[] {
-  return credits.filter(({ expiresAt, left }) => left > 0 && (expiresAt === null || expiresAt > now));
-}
-
-/** What may still be used; below zero it is use without credit that nobody has paid for. */
+/** What may still be used and is not held; below zero it is use without credit that nobody has paid for. */
 export function balance(books: Books, subscription: Subscription): number {
   const left = liveCredits(books, subscription).reduce((sum, credit) => sum + credit.left, 0);
-  return left + subscription.covered + subscription.settled - subscription.used;
+  const { covered, settled, used } = subscription;
+  return left + covered + settled - used - heldOf(books, subscription);
+}
+
+/** How much may be taken back of a credit, as its rest and what open holds were promised leave; null: `asked` may not. */
+export function takeBackOf(books: Books, subscription: Subscription, credit: Credit, asked: number | null) {
+  const rest = hasEnded(credit, books.now) ? 0 : credit.left;
+  const amount = asked ?? rest;
+  const isHeld = heldOf(books, subscription) > 0 && amount > balance(books, subscription);
+  return rest === 0 || amount > rest || isHeld ? null : amount;
+}
+
+/** What a subscription has of the meter of distinct properties. Only what credits cover is used of it, so nothing is billed. */
+interface Users {
+  readonly credits: Credit[];
+  /** By transactionId. */
+  readonly events: Set<string>;
+  /** Of each period, by its start, the properties that were told in it. */
+  readonly counted: Set<string>;
+  used: number;
+}
+
+const users = new WeakMap<Subscription, Users>();
+
+export function usersOf(subscription: Subscription): Users {
+  const known = users.get(subscription) ?? { credits: [], events: new Set(), counted: new Set(), used: 0 };
+  users.set(subscription, known);
+  return known;
+}
+
+export function usersLeft(books: Books, subscription: Subscription): number {
+  return liveCredits(books, usersOf(subscription)).reduce((sum, { left }) => sum + left, 0);
+}
+
+/** The first with its properties in a period counts, and each is stored. */
+export function doesCount(subscription: Subscription, user: number): boolean {
+  return !usersOf(subscription).counted.has(`${subscription.period?.start} ${user}`);
+}
+
+export function useDistinct(
+  books: Books,
+  subscription: Subscription,
+  { transactionId, user, amount }: { readonly transactionId: string; readonly user: number; readonly amount: number },
+): void {
+  const account = usersOf(subscription);
+  if (account.events.has(transactionId)) return;
+  account.events.add(transactionId);
+  if (!doesCount(subscription, user)) return;
+  account.counted.add(`${subscription.period?.start} ${user}`);
+  account.used += amount;
+  draw(books, account, amount);
+}
+
+/** As reality tells it: of whoever was ever granted any. */
+export function usersLines({ now }: Books, subscription: Subscription): object[] {
+  const { credits, used, events } = usersOf(subscription);
+  const of = subscription.customer.subscriptions.indexOf(subscription);
+  if (credits.length === 0) return [];
+  return [
+    { users: used, of, events: events.size },
+    ...credits.map((each) => creditLine(subscription, each, now, usersSlug)),
+  ];
 }

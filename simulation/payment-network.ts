@@ -101,31 +101,47 @@ export class PaymentNetwork {
     return totals;
   }
 
-  /** Tells the service of what happened, as far as it was not told: some of it twice, late, or in another order. */
-  async sendNotices(to: string): Promise<number> {
+  /** A bank says, after days, whether the money of a payment of the service came. */
+  conclude(paymentId: string, takes: boolean): void {
+    for (const intent of this.#objects.intents.values()) {
+      if (intent.metadata.payment_id !== paymentId || intent.status !== 'processing') continue;
+      if (takes) this.#objects.succeed(intent.id);
+      else this.#objects.fail(intent.id, { code: 'card_declined', message: 'The bank returned the debit.' });
+      this.#notice(intent);
+    }
+  }
+
+  /**
+   * Tells the service of what happened, as far as it was not told: some of it twice, late, or in another order. Answers how
+   * much was taken, and how much nobody took.
+   */
+  async sendNotices(to: string): Promise<{ sent: number; lost: number }> {
     const waiting = this.#notices.splice(0);
-    let sent = 0;
+    let [sent, lost] = [0, 0];
     while (waiting.length > 0) {
       const [payload = ''] = waiting.splice(this.#random.below(waiting.length), 1);
       if (this.#random.chance(0.2)) this.#notices.push(payload);
-      for (let times = this.#random.chance(0.3) ? 2 : 1; times > 0; times--) sent += await this.#send(to, payload);
+      for (let times = this.#random.chance(0.3) ? 2 : 1; times > 0; times--) {
+        if (await this.#send(to, payload)) sent += 1;
+        else lost += 1;
+      }
     }
-    return sent;
+    return { sent, lost };
   }
 
-  async #send(to: string, payload: string): Promise<number> {
+  async #send(to: string, payload: string): Promise<boolean> {
     const timestamp = Math.floor(Date.now() / 1000);
     const signature = Stripe.webhooks.generateTestHeaderString({ payload, secret: networkSecret, timestamp });
     const headers = { 'content-type': 'application/json', 'stripe-signature': signature };
     try {
       const answer = await fetch(`${to}/processor-events/stripe`, { method: 'POST', headers, body: payload });
       await answer.arrayBuffer();
-      if (answer.ok) return 1;
+      if (answer.ok) return true;
     } catch {
       // Nobody took it: it is told again.
     }
     this.#notices.push(payload);
-    return 0;
+    return false;
   }
 
   async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
@@ -173,10 +189,19 @@ export class PaymentNetwork {
   }
 
   #notice(intent: Intent): void {
-    const type = intent.status === 'succeeded' ? 'payment_intent.succeeded' : 'payment_intent.payment_failed';
+    const types = { succeeded: 'succeeded', processing: 'processing' } as const;
+    const type = `payment_intent.${types[intent.status as keyof typeof types] ?? 'payment_failed'}`;
     const created = Math.floor(Date.now() / 1000);
     const data = { object: structuredClone(intent) };
-    const event = { id: `evt_${intent.id}`, object: 'event', type, created, livemode: false, api_version: null, data };
+    const event = {
+      id: `evt_${intent.id}_${intent.status}`,
+      object: 'event',
+      type,
+      created,
+      livemode: false,
+      api_version: null,
+      data,
+    };
     this.#notices.push(JSON.stringify(event));
   }
 

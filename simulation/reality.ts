@@ -1,10 +1,13 @@
 import { sql } from 'kysely';
 import type { Database } from '../src/platform/database.ts';
+import { meterSlug, usersSlug } from './catalogue.ts';
 
 /** A record as a line of text that says what matters of it, by whom it is about. */
 export type Picture = ReadonlyMap<string, readonly string[]>;
 
 interface Told {
+  /** Of a record that no name leads to. */
+  readonly id?: string;
   readonly name: string;
   readonly line: Readonly<Record<string, unknown>>;
 }
@@ -21,9 +24,27 @@ export async function readReality(owner: Database, now: number): Promise<Picture
         await invoiceLines(db),
         await paymentLines(db),
         await methodLines(db),
+        await creditLines(db, now),
+        await claimLines(db, now),
+        await usersLines(db),
+        await holdLines(db, now),
       ].flat();
+      lastTold = told;
       return pictureOf(told);
     });
+}
+
+let lastTold: readonly Told[] = [];
+
+/**
+ * The id of a record that no name leads to: of one that was told with this line when reality was read last, and of several
+ * such the one at this place by age.
+ */
+export function idTold(name: string, line: Told['line'], place: number): string {
+  const text = JSON.stringify(line);
+  const id = lastTold.filter((each) => each.name === name && JSON.stringify(each.line) === text)[place]?.id;
+  if (id === undefined) throw new Error(`${name} has no ${text} at place ${place}`);
+  return id;
 }
 
 /** Lines of all kinds together, as they were told, by the customer. */
@@ -54,14 +75,17 @@ async function subscriptionLines(db: Database, now: number): Promise<Told[]> {
         'unbilled', coalesce((select sum(o.uncovered - o.invoiced) from usage_overages o
            where o.environment_id = a.environment_id and o.ledger_account_id = a.id), 0),
         'events', (select count(*) from usage_events e join usage_series r on r.environment_id = e.environment_id
-           and r.id = e.series_id where r.environment_id = s.environment_id and r.subscription_id = s.id),
+           and r.id = e.series_id where r.environment_id = s.environment_id and r.subscription_id = s.id
+           and r.usage_meter_id = m.id),
         'claims', (select count(*) from resource_claims k where k.environment_id = s.environment_id
            and k.subscription_id = s.id and k.released_at is null and (k.expired_at is null or k.expired_at > ${now}))
       ) as line
       from subscriptions s
       join customers c on c.environment_id = s.environment_id and c.id = s.customer_id
       join prices p on p.environment_id = s.environment_id and p.id = s.price_id
+      left join usage_meters m on m.environment_id = s.environment_id and m.slug = ${meterSlug}
       left join ledger_accounts a on a.environment_id = s.environment_id and a.subscription_id = s.id
+       and a.usage_meter_id = m.id
      order by s.environment_id, s.created_at, s.id`.execute(db);
   return rows;
 }
@@ -69,9 +93,10 @@ async function subscriptionLines(db: Database, now: number): Promise<Told[]> {
 async function invoiceLines(db: Database): Promise<Told[]> {
   const { rows } = await sql<Told>`
     select c.external_id as name, json_build_object(
-        'invoice', i.reason, 'at', i.invoice_date, 'status', i.status, 'total', i.total, 'discount', i.discount_amount,
-        'paid', i.amount_paid, 'refunded', i.amount_refunded, 'attempts', i.attempt_count, 'nextAt', i.next_attempt_at,
-        'lines', (select json_agg(l.amount order by l.amount, l.id) from invoice_line_items l
+        'invoice', i.reason, 'at', i.invoice_date, 'due', i.due_date, 'status', i.status, 'total', i.total, 'discount', i.discount_amount,
+        'tax', i.tax_amount, 'paid', i.amount_paid, 'refunded', i.amount_refunded, 'attempts', i.attempt_count, 'nextAt', i.next_attempt_at,
+        'lines', (select json_agg(concat_ws(' ', l.amount, l.discount_amount, l.tax_amount)
+             order by concat_ws(' ', l.amount, l.discount_amount, l.tax_amount) collate "C") from invoice_line_items l
            where l.environment_id = i.environment_id and l.invoice_id = i.id),
         'units', (select coalesce(sum(l.ledger_account_credit), 0) from invoice_line_items l
            where l.environment_id = i.environment_id and l.invoice_id = i.id)) as line
@@ -98,5 +123,65 @@ async function methodLines(db: Database): Promise<Told[]> {
     select c.external_id as name, json_build_object('methods', count(m.id)) as line
       from customers c left join payment_methods m on m.environment_id = c.environment_id and m.customer_id = c.id
      group by c.external_id`.execute(db);
+  return rows;
+}
+
+/** The place of a subscription `s` among all of its customer, by age. */
+const placeOfSubscription = sql`(select count(*) from subscriptions earlier
+    where earlier.environment_id = s.environment_id and earlier.customer_id = s.customer_id and earlier.id < s.id)`;
+
+async function creditLines(db: Database, now: number): Promise<Told[]> {
+  const { rows } = await sql<Told>`
+    select c.external_id as name, u.id, json_build_object('credit', u.issued, 'of', ${placeOfSubscription}, 'meter', m.slug,
+        'kind', case when u.source = 'rollover' then 'rollover' when u.feature_id is null then 'by_hand'
+                     when u.expires_at is null then 'once' else 'recurring' end,
+        'applied', u.applied, 'takenBack', u.taken_back,
+        'left', case when u.expires_at <= ${now} then 0 else u.issued - u.applied - u.expired - u.taken_back end,
+        'priority', u.priority, 'expiresAt', u.expires_at) as line
+      from usage_credits u
+      join ledger_accounts a on a.environment_id = u.environment_id and a.id = u.ledger_account_id
+      join usage_meters m on m.environment_id = a.environment_id and m.id = a.usage_meter_id
+      join subscriptions s on s.environment_id = a.environment_id and s.id = a.subscription_id
+      join customers c on c.environment_id = s.environment_id and c.id = s.customer_id
+     order by u.environment_id, u.id`.execute(db);
+  return rows;
+}
+
+async function claimLines(db: Database, now: number): Promise<Told[]> {
+  const { rows } = await sql<Told>`
+    select c.external_id as name, k.id, json_build_object('claim', k.external_id, 'of', ${placeOfSubscription},
+        'endsAt', k.expired_at) as line
+      from resource_claims k
+      join subscriptions s on s.environment_id = k.environment_id and s.id = k.subscription_id
+      join customers c on c.environment_id = s.environment_id and c.id = s.customer_id
+     where k.released_at is null and (k.expired_at is null or k.expired_at > ${now})
+     order by k.environment_id, k.id`.execute(db);
+  return rows;
+}
+
+async function usersLines(db: Database): Promise<Told[]> {
+  const { rows } = await sql<Told>`
+    select c.external_id as name, json_build_object('users', a.used, 'of', ${placeOfSubscription},
+        'events', (select count(*) from usage_events e join usage_series r on r.environment_id = e.environment_id
+           and r.id = e.series_id where r.environment_id = s.environment_id and r.subscription_id = s.id
+           and r.usage_meter_id = m.id)) as line
+      from ledger_accounts a
+      join usage_meters m on m.environment_id = a.environment_id and m.id = a.usage_meter_id
+      join subscriptions s on s.environment_id = a.environment_id and s.id = a.subscription_id
+      join customers c on c.environment_id = s.environment_id and c.id = s.customer_id
+     where m.slug = ${usersSlug}`.execute(db);
+  return rows;
+}
+
+async function holdLines(db: Database, now: number): Promise<Told[]> {
+  const { rows } = await sql<Told>`
+    select c.external_id as name, h.id, json_build_object('hold', h.amount, 'of', ${placeOfSubscription},
+        'status', case when h.status = 'open' and h.expires_at <= ${now} then 'expired' else h.status end,
+        'settled', h.settled_amount, 'expiresAt', h.expires_at) as line
+      from usage_holds h
+      join ledger_accounts a on a.environment_id = h.environment_id and a.id = h.ledger_account_id
+      join subscriptions s on s.environment_id = a.environment_id and s.id = a.subscription_id
+      join customers c on c.environment_id = s.environment_id and c.id = s.customer_id
+     order by h.environment_id, h.id`.execute(db);
   return rows;
 }

@@ -1,5 +1,6 @@
 import { checkInvariants } from '../src/lifecycle/check-invariants.ts';
-import { discounts, structure } from './catalogue.ts';
+import { beginning } from './beginning.ts';
+import { meterSlug, usersSlug } from './catalogue.ts';
 import type { Answer, Ask } from './client.ts';
 import { differences, expectedOf, networkDifferences } from './comparison.ts';
 import { assertDelivered } from './deliveries.ts';
@@ -7,11 +8,11 @@ import { askWith, bearable, drawFault, type Fault, faultText } from './faults.ts
 import { dayMs, hourMs, minuteMs } from './oracle-arithmetic.ts';
 import { moveTo, nextDue } from './oracle-clock.ts';
 import { type Books, isCurrent } from './oracle-records.ts';
-import { balance } from './oracle-usage.ts';
+import { balance, usersLeft } from './oracle-usage.ts';
 import { Random } from './random.ts';
 import { readReality } from './reality.ts';
 import { type Expected, Records, type Step } from './step.ts';
-import { drawStep, type StepKind } from './steps.ts';
+import { commute, drawStep, type StepKind } from './steps.ts';
 import { type Deeds, World } from './world.ts';
 
 export interface RunOptions {
@@ -87,7 +88,7 @@ class Run {
     this.#faults = faults;
     // Some live before our time, some after it, and months end in all ways.
     const now = Date.UTC(random.chance(0.5) ? 2024 : 2031, random.below(12), random.between(1, 31), random.below(24));
-    this.#books = { now, customers: [], orders: [] };
+    this.#books = { now, netTerms: 0, customers: [], orders: [] };
   }
 
   async live(): Promise<Summary> {
@@ -109,23 +110,9 @@ class Run {
   async #begin(): Promise<void> {
     const world = this.#world;
     await world.setClock(this.#books.now);
-    const bodies: [string, object][] = [
-      ['/pricing-models/setup', structure()],
-      ...discounts.map(({ code, type, amount, times }): [string, object] => {
-        const duration = times === null ? 'forever' : times === 1 ? 'once' : 'number_of_payments';
-        const several = duration === 'number_of_payments' ? { numberOfPayments: times } : {};
-        return ['/discounts', { discount: { name: code, code, amountType: type, amount, duration, ...several } }];
-      }),
-      ['/webhooks', { webhook: { name: 'Inbox', url: world.inbox.url, filterTypes: [] } }],
-    ];
-    for (const [path, body] of bodies) {
-      const answer = await world.ask({
-        method: 'POST',
-        path,
-        body,
-        key: `begin ${path} ${JSON.stringify(body)}`.slice(0, 200),
-      });
-      if (answer.status !== 200) throw this.#disagree(`${path}: ${JSON.stringify(answer.body)}`);
+    for (const ask of beginning(world.inbox.url)) {
+      const answer = await world.ask(ask);
+      if (answer.status !== 200) throw this.#disagree(`${ask.path}: ${JSON.stringify(answer.body)}`);
     }
     world.inbox.failureRate = 0.1;
   }
@@ -143,34 +130,29 @@ class Run {
     await this.#compare(this.#step % invariantsEvery === 0);
   }
 
-  /** One step, or two of different people at once. */
+  /** One step, or two at once that touch nothing of each other. */
   async #act(fault: Fault, isCalm: boolean): Promise<void> {
-    const steps = [this.#draw()];
-    const expected = [this.#apply(steps[0])];
-    if (this.#random.chance(0.25) && steps[0]?.customer !== null) {
-      const second = this.#draw(steps[0]);
-      if (second !== null) {
-        steps.push(second);
-        expected.push(this.#apply(second));
-      }
-    }
-    const done = steps.filter((each) => each !== null);
-    const late = expected.includes('refused_late') ? 'refused_late' : 'done';
-    const borne = bearable(fault, late);
+    const first = this.#draw();
+    const expected = first === null ? [] : [this.#apply(first.step)];
+    const isOfOne = first !== null && first.step.customer !== null;
+    const second = this.#random.chance(0.25) && isOfOne ? this.#draw(first) : null;
+    if (second !== null) expected.push(this.#apply(second.step));
+    const done = [first, second].flatMap((each) => each?.step ?? []);
+    const borne = bearable(fault, expected);
     this.#tell(`${done.map(({ text }) => text).join(' | ')}${faultText(borne)}`);
     const records = new Records(this.#world.database.owner);
     const asks: Ask[] = [];
     for (const [index, step] of done.entries()) {
       step.prepare?.(this.#world.network);
-      asks.push({ ...(await step.ask(records)), key: `step ${this.#step} ${index}` });
+      asks.push({ ...(await step.ask(records, this.#world.network)), key: `step ${this.#step} ${index}` });
     }
     const answers = await askWith(this.#world, asks, borne, isCalm);
     const times = answers.length / asks.length;
     for (const [index, answer] of answers.entries()) this.#check(expected[Math.floor(index / times)] ?? 'done', answer);
   }
 
-  /** A step that can be done now; beside another one: of somebody else. Null where none was found soon. */
-  #draw(beside: Step | null = null): Step | null {
+  /** A step that can be done now; beside another one: one that it may be overtaken by. Null where none was found soon. */
+  #draw(beside: Drawn | null = null): Drawn | null {
     for (let tries = 0; tries < 40; tries++) {
       const drawing = {
         random: this.#random,
@@ -179,15 +161,14 @@ class Run {
       };
       const [kind, step] = drawStep(drawing);
       if (step === null) continue;
-      if (beside !== null && (step.customer === null || step.customer === beside.customer)) continue;
+      if (beside !== null && !touchesNothingOf({ kind, step }, beside)) continue;
       this.#byKind[kind] = (this.#byKind[kind] ?? 0) + 1;
-      return step;
+      return { kind, step };
     }
     return null;
   }
 
-  #apply(step: Step | null | undefined): Expected {
-    if (step === null || step === undefined) return 'done';
+  #apply(step: Step): Expected {
     const expected = step.apply();
     moveTo(this.#books, this.#books.now);
     return expected;
@@ -220,7 +201,7 @@ class Run {
       (fault.kind === 'crash' && fault.crash !== 'serve' && fault.crash !== 'work');
     const target = breaks && due !== null ? Math.min(now + drawn, Math.max(due, now + minuteMs)) : now + drawn;
     this.#byKind.clock = (this.#byKind.clock ?? 0) + 1;
-    const borne: Fault = fault.kind === 'twice' ? { kind: 'none' } : fault;
+    const borne: Fault = fault.kind === 'twice' || fault.kind === 'reordered' ? { kind: 'none' } : fault;
     this.#tell(
       `moves the clock by ${(target - now) / hourMs} hours to ${new Date(target).toISOString()}${faultText(borne)}`,
     );
@@ -261,8 +242,15 @@ class Run {
     for (const customer of this.#books.customers) {
       const current = customer.subscriptions.filter(isCurrent);
       const { body } = await this.#world.ask({ method: 'GET', path: `/customers/${customer.name}/usage-balances` });
-      const is = (body.usageMeterBalances ?? []).map((row: { availableBalance: number }) => row.availableBalance);
-      const should = current.map((each) => balance(this.#books, each));
+      const of = (meter: string) =>
+        (body.usageMeterBalances ?? [])
+          .filter(({ slug }: { slug: string }) => slug === meter)
+          .map((row: { availableBalance: number }) => row.availableBalance);
+      const is = [...of(meterSlug), ...of(usersSlug)];
+      const should = [
+        ...current.map((each) => balance(this.#books, each)),
+        ...current.map((each) => usersLeft(this.#books, each)),
+      ];
       if (JSON.stringify(is) !== JSON.stringify(should))
         found.push(`${customer.name} should have balances of ${should}, and is told ${is}`);
     }
@@ -303,6 +291,17 @@ class Run {
   #disagree(found: string): Disagreement {
     return new Disagreement(this.#options, this.#step, this.#text, found);
   }
+}
+
+/** A step with its kind. */
+interface Drawn {
+  readonly kind: StepKind;
+  readonly step: Step;
+}
+
+function touchesNothingOf(one: Drawn, other: Drawn): boolean {
+  if (one.step.customer === null) return false;
+  return one.step.customer !== other.step.customer || commute(one.kind, other.kind);
 }
 
 function bigintAsText(_: string, value: unknown): unknown {

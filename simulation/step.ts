@@ -25,7 +25,7 @@ export interface Step {
   /** Whom it is about, so that two can be done at once that do not touch; null: everybody. */
   readonly customer: Customer | null;
   /** The request. Records are found by what the oracle calls them. */
-  readonly ask: (records: Records) => Promise<Ask>;
+  readonly ask: (records: Records, network: PaymentNetwork) => Promise<Ask>;
   /** Does it to the books, and says what the request is to be answered. Done before the request is sent. */
   readonly apply: () => Expected;
   /** What the network is told before. */

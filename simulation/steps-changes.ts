@@ -1,47 +1,91 @@
-import { changeNow, isDefaultPlan } from './oracle-actions.ts';
-import { invoicesOf, isForPeriod, type Subscription } from './oracle-records.ts';
+import { paidPlans } from './catalogue.ts';
+import { isDefaultPlan } from './oracle-actions.ts';
+import { isSameInterval } from './oracle-arithmetic.ts';
+import { methodOf, worthOf } from './oracle-billing.ts';
+import { changeNow } from './oracle-changes.ts';
+import { invoicesOf, isForPeriod, type Subscription, type Terms } from './oracle-records.ts';
 import { currentSubscriptions, type Draw, nameOf } from './step.ts';
 
 const mostUnits = 6;
+const timings = ['immediately', 'auto', 'auto', 'at_end_of_current_billing_period'] as const;
 
-/** Another quantity of the plan, now or with the next period. Only where the period's own invoice was paid. */
-export const changeQuantityOf: Draw = ({ random, books }) => {
-  const subscription = random.pick(currentSubscriptions(books).filter((each) => isChangeable(each, books.now)));
-  if (subscription === undefined) return null;
-  const { customer, plan, scheduledQuantity } = subscription;
-  const quantity = random.between(1, mostUnits);
-  if (quantity === subscription.quantity) return null;
-  const isLess = quantity < subscription.quantity;
-  const timing = isLess
-    ? (random.pick(['immediately', 'auto', 'at_end_of_current_billing_period'] as const) ?? 'auto')
-    : (random.pick(['immediately', 'auto'] as const) ?? 'auto');
-  const isNow = timing === 'immediately' || (timing === 'auto' && !isLess);
-  const lacksSeats = plan.seats * quantity < subscription.claims.size;
+/** Another plan or quantity, now or with the next period. Only where the period's own invoice was paid. */
+export const changePlan: Draw = ({ random, books }) => {
+  const subscription = random.pick(currentSubscriptions(books).filter(isChangeable));
+  // What becomes of a change whose money takes days is not modelled.
+  if (subscription === undefined || methodOf(subscription)?.takesDays) return null;
+  const { customer, scheduled } = subscription;
+  const plan = random.chance(0.4) ? subscription.plan : (random.pick(paidPlans) ?? subscription.plan);
+  const terms: Terms = { plan, quantity: random.between(1, random.chance(0.5) ? 2 : mostUnits) };
+  if (plan === subscription.plan && terms.quantity === subscription.quantity) return null;
+  const timing = random.pick(timings) ?? 'auto';
+  const prorates = random.chance(0.85);
+  const made = whenMade(subscription, terms, timing);
+  const lacksSeats = plan.seats * terms.quantity < subscription.claims.size;
+  const how = `${timing}${prorates ? '' : ', without proration'}`;
   return {
-    text: `changes ${nameOf(subscription)} to ${quantity} units (${timing})`,
+    text: `changes ${nameOf(subscription)} to ${terms.quantity} of ${plan.slug} (${how})`,
     customer,
     ask: async (records) => ({
       method: 'POST',
       path: `/subscriptions/${await records.subscription(subscription)}/adjust`,
-      body: { adjustment: { timing, newSubscriptionItems: [{ priceSlug: plan.slug, quantity }] } },
+      body: {
+        adjustment: {
+          timing,
+          newSubscriptionItems: [{ priceSlug: plan.slug, quantity: terms.quantity }],
+          prorateCurrentBillingPeriod: prorates,
+        },
+      },
     }),
     apply: () => {
-      if (scheduledQuantity !== null || lacksSeats) return 'refused';
-      if (!isNow) {
-        subscription.scheduledQuantity = quantity;
+      if (scheduled !== null || lacksSeats || made === 'never') return 'refused';
+      if (made === 'at_end') {
+        subscription.scheduled = terms;
         return 'done';
       }
-      const changed = changeNow(books, subscription, quantity);
+      const changed = changeNow(books, subscription, terms, prorates);
       if (changed === 'made') return 'done';
       return changed === 'lacks_method' ? 'refused' : 'refused_late';
     },
   };
 };
 
-function isChangeable(subscription: Subscription, now: number): boolean {
+/** Another interval begins with a period. A cheaper plan may wait for one, and a dearer one may not. */
+function whenMade(before: Subscription, terms: Terms, timing: (typeof timings)[number]): 'now' | 'at_end' | 'never' {
+  const takesInterval = !isSameInterval(before.plan, terms.plan);
+  const more = worthOf(terms) - worthOf(before);
+  if (timing === 'auto') return takesInterval || more < 0 ? 'at_end' : 'now';
+  if (timing === 'immediately') return takesInterval ? 'never' : 'now';
+  return more > 0 && !takesInterval ? 'never' : 'at_end';
+}
+
+function isChangeable(subscription: Subscription): boolean {
   const { status, period } = subscription;
-  if (isDefaultPlan(subscription) || period === null || period.isTrial || period.start === now) return false;
+  if (isDefaultPlan(subscription) || period === null) return false;
+  if (status === 'trialing') return true;
   const own = invoicesOf(subscription).filter((invoice) => invoice.period === period && isForPeriod(invoice));
   const isPaid = own.every((invoice) => ['paid', 'refunded', 'partially_refunded'].includes(invoice.status));
   return status === 'active' && isPaid && own.length > 0;
 }
+
+/** Takes a scheduled change back. Refused where there is none. */
+export const takeChangeBack: Draw = ({ random, books }) => {
+  const living = currentSubscriptions(books);
+  const scheduled = living.filter((each) => each.scheduled !== null);
+  const subscription = random.pick(random.chance(0.9) ? scheduled : living);
+  if (subscription === undefined) return null;
+  return {
+    text: `takes the change of ${nameOf(subscription)} back`,
+    customer: subscription.customer,
+    ask: async (records) => ({
+      method: 'POST',
+      path: `/subscriptions/${await records.subscription(subscription)}/cancel-scheduled-adjustment`,
+      body: {},
+    }),
+    apply: () => {
+      if (subscription.scheduled === null) return 'refused';
+      subscription.scheduled = null;
+      return 'done';
+    },
+  };
+};

@@ -1,4 +1,7 @@
+import { places } from './catalogue.ts';
 import { attach, createCustomer } from './oracle-actions.ts';
+import type { Customer } from './oracle-records.ts';
+import type { Random } from './random.ts';
 import type { Draw } from './step.ts';
 
 const mostCustomers = 8;
@@ -8,22 +11,60 @@ const badTokens = [
   'pm_card_chargeDeclinedInsufficientFunds',
   'pm_card_authenticationRequired',
 ];
+const slowToken = 'pm_usBankAccount_success';
 const refusedToken = 'pm_card_chargeDeclined';
 
 /** Somebody new, who stands on the free plan from the first moment on. */
-export const newCustomer: Draw = ({ books, newName }) => {
+export const newCustomer: Draw = ({ random, books, newName }) => {
   if (books.customers.length >= mostCustomers) return null;
   const name = newName('customer');
+  const taxedBy = drawTaxation(random);
   return {
-    text: `creates ${name}`,
+    text: `creates ${name} ${taxationText(taxedBy)}`,
     customer: null,
     ask: async () => ({
       method: 'POST',
       path: '/customers',
-      body: { customer: { externalId: name, email: `${name}@sim.test`, name } },
+      body: { customer: { externalId: name, email: `${name}@sim.test`, name, ...taxationBody(taxedBy) } },
     }),
     apply: () => {
-      createCustomer(books, name);
+      createCustomer(books, name, taxedBy);
+      return 'done';
+    },
+  };
+};
+
+type Taxation = Pick<Customer, 'place' | 'isExempt'>;
+
+function drawTaxation(random: Random): Taxation {
+  const place = random.chance(0.7) ? (random.pick(places) ?? null) : null;
+  return { place, isExempt: random.chance(0.1) };
+}
+
+function taxationText({ place, isExempt }: Taxation): string {
+  const where = place === null ? 'of nowhere' : `of ${place.country} ${place.state ?? ''}`.trim();
+  return isExempt ? `${where}, exempt` : where;
+}
+
+function taxationBody({ place, isExempt }: Taxation) {
+  return { billingAddress: place === null ? null : { address: place }, taxExempt: isExempt };
+}
+
+/** Somebody moves, or owes no tax any more: what was billed stays as it is. */
+export const changeOfAddress: Draw = ({ random, books }) => {
+  const customer = random.pick(books.customers);
+  if (customer === undefined) return null;
+  const taxedBy = drawTaxation(random);
+  return {
+    text: `${customer.name} is ${taxationText(taxedBy)} now`,
+    customer,
+    ask: async () => ({
+      method: 'PUT',
+      path: `/customers/${customer.name}`,
+      body: { customer: taxationBody(taxedBy) },
+    }),
+    apply: () => {
+      Object.assign(customer, taxedBy);
       return 'done';
     },
   };
@@ -35,7 +76,9 @@ export const newMethod: Draw = ({ random, books }) => {
   if (customer === undefined || customer.methods.length >= 4) return null;
   const isRefused = random.chance(0.1);
   const isGood = random.chance(0.75);
-  const token = isRefused ? refusedToken : (random.pick(isGood ? goodTokens : badTokens) ?? '');
+  const takesDays = isGood && random.chance(0.3);
+  const kept = takesDays ? slowToken : (random.pick(isGood ? goodTokens : badTokens) ?? '');
+  const token = isRefused ? refusedToken : kept;
   const isDefault = random.chance(0.5);
   return {
     text: `attaches ${token} to ${customer.name}${isDefault ? ' as its default' : ''}`,
@@ -43,11 +86,11 @@ export const newMethod: Draw = ({ random, books }) => {
     ask: async () => ({
       method: 'POST',
       path: '/payment-methods',
-      body: { paymentMethod: { customerExternalId: customer.name, type: 'card', token, default: isDefault } },
+      body: { paymentMethod: { customerExternalId: customer.name, token, default: isDefault } },
     }),
     apply: () => {
       if (isRefused) return 'refused';
-      attach(customer, { token, isGood }, isDefault);
+      attach(customer, { token, isGood, takesDays }, isDefault);
       return 'done';
     },
   };

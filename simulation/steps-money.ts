@@ -1,4 +1,14 @@
-import { isDefaultPlan, oldestOwed, recordMoney, refund, retry, voidInvoice } from './oracle-actions.ts';
+import { netTerms } from './catalogue.ts';
+import {
+  hearFromBank,
+  isDefaultPlan,
+  oldestOwed,
+  recordMoney,
+  refund,
+  retry,
+  voidInvoice,
+  writeOff,
+} from './oracle-actions.ts';
 import { methodOf } from './oracle-billing.ts';
 import { type Invoice, paidOf } from './oracle-records.ts';
 import { allInvoices, currentSubscriptions, type Draw, nameOf } from './step.ts';
@@ -23,8 +33,32 @@ export const retryPayment: Draw = ({ random, books }) => {
     }),
     apply: () => {
       const [invoice, method] = [oldestOwed(subscription), methodOf(subscription)];
-      if (invoice === null || method === null) return 'refused';
+      if (invoice === null || invoice.status !== 'open' || method === null) return 'refused';
       return retry(books, invoice, method) ? 'done' : 'refused_late';
+    },
+  };
+};
+
+/** A bank says how a charge ended that took days: nothing is asked of the service, which is told by the network. */
+export const sayHowItEnded: Draw = ({ random, books }) => {
+  const waiting = allInvoices(books).flatMap((invoice) =>
+    invoice.payments.filter(({ status }) => status === 'processing').map((payment) => ({ invoice, payment })),
+  );
+  const picked = random.pick(waiting);
+  if (picked === undefined) return null;
+  const { invoice, payment } = picked;
+  const takes = random.chance(0.7);
+  return {
+    text: `hears from the bank that ${invoiceText(invoice)} is ${takes ? 'paid' : 'not paid'}`,
+    customer: invoice.customer,
+    ask: async (records, network) => {
+      const id = await records.payment(invoice, payment);
+      network.conclude(id, takes);
+      return { method: 'GET', path: `/payments/${id}` };
+    },
+    apply: () => {
+      hearFromBank(books, invoice, payment, takes);
+      return 'done';
     },
   };
 };
@@ -41,6 +75,41 @@ export const takeInvoiceBack: Draw = ({ random, books }) => {
     apply: () => {
       if (invoice.status !== 'open' || paidOf(invoice) > 0) return 'refused';
       voidInvoice(books, invoice);
+      return 'done';
+    },
+  };
+};
+
+/** Expects nothing for an invoice any more. Refused of one that is not open. */
+export const writeInvoiceOff: Draw = ({ random, books }) => {
+  const open = allInvoices(books).filter(({ status }) => status === 'open');
+  const invoice = random.pick(random.chance(0.85) ? open : allInvoices(books));
+  if (invoice === undefined) return null;
+  return {
+    text: `writes ${invoiceText(invoice)} off`,
+    customer: invoice.customer,
+    ask: async (records) => ({
+      method: 'POST',
+      path: `/invoices/${await records.invoice(invoice)}/mark-uncollectible`,
+      body: {},
+    }),
+    apply: () => {
+      if (invoice.status !== 'open') return 'refused';
+      writeOff(books, invoice);
+      return 'done';
+    },
+  };
+};
+
+/** Other terms for all invoices that are made from now on. */
+export const changeNetTerms: Draw = ({ random, books }) => {
+  const days = random.pick(netTerms) ?? 0;
+  return {
+    text: `gives ${days} days to pay in`,
+    customer: null,
+    ask: async () => ({ method: 'PUT', path: '/settings', body: { settings: { netTermsDays: days } } }),
+    apply: () => {
+      books.netTerms = days;
       return 'done';
     },
   };
@@ -72,13 +141,13 @@ export const recordPayment: Draw = ({ random, books }) => {
 /** Gives back a part of a payment or all that is left of it. Refused beyond that. */
 export const refundPayment: Draw = ({ random, books }) => {
   const payments = allInvoices(books).flatMap((invoice) =>
-    invoice.payments.filter(({ isCharge }) => isCharge).map((payment) => ({ invoice, payment })),
+    invoice.payments.filter(({ method }) => method !== null).map((payment) => ({ invoice, payment })),
   );
   const picked = random.pick(payments);
   if (picked === undefined) return null;
   const { invoice, payment } = picked;
   // What a refund leaves of an invoice that is paid in part is not modelled.
-  if (invoice.status === 'open' || invoice.status === 'void') return null;
+  if (!['paid', 'partially_refunded', 'refunded'].includes(invoice.status)) return null;
   const left = payment.amount - payment.refunded;
   const partialAmount = random.chance(0.3) ? null : random.between(1, Math.max(1, Math.floor(left * 1.1)));
   const amount = partialAmount ?? left;

@@ -1,10 +1,11 @@
 import { discounts, paidPlans } from './catalogue.ts';
-import { cancelAtEnd, cancelNow, isDefaultPlan, pause, subscribe, uncancel } from './oracle-actions.ts';
+import { cancelAtEnd, cancelNow, isDefaultPlan, subscribe, uncancel } from './oracle-actions.ts';
 import { dayMs, hourMs } from './oracle-arithmetic.ts';
 import { methodOf } from './oracle-billing.ts';
+import { pause } from './oracle-changes.ts';
 import { resume } from './oracle-clock.ts';
 import { carryOut } from './oracle-collecting.ts';
-import { invoicesOf, isInTheWay, isTerminal } from './oracle-records.ts';
+import { invoicesOf, isInTheWay, isOwed, isTerminal } from './oracle-records.ts';
 import { allSubscriptions, currentSubscriptions, type Draw, nameOf } from './step.ts';
 
 /** A plan for somebody: refused where another paid one is in the way. */
@@ -45,9 +46,9 @@ export const cancel: Draw = ({ random, books }) => {
   const isDefault = isDefaultPlan(subscription);
   if (isDefault && random.chance(0.8)) return null;
   const isNow = random.chance(0.4);
-  const { status, scheduledQuantity } = subscription;
+  const { status, scheduled } = subscription;
   const cannotWait = !isNow && (status === 'incomplete' || status === 'paused');
-  const isRefused = isDefault || scheduledQuantity !== null || cannotWait;
+  const isRefused = isDefault || scheduled !== null || cannotWait;
   return {
     text: `cancels ${nameOf(subscription)} ${isNow ? 'at once' : 'at the end of its period'}`,
     customer: subscription.customer,
@@ -92,10 +93,10 @@ export const pauseIt: Draw = ({ random, books }) => {
   const subscription = random.pick(
     currentSubscriptions(books).filter((each) => each.status === 'active' && !isDefaultPlan(each)),
   );
-  if (subscription === undefined || subscription.scheduledQuantity !== null) return null;
+  if (subscription === undefined || subscription.scheduled !== null) return null;
   // A pause that begins where the period does is no length of time that the rules speak of.
   if (subscription.period?.start === books.now) return null;
-  const owes = invoicesOf(subscription).some(({ status }) => status === 'open');
+  const owes = invoicesOf(subscription).some(isOwed);
   const resumesAt = random.chance(0.6)
     ? books.now + random.between(1, 60) * dayMs + random.between(0, 5) * hourMs
     : null;

@@ -1,8 +1,8 @@
-import { meterSlug, seatSlug } from './catalogue.ts';
-import { dayMs } from './oracle-arithmetic.ts';
-import { type Subscription, seatsOf } from './oracle-records.ts';
+import { meterSlug } from './catalogue.ts';
+import { type Books, isCurrent, isTerminal, type Subscription } from './oracle-records.ts';
 import { balance, use } from './oracle-usage.ts';
-import { currentSubscriptions, type Draw, nameOf } from './step.ts';
+import type { Random } from './random.ts';
+import { allSubscriptions, type Draw, nameOf } from './step.ts';
 
 interface Use {
   readonly subscription: Subscription;
@@ -14,17 +14,16 @@ const mostOfBulk = 12;
 
 /** Uses, one or many, of one subscription or several; some of them were told before, and come in any order. */
 export const recordUsage: Draw = ({ random, books, newName }) => {
-  const subscriptions = currentSubscriptions(books);
   const isBulk = random.chance(0.5);
-  const uses = Array.from({ length: isBulk ? random.between(1, mostOfBulk) : 1 }, (): Use | null => {
-    const subscription = random.pick(subscriptions);
+  const isByLines = random.chance(0.4);
+  const uses: Use[] = [];
+  for (let left = isBulk ? random.between(1, mostOfBulk) : 1; left > 0; left--) {
+    const subscription = pickUser(random, books);
     if (subscription === undefined) return null;
-    const known = random.chance(0.2) ? random.pick([...subscription.events]) : undefined;
     const amount = random.chance(0.2) ? random.between(100, 1500) : random.between(1, 99);
-    const [transactionId, first] = known ?? [newName('use'), amount];
-    return { subscription, transactionId, amount: known === undefined ? amount : first };
-  }).filter((each) => each !== null);
-  if (uses.length === 0) return null;
+    const repeated = random.chance(0.2) ? pickKnown(random, subscription, uses) : undefined;
+    uses.push({ subscription, amount, transactionId: repeated ?? newName('use') });
+  }
   const told = uses.map(({ subscription, amount }) => `${amount} on ${nameOf(subscription)}`).join(', ');
   return {
     text: `records ${told}`,
@@ -35,100 +34,67 @@ export const recordUsage: Draw = ({ random, books, newName }) => {
         const subscriptionId = await records.subscription(subscription);
         events.push({ subscriptionId, transactionId, amount, usageMeterSlug: meterSlug });
       }
-      return isBulk
-        ? { method: 'POST', path: '/usage-events/bulk', body: { usageEvents: events } }
-        : { method: 'POST', path: '/usage-events', body: { usageEvent: events[0] } };
+      if (!isBulk) return { method: 'POST', path: '/usage-events', body: { usageEvent: events[0] } };
+      const path = '/usage-events/bulk';
+      return isByLines
+        ? { method: 'POST', path, lines: events }
+        : { method: 'POST', path, body: { usageEvents: events } };
     },
     apply: () => {
+      if (uses.some((each) => !mayUse(each, uses))) return 'refused';
       for (const { subscription, transactionId, amount } of uses) use(books, subscription, transactionId, amount);
       return 'done';
     },
   };
 };
 
-/** A use only as far as the balance covers it. */
+/** Whoever has something, or has paused; now and then what has ended, of which nothing is used any more. */
+function pickUser(random: Random, books: Books): Subscription | undefined {
+  const all = allSubscriptions(books);
+  const ended = all.filter(isTerminal);
+  if (ended.length > 0 && random.chance(0.02)) return random.pick(ended);
+  return random.pick(all.filter((each) => isCurrent(each) || each.status === 'paused'));
+}
+
+/** What was told before: mostly of this subscription, now and then of another one of its customer; or in this request. */
+function pickKnown(random: Random, subscription: Subscription, uses: readonly Use[]): string | undefined {
+  const { subscriptions } = subscription.customer;
+  const known = (random.chance(0.9) ? [subscription] : subscriptions).flatMap(({ events }) => [...events.keys()]);
+  const told = uses.filter((each) => each.subscription === subscription).map(({ transactionId }) => transactionId);
+  return random.pick([...known, ...told]);
+}
+
+/** A transaction belongs to the first subscription that it was told of. */
+function mayUse({ subscription, transactionId }: Use, uses: readonly Use[]): boolean {
+  const { subscriptions } = subscription.customer;
+  const first =
+    subscriptions.find(({ events }) => events.has(transactionId)) ??
+    uses.find((each) => each.transactionId === transactionId)?.subscription;
+  return !isTerminal(subscription) && (first ?? subscription) === subscription;
+}
+
+/** A use only as far as the balance covers it; what was told before is told again. */
 export const consume: Draw = ({ random, books, newName }) => {
-  const subscription = random.pick(currentSubscriptions(books));
+  const subscription = pickUser(random, books);
   if (subscription === undefined) return null;
   const left = balance(books, subscription);
   const amount = left > 0 && random.chance(0.7) ? random.between(1, left) : Math.max(1, left + random.between(1, 50));
-  const transactionId = newName('use');
+  const repeated = random.chance(0.15) ? pickKnown(random, subscription, []) : undefined;
+  const consumed: Use = { subscription, amount, transactionId: repeated ?? newName('use') };
   return {
-    text: `consumes ${amount} of ${left} on ${nameOf(subscription)}`,
+    text: `consumes ${amount} of ${left} on ${nameOf(subscription)} as ${consumed.transactionId}`,
     customer: subscription.customer,
     ask: async (records) => {
       const subscriptionId = await records.subscription(subscription);
+      const { transactionId } = consumed;
       const usageEvent = { subscriptionId, transactionId, amount, usageMeterSlug: meterSlug };
       return { method: 'POST', path: '/usage-events/consume', body: { usageEvent } };
     },
     apply: () => {
-      if (amount > left) return 'refused';
-      use(books, subscription, transactionId, amount);
+      if (!mayUse(consumed, [])) return 'refused';
+      if (amount > left && !subscription.events.has(consumed.transactionId)) return 'refused';
+      use(books, subscription, consumed.transactionId, amount);
       return 'done';
     },
-  };
-};
-
-/** Credits that somebody grants by hand, for a while or for ever. */
-export const grantByHand: Draw = ({ random, books, newName }) => {
-  const subscription = random.pick(currentSubscriptions(books));
-  if (subscription === undefined) return null;
-  const amount = random.between(1, 400);
-  const expiresAt = random.chance(0.5) ? books.now + random.between(1, 40) * dayMs : null;
-  const transactionId = newName('grant');
-  return {
-    text: `grants ${amount} on ${nameOf(subscription)} until ${expiresAt ?? 'ever'}`,
-    customer: subscription.customer,
-    ask: async (records) => {
-      const subscriptionId = await records.subscription(subscription);
-      const usageCredit = { subscriptionId, usageMeterSlug: meterSlug, amount, expiresAt, transactionId };
-      return { method: 'POST', path: '/usage-credits', body: { usageCredit } };
-    },
-    apply: () => {
-      subscription.credits.push({ issued: amount, left: amount, expiresAt, kind: 'by_hand' });
-      return 'done';
-    },
-  };
-};
-
-/** Seats by name: refused where there are not so many, and all or none. */
-export const claimSeats: Draw = ({ random, books, newName }) => {
-  // What becomes of a claim beyond a lower capacity that is scheduled is not modelled.
-  const subscription = random.pick(currentSubscriptions(books).filter((each) => each.scheduledQuantity === null));
-  if (subscription === undefined || subscription.plan.seats === 0) return null;
-  const known = random.chance(0.2) ? random.pick([...subscription.claims]) : undefined;
-  const names = Array.from({ length: random.between(1, 4) }, () => newName('seat'));
-  if (known !== undefined) names.push(known);
-  const fresh = names.filter((name) => !subscription.claims.has(name));
-  return {
-    text: `claims ${names.length} seats of ${nameOf(subscription)}`,
-    customer: subscription.customer,
-    ask: async (records) => ({
-      method: 'POST',
-      path: `/resource-claims/${await records.subscription(subscription)}/claim`,
-      body: { resourceSlug: seatSlug, externalIds: names },
-    }),
-    apply: () => {
-      if (subscription.claims.size + fresh.length > seatsOf(subscription)) return 'refused';
-      for (const name of fresh) subscription.claims.add(name);
-      return 'done';
-    },
-  };
-};
-
-export const releaseSeat: Draw = ({ random, books, newName }) => {
-  const subscription = random.pick(currentSubscriptions(books).filter(({ claims }) => claims.size > 0));
-  if (subscription === undefined) return null;
-  const name = random.chance(0.9) ? random.pick([...subscription.claims]) : newName('seat');
-  if (name === undefined) return null;
-  return {
-    text: `releases ${name} of ${nameOf(subscription)}`,
-    customer: subscription.customer,
-    ask: async (records) => ({
-      method: 'POST',
-      path: `/resource-claims/${await records.subscription(subscription)}/release`,
-      body: { resourceSlug: seatSlug, externalId: name },
-    }),
-    apply: () => (subscription.claims.delete(name) ? 'done' : 'refused'),
   };
 };

@@ -1,10 +1,22 @@
 import type { Draw, Drawing, Step } from './step.ts';
-import { changeQuantityOf } from './steps-changes.ts';
-import { changeOfFortune, newCustomer, newMethod } from './steps-customers.ts';
+import { changePlan, takeChangeBack } from './steps-changes.ts';
+import { claimSeats, releaseSeats } from './steps-claims.ts';
+import { grantByHand, takeCreditBack } from './steps-credits.ts';
+import { changeOfAddress, changeOfFortune, newCustomer, newMethod } from './steps-customers.ts';
+import { releaseHold, settleHold, takeHold } from './steps-holds.ts';
 import { askWrongly } from './steps-invalid.ts';
-import { recordPayment, refundPayment, retryPayment, takeInvoiceBack } from './steps-money.ts';
+import {
+  changeNetTerms,
+  recordPayment,
+  refundPayment,
+  retryPayment,
+  sayHowItEnded,
+  takeInvoiceBack,
+  writeInvoiceOff,
+} from './steps-money.ts';
 import { cancel, pauseIt, resumeIt, subscribeTo, takeCancelBack } from './steps-plans.ts';
-import { claimSeats, consume, grantByHand, recordUsage, releaseSeat } from './steps-usage.ts';
+import { consume, recordUsage } from './steps-usage.ts';
+import { grantUsers, tellUser } from './steps-users.ts';
 
 interface Kind {
   readonly draw: Draw;
@@ -15,20 +27,31 @@ interface Kind {
 const kinds = {
   newCustomer: { draw: newCustomer, weight: 6 },
   newMethod: { draw: newMethod, weight: 6 },
+  changeOfAddress: { draw: changeOfAddress, weight: 2 },
   changeOfFortune: { draw: changeOfFortune, weight: 3 },
   subscribe: { draw: subscribeTo, weight: 12 },
   cancel: { draw: cancel, weight: 4 },
   takeCancelBack: { draw: takeCancelBack, weight: 3 },
   pause: { draw: pauseIt, weight: 4 },
   resume: { draw: resumeIt, weight: 4 },
-  changeQuantity: { draw: changeQuantityOf, weight: 8 },
+  changePlan: { draw: changePlan, weight: 12 },
+  takeChangeBack: { draw: takeChangeBack, weight: 2 },
   recordUsage: { draw: recordUsage, weight: 16 },
   consume: { draw: consume, weight: 6 },
-  grantByHand: { draw: grantByHand, weight: 3 },
+  grantUsers: { draw: grantUsers, weight: 3 },
+  tellUser: { draw: tellUser, weight: 7 },
+  takeHold: { draw: takeHold, weight: 6 },
+  settleHold: { draw: settleHold, weight: 4 },
+  releaseHold: { draw: releaseHold, weight: 2 },
+  grantByHand: { draw: grantByHand, weight: 5 },
+  takeCreditBack: { draw: takeCreditBack, weight: 4 },
   claimSeats: { draw: claimSeats, weight: 5 },
-  releaseSeat: { draw: releaseSeat, weight: 3 },
+  releaseSeats: { draw: releaseSeats, weight: 3 },
+  sayHowItEnded: { draw: sayHowItEnded, weight: 12 },
   retryPayment: { draw: retryPayment, weight: 4 },
   takeInvoiceBack: { draw: takeInvoiceBack, weight: 3 },
+  writeInvoiceOff: { draw: writeInvoiceOff, weight: 2 },
+  changeNetTerms: { draw: changeNetTerms, weight: 2 },
   recordPayment: { draw: recordPayment, weight: 4 },
   refundPayment: { draw: refundPayment, weight: 4 },
   askWrongly: { draw: askWrongly, weight: 6 },
@@ -38,6 +61,19 @@ export type StepKind = keyof typeof kinds;
 const weights = Object.fromEntries(Object.entries(kinds).map(([kind, { weight }]) => [kind, weight])) as Readonly<
   Record<StepKind, number>
 >;
+
+/** What touches nothing of each other, even of one customer: such steps may be done in any order. */
+const topics: Readonly<Partial<Record<StepKind, string>>> = {
+  recordUsage: 'usage',
+  claimSeats: 'seats',
+  releaseSeats: 'seats',
+  newMethod: 'methods',
+  changeOfAddress: 'address',
+};
+
+export function commute(one: StepKind, other: StepKind): boolean {
+  return topics[one] !== undefined && topics[other] !== undefined && topics[one] !== topics[other];
+}
 
 /** A kind, and a step of it where there is one now. */
 export function drawStep(drawing: Drawing): [StepKind, Step | null] {

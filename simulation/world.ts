@@ -180,6 +180,10 @@ export class World {
   async settle(now: number): Promise<void> {
     await this.raise();
     await this.setClock(now);
+    await this.#untilIdle();
+  }
+
+  async #untilIdle(): Promise<void> {
     let idleSince = Date.now();
     for (const end = Date.now() + longestWaitMs; ; await sleep(pauseMs)) {
       const left = await this.#hurryJobs();
@@ -213,8 +217,21 @@ export class World {
     return rows;
   }
 
+  /** Has the network tell what happened there, until somebody has taken it and has looked. */
   async sendNotices(): Promise<void> {
-    this.deeds.notices += await this.network.sendNotices(`http://127.0.0.1:${this.nextProxy.port}`);
+    let isTold = false;
+    for (const end = Date.now() + longestWaitMs; ; await sleep(pauseMs)) {
+      const { sent, lost } = await this.network.sendNotices(`http://127.0.0.1:${this.nextProxy.port}`);
+      this.deeds.notices += sent;
+      isTold ||= sent > 0;
+      if (lost === 0) break;
+      if (Date.now() > end) throw new Defect(`${lost} notices of the network are not taken`);
+      await this.raise();
+    }
+    if (!isTold) return;
+    await this.raise();
+    // What follows may be due already: who moves the clock next does that.
+    await this.#untilIdle();
   }
 
   /** Leaves no process and no file, whatever state everything is in. */

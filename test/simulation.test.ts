@@ -63,7 +63,7 @@ test('what is done wrongly behind the back of the service is found and named', a
   const said: string[] = [];
   await assert.rejects(
     simulate({
-      seed: 3,
+      seed: 19,
       steps: 16,
       crashes: false,
       serves: 1,

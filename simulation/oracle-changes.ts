@@ -1,0 +1,78 @@
+import { rounded } from './oracle-arithmetic.ts';
+import { applyChange, draft, issue, methodOf, order, sumOf, worthOf } from './oracle-billing.ts';
+import { carryOut } from './oracle-collecting.ts';
+import {
+  type Books,
+  type Invoice,
+  invoicesOf,
+  type Period,
+  paidOf,
+  refundedOf,
+  type Subscription,
+  type Terms,
+} from './oracle-records.ts';
+
+/** Other plans and quantities in the middle of a period, and pauses: what a period is worth, and what was paid for it. */
+
+/** How a change now ends. `lacks_method`: there is nothing to charge, and nothing has been tried. */
+export type Changed = 'made' | 'lacks_method' | 'not_paid';
+
+/** Another plan or quantity, now: paid first, unless nobody is to pay for the rest of the period. */
+export function changeNow(books: Books, subscription: Subscription, terms: Terms, prorates: boolean): Changed {
+  const { period } = subscription;
+  if (period === null) return 'not_paid';
+  const amount = Math.max(0, worthWith(books, subscription, period, terms) - paidForPlan(subscription, period));
+  if (amount === 0 || !prorates) {
+    period.waived += amount;
+    applyChange(books, subscription, terms);
+    return 'made';
+  }
+  const method = methodOf(subscription);
+  const lines = [{ kind: 'change', amount, units: 0 }] as const;
+  const bill = { reason: 'adjustment', at: books.now, period, lines } as const;
+  if (method === null && draft(subscription, bill).total > 0) return 'lacks_method';
+  const invoice = issue(books, subscription, bill, { change: terms });
+  if (invoice?.status === 'open' && method !== null) order(books, invoice, method, terms);
+  carryOut(books);
+  return invoice?.status === 'paid' ? 'made' : 'not_paid';
+}
+
+/** What the period is worth: of each stretch its share, rounded once. A trial is worth nothing. */
+function worthWith({ now }: Books, { holdings }: Subscription, period: Period, terms: Terms): number {
+  if (period.isTrial) return 0;
+  const rest = BigInt(worthOf(terms)) * BigInt(period.end - now);
+  return rounded(worthTimesTime(holdings, period, now) + rest, BigInt(period.end - period.wholeStart));
+}
+
+function worthTimesTime(holdings: Subscription['holdings'], period: Period, now: number): bigint {
+  return holdings.reduce((sum, { value, start, end }) => {
+    const time = Math.min(end ?? now, now) - Math.max(start, period.start);
+    return sum + BigInt(value) * BigInt(Math.max(0, time));
+  }, 0n);
+}
+
+/** What was paid for the plan by the list, or waived: before discount, without usage, less what went back. */
+function paidForPlan(subscription: Subscription, period: Period): number {
+  return invoicesOf(subscription)
+    .filter((each) => each.period === period && each.status !== 'void' && each.reason !== 'final_usage')
+    .reduce((sum, invoice) => sum + paidByList(invoice), period.waived);
+}
+
+function paidByList(invoice: Invoice): number {
+  const list = sumOf(invoice.lines.filter(({ kind }) => kind === 'item' || kind === 'change'));
+  if (invoice.total === 0) return list;
+  return rounded(BigInt(list) * BigInt(paidOf(invoice) - refundedOf(invoice)), BigInt(invoice.total));
+}
+
+/** What was paid and is not used up is kept, but no more than the rest is worth now. */
+export function pause({ now }: Books, subscription: Subscription, resumesAt: number | null): void {
+  const { period, holdings } = subscription;
+  if (period === null) return;
+  const whole = BigInt(period.end - period.wholeStart);
+  const rest = rounded(BigInt(worthOf(subscription)) * BigInt(period.end - now), whole);
+  const unused = paidForPlan(subscription, period) - rounded(worthTimesTime(holdings, period, now), whole);
+  subscription.kept += Math.max(0, Math.min(unused, rest));
+  subscription.status = 'paused';
+  subscription.resumesAt = resumesAt;
+  subscription.period = { ...period, end: now };
+}

@@ -1,0 +1,41 @@
+import { type Place, type TaxRate, taxRates } from './catalogue.ts';
+import { rounded } from './oracle-arithmetic.ts';
+
+/** Tax, and how what is reckoned once for an invoice falls to its lines. */
+
+export interface Taxed {
+  readonly tax: number;
+  /** What is asked for: with the tax where prices do not contain it. */
+  readonly total: number;
+}
+
+/** The rate of the state goes before that of the country. */
+export function rateOf({ place, isExempt }: { readonly place: Place | null; readonly isExempt: boolean }) {
+  if (isExempt || place === null) return null;
+  const ofCountry = taxRates.filter(({ country }) => country === place.country);
+  const ofState = ofCountry.find(({ state }) => state !== null && state === place.state);
+  return ofState ?? ofCountry.find(({ state }) => state === null) ?? null;
+}
+
+/** The tax on what is left after the discount: on top of it, or taken out of it. */
+export function taxed(amount: number, rate: TaxRate | null): Taxed {
+  if (rate === null) return { tax: 0, total: amount };
+  const [percent, hundred] = [BigInt(Math.round(rate.percentage * 1000)), 100_000n];
+  const tax = rounded(BigInt(amount) * percent, rate.isInclusive ? hundred + percent : hundred);
+  return { tax, total: rate.isInclusive ? amount : amount + tax };
+}
+
+/** Shares of an amount by weight that add up to it: rounded down, and one more where the largest remainders are. */
+export function spread(amount: number, weights: readonly number[]): number[] {
+  const bearing = weights.map((weight) => BigInt(Math.max(0, weight)));
+  const sum = bearing.reduce((total, weight) => total + weight, 0n);
+  if (amount === 0 || sum === 0n) return weights.map(() => 0);
+  const parts = bearing.map((weight) => (BigInt(amount) * weight) / sum);
+  const left = BigInt(amount) - parts.reduce((total, part) => total + part, 0n);
+  const remainderOf = (index: number) => (BigInt(amount) * (bearing[index] ?? 0n)) % sum;
+  const byRemainder = weights
+    .map((_, index) => index)
+    .sort((one, other) => Number(remainderOf(other) - remainderOf(one)));
+  const favoured = new Set(byRemainder.slice(0, Number(left)));
+  return parts.map((part, index) => Number(part) + (favoured.has(index) ? 1 : 0));
+}

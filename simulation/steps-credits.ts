@@ -1,0 +1,91 @@
+import { meterSlug } from './catalogue.ts';
+import { dayMs } from './oracle-arithmetic.ts';
+import { creditLine, give, usualPriority } from './oracle-credits.ts';
+import { type Books, type Credit, isCurrent, type Subscription } from './oracle-records.ts';
+import { balance, takeBackOf } from './oracle-usage.ts';
+import type { Random } from './random.ts';
+import { idTold } from './reality.ts';
+import { allSubscriptions, type Draw, nameOf } from './step.ts';
+
+const priorities = [0, 50, 99, usualPriority, 101, 1000];
+
+/** Credits that somebody grants by hand, for a while or for ever, to be used before others or after them. */
+export const grantByHand: Draw = ({ random, books, newName }) => {
+  const living = allSubscriptions(books).filter((each) => isCurrent(each) || each.status === 'paused');
+  const subscription = random.pick(living);
+  if (subscription === undefined) return null;
+  const amount = random.between(1, 400);
+  const priority = random.chance(0.5) ? null : (random.pick(priorities) ?? null);
+  const ahead = random.chance(0.9) ? random.between(1, 40) * dayMs : 0;
+  const expiresAt = random.chance(0.5) ? books.now + ahead : null;
+  const earlier = random.chance(0.2) ? random.pick(grantsOf(subscription)) : undefined;
+  const transactionId = earlier?.credit.transactionId ?? newName('grant');
+  return {
+    text: `grants ${amount} as ${transactionId} (${priority}) on ${nameOf(subscription)} until ${expiresAt ?? 'ever'}`,
+    customer: subscription.customer,
+    ask: async (records) => {
+      const subscriptionId = await records.subscription(subscription);
+      const usageCredit = { subscriptionId, usageMeterSlug: meterSlug, amount, expiresAt, priority, transactionId };
+      return { method: 'POST', path: '/usage-credits', body: { usageCredit } };
+    },
+    apply: () => {
+      // A repeat is answered with the first, whatever else it says.
+      if (earlier !== undefined) return earlier.subscription === subscription ? 'done' : 'refused';
+      if (expiresAt !== null && expiresAt <= books.now) return 'refused';
+      const known = { issued: amount, expiresAt, kind: 'by_hand', transactionId } as const;
+      give(subscription, { ...known, priority: priority ?? usualPriority });
+      return 'done';
+    },
+  };
+};
+
+interface Given {
+  readonly subscription: Subscription;
+  readonly credit: Credit;
+}
+
+/** What was granted by hand to the customer, by this subscription or another one. */
+function grantsOf({ customer }: Subscription): Given[] {
+  return customer.subscriptions.flatMap((subscription) =>
+    subscription.credits.filter(({ kind }) => kind === 'by_hand').map((credit): Given => ({ subscription, credit })),
+  );
+}
+
+/** Takes back what is left of a credit or a part of that. Refused beyond it, and of what open holds were promised. */
+export const takeCreditBack: Draw = ({ random, books }) => {
+  const picked = pickCredit(random, books);
+  if (picked === undefined) return null;
+  const { subscription, credit } = picked;
+  const { customer } = subscription;
+  const asked = random.chance(0.4) ? null : random.between(1, Math.max(1, Math.ceil(credit.left * 1.1)));
+  // As it is told before anything is done to it.
+  const line = creditLine(subscription, credit, books.now);
+  const text = JSON.stringify(line);
+  const equals = subscription.credits.filter(
+    (each) => JSON.stringify(creditLine(subscription, each, books.now)) === text,
+  );
+  const place = equals.indexOf(credit);
+  return {
+    text: `takes ${asked ?? 'the rest'} back of ${text}, balance ${balance(books, subscription)}, of ${nameOf(subscription)}`,
+    customer,
+    ask: async () => {
+      const path = `/usage-credits/${idTold(customer.name, line, place)}/take-back`;
+      return { method: 'POST', path, body: asked === null ? {} : { amount: asked } };
+    },
+    apply: () => {
+      const amount = takeBackOf(books, subscription, credit, asked);
+      if (amount === null) return 'refused';
+      credit.left -= amount;
+      credit.takenBack += amount;
+      return 'done';
+    },
+  };
+};
+
+function pickCredit(random: Random, books: Books): Given | undefined {
+  const all = allSubscriptions(books).flatMap((subscription) =>
+    subscription.credits.map((credit): Given => ({ subscription, credit })),
+  );
+  const left = all.filter(({ subscription, credit }) => isCurrent(subscription) && credit.left > 0);
+  return random.pick(random.chance(0.85) && left.length > 0 ? left : all);
+}

@@ -1,0 +1,96 @@
+import { meterSlug } from './catalogue.ts';
+import { dayMs, hourMs, minuteMs } from './oracle-arithmetic.ts';
+import { canHold, close, closingOf, holdLine, holdsOf } from './oracle-holds.ts';
+import { type Books, type Hold, isCurrent } from './oracle-records.ts';
+import { balance, cover } from './oracle-usage.ts';
+import type { Random } from './random.ts';
+import { idTold } from './reality.ts';
+import { allSubscriptions, type Draw, nameOf } from './step.ts';
+
+/** Sets units aside for a while, as far as the balance covers them. */
+export const takeHold: Draw = ({ random, books }) => {
+  const subscriptions = allSubscriptions(books).filter((each) => isCurrent(each) || each.status === 'paused');
+  const usable = subscriptions.filter((each) => balance(books, each) > 0);
+  const subscription = random.pick(usable.length > 0 && random.chance(0.85) ? usable : subscriptions);
+  if (subscription === undefined) return null;
+  const left = balance(books, subscription);
+  const amount = left > 0 && random.chance(0.85) ? random.between(1, left) : Math.max(1, left + random.between(0, 20));
+  const expiresAt = books.now + lengthOf(random);
+  return {
+    text: `holds ${amount} of ${left} on ${nameOf(subscription)} until ${new Date(expiresAt).toISOString()}`,
+    customer: subscription.customer,
+    ask: async (records) => {
+      const subscriptionId = await records.subscription(subscription);
+      return {
+        method: 'POST',
+        path: '/holds',
+        body: { hold: { subscriptionId, meter: meterSlug, amount, expiresAt } },
+      };
+    },
+    apply: () => {
+      if (!canHold(books, { amount, expiresAt }, left)) return 'refused';
+      holdsOf(subscription.customer).push({ subscription, amount, expiresAt, status: 'open', settled: null });
+      return 'done';
+    },
+  };
+};
+
+function lengthOf(random: Random): number {
+  const kind = random.weighted({ minutes: 2, hours: 3, days: 3, longest: 0.5, too_long: 0.3, none: 0.2 });
+  return {
+    minutes: random.between(1, 90) * minuteMs,
+    hours: random.between(1, 40) * hourMs,
+    days: random.between(1, 30) * dayMs,
+    longest: 31 * dayMs,
+    too_long: 31 * dayMs + minuteMs,
+    none: 0,
+  }[kind];
+}
+
+/** Says what was used of what is held: less, all, more, or nothing. Now and then of what is closed, or has ended. */
+export const settleHold: Draw = ({ random, books }) => {
+  const hold = pickHold(random, books);
+  if (hold === null) return null;
+  const { amount } = hold;
+  const kind = random.weighted({ nothing: 1, less: 4, all: 3, more: 1.5 });
+  const drawn = { nothing: 0, less: random.below(amount), all: amount, more: amount + random.between(1, 200) }[kind];
+  return closeIt(books, hold, hold.settled !== null && random.chance(0.6) ? hold.settled : drawn);
+};
+
+/** Says that nothing was used of what is held. */
+export const releaseHold: Draw = ({ random, books }) => {
+  const hold = pickHold(random, books);
+  return hold === null ? null : closeIt(books, hold, null);
+};
+
+function pickHold(random: Random, { customers }: Books): Hold | null {
+  const all = customers.flatMap(holdsOf);
+  const open = all.filter(({ status }) => status === 'open');
+  return random.pick(open.length > 0 && random.chance(0.85) ? open : all) ?? null;
+}
+
+function closeIt(books: Books, hold: Hold, used: number | null): ReturnType<Draw> {
+  const { subscription, amount } = hold;
+  const { customer } = subscription;
+  // As it is told before anything is done to it.
+  const line = holdLine(hold, books.now);
+  const equals = holdsOf(customer).filter((each) => JSON.stringify(holdLine(each, books.now)) === JSON.stringify(line));
+  const place = equals.indexOf(hold);
+  const what = used === null ? 'releases' : `settles with ${used}`;
+  return {
+    text: `${what} a hold of ${amount} (${line.status}) on ${nameOf(subscription)}`,
+    customer,
+    ask: async () => {
+      const path = `/holds/${idTold(customer.name, line, place)}/${used === null ? 'release' : 'settle'}`;
+      return used === null ? { method: 'POST', path } : { method: 'POST', path, body: { amount: used } };
+    },
+    apply: () => {
+      const closing = closingOf(hold, used);
+      if (closing === 'refused') return 'refused';
+      if (closing === 'told_again') return 'done';
+      close(hold, used);
+      if (used !== null) cover(books, subscription, used);
+      return 'done';
+    },
+  };
+}
