@@ -103,3 +103,14 @@ test('metadata is flat: texts up to 500 characters, numbers and booleans, at mos
   assert(accepts(Metadata, keys(50)));
   assert(!accepts(Metadata, keys(51)));
 });
+
+test('an instant that is missing, or is none, is told what would be one', () => {
+  for (const bad of [undefined, {}, 1.5, 'x', 'x'.repeat(65)]) {
+    const { error } = TimestampInput.safeParse(bad);
+    assert.deepEqual(
+      error?.issues.map(({ message }) => message),
+      ['must be epoch milliseconds or an ISO 8601 date-time'],
+      String(bad),
+    );
+  }
+});

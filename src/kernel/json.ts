@@ -108,21 +108,24 @@ function parseIso(text: string): number {
   return Date.parse(whole.includes(':') && offset === undefined ? `${whole}Z` : whole);
 }
 
+const instantMessage = 'must be epoch milliseconds or an ISO 8601 date-time';
+
 /** An instant in a request: epoch milliseconds, or an ISO 8601 text, read as epoch milliseconds. */
 export const TimestampInput = z
-  .union([
-    z.int(),
-    z
-      .string()
-      .max(64)
-      .transform((text, context) => {
-        const at = parseIso(text);
-        if (Number.isNaN(at)) {
-          context.addIssue({ code: 'custom', message: 'must be epoch milliseconds or an ISO 8601 date-time' });
-        }
-        return at;
-      }),
-  ])
+  .union(
+    [
+      z.int(),
+      z
+        .string()
+        .max(64)
+        .transform((text, context) => {
+          const at = parseIso(text);
+          if (Number.isNaN(at)) context.addIssue({ code: 'custom', message: instantMessage });
+          return at;
+        }),
+    ],
+    { error: instantMessage },
+  )
   .meta({ description: 'Epoch milliseconds, or an ISO 8601 date-time (UTC where it names no offset).' });
 
 /** An instant in a query, where everything is text: the same, read as epoch milliseconds. */
@@ -132,7 +135,7 @@ export const TimestampQuery = z
   .transform((text, context) => {
     const at = /^-?\d{1,16}$/.test(text) ? Number(text) : parseIso(text);
     if (!Number.isSafeInteger(at)) {
-      context.addIssue({ code: 'custom', message: 'must be epoch milliseconds or an ISO 8601 date-time' });
+      context.addIssue({ code: 'custom', message: instantMessage });
     }
     return at;
   })

@@ -91,7 +91,7 @@ export function parsePart(schema: z.ZodType | undefined, value: unknown): unknow
 
 /** Says which values a choice allows: the alternatives of a union each tell what they miss. */
 function messageOf(issue: z.core.$ZodIssue): string {
-  if (issue.code !== 'invalid_union') return issue.message;
+  if (issue.code !== 'invalid_union' || issue.message !== 'Invalid input') return issue.message;
   const alternatives = issue.errors.map((errors) =>
     errors.map((error) => [...error.path, error.message].join(': ')).join('; '),
   );
