@@ -21,9 +21,9 @@ export function registerAdmission(server: FastifyInstance, { maxRequests, maxBod
   let underWay = 0;
   let bodiesBytes = 0;
   server.addHook('onRequest', (request, reply, done) => {
-    if (alwaysAdmitted.has(request.url)) return done();
-    const isTooLarge = () => isLarge(request) && bodiesBytes + (announcedBytes(request) ?? 0) > maxBodiesBytes;
-    if (underWay >= maxRequests || isTooLarge()) return done(new Problem('overloaded'));
+    const isTooLarge = isLarge(request) && bodiesBytes + (announcedBytes(request) ?? 0) > maxBodiesBytes;
+    const isTooMuch = underWay >= maxRequests || isTooLarge;
+    if (isTooMuch && !alwaysAdmitted.has(request.url)) return done(new Problem('overloaded'));
     underWay += 1;
     reply.raw.once('close', () => {
       underWay -= 1;
