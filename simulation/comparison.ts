@@ -1,6 +1,6 @@
 import { claimLine } from './oracle-claims.ts';
 import { creditLine } from './oracle-credits.ts';
-import { holdLine, holdsOf } from './oracle-holds.ts';
+import { holdLine } from './oracle-holds.ts';
 import {
   type Books,
   type Customer,
@@ -30,7 +30,7 @@ export function expectedOf(books: Books): Picture {
         [...subscription.claims].map((each) => ({ name, line: claimLine(subscription, each) })),
       ),
       ...customer.subscriptions.flatMap((each) => usersLines(books, each).map((line) => ({ name, line: { ...line } }))),
-      ...holdsOf(customer).map((each) => ({ name, line: holdLine(each, books.now) })),
+      ...customer.holds.map((each) => ({ name, line: holdLine(each, books.now) })),
       { name, line: { methods: customer.methods.length } },
     ];
   });
@@ -38,7 +38,7 @@ export function expectedOf(books: Books): Picture {
 }
 
 function subscriptionLine({ now }: Books, each: Subscription) {
-  const settlements = holdsOf(each.customer).filter(({ subscription, settled }) => subscription === each && settled);
+  const settlements = each.customer.holds.filter(({ subscription, settled }) => subscription === each && settled);
   const live = each.credits.filter(({ expiresAt }) => expiresAt === null || expiresAt > now);
   return {
     subscription: each.plan.slug,

@@ -33,6 +33,7 @@ export function createCustomer(books: Books, name: string, taxedBy: Pick<Custome
     isBroke: false,
     subscriptions: [],
     invoices: [],
+    holds: [],
   };
   books.customers.push(customer);
   startFree(books, customer, books.now);

@@ -2,9 +2,6 @@ import { type Books, type Subscription, seatsOf } from './oracle-records.ts';
 
 /** Seats: claimed under a name or without one, for good or until there is no room for them any more. */
 
-/** Of those that a subscription has: the ones that end by themselves. */
-const temporary = new WeakMap<Subscription, Set<string>>();
-
 // No name that is asked for begins so.
 const nameless = '(nameless)';
 let namelessCount = 0;
@@ -19,12 +16,6 @@ export function namelessOf({ claims }: Subscription): string[] {
   return [...claims].filter((name) => name.startsWith(nameless));
 }
 
-function temporaryOf(subscription: Subscription): Set<string> {
-  const known = temporary.get(subscription) ?? new Set();
-  temporary.set(subscription, known);
-  return known;
-}
-
 /** When what is claimed beyond the room that is left ends; null: it lasts. */
 function endOfRoom({ status, cancelAt, scheduled, period }: Subscription): number | null {
   if (status === 'cancellation_scheduled') return cancelAt;
@@ -37,7 +28,7 @@ function endOfRoom({ status, cancelAt, scheduled, period }: Subscription): numbe
  */
 export function claim(subscription: Subscription, names: readonly string[]): void {
   const { claims, status, scheduled } = subscription;
-  const ending = temporaryOf(subscription);
+  const ending = subscription.temporaryClaims;
   const lasting = claims.size - ending.size;
   const later = status === 'cancellation_scheduled' ? 0 : scheduled === null ? null : seatsOf(scheduled);
   const room = later === null ? names.length : Math.max(0, later - lasting);
@@ -50,24 +41,24 @@ export function claim(subscription: Subscription, names: readonly string[]): voi
 export function release(subscription: Subscription, names: readonly string[]): void {
   for (const name of names) {
     subscription.claims.delete(name);
-    temporaryOf(subscription).delete(name);
+    subscription.temporaryClaims.delete(name);
   }
 }
 
 /** What was to end with a change that is made now. */
 export function endClaims(subscription: Subscription): void {
-  release(subscription, [...temporaryOf(subscription)]);
+  release(subscription, [...subscription.temporaryClaims]);
 }
 
 /** Where no end and no change is scheduled any more, what was to end with it lasts. */
 export function letClaimsLast({ customers }: Books): void {
   for (const subscription of customers.flatMap(({ subscriptions }) => subscriptions))
-    if (endOfRoom(subscription) === null) temporaryOf(subscription).clear();
+    if (endOfRoom(subscription) === null) subscription.temporaryClaims.clear();
 }
 
 /** As reality tells them. */
 export function claimLine(subscription: Subscription, name: string) {
   const of = subscription.customer.subscriptions.indexOf(subscription);
-  const endsAt = temporaryOf(subscription).has(name) ? endOfRoom(subscription) : null;
+  const endsAt = subscription.temporaryClaims.has(name) ? endOfRoom(subscription) : null;
   return { claim: name.startsWith(nameless) ? null : name, of, endsAt };
 }

@@ -45,6 +45,8 @@ export function newSubscription(books: Books, beginning: Beginning): Subscriptio
     settled: 0,
     unbilled: 0,
     claims: new Set(),
+    temporaryClaims: new Set(),
+    users: { credits: [], events: new Set(), counted: new Set(), used: 0 },
     scheduled: null,
     resumesAt: null,
     kept: 0,

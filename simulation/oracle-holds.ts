@@ -1,22 +1,13 @@
 import { dayMs } from './oracle-arithmetic.ts';
-import { type Books, type Customer, type Hold, isTerminal, type Subscription } from './oracle-records.ts';
+import { type Books, type Hold, isTerminal, type Subscription } from './oracle-records.ts';
 
 /** Units that are set aside for a job: a promise, which ends by time alone, and no use before it is settled. */
 
 const longestDays = 31;
 
-const holds = new WeakMap<Customer, Hold[]>();
-
-/** The oldest first. */
-export function holdsOf(customer: Customer): Hold[] {
-  const known = holds.get(customer) ?? [];
-  holds.set(customer, known);
-  return known;
-}
-
 /** What is set aside now, so that whoever asks for leave cannot use it. */
 export function heldOf({ now }: Books, subscription: Subscription): number {
-  return holdsOf(subscription.customer)
+  return subscription.customer.holds
     .filter((hold) => hold.subscription === subscription && statusAt(hold, now) === 'open')
     .reduce((sum, { amount }) => sum + amount, 0);
 }

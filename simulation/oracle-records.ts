@@ -32,6 +32,8 @@ export interface Customer {
   isBroke: boolean;
   readonly subscriptions: Subscription[];
   readonly invoices: Invoice[];
+  /** The oldest first. */
+  readonly holds: Hold[];
 }
 
 export interface Period extends Span {
@@ -117,11 +119,24 @@ export interface Subscription {
   /** Used, not covered and on no invoice. */
   unbilled: number;
   readonly claims: Set<string>;
+  /** Those of them that end by themselves. */
+  readonly temporaryClaims: Set<string>;
+  readonly users: Users;
   /** What it is changed to at the end of the period. */
   scheduled: Terms | null;
   resumesAt: number | null;
   /** Paid for paused time and not used up. */
   kept: number;
+}
+
+/** What a subscription has of the meter of distinct properties. Only what credits cover is used of it, so nothing is billed. */
+export interface Users {
+  readonly credits: Credit[];
+  /** By transactionId. */
+  readonly events: Set<string>;
+  /** Of each period, by its start, the properties that were told in it. */
+  readonly counted: Set<string>;
+  used: number;
 }
 
 export interface Line {

@@ -68,31 +68,13 @@ export function takeBackOf(books: Books, subscription: Subscription, credit: Cre
   return rest === 0 || amount > rest || isHeld ? null : amount;
 }
 
-/** What a subscription has of the meter of distinct properties. Only what credits cover is used of it, so nothing is billed. */
-interface Users {
-  readonly credits: Credit[];
-  /** By transactionId. */
-  readonly events: Set<string>;
-  /** Of each period, by its start, the properties that were told in it. */
-  readonly counted: Set<string>;
-  used: number;
-}
-
-const users = new WeakMap<Subscription, Users>();
-
-export function usersOf(subscription: Subscription): Users {
-  const known = users.get(subscription) ?? { credits: [], events: new Set(), counted: new Set(), used: 0 };
-  users.set(subscription, known);
-  return known;
-}
-
 export function usersLeft(books: Books, subscription: Subscription): number {
-  return liveCredits(books, usersOf(subscription)).reduce((sum, { left }) => sum + left, 0);
+  return liveCredits(books, subscription.users).reduce((sum, { left }) => sum + left, 0);
 }
 
 /** The first with its properties in a period counts, and each is stored. */
 export function doesCount(subscription: Subscription, user: number): boolean {
-  return !usersOf(subscription).counted.has(`${subscription.period?.start} ${user}`);
+  return !subscription.users.counted.has(`${subscription.period?.start} ${user}`);
 }
 
 export function useDistinct(
@@ -100,7 +82,7 @@ export function useDistinct(
   subscription: Subscription,
   { transactionId, user, amount }: { readonly transactionId: string; readonly user: number; readonly amount: number },
 ): void {
-  const account = usersOf(subscription);
+  const account = subscription.users;
   if (account.events.has(transactionId)) return;
   account.events.add(transactionId);
   if (!doesCount(subscription, user)) return;
@@ -111,7 +93,7 @@ export function useDistinct(
 
 /** As reality tells it: of whoever was ever granted any. */
 export function usersLines({ now }: Books, subscription: Subscription): object[] {
-  const { credits, used, events } = usersOf(subscription);
+  const { credits, used, events } = subscription.users;
   const of = subscription.customer.subscriptions.indexOf(subscription);
   if (credits.length === 0) return [];
   return [

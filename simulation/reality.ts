@@ -5,7 +5,7 @@ import { meterSlug, usersSlug } from './catalogue.ts';
 /** A record as a line of text that says what matters of it, by whom it is about. */
 export type Picture = ReadonlyMap<string, readonly string[]>;
 
-interface Told {
+export interface Told {
   /** Of a record that no name leads to. */
   readonly id?: string;
   readonly name: string;
@@ -13,13 +13,13 @@ interface Told {
 }
 
 /** What the service has written down, read past the service, on one view of the data. */
-export async function readReality(owner: Database, now: number): Promise<Picture> {
+export async function readReality(owner: Database, now: number): Promise<readonly Told[]> {
   return owner
     .transaction()
     .setIsolationLevel('repeatable read')
     .setAccessMode('read only')
     .execute(async (db) => {
-      const told = [
+      return [
         await subscriptionLines(db, now),
         await invoiceLines(db),
         await paymentLines(db),
@@ -29,22 +29,7 @@ export async function readReality(owner: Database, now: number): Promise<Picture
         await usersLines(db),
         await holdLines(db, now),
       ].flat();
-      lastTold = told;
-      return pictureOf(told);
     });
-}
-
-let lastTold: readonly Told[] = [];
-
-/**
- * The id of a record that no name leads to: of one that was told with this line when reality was read last, and of several
- * such the one at this place by age.
- */
-export function idTold(name: string, line: Told['line'], place: number): string {
-  const text = JSON.stringify(line);
-  const id = lastTold.filter((each) => each.name === name && JSON.stringify(each.line) === text)[place]?.id;
-  if (id === undefined) throw new Error(`${name} has no ${text} at place ${place}`);
-  return id;
 }
 
 /** Lines of all kinds together, as they were told, by the customer. */

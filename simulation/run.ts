@@ -10,7 +10,7 @@ import { moveTo, nextDue } from './oracle-clock.ts';
 import { type Books, isCurrent } from './oracle-records.ts';
 import { balance, usersLeft } from './oracle-usage.ts';
 import { Random } from './random.ts';
-import { readReality } from './reality.ts';
+import { pictureOf, readReality, type Told } from './reality.ts';
 import { type Expected, Records, type Step } from './step.ts';
 import { commute, drawStep, type StepKind } from './steps.ts';
 import { type Deeds, World } from './world.ts';
@@ -76,6 +76,8 @@ class Run {
   readonly #random: Random;
   readonly #faults: Random;
   readonly #books: Books;
+  /** What the service had written down when it was last looked at. */
+  #told: readonly Told[] = [];
   readonly #byKind: Partial<Record<StepKind | 'clock', number>> = {};
   #names = 0;
   #step = 0;
@@ -140,7 +142,7 @@ class Run {
     const done = [first, second].flatMap((each) => each?.step ?? []);
     const borne = bearable(fault, expected);
     this.#tell(`${done.map(({ text }) => text).join(' | ')}${faultText(borne)}`);
-    const records = new Records(this.#world.database.owner);
+    const records = new Records(this.#world.database.owner, this.#told);
     const asks: Ask[] = [];
     for (const [index, step] of done.entries()) {
       step.prepare?.(this.#world.network);
@@ -223,9 +225,9 @@ class Run {
   /** Compares all that was written down with the books, and what the network did; asks the service for balances. */
   async #find(isFull: boolean): Promise<string[]> {
     const { owner } = this.#world.database;
-    const reality = await readReality(owner, this.#books.now);
+    this.#told = await readReality(owner, this.#books.now);
     const found = [
-      ...differences(expectedOf(this.#books), reality),
+      ...differences(expectedOf(this.#books), pictureOf(this.#told)),
       ...networkDifferences(this.#books.customers, this.#world.network.totals()),
     ];
     if (!isFull) return found;

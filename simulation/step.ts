@@ -11,6 +11,7 @@ import {
 } from './oracle-records.ts';
 import type { PaymentNetwork } from './payment-network.ts';
 import type { Random } from './random.ts';
+import type { Told } from './reality.ts';
 
 /**
  * What is expected of a request. `done`: 200. `refused`: 4xx, and nothing has changed. `refused_late`: 4xx, after something
@@ -61,12 +62,22 @@ export function nameOf(subscription: Subscription): string {
   return `${customer.name}'s subscription ${customer.subscriptions.indexOf(subscription)} (${plan.slug})`;
 }
 
-/** The ids that records have in the service. */
+/** The ids that records have in the service. `told` is what it had written down before the step. */
 export class Records {
   readonly #owner: Database;
+  readonly #told: readonly Told[];
 
-  constructor(owner: Database) {
+  constructor(owner: Database, told: readonly Told[]) {
     this.#owner = owner;
+    this.#told = told;
+  }
+
+  /** Of a record that no name leads to: the one that was told with this line, of several the one at this place by age. */
+  told(name: string, line: Told['line'], place = 0): string {
+    const text = JSON.stringify(line);
+    const id = this.#told.filter((each) => each.name === name && JSON.stringify(each.line) === text)[place]?.id;
+    if (id === undefined) throw new Error(`${name} has no ${text} at place ${place}`);
+    return id;
   }
 
   async customer({ name }: Customer): Promise<string> {

@@ -1,8 +1,7 @@
 import { seatSlug } from './catalogue.ts';
 import { claim, claimLine, namelessOf, newNameless, release } from './oracle-claims.ts';
 import { isCurrent, isTerminal, type Subscription, seatsOf } from './oracle-records.ts';
-import { idTold } from './reality.ts';
-import { allSubscriptions, currentSubscriptions, type Draw, type Drawing, nameOf } from './step.ts';
+import { allSubscriptions, currentSubscriptions, type Draw, type Drawing, nameOf, type Records } from './step.ts';
 
 /** Seats, by name or so many: refused where there are not so many, and all or none. */
 export const claimSeats: Draw = ({ random, books, newName }) => {
@@ -56,7 +55,7 @@ export const releaseSeats: Draw = (drawing) => {
     ask: async (records) => ({
       method: 'POST',
       path: `/resource-claims/${await records.subscription(subscription)}/release`,
-      body: { resourceSlug: seatSlug, ...body() },
+      body: { resourceSlug: seatSlug, ...body(records) },
     }),
     apply: () => {
       if (names === null) return 'refused';
@@ -68,7 +67,7 @@ export const releaseSeats: Draw = (drawing) => {
 
 interface Release {
   /** Made when it is sent. */
-  readonly body: () => object;
+  readonly body: (records: Records) => object;
   /** What is given back; null: it is refused. */
   readonly names: string[] | null;
 }
@@ -90,5 +89,5 @@ function drawRelease({ random, newName }: Drawing, subscription: Subscription): 
   if (random.chance(0.7)) return { body: () => ({ externalIds: names }), names };
   const { name } = subscription.customer;
   const lines = names.map((each) => claimLine(subscription, each));
-  return { body: () => ({ claimIds: lines.map((line) => idTold(name, line, 0)) }), names };
+  return { body: (records) => ({ claimIds: lines.map((line) => records.told(name, line)) }), names };
 }

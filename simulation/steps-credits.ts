@@ -4,7 +4,6 @@ import { creditLine, give, usualPriority } from './oracle-credits.ts';
 import { type Books, type Credit, isCurrent, type Subscription } from './oracle-records.ts';
 import { balance, takeBackOf } from './oracle-usage.ts';
 import type { Random } from './random.ts';
-import { idTold } from './reality.ts';
 import { allSubscriptions, type Draw, nameOf } from './step.ts';
 
 const priorities = [0, 50, 99, usualPriority, 101, 1000];
@@ -68,8 +67,8 @@ export const takeCreditBack: Draw = ({ random, books }) => {
   return {
     text: `takes ${asked ?? 'the rest'} back of ${text}, balance ${balance(books, subscription)}, of ${nameOf(subscription)}`,
     customer,
-    ask: async () => {
-      const path = `/usage-credits/${idTold(customer.name, line, place)}/take-back`;
+    ask: async (records) => {
+      const path = `/usage-credits/${records.told(customer.name, line, place)}/take-back`;
       return { method: 'POST', path, body: asked === null ? {} : { amount: asked } };
     },
     apply: () => {

@@ -1,10 +1,9 @@
 import { meterSlug } from './catalogue.ts';
 import { dayMs, hourMs, minuteMs } from './oracle-arithmetic.ts';
-import { canHold, close, closingOf, holdLine, holdsOf } from './oracle-holds.ts';
+import { canHold, close, closingOf, holdLine } from './oracle-holds.ts';
 import { type Books, type Hold, isCurrent } from './oracle-records.ts';
 import { balance, cover } from './oracle-usage.ts';
 import type { Random } from './random.ts';
-import { idTold } from './reality.ts';
 import { allSubscriptions, type Draw, nameOf } from './step.ts';
 
 /** Sets units aside for a while, as far as the balance covers them. */
@@ -29,7 +28,7 @@ export const takeHold: Draw = ({ random, books }) => {
     },
     apply: () => {
       if (!canHold(books, { amount, expiresAt }, left)) return 'refused';
-      holdsOf(subscription.customer).push({ subscription, amount, expiresAt, status: 'open', settled: null });
+      subscription.customer.holds.push({ subscription, amount, expiresAt, status: 'open', settled: null });
       return 'done';
     },
   };
@@ -64,7 +63,7 @@ export const releaseHold: Draw = ({ random, books }) => {
 };
 
 function pickHold(random: Random, { customers }: Books): Hold | null {
-  const all = customers.flatMap(holdsOf);
+  const all = customers.flatMap(({ holds }) => holds);
   const open = all.filter(({ status }) => status === 'open');
   return random.pick(open.length > 0 && random.chance(0.85) ? open : all) ?? null;
 }
@@ -74,14 +73,14 @@ function closeIt(books: Books, hold: Hold, used: number | null): ReturnType<Draw
   const { customer } = subscription;
   // As it is told before anything is done to it.
   const line = holdLine(hold, books.now);
-  const equals = holdsOf(customer).filter((each) => JSON.stringify(holdLine(each, books.now)) === JSON.stringify(line));
+  const equals = customer.holds.filter((each) => JSON.stringify(holdLine(each, books.now)) === JSON.stringify(line));
   const place = equals.indexOf(hold);
   const what = used === null ? 'releases' : `settles with ${used}`;
   return {
     text: `${what} a hold of ${amount} (${line.status}) on ${nameOf(subscription)}`,
     customer,
-    ask: async () => {
-      const path = `/holds/${idTold(customer.name, line, place)}/${used === null ? 'release' : 'settle'}`;
+    ask: async (records) => {
+      const path = `/holds/${records.told(customer.name, line, place)}/${used === null ? 'release' : 'settle'}`;
       return used === null ? { method: 'POST', path } : { method: 'POST', path, body: { amount: used } };
     },
     apply: () => {

@@ -1,6 +1,6 @@
 import { usersSlug } from './catalogue.ts';
 import { give } from './oracle-credits.ts';
-import { doesCount, useDistinct, usersLeft, usersOf } from './oracle-usage.ts';
+import { doesCount, useDistinct, usersLeft } from './oracle-usage.ts';
 import { currentSubscriptions, type Draw, nameOf } from './step.ts';
 
 const mostUsers = 6;
@@ -20,7 +20,7 @@ export const grantUsers: Draw = ({ random, books, newName }) => {
       return { method: 'POST', path: '/usage-credits', body: { usageCredit } };
     },
     apply: () => {
-      give(usersOf(subscription), { issued: amount, expiresAt: null, kind: 'by_hand', transactionId });
+      give(subscription.users, { issued: amount, expiresAt: null, kind: 'by_hand', transactionId });
       return 'done';
     },
   };
@@ -29,12 +29,12 @@ export const grantUsers: Draw = ({ random, books, newName }) => {
 /** Tells of a user, who counts once in a period: in any order of keys, with leave or without. Only what credits cover. */
 export const tellUser: Draw = ({ random, books, newName }) => {
   const all = currentSubscriptions(books).filter((each) => each.period !== null);
-  const granted = all.filter((each) => usersOf(each).credits.length > 0);
+  const granted = all.filter((each) => each.users.credits.length > 0);
   const subscription = random.pick(granted);
   if (subscription === undefined) return null;
   const left = usersLeft(books, subscription);
   const [user, amount] = [random.below(mostUsers), random.between(1, 4)];
-  const known = random.chance(0.15) ? random.pick([...usersOf(subscription).events]) : undefined;
+  const known = random.chance(0.15) ? random.pick([...subscription.users.events]) : undefined;
   const transactionId = known ?? newName('user');
   const isCovered = known !== undefined || !doesCount(subscription, user) || amount <= left;
   const asksLeave = !isCovered || random.chance(0.5);
