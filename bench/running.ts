@@ -18,11 +18,11 @@ export interface BenchService {
 
 const key = 'sk_test_bench';
 
-/** Starts `serve` as a user would, on a port and a data directory of its own. */
-export async function startService(): Promise<BenchService> {
+/** Starts `serve` as a user would, on a port and a data directory of its own. `nodeOptions` go before the program. */
+export async function startService(nodeOptions: readonly string[] = []): Promise<BenchService> {
   const dataDirectory = await mkdtemp(join(tmpdir(), 'tollkeeper-bench-'));
   const main = new URL('../src/main.ts', import.meta.url).pathname;
-  const child = spawn(process.execPath, [main, 'serve'], {
+  const child = spawn(process.execPath, [...nodeOptions, main, 'serve'], {
     stdio: ['ignore', 'pipe', 'inherit'],
     env: {
       ...process.env,

@@ -1,4 +1,5 @@
 import { execFile } from 'node:child_process';
+import { hash } from 'node:crypto';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import process from 'node:process';
@@ -66,7 +67,28 @@ async function connectionsOf(client: pg.Client): Promise<Record<string, number>>
   return Object.fromEntries(rows.map(({ state, count }) => [state, count]));
 }
 
+const someBytes = Buffer.alloc(2 ** 20);
+
+/**
+ * What work takes that has nothing to do with the service, in milliseconds: a machine that is shared with others is at times
+ * half as fast, and what runs on it with it.
+ */
+function machineMs(): number {
+  const times = Array.from({ length: 5 }, () => {
+    const startedAt = performance.now();
+    hash('sha256', someBytes);
+    return performance.now() - startedAt;
+  });
+  return Math.min(...times);
+}
+
+// Memory is told by what is left of it after garbage has been collected; else it tells when that was last.
+const collectOnSignal = new URL('../scripts/collect-on-signal.js', import.meta.url).href;
+const collectWithinMs = 500;
+
 async function takeSample(service: BenchService, client: pg.Client, tally: Tally, second: number, seconds: number) {
+  process.kill(service.pid, 'SIGUSR2');
+  await sleep(collectWithinMs);
   const metric = await readMetrics(service);
   return {
     second: Math.round(second),
@@ -79,6 +101,7 @@ async function takeSample(service: BenchService, client: pg.Client, tally: Tally
     p95: tally.percentile(0.95),
     p99: tally.percentile(0.99),
     refused: tally.refused,
+    machineMs: machineMs(),
   } satisfies Sample;
 }
 
@@ -93,13 +116,14 @@ function showSample({
   p95,
   p99,
   refused,
+  machineMs,
 }: Sample): void {
   const megabytes = (bytes: number) => `${Math.round(bytes / 2 ** 20)} MB`.padStart(8);
   const states = Object.entries(connections).map(([state, count]) => `${count} ${state}`);
   const latencies = [p50, p95, p99].map((ms) => ms.toFixed(1).padStart(7)).join('');
   say(
     `${String(second).padStart(6)} s ${requestsPerSecond.toFixed(0).padStart(6)}/s ${latencies} ms ${megabytes(rss)} ${megabytes(heap)} ` +
-      `${String(queued).padStart(6)} queued ${refused} refused  ${states.join(', ')}`,
+      `${String(queued).padStart(6)} queued ${refused} refused  machine ${machineMs.toFixed(2)} ms  ${states.join(', ')}`,
   );
 }
 
@@ -119,8 +143,8 @@ async function soak(service: BenchService, client: pg.Client, load: Load, perSec
   };
   const sampling = (async () => {
     for (let next = sampleSeconds; next <= minutes * 60 + 0.5; next += sampleSeconds) {
-      const begun = elapsed();
       take();
+      const begun = elapsed();
       await sleep(Math.max(0, (next - elapsed()) * 1000));
       const tally = take();
       const sample = await takeSample(service, client, tally, elapsed(), elapsed() - begun);
@@ -174,7 +198,7 @@ async function endOf(service: BenchService, client: pg.Client, tally: Tally, rec
 
 // One key asks for everything here, as no customer's would.
 process.env.TOLLKEEPER_RATE_LIMIT ??= '0';
-const service = await startService();
+const service = await startService(['--expose-gc', '--import', collectOnSignal]);
 const receiver = await startReceiver();
 try {
   const people = await makePopulation(service, soakPlan, customers);

@@ -20,7 +20,7 @@ export interface FuzzedService extends Target {
 const keptLines = 2000;
 
 // What stays is seen best when what is not needed has been collected.
-const collectOnSignal = 'data:text/javascript,process.on("SIGUSR2",()=>globalThis.gc())';
+const collectOnSignal = new URL('../scripts/collect-on-signal.js', import.meta.url).href;
 const collectWithinMs = 300;
 
 /** Starts `serve` on the database, as an operator would. */
