@@ -45,16 +45,18 @@ const allowedSlowdown = 1.5;
 const slackMs = 5;
 
 const megabytes = (bytes: number) => `${(bytes / 2 ** 20).toFixed(1)} MB`;
-const medianOf = (values: readonly number[]) =>
-  [...values].sort((one, other) => one - other)[Math.floor(values.length / 2)] ?? 0;
 const sum = (values: Iterable<number>) => [...values].reduce((total, value) => total + value, 0);
 
 /** What the samples and the end say of a run. */
 export function judge(samples: readonly Sample[], ending: Ending): Verdict[] {
-  const quarter = (from: number, to: number, measure: (sample: Sample) => number) =>
-    medianOf(samples.slice(Math.floor(samples.length * from), Math.ceil(samples.length * to)).map(measure));
-  const [second, last] = [quarter(0.25, 0.5, ({ p95 }) => p95), quarter(0.75, 1, ({ p95 }) => p95)];
-  const slowdown = quarter(0.75, 1, ({ machineMs }) => machineMs) / quarter(0.25, 0.5, ({ machineMs }) => machineMs);
+  const meanOf = (measure: (sample: Sample) => number, from: number, to: number) => {
+    const part = samples.slice(Math.floor(samples.length * from), Math.ceil(samples.length * to));
+    return sum(part.map(measure)) / part.length;
+  };
+  const secondAndLast = (measure: (sample: Sample) => number) =>
+    [meanOf(measure, 0.25, 0.5), meanOf(measure, 0.75, 1)] as const;
+  const [second, last] = secondAndLast(({ p95 }) => p95);
+  const [machineThen, machineLast] = secondAndLast(({ machineMs }) => machineMs);
   const most = Math.max(...samples.map(({ connections }) => sum(Object.values(connections))));
   const left = sum(Object.values(ending.connections));
   const transactions = sum(
@@ -66,9 +68,12 @@ export function judge(samples: readonly Sample[], ending: Ending): Verdict[] {
     flat('resident memory is flat', samples, ({ rss }) => rss),
     flat('heap is flat', samples, ({ heap }) => heap),
     {
-      claim: 'latency is flat, as far as the machine is',
-      holds: samples.length < 4 ? null : last <= second * slowdown * allowedSlowdown + slackMs,
-      figures: `p95 ${second.toFixed(1)} ms in the second quarter, ${last.toFixed(1)} ms in the last; the machine was ${slowdown.toFixed(2)} times as slow then`,
+      claim: 'latency is flat',
+      holds: samples.length < 4 ? null : last <= second * allowedSlowdown + slackMs,
+      // A machine that has become slower explains a latency that is not flat, and does not make it so.
+      figures:
+        `p95 ${second.toFixed(1)} ms in the second quarter, ${last.toFixed(1)} ms in the last; the same work of the machine ` +
+        `${machineThen.toFixed(2)} and ${machineLast.toFixed(2)} ms`,
     },
     {
       claim: 'no connection leaks',

@@ -4,10 +4,10 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { loopback } from '../src/platform/address-guard.ts';
 import { createPool } from '../src/platform/database.ts';
 import { createOutbound } from '../src/platform/outbound.ts';
-import { publish } from '../src/platform/outbox.ts';
 import { type Sender, startSender } from '../src/webhooks/jobs-sender.ts';
 import { insertFixture } from './fixtures.ts';
 import { type Body, startTestApp, testWebhookOutside } from './harness.ts';
+import { tellChanges } from './telling.ts';
 import { startEndpoint } from './webhook-endpoint.ts';
 
 // What a hanging endpoint keeps us waiting, here.
@@ -32,20 +32,7 @@ async function registered(...endpoints: Endpoint[]) {
   return { pricingModelId, webhookIds, webhookId: webhookIds[0] ?? '' };
 }
 
-/** Tells that customers were changed, by the ids of them, in one commit. */
-const tell = (pricingModelId: string, ...objectIds: string[]) =>
-  app.inEnvironment((work) =>
-    publish(
-      work,
-      objectIds.map((objectId) => ({
-        type: 'customer.updated',
-        object: 'customer',
-        objectId,
-        pricingModelId,
-        customer: { id: objectId, externalId: objectId },
-      })),
-    ),
-  );
+const tell = (pricingModelId: string, ...objectIds: string[]) => tellChanges(app, pricingModelId, objectIds);
 
 const deliveriesOf = async (webhookId: string): Promise<Body[]> =>
   (await app.get(`/webhooks/${webhookId}/deliveries?limit=100`)).data;

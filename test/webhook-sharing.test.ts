@@ -3,10 +3,10 @@ import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createPool } from '../src/platform/database.ts';
 import type { Outbound, OutboundAnswer } from '../src/platform/outbound.ts';
-import { publish } from '../src/platform/outbox.ts';
 import { startSender } from '../src/webhooks/jobs-sender.ts';
 import { insertFixture } from './fixtures.ts';
 import { startTestApp, testWebhookOutside } from './harness.ts';
+import { tellChanges } from './telling.ts';
 
 // Endpoints share the slots of one sender. Here they answer when the test lets them, by the path of their address.
 const answered = (statusCode: number): OutboundAnswer => ({ statusCode, retryAfter: null, body: '', durationMs: 1 });
@@ -44,19 +44,7 @@ async function register(...paths: string[]) {
 const urlOf = (path: string) => `https://hooks.example.com/${path}`;
 const sentTo = (path: string) => sent.filter(({ url }) => url === urlOf(path));
 
-const tell = (pricingModelId: string, ...objectIds: string[]) =>
-  app.inEnvironment((work) =>
-    publish(
-      work,
-      objectIds.map((objectId) => ({
-        type: 'customer.updated',
-        object: 'customer',
-        objectId,
-        pricingModelId,
-        customer: { id: objectId, externalId: objectId },
-      })),
-    ),
-  );
+const tell = (pricingModelId: string, ...objectIds: string[]) => tellChanges(app, pricingModelId, objectIds);
 
 async function until(condition: () => boolean, what: string, limitMs = 20_000): Promise<void> {
   for (const end = Date.now() + limitMs; !condition(); await sleep(10))

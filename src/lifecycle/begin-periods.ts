@@ -18,7 +18,7 @@ export interface Beginning {
   readonly lines: readonly NewLine[];
   /** True for the first period of its subscription. */
   readonly isFirst: boolean;
-  /** False where the credits of the period were granted before, or are when it is paid. */
+  /** False where the credits of the period were granted before. */
   readonly grantsCredits: boolean;
 }
 
@@ -51,7 +51,7 @@ export async function beginPeriods(work: Work, beginnings: readonly Beginning[])
   await grantPeriodCredits(
     work,
     begun
-      .filter(({ grantsCredits }) => grantsCredits)
+      .filter(({ grantsCredits, period }) => grantsCredits && !period.creditsAwaitPayment)
       .map(({ subscription, period, isFirst }) => ({ subscription, period, isFirst, at: period.startAt })),
   );
   return subscriptions;

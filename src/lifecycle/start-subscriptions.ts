@@ -39,13 +39,12 @@ async function replaceFreePlan(work: Work, { id, customerId, startDate }: Subscr
 function toBeginning(work: Work, subscription: SubscriptionRow, lines: readonly NewLine[]): Beginning {
   const first = nextPeriod(subscription);
   assert(first, 'what starts has a first period');
-  const creditsAwaitPayment = lines.length > 0;
-  const known = { trialPeriod: subscription.trialEnd !== null, creditsAwaitPayment };
+  const known = { trialPeriod: subscription.trialEnd !== null, creditsAwaitPayment: lines.length > 0 };
   return {
     subscription,
     period: newBillingPeriod(work, subscription, { ...first, ...known }),
     lines,
     isFirst: true,
-    grantsCredits: !creditsAwaitPayment,
+    grantsCredits: true,
   };
 }

@@ -208,7 +208,7 @@ function takeGroup(lane: Lane): Waiting[] {
 
 async function answerGroup(
   context: Meeting,
-  { together, apiKeyHash }: Lane,
+  { together, apiKeyHash }: Pick<Lane, 'together' | 'apiKeyHash'>,
   group: readonly Waiting[],
   onError: (error: unknown) => void,
 ): Promise<void> {
@@ -261,20 +261,11 @@ async function answerOthers(
   },
 ): Promise<void> {
   const { group, error, onError } = failed;
-  const lane = {
-    together: failed.together,
-    apiKeyHash: failed.apiKeyHash,
-    waiting: [],
-    weight: 0,
-    running: 0,
-    answeredLast: 0,
-    gathering: new Set<() => void>(),
-  };
   if (error instanceof RefusedAfterAll) {
     for (const [index, problem] of error.refusals) group[index]?.reject(problem);
     await answerGroup(
       context,
-      lane,
+      failed,
       group.filter((_, index) => !error.refusals.has(index)),
       onError,
     );
@@ -288,8 +279,8 @@ async function answerOthers(
   if (first === undefined) return;
   // Whose fault it is shows when each half is tried by itself.
   const middle = Math.ceil(group.length / 2);
-  await answerGroup(context, lane, group.slice(0, middle), onError);
-  await answerGroup(context, lane, group.slice(middle), onError);
+  await answerGroup(context, failed, group.slice(0, middle), onError);
+  await answerGroup(context, failed, group.slice(middle), onError);
 }
 
 /** True where trying again by halves would end the same: the key, or a database that does not answer. */
