@@ -36,7 +36,7 @@ export interface LoadFigures {
 }
 
 // By then the code is compiled, the plans are made and every account has its rows.
-const warmUpSeconds = 3;
+const warmUpSeconds = 10;
 
 /** Sends requests as fast as they are answered, from a process of its own. Any answer but 200 is an error. */
 export async function measureLoad(

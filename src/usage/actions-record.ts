@@ -26,7 +26,7 @@ export function usageTogether(catchUp: CatchUp): Together<UsageAsk, UsageAnswer>
     name: 'usage',
     answer: (work, asks) => recordUsage(work, asks, catchUp),
     weigh: (ask) => ask.events.length,
-    most: 2 * maxEventsPerRequest,
+    most: 4 * maxEventsPerRequest,
     mostWaiting: 20 * maxEventsPerRequest,
     atOnce: 2,
     enough: 32,
