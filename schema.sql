@@ -438,7 +438,7 @@ create table public.ledger_accounts (
   held numeric(38,0) not null default 0,
   created_at bigint not null,
   updated_at bigint not null,
-  constraint ledger_accounts_one_per_meter UNIQUE (environment_id, subscription_id, usage_meter_id),
+  constraint ledger_accounts_one_per_meter UNIQUE (subscription_id, usage_meter_id, environment_id),
   constraint ledger_accounts_pkey PRIMARY KEY (environment_id, id),
   constraint ledger_accounts_environment_id_subscription_id_fkey FOREIGN KEY (environment_id, subscription_id) REFERENCES subscriptions(environment_id, id),
   constraint ledger_accounts_environment_id_usage_meter_id_fkey FOREIGN KEY (environment_id, usage_meter_id) REFERENCES usage_meters(environment_id, id),
@@ -474,7 +474,7 @@ create table public.ledger_transactions (
   occurred_at bigint not null,
   created_at bigint not null,
   api_key_id text default NULLIF(current_setting('tollkeeper.api_key_id'::text, true), ''::text),
-  constraint ledger_transactions_once UNIQUE (environment_id, type, source_id),
+  constraint ledger_transactions_once UNIQUE (type, source_id, environment_id),
   constraint ledger_transactions_pkey PRIMARY KEY (environment_id, id),
   constraint ledger_transactions_type CHECK ((type = ANY (ARRAY['usage_event_processed'::text, 'credit_grant_recognized'::text, 'billing_period_transition'::text, 'credit_grant_expired'::text, 'credit_taken_back'::text, 'settle_invoice_usage_costs'::text, 'settlement_undone'::text, 'admin_credit_adjusted'::text])))
 );
@@ -965,7 +965,7 @@ create table public.usage_credits (
   granted_at bigint not null,
   created_at bigint not null,
   updated_at bigint not null,
-  constraint usage_credits_once UNIQUE (environment_id, source, source_id),
+  constraint usage_credits_once UNIQUE (source, source_id, environment_id),
   constraint usage_credits_pkey PRIMARY KEY (environment_id, id),
   constraint usage_credits_environment_id_feature_id_fkey FOREIGN KEY (environment_id, feature_id) REFERENCES features(environment_id, id),
   constraint usage_credits_environment_id_ledger_account_id_fkey FOREIGN KEY (environment_id, ledger_account_id) REFERENCES ledger_accounts(environment_id, id),
@@ -1068,7 +1068,7 @@ create table public.usage_series (
   price_id text not null,
   billing_period_id text,
   ledger_account_id text not null,
-  constraint usage_series_once UNIQUE NULLS NOT DISTINCT (environment_id, subscription_id, price_id, billing_period_id),
+  constraint usage_series_once UNIQUE NULLS NOT DISTINCT (subscription_id, price_id, billing_period_id, environment_id),
   constraint usage_series_pkey PRIMARY KEY (environment_id, id),
   constraint usage_series_environment_id_billing_period_id_fkey FOREIGN KEY (environment_id, billing_period_id) REFERENCES billing_periods(environment_id, id),
   constraint usage_series_environment_id_customer_id_fkey FOREIGN KEY (environment_id, customer_id) REFERENCES customers(environment_id, id),
@@ -1173,7 +1173,7 @@ CREATE INDEX invoices_attempt_due ON public.invoices USING btree (environment_id
 CREATE INDEX invoices_by_customer ON public.invoices USING btree (environment_id, customer_id);
 CREATE INDEX invoices_by_subscription ON public.invoices USING btree (environment_id, subscription_id);
 CREATE INDEX invoices_owed ON public.invoices USING btree (environment_id, subscription_id) WHERE (status = ANY (ARRAY['open'::text, 'awaiting_payment_confirmation'::text]));
-CREATE INDEX ledger_entries_by_account ON public.ledger_entries USING btree (environment_id, ledger_account_id, created_at, sequence);
+CREATE INDEX ledger_entries_by_account ON public.ledger_entries USING btree (ledger_account_id, created_at, sequence);
 CREATE INDEX ledger_entries_by_sequence ON public.ledger_entries USING brin (sequence) WITH (pages_per_range='32');
 CREATE INDEX operations_by_reference ON test_processor.operations USING btree (reference);
 CREATE INDEX payment_method_attachments_by_customer ON public.payment_method_attachments USING btree (environment_id, customer_id);
@@ -1209,17 +1209,17 @@ CREATE INDEX subscriptions_renewal_due ON public.subscriptions USING btree (envi
 CREATE INDEX subscriptions_resume_due ON public.subscriptions USING btree (environment_id, resumes_at) WHERE (resumes_at IS NOT NULL);
 CREATE INDEX subscriptions_set_aside ON public.subscriptions USING btree (environment_id) WHERE (work_retry_at IS NOT NULL);
 CREATE INDEX subscriptions_waiting ON public.subscriptions USING btree (environment_id, created_at) WHERE ((status = 'incomplete'::text) AND (current_billing_period_start IS NULL));
-CREATE INDEX usage_credits_by_account ON public.usage_credits USING btree (environment_id, ledger_account_id);
-CREATE INDEX usage_credits_open ON public.usage_credits USING btree (environment_id, ledger_account_id, priority, expires_at, id) WHERE (NOT spent);
-CREATE INDEX usage_event_distinct_properties_by_event ON public.usage_event_distinct_properties USING btree (environment_id, usage_event_id);
+CREATE INDEX usage_credits_by_account ON public.usage_credits USING btree (ledger_account_id);
+CREATE INDEX usage_credits_open ON public.usage_credits USING btree (ledger_account_id, priority, expires_at, id) WHERE (NOT spent);
+CREATE INDEX usage_event_distinct_properties_by_event ON public.usage_event_distinct_properties USING btree (usage_event_id);
 CREATE INDEX usage_events_by_booking ON public.usage_events USING brin (booking) WITH (pages_per_range='32');
 CREATE INDEX usage_events_by_date ON public.usage_events USING brin (usage_date int8_minmax_multi_ops) WITH (pages_per_range='32');
 CREATE INDEX usage_events_by_series ON public.usage_events USING btree (series_id, id);
-CREATE INDEX usage_holds_by_account ON public.usage_holds USING btree (environment_id, ledger_account_id, id);
-CREATE INDEX usage_holds_open ON public.usage_holds USING btree (environment_id, ledger_account_id, expires_at) WHERE (status = 'open'::text);
+CREATE INDEX usage_holds_by_account ON public.usage_holds USING btree (ledger_account_id, id);
+CREATE INDEX usage_holds_open ON public.usage_holds USING btree (ledger_account_id, expires_at) WHERE (status = 'open'::text);
 CREATE INDEX usage_rollups_by_hour ON public.usage_rollups USING brin (hour int8_minmax_multi_ops) WITH (pages_per_range='16');
-CREATE INDEX usage_series_by_customer ON public.usage_series USING btree (environment_id, customer_id);
-CREATE INDEX usage_series_by_meter ON public.usage_series USING btree (environment_id, usage_meter_id);
+CREATE INDEX usage_series_by_customer ON public.usage_series USING btree (customer_id);
+CREATE INDEX usage_series_by_meter ON public.usage_series USING btree (usage_meter_id);
 CREATE INDEX webhook_attempts_started_at ON public.webhook_attempts USING btree (started_at);
 CREATE INDEX webhook_deliveries_by_webhook ON public.webhook_deliveries USING btree (environment_id, webhook_id, id);
 CREATE INDEX webhook_deliveries_due ON public.webhook_deliveries USING btree (environment_id, webhook_id, next_attempt_at, sequence) WHERE (status = 'pending'::text);

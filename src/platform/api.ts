@@ -15,6 +15,7 @@ import type { KeyUse } from './key-use.ts';
 import type { Caller, RateLimit } from './rate-limit.ts';
 import { apiKeyOf, bodyOf, hashApiKey, parseParams, parsePart, parseQuery } from './request.ts';
 import type { Route, RouteInput } from './route.ts';
+import { refreshStatistics } from './statistics.ts';
 import { createMeetingPoint, type MeetingPoint } from './together.ts';
 import { type Effect, runInEnvironment, type Work } from './work.ts';
 
@@ -131,6 +132,7 @@ async function answer(context: Serving, route: Route, request: FastifyRequest, r
   );
   if (outcome === null || asked instanceof Problem) throw new Problem('unauthorized');
   context.keyUse.note(apiKeyHash);
+  if (doing) refreshStatistics(context.database).catch((error) => request.log.warn(error));
   if (asked.dryRun) reply.header('dry-run', 'true');
   if (outcome.answer.replayed) reply.header('idempotent-replayed', 'true');
   if (route.file) return sendFile(reply, await route.file.render(outcome.answer.answer), route.file.contentType);

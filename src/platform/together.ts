@@ -206,6 +206,9 @@ function takeGroup(lane: Lane): Waiting[] {
   return lane.waiting.splice(0, count);
 }
 
+// By how much a group may weigh while making a plan for it would cost more than a plan that is not the best.
+const mostForOnePlan = 500;
+
 async function answerGroup(
   context: Meeting,
   { together, apiKeyHash }: Pick<Lane, 'together' | 'apiKeyHash'>,
@@ -223,7 +226,9 @@ async function answerGroup(
     return answers;
   };
   try {
-    const options = { onePlanForAll: true, doing: doingOf(group), scopes: context.scopes };
+    const weight = group.reduce((sum, each) => sum + each.weight, 0);
+    const onePlanForAll = weight <= mostForOnePlan;
+    const options = { onePlanForAll, doing: doingOf(group), scopes: context.scopes };
     const outcome = await runInEnvironment(context.database, { apiKeyHash }, act, options);
     if (outcome === null) throw new Problem('unauthorized');
     tell(group, outcome.answer);
