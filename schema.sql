@@ -457,11 +457,14 @@ create table public.ledger_entries (
   price_id text,
   billing_period_id text,
   usage_credit_id text,
+  applied_credit_ids text[],
+  applied_amounts numeric(38,0)[],
   available_after numeric(38,0) not null,
   sequence bigint not null generated always as identity,
   created_at bigint not null,
   constraint ledger_entries_pkey PRIMARY KEY (environment_id, id),
   constraint ledger_entries_amount_positive CHECK ((amount > (0)::numeric)),
+  constraint ledger_entries_applications CHECK ((((applied_credit_ids IS NULL) = (applied_amounts IS NULL)) AND ((applied_credit_ids IS NULL) OR ((credit_side = 'used'::text) AND (array_ndims(applied_credit_ids) = 1) AND (array_ndims(applied_amounts) = 1) AND (cardinality(applied_credit_ids) = cardinality(applied_amounts)) AND (array_position(applied_credit_ids, NULL::text) IS NULL) AND (array_position(applied_amounts, NULL::numeric) IS NULL) AND ((0)::numeric < ALL (applied_amounts)))))),
   constraint ledger_entries_sides CHECK ((((((((debit_side = 'available'::text) AND (credit_side = 'used'::text)) OR ((debit_side = 'granted'::text) AND (credit_side = 'available'::text))) OR ((debit_side = 'available'::text) AND (credit_side = 'expired'::text))) OR ((debit_side = 'available'::text) AND (credit_side = 'taken_back'::text))) OR ((debit_side = 'settled'::text) AND (credit_side = 'available'::text))) OR ((debit_side = 'available'::text) AND (credit_side = 'settled'::text))))
 );
 
@@ -934,15 +937,6 @@ create table public.tax_rates (
   updated_at bigint not null,
   constraint tax_rates_pkey PRIMARY KEY (environment_id, id),
   constraint tax_rates_percentage CHECK (((percentage ~ '^(0|[1-9][0-9]{0,2})(\.[0-9]{1,6})?$'::text) AND ((percentage)::numeric <= (100)::numeric)))
-);
-
-create table public.usage_credit_applications (
-  environment_id bigint not null,
-  ledger_entry_id text not null,
-  usage_credit_id text not null,
-  amount numeric(38,0) not null,
-  constraint usage_credit_applications_pkey PRIMARY KEY (environment_id, ledger_entry_id, usage_credit_id),
-  constraint usage_credit_applications_amount_positive CHECK ((amount > (0)::numeric))
 );
 
 create table public.usage_credits (
@@ -1422,23 +1416,6 @@ begin
           set_config('tollkeeper.api_key_id', coalesce(found_scope.api_key_id, ''), true);
   return found_scope;
 end $function$;
-CREATE OR REPLACE FUNCTION public.check_credit_application_references()
- RETURNS trigger
- LANGUAGE plpgsql
- SECURITY DEFINER
- SET search_path TO 'public', 'pg_temp'
-AS $function$
-begin
-  if exists (
-    select from added n
-     where (select true from ledger_entries e where e.environment_id = n.environment_id and e.id = n.ledger_entry_id) is null
-        or (select true from usage_credits c where c.environment_id = n.environment_id and c.id = n.usage_credit_id) is null)
-  then
-    raise foreign_key_violation using message = 'an application of a credit points at records that do not exist',
-      table = 'usage_credit_applications', constraint = 'usage_credit_applications_references';
-  end if;
-  return null;
-end $function$;
 CREATE OR REPLACE FUNCTION public.check_ledger_entry_references()
  RETURNS trigger
  LANGUAGE plpgsql
@@ -1455,7 +1432,10 @@ begin
         or (e.billing_period_id is not null
             and (select true from billing_periods b where b.environment_id = e.environment_id and b.id = e.billing_period_id) is null)
         or (e.usage_credit_id is not null
-            and (select true from usage_credits c where c.environment_id = e.environment_id and c.id = e.usage_credit_id) is null))
+            and (select true from usage_credits c where c.environment_id = e.environment_id and c.id = e.usage_credit_id) is null)
+        or (e.applied_credit_ids is not null
+            and exists (select from unnest(e.applied_credit_ids) as applied (id)
+                         where (select true from usage_credits c where c.environment_id = e.environment_id and c.id = applied.id) is null)))
   then
     raise foreign_key_violation using message = 'a ledger entry points at records that do not exist',
       table = 'ledger_entries', constraint = 'ledger_entries_references';
@@ -1744,7 +1724,7 @@ begin
   for tenant_table in
     select relname as name from pg_class
      where relnamespace = 'public'::regnamespace and relname in ('ledger_accounts', 'ledger_transactions', 'ledger_entries',
-           'usage_credits', 'usage_credit_applications', 'usage_series', 'usage_events', 'usage_rollups')
+           'usage_credits', 'usage_series', 'usage_events', 'usage_rollups')
   loop
     execute format('revoke delete on %I from tollkeeper_service', tenant_table.name);
   end loop;
@@ -1802,7 +1782,7 @@ CREATE OR REPLACE FUNCTION public.unaudited_tables()
  RETURNS text[]
  LANGUAGE sql
  IMMUTABLE
-RETURN ARRAY['usage_events'::text, 'usage_series'::text, 'usage_rollups'::text, 'usage_event_distinct_properties'::text, 'ledger_transactions'::text, 'ledger_entries'::text, 'usage_credit_applications'::text, 'ledger_accounts'::text, 'usage_overages'::text, 'events'::text, 'webhook_deliveries'::text, 'webhook_attempts'::text, 'idempotency_keys'::text, 'processor_events'::text, 'audit_log'::text];
+RETURN ARRAY['usage_events'::text, 'usage_series'::text, 'usage_rollups'::text, 'usage_event_distinct_properties'::text, 'ledger_transactions'::text, 'ledger_entries'::text, 'ledger_accounts'::text, 'usage_overages'::text, 'events'::text, 'webhook_deliveries'::text, 'webhook_attempts'::text, 'idempotency_keys'::text, 'processor_events'::text, 'audit_log'::text];
 CREATE OR REPLACE FUNCTION public.webhook_wants(filter_types text[], type text)
  RETURNS boolean
  LANGUAGE sql
@@ -1844,7 +1824,6 @@ create policy tenant on subscription_item_versions to {tollkeeper_service} using
 create policy tenant on subscription_items to {tollkeeper_service} using ((environment_id = ( SELECT current_environment() AS current_environment)) AND ((( SELECT current_pricing_model() AS current_pricing_model) IS NULL) OR (pricing_model_id = ( SELECT current_pricing_model() AS current_pricing_model))));
 create policy tenant on subscriptions to {tollkeeper_service} using ((environment_id = ( SELECT current_environment() AS current_environment)) AND ((( SELECT current_pricing_model() AS current_pricing_model) IS NULL) OR (pricing_model_id = ( SELECT current_pricing_model() AS current_pricing_model))));
 create policy tenant on tax_rates to {tollkeeper_service} using (environment_id = ( SELECT current_environment() AS current_environment));
-create policy tenant on usage_credit_applications to {tollkeeper_service} using (environment_id = ( SELECT current_environment() AS current_environment));
 create policy tenant on usage_credits to {tollkeeper_service} using ((environment_id = ( SELECT current_environment() AS current_environment)) AND ((( SELECT current_pricing_model() AS current_pricing_model) IS NULL) OR (pricing_model_id = ( SELECT current_pricing_model() AS current_pricing_model))));
 create policy tenant on usage_event_distinct_properties to {tollkeeper_service} using (environment_id = ( SELECT current_environment() AS current_environment));
 create policy tenant on usage_events to {tollkeeper_service} using ((environment_id = ( SELECT current_environment() AS current_environment)) AND ((( SELECT current_pricing_model() AS current_pricing_model) IS NULL) OR sees_series(environment_id, series_id)));

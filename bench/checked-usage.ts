@@ -39,7 +39,7 @@ export async function storeCheckedUsage(url: string, { events, subscriptions }: 
   });
 }
 
-const filled = ['usage_events', 'ledger_entries', 'usage_credit_applications', 'ledger_transactions'];
+const filled = ['usage_events', 'ledger_entries', 'ledger_transactions'];
 
 type Client = Parameters<Parameters<typeof connected>[1]>[0];
 
@@ -128,14 +128,13 @@ function usageOf({ first, last, events, subscriptions, start, each }: UsagePorti
            n / ${eventsPerBooking} + 1, ${at}, ${at}
       from generate_series(${first}::bigint, ${last}, ${eventsPerBooking}) n;
   insert into ledger_entries (environment_id, id, pricing_model_id, ledger_transaction_id, ledger_account_id, debit_side, credit_side,
-         amount, price_id, billing_period_id, available_after, created_at)
+         amount, price_id, billing_period_id, available_after, applied_credit_ids, applied_amounts, created_at)
     select 1, 'ledger_entry_0VMv3kQ1' || lpad(n::text, 13, '0'), 'pricing_model_1',
            'ledger_transaction_0VMv3kQ1' || lpad((n - n % ${eventsPerBooking})::text, 13, '0'), 'la_' || n % ${subscriptions},
-           'available', 'used', 1, 'price_2', 'billing_period_' || n % ${subscriptions}, ${covered} - n / ${subscriptions} - 1, ${at}
-      from generate_series(${first}::bigint, ${last}) n order by n;
-  insert into usage_credit_applications (environment_id, ledger_entry_id, usage_credit_id, amount)
-    select 1, 'ledger_entry_0VMv3kQ1' || lpad(n::text, 13, '0'), 'usage_credit_' || n % ${subscriptions}, 1
-      from generate_series(${first}::bigint, ${last}) n where n / ${subscriptions} < ${covered};`;
+           'available', 'used', 1, 'price_2', 'billing_period_' || n % ${subscriptions}, ${covered} - n / ${subscriptions} - 1,
+           case when n / ${subscriptions} < ${covered} then array['usage_credit_' || n % ${subscriptions}] end,
+           case when n / ${subscriptions} < ${covered} then array[1] end, ${at}
+      from generate_series(${first}::bigint, ${last}) n order by n;`;
 }
 
 function sumsOf(subscriptions: number, covered: number): string {

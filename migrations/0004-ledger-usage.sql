@@ -97,6 +97,10 @@ create table ledger_entries (
   price_id text collate "C",
   billing_period_id text collate "C",
   usage_credit_id text collate "C",
+  -- The credits that paid for usage, and how much each. In the row of the entry, because that is made with them and never
+  -- changes: a table of their own would cost as much again as the entry does.
+  applied_credit_ids text[] collate "C",
+  applied_amounts numeric(38, 0)[],
   -- What is available on the account with this entry, so that the balance of any past instant is one look.
   available_after numeric(38, 0) not null,
   -- Drawn while the account is locked: the order in which entries were booked on it. created_at never goes against it.
@@ -106,7 +110,11 @@ create table ledger_entries (
   constraint ledger_entries_amount_positive check (amount > 0),
   constraint ledger_entries_sides check ((debit_side, credit_side) in
     (('available', 'used'), ('granted', 'available'), ('available', 'expired'), ('available', 'taken_back'),
-     ('settled', 'available'), ('available', 'settled')))
+     ('settled', 'available'), ('available', 'settled'))),
+  constraint ledger_entries_applications check ((applied_credit_ids is null) = (applied_amounts is null) and (applied_credit_ids is null
+    or credit_side = 'used' and array_ndims(applied_credit_ids) = 1 and array_ndims(applied_amounts) = 1
+      and cardinality(applied_credit_ids) = cardinality(applied_amounts) and array_position(applied_credit_ids, null) is null
+      and array_position(applied_amounts, null) is null and 0 < all (applied_amounts)))
 );
 create index ledger_entries_by_account on ledger_entries (ledger_account_id, created_at, sequence);
 
@@ -125,7 +133,10 @@ begin
         or (e.billing_period_id is not null
             and (select true from billing_periods b where b.environment_id = e.environment_id and b.id = e.billing_period_id) is null)
         or (e.usage_credit_id is not null
-            and (select true from usage_credits c where c.environment_id = e.environment_id and c.id = e.usage_credit_id) is null))
+            and (select true from usage_credits c where c.environment_id = e.environment_id and c.id = e.usage_credit_id) is null)
+        or (e.applied_credit_ids is not null
+            and exists (select from unnest(e.applied_credit_ids) as applied (id)
+                         where (select true from usage_credits c where c.environment_id = e.environment_id and c.id = applied.id) is null)))
   then
     raise foreign_key_violation using message = 'a ledger entry points at records that do not exist',
       table = 'ledger_entries', constraint = 'ledger_entries_references';
@@ -134,30 +145,6 @@ begin
 end $$;
 create trigger ledger_entries_references after insert on ledger_entries referencing new table as added
   for each statement execute function check_ledger_entry_references();
-
-create table usage_credit_applications (
-  environment_id bigint not null,
-  ledger_entry_id text collate "C" not null,
-  usage_credit_id text collate "C" not null,
-  amount numeric(38, 0) not null,
-  primary key (environment_id, ledger_entry_id, usage_credit_id),
-  constraint usage_credit_applications_amount_positive check (amount > 0)
-);
-create function check_credit_application_references() returns trigger language plpgsql security definer
-  set search_path = public, pg_temp as $$
-begin
-  if exists (
-    select from added n
-     where (select true from ledger_entries e where e.environment_id = n.environment_id and e.id = n.ledger_entry_id) is null
-        or (select true from usage_credits c where c.environment_id = n.environment_id and c.id = n.usage_credit_id) is null)
-  then
-    raise foreign_key_violation using message = 'an application of a credit points at records that do not exist',
-      table = 'usage_credit_applications', constraint = 'usage_credit_applications_references';
-  end if;
-  return null;
-end $$;
-create trigger usage_credit_applications_references after insert on usage_credit_applications referencing new table as added
-  for each statement execute function check_credit_application_references();
 
 -- Usage that no credit covered, by the price it is billed at: what the next invoice bills is uncovered - invoiced.
 create table usage_overages (

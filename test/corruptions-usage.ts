@@ -24,7 +24,7 @@ export const ledgerCorruptions: readonly Corruption[] = [
   },
   {
     fault: 'an application is of a credit that is gone',
-    statements: [`update usage_credit_applications set usage_credit_id = 'gone'`],
+    statements: [`update ledger_entries set applied_credit_ids = '{gone}' where applied_credit_ids is not null`],
     breaks: ['creditsAreAppliedAsBooked', 'creditsPayTheirOwnAccount'],
   },
   ...['granted', 'settled'].map((side) => ({
@@ -88,16 +88,8 @@ export const ledgerCorruptions: readonly Corruption[] = [
   },
   {
     fault: 'an application of a credit was lost',
-    statements: ['delete from usage_credit_applications'],
+    statements: ['update ledger_entries set applied_credit_ids = null, applied_amounts = null'],
     breaks: ['creditsAreAppliedAsBooked', 'usageIsCoveredOrWaitsForBilling'],
-  },
-  {
-    fault: 'a credit pays for what is not usage',
-    statements: [
-      `update usage_credit_applications
-          set ledger_entry_id = (select id from ledger_entries where debit_side = 'granted' and amount = 100)`,
-    ],
-    breaks: ['creditsPayTheirOwnAccount', 'usageIsCoveredOrWaitsForBilling'],
   },
   {
     fault: 'a credit pays 60 for 59',

@@ -147,7 +147,7 @@ async function insertEntries(
   { app, model }: Pick<Data, 'app' | 'model'>,
   { ledgerTransactionId, ledgerAccountId }: { ledgerTransactionId: string; ledgerAccountId: string },
   entries: readonly Move[],
-): Promise<string[]> {
+): Promise<void> {
   const { updatedAt: _, ...stamps } = model;
   const rows = entries.map(([debitSide, creditSide, amount, availableAfter, about = {}]) => ({
     ...stamps,
@@ -161,7 +161,6 @@ async function insertEntries(
     ...about,
   }));
   await app.owner.insertInto('ledgerEntries').values(rows).execute();
-  return rows.map(({ id }) => id);
 }
 
 interface Accounts {
@@ -200,26 +199,18 @@ async function insertCreditsAndUse({ app, model, ...fixture }: Data): Promise<Ac
     ])
     .execute();
   const [present, mistake] = [{ usageCreditId: creditId }, { usageCreditId: takenId }];
-  const [, , coveredEntryId = ''] = await insertEntries(
-    { app, model },
-    { ledgerTransactionId, ledgerAccountId: callsId },
-    [
-      ['granted', 'available', 100n, 100n, present],
-      ['granted', 'available', 20n, 120n, mistake],
-      ['available', 'used', 60n, 60n, { priceId: usagePriceId }],
-      ['available', 'taken_back', 20n, 40n, mistake],
-      ['available', 'expired', 40n, 0n, present],
-      ['available', 'used', 70n, -70n, { priceId: usagePriceId }],
-      ['settled', 'available', 50n, -20n],
-    ],
-  );
+  await insertEntries({ app, model }, { ledgerTransactionId, ledgerAccountId: callsId }, [
+    ['granted', 'available', 100n, 100n, present],
+    ['granted', 'available', 20n, 120n, mistake],
+    ['available', 'used', 60n, 60n, { priceId: usagePriceId, appliedCreditIds: [creditId], appliedAmounts: ['60'] }],
+    ['available', 'taken_back', 20n, 40n, mistake],
+    ['available', 'expired', 40n, 0n, present],
+    ['available', 'used', 70n, -70n, { priceId: usagePriceId }],
+    ['settled', 'available', 50n, -20n],
+  ]);
   await insertEntries({ app, model }, { ledgerTransactionId, ledgerAccountId: usersId }, [
     ['available', 'used', 5n, -5n, { priceId: distinctPriceId }],
   ]);
-  await app.owner
-    .insertInto('usageCreditApplications')
-    .values({ environmentId, ledgerEntryId: coveredEntryId, usageCreditId: creditId, amount: 60n })
-    .execute();
   await app.owner
     .insertInto('usageOverages')
     .values([

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
+import { sql } from 'kysely';
 import { Problem } from '../src/kernel/problem.ts';
 import { claimOverage, expireCredits, grantCredits, settleUsage } from '../src/ledger/actions.ts';
 import { readBalances } from '../src/ledger/actions-balances.ts';
@@ -327,14 +328,13 @@ test('one statement applies the credits of many accounts as applyCredits does fo
           'trial',
           cases.flatMap(({ postings }) => postings),
         );
-        const rows = await work.db
-          .selectFrom('usageCreditApplications as a')
-          .innerJoin('ledgerEntries as e', 'e.id', 'a.ledgerEntryId')
-          .innerJoin('usageCredits as c', 'c.id', 'a.usageCreditId')
-          .innerJoin('ledgerTransactions as t', 't.id', 'e.ledgerTransactionId')
-          .where('t.sourceId', '=', 'trial')
-          .select(['e.priceId', 'c.sourceId', 'a.amount'])
-          .execute();
+        const { rows } = await sql<{ priceId: string; sourceId: string; amount: bigint }>`
+          select e.price_id, c.source_id, applied.amount
+            from ledger_transactions t
+            join ledger_entries e on e.ledger_transaction_id = t.id
+           cross join unnest(e.applied_credit_ids, e.applied_amounts) as applied (usage_credit_id, amount)
+            join usage_credits c on c.id = applied.usage_credit_id
+           where t.source_id = 'trial'`.execute(work.db);
         const told = rows.map(({ priceId, sourceId, amount }) => `${priceId} ${sourceId} ${amount}`);
         assert.deepEqual(told.sort(), expected.sort());
       });

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { sql } from 'kysely';
 import { claimOverage, expireCredits, grantCredits, settleUsage } from '../src/ledger/actions.ts';
 import { newId } from '../src/platform/new-id.ts';
 import { insertFixture } from './fixtures.ts';
@@ -314,4 +315,42 @@ test('an account cannot be settled or spent beyond what was used and granted', a
     app.inEnvironment((work) => settleUsage(work, billedBy('too much', tooMuch))),
     /ledger_accounts_sides/,
   );
+});
+
+test('an entry names credits that exist, each with an amount above zero, and only where it is usage', async () => {
+  const world = await newWorld();
+  await grant(world, 100n);
+  await use(world, 30n);
+  const { rows } = await sql<{ side: string; ids: string[] | null; amounts: string[] | null }>`
+    select credit_side as side, applied_credit_ids as ids, applied_amounts::text[] as amounts from ledger_entries
+     where pricing_model_id = ${world.pricingModelId} order by sequence`.execute(app.owner);
+  const [credit] = rows[1]?.ids ?? [];
+  assert.deepEqual(rows, [
+    { side: 'available', ids: null, amounts: null },
+    { side: 'used', ids: [credit], amounts: ['30'] },
+  ]);
+  const copy = (side: string, ids: readonly (string | null | undefined)[], amounts: readonly (number | null)[]) =>
+    sql`
+      insert into ledger_entries (environment_id, id, pricing_model_id, ledger_transaction_id, ledger_account_id, debit_side,
+             credit_side, amount, available_after, created_at, applied_credit_ids, applied_amounts)
+      select environment_id, ${newId('ledgerEntry')}, pricing_model_id, ledger_transaction_id, ledger_account_id, debit_side,
+             credit_side, amount, available_after, created_at, ${ids}::text[], ${amounts}::numeric[] from ledger_entries
+       where pricing_model_id = ${world.pricingModelId} and credit_side = ${side}`
+      .execute(app.owner)
+      .then(
+        () => null,
+        ({ constraint }: { constraint?: string }) => constraint,
+      );
+  const outcomes = [
+    await copy('used', ['gone'], [30]),
+    await copy('used', [credit, 'gone'], [10, 20]),
+    await copy('used', [credit], [0]),
+    await copy('used', [credit], [10, 20]),
+    await copy('used', [credit, null], [10, 20]),
+    await copy('used', [credit], [null]),
+    await copy('used', [], []),
+    await copy('available', [credit], [30]),
+  ];
+  assert.deepEqual(outcomes.slice(0, 2), ['ledger_entries_references', 'ledger_entries_references']);
+  assert.deepEqual([...new Set(outcomes.slice(2))], ['ledger_entries_applications']);
 });

@@ -29,8 +29,6 @@ const heldByTriggers: readonly Omit<Reference, 'name' | 'isDeferrable' | 'target
   { table: 'ledger_entries', columns: ['price_id'], target: 'prices' },
   { table: 'ledger_entries', columns: ['billing_period_id'], target: 'billing_periods' },
   { table: 'ledger_entries', columns: ['usage_credit_id'], target: 'usage_credits' },
-  { table: 'usage_credit_applications', columns: ['ledger_entry_id'], target: 'ledger_entries' },
-  { table: 'usage_credit_applications', columns: ['usage_credit_id'], target: 'usage_credits' },
   { table: 'usage_events', columns: ['series_id'], target: 'usage_series' },
 ];
 

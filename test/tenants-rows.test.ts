@@ -23,7 +23,6 @@ const ofWholeEnvironment: Readonly<Record<string, string>> = {
   processor_customers: 'who a customer is at the processor: found by the id of a customer, which is of a pricing model',
   processor_events: 'ids of events of the processor',
   tax_rates: 'taxes are those of the seller',
-  usage_credit_applications: 'found by a ledger entry, which is of a pricing model',
   usage_event_distinct_properties: 'digests, compared within one usage meter',
   usage_overages: 'found by a ledger account, which is of a pricing model',
 };
@@ -254,7 +253,6 @@ describe('row-level security', () => {
       'ledger_transactions',
       'ledger_entries',
       'usage_credits',
-      'usage_credit_applications',
       'usage_series',
       'usage_events',
       'usage_rollups',

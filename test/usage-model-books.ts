@@ -2,27 +2,31 @@ import assert from 'node:assert/strict';
 import { type RawBuilder, sql } from 'kysely';
 import type { TestApp } from './harness.ts';
 
+const applications = sql`
+  (select environment_id, id as ledger_entry_id, applied.usage_credit_id, applied.amount
+     from ledger_entries, unnest(applied_credit_ids, applied_amounts) as applied (usage_credit_id, amount)) applications`;
+
 // Each adds up what was written down of single uses, and answers where the sums that are kept say something else.
 const queries: Record<string, RawBuilder<unknown>> = {
   'of each credit, what paid for usage, ended and was taken back is no less than 0 and no more than was granted': sql`
     select c.id, c.issued, c.applied, c.expired, c.taken_back, used.amount
       from usage_credits c
       left join (select environment_id, usage_credit_id, sum(amount) as amount
-                   from usage_credit_applications group by environment_id, usage_credit_id) used
+                   from ${applications} group by environment_id, usage_credit_id) used
         on used.environment_id = c.environment_id and used.usage_credit_id = c.id
      where c.applied <> coalesce(used.amount, 0) or least(c.applied, c.expired, c.taken_back) < 0
         or c.applied + c.expired + c.taken_back > c.issued`,
   'of each use, credits cover no more than all': sql`
-    select e.id, e.amount, sum(a.amount) as covered
+    select e.id, e.amount, sum(applications.amount) as covered
       from ledger_entries e
-      join usage_credit_applications a on a.environment_id = e.environment_id and a.ledger_entry_id = e.id
-     group by e.environment_id, e.id having sum(a.amount) > e.amount or min(a.amount) <= 0`,
+      join ${applications} on applications.environment_id = e.environment_id and applications.ledger_entry_id = e.id
+     group by e.environment_id, e.id having sum(applications.amount) > e.amount or min(applications.amount) <= 0`,
   'of all use of an account at a price, what is covered and what is on invoices is no more than all': sql`
     with used as (
       select e.environment_id, e.ledger_account_id, e.price_id, sum(e.amount) as units, coalesce(sum(covered.amount), 0) as covered
         from ledger_entries e
         left join (select environment_id, ledger_entry_id, sum(amount) as amount
-                     from usage_credit_applications group by environment_id, ledger_entry_id) covered
+                     from ${applications} group by environment_id, ledger_entry_id) covered
           on covered.environment_id = e.environment_id and covered.ledger_entry_id = e.id
        where e.credit_side = 'used' group by e.environment_id, e.ledger_account_id, e.price_id
     ), invoiced as (

@@ -171,10 +171,11 @@ export async function listApplications(
   entryIds: readonly string[],
 ): Promise<(UsageCreditApplication & { readonly ledgerEntryId: string })[]> {
   const { rows } = await sql<UsageCreditApplication & { ledgerEntryId: string }>`
-    select p.ledger_entry_id, p.usage_credit_id, p.amount, c.source, c.feature_id, c.expires_at
-      from usage_credit_applications p
-      join usage_credits c on c.environment_id = p.environment_id and c.id = p.usage_credit_id
-     where p.environment_id = ${work.environmentId} and p.ledger_entry_id = any(${idArray(entryIds)}::text[])
+    select e.id as ledger_entry_id, c.id as usage_credit_id, paid.amount, c.source, c.feature_id, c.expires_at
+      from ledger_entries e
+     cross join unnest(e.applied_credit_ids, e.applied_amounts) as paid (usage_credit_id, amount)
+      join usage_credits c on c.environment_id = e.environment_id and c.id = paid.usage_credit_id
+     where e.environment_id = ${work.environmentId} and e.id = any(${idArray(entryIds)}::text[])
      order by c.priority, c.expires_at nulls last, c.id`.execute(work.db);
   return rows;
 }

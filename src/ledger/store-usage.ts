@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { type RawBuilder, sql } from 'kysely';
 import type { Instant } from '../kernel/calendar.ts';
-import { idArray } from '../platform/array-literal.ts';
+import { idArray, textArray } from '../platform/array-literal.ts';
 import { newId } from '../platform/new-id.ts';
 import { sentTogether } from '../platform/sent-together.ts';
 import type { Work } from '../platform/work.ts';
@@ -76,7 +76,7 @@ async function listEndedHolds(work: Work, accounts: readonly AccountRow[]): Prom
 }
 
 /**
- * Usage on locked accounts as one statement: the entries, which credits paid for them, what is to be billed, and the sides
+ * Usage on locked accounts as one statement: the entries with which credits paid for them, what is to be billed, and the sides
  * of the accounts. `sourceId` names what told the usage, and is given once.
  */
 export function usageInsertion(
@@ -95,8 +95,7 @@ export function usageInsertion(
   });
   const column = (key: Exclude<keyof (typeof entries)[number], 'applications'>) =>
     idArray(entries.map((entry) => entry[key]));
-  const applications = entries.flatMap((entry) => entry.applications.map((each) => ({ ...each, entryId: entry.id })));
-  const usedCredits = sumById(applications);
+  const usedCredits = sumById(entries.flatMap(({ applications }) => applications));
   const overages = entries.filter((entry) => entry.uncovered > 0n);
   return sql`
     with written_transaction as (
@@ -106,24 +105,19 @@ export function usageInsertion(
       returning id
     ), written_entry as (
       insert into ledger_entries (environment_id, id, pricing_model_id, ledger_transaction_id, ledger_account_id, debit_side,
-             credit_side, amount, price_id, billing_period_id, available_after, created_at)
+             credit_side, amount, price_id, billing_period_id, applied_credit_ids, applied_amounts, available_after, created_at)
       select ${environmentId}, new.id, new.pricing_model_id, written_transaction.id, new.ledger_account_id,
              ${moves.usage.debitSide}, ${moves.usage.creditSide}, new.units, new.price_id, new.billing_period_id,
-             new.available_after, new.created_at
+             new.applied_credit_ids::text[], new.applied_amounts::numeric[], new.available_after, new.created_at
         from unnest(
                ${column('id')}::text[], ${column('pricingModelId')}::text[], ${column('ledgerAccountId')}::text[],
                ${column('priceId')}::text[], ${column('billingPeriodId')}::text[], ${column('units')}::numeric[],
+               ${textArray(entries.map(({ applications }) => arrayOf(applications, 'id')))}::text[],
+               ${textArray(entries.map(({ applications }) => arrayOf(applications, 'amount')))}::text[],
                ${column('availableAfter')}::numeric[], ${column('createdAt')}::bigint[]
-             ) as new (id, pricing_model_id, ledger_account_id, price_id, billing_period_id, units, available_after, created_at),
+             ) as new (id, pricing_model_id, ledger_account_id, price_id, billing_period_id, units,
+                     applied_credit_ids, applied_amounts, available_after, created_at),
              written_transaction
-    ), written_application as (
-      insert into usage_credit_applications (environment_id, ledger_entry_id, usage_credit_id, amount)
-      select ${environmentId}, new.*
-        from unnest(
-               ${idArray(applications.map((each) => each.entryId))}::text[],
-               ${idArray(applications.map((each) => each.id))}::text[],
-               ${idArray(applications.map((each) => each.amount))}::numeric[]
-             ) as new (ledger_entry_id, usage_credit_id, amount)
     ), used_credit as (
       update usage_credits c set applied = c.applied + used.amount, updated_at = ${now}
         from unnest(${idArray(usedCredits.map(([id]) => id))}::text[], ${idArray(usedCredits.map(([, amount]) => amount))}::numeric[])
@@ -148,6 +142,11 @@ export function usageInsertion(
            ) as new (ledger_account_id, price_id, uncovered)
     on conflict (environment_id, ledger_account_id, price_id)
     do update set uncovered = usage_overages.uncovered + excluded.uncovered`;
+}
+
+/** One column of the applications of an entry; null where there are none. */
+function arrayOf(applications: BookedUsage['applications'], key: 'id' | 'amount'): string | null {
+  return applications.length === 0 ? null : idArray(applications.map((each) => each[key]));
 }
 
 function sumById(amounts: readonly { readonly id: string; readonly amount: bigint }[]): [string, bigint][] {

@@ -35,10 +35,9 @@ export function eventsSince(since: Since): RawBuilder<unknown> {
 
 /** The applications of credits to the entries to be looked at. */
 export function applicationsSince(since: Since): RawBuilder<unknown> {
-  if (since === null) return sql`usage_credit_applications`;
-  return sql`(select a.* from ledger_entries e
-    join usage_credit_applications a on a.environment_id = e.environment_id and a.ledger_entry_id = e.id
-   where ${isEntrySince(since)})`;
+  return sql`(select e.environment_id, e.id as ledger_entry_id, e.ledger_account_id, paid.usage_credit_id, paid.amount
+    from ${entriesSince(since)} e, unnest(e.applied_credit_ids, e.applied_amounts) as paid (usage_credit_id, amount)
+   where e.applied_credit_ids is not null)`;
 }
 
 /** What `found` finds, and beside it what is kept of the rest. Both have the same columns. */

@@ -6,6 +6,14 @@
 
 import type { ColumnType } from "kysely";
 
+export type ArrayType<T> = ArrayTypeImpl<T> extends (infer U)[]
+  ? U[]
+  : ArrayTypeImpl<T>;
+
+export type ArrayTypeImpl<T> = T extends ColumnType<infer S, infer I, infer U>
+  ? ColumnType<S[], I[], U[]>
+  : T[];
+
 export type Generated<T> = T extends ColumnType<infer S, infer I, infer U>
   ? ColumnType<S, I | undefined, U>
   : ColumnType<T, T | undefined, T>;
@@ -409,6 +417,8 @@ export interface LedgerAccounts {
 
 export interface LedgerEntries {
   amount: bigint;
+  appliedAmounts: ArrayType<bigint> | null;
+  appliedCreditIds: string[] | null;
   availableAfter: bigint;
   billingPeriodId: string | null;
   createdAt: number;
@@ -815,13 +825,6 @@ export interface TaxRates {
   updatedAt: number;
 }
 
-export interface UsageCreditApplications {
-  amount: bigint;
-  environmentId: number;
-  ledgerEntryId: string;
-  usageCreditId: string;
-}
-
 export interface UsageCredits {
   applied: Generated<bigint>;
   billingPeriodId: string | null;
@@ -1021,7 +1024,6 @@ export interface DB {
   subscriptionItemVersions: SubscriptionItemVersions;
   subscriptions: Subscriptions;
   taxRates: TaxRates;
-  usageCreditApplications: UsageCreditApplications;
   usageCredits: UsageCredits;
   usageEventDistinctProperties: UsageEventDistinctProperties;
   usageEvents: UsageEvents;

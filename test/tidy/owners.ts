@@ -40,7 +40,6 @@ export const owners: Owners = {
   ledger_transactions: 'ledger',
   ledger_entries: 'ledger',
   usage_credits: 'ledger',
-  usage_credit_applications: 'ledger',
   usage_overages: 'ledger',
   usage_holds: 'ledger',
 
