@@ -464,7 +464,7 @@ create table public.ledger_entries (
   created_at bigint not null,
   constraint ledger_entries_pkey PRIMARY KEY (environment_id, id),
   constraint ledger_entries_amount_positive CHECK ((amount > (0)::numeric)),
-  constraint ledger_entries_applications CHECK ((((applied_credit_ids IS NULL) = (applied_amounts IS NULL)) AND ((applied_credit_ids IS NULL) OR ((credit_side = 'used'::text) AND (array_ndims(applied_credit_ids) = 1) AND (array_ndims(applied_amounts) = 1) AND (cardinality(applied_credit_ids) = cardinality(applied_amounts)) AND (array_position(applied_credit_ids, NULL::text) IS NULL) AND (array_position(applied_amounts, NULL::numeric) IS NULL) AND ((0)::numeric < ALL (applied_amounts)))))),
+  constraint ledger_entries_applications CHECK ((((applied_credit_ids IS NULL) = (applied_amounts IS NULL)) AND ((applied_credit_ids IS NULL) OR ((credit_side = 'used'::text) AND (COALESCE(array_ndims(applied_credit_ids), 0) = 1) AND (COALESCE(array_ndims(applied_amounts), 0) = 1) AND (cardinality(applied_credit_ids) = cardinality(applied_amounts)) AND (array_position(applied_credit_ids, NULL::text) IS NULL) AND (array_position(applied_amounts, NULL::numeric) IS NULL) AND ((0)::numeric < ALL (applied_amounts)))))),
   constraint ledger_entries_sides CHECK ((((((((debit_side = 'available'::text) AND (credit_side = 'used'::text)) OR ((debit_side = 'granted'::text) AND (credit_side = 'available'::text))) OR ((debit_side = 'available'::text) AND (credit_side = 'expired'::text))) OR ((debit_side = 'available'::text) AND (credit_side = 'taken_back'::text))) OR ((debit_side = 'settled'::text) AND (credit_side = 'available'::text))) OR ((debit_side = 'available'::text) AND (credit_side = 'settled'::text))))
 );
 

@@ -112,7 +112,7 @@ create table ledger_entries (
     (('available', 'used'), ('granted', 'available'), ('available', 'expired'), ('available', 'taken_back'),
      ('settled', 'available'), ('available', 'settled'))),
   constraint ledger_entries_applications check ((applied_credit_ids is null) = (applied_amounts is null) and (applied_credit_ids is null
-    or credit_side = 'used' and array_ndims(applied_credit_ids) = 1 and array_ndims(applied_amounts) = 1
+    or credit_side = 'used' and coalesce(array_ndims(applied_credit_ids), 0) = 1 and coalesce(array_ndims(applied_amounts), 0) = 1
       and cardinality(applied_credit_ids) = cardinality(applied_amounts) and array_position(applied_credit_ids, null) is null
       and array_position(applied_amounts, null) is null and 0 < all (applied_amounts)))
 );
