@@ -328,6 +328,23 @@ test('when as much waits as may wait, who comes is answered 429 and when to come
   }
 });
 
+test('small groups share a plan, and one of more than 500 is planned for its own lists', async () => {
+  const plans: Together<number, string> = {
+    name: 'plans',
+    answer: async ({ db }, asks) => {
+      const { rows } = await sql<{ mode: string }>`select current_setting('plan_cache_mode') as mode`.execute(db);
+      return asks.map(() => rows[0]?.mode ?? '');
+    },
+    weigh: (weight) => weight,
+    most: 1_000,
+    mostWaiting: 1_000,
+    atOnce: 1,
+    enough: 1,
+  };
+  assert.deepEqual(await joinAll(plans, [500]), ['force_generic_plan']);
+  assert.deepEqual(await joinAll(plans, [501]), ['auto']);
+});
+
 test('after all of it, each account is the sum of its entries, and of its events', async () => {
   assert.deepEqual(unexpected, []);
   await assertLedgerAddsUp(app);
