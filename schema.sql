@@ -1440,6 +1440,14 @@ begin
     raise foreign_key_violation using message = 'a ledger entry points at records that do not exist',
       table = 'ledger_entries', constraint = 'ledger_entries_references';
   end if;
+  if exists (
+    select from added e
+     where cardinality(e.applied_credit_ids) > 1
+       and (select count(distinct applied.id) from unnest(e.applied_credit_ids) as applied (id)) < cardinality(e.applied_credit_ids))
+  then
+    raise check_violation using message = 'a ledger entry names a credit twice',
+      table = 'ledger_entries', constraint = 'ledger_entries_applications';
+  end if;
   return null;
 end $function$;
 CREATE OR REPLACE FUNCTION public.check_usage_event_series()

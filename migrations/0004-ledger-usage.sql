@@ -141,6 +141,14 @@ begin
     raise foreign_key_violation using message = 'a ledger entry points at records that do not exist',
       table = 'ledger_entries', constraint = 'ledger_entries_references';
   end if;
+  if exists (
+    select from added e
+     where cardinality(e.applied_credit_ids) > 1
+       and (select count(distinct applied.id) from unnest(e.applied_credit_ids) as applied (id)) < cardinality(e.applied_credit_ids))
+  then
+    raise check_violation using message = 'a ledger entry names a credit twice',
+      table = 'ledger_entries', constraint = 'ledger_entries_applications';
+  end if;
   return null;
 end $$;
 create trigger ledger_entries_references after insert on ledger_entries referencing new table as added

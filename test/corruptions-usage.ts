@@ -92,6 +92,17 @@ export const ledgerCorruptions: readonly Corruption[] = [
     breaks: ['creditsAreAppliedAsBooked', 'usageIsCoveredOrWaitsForBilling'],
   },
   {
+    fault: 'a credit pays for what is not usage',
+    statements: [
+      'alter table ledger_entries drop constraint ledger_entries_applications',
+      `update ledger_entries e set applied_credit_ids = paid.applied_credit_ids, applied_amounts = paid.applied_amounts
+         from ledger_entries paid
+        where paid.applied_credit_ids is not null and e.debit_side = 'granted' and e.amount = 100`,
+      `update ledger_entries set applied_credit_ids = null, applied_amounts = null where credit_side = 'used'`,
+    ],
+    breaks: ['creditsPayTheirOwnAccount', 'usageIsCoveredOrWaitsForBilling'],
+  },
+  {
     fault: 'a credit pays 60 for 59',
     statements: [
       'update ledger_entries set amount = 71 where amount = 70',

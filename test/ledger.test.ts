@@ -317,7 +317,7 @@ test('an account cannot be settled or spent beyond what was used and granted', a
   );
 });
 
-test('an entry names credits that exist, each with an amount above zero, and only where it is usage', async () => {
+test('an entry names credits that exist, each once and with an amount above zero, and only where it is usage', async () => {
   const world = await newWorld();
   await grant(world, 100n);
   await use(world, 30n);
@@ -345,6 +345,7 @@ test('an entry names credits that exist, each with an amount above zero, and onl
     await copy('used', ['gone'], [30]),
     await copy('used', [credit, 'gone'], [10, 20]),
     await copy('used', [credit], [0]),
+    await copy('used', [credit, credit], [10, 20]),
     await copy('used', [credit], [10, 20]),
     await copy('used', [credit, null], [10, 20]),
     await copy('used', [credit], [null]),

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { setTimeout as wait } from 'node:timers/promises';
 import { sql } from 'kysely';
 import { grantCredits } from '../src/ledger/actions.ts';
 import { newId } from '../src/platform/new-id.ts';
 import { insertFixture } from './fixtures.ts';
 import { startTestApp } from './harness.ts';
 import { insertManySubscriptions } from './many-subscriptions.ts';
+import { until } from './race.ts';
 
 const app = await startTestApp();
 
@@ -14,14 +14,15 @@ const subscriptions = 1_000;
 
 /** How many rows indexes have led to in each table, once the sessions have told of as many entries. */
 async function rowsFound(entries: number): Promise<ReadonlyMap<string, number>> {
-  for (;;) {
+  const found = new Map<string, number>();
+  await until(async () => {
     const { rows } = await sql<{ table: string; found: number; added: number }>`
       select relname as table, coalesce(idx_tup_fetch, 0)::float8 as found, n_tup_ins::float8 as added
         from pg_stat_user_tables`.execute(app.owner);
-    if (rows.some(({ table, added }) => table === 'ledger_entries' && added >= entries))
-      return new Map(rows.map(({ table, found }) => [table, found]));
-    await wait(50);
-  }
+    for (const row of rows) found.set(row.table, row.found);
+    return rows.some(({ table, added }) => table === 'ledger_entries' && added >= entries);
+  }, `the statistics of ${entries} entries`);
+  return found;
 }
 
 const event = (subscriptionId: string) => {

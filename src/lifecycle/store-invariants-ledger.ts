@@ -136,10 +136,10 @@ export const ledgerInvariants: readonly Invariant[] = [
     name: 'creditsPayTheirOwnAccount',
     sentence: 'A credit is applied to usage of its own ledger account.',
     query: (since) => sql`
-      select a.environment_id, a.usage_credit_id, a.ledger_entry_id, c.ledger_account_id, a.ledger_account_id as entry_account_id
+      select a.environment_id, a.usage_credit_id, a.ledger_entry_id, c.ledger_account_id, a.ledger_account_id as entry_account_id, a.credit_side
         from ${applicationsSince(since)} a
         left join usage_credits c on c.environment_id = a.environment_id and c.id = a.usage_credit_id
-       where c.id is null or c.ledger_account_id <> a.ledger_account_id`,
+       where c.id is null or c.ledger_account_id <> a.ledger_account_id or a.credit_side <> 'used'`,
   },
   {
     name: 'usageIsNotOverCovered',

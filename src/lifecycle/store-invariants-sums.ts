@@ -35,7 +35,8 @@ export function eventsSince(since: Since): RawBuilder<unknown> {
 
 /** The applications of credits to the entries to be looked at. */
 export function applicationsSince(since: Since): RawBuilder<unknown> {
-  return sql`(select e.environment_id, e.id as ledger_entry_id, e.ledger_account_id, paid.usage_credit_id, paid.amount
+  return sql`(select e.environment_id, e.id as ledger_entry_id, e.ledger_account_id, e.credit_side,
+         paid.usage_credit_id, paid.amount
     from ${entriesSince(since)} e, unnest(e.applied_credit_ids, e.applied_amounts) as paid (usage_credit_id, amount)
    where e.applied_credit_ids is not null)`;
 }

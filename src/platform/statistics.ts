@@ -7,7 +7,7 @@ let lookedAt = 0;
 
 /**
  * Lets the database plan by the size that its tables have now, where they have grown many times since it last looked.
- * To be called now and then by what writes much. At most once a second in this process it does anything.
+ * To be called by what writes, once it has. At most once a second in this process it does anything.
  */
 export async function refreshStatistics(database: Database): Promise<void> {
   if (Date.now() - lookedAt < everyMs) return;
