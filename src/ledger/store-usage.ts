@@ -97,6 +97,39 @@ export function usageInsertion(
     idArray(entries.map((entry) => entry[key]));
   const usedCredits = sumById(entries.flatMap(({ applications }) => applications));
   const overages = entries.filter((entry) => entry.uncovered > 0n);
+  // What has nothing to write is left out: the database would make it ready all the same.
+  const creditUpdate =
+    usedCredits.length === 0
+      ? sql``
+      : sql`, used_credit as (
+      update usage_credits c set applied = c.applied + used.amount, updated_at = ${now}
+        from unnest(${idArray(usedCredits.map(([id]) => id))}::text[], ${idArray(usedCredits.map(([, amount]) => amount))}::numeric[])
+             as used (id, amount)
+       where c.environment_id = ${environmentId} and c.id = used.id
+    )`;
+  const accountUpdate = sql`
+      update ledger_accounts a set used = a.used + moved.used, covered = a.covered + moved.covered,
+             updated_at = greatest(a.updated_at, ${now})
+        from unnest(
+               ${idArray(accounts.map(({ account }) => account.id))}::text[],
+               ${idArray(accounts.map(({ used }) => used))}::numeric[],
+               ${idArray(accounts.map(({ covered }) => covered))}::numeric[]
+             ) as moved (id, used, covered)
+       where a.environment_id = ${environmentId} and a.id = moved.id`;
+  const updates =
+    overages.length === 0
+      ? accountUpdate
+      : sql`, moved_account as (${accountUpdate}
+    )
+    insert into usage_overages (environment_id, ledger_account_id, price_id, uncovered)
+    select ${environmentId}, new.*
+      from unnest(
+             ${idArray(overages.map((entry) => entry.ledgerAccountId))}::text[],
+             ${idArray(overages.map((entry) => entry.priceId))}::text[],
+             ${idArray(overages.map((entry) => entry.uncovered))}::numeric[]
+           ) as new (ledger_account_id, price_id, uncovered)
+    on conflict (environment_id, ledger_account_id, price_id)
+    do update set uncovered = usage_overages.uncovered + excluded.uncovered`;
   return sql`
     with written_transaction as (
       insert into ledger_transactions (environment_id, id, pricing_model_id, type, source_id, occurred_at, created_at)
@@ -118,30 +151,7 @@ export function usageInsertion(
              ) as new (id, pricing_model_id, ledger_account_id, price_id, billing_period_id, units,
                      applied_credit_ids, applied_amounts, available_after, created_at),
              written_transaction
-    ), used_credit as (
-      update usage_credits c set applied = c.applied + used.amount, updated_at = ${now}
-        from unnest(${idArray(usedCredits.map(([id]) => id))}::text[], ${idArray(usedCredits.map(([, amount]) => amount))}::numeric[])
-             as used (id, amount)
-       where c.environment_id = ${environmentId} and c.id = used.id
-    ), moved_account as (
-      update ledger_accounts a set used = a.used + moved.used, covered = a.covered + moved.covered,
-             updated_at = greatest(a.updated_at, ${now})
-        from unnest(
-               ${idArray(accounts.map(({ account }) => account.id))}::text[],
-               ${idArray(accounts.map(({ used }) => used))}::numeric[],
-               ${idArray(accounts.map(({ covered }) => covered))}::numeric[]
-             ) as moved (id, used, covered)
-       where a.environment_id = ${environmentId} and a.id = moved.id
-    )
-    insert into usage_overages (environment_id, ledger_account_id, price_id, uncovered)
-    select ${environmentId}, new.*
-      from unnest(
-             ${idArray(overages.map((entry) => entry.ledgerAccountId))}::text[],
-             ${idArray(overages.map((entry) => entry.priceId))}::text[],
-             ${idArray(overages.map((entry) => entry.uncovered))}::numeric[]
-           ) as new (ledger_account_id, price_id, uncovered)
-    on conflict (environment_id, ledger_account_id, price_id)
-    do update set uncovered = usage_overages.uncovered + excluded.uncovered`;
+    ) ${creditUpdate} ${updates}`;
 }
 
 /** One column of the applications of an entry; null where there are none. */
