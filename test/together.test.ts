@@ -8,7 +8,7 @@ import { createApiKey, revokeApiKey } from '../src/organizations/actions.ts';
 import { createHttp } from '../src/platform/http.ts';
 import { startKeyUse } from '../src/platform/key-use.ts';
 import { newId } from '../src/platform/new-id.ts';
-import { hashApiKey } from '../src/platform/request.ts';
+import { hashApiKey } from '../src/platform/api-key.ts';
 import { gatheredRoute } from '../src/platform/route.ts';
 import { createMeetingPoint, RefusedAfterAll, type Together } from '../src/platform/together.ts';
 import { RunAgain, type Work } from '../src/platform/work.ts';

@@ -95,8 +95,10 @@ const known = new LRUCache<string, readonly UsageMeter[]>({ max: 2_000 });
 
 async function metersOf(work: Work, rows: readonly AccountBalance[]): Promise<Meters> {
   const missing = new Map<string, string>();
-  for (const row of rows) {
-    if (!known.has(versionText(row))) missing.set(versionText(row), row.pricingModelId);
+  for (const [index, row] of rows.entries()) {
+    // One after another are of one model mostly.
+    if (isOfSameVersion(row, rows[index - 1]) || known.has(versionText(row))) continue;
+    missing.set(versionText(row), row.pricingModelId);
   }
   const found = new Map<string, readonly UsageMeter[]>();
   if (missing.size > 0) {
@@ -111,6 +113,10 @@ async function metersOf(work: Work, rows: readonly AccountBalance[]): Promise<Me
     assert(meters !== undefined, 'the meters of each model were looked for');
     return meters;
   };
+}
+
+function isOfSameVersion(row: AccountBalance, other: AccountBalance | undefined): boolean {
+  return other?.pricingModelId === row.pricingModelId && other.catalogVersion === row.catalogVersion;
 }
 
 function versionText({ pricingModelId, catalogVersion }: AccountBalance): string {

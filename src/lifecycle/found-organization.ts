@@ -8,9 +8,9 @@ import {
   lockOrganizations,
   type OrganizationRecord,
 } from '../organizations/store.ts';
+import { hashApiKey } from '../platform/api-key.ts';
 import type { Database, DatabaseTransaction } from '../platform/database.ts';
 import { newId } from '../platform/new-id.ts';
-import { hashApiKey } from '../platform/request.ts';
 import { enter } from '../platform/work.ts';
 import { provisionPricingModel } from '../pricing/actions-setup.ts';
 

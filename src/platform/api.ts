@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { Problem } from '../kernel/problem.ts';
+import { keyHashOf } from './api-key.ts';
 import { addressAsked } from './connections.ts';
 import {
   beginIdempotent,
@@ -13,7 +14,7 @@ import {
 import { type JobContext, runEffects } from './jobs.ts';
 import type { KeyUse } from './key-use.ts';
 import type { Caller, RateLimit } from './rate-limit.ts';
-import { apiKeyOf, bodyOf, hashApiKey, parseParams, parsePart, parseQuery } from './request.ts';
+import { bodyOf, parseParams, parsePart, parseQuery } from './request.ts';
 import type { Route, RouteInput } from './route.ts';
 import { refreshStatistics } from './statistics.ts';
 import { createMeetingPoint, type MeetingPoint } from './together.ts';
@@ -66,10 +67,10 @@ declare module 'fastify' {
 /** Refuses who asks too often, before a body is read. */
 function admitBy(rateLimit: RateLimit) {
   return (request: FastifyRequest, reply: FastifyReply, done: (error?: Error) => void) => {
-    const key = apiKeyOf(request.headers.authorization);
-    if (key === null) return done();
+    const apiKeyHash = keyHashOf(request.headers.authorization);
+    if (apiKeyHash === null) return done();
     try {
-      request.caller = rateLimit.admit(hashApiKey(key), request.ip);
+      request.caller = rateLimit.admit(apiKeyHash, request.ip);
     } catch (error) {
       if (error instanceof Problem && error.problem === 'rateLimited') {
         // Told to those who need it only: on every answer they would be a tenth of it.
@@ -146,9 +147,9 @@ function actionOf({ method, path }: Route): string {
 }
 
 function hashOfKey(request: FastifyRequest): Buffer {
-  const key = apiKeyOf(request.headers.authorization);
-  if (key === null) throw new Problem('unauthorized');
-  return hashApiKey(key);
+  const apiKeyHash = keyHashOf(request.headers.authorization);
+  if (apiKeyHash === null) throw new Problem('unauthorized');
+  return apiKeyHash;
 }
 
 function sendJson(route: Route, request: FastifyRequest, reply: FastifyReply, text: string) {

@@ -1,4 +1,5 @@
 import { sql } from 'kysely';
+import { nameOfHash } from './api-key.ts';
 import type { Database } from './database.ts';
 
 // Often enough to see which keys are in use, seldom enough to cost nothing.
@@ -25,7 +26,7 @@ export function startKeyUse(database: Database): KeyUse {
   const timer = setInterval(flush, flushEveryMs);
   timer.unref();
   return {
-    note: (hash) => void used.set(hash.toString('base64'), hash),
+    note: (hash) => void used.set(nameOfHash(hash), hash),
     flush,
     async stop() {
       clearInterval(timer);

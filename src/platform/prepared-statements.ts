@@ -9,6 +9,9 @@ const maxStatements = 500;
 // A statement over a long list is planned for that list: a plan made for any would join row by row.
 const longestListPrepared = 8;
 
+// How long the end of a transaction that leaves nothing waits for company.
+const heldBackMs = 1;
+
 const sightings = new Map<string, number>();
 const names = new Map<string, string>();
 
@@ -38,11 +41,14 @@ function isEmpty(values: unknown): boolean {
  * carrying them out. Nothing changes for the caller.
  */
 export class PreparingClient extends pg.Client {
+  #heldBack: NodeJS.Timeout | null = null;
+
   // The signature of pg's own method has a dozen forms; only that of text and values is looked at.
   // biome-ignore lint/suspicious/noExplicitAny: whatever it is given, the parent's method is given too.
   override query(...parameters: any[]): any {
     const [text, values, ...rest] = parameters;
     if (text === 'begin' && isEmpty(values)) return this.#begin();
+    if (text === 'rollback' && isEmpty(values)) return this.#rollback();
     if (typeof text !== 'string' || !Array.isArray(values)) return this.#plain(parameters);
     if (values.some((value) => Array.isArray(value) && value.length > longestListPrepared))
       return this.#plain(parameters);
@@ -70,12 +76,32 @@ export class PreparingClient extends pg.Client {
     return Promise.resolve({ command: 'BEGIN', rowCount: null, oid: 0, fields: [], rows: [] });
   }
 
+  /**
+   * Nor is its rollback: nobody asks what was undone. It goes out with the first statement of the next transaction, or by
+   * itself a moment later.
+   */
+  #rollback(): Promise<pg.QueryResult> {
+    const { stream } = this.connection;
+    stream.cork();
+    this.#heldBack = setTimeout(() => {
+      this.#heldBack = null;
+      stream.uncork();
+    }, heldBackMs);
+    super.query('rollback').catch(() => undefined);
+    return Promise.resolve({ command: 'ROLLBACK', rowCount: null, oid: 0, fields: [], rows: [] });
+  }
+
   // biome-ignore lint/suspicious/noExplicitAny: as above.
   #plain(parameters: any[]): any {
     // What is sent in one turn goes out in one write: to wake the server for each statement costs more than to carry it out.
     const { stream } = this.connection;
     stream.cork();
     process.nextTick(() => stream.uncork());
+    if (this.#heldBack !== null) {
+      clearTimeout(this.#heldBack);
+      this.#heldBack = null;
+      process.nextTick(() => stream.uncork());
+    }
     return (super.query as (...all: unknown[]) => unknown).apply(this, parameters);
   }
 }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { hashApiKey } from './api-key.ts';
 import { RateLimit } from './rate-limit.ts';
-import { hashApiKey } from './request.ts';
 
 const key = (name: string) => hashApiKey(name);
 const refuses = (problem: string) => (error: unknown) => (error as { problem: string }).problem === problem;

@@ -1,5 +1,6 @@
 import { LRUCache } from 'lru-cache';
 import { Problem } from '../kernel/problem.ts';
+import { nameOfHash } from './api-key.ts';
 
 // A caller may do at once what it may do in this many seconds.
 const burstSeconds = 2;
@@ -45,7 +46,7 @@ export class RateLimit {
 
   /** Lets a request in. Refuses with `rateLimited` or, where the key is not known yet, `tooManyWrongKeys`. */
   admit(apiKeyHash: Buffer, remoteAddress: string): Caller {
-    const allowance = this.#keys.get(nameOf(apiKeyHash)) ?? null;
+    const allowance = this.#keys.get(nameOfHash(apiKeyHash)) ?? null;
     const address = networkOf(remoteAddress);
     if (allowance !== null) {
       if (this.perKey > 0 && !this.#take(allowance, this.perKey))
@@ -59,12 +60,12 @@ export class RateLimit {
 
   /** The key was good. */
   accept({ apiKeyHash, allowance }: Caller): void {
-    if (allowance === null) this.#keys.set(nameOf(apiKeyHash), this.#full(this.perKey));
+    if (allowance === null) this.#keys.set(nameOfHash(apiKeyHash), this.#full(this.perKey));
   }
 
   /** The key is not valid, or is no longer. */
   reject({ apiKeyHash, address }: Caller): void {
-    this.#keys.delete(nameOf(apiKeyHash));
+    this.#keys.delete(nameOfHash(apiKeyHash));
     const wrong = this.#addresses.get(address) ?? this.#full(wrongKeysPerSecond);
     this.#take(wrong, wrongKeysPerSecond);
     this.#addresses.set(address, wrong);
@@ -87,10 +88,6 @@ export class RateLimit {
     allowance.left -= 1;
     return true;
   }
-}
-
-function nameOf(apiKeyHash: Buffer): string {
-  return apiKeyHash.toString('latin1');
 }
 
 /** Whoever has one IPv6 address has a network of them, 64 bits long; an IPv4 address is one. */

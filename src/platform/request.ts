@@ -1,6 +1,4 @@
 import { isUtf8 } from 'node:buffer';
-import { hash } from 'node:crypto';
-import { LRUCache } from 'lru-cache';
 import type { z } from 'zod';
 import { jsonIssues, weightIssue } from '../kernel/json.ts';
 import { withCursorFilters } from '../kernel/page.ts';
@@ -63,24 +61,6 @@ export function bodyOf(lines: string | undefined, body: unknown): unknown {
   if (!(body instanceof BodyLines)) return body === undefined ? {} : body;
   if (lines === undefined) throw new Problem('unsupportedMediaType');
   return { [lines]: body.values };
-}
-
-/** The key that the request carries, or null: `Bearer <key>` or the bare key. */
-export function apiKeyOf(authorization: string | undefined): string | null {
-  const key = authorization?.trim().replace(/^bearer +/i, '') ?? '';
-  return /^[\x20-\x7e]{1,200}$/.test(key) ? key : null;
-}
-
-// A few keys ask for nearly everything.
-const hashes = new LRUCache<string, Buffer>({ max: 1_000 });
-
-/** What the database keeps of a key. Not to be written to. */
-export function hashApiKey(key: string): Buffer {
-  const known = hashes.get(key);
-  if (known !== undefined) return known;
-  const hashed = hash('sha256', key, 'buffer');
-  hashes.set(key, hashed);
-  return hashed;
 }
 
 /** Parses one part of a request; the issues name the field and say what would be right. */

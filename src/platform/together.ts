@@ -1,5 +1,6 @@
 import { setImmediate } from 'node:timers/promises';
 import { Problem } from '../kernel/problem.ts';
+import { nameOfHash } from './api-key.ts';
 import { problemOfOutage } from './database-problem.ts';
 import { type JobContext, runEffects } from './jobs.ts';
 import { refreshStatistics } from './statistics.ts';
@@ -135,7 +136,7 @@ export function createMeetingPoint(given: JobContext, onError: (error: unknown) 
       const inLine = waiting.get(together.name) ?? 0;
       if (inLine > 0 && inLine + weight > together.mostWaiting) return Promise.reject(new Problem('tooBusy'));
       waiting.set(together.name, inLine + weight);
-      const key = `${together.name} ${apiKeyHash.toString('latin1')}`;
+      const key = `${together.name} ${nameOfHash(apiKeyHash)}`;
       // A lane is looked up by the name of what it does, so its asks are of that kind.
       const lane: Lane = lanes.get(key) ?? {
         together: together as never,
@@ -228,7 +229,8 @@ async function answerGroup(
   try {
     const weight = group.reduce((sum, each) => sum + each.weight, 0);
     const onePlanForAll = weight <= mostForOnePlan;
-    const options = { onePlanForAll, doing: doingOf(group), scopes: context.scopes };
+    const readsOnly = together.reads === true;
+    const options = { onePlanForAll, readsOnly, doing: doingOf(group), scopes: context.scopes };
     const outcome = await runInEnvironment(context.database, { apiKeyHash }, act, options);
     if (outcome === null) throw new Problem('unauthorized');
     tell(group, outcome.answer);

@@ -4,6 +4,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { type RawBuilder, sql } from 'kysely';
 import { LRUCache } from 'lru-cache';
 import type { Instant } from '../kernel/calendar.ts';
+import { nameOfHash } from './api-key.ts';
 import type { Database, DatabaseTransaction } from './database.ts';
 import { pipelined } from './pipelined.ts';
 
@@ -82,6 +83,8 @@ export class RunAgain extends Error {
 export interface RunOptions {
   /** Everything is done and answered, then rolled back. */
   readonly dryRun?: boolean;
+  /** Nothing is written, so there is no commit to wait for. */
+  readonly readsOnly?: boolean;
   /** Where the service is reached from outside; work that no request asked for shows it to nobody. */
   readonly publicUrl?: string;
   readonly customerPresent?: boolean;
@@ -187,7 +190,7 @@ async function runOnce<Answer>(
       entered = work;
       const answer = await act(work);
       await Promise.all(work.assumptions);
-      if (options.dryRun) {
+      if (options.dryRun || options.readsOnly) {
         await finish(work);
         throw new RollBack(answer);
       }
@@ -220,7 +223,7 @@ export async function enter(db: DatabaseTransaction, entry: Entry, options: RunO
   const said = doing === undefined ? sql`` : say(doing);
   const opened = sql<ScopeRow>`select scope.* from ${scope} as scope ${plans} ${said}`.execute(db);
   const found = opened.then(({ rows }) => rows[0]);
-  const key = 'apiKeyHash' in entry ? entry.apiKeyHash.toString('latin1') : null;
+  const key = 'apiKeyHash' in entry ? nameOfHash(entry.apiKeyHash) : null;
   const remembered = key === null ? undefined : scopes?.get(key);
   if (key !== null && remembered !== undefined) {
     const assumption = found.then((row) => {

@@ -1,0 +1,32 @@
+import { hash } from 'node:crypto';
+import { LRUCache } from 'lru-cache';
+
+// A few keys ask for nearly everything: what each request would work out anew is remembered of so many.
+const remembered = new LRUCache<string, Buffer>({ max: 1_000 });
+const names = new WeakMap<Buffer, string>();
+
+/** What the database keeps of a key. */
+export function hashApiKey(key: string): Buffer {
+  return hash('sha256', key, 'buffer');
+}
+
+/** The hash of the key that a request carries, or null where it has none: `Bearer <key>` or the bare key. Not to be written to. */
+export function keyHashOf(authorization: string | undefined): Buffer | null {
+  if (authorization === undefined) return null;
+  const known = remembered.get(authorization);
+  if (known !== undefined) return known;
+  const key = authorization.trim().replace(/^bearer +/i, '');
+  if (!/^[\x20-\x7e]{1,200}$/.test(key)) return null;
+  const hashed = hashApiKey(key);
+  remembered.set(authorization, hashed);
+  return hashed;
+}
+
+/** The hash as a text, for maps. */
+export function nameOfHash(apiKeyHash: Buffer): string {
+  const known = names.get(apiKeyHash);
+  if (known !== undefined) return known;
+  const name = apiKeyHash.toString('latin1');
+  names.set(apiKeyHash, name);
+  return name;
+}
