@@ -7,11 +7,11 @@ import { listUsageMeters } from '../pricing/store-usage-meters.ts';
 import type { UsageMeter } from '../pricing/usage-meter.ts';
 import type { UsageMeterBalance } from './ledger.ts';
 import {
-  type AccountBalance,
   type BalanceQuery,
-  type CustomerBalance,
+  type CustomerBalances,
   listBalances,
   listCustomerBalances,
+  type SubscriptionBalances,
 } from './store-balances.ts';
 
 /** The balance of every usage meter that the subscriptions can use: newest subscription first, then oldest meter first. */
@@ -63,18 +63,18 @@ async function readCustomerBalances(
 ): Promise<(MeterBalance[] | Problem)[]> {
   const rows = await listCustomerBalances(work, queries);
   const meters = await metersOf(work, rows.filter(isOfSubscription));
-  const answers: CustomerBalance[][] = queries.map(() => []);
+  const answers: CustomerBalances[][] = queries.map(() => []);
   for (const row of rows) answers[row.position - 1]?.push(row);
   return queries.map((query, index) => answerOf(query, answers[index] ?? [], meters));
 }
 
-function isOfSubscription(row: CustomerBalance): row is CustomerBalance & AccountBalance {
+function isOfSubscription(row: CustomerBalances): row is CustomerBalances & SubscriptionBalances {
   return row.subscriptionId !== null;
 }
 
 function answerOf(
   { externalId, subscriptionId }: BalanceQuery,
-  rows: readonly CustomerBalance[],
+  rows: readonly CustomerBalances[],
   meters: Meters,
 ): MeterBalance[] | Problem {
   const customers = rows[0]?.customers ?? 0;
@@ -87,13 +87,13 @@ function answerOf(
 }
 
 /** The meters of a pricing model at one of its versions, in order of creation. */
-type Meters = (row: AccountBalance) => readonly UsageMeter[];
+type Meters = (row: SubscriptionBalances) => readonly UsageMeter[];
 
 // The version is read in the unit of work that asks and changes in the commit that changes a meter, so what is remembered
 // cannot be out of date.
 const known = new LRUCache<string, readonly UsageMeter[]>({ max: 2_000 });
 
-async function metersOf(work: Work, rows: readonly AccountBalance[]): Promise<Meters> {
+async function metersOf(work: Work, rows: readonly SubscriptionBalances[]): Promise<Meters> {
   const missing = new Map<string, string>();
   for (const [index, row] of rows.entries()) {
     // One after another are of one model mostly.
@@ -115,31 +115,23 @@ async function metersOf(work: Work, rows: readonly AccountBalance[]): Promise<Me
   };
 }
 
-function isOfSameVersion(row: AccountBalance, other: AccountBalance | undefined): boolean {
+function isOfSameVersion(row: SubscriptionBalances, other: SubscriptionBalances | undefined): boolean {
   return other?.pricingModelId === row.pricingModelId && other.catalogVersion === row.catalogVersion;
 }
 
-function versionText({ pricingModelId, catalogVersion }: AccountBalance): string {
+function versionText({ pricingModelId, catalogVersion }: SubscriptionBalances): string {
   return `${pricingModelId} ${catalogVersion}`;
 }
 
 /** A row for each meter of each subscription, also before its account is opened. */
-function withMeters(rows: readonly AccountBalance[], meters: Meters): MeterBalance[] {
-  const balances: MeterBalance[] = [];
-  for (let start = 0; start < rows.length; ) {
-    const first = rows[start];
-    assert(first !== undefined);
-    let end = start + 1;
-    while (rows[end]?.subscriptionId === first.subscriptionId) end += 1;
-    for (const meter of meters(first)) {
-      const account = rows.slice(start, end).find((row) => row.usageMeterId === meter.id);
-      balances.push({
-        meter,
-        subscriptionId: first.subscriptionId,
-        availableBalance: account?.availableBalance ?? 0n,
-      });
-    }
-    start = end;
-  }
-  return balances;
+function withMeters(rows: readonly SubscriptionBalances[], meters: Meters): MeterBalance[] {
+  return rows.flatMap((row) => {
+    const { subscriptionId } = row;
+    const counted = row.usageMeterIds?.split(' ') ?? [];
+    const balances = row.availableBalances?.split(' ') ?? [];
+    return meters(row).map((meter) => {
+      const balance = balances[counted.indexOf(meter.id)];
+      return { meter, subscriptionId, availableBalance: balance === undefined ? 0n : BigInt(balance) };
+    });
+  });
 }

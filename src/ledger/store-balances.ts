@@ -23,31 +23,35 @@ export function lapsedOf(now: Instant) {
 /** What is left to use of account `a`, where `lapsedOf` is joined to it; null where there is no account. */
 export const availableBalance = sql<bigint | null>`a.available - a.held - lapsed.credits + lapsed.holds`;
 
-/** The balance of an account of a subscription, and which version of its pricing model says what can be counted. */
-export interface AccountBalance {
+/** The balances of a subscription's accounts, and which version of its pricing model says what can be counted. */
+export interface SubscriptionBalances {
   readonly subscriptionId: string;
   readonly pricingModelId: string;
   readonly catalogVersion: number;
-  /** Null where the subscription has no account yet: one row says so. */
-  readonly usageMeterId: string | null;
-  readonly availableBalance: bigint | null;
+  /** One after the other, with a space between them: a column is read quicker than a row. Null where there is no account yet. */
+  readonly usageMeterIds: string | null;
+  /** In the same order. */
+  readonly availableBalances: string | null;
 }
 
 const balanceColumns = sql`
   s.id as "subscriptionId", s.pricing_model_id as "pricingModelId", p.catalog_version as "catalogVersion",
-  a.usage_meter_id as "usageMeterId", ${availableBalance} as "availableBalance"`;
+  b.usage_meter_ids as "usageMeterIds", b.available_balances as "availableBalances"`;
 
 /** What `balanceColumns` are taken from, beside subscriptions `s`. */
 function balanceJoins(now: Instant) {
   return sql`
       left join pricing_models p on p.environment_id = s.environment_id and p.id = s.pricing_model_id
-      left join ledger_accounts a on a.environment_id = s.environment_id and a.subscription_id = s.id
-      ${lapsedOf(now)}`;
+      left join lateral (
+        select string_agg(a.usage_meter_id, ' ') as usage_meter_ids,
+               string_agg((${availableBalance})::text, ' ') as available_balances
+          from ledger_accounts a ${lapsedOf(now)}
+         where a.environment_id = s.environment_id and a.subscription_id = s.id) b on true`;
 }
 
 /** The balances of the subscriptions' accounts: newest subscription first. */
-export async function listBalances(work: Work, subscriptionIds: readonly string[]): Promise<AccountBalance[]> {
-  const { rows } = await sql<AccountBalance>`
+export async function listBalances(work: Work, subscriptionIds: readonly string[]): Promise<SubscriptionBalances[]> {
+  const { rows } = await sql<SubscriptionBalances>`
     select ${balanceColumns} from subscriptions s ${balanceJoins(work.now)}
      where s.environment_id = ${work.environmentId} and s.id = any(${textArray(subscriptionIds)}::text[])
      order by s.id desc`.execute(work.db);
@@ -62,7 +66,7 @@ export interface BalanceQuery {
 }
 
 /** A row of the answer to the query at `position`, from 1. Without subscription there is none that was asked for. */
-export interface CustomerBalance extends Omit<AccountBalance, 'subscriptionId'> {
+export interface CustomerBalances extends Omit<SubscriptionBalances, 'subscriptionId'> {
   readonly position: number;
   /** How many customers the query may mean: one if all is well. */
   readonly customers: number;
@@ -70,10 +74,10 @@ export interface CustomerBalance extends Omit<AccountBalance, 'subscriptionId'> 
 }
 
 /** What was asked of several customers, in one statement: newest subscription first. */
-export async function listCustomerBalances(work: Work, queries: readonly BalanceQuery[]): Promise<CustomerBalance[]> {
+export async function listCustomerBalances(work: Work, queries: readonly BalanceQuery[]): Promise<CustomerBalances[]> {
   // The names of the columns are as they are answered, and nothing looks at each row again: there are many small ones.
   // `offset 0` has the subscriptions looked for customer by customer, also while no statistics say how many there are.
-  const { rows } = await sql<CustomerBalance>`
+  const { rows } = await sql<CustomerBalances>`
     select asked.position, c.customers, ${balanceColumns}
       from unnest(
              ${textArray(queries.map((query) => query.externalId))}::text[],
