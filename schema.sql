@@ -1423,19 +1423,28 @@ CREATE OR REPLACE FUNCTION public.check_ledger_entry_references()
  SET search_path TO 'public', 'pg_temp'
 AS $function$
 begin
+  -- The entries of a statement share their transaction and a few prices: each is looked up once.
   if exists (
-    select from added e
-     where (select true from ledger_accounts a where a.environment_id = e.environment_id and a.id = e.ledger_account_id) is null
-        or (select true from ledger_transactions t where t.environment_id = e.environment_id and t.id = e.ledger_transaction_id) is null
-        or (e.price_id is not null
-            and (select true from prices p where p.environment_id = e.environment_id and p.id = e.price_id) is null)
-        or (e.billing_period_id is not null
-            and (select true from billing_periods b where b.environment_id = e.environment_id and b.id = e.billing_period_id) is null)
-        or (e.usage_credit_id is not null
-            and (select true from usage_credits c where c.environment_id = e.environment_id and c.id = e.usage_credit_id) is null)
-        or (e.applied_credit_ids is not null
-            and exists (select from unnest(e.applied_credit_ids) as applied (id)
-                         where (select true from usage_credits c where c.environment_id = e.environment_id and c.id = applied.id) is null)))
+       select from (select distinct environment_id, ledger_transaction_id as id from added) e
+        where (select true from ledger_transactions t where t.environment_id = e.environment_id and t.id = e.id) is null)
+     or exists (
+       select from (select distinct environment_id, price_id as id from added where price_id is not null) e
+        where (select true from prices p where p.environment_id = e.environment_id and p.id = e.id) is null)
+     or exists (
+       select from added e
+        where (select true from ledger_accounts a where a.environment_id = e.environment_id and a.id = e.ledger_account_id) is null
+           or (e.billing_period_id is not null
+               and (select true from billing_periods b where b.environment_id = e.environment_id and b.id = e.billing_period_id) is null)
+           or (e.usage_credit_id is not null
+               and (select true from usage_credits c where c.environment_id = e.environment_id and c.id = e.usage_credit_id) is null)
+           -- One credit pays for most entries.
+           or case cardinality(e.applied_credit_ids)
+                when 1 then (select true from usage_credits c
+                              where c.environment_id = e.environment_id and c.id = e.applied_credit_ids[1]) is null
+                else exists (select from unnest(e.applied_credit_ids) as applied (id)
+                              where (select true from usage_credits c
+                                      where c.environment_id = e.environment_id and c.id = applied.id) is null)
+              end)
   then
     raise foreign_key_violation using message = 'a ledger entry points at records that do not exist',
       table = 'ledger_entries', constraint = 'ledger_entries_references';

@@ -98,15 +98,7 @@ export function usageInsertion(
   const usedCredits = sumById(entries.flatMap(({ applications }) => applications));
   const overages = entries.filter((entry) => entry.uncovered > 0n);
   // What has nothing to write is left out: the database would make it ready all the same.
-  const creditUpdate =
-    usedCredits.length === 0
-      ? sql``
-      : sql`, used_credit as (
-      update usage_credits c set applied = c.applied + used.amount, updated_at = ${now}
-        from unnest(${idArray(usedCredits.map(([id]) => id))}::text[], ${idArray(usedCredits.map(([, amount]) => amount))}::numeric[])
-             as used (id, amount)
-       where c.environment_id = ${environmentId} and c.id = used.id
-    )`;
+  const creditUpdate = usedCredits.length === 0 ? sql`` : sql`, used_credit as (${creditUse(work, usedCredits)})`;
   const accountUpdate = sql`
       update ledger_accounts a set used = a.used + moved.used, covered = a.covered + moved.covered,
              updated_at = greatest(a.updated_at, ${now})
@@ -121,15 +113,7 @@ export function usageInsertion(
       ? accountUpdate
       : sql`, moved_account as (${accountUpdate}
     )
-    insert into usage_overages (environment_id, ledger_account_id, price_id, uncovered)
-    select ${environmentId}, new.*
-      from unnest(
-             ${idArray(overages.map((entry) => entry.ledgerAccountId))}::text[],
-             ${idArray(overages.map((entry) => entry.priceId))}::text[],
-             ${idArray(overages.map((entry) => entry.uncovered))}::numeric[]
-           ) as new (ledger_account_id, price_id, uncovered)
-    on conflict (environment_id, ledger_account_id, price_id)
-    do update set uncovered = usage_overages.uncovered + excluded.uncovered`;
+    ${overageInsertion(work, overages)}`;
   return sql`
     with written_transaction as (
       insert into ledger_transactions (environment_id, id, pricing_model_id, type, source_id, occurred_at, created_at)
@@ -152,6 +136,28 @@ export function usageInsertion(
                      applied_credit_ids, applied_amounts, available_after, created_at),
              written_transaction
     ) ${creditUpdate} ${updates}`;
+}
+
+function creditUse({ environmentId, now }: Work, used: readonly (readonly [id: string, amount: bigint])[]) {
+  return sql`
+      update usage_credits c set applied = c.applied + used.amount, updated_at = ${now}
+        from unnest(${idArray(used.map(([id]) => id))}::text[], ${idArray(used.map(([, amount]) => amount))}::numeric[])
+             as used (id, amount)
+       where c.environment_id = ${environmentId} and c.id = used.id`;
+}
+
+/** What is to be billed, of entries of which each has something that no credit covered. */
+function overageInsertion({ environmentId }: Work, overages: readonly BookedUsage[]) {
+  return sql`
+    insert into usage_overages (environment_id, ledger_account_id, price_id, uncovered)
+    select ${environmentId}, new.*
+      from unnest(
+             ${idArray(overages.map((entry) => entry.ledgerAccountId))}::text[],
+             ${idArray(overages.map((entry) => entry.priceId))}::text[],
+             ${idArray(overages.map((entry) => entry.uncovered))}::numeric[]
+           ) as new (ledger_account_id, price_id, uncovered)
+    on conflict (environment_id, ledger_account_id, price_id)
+    do update set uncovered = usage_overages.uncovered + excluded.uncovered`;
 }
 
 /** One column of the applications of an entry; null where there are none. */
