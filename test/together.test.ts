@@ -109,8 +109,6 @@ test('a group holds about as much as one transaction takes, and an ask that is l
     weigh: (each) => each,
     most: 10,
     mostWaiting: 1000,
-    atOnce: 1,
-    enough: 1,
   };
   const asks = [4, 4, 4, 50, 1, 10, 9, 1];
   assert.deepEqual(await joinAll(weighed, asks), asks);
@@ -199,8 +197,6 @@ const divided = (calls: number[][]): Together<number, number> => ({
   weigh: () => 1,
   most: 100,
   mostWaiting: 1000,
-  atOnce: 1,
-  enough: 1,
 });
 
 test('whose fault a failure is shows when each half is tried by itself; the others are answered', async () => {
@@ -289,8 +285,6 @@ test('when as much waits as may wait, who comes is answered 429 and when to come
     weigh: () => 1,
     most: 1,
     mostWaiting: 1,
-    atOnce: 1,
-    enough: 1,
   };
   const route = gatheredRoute({
     method: 'POST',
@@ -338,8 +332,6 @@ test('small groups share a plan, and one of more than 500 is planned for its own
     weigh: (weight) => weight,
     most: 1_000,
     mostWaiting: 1_000,
-    atOnce: 1,
-    enough: 1,
   };
   assert.deepEqual(await joinAll(plans, [500]), ['force_generic_plan']);
   assert.deepEqual(await joinAll(plans, [501]), ['auto']);

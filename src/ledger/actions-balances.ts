@@ -53,8 +53,7 @@ export const balancesTogether: Together<BalanceQuery, MeterBalance[]> = {
   weigh: () => 1,
   most: 200,
   mostWaiting: 20_000,
-  atOnce: 2,
-  enough: 16,
+  enoughBeside: 16,
 };
 
 async function readCustomerBalances(

@@ -1,5 +1,6 @@
 import process from 'node:process';
 import pg from 'pg';
+import { type SharedSync, shareSyncs } from './shared-sync.ts';
 
 // A text that comes again is worth preparing; one that is made for its number of rows is not.
 const sightingsBeforePreparing = 3;
@@ -36,25 +37,37 @@ function isEmpty(values: unknown): boolean {
   return values === undefined || (Array.isArray(values) && values.length === 0);
 }
 
+/** Begins and ends a transaction: prepared from the first on, as there are no values to tell them by. */
+const transactionStatements = new Set(['begin', 'commit', 'rollback']);
+
 /**
  * A connection that prepares the statements that come again: parsing and planning them takes PostgreSQL longer than
- * carrying them out. Nothing changes for the caller.
+ * carrying them out. What is sent in one turn goes out in one write and is answered in one: to wake the other side for each
+ * statement costs more than to carry it out. Nothing changes for the caller.
  */
 export class PreparingClient extends pg.Client {
+  readonly #shared: SharedSync;
   #heldBack: NodeJS.Timeout | null = null;
+  #isGathering = false;
+  #endsWithTurn = false;
+
+  constructor(config?: string | pg.ClientConfig) {
+    super(config);
+    this.#shared = shareSyncs(this.connection);
+  }
 
   // The signature of pg's own method has a dozen forms; only that of text and values is looked at.
   // biome-ignore lint/suspicious/noExplicitAny: whatever it is given, the parent's method is given too.
   override query(...parameters: any[]): any {
+    this.#gather();
     const [text, values, ...rest] = parameters;
-    if (text === 'begin' && isEmpty(values)) return this.#begin();
-    if (text === 'rollback' && isEmpty(values)) return this.#rollback();
-    if (typeof text !== 'string' || !Array.isArray(values)) return this.#plain(parameters);
+    if (typeof text !== 'string' || rest.length > 0) return this.#send(parameters);
+    if (transactionStatements.has(text) && isEmpty(values)) return this.#endOrBegin(text);
+    if (!Array.isArray(values)) return this.#send(parameters);
     if (values.some((value) => Array.isArray(value) && value.length > longestListPrepared))
-      return this.#plain(parameters);
+      return this.#send(parameters);
     const name = nameOf(text);
-    if (name === undefined) return this.#plain(parameters);
-    return rest.length > 0 ? this.#plain([{ name, text, values }, ...rest]) : this.#named(name, text, values);
+    return name === undefined ? this.#send(parameters) : this.#named(name, text, values);
   }
 
   /** As the parent does with `{ name, text, values }`, without the copy that it makes of that: it takes as long as sending it. */
@@ -63,45 +76,50 @@ export class PreparingClient extends pg.Client {
     const query = new pg.Query(text, values, (error: Error | undefined | null, result: pg.QueryResult) =>
       error ? reject(error) : resolve(result),
     );
-    this.#plain([Object.assign(query, { name })]);
+    this.#send([Object.assign(query, { name })]);
     return promise;
   }
 
   /**
    * The begin of a transaction is not waited for: what follows goes the same way behind it, and fails where it did. Its own
-   * failure would be that of the connection.
+   * failure would be that of the connection. Nor is its rollback: nobody asks what was undone. It goes out with the first
+   * statement of the next transaction, or by itself a moment later.
    */
-  #begin(): Promise<pg.QueryResult> {
-    this.#plain(['begin']).catch(() => undefined);
-    return Promise.resolve({ command: 'BEGIN', rowCount: null, oid: 0, fields: [], rows: [] });
+  #endOrBegin(text: string): Promise<Pick<pg.QueryResult, 'command' | 'rowCount' | 'rows'>> {
+    const answered = this.#named(text, text, []);
+    if (text === 'commit') return answered;
+    answered.catch(() => undefined);
+    if (text === 'rollback') this.#holdBack();
+    return Promise.resolve({ command: text.toUpperCase(), rowCount: null, rows: [] });
   }
 
-  /**
-   * Nor is its rollback: nobody asks what was undone. It goes out with the first statement of the next transaction, or by
-   * itself a moment later.
-   */
-  #rollback(): Promise<pg.QueryResult> {
-    const { stream } = this.connection;
-    stream.cork();
-    this.#heldBack = setTimeout(() => {
-      this.#heldBack = null;
-      stream.uncork();
-    }, heldBackMs);
-    super.query('rollback').catch(() => undefined);
-    return Promise.resolve({ command: 'ROLLBACK', rowCount: null, oid: 0, fields: [], rows: [] });
+  #holdBack(): void {
+    clearTimeout(this.#heldBack ?? undefined);
+    this.#heldBack = setTimeout(() => this.#release(), heldBackMs);
   }
 
-  // biome-ignore lint/suspicious/noExplicitAny: as above.
-  #plain(parameters: any[]): any {
-    // What is sent in one turn goes out in one write: to wake the server for each statement costs more than to carry it out.
-    const { stream } = this.connection;
-    stream.cork();
-    process.nextTick(() => stream.uncork());
-    if (this.#heldBack !== null) {
-      clearTimeout(this.#heldBack);
-      this.#heldBack = null;
-      process.nextTick(() => stream.uncork());
-    }
+  /** What is sent from now on waits for what comes next in this turn. */
+  #gather(): void {
+    clearTimeout(this.#heldBack ?? undefined);
+    this.#heldBack = null;
+    if (!this.#isGathering) this.connection.stream.cork();
+    this.#isGathering = true;
+    if (this.#endsWithTurn) return;
+    this.#endsWithTurn = true;
+    process.nextTick(() => {
+      this.#endsWithTurn = false;
+      if (this.#heldBack === null) this.#release();
+    });
+  }
+
+  #release(): void {
+    this.#heldBack = null;
+    this.#isGathering = false;
+    this.#shared.ask();
+    this.connection.stream.uncork();
+  }
+
+  #send(parameters: unknown[]): unknown {
     return (super.query as (...all: unknown[]) => unknown).apply(this, parameters);
   }
 }

@@ -1,4 +1,3 @@
-import { setImmediate } from 'node:timers/promises';
 import { Problem } from '../kernel/problem.ts';
 import { nameOfHash } from './api-key.ts';
 import { problemOfOutage } from './database-problem.ts';
@@ -25,13 +24,13 @@ export interface Together<Ask, Answer> {
   readonly mostWaiting: number;
   /** Whether nothing is written, so that whoever waits is answered before the transaction ends. */
   readonly reads?: boolean;
-  /** Transactions at a time of one key. */
-  readonly atOnce: number;
   /**
-   * How many asks, or half of `most`, must wait for a transaction to begin beside another: many small groups cost more than
-   * few large ones.
+   * How many asks must wait for a transaction to begin while another one of the key is still being answered. Without it, the
+   * next begins once what answered the one before is on its way to the disk, or half of `most` waits.
    */
-  readonly enough: number;
+  readonly enoughBeside?: number;
+  /** What an ask waits for in the database while another one has it. Nothing where it is left out. */
+  readonly subjectOf?: (ask: Ask) => string;
 }
 
 /** Some asks cannot be answered, by their index, and have left traces: the transaction begins anew without them. */
@@ -61,16 +60,27 @@ interface Waiting {
   readonly reject: (reason: unknown) => void;
 }
 
-/** What waits for one key, and how many transactions are under way for it. */
+/** What waits for one key, and what is under way for it. */
 interface Lane {
+  readonly key: string;
   readonly together: Together<unknown, unknown>;
   readonly apiKeyHash: Buffer;
   readonly waiting: Waiting[];
   weight: number;
+  /** Transactions that are under way. */
   running: number;
-  answeredLast: number;
-  /** Transactions that are gathering, and are told when enough wait. */
-  readonly gathering: Set<() => void>;
+  /** Those of them that are not answered yet. The others are on their way to the disk. */
+  answering: number;
+  /** Asks in those that are under way. */
+  asked: number;
+  /** About how many ask again and again: as many as waited or were under way at once of late. */
+  callers: number;
+  /** Whether most of those who waited last had to do with the same. */
+  isCrowded: boolean;
+  /** Since when the first who waits does, or nobody was answered who would ask again. */
+  waitsSince: number;
+  isLookedAt: boolean;
+  timer: NodeJS.Timeout | null;
 }
 
 /** What the groups of one process share. */
@@ -102,27 +112,55 @@ export function createMeetingPoint(given: JobContext, onError: (error: unknown) 
   const waiting = new Map<string, number>();
 
   const runGroup = async (lane: Lane, group: readonly Waiting[]): Promise<void> => {
+    lane.running += 1;
+    lane.answering += 1;
+    lane.asked += group.length;
+    let isAnswering = true;
+    const answered = () => {
+      if (!isAnswering) return;
+      isAnswering = false;
+      lane.answering -= 1;
+      begin(lane);
+    };
     try {
-      await answerGroup(context, lane, group, onError);
+      await answerGroup(context, lane, group, { answered, onError });
     } catch (error) {
       for (const { reject } of group) reject(error);
     }
+    lane.running -= 1;
+    lane.asked -= group.length;
+    lane.waitsSince = performance.now();
+    answered();
+    begin(lane);
+    // Plans that were made for empty tables are slow on full ones, long before the database looks by itself.
+    refreshStatistics(context.database).catch(onError);
   };
 
-  const run = async (key: string, lane: Lane): Promise<void> => {
-    for (;;) {
-      await gather(lane);
-      if (lane.waiting.length === 0) break;
+  /** Begins what can begin now, and looks again when the time of the others is up. */
+  const begin = (lane: Lane): void => {
+    lane.callers = Math.max(lane.callers, lane.waiting.length + lane.asked);
+    while (isReady(lane)) {
       const before = lane.weight;
       const group = takeGroup(lane);
+      lane.waitsSince = performance.now();
       waiting.set(lane.together.name, (waiting.get(lane.together.name) ?? 0) - (before - lane.weight));
-      lane.answeredLast = group.length;
-      await runGroup(lane, group);
-      // Plans that were made for empty tables are slow on full ones, long before the database looks by itself.
-      refreshStatistics(context.database).catch(onError);
+      void runGroup(lane, group);
     }
-    lane.running -= 1;
-    if (lane.running === 0) lanes.delete(key);
+    clearTimeout(lane.timer ?? undefined);
+    lane.timer = null;
+    if (lane.waiting.length > 0) {
+      if (mayBegin(lane)) lane.timer = setTimeout(() => begin(lane), mostWaitMs);
+    } else if (lane.running === 0) lane.timer = setTimeout(() => lanes.delete(lane.key), rememberedMs).unref();
+  };
+
+  /** After what has already arrived on other connections was read. */
+  const lookAt = (lane: Lane): void => {
+    if (lane.isLookedAt) return;
+    lane.isLookedAt = true;
+    setImmediate(() => {
+      lane.isLookedAt = false;
+      begin(lane);
+    });
   };
 
   return {
@@ -139,67 +177,84 @@ export function createMeetingPoint(given: JobContext, onError: (error: unknown) 
       const key = `${together.name} ${nameOfHash(apiKeyHash)}`;
       // A lane is looked up by the name of what it does, so its asks are of that kind.
       const lane: Lane = lanes.get(key) ?? {
+        key,
         together: together as never,
         apiKeyHash,
         waiting: [],
         weight: 0,
         running: 0,
-        answeredLast: 0,
-        gathering: new Set(),
+        answering: 0,
+        asked: 0,
+        callers: 0,
+        isCrowded: false,
+        waitsSince: 0,
+        isLookedAt: false,
+        timer: null,
       };
       lanes.set(key, lane);
       const { promise, resolve, reject } = Promise.withResolvers<Answer>();
+      if (lane.waiting.length === 0) lane.waitsSince = performance.now();
       lane.waiting.push({ ask, action, weight, resolve: resolve as (answer: unknown) => void, reject });
       lane.weight += weight;
-      if (lane.gathering.size > 0 && areBack(lane)) for (const begin of lane.gathering) begin();
-      if (lane.running === 0 || (lane.running < together.atOnce && isEnough(lane))) {
-        lane.running += 1;
-        void run(key, lane);
-      }
+      lookAt(lane);
       return promise;
     },
   };
 }
 
-// Who was just answered is likely to ask again, and takes about as long to do so.
-const mostWaitMs = 2;
-const fewAsks = 8;
+// One that is answered and one that is on its way to the disk, so that neither this process nor the database waits.
+const mostRunning = 2;
+const mostWaitMs = 3;
+const fewCallers = 8;
 // All but the slowest: a group of half as many costs nearly as much.
 const mostOf = 0.9;
+// Groups that are smaller cost more by themselves than is won by one being answered while another is written.
+const smallestShare = 32;
+// How long it is remembered how many asked.
+const rememberedMs = 1_000;
 
 /**
- * After a large group, waits a moment for others: until nearly as many wait as were answered last, who are likely to ask
- * again. Who comes alone or with a few does not wait.
+ * About how many asks are in a group: half of those who ask again and again are answered while the others are written.
+ * All where they would wait for one another anyway.
  */
-async function gather(lane: Lane): Promise<void> {
-  // After what has already arrived on other connections was read.
-  await setImmediate();
-  if (lane.answeredLast < fewAsks || areBack(lane)) return;
-  await new Promise<void>((resolve) => {
-    const begin = () => {
-      clearTimeout(timer);
-      lane.gathering.delete(begin);
-      resolve();
-    };
-    const timer = setTimeout(begin, mostWaitMs);
-    lane.gathering.add(begin);
-  });
-  await setImmediate();
+function shareOf({ callers, isCrowded }: Lane): number {
+  return isCrowded ? callers : Math.max(smallestShare, Math.ceil(callers / 2));
 }
 
-function areBack({ waiting, answeredLast }: Lane): boolean {
-  return waiting.length >= answeredLast * mostOf;
+/** Whether most of those who wait have to do with the same. */
+function isCrowd({ together: { subjectOf }, waiting }: Lane): boolean {
+  if (subjectOf === undefined) return false;
+  return new Set(waiting.map(({ ask }) => subjectOf(ask))).size * 2 <= waiting.length;
 }
 
-function isEnough({ together, waiting, weight }: Lane): boolean {
-  return waiting.length >= together.enough || weight * 2 >= together.most;
+function mayBegin({ together, waiting, weight, running, answering }: Lane): boolean {
+  if (running >= mostRunning) return false;
+  return answering === 0 || weight * 2 >= together.most || waiting.length >= (together.enoughBeside ?? Infinity);
+}
+
+/**
+ * Whether a group begins: as soon as nearly all wait who are likely to ask soon, or have had their time. Who comes alone or
+ * with a few does not wait.
+ */
+function isReady(lane: Lane): boolean {
+  const { together, waiting, weight, asked, callers, waitsSince } = lane;
+  if (waiting.length === 0 || !mayBegin(lane)) return false;
+  if (callers < fewCallers || weight * 2 >= together.most) return true;
+  if (waiting.length >= Math.min(shareOf(lane), callers - asked) * mostOf) return true;
+  if (performance.now() - waitsSince < mostWaitMs) return false;
+  // There are fewer than there were.
+  lane.callers = waiting.length + asked;
+  return true;
 }
 
 function takeGroup(lane: Lane): Waiting[] {
+  const isHeavy = lane.weight * 2 >= lane.together.most;
+  lane.isCrowded = !isHeavy && isCrowd(lane);
+  const mostAsks = isHeavy ? lane.waiting.length : shareOf(lane);
   let weight = 0;
   let count = 0;
   for (const each of lane.waiting) {
-    if (count > 0 && weight + each.weight > lane.together.most) break;
+    if (count >= mostAsks || (count > 0 && weight + each.weight > lane.together.most)) break;
     weight += each.weight;
     count += 1;
   }
@@ -210,16 +265,24 @@ function takeGroup(lane: Lane): Waiting[] {
 // By how much a group may weigh while making a plan for it would cost more than a plan that is not the best.
 const mostForOnePlan = 500;
 
+/** Who hears how it goes on with a group. */
+interface Told {
+  /** What is to be answered is known, and what changes is on its way. */
+  readonly answered: () => void;
+  readonly onError: (error: unknown) => void;
+}
+
 async function answerGroup(
   context: Meeting,
   { together, apiKeyHash }: Pick<Lane, 'together' | 'apiKeyHash'>,
   group: readonly Waiting[],
-  onError: (error: unknown) => void,
+  told: Told,
 ): Promise<void> {
   if (group.length === 0) return;
   const act = async (work: Work) => {
     const asks = group.map(({ ask }) => ask);
     const answers = await together.answer(work, asks);
+    told.answered();
     if (together.reads) {
       await Promise.all(work.assumptions);
       tell(group, answers);
@@ -235,9 +298,9 @@ async function answerGroup(
     if (outcome === null) throw new Problem('unauthorized');
     tell(group, outcome.answer);
     // What is done outside concerns what was due before, not what was asked for: nobody waits for it.
-    if (outcome.effects.length > 0) runEffects(context, outcome.effects).catch(onError);
+    if (outcome.effects.length > 0) runEffects(context, outcome.effects).catch(told.onError);
   } catch (error) {
-    await answerOthers(context, { together, apiKeyHash, group, error, onError });
+    await answerOthers(context, { together, apiKeyHash, group, error, told });
   }
 }
 
@@ -264,17 +327,17 @@ async function answerOthers(
     apiKeyHash: Buffer;
     group: readonly Waiting[];
     error: unknown;
-    onError: (error: unknown) => void;
+    told: Told;
   },
 ): Promise<void> {
-  const { group, error, onError } = failed;
+  const { group, error, told } = failed;
   if (error instanceof RefusedAfterAll) {
     for (const [index, problem] of error.refusals) group[index]?.reject(problem);
     await answerGroup(
       context,
       failed,
       group.filter((_, index) => !error.refusals.has(index)),
-      onError,
+      told,
     );
     return;
   }
@@ -286,8 +349,8 @@ async function answerOthers(
   if (first === undefined) return;
   // Whose fault it is shows when each half is tried by itself.
   const middle = Math.ceil(group.length / 2);
-  await answerGroup(context, failed, group.slice(0, middle), onError);
-  await answerGroup(context, failed, group.slice(middle), onError);
+  await answerGroup(context, failed, group.slice(0, middle), told);
+  await answerGroup(context, failed, group.slice(middle), told);
 }
 
 /** True where trying again by halves would end the same: the key, or a database that does not answer. */

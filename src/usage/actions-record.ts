@@ -26,10 +26,10 @@ export function usageTogether(catchUp: CatchUp): Together<UsageAsk, UsageAnswer>
     name: 'usage',
     answer: (work, asks) => recordUsage(work, asks, catchUp),
     weigh: (ask) => ask.events.length,
+    // Each account is locked until the commit.
+    subjectOf: (ask) => ask.events[0]?.subscriptionId ?? '',
     most: 4 * maxEventsPerRequest,
     mostWaiting: 20 * maxEventsPerRequest,
-    atOnce: 2,
-    enough: 32,
   };
 }
 

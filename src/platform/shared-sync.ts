@@ -1,0 +1,71 @@
+import { type Connection, DatabaseError } from 'pg';
+
+/** What statements behind one that failed are told, as the database tells it where each is answered by itself. */
+const skippedState = '25P02';
+
+/** A connection whose statements of one turn are answered together. */
+export interface SharedSync {
+  /** Asks the database for the answers to all that was sent since it was last asked. */
+  ask(): void;
+}
+
+/**
+ * Ends the statements of one turn with one Sync in place of one each. The database sends its answers at a Sync, so each of
+ * them is a write, a wake-up of this process and a read. Behind a statement that fails the database skips what comes before
+ * the Sync, and says nothing of it: those are told here that they were skipped.
+ * https://www.postgresql.org/docs/current/protocol-flow.html#PROTOCOL-FLOW-PIPELINING
+ */
+export function shareSyncs(connection: Connection): SharedSync {
+  const sync = connection.sync.bind(connection);
+  const query = connection.query.bind(connection);
+  const emit = connection.emit.bind(connection);
+  // How many statements are still to be answered before each ReadyForQuery that is to come.
+  const batches: number[] = [];
+  let unasked = 0;
+  const ask = () => {
+    if (unasked === 0) return;
+    batches.push(unasked);
+    unasked = 0;
+    sync();
+  };
+  /** The next of the batch is answered now. The driver goes on at a ReadyForQuery, of which there is one for all. */
+  const goOn = (): boolean => {
+    const [left] = batches;
+    if (left === undefined || left === 1) return false;
+    batches[0] = left - 1;
+    emit('readyForQuery', { name: 'readyForQuery', status: 'T' });
+    return true;
+  };
+  connection.sync = () => {
+    unasked += 1;
+  };
+  // A statement of the simple protocol is answered by itself.
+  connection.query = (text) => {
+    ask();
+    batches.push(1);
+    query(text);
+  };
+  connection.emit = (event, ...parameters) => {
+    const heard = emit(event, ...parameters);
+    switch (event) {
+      case 'commandComplete':
+      case 'emptyQuery':
+      case 'closeComplete':
+        goOn();
+        break;
+      case 'errorMessage':
+        while (goOn()) emit('errorMessage', skipped());
+        break;
+      case 'readyForQuery':
+        batches.shift();
+        break;
+    }
+    return heard;
+  };
+  return { ask };
+}
+
+function skipped(): DatabaseError {
+  const message = 'current transaction is aborted, commands ignored until end of transaction block';
+  return Object.assign(new DatabaseError(message, message.length, 'error'), { severity: 'ERROR', code: skippedState });
+}

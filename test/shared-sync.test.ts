@@ -1,0 +1,105 @@
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import type pg from 'pg';
+import { createPool } from '../src/platform/database.ts';
+import { startTestApp, type TestApp } from './harness.ts';
+
+let app: TestApp;
+let pool: pg.Pool;
+let client: pg.PoolClient;
+
+before(async () => {
+  app = await startTestApp();
+  pool = createPool({ url: app.databaseUrl, as: 'service', size: 1 });
+  client = await pool.connect();
+});
+
+after(async () => {
+  client.release();
+  await pool.end();
+  await app.close();
+});
+
+/** How often the database is asked for answers by what `act` sends: the messages of type Sync. */
+async function syncsOf(act: () => Promise<unknown>): Promise<number> {
+  const { stream } = client.connection;
+  const write = stream.write;
+  const sent: Buffer[] = [];
+  stream.write = (chunk: Buffer) => {
+    sent.push(chunk);
+    return Reflect.apply(write, stream, [chunk]);
+  };
+  try {
+    await act();
+  } finally {
+    stream.write = write;
+  }
+  let syncs = 0;
+  const bytes = Buffer.concat(sent);
+  for (let at = 0; at < bytes.length; at += 1 + bytes.readInt32BE(at + 1)) {
+    if (bytes.toString('latin1', at, at + 1) === 'S') syncs += 1;
+  }
+  return syncs;
+}
+
+const numbers = (statement: string, value: unknown) =>
+  client.query<{ number: number }>(statement, [value]).then(({ rows }) => rows.map(({ number }) => number));
+const doubled = (value: number) => numbers('select 2 * $1::integer as number', value);
+const divided = (value: number) => numbers('select 100 / $1::integer as number', value);
+
+/** What each was answered, or the code of what it failed with. */
+async function outcomes(statements: readonly Promise<unknown>[]): Promise<unknown[]> {
+  const settled = await Promise.allSettled(statements);
+  return settled.map((each) => (each.status === 'fulfilled' ? each.value : each.reason.code));
+}
+
+test('the statements of one turn are answered at one Sync, each its own', async () => {
+  let answers: unknown;
+  const syncs = await syncsOf(async () => {
+    answers = await outcomes([doubled(1), divided(4), doubled(3)]);
+  });
+  assert.deepEqual(answers, [[2], [25], [6]]);
+  assert.equal(syncs, 1);
+});
+
+test('what comes after an answer is asked for by itself', async () => {
+  assert.equal(await syncsOf(() => doubled(1).then(() => doubled(2))), 2);
+});
+
+test('what was sent behind a statement that fails is told so, and the connection goes on', async () => {
+  const begun = client.query('begin', []);
+  assert.deepEqual(await outcomes([doubled(1), divided(0), doubled(3), divided(5)]), [[2], '22012', '25P02', '25P02']);
+  await begun;
+  assert.deepEqual(await outcomes([doubled(1)]), ['25P02']);
+  await client.query('rollback', []);
+  assert.deepEqual(await outcomes([doubled(7), divided(10)]), [[14], [10]]);
+});
+
+test('a commit behind a statement that fails does not commit, and says so', async () => {
+  const begun = client.query('begin', []);
+  const sent = [
+    numbers("select set_config('lock_timeout', $1, false) as number", '7s'),
+    divided(0),
+    client.query('commit', []).then(({ command }) => command),
+  ];
+  assert.deepEqual(await outcomes(sent), [['7s'], '22012', '25P02']);
+  await begun;
+  await client.query('rollback', []);
+  const { rows } = await client.query("select current_setting('lock_timeout') as timeout");
+  assert.deepEqual(rows, [{ timeout: '10s' }]);
+});
+
+test('a value that cannot be sent fails by itself', async () => {
+  const circular: unknown[] = [];
+  circular.push({ circular });
+  const unsendable = numbers('select 1 as number where $1::json is null', { circular });
+  const [first, failed, third] = await Promise.allSettled([doubled(1), unsendable, doubled(3)]);
+  assert.equal(first?.status, 'fulfilled');
+  assert.match(String(failed?.status === 'rejected' && failed.reason), /circular/);
+  assert.deepEqual(third, { status: 'fulfilled', value: [6] });
+});
+
+test('a statement without values, which the simple protocol carries, keeps its place', async () => {
+  const plain = () => client.query('select 5 as number').then(({ rows }) => rows.map(({ number }) => number));
+  assert.deepEqual(await outcomes([doubled(1), plain(), doubled(3), plain()]), [[2], [5], [6], [5]]);
+});
