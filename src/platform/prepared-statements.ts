@@ -1,6 +1,6 @@
 import process from 'node:process';
 import pg from 'pg';
-import { type SharedSync, shareSyncs } from './shared-sync.ts';
+import { type SyncPerTurn, syncPerTurn } from './sync-per-turn.ts';
 
 // A text that comes again is worth preparing; one that is made for its number of rows is not.
 const sightingsBeforePreparing = 3;
@@ -46,14 +46,14 @@ const transactionStatements = new Set(['begin', 'commit', 'rollback']);
  * statement costs more than to carry it out. Nothing changes for the caller.
  */
 export class PreparingClient extends pg.Client {
-  readonly #shared: SharedSync;
+  readonly #turn: SyncPerTurn;
   #heldBack: NodeJS.Timeout | null = null;
   #isGathering = false;
   #endsWithTurn = false;
 
   constructor(config?: string | pg.ClientConfig) {
     super(config);
-    this.#shared = shareSyncs(this.connection);
+    this.#turn = syncPerTurn(this.connection);
   }
 
   // The signature of pg's own method has a dozen forms; only that of text and values is looked at.
@@ -115,7 +115,7 @@ export class PreparingClient extends pg.Client {
   #release(): void {
     this.#heldBack = null;
     this.#isGathering = false;
-    this.#shared.ask();
+    this.#turn.ask();
     this.connection.stream.uncork();
   }
 

@@ -4,7 +4,7 @@ import { type Connection, DatabaseError } from 'pg';
 const skippedState = '25P02';
 
 /** A connection whose statements of one turn are answered together. */
-export interface SharedSync {
+export interface SyncPerTurn {
   /** Asks the database for the answers to all that was sent since it was last asked. */
   ask(): void;
 }
@@ -15,7 +15,7 @@ export interface SharedSync {
  * the Sync, and says nothing of it: those are told here that they were skipped.
  * https://www.postgresql.org/docs/current/protocol-flow.html#PROTOCOL-FLOW-PIPELINING
  */
-export function shareSyncs(connection: Connection): SharedSync {
+export function syncPerTurn(connection: Connection): SyncPerTurn {
   const sync = connection.sync.bind(connection);
   const query = connection.query.bind(connection);
   const emit = connection.emit.bind(connection);
