@@ -119,7 +119,7 @@ export class Lane {
   }
 
   #mayBegin(): boolean {
-    if (this.#running >= mostRunning) return false;
+    if (this.#running >= (this.#isCrowded ? 1 : mostRunning)) return false;
     return this.#answering === 0 || this.#isHeavy() || this.#waiting.length >= (this.#rules.enoughBeside ?? Infinity);
   }
 

@@ -1,0 +1,111 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { setImmediate } from 'node:timers/promises';
+import { type Gathering, Lane, type Waiting } from './lane.ts';
+
+interface Ask {
+  readonly subject: string;
+  readonly weight: number;
+}
+
+/** A group that the lane has begun: the test says when it is answered and when it ends. */
+interface Group {
+  readonly asks: readonly unknown[];
+  readonly answered: () => void;
+  readonly end: () => void;
+}
+
+const rules: Gathering<Ask> = { weigh: ({ weight }) => weight, most: 1_000, subjectOf: ({ subject }) => subject };
+
+function laneOf(given: Gathering<Ask> = rules): { groups: Group[]; add: (asks: readonly Ask[]) => Promise<void> } {
+  const groups: Group[] = [];
+  const run = (group: readonly Waiting[], answered: () => void) => {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    groups.push({ asks: group.map(({ ask }) => ask), answered, end: resolve });
+    return promise;
+  };
+  const lane = new Lane(given, run, () => undefined);
+  const add = async (asks: readonly Ask[]) => {
+    const nobody = { action: null, resolve: () => undefined, reject: () => undefined };
+    for (const ask of asks) lane.add({ ask, weight: ask.weight, ...nobody });
+    await setImmediate();
+    await setImmediate();
+  };
+  return { groups, add };
+}
+
+const different = (count: number): Ask[] => Array.from({ length: count }, (_, at) => ({ subject: `${at}`, weight: 1 }));
+const same = (count: number): Ask[] => Array.from({ length: count }, () => ({ subject: 'one', weight: 1 }));
+const sizes = (groups: readonly Group[]) => groups.map(({ asks }) => asks.length);
+
+test('who comes alone begins at once', async () => {
+  const { groups, add } = laneOf();
+  await add(different(1));
+  assert.deepEqual(sizes(groups), [1]);
+});
+
+test('half of those who ask again are answered while the others are written', async () => {
+  const { groups, add } = laneOf();
+  const asks = different(64);
+  await add(asks);
+  assert.deepEqual(sizes(groups), [32], 'the second waits until the first is answered');
+  groups[0]?.answered();
+  assert.deepEqual(sizes(groups), [32, 32], 'and begins before the first has ended');
+  assert.deepEqual(
+    groups.flatMap((group) => group.asks),
+    asks,
+  );
+  groups[1]?.answered();
+  await add(different(32));
+  assert.deepEqual(sizes(groups), [32, 32], 'no third while two are under way');
+  groups[0]?.end();
+  while (groups.length < 3) await setImmediate();
+  assert.deepEqual(sizes(groups), [32, 32, 32]);
+});
+
+test('those who would wait for one another are one group', async () => {
+  const { groups, add } = laneOf();
+  await add(same(64));
+  assert.deepEqual(sizes(groups), [64]);
+  groups[0]?.answered();
+  await add(same(64));
+  assert.deepEqual(sizes(groups), [64], 'who comes now would wait for what the first has locked');
+  groups[0]?.end();
+  while (groups.length < 2) await setImmediate();
+  assert.deepEqual(sizes(groups), [64, 64]);
+});
+
+test('up to 32 are one group', async () => {
+  const { groups, add } = laneOf();
+  await add(different(32));
+  assert.deepEqual(sizes(groups), [32]);
+});
+
+test('what is heavy begins beside another one, and holds about as much as one transaction takes', async () => {
+  const { groups, add } = laneOf();
+  await add(Array.from({ length: 5 }, (_, at) => ({ subject: `${at}`, weight: 400 })));
+  assert.deepEqual(sizes(groups), [2, 2], 'the fifth is less than half of what one takes');
+});
+
+test('with leave to begin beside another, it does once so many wait', async () => {
+  const { groups, add } = laneOf({ ...rules, enoughBeside: 16 });
+  await add(different(4));
+  await add(different(15));
+  assert.deepEqual(sizes(groups), [4]);
+  await add(different(1));
+  assert.deepEqual(sizes(groups), [4, 16]);
+});
+
+test('after a large group, nearly all are waited for; who has had their time begins without the others', async () => {
+  const { groups, add } = laneOf();
+  await add(different(20));
+  groups[0]?.end();
+  await add(different(17));
+  assert.deepEqual(sizes(groups), [20], '17 are less than nine of ten');
+  await add(different(1));
+  assert.deepEqual(sizes(groups), [20, 18]);
+  groups[1]?.end();
+  await add(different(3));
+  while (groups.length < 3) await setImmediate();
+  assert.deepEqual(sizes(groups), [20, 18, 3]);
+});
