@@ -15,7 +15,7 @@ interface Group {
   readonly end: () => void;
 }
 
-const rules: Gathering<Ask> = { weigh: ({ weight }) => weight, most: 1_000, subjectOf: ({ subject }) => subject };
+const rules: Gathering<Ask> = { most: 1_000, subjectOf: ({ subject }) => subject };
 
 function laneOf(given: Gathering<Ask> = rules): { groups: Group[]; add: (asks: readonly Ask[]) => Promise<void> } {
   const groups: Group[] = [];

@@ -1,8 +1,6 @@
 /** How those who wait in a lane are put together to groups. */
 export interface Gathering<Ask> {
-  /** How much of a transaction an ask takes, in the unit of `most`. */
-  readonly weigh: (ask: Ask) => number;
-  /** About how much one transaction takes. An ask that weighs more is alone in its own. */
+  /** About how much one transaction takes, as asks are weighed. One that weighs more is alone in its own. */
   readonly most: number;
   /**
    * How many asks must wait for a transaction to begin while another one of the lane is still being answered. Without it,

@@ -17,6 +17,8 @@ export interface Together<Ask, Answer> extends Gathering<Ask> {
    * something of it was written, throw `RefusedAfterAll`.
    */
   readonly answer: (work: Work, asks: readonly Ask[]) => Promise<readonly (Answer | Problem)[]>;
+  /** How much of a transaction an ask takes, in the unit of `most`. */
+  readonly weigh: (ask: Ask) => number;
   /** How much may wait in all; who comes then is refused with `tooBusy`. */
   readonly mostWaiting: number;
   /** Whether nothing is written, so that whoever waits is answered before the transaction ends. */
