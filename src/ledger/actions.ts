@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict';
-import { sentWithCommit, type Work } from '../platform/work.ts';
+import type { RawBuilder } from 'kysely';
+import { isConstraintViolation } from '../platform/database-problem.ts';
+import { RunAgain, sentWithCommit, type Work } from '../platform/work.ts';
 import {
   accountKeyText,
   type BilledUsage,
@@ -14,6 +16,7 @@ import * as store from './store.ts';
 import { endCredits, listLapsedCredits } from './store-credit-ends.ts';
 import { insertCredits } from './store-credits.ts';
 import { claimOverages, listOverages, uninvoice } from './store-overages.ts';
+import { distrustAccounts, type RememberedAccount, rememberUsed } from './store-remembered-accounts.ts';
 import { type AccountSettlement, settleAccounts, unsettleAccounts } from './store-settlements.ts';
 import { usageInsertion } from './store-usage.ts';
 import { type AccountUsage, coverUsages, type LockedAccount } from './usage-booking.ts';
@@ -60,17 +63,25 @@ async function lockAccountsOf(work: Work, keys: readonly { readonly subscription
  * Books usage on accounts that are locked, and covers it with credits: the lowest priority first, then the earliest expiry,
  * then those that never expire, and among equals the oldest. What no credit covers waits for the next invoice. (account,
  * price) is there once. `sourceId` names what told the usage, and is given once. Answers the accounts as they are then. One
- * statement, which is answered with the commit. Worked example L1.
+ * statement, which is answered with the commit. With `remembered`, the accounts are these, and not locked: where one has
+ * changed, the unit of work runs again. Worked example L1.
  */
 export function bookUsage(
   work: Work,
-  sourceId: string,
+  sourceId: string | RawBuilder<unknown>,
   accounts: ReadonlyMap<string, LockedAccount>,
   usages: readonly AccountUsage[],
+  remembered: ReadonlyMap<string, RememberedAccount> | null = null,
 ): ReadonlyMap<string, LockedAccount> {
   if (usages.length === 0) return accounts;
   const covered = coverUsages(accounts, usages);
-  sentWithCommit(work, usageInsertion(work, sourceId, covered.booked, covered.accounts));
+  const ids = covered.accounts.map(({ account }) => account.id);
+  sentWithCommit(work, usageInsertion(work, sourceId, covered, remembered), (error) => {
+    distrustAccounts(work, ids);
+    // What is right for the account that is remembered may break the rules of the one that is there.
+    if (remembered !== null && isConstraintViolation(error)) throw new RunAgain();
+  });
+  rememberUsed(work, covered.accounts);
   return new Map([...accounts, ...covered.accounts.map(({ account }) => [account.id, account] as const)]);
 }
 

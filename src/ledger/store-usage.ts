@@ -7,11 +7,19 @@ import { sentTogether } from '../platform/sent-together.ts';
 import type { Work } from '../platform/work.ts';
 import type { UsableCredit } from '../rating/credits.ts';
 import { moves } from './ledger.ts';
+import {
+  type AccountSums,
+  mostRemembered,
+  type RememberedAccount,
+  rememberAccount,
+} from './store-remembered-accounts.ts';
 import type { BookedUsage, LockedAccount, UsedAccount } from './usage-booking.ts';
 
-interface AccountRow {
+interface AccountRow extends AccountSums {
   readonly id: string;
   readonly pricingModelId: string;
+  readonly subscriptionId: string;
+  readonly usageMeterId: string;
   readonly available: bigint;
   readonly held: bigint;
   readonly updatedAt: Instant;
@@ -29,17 +37,37 @@ export async function lockAccountsForUsage(
     accounts.filter((account) => account.held > 0n),
   );
   return new Map(
-    accounts.map(({ updatedAt, ...row }) => {
-      const own = credits.get(row.id) ?? { usable: [], lapsed: 0n };
-      const held = row.held - (endedHolds.get(row.id) ?? 0n);
-      return [row.id, { ...row, held, bookedAt: updatedAt, credits: own.usable, lapsed: own.lapsed }];
+    accounts.map((row) => {
+      const { id, pricingModelId, available, updatedAt: bookedAt } = row;
+      const { usable, lapsed } = credits.get(id) ?? { usable: [], lapsed: 0n };
+      const account: LockedAccount = {
+        id,
+        pricingModelId,
+        available,
+        held: row.held,
+        bookedAt,
+        credits: usable,
+        lapsed,
+      };
+      if (ids.length <= mostRemembered) rememberAccount(work, { account, sums: sumsOf(row), lockedBy: keyOf(row) });
+      return [id, { ...account, held: row.held - (endedHolds.get(id) ?? 0n) }];
     }),
   );
 }
 
+function sumsOf({ granted, used, covered, expired, settled, takenBack }: AccountRow): AccountSums {
+  return { granted, used, covered, expired, settled, takenBack };
+}
+
+function keyOf({ subscriptionId, usageMeterId }: AccountRow): RememberedAccount['lockedBy'] {
+  return { subscriptionId, usageMeterId };
+}
+
 async function lockAccounts(work: Work, ids: readonly string[]): Promise<AccountRow[]> {
   const { rows } = await sql<AccountRow>`
-    select id, pricing_model_id, available, held, updated_at from ledger_accounts
+    select id, pricing_model_id, subscription_id, usage_meter_id, granted, used, covered, expired, settled, taken_back,
+           available, held, updated_at
+      from ledger_accounts
      where environment_id = ${work.environmentId} and id = any(${idArray(ids)}::text[])
      order by subscription_id, usage_meter_id for no key update`.execute(work.db);
   return rows;
@@ -75,15 +103,22 @@ async function listEndedHolds(work: Work, accounts: readonly AccountRow[]): Prom
   return new Map(rows.map((row) => [row.ledgerAccountId, row.amount]));
 }
 
+/** Usage that is to be booked, and what becomes of its accounts. */
+export interface CoveredUsage {
+  readonly booked: readonly BookedUsage[];
+  readonly accounts: readonly UsedAccount[];
+}
+
 /**
- * Usage on locked accounts as one statement: the entries with which credits paid for them, what is to be billed, and the sides
- * of the accounts. `sourceId` names what told the usage, and is given once.
+ * Usage on accounts as one statement: the entries with which credits paid for them, what is to be billed, and the sides of
+ * the accounts. `sourceId` names what told the usage, and is given once. The accounts are locked, or `remembered`: then the
+ * statement locks them, and has the unit of work run again where one is not what is remembered.
  */
 export function usageInsertion(
   work: Work,
-  sourceId: string,
-  booked: readonly BookedUsage[],
-  accounts: readonly UsedAccount[],
+  sourceId: string | RawBuilder<unknown>,
+  { booked, accounts }: CoveredUsage,
+  remembered: ReadonlyMap<string, RememberedAccount> | null = null,
 ): RawBuilder<unknown> {
   const { environmentId, now } = work;
   const byId = new Map(accounts.map((used) => [used.account.id, used.account]));
@@ -98,27 +133,15 @@ export function usageInsertion(
   const usedCredits = sumById(entries.flatMap(({ applications }) => applications));
   const overages = entries.filter((entry) => entry.uncovered > 0n);
   // What has nothing to write is left out: the database would make it ready all the same.
-  const creditUpdate = usedCredits.length === 0 ? sql`` : sql`, used_credit as (${creditUse(work, usedCredits)})`;
-  const accountUpdate = sql`
-      update ledger_accounts a set used = a.used + moved.used, covered = a.covered + moved.covered,
-             updated_at = greatest(a.updated_at, ${now})
-        from unnest(
-               ${idArray(accounts.map(({ account }) => account.id))}::text[],
-               ${idArray(accounts.map(({ used }) => used))}::numeric[],
-               ${idArray(accounts.map(({ covered }) => covered))}::numeric[]
-             ) as moved (id, used, covered)
-       where a.environment_id = ${environmentId} and a.id = moved.id`;
-  const updates =
-    overages.length === 0
-      ? accountUpdate
-      : sql`, moved_account as (${accountUpdate}
-    )
-    ${overageInsertion(work, overages)}`;
+  const covered = usedCredits.length === 0 ? sql`` : sql`used_credit as (${creditUse(work, usedCredits)}),`;
+  const moved =
+    remembered === null ? accountUpdate(work, accounts) : rememberedAccountUpdate(work, accounts, remembered);
+  const confirmed = remembered === null ? sql`` : confirmation(accounts.length, usedCredits.length);
   return sql`
-    with written_transaction as (
+    with ${covered} moved_account as (${moved}), written_transaction as (
       insert into ledger_transactions (environment_id, id, pricing_model_id, type, source_id, occurred_at, created_at)
-      values (${environmentId}, ${newId('ledgerTransaction')}, ${accounts[0]?.account.pricingModelId}, 'usage_event_processed',
-              ${sourceId}, ${now}, ${now})
+      select ${environmentId}, ${newId('ledgerTransaction')}, ${accounts[0]?.account.pricingModelId}, 'usage_event_processed',
+             ${sourceId}, ${now}::bigint, ${now}::bigint ${confirmed}
       returning id
     ), written_entry as (
       insert into ledger_entries (environment_id, id, pricing_model_id, ledger_transaction_id, ledger_account_id, debit_side,
@@ -135,7 +158,70 @@ export function usageInsertion(
              ) as new (id, pricing_model_id, ledger_account_id, price_id, billing_period_id, units,
                      applied_credit_ids, applied_amounts, available_after, created_at),
              written_transaction
-    ) ${creditUpdate} ${updates}`;
+    ) ${overages.length === 0 ? sql`select 1` : overageInsertion(work, overages)}`;
+}
+
+/**
+ * Where a ledger transaction comes from that is written only if the accounts that were moved are what is remembered. Nothing
+ * else is written before they have their locks: credits change, and entries get their numbers, in the order of those.
+ */
+function confirmation(accounts: number, usedCredits: number) {
+  const areCovered = usedCredits === 0 ? sql`` : sql`and (select count(*) from used_credit) = ${usedCredits}::integer`;
+  return sql`
+        from (select require_unchanged(count(*) filter (where is_known) = ${accounts}::integer ${areCovered}) as unchanged
+                from moved_account) confirmed
+       where confirmed.unchanged`;
+}
+
+function accountUpdate({ environmentId, now }: Work, accounts: readonly UsedAccount[]) {
+  return sql`
+      update ledger_accounts a set used = a.used + moved.used, covered = a.covered + moved.covered,
+             updated_at = greatest(a.updated_at, ${now})
+        from unnest(
+               ${idArray(accounts.map(({ account }) => account.id))}::text[],
+               ${idArray(accounts.map(({ used }) => used))}::numeric[],
+               ${idArray(accounts.map(({ covered }) => covered))}::numeric[]
+             ) as moved (id, used, covered)
+       where a.environment_id = ${environmentId} and a.id = moved.id`;
+}
+
+/** The same of accounts that are what is remembered, and of no others. */
+function rememberedAccountUpdate(
+  { environmentId, now }: Work,
+  accounts: readonly UsedAccount[],
+  remembered: ReadonlyMap<string, RememberedAccount>,
+) {
+  const known = accounts
+    .map(({ account, used, covered }) => {
+      const before = remembered.get(account.id);
+      assert(before !== undefined, 'what is used is remembered');
+      return { ...before, moved: { used, covered } };
+    })
+    .sort((one, other) => compareLocks(one.lockedBy, other.lockedBy));
+  const sum = (key: keyof AccountSums) => idArray(known.map(({ sums }) => sums[key]));
+  // What they were is told by what they are then: a condition would be looked at before their locks are waited for.
+  return sql`
+      update ledger_accounts a set used = a.used + known.more_used, covered = a.covered + known.more_covered,
+             updated_at = greatest(a.updated_at, ${now})
+        from unnest(
+               ${idArray(known.map(({ account }) => account.id))}::text[],
+               ${idArray(known.map(({ moved }) => moved.used))}::numeric[],
+               ${idArray(known.map(({ moved }) => moved.covered))}::numeric[],
+               ${sum('granted')}::numeric[], ${sum('used')}::numeric[], ${sum('covered')}::numeric[],
+               ${sum('expired')}::numeric[], ${sum('settled')}::numeric[], ${sum('takenBack')}::numeric[],
+               ${idArray(known.map(({ account }) => account.bookedAt))}::bigint[]
+             ) as known (id, more_used, more_covered, granted, used, covered, expired, settled, taken_back, updated_at)
+       where a.environment_id = ${environmentId} and a.id = known.id
+      returning a.used = known.used + known.more_used and a.covered = known.covered + known.more_covered
+            and a.granted = known.granted and a.expired = known.expired and a.settled = known.settled
+            and a.taken_back = known.taken_back and a.held = 0 and a.updated_at = greatest(known.updated_at, ${now})
+             as is_known`;
+}
+
+/** The order in which all accounts are locked. */
+function compareLocks(one: RememberedAccount['lockedBy'], other: RememberedAccount['lockedBy']): number {
+  if (one.subscriptionId !== other.subscriptionId) return one.subscriptionId < other.subscriptionId ? -1 : 1;
+  return one.usageMeterId < other.usageMeterId ? -1 : 1;
 }
 
 function creditUse({ environmentId, now }: Work, used: readonly (readonly [id: string, amount: bigint])[]) {
@@ -143,7 +229,8 @@ function creditUse({ environmentId, now }: Work, used: readonly (readonly [id: s
       update usage_credits c set applied = c.applied + used.amount, updated_at = ${now}
         from unnest(${idArray(used.map(([id]) => id))}::text[], ${idArray(used.map(([, amount]) => amount))}::numeric[])
              as used (id, amount)
-       where c.environment_id = ${environmentId} and c.id = used.id`;
+       where c.environment_id = ${environmentId} and c.id = used.id
+      returning c.id`;
 }
 
 /** What is to be billed, of entries of which each has something that no credit covered. */

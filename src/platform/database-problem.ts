@@ -104,3 +104,9 @@ export function adviceOnOutage(error: unknown): string | null {
 export function mayComeBack(error: unknown): boolean {
   return ['serviceUnavailable'].includes(outageOf(error)?.problem ?? '');
 }
+
+/** Whether what was written breaks a rule of the schema: class 23 of PostgreSQL's codes. */
+export function isConstraintViolation(error: unknown): boolean {
+  const { code } = error as { code?: unknown };
+  return typeof code === 'string' && code.startsWith('23');
+}

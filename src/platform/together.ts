@@ -4,7 +4,7 @@ import { problemOfOutage } from './database-problem.ts';
 import { type JobContext, runEffects } from './jobs.ts';
 import { type Gathering, Lane, type Waiting } from './lane.ts';
 import { refreshStatistics } from './statistics.ts';
-import { createScopeMemory, type Doing, runInEnvironment, type ScopeMemory, type Work } from './work.ts';
+import { createScopeMemory, type Doing, finish, runInEnvironment, type ScopeMemory, type Work } from './work.ts';
 
 /**
  * Something that several callers who wait at the same time are answered in one transaction, at the cost of one: what a
@@ -132,7 +132,7 @@ async function answerGroup(
     const answers = await together.answer(work, asks);
     answered();
     if (together.reads) {
-      await Promise.all(work.assumptions);
+      await finish(work);
       tell(group, answers);
     }
     return answers;

@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict';
 import process from 'node:process';
-import { isDeepStrictEqual } from 'node:util';
 import { type RawBuilder, sql } from 'kysely';
 import { LRUCache } from 'lru-cache';
 import type { Instant } from '../kernel/calendar.ts';
@@ -38,8 +37,6 @@ export interface Work extends Scope {
   /** Whether the customer itself asks, in a browser, and can confirm to its bank what is charged. */
   readonly customerPresent: boolean;
   readonly effects: Effect[];
-  /** What has been taken for granted without waiting for the answer. The commit is not sent before all of it has proved true. */
-  readonly assumptions: Promise<unknown>[];
   /** Statements that nothing in the unit of work waits for: see `sentWithCommit`. */
   readonly unfinished: Promise<unknown>[];
 }
@@ -95,12 +92,18 @@ export interface RunOptions {
    * database is not to make another for each.
    */
   readonly onePlanForAll?: boolean;
-  /** Where scopes of keys are remembered. What a key opened before is assumed then, and seen to while the work goes on. */
+  /** Where scopes of keys are remembered. What a key opened before is taken for granted, and the database sees to it. */
   readonly scopes?: ScopeMemory;
 }
 
 /** What keys opened when they were last used, by their hash. */
-export type ScopeMemory = LRUCache<string, ScopeRow>;
+export type ScopeMemory = LRUCache<string, RememberedScope>;
+
+/** A scope, and its text as the database writes it, by which it tells whether that is still so. */
+interface RememberedScope {
+  readonly row: ScopeRow;
+  readonly text: string;
+}
 
 export function createScopeMemory(): ScopeMemory {
   return new LRUCache({ max: 10_000 });
@@ -108,16 +111,17 @@ export function createScopeMemory(): ScopeMemory {
 
 /**
  * Sends a statement and leaves it to be answered together with the commit, which is sent right behind it. Where it fails,
- * the database undoes the transaction in place of committing it, and the unit of work fails with what it says; `ifTaken`
- * is what a key that somebody else has by now leads to.
+ * the database undoes the transaction in place of committing it, and the unit of work fails with what it says. `onFailure`
+ * hears it before, and may throw something else; it also hears it of a statement that failed because one before it did.
  */
 export function sentWithCommit(
   work: Work,
   statement: RawBuilder<unknown>,
-  ifTaken: 'fail' | 'run again' = 'fail',
+  onFailure: (error: unknown) => void = () => undefined,
 ): void {
-  const answered = statement.execute(work.db).catch((error: { code?: unknown }) => {
-    throw ifTaken === 'run again' && error.code === '23505' ? new RunAgain() : error;
+  const answered = statement.execute(work.db).catch((error: unknown) => {
+    onFailure(error);
+    throw error;
   });
   work.unfinished.push(guarded(answered));
 }
@@ -147,8 +151,8 @@ async function firstFailure(promises: readonly Promise<unknown>[]): Promise<unkn
 }
 
 /** Waits until all statements of the unit of work have ended, and throws what the first of them failed with. */
-export async function finish({ assumptions, unfinished }: Pick<Work, 'assumptions' | 'unfinished'>): Promise<void> {
-  const failure = await firstFailure([...assumptions, ...unfinished]);
+export async function finish({ unfinished }: Pick<Work, 'unfinished'>): Promise<void> {
+  const failure = await firstFailure(unfinished);
   if (failure !== undefined) throw failure;
 }
 
@@ -189,7 +193,6 @@ async function runOnce<Answer>(
       if (work === null) return null;
       entered = work;
       const answer = await act(work);
-      await Promise.all(work.assumptions);
       if (options.dryRun || options.readsOnly) {
         await finish(work);
         throw new RollBack(answer);
@@ -221,21 +224,23 @@ export async function enter(db: DatabaseTransaction, entry: Entry, options: RunO
       : sql`enter_environment(${entry.environmentId})`;
   const plans = onePlanForAll ? sql`, set_config('plan_cache_mode', 'force_generic_plan', true)` : sql``;
   const said = doing === undefined ? sql`` : say(doing);
-  const opened = sql<ScopeRow>`select scope.* from ${scope} as scope ${plans} ${said}`.execute(db);
-  const found = opened.then(({ rows }) => rows[0]);
   const key = 'apiKeyHash' in entry ? nameOfHash(entry.apiKeyHash) : null;
   const remembered = key === null ? undefined : scopes?.get(key);
   if (key !== null && remembered !== undefined) {
-    const assumption = found.then((row) => {
-      if (isDeepStrictEqual({ ...row }, remembered)) return;
+    const confirmed = sql`
+      select require_unchanged(scope::text = ${remembered.text}) from ${scope} as scope ${plans} ${said}`.execute(db);
+    const forgotten = confirmed.catch((error) => {
       scopes?.delete(key);
-      throw new RunAgain('the key opens something else by now');
+      throw error;
     });
-    return workIn(db, remembered, realNow, options, [guarded(assumption)]);
+    return workIn(db, remembered.row, realNow, options, [guarded(forgotten)]);
   }
-  const row = await found;
-  if (row === undefined || row.environmentId === null) return null;
-  if (key !== null) scopes?.set(key, { ...row });
+  const opened = await sql<ScopeRow & { text: string }>`
+    select scope.*, scope::text as text from ${scope} as scope ${plans} ${said}`.execute(db);
+  const [found] = opened.rows;
+  if (found === undefined || found.environmentId === null) return null;
+  const { text, ...row } = found;
+  if (key !== null) scopes?.set(key, { row, text });
   return workIn(db, row, realNow, options, []);
 }
 
@@ -244,7 +249,7 @@ function workIn(
   row: ScopeRow,
   realNow: Instant,
   { dryRun = false, publicUrl = 'http://localhost', customerPresent = false }: RunOptions,
-  assumptions: Promise<unknown>[],
+  unfinished: Promise<unknown>[],
 ): Work {
   assert(row.environmentId !== null, 'a scope has its environment');
   return {
@@ -254,8 +259,7 @@ function workIn(
     dryRun,
     customerPresent,
     effects: [],
-    assumptions,
-    unfinished: [],
+    unfinished,
     environmentId: row.environmentId,
     organizationId: row.organizationId,
     livemode: row.livemode,

@@ -6,8 +6,9 @@ import { openAccounts } from '../ledger/store.ts';
 import { newId } from '../platform/new-id.ts';
 import type { Work } from '../platform/work.ts';
 import { findPrices } from './actions-prices.ts';
-import { holdSubscriptions, transactionKeyOf } from './store.ts';
+import { transactionKeyOf } from './store.ts';
 import { type FoundSeries, findSeries, openSeries, type SeriesKey } from './store-series.ts';
+import { holdRemembered, holdSubscriptions } from './store-subscriptions.ts';
 import type { Draft, Drafted, UsageAsk } from './usage-draft.ts';
 import {
   type BillablePrice,
@@ -47,10 +48,9 @@ export async function draftAsks(work: Work, asks: readonly UsageAsk[], catchUp: 
     then(at(counted, index), (leads) => leads.map((counter, position) => checkedEvent(ask, position, counter))),
   );
   await openMissing(work, new Set(checked.flatMap((each) => passed(each).map(({ counter }) => counter))));
-  const booking = subscriptions.values().next().value?.booking ?? 0;
   return asks.map((ask, index) => ({
     ask,
-    drafts: then(at(checked, index), (events) => events.map((event) => toDraft(work, booking, event))),
+    drafts: then(at(checked, index), (events) => events.map((event) => toDraft(work, event))),
   }));
 }
 
@@ -81,10 +81,10 @@ function at<Value>(values: readonly Value[], index: number): Value {
   return value;
 }
 
-/** The subscriptions of the events as they are now. Where nothing is due, and all exist, one statement. */
+/** The subscriptions of the events as they are now. Where nothing is due, and all exist, one statement; none to wait for where they are remembered. */
 async function holdAll(work: Work, asks: readonly UsageAsk[], catchUp: CatchUp) {
   const ids = [...new Set(asks.flatMap(({ events }) => events.map((event) => event.subscriptionId)))];
-  const found = await holdSubscriptions(work, ids);
+  const found = holdRemembered(work, ids) ?? (await holdSubscriptions(work, ids));
   const byId = new Map(found.map((subscription) => [subscription.id, subscription]));
   const others = ids.filter((id) => !byId.has(id));
   if (others.length === 0) return byId;
@@ -214,7 +214,7 @@ async function openMissing(work: Work, counters: ReadonlySet<Counter>): Promise<
   }
 }
 
-function toDraft(work: Work, booking: number, { event, path, counter, propertiesText }: Checked): Draft {
+function toDraft(work: Work, { event, path, counter, propertiesText }: Checked): Draft {
   const { subscription, price } = counter;
   const { billingPeriodId, series } = foundOf(counter);
   assert(series !== undefined, 'the series is open');
@@ -240,7 +240,6 @@ function toDraft(work: Work, booking: number, { event, path, counter, properties
     path,
     price,
     propertiesText,
-    booking,
     transactionKey: transactionKeyOf(work.environmentId, price.usageMeterId, transactionId),
     seriesId: series.id,
     ledgerAccountId: series.ledgerAccountId,

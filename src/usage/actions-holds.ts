@@ -177,7 +177,9 @@ async function record(
   const earlier = await storeEvents(work, [draft]);
   if (earlier.size > 0) throw new Problem('holdTransactionTaken', { id: draft.event.transactionId });
   // A balance that was low already with what was held is not told again.
-  const booked = await bookEvents(work, [draft], new Set([draft]), accountsOf(account), accountsOf(before));
+  const booked = await bookEvents(work, [draft], new Set([draft]), accountsOf(account), {
+    before: accountsOf(before),
+  });
   return booked.get(account.id) ?? account;
 }
 

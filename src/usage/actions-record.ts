@@ -2,6 +2,7 @@ import { Problem } from '../kernel/problem.ts';
 import { bookUsage } from '../ledger/actions.ts';
 import { publishLowBalances } from '../ledger/actions-low-balance.ts';
 import { fallenBetween, type WatchedAccount } from '../ledger/low-balance.ts';
+import { type RememberedAccount, recallAccounts } from '../ledger/store-remembered-accounts.ts';
 import { lockAccountsForUsage } from '../ledger/store-usage.ts';
 import { type LockedAccount, mergeUsages } from '../ledger/usage-booking.ts';
 import { sentTogether } from '../platform/sent-together.ts';
@@ -9,9 +10,18 @@ import { RefusedAfterAll, type Together } from '../platform/together.ts';
 import { sentWithCommit, type Work } from '../platform/work.ts';
 import { decideConsumption, findConsumed, storeConsumed } from './actions-consume.ts';
 import { type CatchUp, draftAsks } from './actions-draft.ts';
-import { countedOf, isTaken, storeEvents, takenProblem } from './actions-store.ts';
+import { countedOf, expectsNew, isTaken, storeEvents, storeNew, takenProblem } from './actions-store.ts';
 import { hoursAddition } from './store.ts';
-import { type Draft, type Drafted, hoursOf, type UsageAnswer, type UsageAsk, usageOf } from './usage-draft.ts';
+import { currentBookingText } from './store-subscriptions.ts';
+import {
+  countsDistinct,
+  type Draft,
+  type Drafted,
+  hoursOf,
+  type UsageAnswer,
+  type UsageAsk,
+  usageOf,
+} from './usage-draft.ts';
 import { maxEventsPerRequest, type UsageEvent } from './usage-event.ts';
 
 /**
@@ -43,10 +53,18 @@ async function recordUsage(
   const recorded = drafted.flatMap((each) =>
     each.ask.kind === 'record' && !(each.drafts instanceof Problem) ? each.drafts : [],
   );
+  const accountIds = [...new Set(drafts.map((draft) => draft.ledgerAccountId))];
+  // What is to be decided, or is not new, needs to be looked at first.
+  const isPlain = recorded.length === drafts.length && !drafts.some(countsDistinct) && expectsNew(drafts);
+  const remembered = isPlain ? recallAccounts(work, accountIds) : null;
+  if (remembered !== null) {
+    await recordOnRemembered(work, drafts, remembered);
+    return drafted.map(({ drafts: own }) => (own instanceof Problem ? own : recordedAnswer(own, new Map())));
+  }
   const [earlier, stored, accounts] = await sentTogether([
     storeEvents(work, recorded),
     findConsumed(work, drafted),
-    lockAccountsForUsage(work, [...new Set(drafts.map((draft) => draft.ledgerAccountId))]),
+    lockAccountsForUsage(work, accountIds),
   ]);
   refuseTaken(drafted, earlier);
   const added = recorded.filter(({ event }) => !earlier.has(event.id));
@@ -57,8 +75,26 @@ async function recordUsage(
   return drafted.map((each, index): UsageAnswer | Problem => {
     if (each.drafts instanceof Problem) return each.drafts;
     if (each.ask.kind === 'consume') return consumed.answerOf(index);
-    return { events: each.drafts.map(({ event }) => earlier.get(event.id) ?? event), balance: null };
+    return recordedAnswer(each.drafts, earlier);
   });
+}
+
+function recordedAnswer(drafts: readonly Draft[], earlier: ReadonlyMap<string, UsageEvent>): UsageAnswer {
+  return { events: drafts.map(({ event }) => earlier.get(event.id) ?? event), balance: null };
+}
+
+/**
+ * Records usage on accounts that are as this process remembers them, in one round trip: where one has changed, or an event
+ * is there already, the database undoes all of it, and the unit of work runs again.
+ */
+async function recordOnRemembered(
+  work: Work,
+  drafts: readonly Draft[],
+  remembered: ReadonlyMap<string, RememberedAccount>,
+): Promise<void> {
+  const accounts = new Map(Array.from(remembered, ([id, { account }]) => [id, account]));
+  storeNew(work, drafts);
+  await bookEvents(work, drafts, new Set(drafts), accounts, { remembered });
 }
 
 /** A transaction that another subscription recorded cannot be this one's. What else its caller sent is not stored either. */
@@ -81,22 +117,27 @@ function refuseTaken(drafted: readonly Drafted[], earlier: ReadonlyMap<string, U
 }
 
 /**
- * Books new events on locked accounts, of which those in `counted` count, and tells which balances fell below the
- * thresholds of their meters. Answers the accounts as they are then.
+ * Books new events on accounts that are locked or `remembered`, of which those in `counted` count, and tells which
+ * balances fell below the thresholds of their meters, compared to `before`. Answers the accounts as they are then.
  */
 export async function bookEvents(
   work: Work,
   added: readonly Draft[],
   counted: ReadonlySet<Draft>,
   accounts: ReadonlyMap<string, LockedAccount>,
-  before = accounts,
+  {
+    before = accounts,
+    remembered = null,
+  }: {
+    before?: ReadonlyMap<string, LockedAccount>;
+    remembered?: ReadonlyMap<string, RememberedAccount> | null;
+  } = {},
 ): Promise<ReadonlyMap<string, LockedAccount>> {
-  const [first] = added;
-  if (first === undefined) return accounts;
+  if (added.length === 0) return accounts;
   const hours = hoursOf(added, (draft) => counted.has(draft));
   const usages = mergeUsages([...counted].map(usageOf));
+  const booked = bookUsage(work, currentBookingText, accounts, usages, remembered);
   sentWithCommit(work, hoursAddition(work, hours));
-  const booked = bookUsage(work, String(first.booking), accounts, usages);
   await publishLowBalances(work, fallenBetween([...counted].map(toWatched), before, booked));
   return booked;
 }

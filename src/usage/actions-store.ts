@@ -1,17 +1,29 @@
 import assert from 'node:assert/strict';
 import type { Problem } from '../kernel/problem.ts';
-import { sentWithCommit, type Work } from '../platform/work.ts';
+import { RunAgain, sentWithCommit, type Work } from '../platform/work.ts';
 import * as store from './store.ts';
 import { countsDistinct, type Draft } from './usage-draft.ts';
 import { refusal, type UsageEvent } from './usage-event.ts';
 
+// When an event was last told that is there already. Who has told one is likely to tell more.
+let repeatedAt = Number.NEGATIVE_INFINITY;
+const repeatsExpectedMs = 1_000;
+
+/** Whether new events are likely to be new, as none of late was not. */
+export function expectsNew(drafts: readonly Draft[]): boolean {
+  return (
+    performance.now() - repeatedAt > repeatsExpectedMs &&
+    new Set(drafts.map((draft) => draft.transactionKey)).size === drafts.length
+  );
+}
+
 /** Stores the events that are new. Answers the earlier event of each that is not, by the id that it would have had. */
 export async function storeEvents(work: Work, drafts: readonly Draft[]): Promise<ReadonlyMap<string, UsageEvent>> {
-  const [draft] = drafts;
-  if (draft === undefined) return new Map();
+  if (drafts.length === 0) return new Map();
   const rows = drafts.map(rowOf);
-  const stored = await store.insertNewEvents(work, draft.booking, rows);
+  const stored = await store.insertNewEvents(work, rows);
   if (stored === rows.length) return new Map();
+  repeatedAt = performance.now();
   const keys = rows.map((row) => row.transactionKey);
   const ids = await store.listIdsByTransactionKey(work, keys);
   const repeats = drafts.filter((each) => ids.get(each.transactionKey) !== store.shortId(each.event.id));
@@ -29,11 +41,14 @@ export async function storeEvents(work: Work, drafts: readonly Draft[]): Promise
   );
 }
 
-/** Stores events that are known to be new. Where another process was quicker with one, the unit of work is done anew. */
+/** Stores events that are taken to be new. Where one is not, the unit of work is done anew. */
 export function storeNew(work: Work, drafts: readonly Draft[]): void {
-  const [draft] = drafts;
-  if (draft !== undefined)
-    sentWithCommit(work, store.eventInsertion(work, draft.booking, drafts.map(rowOf)), 'run again');
+  if (drafts.length === 0) return;
+  sentWithCommit(work, store.eventInsertion(work, drafts.map(rowOf)), (error) => {
+    if ((error as { code?: unknown }).code !== '23505') return;
+    repeatedAt = performance.now();
+    throw new RunAgain();
+  });
 }
 
 export function transactionText({

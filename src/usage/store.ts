@@ -4,31 +4,8 @@ import type { Instant } from '../kernel/calendar.ts';
 import { idPrefixes } from '../kernel/id.ts';
 import { idArray, textArray } from '../platform/array-literal.ts';
 import type { Work } from '../platform/work.ts';
-import { isBehind } from '../subscriptions/store-renewals.ts';
-import {
-  canonicalJson,
-  type ReferenceKind,
-  type UsageEvent,
-  type UsagePrice,
-  type UsageSubscription,
-} from './usage-event.ts';
-
-/**
- * The subscriptions with these ids, held until the work ends: whoever ends or renews one waits for the usage that is
- * under way, so all of it is on the bill. They are held in the order in which the subscriptions of a customer are. One
- * for which something is due is not there: as it stands it is not the one that the usage is for.
- */
-export async function holdSubscriptions(work: Work, ids: readonly string[]): Promise<UsageSubscription[]> {
-  const { rows } = await sql<UsageSubscription>`
-    select s.id, s.status, s.pricing_model_id, s.customer_id, s.current_billing_period_start, m.catalog_version,
-           (select nextval('usage_bookings')) as booking,
-           (select c.archived from customers c
-             where c.environment_id = s.environment_id and c.id = s.customer_id) as customer_archived
-      from subscriptions s join pricing_models m on m.environment_id = s.environment_id and m.id = s.pricing_model_id
-     where s.environment_id = ${work.environmentId} and s.id = any(${textArray(ids)}::text[]) and not ${isBehind(work.now)}
-     order by s.id desc for share of s`.execute(work.db);
-  return rows;
-}
+import { currentBooking } from './store-subscriptions.ts';
+import { canonicalJson, type ReferenceKind, type UsageEvent, type UsagePrice } from './usage-event.ts';
 
 /** What to look for in a pricing model. */
 export interface PriceReference {
@@ -120,20 +97,20 @@ export interface EventRow {
 }
 
 /**
- * Stores the events whose transaction no event has yet, the first of equal ones, for the ledger transaction that `booking`
- * names. Answers how many it stored. Equal requests that arrive at once wait here for one another, always in the same order.
+ * Stores the events whose transaction no event has yet, the first of equal ones, under the booking of the unit
+ * of work. Answers how many it stored. Equal requests that arrive at once wait here for one another, always in the same order.
  */
-export async function insertNewEvents(work: Work, booking: number, rows: readonly EventRow[]): Promise<number> {
-  const insertion = sql`${eventInsertion(work, booking, rows)} on conflict (transaction_key) do nothing`;
+export async function insertNewEvents(work: Work, rows: readonly EventRow[]): Promise<number> {
+  const insertion = sql`${eventInsertion(work, rows)} on conflict (transaction_key) do nothing`;
   const { numAffectedRows } = await insertion.execute(work.db);
   return Number(numAffectedRows);
 }
 
 /** What stores events whose transactions no event has yet, in the order of their keys. It fails (23505) where one has. */
-export function eventInsertion(work: Work, booking: number, rows: readonly EventRow[]): RawBuilder<unknown> {
+export function eventInsertion(work: Work, rows: readonly EventRow[]): RawBuilder<unknown> {
   return sql`
     insert into usage_events (environment_id, booking, id, series_id, transaction_key, transaction_id, amount, usage_date, properties, created_at)
-    select ${work.environmentId}, ${booking}::bigint, new.id, new.series_id, new.transaction_key, new.transaction_id, new.amount, new.usage_date,
+    select ${work.environmentId}, (select ${currentBooking}), new.id, new.series_id, new.transaction_key, new.transaction_id, new.amount, new.usage_date,
            new.properties, ${work.now}::bigint
       from unnest(
              ${idArray(rows.map((row) => row.id))}::text[],

@@ -28,8 +28,6 @@ export interface Draft {
   readonly propertiesText: string | null;
   readonly price: BillablePrice;
   readonly path: EventPath;
-  /** Names the ledger transaction that books it, which all drafts of a unit of work share. */
-  readonly booking: number;
   readonly transactionKey: string;
   readonly seriesId: number;
   readonly ledgerAccountId: string;

@@ -98,8 +98,6 @@ export interface UsageSubscription {
   readonly currentBillingPeriodStart: Instant | null;
   /** Of its pricing model: what is remembered of its prices holds as long as this is the same. */
   readonly catalogVersion: number;
-  /** The same for all that were read together, and for nothing else: what is recorded now is booked under it. */
-  readonly booking: number;
 }
 
 /** What an event's reference leads to: a price that usage is billed at, or why it is none. */
