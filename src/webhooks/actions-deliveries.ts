@@ -8,6 +8,7 @@ import type { WebhookAttempt, WebhookDelivery } from './delivery.ts';
 import type { EventType } from './event.ts';
 import { maxReplayed, type ReplayRequest } from './replay.ts';
 import { samplePayload } from './sample.ts';
+import { lockWebhook } from './store.ts';
 import * as store from './store-deliveries.ts';
 
 // What is sent is sent in real time, whatever the test clock says: these actions read the clock of the machine.
@@ -70,7 +71,8 @@ export async function replayEvents(
   { since, until, types, onlyFailed }: ReplayRequest,
 ): Promise<{ deliveries: number }> {
   if (until !== undefined && until <= since) throw invalid(['replay', 'until'], 'must be later than since');
-  await heldWebhookOf(work, webhookId);
+  // One after the other: deliveries that two made at once would meet at both of their keys, of which only one is looked for.
+  await heldWebhookOf(work, webhookId, lockWebhook);
   const range = { since, until: until ?? null, types: types ?? null, onlyFailed };
   const replay = { webhookId, ...range, limit: maxReplayed };
   const deliveries = await store.beginDeliveries(work, replay, Date.now());

@@ -73,11 +73,11 @@ export async function webhookOf(work: Work, id: string): Promise<store.WebhookRo
 }
 
 /**
- * A webhook that something is to be sent to, which nobody deletes until the work ends. Refuses with `webhookNotFound` and
- * `webhookInactive`.
+ * A webhook that something is to be sent to, which nobody deletes until the work ends; `lock` is how that is seen to. Refuses
+ * with `webhookNotFound` and `webhookInactive`.
  */
-export async function heldWebhookOf(work: Work, id: string): Promise<store.WebhookRow> {
-  const row = found(await store.holdWebhook(work, id), id);
+export async function heldWebhookOf(work: Work, id: string, lock = store.holdWebhook): Promise<store.WebhookRow> {
+  const row = found(await lock(work, id), id);
   if (!row.active) throw new Problem('webhookInactive', { id });
   return row;
 }

@@ -72,6 +72,11 @@ export async function holdWebhook(work: Work, id: string): Promise<WebhookRow | 
   return (await selectWebhook(work, id).forKeyShare().executeTakeFirst()) ?? null;
 }
 
+/** The webhook, which nobody deletes, changes or locks until the transaction ends. */
+export async function lockWebhook(work: Work, id: string): Promise<WebhookRow | null> {
+  return (await selectWebhook(work, id).forNoKeyUpdate().executeTakeFirst()) ?? null;
+}
+
 export async function pageOfWebhooks(work: Work, request: PageRequest): Promise<{ rows: WebhookRow[]; total: number }> {
   return selectPage<WebhookRow>(work, 'webhooks', webhookColumns, request, {
     active: 'active',
