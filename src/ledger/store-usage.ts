@@ -185,7 +185,7 @@ function accountUpdate({ environmentId, now }: Work, accounts: readonly UsedAcco
        where a.environment_id = ${environmentId} and a.id = moved.id`;
 }
 
-/** The same of accounts that are what is remembered, and of no others. */
+/** The same without a lock before it. Answers of each account whether it was what is remembered. */
 function rememberedAccountUpdate(
   { environmentId, now }: Work,
   accounts: readonly UsedAccount[],
