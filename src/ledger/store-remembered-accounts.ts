@@ -41,12 +41,15 @@ function keyOf({ environmentId }: Work, id: string): string {
   return `${environmentId} ${id}`;
 }
 
+function memoryOf(work: Work, id: string): Memory {
+  return known.get(keyOf(work, id)) ?? { remembered: null, failedAt: Number.NEGATIVE_INFINITY, distrustedUntil: 0 };
+}
+
 /** Remembers an account as it was read under its lock; one that is to be read each time is forgotten. */
 export function rememberAccount(work: Work, seen: RememberedAccount): void {
   const { account } = seen;
   const isPlain = account.held === 0n && account.lapsed === 0n;
-  const { failedAt = 0, distrustedUntil = 0 } = known.get(keyOf(work, account.id)) ?? {};
-  known.set(keyOf(work, account.id), { remembered: isPlain ? seen : null, failedAt, distrustedUntil });
+  known.set(keyOf(work, account.id), { ...memoryOf(work, account.id), remembered: isPlain ? seen : null });
 }
 
 /** The accounts as they are remembered. Null where one is not, or has proved wrong of late, or has a credit that has ended by now. */
@@ -54,10 +57,10 @@ export function recallAccounts(work: Work, ids: readonly string[]): ReadonlyMap<
   if (ids.length > mostRemembered) return null;
   const recalled = new Map<string, RememberedAccount>();
   for (const id of ids) {
-    const memory = known.get(keyOf(work, id));
-    if (memory === undefined || memory.remembered === null) return null;
-    if (memory.distrustedUntil > performance.now() || !isUsable(memory.remembered.account, work.now)) return null;
-    recalled.set(id, memory.remembered);
+    const { remembered, distrustedUntil } = memoryOf(work, id);
+    if (remembered === null || distrustedUntil > performance.now() || !isUsable(remembered.account, work.now))
+      return null;
+    recalled.set(id, remembered);
   }
   return recalled;
 }
@@ -71,8 +74,8 @@ export function rememberUsed(work: Work, accounts: readonly UsedAccount[]): void
   const areRemembered = accounts.length <= mostRemembered;
   for (const { account, used, covered } of accounts) {
     const key = keyOf(work, account.id);
-    const memory = known.get(key);
-    if (memory === undefined || memory.remembered === null) continue;
+    const memory = memoryOf(work, account.id);
+    if (memory.remembered === null) continue;
     if (!areRemembered) {
       known.delete(key);
       continue;
@@ -91,7 +94,7 @@ export function rememberUsed(work: Work, accounts: readonly UsedAccount[]): void
 export function distrustAccounts(work: Work, ids: readonly string[]): void {
   const now = performance.now();
   for (const id of ids) {
-    const { failedAt = Number.NEGATIVE_INFINITY, distrustedUntil = 0 } = known.get(keyOf(work, id)) ?? {};
+    const { failedAt, distrustedUntil } = memoryOf(work, id);
     const isRepeated = now - failedAt < distrustMs;
     known.set(keyOf(work, id), {
       remembered: null,

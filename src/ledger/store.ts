@@ -7,7 +7,8 @@ import { type AccountKey, accountKeyText, distinctAccounts } from './ledger.ts';
 /*
  * Whoever changes accounts locks them first, here, always in the order (subscription, usage meter): two units of work
  * that want the same accounts wait for one another and never form a circle. What is read about an account after its
- * lock is therefore final, because a later statement sees all that was committed before it.
+ * lock is therefore final, because a later statement sees all that was committed before it. Usage on remembered accounts
+ * reads nothing: it locks them by booking on them, in that order too (`store-usage.ts`).
  */
 
 /** Opens the accounts that are missing and locks all of them. Answers each account's id by its key text. */
