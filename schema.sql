@@ -1203,7 +1203,7 @@ CREATE INDEX subscriptions_renewal_due ON public.subscriptions USING btree (envi
 CREATE INDEX subscriptions_resume_due ON public.subscriptions USING btree (environment_id, resumes_at) WHERE (resumes_at IS NOT NULL);
 CREATE INDEX subscriptions_set_aside ON public.subscriptions USING btree (environment_id) WHERE (work_retry_at IS NOT NULL);
 CREATE INDEX subscriptions_waiting ON public.subscriptions USING btree (environment_id, created_at) WHERE ((status = 'incomplete'::text) AND (current_billing_period_start IS NULL));
-CREATE INDEX usage_credits_by_account ON public.usage_credits USING btree (ledger_account_id);
+CREATE INDEX usage_credits_by_account ON public.usage_credits USING btree (ledger_account_id, expires_at);
 CREATE INDEX usage_credits_open ON public.usage_credits USING btree (ledger_account_id, priority, expires_at, id) WHERE (NOT spent);
 CREATE INDEX usage_event_distinct_properties_by_event ON public.usage_event_distinct_properties USING btree (usage_event_id);
 CREATE INDEX usage_events_by_booking ON public.usage_events USING brin (booking) WITH (pages_per_range='32');
@@ -1405,15 +1405,17 @@ CREATE OR REPLACE FUNCTION public.authenticate(key_hash bytea, at bigint)
 AS $function$
 declare
   found_scope environment_scope;
+  -- Of an expression no statement is made.
+  said text;
 begin
   select e.id, e.organization_id, e.livemode, e.currency, e.allow_multiple_subscriptions, e.clock_now, k.id, k.pricing_model_id
     into found_scope
     from api_keys k join environments e on e.id = k.environment_id
    where k.hash = key_hash and k.active and (k.expires_at is null or k.expires_at > at);
   -- The key, so that the audit log knows it.
-  perform set_config('tollkeeper.environment_id', coalesce(found_scope.environment_id::text, ''), true),
-          set_config('tollkeeper.pricing_model_id', coalesce(found_scope.pricing_model_id, ''), true),
-          set_config('tollkeeper.api_key_id', coalesce(found_scope.api_key_id, ''), true);
+  said := set_config('tollkeeper.environment_id', coalesce(found_scope.environment_id::text, ''), true);
+  said := set_config('tollkeeper.pricing_model_id', coalesce(found_scope.pricing_model_id, ''), true);
+  said := set_config('tollkeeper.api_key_id', coalesce(found_scope.api_key_id, ''), true);
   return found_scope;
 end $function$;
 CREATE OR REPLACE FUNCTION public.check_ledger_entry_references()

@@ -1,4 +1,4 @@
-import assert from 'node:assert/strict';
+import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 
 /** An answer. `text` is the beginning of it, for who wants to say what was wrong. */
@@ -8,6 +8,7 @@ export interface Answer {
 }
 
 const headEnd = '\r\n\r\n';
+const readBuffer = Buffer.alloc(64 * 1024);
 
 /**
  * A connection with one request under way at a time. Reads of HTTP what the service answers with: a status, a
@@ -21,23 +22,27 @@ export class Connection {
   #head = '';
   #missingBytes = 0;
 
-  private constructor(socket: Socket) {
-    this.#socket = socket;
-    socket.setNoDelay(true);
-    socket.on('data', (chunk) => {
-      assert(typeof chunk !== 'string', 'no encoding is set');
-      this.#read(chunk);
+  private constructor(address: string) {
+    const { hostname, port } = new URL(address);
+    // All of them read into one buffer: none keeps what it has read.
+    const callback = (length: number, buffer: Uint8Array) => {
+      this.#read(Buffer.from(buffer.buffer, buffer.byteOffset, length));
+      return true;
+    };
+    this.#socket = connect({
+      port: Number(port),
+      host: hostname,
+      noDelay: true,
+      onread: { buffer: readBuffer, callback },
     });
-    socket.on('error', (error) => this.#waiting?.reject(error));
-    socket.on('close', () => this.#waiting?.reject(new Error('the service closed the connection')));
+    this.#socket.on('error', (error) => this.#waiting?.reject(error));
+    this.#socket.on('close', () => this.#waiting?.reject(new Error('the service closed the connection')));
   }
 
-  static open(address: string): Promise<Connection> {
-    const { hostname, port } = new URL(address);
-    return new Promise((resolve, reject) => {
-      const socket = connect(Number(port), hostname, () => resolve(new Connection(socket)));
-      socket.once('error', reject);
-    });
+  static async open(address: string): Promise<Connection> {
+    const connection = new Connection(address);
+    await once(connection.#socket, 'connect');
+    return connection;
   }
 
   /** False when the service has closed it, as it does with one that has been idle for long. */

@@ -107,15 +107,17 @@ create function authenticate(key_hash bytea, at bigint) returns environment_scop
   language plpgsql volatile security definer set search_path = public, pg_temp as $$
 declare
   found_scope environment_scope;
+  -- Of an expression no statement is made.
+  said text;
 begin
   select e.id, e.organization_id, e.livemode, e.currency, e.allow_multiple_subscriptions, e.clock_now, k.id, k.pricing_model_id
     into found_scope
     from api_keys k join environments e on e.id = k.environment_id
    where k.hash = key_hash and k.active and (k.expires_at is null or k.expires_at > at);
   -- The key, so that the audit log knows it.
-  perform set_config('tollkeeper.environment_id', coalesce(found_scope.environment_id::text, ''), true),
-          set_config('tollkeeper.pricing_model_id', coalesce(found_scope.pricing_model_id, ''), true),
-          set_config('tollkeeper.api_key_id', coalesce(found_scope.api_key_id, ''), true);
+  said := set_config('tollkeeper.environment_id', coalesce(found_scope.environment_id::text, ''), true);
+  said := set_config('tollkeeper.pricing_model_id', coalesce(found_scope.pricing_model_id, ''), true);
+  said := set_config('tollkeeper.api_key_id', coalesce(found_scope.api_key_id, ''), true);
   return found_scope;
 end $$;
 

@@ -82,7 +82,7 @@ create table usage_credits (
   constraint usage_credits_priority check (priority between 0 and 1000)
 ) with (fillfactor = 70);
 create index usage_credits_open on usage_credits (ledger_account_id, priority, expires_at, id) where not spent;
-create index usage_credits_by_account on usage_credits (ledger_account_id);
+create index usage_credits_by_account on usage_credits (ledger_account_id, expires_at);
 
 -- An entry moves an amount from one side of its account to another: it names both, so it cannot fail to sum to zero.
 create table ledger_entries (

@@ -20,8 +20,10 @@ after(async () => {
   await app.close();
 });
 
-/** How often the database is asked for answers by what `act` sends: the messages of type Sync. */
-async function syncsOf(act: () => Promise<unknown>): Promise<number> {
+const messages = { sync: 'S', describe: 'D' };
+
+/** How many messages of a type `act` sends to the database. */
+async function sentBy(act: () => Promise<unknown>, message: keyof typeof messages): Promise<number> {
   const { stream } = client.connection;
   const write = stream.write;
   const sent: Buffer[] = [];
@@ -34,12 +36,17 @@ async function syncsOf(act: () => Promise<unknown>): Promise<number> {
   } finally {
     stream.write = write;
   }
-  let syncs = 0;
+  let found = 0;
   const bytes = Buffer.concat(sent);
   for (let at = 0; at < bytes.length; at += 1 + bytes.readInt32BE(at + 1)) {
-    if (bytes.toString('latin1', at, at + 1) === 'S') syncs += 1;
+    if (bytes.toString('latin1', at, at + 1) === messages[message]) found += 1;
   }
-  return syncs;
+  return found;
+}
+
+/** How often the database is asked for answers by what `act` sends. */
+function syncsOf(act: () => Promise<unknown>): Promise<number> {
+  return sentBy(act, 'sync');
 }
 
 const numbers = (statement: string, value: unknown) =>
@@ -102,4 +109,27 @@ test('a value that cannot be sent fails by itself', async () => {
 test('a statement without values, which the simple protocol carries, keeps its place', async () => {
   const plain = () => client.query('select 5 as number').then(({ rows }) => rows.map(({ number }) => number));
   assert.deepEqual(await outcomes([doubled(1), plain(), doubled(3), plain()]), [[2], [5], [6], [5]]);
+});
+
+test('how the rows of a prepared statement look is asked once', async () => {
+  const read = async (value: string | null) => {
+    const { rows, rowCount, command } = await client.query(
+      'select $1::numeric as amount, $1::text as text, $1::bigint as instant where $1::text is distinct from $2::text',
+      [value, '0'],
+    );
+    return { rows, rowCount, command };
+  };
+  const told = (rows: unknown[]) => ({ rows, rowCount: rows.length, command: 'SELECT' });
+  const asked = (value: string | null) =>
+    sentBy(async () => assert.deepEqual(await read(value), answers.get(value)), 'describe');
+  const answers = new Map([
+    ['7', told([{ amount: 7n, text: '7', instant: 7 }])],
+    [null, told([{ amount: null, text: null, instant: null }])],
+    ['0', told([])],
+  ]);
+  for (const value of ['7', null, '0'])
+    assert.equal(await asked(value), 1, 'prepared when it comes for the third time');
+  for (const value of ['7', null, '0', '7']) assert.equal(await asked(value), 0);
+  await assert.rejects(read('seven'), { code: '22P02' });
+  assert.equal(await asked('7'), 0);
 });

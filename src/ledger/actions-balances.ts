@@ -37,12 +37,17 @@ const beginnings = new WeakMap<UsageMeter, string>();
 
 /** The JSON of `{ usageMeterBalances }`, in a tenth of the time that JSON.stringify takes for what has a bigint in it. */
 export function textOfBalances(balances: readonly MeterBalance[]): string {
-  const texts = balances.map(({ meter, subscriptionId, availableBalance }) => {
-    const beginning = beginnings.get(meter) ?? JSON.stringify(meter).slice(0, -1);
-    beginnings.set(meter, beginning);
-    return `${beginning},"subscriptionId":${JSON.stringify(subscriptionId)},"availableBalance":${availableBalance}}`;
-  });
-  return `{"usageMeterBalances":[${texts.join(',')}]}`;
+  let text = '';
+  for (const { meter, subscriptionId, availableBalance } of balances) {
+    let beginning = beginnings.get(meter);
+    if (beginning === undefined) {
+      beginning = JSON.stringify(meter).slice(0, -1);
+      beginnings.set(meter, beginning);
+    }
+    if (text !== '') text += ',';
+    text += `${beginning},"subscriptionId":"${subscriptionId}","availableBalance":${availableBalance}}`;
+  }
+  return `{"usageMeterBalances":[${text}]}`;
 }
 
 /** Reads the balances that several callers ask for, each of a customer, in one statement. */
@@ -124,13 +129,15 @@ function versionText({ pricingModelId, catalogVersion }: SubscriptionBalances): 
 
 /** A row for each meter of each subscription, also before its account is opened. */
 function withMeters(rows: readonly SubscriptionBalances[], meters: Meters): MeterBalance[] {
-  return rows.flatMap((row) => {
+  const balances: MeterBalance[] = [];
+  for (const row of rows) {
     const { subscriptionId } = row;
     const counted = row.usageMeterIds?.split(' ') ?? [];
-    const balances = row.availableBalances?.split(' ') ?? [];
-    return meters(row).map((meter) => {
-      const balance = balances[counted.indexOf(meter.id)];
-      return { meter, subscriptionId, availableBalance: balance === undefined ? 0n : BigInt(balance) };
-    });
-  });
+    const available = row.availableBalances?.split(' ') ?? [];
+    for (const meter of meters(row)) {
+      const balance = available[counted.indexOf(meter.id)];
+      balances.push({ meter, subscriptionId, availableBalance: balance === undefined ? 0n : BigInt(balance) });
+    }
+  }
+  return balances;
 }

@@ -1,5 +1,6 @@
 import process from 'node:process';
 import pg from 'pg';
+import { expectRows, type KnownRows, knownRows } from './known-rows.ts';
 import { type SyncPerTurn, syncPerTurn } from './sync-per-turn.ts';
 
 // A text that comes again is worth preparing; one that is made for its number of rows is not.
@@ -47,6 +48,8 @@ const transactionStatements = new Set(['begin', 'commit', 'rollback']);
  */
 export class PreparingClient extends pg.Client {
   readonly #turn: SyncPerTurn;
+  /** By the names of what this connection has prepared. */
+  readonly #rows = new Map<string, KnownRows>();
   #heldBack: NodeJS.Timeout | null = null;
   #isGathering = false;
   #endsWithTurn = false;
@@ -73,9 +76,13 @@ export class PreparingClient extends pg.Client {
   /** As the parent does with `{ name, text, values }`, without the copy that it makes of that: it takes as long as sending it. */
   #named(name: string, text: string, values: unknown[]): Promise<pg.QueryResult> {
     const { promise, resolve, reject } = Promise.withResolvers<pg.QueryResult>();
-    const query = new pg.Query(text, values, (error: Error | undefined | null, result: pg.QueryResult) =>
-      error ? reject(error) : resolve(result),
-    );
+    const known = this.#rows.get(name);
+    const query = new pg.Query(text, values, (error: Error | undefined | null, result: pg.QueryResult) => {
+      if (error) return reject(error);
+      if (known === undefined) this.#rows.set(name, knownRows(result));
+      resolve(result);
+    });
+    if (known !== undefined) expectRows(query, known);
     this.#send([Object.assign(query, { name })]);
     return promise;
   }

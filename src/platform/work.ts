@@ -64,13 +64,8 @@ export interface Doing {
   readonly actor?: 'customer' | undefined;
 }
 
-class RollBack extends Error {
-  readonly answer: unknown;
-  constructor(answer: unknown) {
-    super('rolled back on purpose');
-    this.answer = answer;
-  }
-}
+// One for all: to note where each was thrown takes longer than to throw it.
+const rollBack = new Error('rolled back on purpose');
 
 /** What this unit of work has read is out of date before it was done: undo it and begin anew. */
 export class RunAgain extends Error {
@@ -187,15 +182,16 @@ async function runOnce<Answer>(
   options: RunOptions,
 ) {
   let entered: Work | null = null;
+  let answer: Answer | undefined;
   try {
     const outcome = await database.transaction().execute(async (db) => {
       const work = await enter(await pipelined(db), entry, options);
       if (work === null) return null;
       entered = work;
-      const answer = await act(work);
+      answer = await act(work);
       if (options.dryRun || options.readsOnly) {
         await finish(work);
-        throw new RollBack(answer);
+        throw rollBack;
       }
       if (work.unfinished.length > 0) {
         await untilSent();
@@ -207,7 +203,7 @@ async function runOnce<Answer>(
     if (entered !== null) await finish(entered);
     return outcome;
   } catch (error) {
-    if (error instanceof RollBack) return { answer: error.answer as Answer, effects: [] };
+    if (error === rollBack) return { answer: answer as Answer, effects: [] };
     // What was not waited for failed first: the rest is what came of it.
     if (entered !== null) await finish(entered);
     throw error;
