@@ -442,7 +442,7 @@ create table public.ledger_accounts (
   constraint ledger_accounts_pkey PRIMARY KEY (environment_id, id),
   constraint ledger_accounts_environment_id_subscription_id_fkey FOREIGN KEY (environment_id, subscription_id) REFERENCES subscriptions(environment_id, id),
   constraint ledger_accounts_environment_id_usage_meter_id_fkey FOREIGN KEY (environment_id, usage_meter_id) REFERENCES usage_meters(environment_id, id),
-  constraint ledger_accounts_sides CHECK (((granted >= (0)::numeric) AND (used >= (0)::numeric) AND (expired >= (0)::numeric) AND (settled >= (0)::numeric) AND (covered >= (0)::numeric) AND (taken_back >= (0)::numeric) AND (held >= (0)::numeric) AND ((covered + settled) <= used) AND (((covered + expired) + taken_back) <= granted)))
+  constraint ledger_accounts_sides CHECK (((LEAST(granted, used, expired, settled, covered, taken_back, held) >= (0)::numeric) AND ((covered + settled) <= used) AND (((covered + expired) + taken_back) <= granted)))
 );
 
 create table public.ledger_entries (
@@ -465,7 +465,7 @@ create table public.ledger_entries (
   constraint ledger_entries_pkey PRIMARY KEY (environment_id, id),
   constraint ledger_entries_amount_positive CHECK ((amount > (0)::numeric)),
   constraint ledger_entries_applications CHECK ((((applied_credit_ids IS NULL) = (applied_amounts IS NULL)) AND ((applied_credit_ids IS NULL) OR ((credit_side = 'used'::text) AND (COALESCE(array_ndims(applied_credit_ids), 0) = 1) AND (COALESCE(array_ndims(applied_amounts), 0) = 1) AND (cardinality(applied_credit_ids) = cardinality(applied_amounts)) AND (array_position(applied_credit_ids, NULL::text) IS NULL) AND (array_position(applied_amounts, NULL::numeric) IS NULL) AND ((0)::numeric < ALL (applied_amounts)))))),
-  constraint ledger_entries_sides CHECK ((((((((debit_side = 'available'::text) AND (credit_side = 'used'::text)) OR ((debit_side = 'granted'::text) AND (credit_side = 'available'::text))) OR ((debit_side = 'available'::text) AND (credit_side = 'expired'::text))) OR ((debit_side = 'available'::text) AND (credit_side = 'taken_back'::text))) OR ((debit_side = 'settled'::text) AND (credit_side = 'available'::text))) OR ((debit_side = 'available'::text) AND (credit_side = 'settled'::text))))
+  constraint ledger_entries_sides CHECK ((((debit_side || ' to '::text) || credit_side) = ANY (ARRAY['available to used'::text, 'granted to available'::text, 'available to expired'::text, 'available to taken_back'::text, 'settled to available'::text, 'available to settled'::text])))
 );
 
 create table public.ledger_transactions (
@@ -961,9 +961,10 @@ create table public.usage_credits (
   updated_at bigint not null,
   constraint usage_credits_once UNIQUE (source, source_id, environment_id),
   constraint usage_credits_pkey PRIMARY KEY (environment_id, id),
+  constraint usage_credits_environment_id_billing_period_id_fkey FOREIGN KEY (environment_id, billing_period_id) REFERENCES billing_periods(environment_id, id),
   constraint usage_credits_environment_id_feature_id_fkey FOREIGN KEY (environment_id, feature_id) REFERENCES features(environment_id, id),
   constraint usage_credits_environment_id_ledger_account_id_fkey FOREIGN KEY (environment_id, ledger_account_id) REFERENCES ledger_accounts(environment_id, id),
-  constraint usage_credits_never_over_applied CHECK (((issued > (0)::numeric) AND (applied >= (0)::numeric) AND (expired >= (0)::numeric) AND (taken_back >= (0)::numeric) AND (((applied + expired) + taken_back) <= issued))),
+  constraint usage_credits_never_over_applied CHECK (((issued > (0)::numeric) AND (LEAST(applied, expired, taken_back) >= (0)::numeric) AND (((applied + expired) + taken_back) <= issued))),
   constraint usage_credits_priority CHECK (((priority >= 0) AND (priority <= 1000)))
 );
 
@@ -1434,30 +1435,36 @@ begin
         where (select true from prices p where p.environment_id = e.environment_id and p.id = e.id) is null)
      or exists (
        select from added e
-        where (select true from ledger_accounts a where a.environment_id = e.environment_id and a.id = e.ledger_account_id) is null
-           or (e.billing_period_id is not null
-               and (select true from billing_periods b where b.environment_id = e.environment_id and b.id = e.billing_period_id) is null)
-           or (e.usage_credit_id is not null
-               and (select true from usage_credits c where c.environment_id = e.environment_id and c.id = e.usage_credit_id) is null)
-           -- One credit pays for most entries.
-           or case cardinality(e.applied_credit_ids)
+        where case cardinality(e.applied_credit_ids)
+                -- One credit pays for most entries. It points at its account itself, and mostly at the same period.
                 when 1 then (select true from usage_credits c
-                              where c.environment_id = e.environment_id and c.id = e.applied_credit_ids[1]) is null
-                else exists (select from unnest(e.applied_credit_ids) as applied (id)
+                              where c.environment_id = e.environment_id and c.id = e.applied_credit_ids[1]
+                                and c.ledger_account_id = e.ledger_account_id
+                                and (e.billing_period_id is null or e.billing_period_id = c.billing_period_id
+                                     or (select true from billing_periods b
+                                          where b.environment_id = e.environment_id and b.id = e.billing_period_id))) is null
+                else (select true from ledger_accounts a where a.environment_id = e.environment_id and a.id = e.ledger_account_id) is null
+                  or (e.billing_period_id is not null
+                      and (select true from billing_periods b where b.environment_id = e.environment_id and b.id = e.billing_period_id) is null)
+                  or exists (select from unnest(e.applied_credit_ids) as applied (id)
                               where (select true from usage_credits c
-                                      where c.environment_id = e.environment_id and c.id = applied.id) is null)
-              end)
+                                      where c.environment_id = e.environment_id and c.id = applied.id
+                                        and c.ledger_account_id = e.ledger_account_id) is null)
+                  or (select count(distinct applied.id) from unnest(e.applied_credit_ids) as applied (id)) < cardinality(e.applied_credit_ids)
+              end
+           or (e.usage_credit_id is not null
+               and (select true from usage_credits c where c.environment_id = e.environment_id and c.id = e.usage_credit_id) is null))
   then
+    if exists (
+      select from added e
+       where cardinality(e.applied_credit_ids) > 1
+         and (select count(distinct applied.id) from unnest(e.applied_credit_ids) as applied (id)) < cardinality(e.applied_credit_ids))
+    then
+      raise check_violation using message = 'a ledger entry names a credit twice',
+        table = 'ledger_entries', constraint = 'ledger_entries_applications';
+    end if;
     raise foreign_key_violation using message = 'a ledger entry points at records that do not exist',
       table = 'ledger_entries', constraint = 'ledger_entries_references';
-  end if;
-  if exists (
-    select from added e
-     where cardinality(e.applied_credit_ids) > 1
-       and (select count(distinct applied.id) from unnest(e.applied_credit_ids) as applied (id)) < cardinality(e.applied_credit_ids))
-  then
-    raise check_violation using message = 'a ledger entry names a credit twice',
-      table = 'ledger_entries', constraint = 'ledger_entries_applications';
   end if;
   return null;
 end $function$;

@@ -25,8 +25,8 @@ create table ledger_accounts (
   foreign key (environment_id, subscription_id) references subscriptions,
   foreign key (environment_id, usage_meter_id) references usage_meters,
   constraint ledger_accounts_one_per_meter unique (subscription_id, usage_meter_id, environment_id),
-  constraint ledger_accounts_sides check (granted >= 0 and used >= 0 and expired >= 0 and settled >= 0 and covered >= 0
-    and taken_back >= 0 and held >= 0 and covered + settled <= used and covered + expired + taken_back <= granted)
+  constraint ledger_accounts_sides check (least(granted, used, expired, settled, covered, taken_back, held) >= 0
+    and covered + settled <= used and covered + expired + taken_back <= granted)
 ) with (fillfactor = 70);
 comment on column ledger_accounts.granted is 'Credits ever granted.';
 comment on column ledger_accounts.used is 'Units ever used.';
@@ -76,9 +76,10 @@ create table usage_credits (
   primary key (environment_id, id),
   foreign key (environment_id, ledger_account_id) references ledger_accounts,
   foreign key (environment_id, feature_id) references features,
+  foreign key (environment_id, billing_period_id) references billing_periods,
   constraint usage_credits_once unique (source, source_id, environment_id),
-  constraint usage_credits_never_over_applied check (issued > 0 and applied >= 0 and expired >= 0
-    and taken_back >= 0 and applied + expired + taken_back <= issued),
+  constraint usage_credits_never_over_applied check (issued > 0 and least(applied, expired, taken_back) >= 0
+    and applied + expired + taken_back <= issued),
   constraint usage_credits_priority check (priority between 0 and 1000)
 ) with (fillfactor = 70);
 create index usage_credits_open on usage_credits (ledger_account_id, priority, expires_at, id) where not spent;
@@ -108,9 +109,9 @@ create table ledger_entries (
   created_at bigint not null,
   primary key (environment_id, id),
   constraint ledger_entries_amount_positive check (amount > 0),
-  constraint ledger_entries_sides check ((debit_side, credit_side) in
-    (('available', 'used'), ('granted', 'available'), ('available', 'expired'), ('available', 'taken_back'),
-     ('settled', 'available'), ('available', 'settled'))),
+  constraint ledger_entries_sides check (debit_side || ' to ' || credit_side in
+    ('available to used', 'granted to available', 'available to expired', 'available to taken_back',
+     'settled to available', 'available to settled')),
   constraint ledger_entries_applications check ((applied_credit_ids is null) = (applied_amounts is null) and (applied_credit_ids is null
     or credit_side = 'used' and coalesce(array_ndims(applied_credit_ids), 0) = 1 and coalesce(array_ndims(applied_amounts), 0) = 1
       and cardinality(applied_credit_ids) = cardinality(applied_amounts) and array_position(applied_credit_ids, null) is null
@@ -133,30 +134,36 @@ begin
         where (select true from prices p where p.environment_id = e.environment_id and p.id = e.id) is null)
      or exists (
        select from added e
-        where (select true from ledger_accounts a where a.environment_id = e.environment_id and a.id = e.ledger_account_id) is null
-           or (e.billing_period_id is not null
-               and (select true from billing_periods b where b.environment_id = e.environment_id and b.id = e.billing_period_id) is null)
-           or (e.usage_credit_id is not null
-               and (select true from usage_credits c where c.environment_id = e.environment_id and c.id = e.usage_credit_id) is null)
-           -- One credit pays for most entries.
-           or case cardinality(e.applied_credit_ids)
+        where case cardinality(e.applied_credit_ids)
+                -- One credit pays for most entries. It points at its account itself, and mostly at the same period.
                 when 1 then (select true from usage_credits c
-                              where c.environment_id = e.environment_id and c.id = e.applied_credit_ids[1]) is null
-                else exists (select from unnest(e.applied_credit_ids) as applied (id)
+                              where c.environment_id = e.environment_id and c.id = e.applied_credit_ids[1]
+                                and c.ledger_account_id = e.ledger_account_id
+                                and (e.billing_period_id is null or e.billing_period_id = c.billing_period_id
+                                     or (select true from billing_periods b
+                                          where b.environment_id = e.environment_id and b.id = e.billing_period_id))) is null
+                else (select true from ledger_accounts a where a.environment_id = e.environment_id and a.id = e.ledger_account_id) is null
+                  or (e.billing_period_id is not null
+                      and (select true from billing_periods b where b.environment_id = e.environment_id and b.id = e.billing_period_id) is null)
+                  or exists (select from unnest(e.applied_credit_ids) as applied (id)
                               where (select true from usage_credits c
-                                      where c.environment_id = e.environment_id and c.id = applied.id) is null)
-              end)
+                                      where c.environment_id = e.environment_id and c.id = applied.id
+                                        and c.ledger_account_id = e.ledger_account_id) is null)
+                  or (select count(distinct applied.id) from unnest(e.applied_credit_ids) as applied (id)) < cardinality(e.applied_credit_ids)
+              end
+           or (e.usage_credit_id is not null
+               and (select true from usage_credits c where c.environment_id = e.environment_id and c.id = e.usage_credit_id) is null))
   then
+    if exists (
+      select from added e
+       where cardinality(e.applied_credit_ids) > 1
+         and (select count(distinct applied.id) from unnest(e.applied_credit_ids) as applied (id)) < cardinality(e.applied_credit_ids))
+    then
+      raise check_violation using message = 'a ledger entry names a credit twice',
+        table = 'ledger_entries', constraint = 'ledger_entries_applications';
+    end if;
     raise foreign_key_violation using message = 'a ledger entry points at records that do not exist',
       table = 'ledger_entries', constraint = 'ledger_entries_references';
-  end if;
-  if exists (
-    select from added e
-     where cardinality(e.applied_credit_ids) > 1
-       and (select count(distinct applied.id) from unnest(e.applied_credit_ids) as applied (id)) < cardinality(e.applied_credit_ids))
-  then
-    raise check_violation using message = 'a ledger entry names a credit twice',
-      table = 'ledger_entries', constraint = 'ledger_entries_applications';
   end if;
   return null;
 end $$;

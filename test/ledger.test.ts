@@ -317,7 +317,14 @@ test('an account cannot be settled or spent beyond what was used and granted', a
   );
 });
 
-test('an entry names credits that exist, each once and with an amount above zero, and only where it is usage', async () => {
+test('an entry names credits of its account, each once and with an amount above zero, and only where it is usage', async () => {
+  const other = await newWorld();
+  await grant(other, 100n);
+  const { id: foreign } = await app.owner
+    .selectFrom('usageCredits')
+    .select('id')
+    .where('pricingModelId', '=', other.pricingModelId)
+    .executeTakeFirstOrThrow();
   const world = await newWorld();
   await grant(world, 100n);
   await use(world, 30n);
@@ -329,12 +336,17 @@ test('an entry names credits that exist, each once and with an amount above zero
     { side: 'available', ids: null, amounts: null },
     { side: 'used', ids: [credit], amounts: ['30'] },
   ]);
-  const copy = (side: string, ids: readonly (string | null | undefined)[], amounts: readonly (number | null)[]) =>
+  const copy = (
+    side: string,
+    ids: readonly (string | null | undefined)[],
+    amounts: readonly (number | null)[],
+    period: string | null = null,
+  ) =>
     sql`
       insert into ledger_entries (environment_id, id, pricing_model_id, ledger_transaction_id, ledger_account_id, debit_side,
-             credit_side, amount, available_after, created_at, applied_credit_ids, applied_amounts)
+             credit_side, amount, available_after, created_at, applied_credit_ids, applied_amounts, billing_period_id)
       select environment_id, ${newId('ledgerEntry')}, pricing_model_id, ledger_transaction_id, ledger_account_id, debit_side,
-             credit_side, amount, available_after, created_at, ${ids}::text[], ${amounts}::numeric[] from ledger_entries
+             credit_side, amount, available_after, created_at, ${ids}::text[], ${amounts}::numeric[], ${period} from ledger_entries
        where pricing_model_id = ${world.pricingModelId} and credit_side = ${side}`
       .execute(app.owner)
       .then(
@@ -344,6 +356,10 @@ test('an entry names credits that exist, each once and with an amount above zero
   const outcomes = [
     await copy('used', ['gone'], [30]),
     await copy('used', [credit, 'gone'], [10, 20]),
+    await copy('used', [foreign], [30]),
+    await copy('used', [credit, foreign], [10, 20]),
+    await copy('used', [credit], [30], 'gone'),
+    await copy('used', [credit, foreign], [10, 20], 'gone'),
     await copy('used', [credit], [0]),
     await copy('used', [credit, credit], [10, 20]),
     await copy('used', [credit], [10, 20]),
@@ -352,6 +368,7 @@ test('an entry names credits that exist, each once and with an amount above zero
     await copy('used', [], []),
     await copy('available', [credit], [30]),
   ];
-  assert.deepEqual(outcomes.slice(0, 2), ['ledger_entries_references', 'ledger_entries_references']);
-  assert.deepEqual([...new Set(outcomes.slice(2))], ['ledger_entries_applications']);
+  assert.deepEqual([...new Set(outcomes.slice(0, 6))], ['ledger_entries_references']);
+  assert.deepEqual([...new Set(outcomes.slice(6))], ['ledger_entries_applications']);
+  assert.equal(await copy('used', [credit], [30], world.billingPeriodId), null);
 });

@@ -14,6 +14,9 @@ export async function countStatements<Answer>(
     },
     transformResult: async ({ result }) => result,
   };
-  const answer = await act({ ...work, db: work.db.withPlugin(counter) });
+  const db = work.db.withPlugin(counter);
+  // Those of which no name is turned into ours count too.
+  Object.assign(db, { withoutPlugins: () => work.db.withoutPlugins().withPlugin(counter) });
+  const answer = await act({ ...work, db });
   return { answer, count };
 }

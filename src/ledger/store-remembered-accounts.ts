@@ -23,9 +23,9 @@ export interface RememberedAccount {
 
 /** What is remembered of an account, and when that proved wrong. */
 interface Memory {
-  readonly remembered: RememberedAccount | null;
-  readonly failedAt: number;
-  readonly distrustedUntil: number;
+  remembered: RememberedAccount | null;
+  failedAt: number;
+  distrustedUntil: number;
 }
 
 /** The most accounts of a unit of work that are remembered: to ask for those of a bulk load once more is little of it. */
@@ -41,15 +41,21 @@ function keyOf({ environmentId }: Work, id: string): string {
   return `${environmentId} ${id}`;
 }
 
+/** That of an account, to be changed in its place: an empty one where there is none. */
 function memoryOf(work: Work, id: string): Memory {
-  return known.get(keyOf(work, id)) ?? { remembered: null, failedAt: Number.NEGATIVE_INFINITY, distrustedUntil: 0 };
+  const key = keyOf(work, id);
+  const memory = known.get(key);
+  if (memory !== undefined) return memory;
+  const empty: Memory = { remembered: null, failedAt: Number.NEGATIVE_INFINITY, distrustedUntil: 0 };
+  known.set(key, empty);
+  return empty;
 }
 
 /** Remembers an account as it was read under its lock; one that is to be read each time is forgotten. */
 export function rememberAccount(work: Work, seen: RememberedAccount): void {
   const { account } = seen;
   const isPlain = account.held === 0n && account.lapsed === 0n;
-  known.set(keyOf(work, account.id), { ...memoryOf(work, account.id), remembered: isPlain ? seen : null });
+  memoryOf(work, account.id).remembered = isPlain ? seen : null;
 }
 
 /** The accounts as they are remembered. Null where one is not, or has proved wrong of late, or has a credit that has ended by now. */
@@ -57,10 +63,10 @@ export function recallAccounts(work: Work, ids: readonly string[]): ReadonlyMap<
   if (ids.length > mostRemembered) return null;
   const recalled = new Map<string, RememberedAccount>();
   for (const id of ids) {
-    const { remembered, distrustedUntil } = memoryOf(work, id);
-    if (remembered === null || distrustedUntil > performance.now() || !isUsable(remembered.account, work.now))
-      return null;
-    recalled.set(id, remembered);
+    const memory = known.get(keyOf(work, id));
+    if (memory === undefined || memory.remembered === null || memory.distrustedUntil > performance.now()) return null;
+    if (!isUsable(memory.remembered.account, work.now)) return null;
+    recalled.set(id, memory.remembered);
   }
   return recalled;
 }
@@ -73,20 +79,18 @@ function isUsable({ credits }: LockedAccount, now: Instant): boolean {
 export function rememberUsed(work: Work, accounts: readonly UsedAccount[]): void {
   const areRemembered = accounts.length <= mostRemembered;
   for (const { account, used, covered } of accounts) {
-    const key = keyOf(work, account.id);
-    const memory = memoryOf(work, account.id);
-    if (memory.remembered === null) continue;
+    const memory = known.get(keyOf(work, account.id));
+    if (memory === undefined || memory.remembered === null) continue;
     if (!areRemembered) {
-      known.delete(key);
+      memory.remembered = null;
       continue;
     }
     const { sums, lockedBy } = memory.remembered;
-    const remembered = {
+    memory.remembered = {
       account: { ...account, bookedAt: Math.max(account.bookedAt, work.now) },
       sums: { ...sums, used: sums.used + used, covered: sums.covered + covered },
       lockedBy,
     };
-    known.set(key, { ...memory, remembered });
   }
 }
 
@@ -94,12 +98,9 @@ export function rememberUsed(work: Work, accounts: readonly UsedAccount[]): void
 export function distrustAccounts(work: Work, ids: readonly string[]): void {
   const now = performance.now();
   for (const id of ids) {
-    const { failedAt, distrustedUntil } = memoryOf(work, id);
-    const isRepeated = now - failedAt < distrustMs;
-    known.set(keyOf(work, id), {
-      remembered: null,
-      failedAt: now,
-      distrustedUntil: isRepeated ? now + distrustMs : distrustedUntil,
-    });
+    const memory = memoryOf(work, id);
+    if (now - memory.failedAt < distrustMs) memory.distrustedUntil = now + distrustMs;
+    memory.failedAt = now;
+    memory.remembered = null;
   }
 }

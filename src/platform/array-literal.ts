@@ -5,7 +5,9 @@
 
 /** An array of ids, numbers and other words that hold no comma, quote, brace, backslash or space, and are not empty. */
 export function idArray(values: readonly (string | number | bigint | null)[]): string {
-  return `{${values.map((value) => value ?? 'null').join(',')}}`;
+  let text = '';
+  for (const value of values) text += text === '' ? (value ?? 'null') : `,${value ?? 'null'}`;
+  return `{${text}}`;
 }
 
 // What stands between quotes, and the word that would be read as null, must be told apart from plain words.

@@ -114,7 +114,8 @@ export function sentWithCommit(
   statement: RawBuilder<unknown>,
   onFailure: (error: unknown) => void = () => undefined,
 ): void {
-  const answered = statement.execute(work.db).catch((error: unknown) => {
+  // Nothing of what it answers is looked at, so no names are to be turned into ours.
+  const answered = statement.execute(work.db.withoutPlugins()).catch((error: unknown) => {
     onFailure(error);
     throw error;
   });
@@ -224,7 +225,9 @@ export async function enter(db: DatabaseTransaction, entry: Entry, options: RunO
   const remembered = key === null ? undefined : scopes?.get(key);
   if (key !== null && remembered !== undefined) {
     const confirmed = sql`
-      select require_unchanged(scope::text = ${remembered.text}) from ${scope} as scope ${plans} ${said}`.execute(db);
+      select require_unchanged(scope::text = ${remembered.text}) from ${scope} as scope ${plans} ${said}`.execute(
+      db.withoutPlugins(),
+    );
     const forgotten = confirmed.catch((error) => {
       scopes?.delete(key);
       throw error;
