@@ -85,6 +85,7 @@ function answerOf(
   if (customers === 0) return new Problem('customerNotFound', { id: externalId });
   if (customers > 1) return new Problem('externalIdAmbiguous', { externalId });
   const found = rows.filter(isOfSubscription);
+  if (found.length > 1) found.sort((one, other) => (one.subscriptionId < other.subscriptionId ? 1 : -1));
   if (subscriptionId !== undefined && found.length === 0)
     return new Problem('subscriptionNotFound', { id: subscriptionId });
   return withMeters(found, meters);
@@ -132,10 +133,10 @@ function withMeters(rows: readonly SubscriptionBalances[], meters: Meters): Mete
   const balances: MeterBalance[] = [];
   for (const row of rows) {
     const { subscriptionId } = row;
-    const counted = row.usageMeterIds?.split(' ') ?? [];
-    const available = row.availableBalances?.split(' ') ?? [];
+    const counted = row.balances?.split(' ') ?? [];
     for (const meter of meters(row)) {
-      const balance = available[counted.indexOf(meter.id)];
+      const at = counted.indexOf(meter.id);
+      const balance = at < 0 ? undefined : counted[at + 1];
       balances.push({ meter, subscriptionId, availableBalance: balance === undefined ? 0n : BigInt(balance) });
     }
   }
