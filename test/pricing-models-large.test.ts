@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { KyselyPlugin } from 'kysely';
 import type { Work } from '../src/platform/work.ts';
 import { clonePricingModel } from '../src/pricing/actions-clone.ts';
 import { exportPricingModel } from '../src/pricing/actions-export.ts';
@@ -10,6 +9,7 @@ import { loadPricingModelDetails } from '../src/pricing/store-details.ts';
 import { SetupInput, UpdateInput } from '../src/pricing/structure.ts';
 import { type Body, startTestApp } from './harness.ts';
 import { acme } from './pricing-models.ts';
+import { countStatements } from './statements.ts';
 
 const app = await startTestApp();
 
@@ -40,19 +40,8 @@ function sized(count: number): Body {
 }
 
 /** Acts in the test environment, and answers how many statements that took too. */
-async function counted<Answer>(act: (work: Work) => Promise<Answer>): Promise<{ answer: Answer; statements: number }> {
-  return app.inEnvironment(async (work) => {
-    let statements = 0;
-    const counter: KyselyPlugin = {
-      transformQuery: ({ node }) => node,
-      transformResult: async ({ result }) => {
-        statements += 1;
-        return result;
-      },
-    };
-    const answer = await act({ ...work, db: work.db.withPlugin(counter) });
-    return { answer, statements };
-  });
+function counted<Answer>(act: (work: Work) => Promise<Answer>): Promise<{ answer: Answer; count: number }> {
+  return app.inEnvironment((work) => countStatements(work, act));
 }
 
 test('300 products, 300 features and 50 meters take as many statements as 6, 6 and 1', async () => {
@@ -74,7 +63,7 @@ test('300 products, 300 features and 50 meters take as many statements as 6, 6 a
     assert.equal(copied.answer.products.length, count + 1);
     const exported = await counted((work) => exportPricingModel(work, id));
     assert.equal(exported.answer.pricingModel.products[3]?.price.unitPrice, 7n);
-    statements.push([made, updated, copied, exported].map((each) => each.statements));
+    statements.push([made, updated, copied, exported].map((each) => each.count));
   }
   assert.deepEqual(statements[1], statements[0]);
   assert(Math.max(...statements.flat()) < 30, `${statements}`);
@@ -94,7 +83,7 @@ test('the details of many pricing models take as many statements as those of one
   for (const details of all.answer) {
     const one = await counted((work) => loadPricingModelDetails(work, [details.id]));
     assert.deepEqual(one.answer, [details]);
-    assert.equal(one.statements, all.statements);
+    assert.equal(one.count, all.count);
   }
   assert.deepEqual((await counted((work) => loadPricingModelDetails(work, []))).answer, []);
 });

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { type KyselyPlugin, sql } from 'kysely';
+import { sql } from 'kysely';
 import { duePlan, duePopulation, monthStart, nextMonth } from '../bench/due-population.ts';
 import { renewStep } from '../src/lifecycle/renew.ts';
-import type { Work } from '../src/platform/work.ts';
 import { startTestApp, type TestApp } from './harness.ts';
 import { renewDue, renewUntil } from './renewing.ts';
+import { countStatements } from './statements.ts';
 
 /** An environment with so many subscriptions that come due on 1 February 2027, with usage to bill. */
 async function dueEnvironment(size: number): Promise<TestApp> {
@@ -16,29 +16,17 @@ async function dueEnvironment(size: number): Promise<TestApp> {
   return app;
 }
 
-/** The work with its statements counted. */
-function counting(work: Work): { work: Work; count: () => number } {
-  let statements = 0;
-  const counter: KyselyPlugin = {
-    transformQuery: ({ node }) => {
-      statements += 1;
-      return node;
-    },
-    transformResult: async ({ result }) => result,
-  };
-  return { work: { ...work, db: work.db.withPlugin(counter) }, count: () => statements };
-}
-
 test('500 renewals take as many statements as 2', async () => {
   const app = await dueEnvironment(502);
   await app.setClock(nextMonth);
   const statementsFor = (size: number) =>
-    app.inEnvironment(async (given) => {
-      const { work, count } = counting(given);
-      const ids = await renewStep.claim(work, size);
-      assert.equal(ids.length, size);
-      await renewStep.perform(work, ids);
-      return count();
+    app.inEnvironment(async (work) => {
+      const { count } = await countStatements(work, async (counted) => {
+        const ids = await renewStep.claim(counted, size);
+        assert.equal(ids.length, size);
+        await renewStep.perform(counted, ids);
+      });
+      return count;
     });
   const forTwo = await statementsFor(2);
   assert.equal(await statementsFor(500), forTwo);

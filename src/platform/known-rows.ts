@@ -1,17 +1,15 @@
 import type pg from 'pg';
 
 /** What pg makes of the database's description of the rows of a result. Its types do not name it. */
-interface RowDescription {
+export interface KnownRows {
   readonly fields: unknown;
   readonly _parsers: unknown;
   readonly _prebuiltEmptyResultObject: unknown;
 }
 
-export type KnownRows = Readonly<RowDescription>;
-
 /** How the rows of a prepared statement look: as long as its connection lives they look the same. */
 export function knownRows(result: pg.QueryResult): KnownRows {
-  const { fields, _parsers, _prebuiltEmptyResultObject } = result as unknown as RowDescription;
+  const { fields, _parsers, _prebuiltEmptyResultObject } = result as unknown as KnownRows;
   return { fields, _parsers, _prebuiltEmptyResultObject };
 }
 
