@@ -98,8 +98,9 @@ export function duePopulation(size: number): string {
     select environment_id, 'pym_' || n.id, model, 'cust_' || n.id, 'inv_' || n.id, 'sub_' || n.id, 'billing_period_' || n.id,
            'pm_' || n.id, 'card', 'test', 'pm_card_visa', 'january_' || n, 1500, 1500, 'USD', 'succeeded', ${monthStart},
            ${monthStart}, 'Invoice B' || n || '-00001', ${monthStart}, ${monthStart} from plan, numbers n;
-    insert into ledger_accounts (environment_id, id, pricing_model_id, subscription_id, usage_meter_id, used, created_at, updated_at)
-    select environment_id, 'la_' || n.id, model, 'sub_' || n.id, meter, 250, ${monthStart}, ${monthStart} from plan, numbers n;
+    insert into ledger_accounts (environment_id, id, pricing_model_id, subscription_id, subscription_revision,
+           usage_meter_id, used, created_at, updated_at)
+    select environment_id, 'la_' || n.id, model, 'sub_' || n.id, 0, meter, 250, ${monthStart}, ${monthStart} from plan, numbers n;
     insert into usage_overages (environment_id, ledger_account_id, price_id, uncovered)
     select environment_id, 'la_' || n.id, overage, 250 from plan, numbers n;
     drop table plan, numbers`;
