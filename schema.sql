@@ -427,6 +427,7 @@ create table public.ledger_accounts (
   id text not null,
   pricing_model_id text not null,
   subscription_id text not null,
+  subscription_revision bigint not null,
   usage_meter_id text not null,
   granted numeric(38,0) not null default 0,
   used numeric(38,0) not null default 0,
@@ -436,12 +437,27 @@ create table public.ledger_accounts (
   taken_back numeric(38,0) not null default 0,
   available numeric(38,0) not null generated always as ((((granted + settled) - used) - expired) - taken_back) stored,
   held numeric(38,0) not null default 0,
+  applied numeric(38,0) not null default 0,
+  drawn_credit_id text,
+  drawable numeric(38,0) not null default 0,
+  open_series_id bigint,
+  open_hour bigint,
+  open_units numeric(38,0),
+  open_events bigint,
   created_at bigint not null,
   updated_at bigint not null,
   constraint ledger_accounts_one_per_meter UNIQUE (subscription_id, usage_meter_id, environment_id),
   constraint ledger_accounts_pkey PRIMARY KEY (environment_id, id),
+  constraint ledger_accounts_environment_id_drawn_credit_id_fkey FOREIGN KEY (environment_id, drawn_credit_id) REFERENCES usage_credits(environment_id, id),
+  constraint ledger_accounts_environment_id_open_series_id_fkey FOREIGN KEY (environment_id, open_series_id) REFERENCES usage_series(environment_id, id),
   constraint ledger_accounts_environment_id_subscription_id_fkey FOREIGN KEY (environment_id, subscription_id) REFERENCES subscriptions(environment_id, id),
   constraint ledger_accounts_environment_id_usage_meter_id_fkey FOREIGN KEY (environment_id, usage_meter_id) REFERENCES usage_meters(environment_id, id),
+  constraint ledger_accounts_drawn CHECK (((applied >= (0)::numeric) AND
+CASE
+    WHEN (drawn_credit_id IS NULL) THEN (covered = applied)
+    ELSE ((covered > applied) AND ((covered - applied) < drawable))
+END)),
+  constraint ledger_accounts_open_rollup CHECK (((num_nulls(open_series_id, open_hour, open_units, open_events) = ANY (ARRAY[0, 4])) AND ((open_hour % (3600000)::bigint) = 0) AND (open_units >= (0)::numeric) AND (open_events > 0))),
   constraint ledger_accounts_sides CHECK (((LEAST(granted, used, expired, settled, covered, taken_back, held) >= (0)::numeric) AND ((covered + settled) <= used) AND (((covered + expired) + taken_back) <= granted)))
 );
 
@@ -899,6 +915,7 @@ create table public.subscriptions (
   replaced_by_subscription_id text,
   scheduled_adjustment_at bigint,
   metadata jsonb,
+  revision bigint not null default 0,
   created_at bigint not null,
   updated_at bigint not null,
   paused_at bigint,
@@ -1302,7 +1319,7 @@ CREATE OR REPLACE FUNCTION public.audit_decisions()
  LANGUAGE sql
  IMMUTABLE
 BEGIN ATOMIC
- VALUES ('api_keys'::text,'hash'::text,'secret'::text), ('webhooks'::text,'sealed_secret'::text,'secret'::text), ('webhooks'::text,'sealed_previous_secret'::text,'secret'::text), ('payment_methods'::text,'processor_token'::text,'secret'::text), ('payments'::text,'processor_token'::text,'secret'::text), ('payments'::text,'next_action'::text,'secret'::text), ('payment_method_attachments'::text,'request'::text,'secret'::text), ('payment_method_attachments'::text,'outcome'::text,'secret'::text), ('checkout_sessions'::text,'payment_token'::text,'secret'::text), ('webhooks'::text,'url'::text,'address'::text), ('payments'::text,'receipt_url'::text,'address'::text), ('checkout_sessions'::text,'success_url'::text,'address'::text), ('checkout_sessions'::text,'cancel_url'::text,'address'::text), ('api_keys'::text,'last_used_at'::text,'passing'::text), ('pricing_models'::text,'catalog_version'::text,'passing'::text), ('customers'::text,'invoice_count'::text,'passing'::text), ('webhooks'::text,'failing_since'::text,'passing'::text), ('subscriptions'::text,'work_retry_at'::text,'passing'::text);
+ VALUES ('api_keys'::text,'hash'::text,'secret'::text), ('webhooks'::text,'sealed_secret'::text,'secret'::text), ('webhooks'::text,'sealed_previous_secret'::text,'secret'::text), ('payment_methods'::text,'processor_token'::text,'secret'::text), ('payments'::text,'processor_token'::text,'secret'::text), ('payments'::text,'next_action'::text,'secret'::text), ('payment_method_attachments'::text,'request'::text,'secret'::text), ('payment_method_attachments'::text,'outcome'::text,'secret'::text), ('checkout_sessions'::text,'payment_token'::text,'secret'::text), ('webhooks'::text,'url'::text,'address'::text), ('payments'::text,'receipt_url'::text,'address'::text), ('checkout_sessions'::text,'success_url'::text,'address'::text), ('checkout_sessions'::text,'cancel_url'::text,'address'::text), ('api_keys'::text,'last_used_at'::text,'passing'::text), ('pricing_models'::text,'catalog_version'::text,'passing'::text), ('customers'::text,'invoice_count'::text,'passing'::text), ('webhooks'::text,'failing_since'::text,'passing'::text), ('subscriptions'::text,'work_retry_at'::text,'passing'::text), ('subscriptions'::text,'revision'::text,'passing'::text);
 END;
 CREATE OR REPLACE FUNCTION public.audit_table(audited_table text)
  RETURNS void
@@ -1721,6 +1738,15 @@ begin
   end if;
   return true;
 end $function$;
+CREATE OR REPLACE FUNCTION public.revise_subscription()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SET search_path TO 'public', 'pg_temp'
+AS $function$
+begin
+  new.revision := nextval('subscription_revisions');
+  return new;
+end $function$;
 CREATE OR REPLACE FUNCTION public.secure_tenant_tables()
  RETURNS void
  LANGUAGE plpgsql
@@ -1805,6 +1831,24 @@ begin
    where here.id = current_environment() and other.livemode = wanted_livemode;
   perform set_config('tollkeeper.environment_id', found_scope.environment_id::text, true);
   return found_scope;
+end $function$;
+CREATE OR REPLACE FUNCTION public.tell_subscription_revisions()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'public', 'pg_temp'
+AS $function$
+begin
+  with revised as (
+    select a.environment_id, a.id, s.revision
+      from changed s
+      join ledger_accounts a on a.subscription_id = s.id and a.environment_id = s.environment_id
+       and a.subscription_revision <> s.revision
+     order by a.subscription_id, a.usage_meter_id for no key update of a
+  )
+  update ledger_accounts a set subscription_revision = revised.revision from revised
+   where a.environment_id = revised.environment_id and a.id = revised.id;
+  return null;
 end $function$;
 CREATE OR REPLACE FUNCTION public.touch_api_keys(hashes bytea[], at bigint)
  RETURNS void

@@ -89,8 +89,9 @@ function recordsOf(start: number, subscriptions: number, each: number, covered: 
   insert into billing_periods (environment_id, pricing_model_id, created_at, updated_at, id, subscription_id, start_at, end_at, status, trial_period)
     select made.*, 'billing_period_' || n, 'sub_' || n, ${start}, ${start + 365 * 24 * hourMs}, 'active', false
       from (select ${stamps}) made, generate_series(0, ${subscriptions - 1}) n;
-  insert into ledger_accounts (environment_id, pricing_model_id, created_at, updated_at, id, subscription_id, usage_meter_id, granted, used, covered)
-    select made.*, 'la_' || n, 'sub_' || n, 'usage_meter_1', ${covered}, ${each}, ${covered}
+  insert into ledger_accounts (environment_id, pricing_model_id, created_at, updated_at, id, subscription_id, subscription_revision,
+         usage_meter_id, granted, used, covered, applied)
+    select made.*, 'la_' || n, 'sub_' || n, 0, 'usage_meter_1', ${covered}, ${each}, ${covered}, ${covered}
       from (select ${stamps}) made, generate_series(0, ${subscriptions - 1}) n;
   insert into usage_credits (environment_id, pricing_model_id, created_at, updated_at, id, ledger_account_id, source, source_id, issued, applied, granted_at)
     select made.*, 'usage_credit_' || n, 'la_' || n, 'admin', n, ${covered}, ${covered}, ${start}

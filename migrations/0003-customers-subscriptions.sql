@@ -73,6 +73,8 @@ create table subscriptions (
   replaced_by_subscription_id text collate "C",
   scheduled_adjustment_at bigint,
   metadata jsonb,
+  -- Another one with each change that decides about usage: see revise_subscription() (0010).
+  revision bigint not null default 0,
   created_at bigint not null,
   updated_at bigint not null,
   primary key (environment_id, id),

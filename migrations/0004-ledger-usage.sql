@@ -10,6 +10,8 @@ create table ledger_accounts (
   id text collate "C" not null,
   pricing_model_id text collate "C" not null,
   subscription_id text collate "C" not null,
+  -- That of its subscription: usage on what is remembered of the subscription compares it here, on the row that it locks.
+  subscription_revision bigint not null,
   usage_meter_id text collate "C" not null,
   granted numeric(38, 0) not null default 0,
   used numeric(38, 0) not null default 0,
@@ -19,6 +21,17 @@ create table ledger_accounts (
   taken_back numeric(38, 0) not null default 0,
   available numeric(38, 0) not null generated always as (granted + settled - used - expired - taken_back) stored,
   held numeric(38, 0) not null default 0,
+  -- Of `covered`, what stands in the rows of credits. The rest is drawn from one credit, `drawn_credit_id`, whose own row is not
+  -- written each time that it pays, but once it is used up or something else is to change it: until then `drawable` is left there.
+  applied numeric(38, 0) not null default 0,
+  drawn_credit_id text collate "C",
+  drawable numeric(38, 0) not null default 0,
+  -- A roll-up that is still added to: what the events of one series with a date in one hour add up to. It becomes, or becomes a
+  -- part of, a row of usage_rollups when that of a later hour takes its place.
+  open_series_id bigint,
+  open_hour bigint,
+  open_units numeric(38, 0),
+  open_events bigint,
   created_at bigint not null,
   updated_at bigint not null,
   primary key (environment_id, id),
@@ -26,7 +39,11 @@ create table ledger_accounts (
   foreign key (environment_id, usage_meter_id) references usage_meters,
   constraint ledger_accounts_one_per_meter unique (subscription_id, usage_meter_id, environment_id),
   constraint ledger_accounts_sides check (least(granted, used, expired, settled, covered, taken_back, held) >= 0
-    and covered + settled <= used and covered + expired + taken_back <= granted)
+    and covered + settled <= used and covered + expired + taken_back <= granted),
+  constraint ledger_accounts_drawn check (applied >= 0 and case when drawn_credit_id is null
+    then covered = applied else covered > applied and covered - applied < drawable end),
+  constraint ledger_accounts_open_rollup check (num_nulls(open_series_id, open_hour, open_units, open_events) in (0, 4)
+    and open_hour % 3600000 = 0 and open_units >= 0 and open_events > 0)
 ) with (fillfactor = 70);
 comment on column ledger_accounts.granted is 'Credits ever granted.';
 comment on column ledger_accounts.used is 'Units ever used.';
@@ -35,6 +52,25 @@ comment on column ledger_accounts.expired is 'Credits that ended unused.';
 comment on column ledger_accounts.settled is 'Used units that a paid invoice paid for.';
 comment on column ledger_accounts.taken_back is 'Unused credits that were taken back.';
 comment on column ledger_accounts.held is 'Units of open holds, those that have ended and were not looked at since included.';
+
+-- Whoever changes a subscription in a way that decides about usage waits for the usage that is under way on its accounts, and
+-- usage that comes later meets another revision there. In the order in which all accounts are locked.
+create function tell_subscription_revisions() returns trigger language plpgsql security definer
+  set search_path = public, pg_temp as $$
+begin
+  with revised as (
+    select a.environment_id, a.id, s.revision
+      from changed s
+      join ledger_accounts a on a.subscription_id = s.id and a.environment_id = s.environment_id
+       and a.subscription_revision <> s.revision
+     order by a.subscription_id, a.usage_meter_id for no key update of a
+  )
+  update ledger_accounts a set subscription_revision = revised.revision from revised
+   where a.environment_id = revised.environment_id and a.id = revised.id;
+  return null;
+end $$;
+create trigger subscriptions_revisions_told after update on subscriptions referencing new table as changed
+  for each statement execute function tell_subscription_revisions();
 
 create table ledger_transactions (
   environment_id bigint not null,
@@ -82,6 +118,7 @@ create table usage_credits (
     and applied + expired + taken_back <= issued),
   constraint usage_credits_priority check (priority between 0 and 1000)
 ) with (fillfactor = 70);
+alter table ledger_accounts add foreign key (environment_id, drawn_credit_id) references usage_credits;
 create index usage_credits_open on usage_credits (ledger_account_id, priority, expires_at, id) where not spent;
 create index usage_credits_by_account on usage_credits (ledger_account_id, expires_at);
 
@@ -227,6 +264,7 @@ create table usage_series (
   foreign key (environment_id, ledger_account_id) references ledger_accounts,
   constraint usage_series_once unique nulls not distinct (subscription_id, price_id, billing_period_id, environment_id)
 );
+alter table ledger_accounts add foreign key (environment_id, open_series_id) references usage_series;
 -- For row-level security on what names a series: whether the one who asks sees it. A function, because the planner takes
 -- a condition with a subquery for so expensive that it avoids to read many rows.
 create function sees_series(wanted_environment bigint, wanted_series bigint) returns boolean
@@ -284,7 +322,8 @@ end $$;
 create trigger usage_events_series after insert on usage_events referencing new table as added
   for each statement execute function check_usage_event_series();
 
--- What the events of a series with a date in one hour add up to, kept in the commit of the events.
+-- What the events of a series with a date in one hour add up to, kept in the commit of the events: together with what is open
+-- of it on its ledger account, if there is.
 create table usage_rollups (
   environment_id bigint not null,
   series_id bigint not null,

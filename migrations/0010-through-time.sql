@@ -46,6 +46,22 @@ create index subscriptions_cancel_due on subscriptions (environment_id, cancel_s
 create index subscriptions_set_aside on subscriptions (environment_id) where work_retry_at is not null;
 create index subscriptions_resume_due on subscriptions (environment_id, resumes_at) where resumes_at is not null;
 
+-- What is remembered of a subscription holds as long as its revision is the same: whether it can be used and by whom, which
+-- period its usage is of, and when something is due for it. Its ledger accounts say the revision too (0004). Drawn from a
+-- sequence, so that one which is undone with its transaction never comes again and means something else.
+create sequence subscription_revisions;
+create function revise_subscription() returns trigger language plpgsql set search_path = public, pg_temp as $$
+begin
+  new.revision := nextval('subscription_revisions');
+  return new;
+end $$;
+create trigger subscriptions_revised before update on subscriptions for each row
+  when ((old.status, old.pricing_model_id, old.customer_id, old.renews, old.current_billing_period_start,
+         old.current_billing_period_end, old.cancel_scheduled_at, old.resumes_at)
+    is distinct from (new.status, new.pricing_model_id, new.customer_id, new.renews, new.current_billing_period_start,
+         new.current_billing_period_end, new.cancel_scheduled_at, new.resumes_at))
+  execute function revise_subscription();
+
 alter table subscription_items add column effective_from bigint;
 update subscription_items set effective_from = added_date;
 alter table subscription_items alter column effective_from set not null;

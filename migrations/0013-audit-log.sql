@@ -75,7 +75,8 @@ create function audit_decisions() returns table (table_name text, column_name te
       ('pricing_models', 'catalog_version', 'passing'),
       ('customers', 'invoice_count', 'passing'),
       ('webhooks', 'failing_since', 'passing'),
-      ('subscriptions', 'work_retry_at', 'passing');
+      ('subscriptions', 'work_retry_at', 'passing'),
+      ('subscriptions', 'revision', 'passing');
   end;
 
 -- The text of a JSON object with the columns of row `source`, as SQL that makes it: those that are not null or, where `other`

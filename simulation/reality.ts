@@ -54,7 +54,7 @@ async function subscriptionLines(db: Database, now: number): Promise<Told[]> {
         'resumesAt', s.resumes_at, 'kept', s.paused_credit, 'isToChange', s.scheduled_adjustment_at is not null,
         'granted', coalesce(a.granted, 0), 'used', coalesce(a.used, 0), 'covered', coalesce(a.covered, 0),
         'settled', coalesce(a.settled, 0),
-        'left', coalesce((select sum(u.issued - u.applied - u.expired - u.taken_back) from usage_credits u
+        'left', coalesce((select sum(u.issued - ${applied} - u.expired - u.taken_back) from usage_credits u
            where u.environment_id = a.environment_id and u.ledger_account_id = a.id
              and (u.expires_at is null or u.expires_at > ${now})), 0),
         'unbilled', coalesce((select sum(o.uncovered - o.invoiced) from usage_overages o
@@ -115,13 +115,16 @@ async function methodLines(db: Database): Promise<Told[]> {
 const placeOfSubscription = sql`(select count(*) from subscriptions earlier
     where earlier.environment_id = s.environment_id and earlier.customer_id = s.customer_id and earlier.id < s.id)`;
 
+// Of a credit `u` of an account `a`, with what is drawn from it and not in its row.
+const applied = sql`(u.applied + case when u.id = a.drawn_credit_id then a.covered - a.applied else 0 end)`;
+
 async function creditLines(db: Database, now: number): Promise<Told[]> {
   const { rows } = await sql<Told>`
     select c.external_id as name, u.id, json_build_object('credit', u.issued, 'of', ${placeOfSubscription}, 'meter', m.slug,
         'kind', case when u.source = 'rollover' then 'rollover' when u.feature_id is null then 'by_hand'
                      when u.expires_at is null then 'once' else 'recurring' end,
-        'applied', u.applied, 'takenBack', u.taken_back,
-        'left', case when u.expires_at <= ${now} then 0 else u.issued - u.applied - u.expired - u.taken_back end,
+        'applied', ${applied}, 'takenBack', u.taken_back,
+        'left', case when u.expires_at <= ${now} then 0 else u.issued - ${applied} - u.expired - u.taken_back end,
         'priority', u.priority, 'expiresAt', u.expires_at) as line
       from usage_credits u
       join ledger_accounts a on a.environment_id = u.environment_id and a.id = u.ledger_account_id

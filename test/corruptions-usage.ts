@@ -5,6 +5,10 @@ export const callPrice = "(select id from prices where slug = 'call-overage')";
 const userPrice = "(select id from prices where slug = 'user-overage')";
 
 /** Makes each entry say what is available with it as the entries now are. */
+// Nothing is open on the account of the calls any more.
+const closed = `update ledger_accounts set open_series_id = null, open_hour = null, open_units = null, open_events = null
+  where used = 130`;
+
 const restate = `update ledger_entries e set available_after = booked
   from (select id, sum(case 'available' when credit_side then amount when debit_side then -amount end)
                      over (partition by ledger_account_id order by created_at, sequence) as booked from ledger_entries) b
@@ -51,6 +55,11 @@ export const ledgerCorruptions: readonly Corruption[] = [
     breaks: ['ledgerSidesLeaveAvailable'],
   },
   {
+    fault: 'a ledger account was not told that its subscription changed',
+    statements: ['update ledger_accounts set subscription_revision = subscription_revision - 1 where used = 130'],
+    breaks: ['accountsKnowTheirSubscription'],
+  },
+  {
     fault: 'an entry says that less is available than was',
     statements: ['update ledger_entries set available_after = available_after - 1 where amount = 60'],
     breaks: ['entriesKnowWhatIsAvailable'],
@@ -72,6 +81,15 @@ export const ledgerCorruptions: readonly Corruption[] = [
       'update usage_credits set issued = issued - 1 where issued = 100',
     ],
     breaks: ['ledgerSidesAreSumsOfCredits', 'creditsAreNotOverApplied', 'creditsAreSumsOfEntries'],
+  },
+  {
+    fault: 'more can be drawn from a credit than is left of it',
+    statements: [
+      'update usage_credits set applied = 50 where issued = 100',
+      `update ledger_accounts set applied = 50, drawable = 12,
+              drawn_credit_id = (select id from usage_credits where issued = 100) where used = 130`,
+    ],
+    breaks: ['creditsAreDrawnFromWithinTheirRest'],
   },
   {
     fault: 'a credit has ended, and the ledger says that it was taken back',
@@ -172,7 +190,13 @@ export const usageCorruptions: readonly Corruption[] = [
       `update usage_series set ledger_account_id = (select id from ledger_accounts where used = 5)
         where price_id = ${callPrice}`,
     ],
-    breaks: ['usageSeriesBelongTogether', 'usageIsSumOfEvents', 'usageIsBookedWithItsEvents', 'usageIsSumOfRollUps'],
+    breaks: [
+      'usageSeriesBelongTogether',
+      'usageIsSumOfEvents',
+      'usageIsBookedWithItsEvents',
+      'openRollUpsAreOfTheirAccount',
+      'usageIsSumOfRollUps',
+    ],
   },
   {
     fault: 'a usage event is of a series that is gone',
@@ -196,7 +220,7 @@ export const usageCorruptions: readonly Corruption[] = [
   },
   {
     fault: 'all usage events of an account were deleted, and what was kept of their sums',
-    statements: ['delete from usage_events where amount > 5', 'delete from usage_rollups where units > 5'],
+    statements: ['delete from usage_events where amount > 5', 'delete from usage_rollups where units > 5', closed],
     breaks: ['usageIsSumOfEvents', 'usageIsBookedWithItsEvents', 'usageIsSumOfRollUps'],
   },
   {
@@ -221,6 +245,16 @@ export const usageCorruptions: readonly Corruption[] = [
     fault: 'an event was told of another hour than it is kept in',
     statements: ['update usage_events set usage_date = usage_date + 3600000 where amount = 60'],
     breaks: ['rollUpsAreSumsOfEvents'],
+  },
+  {
+    fault: 'what is open of a roll-up stands on another account',
+    statements: [
+      `update ledger_accounts users set open_series_id = calls.open_series_id, open_hour = calls.open_hour,
+              open_units = calls.open_units, open_events = calls.open_events
+         from ledger_accounts calls where users.used = 5 and calls.used = 130`,
+      closed,
+    ],
+    breaks: ['openRollUpsAreOfTheirAccount'],
   },
   {
     fault: 'an hour counts an event that is not there',

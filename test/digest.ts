@@ -47,12 +47,15 @@ const leftColumns = [
   'transaction_key',
 ];
 // Numbers of sequences, which all environments draw from.
-const drawnColumns = ['catalog_version', 'sequence', 'booking'];
-const series = sql`(select jsonb_build_array(s.subscription_id, s.price_id, s.billing_period_id) from usage_series s
-  where s.environment_id = t.environment_id and s.id = t.series_id)`;
+const drawnColumns = ['catalog_version', 'revision', 'subscription_revision', 'sequence', 'booking'];
+const seriesOf = (column: string) => sql`
+  (select jsonb_build_array(s.subscription_id, s.price_id, s.billing_period_id) from usage_series s
+    where s.environment_id = t.environment_id and s.id = ${sql.ref(column)})`;
+const series = seriesOf('t.series_id');
 /** What stands in the place of numbers that rows are known by, and of ids without their prefix. */
 const told: Readonly<Record<string, RawBuilder<unknown>>> = {
   ledger_transactions: sql`jsonb_build_object('source_id', case when t.type <> 'usage_event_processed' then t.source_id end)`,
+  ledger_accounts: sql`jsonb_build_object('open_series_id', ${seriesOf('t.open_series_id')})`,
   usage_series: sql`jsonb_build_object('id', null)`,
   usage_events: sql`jsonb_build_object('id', ${idPrefixes.usageEvent} || '_' || t.id, 'series_id', ${series})`,
   usage_rollups: sql`jsonb_build_object('series_id', ${series})`,

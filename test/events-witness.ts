@@ -9,6 +9,7 @@ const hidden: ReadonlySet<string> = new Set([
   'exclusive',
   'is_default_plan',
   'paused_credit',
+  'revision',
   'work_retry_at',
   'invoice_count',
 ]);

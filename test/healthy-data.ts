@@ -133,9 +133,13 @@ async function insertUsage({ app, model, ...fixture }: Data, accounts: Accounts)
     .insertInto('usageRollups')
     .values([
       { environmentId, seriesId: calls.id, hour, units: 60n, events: 1 },
-      { environmentId, seriesId: calls.id, hour: hour + hourMs, units: 70n, events: 1 },
       { environmentId, seriesId: users.id, hour, units: 5n, events: 2 },
     ])
+    .execute();
+  await app.owner
+    .updateTable('ledgerAccounts')
+    .set({ openSeriesId: calls.id, openHour: hour + hourMs, openUnits: 70n, openEvents: 1 })
+    .where('id', '=', accounts.callsId)
     .execute();
 }
 
@@ -225,8 +229,17 @@ async function insertCreditsAndUse({ app, model, ...fixture }: Data): Promise<Ac
 async function insertAccounts({ app, model, ...fixture }: Data): Promise<Accounts> {
   const { subscriptionId, meterId, distinctMeterId, usagePriceId } = fixture;
   const [callsId, usersId] = [newId('ledgerAccount'), newId('ledgerAccount')];
-  const account = { ...model, subscriptionId };
-  const calls = { granted: 120n, used: 130n, covered: 60n, expired: 40n, settled: 50n, takenBack: 20n, held: 15n };
+  const account = { ...model, subscriptionId, subscriptionRevision: 0 };
+  const calls = {
+    granted: 120n,
+    used: 130n,
+    covered: 60n,
+    applied: 60n,
+    expired: 40n,
+    settled: 50n,
+    takenBack: 20n,
+    held: 15n,
+  };
   await app.owner
     .insertInto('ledgerAccounts')
     .values({ ...account, id: callsId, usageMeterId: meterId, ...calls })

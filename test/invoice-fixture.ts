@@ -90,6 +90,7 @@ export async function newLedgerAccount(
       id,
       pricingModelId: fixture.pricingModelId,
       subscriptionId: fixture.subscriptionId,
+      subscriptionRevision: 0,
       usageMeterId: fixture.meterId,
       createdAt: 0,
       updatedAt: 0,

@@ -12,6 +12,7 @@ import { runInEnvironment } from '../src/platform/work.ts';
 import { applyCredits } from '../src/rating/credits.ts';
 import { usageTogether } from '../src/usage/actions-record.ts';
 import type { UsageAsk } from '../src/usage/usage-draft.ts';
+import { applied } from './applied.ts';
 import { insertFixture } from './fixtures.ts';
 import { startTestApp } from './harness.ts';
 import { assertEventsAddUp, assertLedgerAddsUp, billedBy } from './ledger-invariants.ts';
@@ -194,6 +195,7 @@ async function newRun() {
     const credits = await app.owner
       .selectFrom('usageCredits')
       .selectAll()
+      .select(applied)
       .where('ledgerAccountId', 'in', ids)
       .orderBy('id')
       .execute();

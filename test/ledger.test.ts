@@ -3,6 +3,7 @@ import { test } from 'node:test';
 import { sql } from 'kysely';
 import { claimOverage, expireCredits, grantCredits, settleUsage } from '../src/ledger/actions.ts';
 import { newId } from '../src/platform/new-id.ts';
+import { applied } from './applied.ts';
 import { insertFixture } from './fixtures.ts';
 import { startTestApp } from './harness.ts';
 import { assertLedgerAddsUp, billedBy } from './ledger-invariants.ts';
@@ -69,7 +70,7 @@ const credits = (world: World) =>
   app.owner
     .selectFrom('usageCredits')
     .innerJoin('ledgerAccounts', 'ledgerAccounts.id', 'usageCredits.ledgerAccountId')
-    .select(['sourceId', 'issued', 'applied', 'usageCredits.expired'])
+    .select(['sourceId', 'issued', applied, 'usageCredits.expired'])
     .where('subscriptionId', '=', world.subscriptionId)
     .orderBy('usageCredits.id')
     .execute();

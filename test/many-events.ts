@@ -24,8 +24,9 @@ export async function insertManyEvents(app: TestApp, { subscriptions, events, fr
            lateral jsonb_populate_record(s, jsonb_build_object('id', s.id || '-' || n, 'exclusive', false)) copy
      where s.environment_id = ${environmentId} and s.id = ${world.subscriptionId}`.execute(db);
   await sql`
-    insert into ledger_accounts (environment_id, id, pricing_model_id, subscription_id, usage_meter_id, created_at, updated_at)
-    select environment_id, 'la-' || id, pricing_model_id, id, ${world.meterId}, ${from}, ${from} from subscriptions
+    insert into ledger_accounts (environment_id, id, pricing_model_id, subscription_id, subscription_revision,
+           usage_meter_id, created_at, updated_at)
+    select environment_id, 'la-' || id, pricing_model_id, id, revision, ${world.meterId}, ${from}, ${from} from subscriptions
      where environment_id = ${environmentId} and id like ${`${world.subscriptionId}-%`}`.execute(db);
   await sql`
     insert into usage_series (environment_id, pricing_model_id, customer_id, subscription_id, usage_meter_id, price_id, ledger_account_id)

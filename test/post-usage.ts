@@ -19,5 +19,5 @@ export async function postUsage(work: Work, sourceId: string, postings: readonly
     assert(ledgerAccountId !== undefined);
     return { ledgerAccountId, priceId, billingPeriodId, units };
   });
-  await bookUsage(work, sourceId, accounts, mergeUsages(usages));
+  bookUsage(work, { sourceId, usages: mergeUsages(usages), open: new Map() }, accounts);
 }

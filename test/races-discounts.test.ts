@@ -5,6 +5,7 @@ import { settleTold } from '../src/lifecycle/settle-payment.ts';
 import { runEffects } from '../src/platform/jobs.ts';
 import { runInEnvironment } from '../src/platform/work.ts';
 import { april, day, may, setUpChanges } from './adjust-fixture.ts';
+import { applied } from './applied.ts';
 import { type Answer, type Body, startTestApp } from './harness.ts';
 import { assertSound, assertStatuses, beginAt, meet, paidInAll, rounds, workTogether } from './race.ts';
 import { atOnce } from './spending.ts';
@@ -124,9 +125,9 @@ describe('race: discount against credit', () => {
       assertStatuses(answers, [200, 400, 409]);
       const accounts = app.owner.selectFrom('ledgerAccounts').select(['id', 'used']);
       const [account = assert.fail()] = await accounts.where('subscriptionId', '=', id).execute();
-      const credits = app.owner.selectFrom('usageCredits').select('applied');
+      const credits = app.owner.selectFrom('usageCredits').select(applied);
       const covered = (await credits.where('ledgerAccountId', '=', account.id).execute()).reduce(
-        (sum, { applied }) => sum + applied,
+        (sum, credit) => sum + credit.applied,
         0n,
       );
       // 4 calls cost 2, and half of that is 1.

@@ -69,6 +69,15 @@ test('the statements of one turn are answered at one Sync, each its own', async 
   assert.equal(syncs, 1);
 });
 
+test('who has waited for the turn to end still sends along', async () => {
+  const syncs = await syncsOf(async () => {
+    const first = doubled(1);
+    await new Promise<void>((resolve) => process.nextTick(resolve));
+    assert.deepEqual(await outcomes([first, doubled(2)]), [[2], [4]]);
+  });
+  assert.equal(syncs, 1);
+});
+
 test('what comes after an answer is asked for by itself', async () => {
   assert.equal(await syncsOf(() => doubled(1).then(() => doubled(2))), 2);
 });
@@ -80,6 +89,22 @@ test('what was sent behind a statement that fails is told so, and the connection
   assert.deepEqual(await outcomes([doubled(1)]), ['25P02']);
   await client.query('rollback', []);
   assert.deepEqual(await outcomes([doubled(7), divided(10)]), [[14], [10]]);
+});
+
+test('an outage is told of every statement of the turn, also where nobody looks at the one that it came to', async () => {
+  const own = createPool({ url: app.databaseUrl, as: 'service', size: 1 });
+  const ending = await own.connect();
+  ending.on('error', () => undefined);
+  // The service itself may end no connection.
+  await ending.query('set role none');
+  const told = (how: string) => {
+    const statements = [`select ${how}(pg_backend_pid()) where 1 = $1::integer`, 'select $1', 'select 2 * $1::integer'];
+    return outcomes(statements.map((statement) => ending.query(statement, [1])));
+  };
+  assert.deepEqual(await told('pg_cancel_backend'), ['57014', '57014', '57014']);
+  assert.deepEqual(await told('pg_terminate_backend'), ['57P01', '57P01', '57P01']);
+  ending.release(true);
+  await own.end();
 });
 
 test('a commit behind a statement that fails does not commit, and says so', async () => {

@@ -153,6 +153,9 @@ async function addOwn(app: TestApp, key: string, name: string, world: World) {
   const { subscriptionId } = world;
   const event = { subscriptionId, priceId: catalog.callsPriceId, amount: 3 };
   await post('/usage-events', { usageEvent: { ...event, transactionId: `${name}-transaction` } });
+  // What comes late goes into the roll-ups that are closed.
+  const late = { transactionId: `${name}-late`, usageDate: Date.now() - 86_400_000 };
+  await post('/usage-events', { usageEvent: { ...event, ...late } });
   const claim = { resourceSlug: catalog.seatSlug, externalId: `${name}-ada` };
   const { claims } = await post(`/resource-claims/${subscriptionId}/claim`, claim);
   const plan = await get(`/products?slug=${name}-plan&pricingModelId=${world.pricingModelId}`);

@@ -141,6 +141,8 @@ test('usage and claims at once: each unit is claimed once', async () => {
 test('usage that is under way when a subscription ends is on its last bill, and later usage is refused', async () => {
   for (let round = 0; round < 5; round++) {
     const world = await insertFixture(app);
+    // In every other round it is remembered, and not held by what uses it.
+    const before = round % 2 === 0 ? [] : [await bulk([event(world)]), await bulk([event(world)])];
     const uses = Array.from({ length: 12 }, () => bulk([event(world)]));
     const end = app.inEnvironment(async (work) => {
       await lockSubscription(work, world.subscriptionId);
@@ -150,7 +152,7 @@ test('usage that is under way when a subscription ends is on its last bill, and 
     const answers = await Promise.all(uses);
     const accepted = answers.filter(({ status }) => status === 200).length;
     const billed = (await end).reduce((sum, each) => sum + each.units, 0n);
-    assert.equal(billed, BigInt(accepted));
+    assert.equal(billed, BigInt(accepted + before.length));
     assert(answers.every(({ status }) => status === 200 || status === 400));
   }
 });
@@ -181,19 +183,18 @@ test('a request takes as many statements for a thousand events as for two', asyn
   const world = await insertFixture(app);
   await grant(world, 500n, 5);
   const { count: statements, close } = countingDatabase();
-  const record = (events: number) => {
+  const record = (events: number, repeats = [event(world, { transactionId: 'each time' })]) => {
     const mixed = Array.from({ length: events }, (_, index) =>
-      index % 2 === 0 ? event(world) : event(world, { priceSlug: 'user-overage', properties: { index } }),
+      index % 2 === 0 ? event(world) : event(world, { priceSlug: 'user-overage', properties: { count } }),
     );
-    const given = [...mixed, event(world, { transactionId: 'each time' })];
+    const given = [...mixed, ...repeats];
     return statements((work) => answerAlone(usage, work, { kind: 'record', events: given, pathOf }));
   };
-  const first = await record(2);
-  const second = await record(2);
+  const first = await record(2, []);
   // What is opened and looked up for the first events is known from then on.
-  assert(second < first);
+  assert((await record(2, [])) < first);
+  await record(2);
   const known = await record(2);
-  assert(known <= second);
   assert.equal(await record(1000), known);
   await close();
 });

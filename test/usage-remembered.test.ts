@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout } from 'node:timers/promises';
-import { grantCredits } from '../src/ledger/actions.ts';
+import { claimOverage, grantCredits } from '../src/ledger/actions.ts';
 import { lockAccountsForUsage, usageInsertion } from '../src/ledger/store-usage.ts';
 import { coverUsages } from '../src/ledger/usage-booking.ts';
 import { catchUpAll } from '../src/lifecycle/catch-up.ts';
@@ -13,6 +13,7 @@ import type { NewUsageEvent } from '../src/usage/usage-event.ts';
 import { insertFixture } from './fixtures.ts';
 import { startTestApp } from './harness.ts';
 import { assertLedgerAddsUp } from './ledger-invariants.ts';
+import { meet } from './race.ts';
 import { countStatements } from './statements.ts';
 
 /*
@@ -44,8 +45,8 @@ async function record(events: readonly NewUsageEvent[]) {
   return { answers, attempts };
 }
 
-// The subscriptions, the bookings, the hours and the events, all of them on their way at once.
-const fromMemory = 4;
+// The events and the bookings, both on their way at once.
+const fromMemory = 2;
 
 /** Records events until the accounts of these worlds are remembered. */
 async function makeKnown(...worlds: World[]): Promise<void> {
@@ -167,12 +168,65 @@ test('a subscription that ended elsewhere is refused', async () => {
 test('a customer that was archived elsewhere is refused', async () => {
   const world = await insertFixture(app);
   await makeKnown(world);
-  await app.owner.updateTable('customers').set({ archived: true }).where('id', '=', world.customerId).execute();
+  const archived = await app.request('POST', `/customers/acme/archive?pricingModelId=${world.pricingModelId}`);
+  assert.equal(archived.status, 200);
   const { answers } = await record([event(world)]);
   assert.deepEqual(
     answers.map((answer) => ('problem' in answer ? answer.problem : 'recorded')),
     ['customerArchived'],
   );
+});
+
+test('a price that was put away elsewhere is not found, and counts elsewhere', async () => {
+  const world = await insertFixture(app);
+  await makeKnown(world);
+  await app.owner.updateTable('prices').set({ active: false }).where('id', '=', world.usagePriceId).execute();
+  const { answers, attempts } = await record([
+    event(world),
+    event(world, { priceId: world.usagePriceId, priceSlug: undefined }),
+  ]);
+  assert.equal(attempts.length, 2);
+  assert.deepEqual(
+    answers.map((answer) => ('problem' in answer ? answer.problem : 'recorded')),
+    ['priceNotFound', 'recorded'],
+  );
+});
+
+/** Ends a subscription, and answers the units of its last bill. */
+function end({ subscriptionId }: World): Promise<bigint> {
+  return app.inEnvironment(async (work) => {
+    await lockSubscription(work, subscriptionId);
+    await saveSubscription(work, subscriptionId, { status: 'canceled', canceledAt: work.now });
+    const claimed = await claimOverage(work, [subscriptionId]);
+    return claimed.reduce((sum, each) => sum + each.units, 0n);
+  });
+}
+
+const use = async (world: World) => (await record([event(world)])).answers.map((answer) => 'problem' in answer);
+
+test('who ends a subscription waits for usage from memory that is under way, and bills it', async () => {
+  const world = await insertFixture(app);
+  await makeKnown(world);
+  const [refused, billed] = await meet<boolean[] | bigint, bigint>(
+    app,
+    { table: 'ledger_entries', on: 'insert' },
+    () => use(world),
+    () => end(world),
+  );
+  assert.deepEqual([refused, billed], [[false], 4n]);
+});
+
+test('usage from memory waits for who ends its subscription, and is refused', async () => {
+  const world = await insertFixture(app);
+  await makeKnown(world);
+  const place = { table: 'usage_overages', on: 'update' } as const;
+  const [billed, refused] = await meet<boolean[] | bigint, boolean[]>(
+    app,
+    place,
+    () => end(world),
+    () => use(world),
+  );
+  assert.deepEqual([billed, refused], [3n, [true]]);
 });
 
 test('usage here and elsewhere at once, on the same accounts: every unit counts once and no credit pays twice', async () => {

@@ -332,3 +332,41 @@ test('over any range, each grouping adds up to what the events of the range do',
     { numRuns: 12 },
   );
 });
+
+test('the present hour is read as those before it, also once it is over', async () => {
+  const world = await insertFixture(app, { now: start });
+  const [from, to] = [start - hour, start + 2 * hour];
+  const told = async () => {
+    const byHour = await read(world.meterId, { from, to, groupBy: 'hour' });
+    const byCustomer = await read(world.meterId, { from, to, groupBy: 'customer' });
+    const events = await app.get(`/usage-events?subscriptionId=${world.subscriptionId}`);
+    assert.deepEqual([byCustomer.units, byCustomer.events], [byHour.units, byHour.events]);
+    return { hours: byHour.groups.map((group: Body) => [group.units, group.events]), total: events.total };
+  };
+  // Of the hour before, of the present one, and of the next.
+  await send(world, [{ usageDate: start - minute, amount: 1 }]);
+  await send(world, [
+    { usageDate: start, amount: 2 },
+    { usageDate: start + minute, amount: 4 },
+    { usageDate: start + hour, amount: 8 },
+  ]);
+  await send(world, [{ usageDate: start + 2 * minute, amount: 16 }]);
+  const before = [
+    [1, 1],
+    [22, 3],
+    [8, 1],
+  ];
+  assert.deepEqual(await told(), { hours: before, total: 5 });
+  await app.setClock(start + hour);
+  assert.deepEqual(await told(), { hours: before, total: 5 });
+  // What comes late for the hour that was open, and what takes its place.
+  await send(world, [{ usageDate: start + 3 * minute, amount: 32 }]);
+  await send(world, [{ usageDate: start + hour + minute, amount: 64 }]);
+  await send(world, [{ usageDate: start + 4 * minute, amount: 128 }]);
+  const after = [
+    [1, 1],
+    [182, 5],
+    [72, 2],
+  ];
+  assert.deepEqual(await told(), { hours: after, total: 8 });
+});

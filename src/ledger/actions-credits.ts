@@ -8,7 +8,7 @@ import type { UsageMeter } from '../pricing/usage-meter.ts';
 import { grantCredits } from './actions.ts';
 import { publishLowBalances } from './actions-low-balance.ts';
 import { hasFallen } from './low-balance.ts';
-import { takeBackCredit } from './store-credit-ends.ts';
+import { takeBackCredit, writeDrawn } from './store-credit-ends.ts';
 import { lockAccountsForUsage } from './store-usage.ts';
 import * as store from './store-usage-credits.ts';
 import { balanceOf } from './usage-booking.ts';
@@ -109,6 +109,7 @@ export async function takeBack(work: Work, id: string, amount: bigint | null): P
   const remaining = account.credits.find((credit) => credit.id === id)?.remaining ?? 0n;
   const balance = balanceOf(account);
   const takenBack = decideTakeBack({ id, remaining, balance, held: account.held }, amount);
+  await writeDrawn(work, [ledgerAccountId]);
   await takeBackCredit(work, { id, pricingModelId, amount: takenBack });
   const meter = await findUsageMeter(work, usageMeterId);
   assert(meter !== null, 'an account counts a meter');

@@ -3,6 +3,7 @@ import { listExternalIds } from '../customers/store.ts';
 import { publish } from '../platform/outbox.ts';
 import type { Work } from '../platform/work.ts';
 import { hasFallen, type LowBalance } from './low-balance.ts';
+import { lockAccountsOfSubscriptions } from './store.ts';
 import { type BookedBalance, listBookedBalances } from './store-low-balances.ts';
 
 /** Tells, in the commit in which they fell, that balances are below the thresholds of their meters. */
@@ -23,14 +24,16 @@ export async function publishLowBalances(work: Work, low: readonly LowBalance[])
 
 /**
  * Does what ends credits and brings others, and tells which balances of the subscriptions are below their thresholds then
- * and were not before. Credits that have ended count until their end is booked. Two reads more where a meter of theirs has a
- * threshold that its balance has not fallen below yet; else one.
+ * and were not before. Credits that have ended count until their end is booked. Locks the accounts of the subscriptions. Two
+ * reads more where a meter of theirs has a threshold that its balance has not fallen below yet; else one.
  */
 export async function tellingLowBalances<Answer>(
   work: Work,
   subscriptionIds: readonly string[],
   act: () => Promise<Answer>,
 ): Promise<Answer> {
+  // Usage waits from here on, so what is told is compared to what there was.
+  await lockAccountsOfSubscriptions(work, subscriptionIds);
   const before = await listBookedBalances(work, subscriptionIds);
   const answer = await act();
   const watched = before.filter(({ lowBalanceThreshold, balance }) => balance >= lowBalanceThreshold);

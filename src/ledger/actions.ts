@@ -13,13 +13,13 @@ import {
 } from './ledger.ts';
 import { rolledOver } from './rollover.ts';
 import * as store from './store.ts';
-import { endCredits, listLapsedCredits } from './store-credit-ends.ts';
+import { endCredits, listLapsedCredits, writeDrawn } from './store-credit-ends.ts';
 import { insertCredits } from './store-credits.ts';
 import { claimOverages, listOverages, uninvoice } from './store-overages.ts';
-import { distrustAccounts, type RememberedAccount, rememberUsed } from './store-remembered-accounts.ts';
+import { distrustAccounts, type RememberedAccounts, rememberUsed } from './store-remembered-accounts.ts';
 import { type AccountSettlement, settleAccounts, unsettleAccounts } from './store-settlements.ts';
 import { usageInsertion } from './store-usage.ts';
-import { type AccountUsage, coverUsages, type LockedAccount } from './usage-booking.ts';
+import { type AccountUsage, coverUsages, type LockedAccount, type RollUp } from './usage-booking.ts';
 
 /**
  * Grants credits: each can be used from now until its `expiresAt`. Usage that was booked before stays as it is. A
@@ -45,6 +45,7 @@ export async function grantCredits(work: Work, grants: readonly CreditGrant[]): 
 export async function expireCredits(work: Work, expiries: readonly CreditExpiry[]): Promise<number> {
   const accountIds = await lockAccountsOf(work, expiries);
   if (accountIds.length === 0) return 0;
+  await writeDrawn(work, accountIds);
   const lapsed = await listLapsedCredits(work, expiries);
   await endCredits(work, lapsed);
   await insertCredits(work, rolledOver(lapsed, expiries));
@@ -59,30 +60,44 @@ async function lockAccountsOf(work: Work, keys: readonly { readonly subscription
   );
 }
 
+/** Usage that is booked together. */
+export interface UsageToBook {
+  /** Names what told it, and is given once. */
+  readonly sourceId: string | RawBuilder<unknown>;
+  /** (account, price) is there once. */
+  readonly usages: readonly AccountUsage[];
+  /** The roll-ups that are open on their accounts with it, by account. */
+  readonly open: ReadonlyMap<string, RollUp>;
+}
+
 /**
  * Books usage on accounts that are locked, and covers it with credits: the lowest priority first, then the earliest expiry,
- * then those that never expire, and among equals the oldest. What no credit covers waits for the next invoice. (account,
- * price) is there once. `sourceId` names what told the usage, and is given once. Answers the accounts as they are then. One
- * statement, which is answered with the commit. With `remembered`, the accounts are these, and not locked: where one has
- * changed, the unit of work runs again. Worked example L1.
+ * then those that never expire, and among equals the oldest. What no credit covers waits for the next invoice. Answers the
+ * accounts as they are then. One statement, which is answered with the commit. With `remembered`, the accounts are these, and
+ * not locked: where one has changed, the unit of work runs again. Worked example L1.
  */
 export function bookUsage(
   work: Work,
-  sourceId: string | RawBuilder<unknown>,
+  { sourceId, usages, open }: UsageToBook,
   accounts: ReadonlyMap<string, LockedAccount>,
-  usages: readonly AccountUsage[],
-  remembered: ReadonlyMap<string, RememberedAccount> | null = null,
+  remembered: RememberedAccounts | null = null,
 ): ReadonlyMap<string, LockedAccount> {
   if (usages.length === 0) return accounts;
-  const covered = coverUsages(accounts, usages);
-  const ids = covered.accounts.map(({ account }) => account.id);
-  sentWithCommit(work, usageInsertion(work, sourceId, covered, remembered), (error) => {
+  const { booked, accounts: covered } = coverUsages(accounts, usages);
+  const used = covered.map((each) => ({
+    ...each,
+    account: { ...each.account, open: open.get(each.account.id) ?? each.account.open },
+  }));
+  const ids = used.map(({ account }) => account.id);
+  const insertion = usageInsertion(work, sourceId, { booked, accounts: used }, remembered?.accounts);
+  sentWithCommit(work, insertion, (error) => {
     distrustAccounts(work, ids);
+    remembered?.onDoubt();
     // What is right for the account that is remembered may break the rules of the one that is there.
     if (remembered !== null && isConstraintViolation(error)) throw new RunAgain();
   });
-  rememberUsed(work, covered.accounts);
-  return new Map([...accounts, ...covered.accounts.map(({ account }) => [account.id, account] as const)]);
+  rememberUsed(work, used);
+  return new Map([...accounts, ...used.map(({ account }) => [account.id, account] as const)]);
 }
 
 /**

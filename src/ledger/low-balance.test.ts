@@ -26,6 +26,8 @@ const account = (available: bigint, change: Partial<LockedAccount> = {}): Locked
   bookedAt: 0,
   credits: [],
   lapsed: 0n,
+  drawn: null,
+  open: null,
   ...change,
 });
 const watched = {

@@ -4,6 +4,9 @@ import { idArray, textArray } from '../platform/array-literal.ts';
 import type { Work } from '../platform/work.ts';
 import { currentStatuses } from '../subscriptions/subscription.ts';
 
+/** What paid for usage of a credit `c` of account `a`, what is drawn from it included. */
+export const appliedInAll = sql<bigint>`(c.applied + case when c.id = a.drawn_credit_id then a.covered - a.applied else 0 end)`;
+
 /**
  * What has come to its end on account `a` and was not looked at since, to be joined to it: a credit that has ended cannot
  * be used any more, and a hold that has ended holds nothing, also in the time until that is booked.
@@ -15,7 +18,7 @@ export function lapsedOf(now: Instant) {
   return sql`
     left join lateral (
       select case when (select true from usage_credits c where ${ended} limit 1)
-                  then (select sum(c.issued - c.applied - c.expired - c.taken_back) from usage_credits c where ${ended})
+                  then (select sum(c.issued - ${appliedInAll} - c.expired - c.taken_back) from usage_credits c where ${ended})
                   else 0 end as credits,
              case when a.held = 0 then 0
                   else coalesce((select sum(h.amount) from usage_holds h

@@ -1,11 +1,12 @@
 import { sql } from 'kysely';
+import { idArray } from '../platform/array-literal.ts';
 import { newId } from '../platform/new-id.ts';
 import type { Work } from '../platform/work.ts';
 import { type CreditExpiry, moves } from './ledger.ts';
 import type { EndingCredit } from './rollover.ts';
 
 /**
- * The credits of locked accounts that have ended by the instant of their subscription and are not used up, oldest first,
+ * The credits of locked accounts, with all that was drawn from them written, that have ended by the instant of their subscription and are not used up, oldest first,
  * and what their features say of going over.
  */
 export async function listLapsedCredits(work: Work, expiries: readonly CreditExpiry[]): Promise<EndingCredit[]> {
@@ -27,6 +28,24 @@ export async function listLapsedCredits(work: Work, expiries: readonly CreditExp
        and f.rollover_maximum is not null and c.source <> 'rollover'
      order by c.id`.execute(work.db);
   return rows;
+}
+
+/**
+ * Writes what is drawn from credits of locked accounts into their rows: whoever reads or changes those as they stand does it
+ * before.
+ */
+export async function writeDrawn(work: Work, ledgerAccountIds: readonly string[]): Promise<void> {
+  await sql`
+    with drawn as materialized (
+      select id, drawn_credit_id, covered - applied as amount, updated_at from ledger_accounts
+       where environment_id = ${work.environmentId} and id = any(${idArray(ledgerAccountIds)}::text[])
+         and drawn_credit_id is not null
+    ), written_credit as (
+      update usage_credits c set applied = c.applied + drawn.amount, updated_at = greatest(c.updated_at, drawn.updated_at)
+        from drawn where c.environment_id = ${work.environmentId} and c.id = drawn.drawn_credit_id
+    )
+    update ledger_accounts a set applied = a.covered, drawn_credit_id = null, drawable = 0
+      from drawn where a.environment_id = ${work.environmentId} and a.id = drawn.id`.execute(work.db);
 }
 
 /** Units of a credit of a locked account that nobody will use: at most its rest. */

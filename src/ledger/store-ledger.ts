@@ -4,7 +4,7 @@ import type { PageRequest } from '../kernel/page.ts';
 import { idArray } from '../platform/array-literal.ts';
 import type { Work } from '../platform/work.ts';
 import type { LedgerBalance, LedgerQuery, UsageCreditApplication } from './ledger-entry.ts';
-import { availableBalance, lapsedOf } from './store-balances.ts';
+import { appliedInAll, availableBalance, lapsedOf } from './store-balances.ts';
 
 /** An account that was asked about, and what could be used on it then. */
 export interface AccountAt extends LedgerBalance {
@@ -45,7 +45,7 @@ function balanceAsOf(at: Instant): { balance: RawBuilder<bigint>; joined: RawBui
         select e.available_after from ledger_entries e where ${ofAccount('e')}
          order by e.created_at desc, e.sequence desc limit 1) last on true
       left join lateral (
-        select coalesce(sum(c.issued - c.applied - c.taken_back), 0) as credits
+        select coalesce(sum(c.issued - ${appliedInAll} - c.taken_back), 0) as credits
           from usage_credits c where ${ofAccount('c')} and c.expires_at <= ${at}::bigint
            and (not c.spent or c.updated_at > ${at}::bigint)) lapsed on true
       left join lateral (

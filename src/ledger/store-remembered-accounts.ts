@@ -1,13 +1,15 @@
 import { LRUCache } from 'lru-cache';
 import type { Instant } from '../kernel/calendar.ts';
 import type { Work } from '../platform/work.ts';
-import type { LockedAccount, UsedAccount } from './usage-booking.ts';
+import { type LockedAccount, sumOf, type UsedAccount } from './usage-booking.ts';
 
 /** What the sides of an account have come to. None of its credits has changed as long as all of them are the same. */
 export interface AccountSums {
   readonly granted: bigint;
   readonly used: bigint;
   readonly covered: bigint;
+  /** Of that, what stands in the rows of credits. */
+  readonly applied: bigint;
   readonly expired: bigint;
   readonly settled: bigint;
   readonly takenBack: bigint;
@@ -17,12 +19,22 @@ export interface AccountSums {
 export interface RememberedAccount {
   readonly account: LockedAccount;
   readonly sums: AccountSums;
+  /** What the account says of its subscription. */
+  readonly subscriptionRevision: number;
   /** Accounts are locked in the order of these. */
   readonly lockedBy: { readonly subscriptionId: string; readonly usageMeterId: string };
 }
 
+/** Accounts that are gone by as they are remembered. */
+export interface RememberedAccounts {
+  readonly accounts: ReadonlyMap<string, RememberedAccount>;
+  /** Told where that, or what else was remembered with it, may not have been right. */
+  readonly onDoubt: () => void;
+}
+
 /** What is remembered of an account, and when that proved wrong. */
 interface Memory {
+  readonly environmentId: number;
   remembered: RememberedAccount | null;
   failedAt: number;
   distrustedUntil: number;
@@ -31,23 +43,26 @@ interface Memory {
 /** The most accounts of a unit of work that are remembered: to ask for those of a bulk load once more is little of it. */
 export const mostRemembered = 500;
 
-// An account with its credits is about a kilobyte.
+// By id: to put that together with its environment's for each event would take longer. An account with its credits is about
+// a kilobyte.
 const known = new LRUCache<string, Memory>({ max: 30_000 });
 
 // Where others use an account too, what is remembered of it proves wrong again soon, and that costs all of a transaction.
 const distrustMs = 1_000;
 
-function keyOf({ environmentId }: Work, id: string): string {
-  return `${environmentId} ${id}`;
+/** That of an account, if there is one of this environment. */
+function seenOf({ environmentId }: Work, id: string): Memory | undefined {
+  const memory = known.get(id);
+  return memory?.environmentId === environmentId ? memory : undefined;
 }
 
 /** That of an account, to be changed in its place: an empty one where there is none. */
 function memoryOf(work: Work, id: string): Memory {
-  const key = keyOf(work, id);
-  const memory = known.get(key);
+  const memory = seenOf(work, id);
   if (memory !== undefined) return memory;
-  const empty: Memory = { remembered: null, failedAt: Number.NEGATIVE_INFINITY, distrustedUntil: 0 };
-  known.set(key, empty);
+  const { environmentId } = work;
+  const empty: Memory = { environmentId, remembered: null, failedAt: Number.NEGATIVE_INFINITY, distrustedUntil: 0 };
+  known.set(id, empty);
   return empty;
 }
 
@@ -58,13 +73,20 @@ export function rememberAccount(work: Work, seen: RememberedAccount): void {
   memoryOf(work, account.id).remembered = isPlain ? seen : null;
 }
 
-/** The accounts as they are remembered. Null where one is not, or has proved wrong of late, or has a credit that has ended by now. */
-export function recallAccounts(work: Work, ids: readonly string[]): ReadonlyMap<string, RememberedAccount> | null {
-  if (ids.length > mostRemembered) return null;
+/**
+ * The accounts as they are remembered, of subscriptions with these revisions. Null where one is not, or was when its
+ * subscription had another one, or has proved wrong of late, or has a credit that has ended by now.
+ */
+export function recallAccounts(
+  work: Work,
+  revisions: ReadonlyMap<string, number>,
+): ReadonlyMap<string, RememberedAccount> | null {
+  if (revisions.size > mostRemembered) return null;
   const recalled = new Map<string, RememberedAccount>();
-  for (const id of ids) {
-    const memory = known.get(keyOf(work, id));
+  for (const [id, revision] of revisions) {
+    const memory = seenOf(work, id);
     if (memory === undefined || memory.remembered === null || memory.distrustedUntil > performance.now()) return null;
+    if (memory.remembered.subscriptionRevision !== revision) return null;
     if (!isUsable(memory.remembered.account, work.now)) return null;
     recalled.set(id, memory.remembered);
   }
@@ -78,18 +100,23 @@ function isUsable({ credits }: LockedAccount, now: Instant): boolean {
 /** Remembers what becomes of accounts once usage on them is committed. */
 export function rememberUsed(work: Work, accounts: readonly UsedAccount[]): void {
   const areRemembered = accounts.length <= mostRemembered;
-  for (const { account, used, covered } of accounts) {
-    const memory = known.get(keyOf(work, account.id));
+  for (const { account, used, covered, applied } of accounts) {
+    const memory = seenOf(work, account.id);
     if (memory === undefined || memory.remembered === null) continue;
     if (!areRemembered) {
       memory.remembered = null;
       continue;
     }
-    const { sums, lockedBy } = memory.remembered;
+    const { sums } = memory.remembered;
     memory.remembered = {
+      ...memory.remembered,
       account: { ...account, bookedAt: Math.max(account.bookedAt, work.now) },
-      sums: { ...sums, used: sums.used + used, covered: sums.covered + covered },
-      lockedBy,
+      sums: {
+        ...sums,
+        used: sums.used + used,
+        covered: sums.covered + covered,
+        applied: sums.applied + sumOf(applied),
+      },
     };
   }
 }

@@ -2,6 +2,7 @@ import { type RawBuilder, sql } from 'kysely';
 import type { PageRequest } from '../kernel/page.ts';
 import type { Work } from '../platform/work.ts';
 import type { CreditSource } from './ledger.ts';
+import { appliedInAll } from './store-balances.ts';
 import type { GrantedSubscription, UsageCreditRow } from './usage-credit.ts';
 
 /** The subscription with this id, held until the work ends: who ends it waits for the credits that are on their way. */
@@ -16,8 +17,10 @@ export async function holdGrantedSubscription(work: Work, id: string): Promise<G
 }
 
 const columns = sql`
-  c.id, c.created_at, c.updated_at, c.pricing_model_id, c.ledger_account_id, a.subscription_id, a.usage_meter_id, c.feature_id,
-  c.source, c.reason, c.priority, c.issued, c.applied, c.expired, c.taken_back, c.expires_at`;
+  c.id, c.created_at, case when c.id = a.drawn_credit_id then greatest(c.updated_at, a.updated_at) else c.updated_at end as updated_at,
+  c.pricing_model_id, c.ledger_account_id, a.subscription_id, a.usage_meter_id, c.feature_id,
+  c.source, c.reason, c.priority, c.issued, ${appliedInAll} as applied,
+  c.expired, c.taken_back, c.expires_at`;
 const joined = sql`
   usage_credits c join ledger_accounts a on a.environment_id = c.environment_id and a.id = c.ledger_account_id`;
 

@@ -5,7 +5,7 @@ import { idArray, textArray } from '../platform/array-literal.ts';
 import { newId } from '../platform/new-id.ts';
 import { sentTogether } from '../platform/sent-together.ts';
 import type { Work } from '../platform/work.ts';
-import type { UsableCredit } from '../rating/credits.ts';
+import type { CreditApplication, UsableCredit } from '../rating/credits.ts';
 import { moves } from './ledger.ts';
 import {
   type AccountSums,
@@ -13,15 +13,29 @@ import {
   type RememberedAccount,
   rememberAccount,
 } from './store-remembered-accounts.ts';
-import type { BookedUsage, LockedAccount, UsedAccount } from './usage-booking.ts';
+import {
+  type BookedUsage,
+  type Drawn,
+  type LockedAccount,
+  type RollUp,
+  sumOf,
+  type UsedAccount,
+} from './usage-booking.ts';
 
 interface AccountRow extends AccountSums {
   readonly id: string;
   readonly pricingModelId: string;
   readonly subscriptionId: string;
+  readonly subscriptionRevision: number;
   readonly usageMeterId: string;
   readonly available: bigint;
   readonly held: bigint;
+  readonly drawnCreditId: string | null;
+  readonly drawable: bigint;
+  readonly openSeriesId: number | null;
+  readonly openHour: Instant | null;
+  readonly openUnits: bigint | null;
+  readonly openEvents: number | null;
   readonly updatedAt: Instant;
 }
 
@@ -38,8 +52,9 @@ export async function lockAccountsForUsage(
   );
   return new Map(
     accounts.map((row) => {
-      const { id, pricingModelId, available, updatedAt: bookedAt } = row;
-      const { usable, lapsed } = credits.get(id) ?? { usable: [], lapsed: 0n };
+      const { id, pricingModelId, available, updatedAt: bookedAt, subscriptionRevision } = row;
+      const drawn = drawnOf(row);
+      const { usable, lapsed } = openCredits(work, credits.get(id) ?? [], drawn);
       const account: LockedAccount = {
         id,
         pricingModelId,
@@ -48,48 +63,79 @@ export async function lockAccountsForUsage(
         bookedAt,
         credits: usable,
         lapsed,
+        drawn,
+        open: openOf(row),
       };
-      if (ids.length <= mostRemembered) rememberAccount(work, { account, sums: sumsOf(row), lockedBy: keyOf(row) });
+      if (ids.length <= mostRemembered)
+        rememberAccount(work, { account, sums: sumsOf(row), subscriptionRevision, lockedBy: keyOf(row) });
       return [id, { ...account, held: row.held - (endedHolds.get(id) ?? 0n) }];
     }),
   );
 }
 
-function sumsOf({ granted, used, covered, expired, settled, takenBack }: AccountRow): AccountSums {
-  return { granted, used, covered, expired, settled, takenBack };
+function sumsOf({ granted, used, covered, applied, expired, settled, takenBack }: AccountRow): AccountSums {
+  return { granted, used, covered, applied, expired, settled, takenBack };
+}
+
+function drawnOf({ drawnCreditId: creditId, covered, applied, drawable }: AccountRow): Drawn | null {
+  return creditId === null ? null : { creditId, amount: covered - applied, drawable };
 }
 
 function keyOf({ subscriptionId, usageMeterId }: AccountRow): RememberedAccount['lockedBy'] {
   return { subscriptionId, usageMeterId };
 }
 
+function openOf({
+  openSeriesId: seriesId,
+  openHour: hour,
+  openUnits: units,
+  openEvents: events,
+}: AccountRow): RollUp | null {
+  return seriesId === null || hour === null || units === null || events === null
+    ? null
+    : { seriesId, hour, units, events };
+}
+
 async function lockAccounts(work: Work, ids: readonly string[]): Promise<AccountRow[]> {
   const { rows } = await sql<AccountRow>`
-    select id, pricing_model_id, subscription_id, usage_meter_id, granted, used, covered, expired, settled, taken_back,
-           available, held, updated_at
+    select id, pricing_model_id, subscription_id, subscription_revision, usage_meter_id, granted, used, covered, applied,
+           expired, settled, taken_back, available, held, drawn_credit_id, drawable,
+           open_series_id, open_hour, open_units, open_events, updated_at
       from ledger_accounts
      where environment_id = ${work.environmentId} and id = any(${idArray(ids)}::text[])
      order by subscription_id, usage_meter_id for no key update`.execute(work.db);
   return rows;
 }
 
-type OpenCredits = { usable: UsableCredit[]; lapsed: bigint };
-
-/** The credits of locked accounts with a rest, in the order in which they are used. */
-async function listOpenCredits(work: Work, accountIds: readonly string[]): Promise<ReadonlyMap<string, OpenCredits>> {
+/** The credits of locked accounts with a rest, in the order in which they are used, as their rows say it. */
+async function listOpenCredits(
+  work: Work,
+  accountIds: readonly string[],
+): Promise<ReadonlyMap<string, readonly UsableCredit[]>> {
   const { rows } = await sql<UsableCredit & { ledgerAccountId: string }>`
     select id, ledger_account_id, issued - applied - expired - taken_back as remaining, priority, expires_at
       from usage_credits
      where environment_id = ${work.environmentId} and ledger_account_id = any(${idArray(accountIds)}::text[]) and not spent
      order by ledger_account_id, priority, expires_at nulls last, id`.execute(work.db);
-  const byAccount = new Map<string, OpenCredits>();
+  const byAccount = new Map<string, UsableCredit[]>();
   for (const { ledgerAccountId, ...credit } of rows) {
-    const open = byAccount.get(ledgerAccountId) ?? { usable: [], lapsed: 0n };
-    if (credit.expiresAt === null || credit.expiresAt > work.now) open.usable.push(credit);
-    else open.lapsed += credit.remaining;
-    byAccount.set(ledgerAccountId, open);
+    const credits = byAccount.get(ledgerAccountId);
+    if (credits === undefined) byAccount.set(ledgerAccountId, [credit]);
+    else credits.push(credit);
   }
   return byAccount;
+}
+
+/** Those that can be used now, and what is left of the others, when what is drawn is taken off. */
+function openCredits(work: Work, credits: readonly UsableCredit[], drawn: Drawn | null) {
+  const usable: UsableCredit[] = [];
+  let lapsed = 0n;
+  for (const credit of credits) {
+    const remaining = credit.id === drawn?.creditId ? credit.remaining - drawn.amount : credit.remaining;
+    if (credit.expiresAt === null || credit.expiresAt > work.now) usable.push({ ...credit, remaining });
+    else lapsed += remaining;
+  }
+  return { usable, lapsed };
 }
 
 /** What holds that have ended still stand with on locked accounts. */
@@ -130,7 +176,7 @@ export function usageInsertion(
   });
   const column = (key: Exclude<keyof (typeof entries)[number], 'applications'>) =>
     idArray(entries.map((entry) => entry[key]));
-  const usedCredits = sumById(entries.flatMap(({ applications }) => applications));
+  const usedCredits = accounts.flatMap(({ applied }) => applied);
   const overages = entries.filter((entry) => entry.uncovered > 0n);
   // What has nothing to write is left out: the database would make it ready all the same.
   const covered = usedCredits.length === 0 ? sql`` : sql`used_credit as (${creditUse(work, usedCredits)}),`;
@@ -173,15 +219,34 @@ function confirmation(accounts: number, usedCredits: number) {
        where confirmed.unchanged`;
 }
 
+// What is not added to but replaced: what is drawn, and which roll-up is open.
+const stateColumns = sql`drawn_credit_id, drawable, open_series_id, open_hour, open_units, open_events`;
+
+/** Sets those from the row `moved`, which has them from `stateArrays`. */
+const stateUpdate = sql`
+  drawn_credit_id = moved.drawn_credit_id, drawable = moved.drawable, open_series_id = moved.open_series_id,
+  open_hour = moved.open_hour, open_units = moved.open_units, open_events = moved.open_events`;
+
+function stateArrays(accounts: readonly UsedAccount[]) {
+  const column = <Value extends string | bigint | number | null>(read: (account: LockedAccount) => Value) =>
+    idArray(accounts.map(({ account }) => read(account)));
+  return sql`
+    ${column(({ drawn }) => drawn?.creditId ?? null)}::text[], ${column(({ drawn }) => drawn?.drawable ?? 0n)}::numeric[],
+    ${column(({ open }) => open?.seriesId ?? null)}::bigint[], ${column(({ open }) => open?.hour ?? null)}::bigint[],
+    ${column(({ open }) => open?.units ?? null)}::numeric[], ${column(({ open }) => open?.events ?? null)}::bigint[]`;
+}
+
 function accountUpdate({ environmentId, now }: Work, accounts: readonly UsedAccount[]) {
   return sql`
       update ledger_accounts a set used = a.used + moved.used, covered = a.covered + moved.covered,
-             updated_at = greatest(a.updated_at, ${now})
+             applied = a.applied + moved.applied, ${stateUpdate}, updated_at = greatest(a.updated_at, ${now})
         from unnest(
                ${idArray(accounts.map(({ account }) => account.id))}::text[],
                ${idArray(accounts.map(({ used }) => used))}::numeric[],
-               ${idArray(accounts.map(({ covered }) => covered))}::numeric[]
-             ) as moved (id, used, covered)
+               ${idArray(accounts.map(({ covered }) => covered))}::numeric[],
+               ${idArray(accounts.map(({ applied }) => sumOf(applied)))}::numeric[],
+               ${stateArrays(accounts)}
+             ) as moved (id, used, covered, applied, ${stateColumns})
        where a.environment_id = ${environmentId} and a.id = moved.id`;
 }
 
@@ -192,30 +257,34 @@ function rememberedAccountUpdate(
   remembered: ReadonlyMap<string, RememberedAccount>,
 ) {
   const known = accounts
-    .map(({ account, used, covered }) => {
-      const before = remembered.get(account.id);
+    .map((moved) => {
+      const before = remembered.get(moved.account.id);
       assert(before !== undefined, 'what is used is remembered');
-      return { ...before, moved: { used, covered } };
+      return { ...before, moved };
     })
     .sort((one, other) => compareLocks(one.lockedBy, other.lockedBy));
   const sum = (key: keyof AccountSums) => idArray(known.map(({ sums }) => sums[key]));
   // What they were is told by what they are then: a condition would be looked at before their locks are waited for.
   return sql`
-      update ledger_accounts a set used = a.used + known.more_used, covered = a.covered + known.more_covered,
-             updated_at = greatest(a.updated_at, ${now})
+      update ledger_accounts a set used = a.used + moved.more_used, covered = a.covered + moved.more_covered,
+             applied = a.applied + moved.more_applied, ${stateUpdate}, updated_at = greatest(a.updated_at, ${now})
         from unnest(
                ${idArray(known.map(({ account }) => account.id))}::text[],
                ${idArray(known.map(({ moved }) => moved.used))}::numeric[],
                ${idArray(known.map(({ moved }) => moved.covered))}::numeric[],
-               ${sum('granted')}::numeric[], ${sum('used')}::numeric[], ${sum('covered')}::numeric[],
+               ${idArray(known.map(({ moved }) => sumOf(moved.applied)))}::numeric[],
+               ${stateArrays(known.map(({ moved }) => moved))},
+               ${sum('granted')}::numeric[], ${sum('used')}::numeric[], ${sum('covered')}::numeric[], ${sum('applied')}::numeric[],
                ${sum('expired')}::numeric[], ${sum('settled')}::numeric[], ${sum('takenBack')}::numeric[],
-               ${idArray(known.map(({ account }) => account.bookedAt))}::bigint[]
-             ) as known (id, more_used, more_covered, granted, used, covered, expired, settled, taken_back, updated_at)
-       where a.environment_id = ${environmentId} and a.id = known.id
-      returning a.used = known.used + known.more_used and a.covered = known.covered + known.more_covered
-            and a.granted = known.granted and a.expired = known.expired and a.settled = known.settled
-            and a.taken_back = known.taken_back and a.held = 0 and a.updated_at = greatest(known.updated_at, ${now})
-             as is_known`;
+               ${idArray(known.map(({ account }) => account.bookedAt))}::bigint[],
+               ${idArray(known.map(({ subscriptionRevision }) => subscriptionRevision))}::bigint[]
+             ) as moved (id, more_used, more_covered, more_applied, ${stateColumns},
+                         granted, used, covered, applied, expired, settled, taken_back, updated_at, revision)
+       where a.environment_id = ${environmentId} and a.id = moved.id
+      returning a.used = moved.used + moved.more_used and a.covered = moved.covered + moved.more_covered
+            and a.applied = moved.applied + moved.more_applied and a.granted = moved.granted and a.expired = moved.expired and a.settled = moved.settled
+            and a.taken_back = moved.taken_back and a.held = 0 and a.updated_at = greatest(moved.updated_at, ${now})
+            and a.subscription_revision = moved.revision as is_known`;
 }
 
 /** The order in which all accounts are locked. */
@@ -224,21 +293,21 @@ function compareLocks(one: RememberedAccount['lockedBy'], other: RememberedAccou
   return one.usageMeterId < other.usageMeterId ? -1 : 1;
 }
 
-function creditUse({ environmentId, now }: Work, used: readonly (readonly [id: string, amount: bigint])[]) {
+function creditUse({ environmentId, now }: Work, used: readonly CreditApplication[]) {
   return sql`
       update usage_credits c set applied = c.applied + used.amount, updated_at = ${now}
-        from unnest(${idArray(used.map(([id]) => id))}::text[], ${idArray(used.map(([, amount]) => amount))}::numeric[])
+        from unnest(${idArray(used.map(({ id }) => id))}::text[], ${idArray(used.map(({ amount }) => amount))}::numeric[])
              as used (id, amount)
        where c.environment_id = ${environmentId} and c.id = used.id
       returning c.id`;
 }
 
-/** What is to be billed, of entries of which each has something that no credit covered. */
+/** What is to be billed, of entries of which each has something that no credit covered: once their accounts are locked. */
 function overageInsertion({ environmentId }: Work, overages: readonly BookedUsage[]) {
   return sql`
     insert into usage_overages (environment_id, ledger_account_id, price_id, uncovered)
     select ${environmentId}, new.*
-      from unnest(
+      from written_transaction, unnest(
              ${idArray(overages.map((entry) => entry.ledgerAccountId))}::text[],
              ${idArray(overages.map((entry) => entry.priceId))}::text[],
              ${idArray(overages.map((entry) => entry.uncovered))}::numeric[]
@@ -250,10 +319,4 @@ function overageInsertion({ environmentId }: Work, overages: readonly BookedUsag
 /** One column of the applications of an entry; null where there are none. */
 function arrayOf(applications: BookedUsage['applications'], key: 'id' | 'amount'): string | null {
   return applications.length === 0 ? null : idArray(applications.map((each) => each[key]));
-}
-
-function sumById(amounts: readonly { readonly id: string; readonly amount: bigint }[]): [string, bigint][] {
-  const sums = new Map<string, bigint>();
-  for (const { id, amount } of amounts) sums.set(id, (sums.get(id) ?? 0n) + amount);
-  return [...sums];
 }

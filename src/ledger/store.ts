@@ -16,8 +16,9 @@ export async function openAccounts(work: Work, keys: readonly AccountKey[]): Pro
   const accounts = distinctAccounts(keys);
   // The update that changes nothing takes the lock of a row that is there: one statement instead of three.
   const { rows } = await sql<{ id: string; subscriptionId: string; usageMeterId: string }>`
-    insert into ledger_accounts (environment_id, id, pricing_model_id, subscription_id, usage_meter_id, created_at, updated_at)
-    select ${work.environmentId}, asked.id, asked.pricing_model_id, asked.subscription_id, asked.usage_meter_id,
+    insert into ledger_accounts (environment_id, id, pricing_model_id, subscription_id, subscription_revision, usage_meter_id,
+           created_at, updated_at)
+    select ${work.environmentId}, asked.id, asked.pricing_model_id, s.id, s.revision, asked.usage_meter_id,
            ${work.now}::bigint, ${work.now}::bigint
       from unnest(
              ${accounts.map(() => newId('ledgerAccount'))}::text[],
@@ -25,7 +26,9 @@ export async function openAccounts(work: Work, keys: readonly AccountKey[]): Pro
              ${accounts.map((account) => account.subscriptionId)}::text[],
              ${accounts.map((account) => account.usageMeterId)}::text[]
            ) as asked (id, pricing_model_id, subscription_id, usage_meter_id)
-     order by asked.subscription_id collate "C", asked.usage_meter_id collate "C"
+      -- Held, so that nobody changes it before its accounts can be told.
+      join subscriptions s on s.environment_id = ${work.environmentId} and s.id = asked.subscription_id
+     order by s.id, asked.usage_meter_id collate "C" for share of s
     on conflict (environment_id, subscription_id, usage_meter_id) do update set updated_at = greatest(ledger_accounts.updated_at, excluded.updated_at)
     returning id, subscription_id, usage_meter_id`.execute(work.db);
   assert(rows.length === accounts.length, 'every account is open');

@@ -11,6 +11,8 @@ const account = (change: Partial<LockedAccount> = {}): LockedAccount => ({
   bookedAt: 0,
   credits: [],
   lapsed: 0n,
+  drawn: null,
+  open: null,
   ...change,
 });
 
@@ -70,7 +72,13 @@ test('worked example L1: usage of 80, 40 and 25 with credits of 100 and 30 leave
     ],
   );
   const [after] = accounts;
-  assert.deepEqual(accounts, [{ account: { ...start, available: -15n, credits: [] }, used: 145n, covered: 130n }]);
+  const applied = [
+    { id: 'recurring', amount: 100n },
+    { id: 'once', amount: 30n },
+  ];
+  assert.deepEqual(accounts, [
+    { account: { ...start, available: -15n, credits: [] }, used: 145n, covered: 130n, applied },
+  ]);
   assert(after);
   assert.equal(balanceOf(after.account), -15n);
 });
@@ -78,6 +86,48 @@ test('worked example L1: usage of 80, 40 and 25 with credits of 100 and 30 leave
 test('a credit that is used in part stays with its rest', () => {
   const { accounts } = coverUsages(byId(account({ available: 10n, credits: [credit('ten', 10n)] })), [use(4n)]);
   assert.deepEqual(accounts[0]?.account.credits, [credit('ten', 6n)]);
+});
+
+/** Uses one amount after the other, and answers what is drawn after each and what was written with it. */
+function draw(start: LockedAccount, ...amounts: bigint[]) {
+  let now = start;
+  return amounts.map((units) => {
+    const [after] = coverUsages(byId(now), [use(units)]).accounts;
+    assert(after);
+    now = after.account;
+    return { drawn: now.drawn, applied: after.applied };
+  });
+}
+
+test('worked example: of a credit of 10, 4 and 5 are drawn; with the next 3, of which it pays 1, 10 are written', () => {
+  const ten = { creditId: 'ten', drawable: 10n };
+  assert.deepEqual(draw(account({ available: 10n, credits: [credit('ten', 10n)] }), 4n, 5n, 3n, 1n), [
+    { drawn: { ...ten, amount: 4n }, applied: [] },
+    { drawn: { ...ten, amount: 9n }, applied: [] },
+    { drawn: null, applied: [{ id: 'ten', amount: 10n }] },
+    { drawn: null, applied: [] },
+  ]);
+});
+
+test('a credit that is used up at once is written at once', () => {
+  const start = account({ available: 10n, credits: [credit('ten', 10n)] });
+  assert.deepEqual(draw(start, 10n), [{ drawn: null, applied: [{ id: 'ten', amount: 10n }] }]);
+});
+
+test('what is drawn from a credit is written when another one pays', () => {
+  // A grant that ends earlier came after 4 were drawn from the one that never ends.
+  const drawn = { creditId: 'for ever', amount: 4n, drawable: 10n };
+  const start = account({ available: 11n, credits: [credit('ends', 5n, 1), credit('for ever', 6n)], drawn });
+  assert.deepEqual(draw(start, 2n, 2n), [
+    {
+      drawn: null,
+      applied: [
+        { id: 'for ever', amount: 4n },
+        { id: 'ends', amount: 2n },
+      ],
+    },
+    { drawn: { creditId: 'ends', amount: 2n, drawable: 3n }, applied: [] },
+  ]);
 });
 
 test('usage is covered by credits that are held for somebody, and not by those that have ended', () => {
@@ -155,5 +205,27 @@ test('usage in two groups is covered as usage in one', () => {
         assert.deepEqual([...first.booked, ...second.booked], whole.booked);
       },
     ),
+  );
+});
+
+test('what is written and what is drawn is what was applied, and less is drawn than was left', () => {
+  fc.assert(
+    fc.property(fc.array(amount, { maxLength: 6 }), fc.array(amount, { maxLength: 9 }), (rests, amounts) => {
+      const left = new Map(rests.map((rest, index) => [`credit ${index}`, rest]));
+      let now = account({ credits: Array.from(left, ([id, rest]) => credit(id, rest)) });
+      for (const units of amounts) {
+        const [after] = coverUsages(byId(now), [use(units)]).accounts;
+        assert(after);
+        now = after.account;
+        for (const { id, amount: written } of after.applied) left.set(id, (left.get(id) ?? 0n) - written);
+        const { creditId, amount: drawn, drawable } = now.drawn ?? { creditId: '', amount: 0n, drawable: 1n };
+        assert(drawn < drawable && drawable === (left.get(creditId) ?? 1n));
+        const usable = [...left].map(([id, rest]) => credit(id, id === creditId ? rest - drawn : rest));
+        assert.deepEqual(
+          now.credits,
+          usable.filter(({ remaining }) => remaining > 0n),
+        );
+      }
+    }),
   );
 });

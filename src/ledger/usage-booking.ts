@@ -1,5 +1,5 @@
 import type { Instant } from '../kernel/calendar.ts';
-import { applyCredits, type UsableCredit } from '../rating/credits.ts';
+import { applyCredits, type CreditApplication, type UsableCredit } from '../rating/credits.ts';
 
 /** An account that is locked, as the bookings of this unit of work meet it. */
 export interface LockedAccount {
@@ -14,6 +14,26 @@ export interface LockedAccount {
   readonly credits: readonly UsableCredit[];
   /** What is left of credits that have ended and are not booked as such. */
   readonly lapsed: bigint;
+  /** What paid for usage and is not in the row of its credit yet. */
+  readonly drawn: Drawn | null;
+  /** The roll-up that is added to on the account. */
+  readonly open: RollUp | null;
+}
+
+/** What the events of a series with a date in one hour add up to, or what some of them add to that. */
+export interface RollUp {
+  readonly seriesId: number;
+  /** The instant at which the hour begins. */
+  readonly hour: Instant;
+  readonly units: bigint;
+  readonly events: number;
+}
+
+/** Units of a credit that are drawn: they paid for usage, and its row, which says that `drawable` are left, does not know. */
+export interface Drawn {
+  readonly creditId: string;
+  readonly amount: bigint;
+  readonly drawable: bigint;
 }
 
 /** What a customer may still use: credits that can be used, less usage that no credit covered and what is held. */
@@ -44,16 +64,18 @@ export function mergeUsages(usages: readonly AccountUsage[]): AccountUsage[] {
 
 /** A usage as it is booked: which credits cover how much of it, and what that leaves. */
 export interface BookedUsage extends AccountUsage {
-  readonly applications: readonly { readonly id: string; readonly amount: bigint }[];
+  readonly applications: readonly CreditApplication[];
   readonly uncovered: bigint;
   readonly availableAfter: bigint;
 }
 
-/** The account as it is once the usage is booked. */
+/** The account as it is once the usage is booked, and what is to be written about it. */
 export interface UsedAccount {
   readonly account: LockedAccount;
   readonly used: bigint;
   readonly covered: bigint;
+  /** How much is to be added to what was applied of its credits, in their rows. */
+  readonly applied: readonly CreditApplication[];
 }
 
 /**
@@ -64,32 +86,91 @@ export function coverUsages(
   accounts: ReadonlyMap<string, LockedAccount>,
   usages: readonly AccountUsage[],
 ): { booked: BookedUsage[]; accounts: UsedAccount[] } {
-  const used = new Map<string, UsedAccount>();
+  const used = new Map<string, Progress>();
   const booked = usages.map((usage): BookedUsage => {
-    const { account, ...sums } = used.get(usage.ledgerAccountId) ?? startOf(accounts, usage.ledgerAccountId);
-    const { applications, uncovered } = applyCredits(account.credits, usage.units);
-    const available = account.available - usage.units;
-    used.set(account.id, {
-      account: { ...account, available, credits: rest(account.credits, applications) },
-      used: sums.used + usage.units,
-      covered: sums.covered + usage.units - uncovered,
+    const progress = used.get(usage.ledgerAccountId) ?? startOf(accounts, usage.ledgerAccountId);
+    const { applications, uncovered } = applyCredits(progress.credits, usage.units);
+    used.set(usage.ledgerAccountId, {
+      account: progress.account,
+      credits: rest(progress.credits, applications),
+      used: progress.used + usage.units,
+      applications: progress.applications.concat(applications),
     });
-    return { ...usage, applications, uncovered, availableAfter: available };
+    return {
+      ...usage,
+      applications,
+      uncovered,
+      availableAfter: progress.account.available - progress.used - usage.units,
+    };
   });
-  return { booked, accounts: [...used.values()] };
+  return { booked, accounts: Array.from(used.values(), toUsed) };
 }
 
-function startOf(accounts: ReadonlyMap<string, LockedAccount>, id: string): UsedAccount {
+/** How far the usages of an account are covered. */
+interface Progress {
+  /** As it was before. */
+  readonly account: LockedAccount;
+  readonly credits: readonly UsableCredit[];
+  readonly used: bigint;
+  readonly applications: readonly CreditApplication[];
+}
+
+function startOf(accounts: ReadonlyMap<string, LockedAccount>, id: string): Progress {
   const account = accounts.get(id);
   if (account === undefined) throw new Error(`account ${id} is not locked`);
-  return { account, used: 0n, covered: 0n };
+  return { account, credits: account.credits, used: 0n, applications: [] };
 }
 
-function rest(credits: readonly UsableCredit[], applications: BookedUsage['applications']): readonly UsableCredit[] {
+function rest(credits: readonly UsableCredit[], applications: readonly CreditApplication[]): readonly UsableCredit[] {
   if (applications.length === 0) return credits;
   const amounts = new Map(applications.map(({ id, amount }) => [id, amount]));
   return credits.flatMap((credit) => {
     const remaining = credit.remaining - (amounts.get(credit.id) ?? 0n);
     return remaining === 0n ? [] : [{ ...credit, remaining }];
   });
+}
+
+function toUsed({ account, credits, used, applications }: Progress): UsedAccount {
+  const applied = sumById(applications);
+  const { drawn, written } = drawCredits(account, applied);
+  return {
+    account: { ...account, available: account.available - used, credits, drawn },
+    used,
+    covered: sumOf(applied),
+    applied: written,
+  };
+}
+
+/** The units of all. */
+export function sumOf(applications: readonly CreditApplication[]): bigint {
+  return applications.reduce((sum, { amount }) => sum + amount, 0n);
+}
+
+function sumById(applications: readonly CreditApplication[]): readonly CreditApplication[] {
+  if (applications.length < 2) return applications;
+  const sums = new Map<string, bigint>();
+  for (const { id, amount } of applications) sums.set(id, (sums.get(id) ?? 0n) + amount);
+  return Array.from(sums, ([id, amount]) => ({ id, amount }));
+}
+
+/**
+ * How what is applied of credits is kept. As long as one credit pays and something is left of it, the account alone is
+ * written: it is drawn. When another one pays too, or it is used up, the rows of all that paid are written.
+ *
+ * Worked example: of a credit of 10, 4 are drawn, then 5: 9 are drawn of 10. With the next 3, of which it pays 1, 10 are
+ * written into its row, and nothing is drawn.
+ */
+function drawCredits(
+  { credits, drawn }: LockedAccount,
+  applied: readonly CreditApplication[],
+): { drawn: Drawn | null; written: readonly CreditApplication[] } {
+  const [only] = applied;
+  if (only === undefined) return { drawn, written: [] };
+  if (applied.length === 1 && (drawn === null || drawn.creditId === only.id)) {
+    const left = credits.find(({ id }) => id === only.id)?.remaining ?? 0n;
+    const before = drawn ?? { creditId: only.id, amount: 0n, drawable: left };
+    if (left > only.amount) return { drawn: { ...before, amount: before.amount + only.amount }, written: [] };
+  }
+  const earlier = drawn === null ? [] : [{ id: drawn.creditId, amount: drawn.amount }];
+  return { drawn: null, written: sumById([...earlier, ...applied]) };
 }

@@ -2,6 +2,7 @@ import { saveChangedCustomer } from '../customers/actions.ts';
 import type { CustomerRow } from '../customers/customer.ts';
 import { findCustomerEvenArchived, lockCustomer } from '../customers/store.ts';
 import { Problem } from '../kernel/problem.ts';
+import { lockAccountsOfSubscriptions } from '../ledger/store.ts';
 import type { Work } from '../platform/work.ts';
 import { lockLivingSubscriptions } from '../subscriptions/store.ts';
 import { endSubscription } from './cancel.ts';
@@ -19,7 +20,13 @@ export async function archiveCustomer(
   const customer = found === null ? null : await lockCustomer(work, found.id);
   if (customer === null) throw new Problem('customerNotFound', { id: externalId });
   if (customer.archived) return customer;
-  for (const subscription of await lockLivingSubscriptions(work, customer.id)) {
+  const living = await lockLivingSubscriptions(work, customer.id);
+  // Of all of them, in the order in which usage takes them, before one after the other ends.
+  await lockAccountsOfSubscriptions(
+    work,
+    living.map(({ id }) => id),
+  );
+  for (const subscription of living) {
     await endSubscription(work, { customer, subscription }, { at: work.now, reason: 'customer_archived' });
   }
   return saveChangedCustomer(work, { ...customer, archived: true });

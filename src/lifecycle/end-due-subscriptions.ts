@@ -1,3 +1,4 @@
+import { lockAccountsOfSubscriptions } from '../ledger/store.ts';
 import { claimCancelDue } from '../subscriptions/store-due.ts';
 import { cancelIfDue } from './cancel.ts';
 import type { DueStep } from './due-step.ts';
@@ -7,6 +8,8 @@ export const cancelStep: DueStep = {
   name: 'cancel',
   claim: claimCancelDue,
   async perform(work, ids) {
+    // Of all of them, in the order in which usage takes them, before one after the other ends.
+    await lockAccountsOfSubscriptions(work, ids);
     for (const id of ids) await cancelIfDue(work, id);
   },
 };

@@ -57,6 +57,15 @@ export const ledgerInvariants: readonly Invariant[] = [
         from ledger_accounts where available is distinct from granted + settled - used - expired - taken_back`,
   },
   {
+    name: 'accountsKnowTheirSubscription',
+    sentence: 'A ledger account says the revision of its subscription.',
+    query: sql`
+      select a.environment_id, a.id, a.subscription_revision, s.revision
+        from ledger_accounts a
+        join subscriptions s on s.environment_id = a.environment_id and s.id = a.subscription_id
+       where a.subscription_revision <> s.revision`,
+  },
+  {
     name: 'entriesKnowWhatIsAvailable',
     sentence: 'An entry says what is available with it: the sum of what was booked on its account up to it.',
     query: (since) => sql`
@@ -87,16 +96,16 @@ export const ledgerInvariants: readonly Invariant[] = [
   {
     name: 'ledgerSidesAreSumsOfCredits',
     sentence:
-      'What was granted, covered, expired and taken back on a ledger account is what its credits issued, applied, lost and gave back.',
+      'What was granted, applied, expired and taken back on a ledger account is what its credits issued, applied, lost and gave back.',
     query: sql`
-      select a.environment_id, a.id, a.granted, a.covered, a.expired, a.taken_back, c.issued, c.applied,
+      select a.environment_id, a.id, a.granted, a.applied, a.expired, a.taken_back, c.issued, c.applied as credits_applied,
              c.expired as credits_expired, c.taken_back as credits_taken_back
         from ledger_accounts a
         left join (select environment_id, ledger_account_id, sum(issued) as issued, sum(applied) as applied,
                           sum(expired) as expired, sum(taken_back) as taken_back
                      from usage_credits group by environment_id, ledger_account_id) c
           on c.environment_id = a.environment_id and c.ledger_account_id = a.id
-       where a.granted <> coalesce(c.issued, 0) or a.covered <> coalesce(c.applied, 0)
+       where a.granted <> coalesce(c.issued, 0) or a.applied <> coalesce(c.applied, 0)
           or a.expired <> coalesce(c.expired, 0) or a.taken_back <> coalesce(c.taken_back, 0)`,
   },
   {
@@ -106,6 +115,18 @@ export const ledgerInvariants: readonly Invariant[] = [
       select environment_id, id, ledger_account_id, issued, applied, expired, taken_back
         from usage_credits
        where applied < 0 or expired < 0 or taken_back < 0 or applied + expired + taken_back > issued`,
+  },
+  {
+    name: 'creditsAreDrawnFromWithinTheirRest',
+    sentence: 'What is drawn from a credit is drawn by its own ledger account, and is less than is left of it.',
+    query: sql`
+      select a.environment_id, a.id, a.drawn_credit_id, a.covered - a.applied as drawn, a.drawable, c.ledger_account_id,
+             c.issued - c.applied - c.expired - c.taken_back as rest
+        from ledger_accounts a
+        left join usage_credits c on c.environment_id = a.environment_id and c.id = a.drawn_credit_id
+       where a.covered > a.applied
+         and (c.ledger_account_id is distinct from a.id or a.drawable <> c.issued - c.applied - c.expired - c.taken_back
+              or a.covered - a.applied >= a.drawable)`,
   },
   {
     name: 'creditsAreSumsOfEntries',
@@ -123,14 +144,15 @@ export const ledgerInvariants: readonly Invariant[] = [
   },
   {
     name: 'creditsAreAppliedAsBooked',
-    sentence: 'What a credit has applied is the sum of its applications.',
+    sentence: 'What a credit has applied, with what is drawn from it, is the sum of its applications.',
     query: (since) => sql`
-      select c.environment_id, c.id, c.applied, a.applied as applications
+      select c.environment_id, c.id, c.applied, d.covered - d.applied as drawn, a.applied as applications
         from usage_credits c
+        left join ledger_accounts d on d.environment_id = c.environment_id and d.drawn_credit_id = c.id
         left join (select environment_id, usage_credit_id, sum(applied) as applied
                      from (${appliedOfCredits(since)}) sums group by environment_id, usage_credit_id) a
           on a.environment_id = c.environment_id and a.usage_credit_id = c.id
-       where c.applied <> coalesce(a.applied, 0)`,
+       where c.applied + coalesce(d.covered - d.applied, 0) <> coalesce(a.applied, 0)`,
   },
   {
     name: 'creditsPayTheirOwnAccount',

@@ -68,11 +68,30 @@ function eventsOfHours(since: Since): RawBuilder<unknown> {
      where e.usage_date >= (select min(hour) from hours) and e.usage_date < (select max(hour) from hours) + 3600000)`;
 }
 
+// What is open of roll-ups on ledger accounts `a`, as those are.
+const openColumns = sql`a.environment_id, a.open_series_id as series_id, a.open_hour as hour, a.open_units as units, a.open_events as events`;
+
+/** The roll-ups, each as it is closed and as it is open. */
+const rollUpParts = sql`
+  select environment_id, series_id, hour, units, events from usage_rollups
+  union all select ${openColumns} from ledger_accounts a where a.open_series_id is not null`;
+
 /** The roll-ups to be looked at. */
 function rollUpsSince(since: Since): RawBuilder<unknown> {
-  if (since === null) return sql`usage_rollups`;
-  return sql`(select r.* from usage_rollups r join (${hoursSince(since)}) h
-    on h.environment_id = r.environment_id and h.series_id = r.series_id and h.hour = r.hour)`;
+  const parts =
+    since === null
+      ? rollUpParts
+      : sql`
+    select r.environment_id, r.series_id, r.hour, r.units, r.events from usage_rollups r join (${hoursSince(since)}) h
+        on h.environment_id = r.environment_id and h.series_id = r.series_id and h.hour = r.hour
+     union all
+    select ${openColumns}
+      from (${hoursSince(since)}) h
+      join usage_series s on s.environment_id = h.environment_id and s.id = h.series_id
+      join ledger_accounts a on a.environment_id = s.environment_id and a.id = s.ledger_account_id
+       and a.open_series_id = h.series_id and a.open_hour = h.hour`;
+  return sql`(select environment_id, series_id, hour, sum(units) as units, sum(events)::bigint as events
+    from (${parts}) parts group by environment_id, series_id, hour)`;
 }
 
 /** Usage events, the series that they are of, and what is kept of their sums. */
@@ -164,6 +183,15 @@ export const usageInvariants: readonly Invariant[] = [
        where coalesce(u.used, 0) not between coalesce(e.first_amount, 0) and coalesce(e.amount, 0)`,
   },
   {
+    name: 'openRollUpsAreOfTheirAccount',
+    sentence: 'The roll-up that is open on a ledger account is of a series of that.',
+    query: sql`
+      select a.environment_id, a.id, a.open_series_id, s.ledger_account_id
+        from ledger_accounts a
+        left join usage_series s on s.environment_id = a.environment_id and s.id = a.open_series_id
+       where a.open_series_id is not null and s.ledger_account_id is distinct from a.id`,
+  },
+  {
     name: 'rollUpsAreSumsOfEvents',
     sentence: `A roll-up is the usage events of its hour, and the sum of their units; ${boundedWhereRepeated}.`,
     query: (since) => sql`
@@ -185,7 +213,7 @@ export const usageInvariants: readonly Invariant[] = [
                 from (${usageOfPrices(since)}) sums group by environment_id, ledger_account_id, price_id) u
         full join (
           select s.environment_id, s.ledger_account_id, s.price_id, sum(r.units) as units
-            from usage_rollups r join usage_series s on s.environment_id = r.environment_id and s.id = r.series_id
+            from (${rollUpParts}) r join usage_series s on s.environment_id = r.environment_id and s.id = r.series_id
            group by s.environment_id, s.ledger_account_id, s.price_id) r
           on r.environment_id = u.environment_id and r.ledger_account_id = u.ledger_account_id and r.price_id = u.price_id
        where coalesce(u.used, 0) <> coalesce(r.units, 0)`,

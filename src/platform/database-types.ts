@@ -377,12 +377,15 @@ export interface Invoices {
 }
 
 export interface LedgerAccounts {
+  applied: Generated<bigint>;
   available: Generated<bigint>;
   /**
    * Used units that credits paid for.
    */
   covered: Generated<bigint>;
   createdAt: number;
+  drawable: Generated<bigint>;
+  drawnCreditId: string | null;
   environmentId: number;
   /**
    * Credits that ended unused.
@@ -397,12 +400,17 @@ export interface LedgerAccounts {
    */
   held: Generated<bigint>;
   id: string;
+  openEvents: number | null;
+  openHour: number | null;
+  openSeriesId: number | null;
+  openUnits: bigint | null;
   pricingModelId: string;
   /**
    * Used units that a paid invoice paid for.
    */
   settled: Generated<bigint>;
   subscriptionId: string;
+  subscriptionRevision: number;
   /**
    * Unused credits that were taken back.
    */
@@ -799,6 +807,7 @@ export interface Subscriptions {
   renews: boolean;
   replacedBySubscriptionId: string | null;
   resumesAt: number | null;
+  revision: Generated<number>;
   runBillingAtPeriodStart: boolean;
   scheduledAdjustmentAt: number | null;
   startDate: number;

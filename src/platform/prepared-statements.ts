@@ -113,10 +113,14 @@ export class PreparingClient extends pg.Client {
     this.#isGathering = true;
     if (this.#endsWithTurn) return;
     this.#endsWithTurn = true;
-    process.nextTick(() => {
-      this.#endsWithTurn = false;
-      if (this.#heldBack === null) this.#release();
-    });
+    // Behind those whose promises the end of the turn has kept (`untilTaken`), as Node keeps them once all ticks are done: what
+    // they send then, such as a commit, goes the same way.
+    process.nextTick(() => queueMicrotask(() => process.nextTick(() => this.#endTurn())));
+  }
+
+  #endTurn(): void {
+    this.#endsWithTurn = false;
+    if (this.#heldBack === null) this.#release();
   }
 
   #release(): void {

@@ -1,7 +1,12 @@
 import { type Connection, DatabaseError } from 'pg';
+import { problemOfOutage } from './database-problem.ts';
 
 /** What statements behind one that failed are told, as the database tells it where each is answered by itself. */
-const skippedState = '25P02';
+const skipped = {
+  message: 'current transaction is aborted, commands ignored until end of transaction block',
+  code: '25P02',
+  severity: 'ERROR',
+};
 
 /** A connection whose statements of one turn are answered together. */
 export interface SyncPerTurn {
@@ -12,7 +17,8 @@ export interface SyncPerTurn {
 /**
  * Ends the statements of one turn with one Sync in place of one each. The database sends its answers at a Sync, so each of
  * them is a write, a wake-up of this process and a read. Behind a statement that fails the database skips what comes before
- * the Sync, and says nothing of it: those are told here that they were skipped.
+ * the Sync, and says nothing of it: those are told here that they were skipped. Where it was an outage, it is told of all of
+ * them: nobody may be looking at the one that it came to first, such as a begin.
  * https://www.postgresql.org/docs/current/protocol-flow.html#PROTOCOL-FLOW-PIPELINING
  */
 export function syncPerTurn(connection: Connection): SyncPerTurn {
@@ -54,7 +60,7 @@ export function syncPerTurn(connection: Connection): SyncPerTurn {
         goOn();
         break;
       case 'errorMessage':
-        while (goOn()) emit('errorMessage', skipped());
+        while (goOn()) emit('errorMessage', skippedBehind(parameters[0] as DatabaseError));
         break;
       case 'readyForQuery':
         batches.shift();
@@ -65,7 +71,8 @@ export function syncPerTurn(connection: Connection): SyncPerTurn {
   return { ask };
 }
 
-function skipped(): DatabaseError {
-  const message = 'current transaction is aborted, commands ignored until end of transaction block';
-  return Object.assign(new DatabaseError(message, message.length, 'error'), { severity: 'ERROR', code: skippedState });
+/** An error of its own for each statement: who hears it writes into it where it was called from. */
+function skippedBehind(failure: DatabaseError): DatabaseError {
+  const { message, code, severity } = problemOfOutage(failure) === null ? skipped : failure;
+  return Object.assign(new DatabaseError(message, message.length, 'error'), { code, severity });
 }

@@ -122,9 +122,18 @@ export function sentWithCommit(
   work.unfinished.push(guarded(answered));
 }
 
-/** Waits until everything that was to be sent is on its way, so that what could not even be sent has failed by now. */
-function untilSent(): Promise<void> {
+/**
+ * Waits until the connection has everything that was to be sent, so that what could not even be sent has failed by now. What
+ * is sent next goes the same way, in one write.
+ */
+function untilTaken(): Promise<void> {
   return new Promise((resolve) => process.nextTick(resolve));
+}
+
+/** Waits until everything that was to be sent is on its way: the connection writes once those who waited for it have gone on. */
+export async function untilSent(): Promise<void> {
+  await untilTaken();
+  await untilTaken();
 }
 
 /** What one of them has failed with by now. */
@@ -195,7 +204,7 @@ async function runOnce<Answer>(
         throw rollBack;
       }
       if (work.unfinished.length > 0) {
-        await untilSent();
+        await untilTaken();
         const failure = await failureSoFar(work.unfinished);
         if (failure !== undefined) throw failure;
       }

@@ -6,27 +6,31 @@ import { currentStatuses } from './subscription.ts';
 // In the words of the index of what is due, so that it is used; as literals, or a prepared plan could not know it.
 const isRenewing = sql<boolean>`s.renews and s.status in (${sql.join(currentStatuses.map((status) => sql.lit(status)))})`;
 
-/**
- * True for a subscription `s` whose current period is over: the next one has to begin. One that is to end by then ends
- * instead. At the end of the calendar nothing begins any more.
- */
-function isRenewalDue(now: Instant): RawBuilder<boolean> {
-  return sql<boolean>`${isRenewing} and s.current_billing_period_end <= ${Math.min(now, calendarEnd - 1)}::bigint
+// One that is to end by the end of its period ends instead of going into the next.
+const goesOn = sql<boolean>`${isRenewing}
     and (s.cancel_scheduled_at is null or s.cancel_scheduled_at > s.current_billing_period_end)`;
+
+// At the end of the calendar nothing begins any more.
+const lastRenewal = calendarEnd - 1;
+
+/** True for a subscription `s` whose current period is over: the next one has to begin. */
+function isRenewalDue(now: Instant): RawBuilder<boolean> {
+  return sql<boolean>`${goesOn} and s.current_billing_period_end <= ${Math.min(now, lastRenewal)}::bigint`;
 }
+
+/** When something is due for a subscription `s`: its end, its going on after a pause, or its renewal. Null where nothing is. */
+export const dueAt = sql<Instant | null>`
+  least(case when s.status = 'cancellation_scheduled' then s.cancel_scheduled_at end, s.resumes_at,
+        case when ${goesOn} and s.current_billing_period_end <= ${sql.lit(lastRenewal)} then s.current_billing_period_end end)`;
 
 /** True where no due work failed lately: what failed is left alone for a while, in real time. */
 function mayBeWorkedOn(): RawBuilder<boolean> {
   return sql<boolean>`(s.work_retry_at is null or s.work_retry_at <= ${Date.now()}::bigint)`;
 }
 
-/**
- * True for a subscription `s` for which something is due by now and has not been done: its end, its going on after a
- * pause, or its renewal. Else false, never null.
- */
+/** True for a subscription `s` for which something is due by now and has not been done. Else false, never null. */
 export function isBehind(now: Instant): RawBuilder<boolean> {
-  return sql<boolean>`coalesce(((s.status = 'cancellation_scheduled' and s.cancel_scheduled_at <= ${now}::bigint)
-    or s.resumes_at <= ${now}::bigint or (${isRenewalDue(now)})) and ${mayBeWorkedOn()}, false)`;
+  return sql<boolean>`coalesce(${dueAt} <= ${now}::bigint and ${mayBeWorkedOn()}, false)`;
 }
 
 /** Those of the subscriptions for which something is due. Nothing is held. */

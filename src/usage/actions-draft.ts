@@ -8,7 +8,7 @@ import type { Work } from '../platform/work.ts';
 import { findPrices } from './actions-prices.ts';
 import { transactionKeyOf } from './store.ts';
 import { type FoundSeries, findSeries, openSeries, type SeriesKey } from './store-series.ts';
-import { holdRemembered, holdSubscriptions } from './store-subscriptions.ts';
+import { holdRemembered, holdSubscriptions, recallSubscriptions } from './store-subscriptions.ts';
 import type { Draft, Drafted, UsageAsk } from './usage-draft.ts';
 import {
   type BillablePrice,
@@ -25,12 +25,27 @@ import {
 /** Does what is due for these subscriptions, so that what is recorded next meets them as they are now. */
 export type CatchUp = (work: Work, subscriptionIds: readonly string[]) => Promise<void>;
 
+/** What is asked for, checked. */
+export interface Drafts {
+  readonly asks: readonly Drafted[];
+  /** The subscriptions, where they are remembered and nobody holds them. Null where they are held until the work ends. */
+  readonly remembered: readonly UsageSubscription[] | null;
+}
+
+/** Checks what is asked for, as `draftUnheld` does, on subscriptions that stay held until the work ends. */
+export async function draftAsks(work: Work, asks: readonly UsageAsk[], catchUp: CatchUp): Promise<readonly Drafted[]> {
+  const drafts = await draftUnheld(work, asks, catchUp);
+  if (drafts.remembered !== null) holdRemembered(work, drafts.remembered);
+  return drafts.asks;
+}
+
 /**
- * Checks what is asked for, each ask by itself: one that is refused says why and stands in nobody's way. Subscriptions
- * stay held until the work ends. A constant number of statements, whatever is asked.
+ * Checks what is asked for, each ask by itself: one that is refused says why and stands in nobody's way. Where all is
+ * remembered, it is for who goes on to have the database compare that. A constant number of statements, whatever is asked.
  */
-export async function draftAsks(work: Work, asks: readonly UsageAsk[], catchUp: CatchUp): Promise<Drafted[]> {
-  const subscriptions = await holdAll(work, asks, catchUp);
+export async function draftUnheld(work: Work, asks: readonly UsageAsk[], catchUp: CatchUp): Promise<Drafts> {
+  const { subscriptions, ...held } = await findSubscriptions(work, asks, catchUp);
+  let { remembered } = held;
   const targets = new Targets(subscriptions);
   const aimed = asks.map((ask) => attempt(ask, (event, path) => targets.of(event, path)));
   const priceOf = await findPrices(work, targets.all());
@@ -47,11 +62,18 @@ export async function draftAsks(work: Work, asks: readonly UsageAsk[], catchUp: 
   const checked = asks.map((ask, index) =>
     then(at(counted, index), (leads) => leads.map((counter, position) => checkedEvent(ask, position, counter))),
   );
-  await openMissing(work, new Set(checked.flatMap((each) => passed(each).map(({ counter }) => counter))));
-  return asks.map((ask, index) => ({
+  const used = new Set(checked.flatMap((each) => passed(each).map(({ counter }) => counter)));
+  const missing = [...used].filter((counter) => foundOf(counter).series === undefined);
+  if (missing.length > 0 && remembered !== null) {
+    holdRemembered(work, remembered);
+    remembered = null;
+  }
+  await openMissing(work, missing);
+  const drafted = asks.map((ask, index) => ({
     ask,
     drafts: then(at(checked, index), (events) => events.map((event) => toDraft(work, event))),
   }));
+  return { asks: drafted, remembered };
 }
 
 type Outcome<Value> = readonly Value[] | Problem;
@@ -81,16 +103,18 @@ function at<Value>(values: readonly Value[], index: number): Value {
   return value;
 }
 
-/** The subscriptions of the events as they are now. Where nothing is due, and all exist, one statement; none to wait for where they are remembered. */
-async function holdAll(work: Work, asks: readonly UsageAsk[], catchUp: CatchUp) {
+/** The subscriptions of the events: as they are remembered, or held as they are now. One statement where all exist and nothing is due. */
+async function findSubscriptions(work: Work, asks: readonly UsageAsk[], catchUp: CatchUp) {
   const ids = [...new Set(asks.flatMap(({ events }) => events.map((event) => event.subscriptionId)))];
-  const found = holdRemembered(work, ids) ?? (await holdSubscriptions(work, ids));
-  const byId = new Map(found.map((subscription) => [subscription.id, subscription]));
-  const others = ids.filter((id) => !byId.has(id));
-  if (others.length === 0) return byId;
-  await catchUp(work, others);
-  for (const subscription of await holdSubscriptions(work, others)) byId.set(subscription.id, subscription);
-  return byId;
+  const remembered = recallSubscriptions(work, ids);
+  const found = remembered ?? (await holdSubscriptions(work, ids));
+  const subscriptions = new Map(found.map((subscription) => [subscription.id, subscription]));
+  const others = ids.filter((id) => !subscriptions.has(id));
+  if (others.length > 0) {
+    await catchUp(work, others);
+    for (const each of await holdSubscriptions(work, others)) subscriptions.set(each.id, each);
+  }
+  return { subscriptions, remembered };
 }
 
 /** A subscription and what was used of it, as events name them: looked at once for all that name the same. */
@@ -189,9 +213,8 @@ function foundOf({ found }: Counter): FoundSeries {
   return found;
 }
 
-/** Opens the series that have no event yet, and their accounts. Nothing when none is missing. */
-async function openMissing(work: Work, counters: ReadonlySet<Counter>): Promise<void> {
-  const missing = [...counters].filter((counter) => foundOf(counter).series === undefined);
+/** Opens series that have no event yet, and their accounts. */
+async function openMissing(work: Work, missing: readonly Counter[]): Promise<void> {
   if (missing.length === 0) return;
   const wanted = missing.map((counter) => ({
     pricingModelId: counter.subscription.pricingModelId,
@@ -243,5 +266,6 @@ function toDraft(work: Work, { event, path, counter, propertiesText }: Checked):
     transactionKey: transactionKeyOf(work.environmentId, price.usageMeterId, transactionId),
     seriesId: series.id,
     ledgerAccountId: series.ledgerAccountId,
+    revision: subscription.revision,
   };
 }

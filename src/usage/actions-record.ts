@@ -1,23 +1,31 @@
+import type { RawBuilder } from 'kysely';
 import { Problem } from '../kernel/problem.ts';
 import { bookUsage } from '../ledger/actions.ts';
 import { publishLowBalances } from '../ledger/actions-low-balance.ts';
 import { fallenBetween, type WatchedAccount } from '../ledger/low-balance.ts';
-import { type RememberedAccount, recallAccounts } from '../ledger/store-remembered-accounts.ts';
+import { type RememberedAccounts, recallAccounts } from '../ledger/store-remembered-accounts.ts';
 import { lockAccountsForUsage } from '../ledger/store-usage.ts';
 import { type LockedAccount, mergeUsages } from '../ledger/usage-booking.ts';
 import { sentTogether } from '../platform/sent-together.ts';
 import { RefusedAfterAll, type Together } from '../platform/together.ts';
-import { sentWithCommit, type Work } from '../platform/work.ts';
+import { sentWithCommit, untilSent, type Work } from '../platform/work.ts';
 import { decideConsumption, findConsumed, storeConsumed } from './actions-consume.ts';
-import { type CatchUp, draftAsks } from './actions-draft.ts';
+import { type CatchUp, draftUnheld } from './actions-draft.ts';
 import { countedOf, expectsNew, isTaken, storeEvents, storeNew, takenProblem } from './actions-store.ts';
-import { hoursAddition } from './store.ts';
-import { currentBookingText } from './store-subscriptions.ts';
+import { rollUpsAddition } from './store.ts';
 import {
+  bookingUnheld,
+  currentBooking,
+  currentBookingText,
+  forgetSubscriptions,
+  holdRemembered,
+} from './store-subscriptions.ts';
+import {
+  additionsOf,
   countsDistinct,
   type Draft,
   type Drafted,
-  hoursOf,
+  placeAdditions,
   type UsageAnswer,
   type UsageAsk,
   usageOf,
@@ -48,23 +56,29 @@ async function recordUsage(
   asks: readonly UsageAsk[],
   catchUp: CatchUp,
 ): Promise<(UsageAnswer | Problem)[]> {
-  const drafted = await draftAsks(work, asks, catchUp);
+  const { asks: drafted, remembered: subscriptions } = await draftUnheld(work, asks, catchUp);
   const drafts = drafted.flatMap((each) => (each.drafts instanceof Problem ? [] : each.drafts));
   const recorded = drafted.flatMap((each) =>
     each.ask.kind === 'record' && !(each.drafts instanceof Problem) ? each.drafts : [],
   );
-  const accountIds = [...new Set(drafts.map((draft) => draft.ledgerAccountId))];
   // What is to be decided, or is not new, needs to be looked at first.
   const isPlain = recorded.length === drafts.length && !drafts.some(countsDistinct) && expectsNew(drafts);
-  const remembered = isPlain ? recallAccounts(work, accountIds) : null;
+  const revisions = new Map(drafts.map((draft) => [draft.ledgerAccountId, draft.revision]));
+  const remembered = isPlain ? recallAccounts(work, revisions) : null;
+  // Their accounts tell whether subscriptions are what is remembered. What was refused has none.
+  const isToldByAccounts = remembered !== null && !drafted.some((each) => each.drafts instanceof Problem);
+  const areUnheld = subscriptions !== null && isToldByAccounts;
+  if (subscriptions !== null && !areUnheld) holdRemembered(work, subscriptions);
   if (remembered !== null) {
-    await recordOnRemembered(work, drafts, remembered);
+    const booking = areUnheld ? bookingUnheld(work, subscriptions) : currentBooking;
+    const onDoubt = () => forgetSubscriptions(subscriptions ?? []);
+    await recordOnRemembered(work, drafts, { accounts: remembered, onDoubt }, booking);
     return drafted.map(({ drafts: own }) => (own instanceof Problem ? own : recordedAnswer(own, new Map())));
   }
   const [earlier, stored, accounts] = await sentTogether([
     storeEvents(work, recorded),
     findConsumed(work, drafted),
-    lockAccountsForUsage(work, accountIds),
+    lockAccountsForUsage(work, [...revisions.keys()]),
   ]);
   refuseTaken(drafted, earlier);
   const added = recorded.filter(({ event }) => !earlier.has(event.id));
@@ -84,16 +98,20 @@ function recordedAnswer(drafts: readonly Draft[], earlier: ReadonlyMap<string, U
 }
 
 /**
- * Records usage on accounts that are as this process remembers them, in one round trip: where one has changed, or an event
- * is there already, the database undoes all of it, and the unit of work runs again.
+ * Records usage on accounts that are as this process remembers them, without waiting for an answer before that to the commit:
+ * where one has changed, or an event is there already, the database undoes all of it, and the unit of work runs again.
+ * `booking` is the number it is booked under.
  */
 async function recordOnRemembered(
   work: Work,
   drafts: readonly Draft[],
-  remembered: ReadonlyMap<string, RememberedAccount>,
+  remembered: RememberedAccounts,
+  booking: RawBuilder<number>,
 ): Promise<void> {
-  const accounts = new Map(Array.from(remembered, ([id, { account }]) => [id, account]));
-  storeNew(work, drafts);
+  const accounts = new Map(Array.from(remembered.accounts, ([id, { account }]) => [id, account]));
+  storeNew(work, drafts, booking);
+  // The database stores them while it is worked out here what is booked.
+  await untilSent();
   await bookEvents(work, drafts, new Set(drafts), accounts, { remembered });
 }
 
@@ -130,14 +148,19 @@ export async function bookEvents(
     remembered = null,
   }: {
     before?: ReadonlyMap<string, LockedAccount>;
-    remembered?: ReadonlyMap<string, RememberedAccount> | null;
+    remembered?: RememberedAccounts | null;
   } = {},
 ): Promise<ReadonlyMap<string, LockedAccount>> {
   if (added.length === 0) return accounts;
-  const hours = hoursOf(added, (draft) => counted.has(draft));
   const usages = mergeUsages([...counted].map(usageOf));
-  const booked = bookUsage(work, currentBookingText, accounts, usages, remembered);
-  sentWithCommit(work, hoursAddition(work, hours));
+  const used = new Set(usages.map(({ ledgerAccountId }) => ledgerAccountId));
+  const additions = additionsOf(added, (draft) => counted.has(draft));
+  const { open, closed } = placeAdditions(additions, {
+    accounts: new Map([...accounts].filter(([id]) => used.has(id))),
+    now: work.now,
+  });
+  const booked = bookUsage(work, { sourceId: currentBookingText, usages, open }, accounts, remembered);
+  if (closed.length > 0) sentWithCommit(work, rollUpsAddition(work, closed));
   await publishLowBalances(work, fallenBetween([...counted].map(toWatched), before, booked));
   return booked;
 }

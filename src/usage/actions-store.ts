@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict';
+import type { RawBuilder } from 'kysely';
 import type { Problem } from '../kernel/problem.ts';
 import { RunAgain, sentWithCommit, type Work } from '../platform/work.ts';
 import * as store from './store.ts';
+import { currentBooking } from './store-subscriptions.ts';
 import { countsDistinct, type Draft } from './usage-draft.ts';
 import { refusal, type UsageEvent } from './usage-event.ts';
 
@@ -42,9 +44,9 @@ export async function storeEvents(work: Work, drafts: readonly Draft[]): Promise
 }
 
 /** Stores events that are taken to be new. Where one is not, the unit of work is done anew. */
-export function storeNew(work: Work, drafts: readonly Draft[]): void {
+export function storeNew(work: Work, drafts: readonly Draft[], booking: RawBuilder<number> = currentBooking): void {
   if (drafts.length === 0) return;
-  sentWithCommit(work, store.eventInsertion(work, drafts.map(rowOf)), (error) => {
+  sentWithCommit(work, store.eventInsertion(work, drafts.map(rowOf), booking), (error) => {
     if ((error as { code?: unknown }).code !== '23505') return;
     repeatedAt = performance.now();
     throw new RunAgain();

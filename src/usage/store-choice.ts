@@ -72,6 +72,33 @@ export function eventsWithin(work: Work, { extent, matches }: SeriesChoice, rang
 }
 
 /**
+ * The roll-ups of a choice in a range of whole hours, as a table `e`; of many series, `matches` says in what is joined to it
+ * which they are. One of a series and an hour may be two rows: what is open of it stands on its account.
+ */
+export function rollUpsWithin(
+  { environmentId }: Work,
+  { extent, matches, table }: SeriesChoice,
+  hours: TimeRange,
+): RawBuilder<unknown> {
+  const isFew = extent === 'few';
+  const ofFew = isFew ? sql` and ${matches}` : sql``;
+  // Nothing leads from a series to what is open of it but its account.
+  const accountsOfFew = sql`
+    select s.ledger_account_id from usage_series s
+     where s.environment_id = ${environmentId} and s.id in (select s.id from ${table})`;
+  const onAccountsOfFew = isFew ? sql` and a.id in (${accountsOfFew})` : sql``;
+  return sql`(
+    select e.series_id, e.hour, e.units, e.events from usage_rollups e
+     where e.environment_id = ${environmentId}${ofFew} and ${within('e.hour', hours)}
+    union all
+    select e.series_id, e.hour, e.units, e.events
+      from (select a.open_series_id as series_id, a.open_hour as hour, a.open_units as units, a.open_events as events
+              from ledger_accounts a
+             where a.environment_id = ${environmentId} and a.open_series_id is not null${onAccountsOfFew}) e
+     where ${within('e.hour', hours)}${ofFew} offset 0) e`;
+}
+
+/**
  * How many events there are, of a range where one is given: roll-ups know it of whole hours, and only those in the broken
  * hours at the ends are counted.
  */
@@ -82,8 +109,7 @@ export async function countEvents(work: Work, choice: SeriesChoice, range: TimeR
   );
   if (hours !== null)
     parts.push(
-      sql`(select coalesce(sum(e.events), 0)::bigint from usage_rollups e
-            where e.environment_id = ${work.environmentId} and ${choice.matches} and ${within('e.hour', hours)})`,
+      sql`(select coalesce(sum(e.events), 0)::bigint from ${rollUpsWithin(work, choice, hours)} where ${choice.matches})`,
     );
   const { rows } = await sql<{ total: number }>`select ${sql.join(parts, sql` + `)} as total`.execute(work.db);
   return rows[0]?.total ?? 0;

@@ -24,16 +24,32 @@ export interface Series {
 }
 
 // A series never changes, and is remembered only when it was read, so what is here was committed. It is asked for by
-// subscriptions that this very unit of work has read, so nobody sees what is not theirs.
-const known = new LRUCache<string, FoundSeries>({ max: 100_000 });
+// subscriptions that this very unit of work has read, so nobody sees what is not theirs. Those of a subscription's period are
+// known by their price.
+const known = new LRUCache<string, PeriodSeries>({ max: 50_000 });
 
-function keyText({ subscriptionId, priceId, periodStart }: SeriesKey): string {
-  return `${subscriptionId} ${priceId} ${periodStart}`;
+/** The series of a subscription in one period that are remembered, by the ids of their prices. */
+interface PeriodSeries {
+  readonly periodStart: Instant | null;
+  readonly byPrice: Map<string, FoundSeries>;
+}
+
+function recall({ subscriptionId, priceId, periodStart }: SeriesKey): FoundSeries | undefined {
+  const period = known.get(subscriptionId);
+  return period?.periodStart === periodStart ? period.byPrice.get(priceId) : undefined;
+}
+
+function remember({ subscriptionId, priceId, periodStart }: SeriesKey, found: FoundSeries): void {
+  const before = known.get(subscriptionId);
+  const period =
+    before?.periodStart === periodStart ? before : { periodStart, byPrice: new Map<string, FoundSeries>() };
+  period.byPrice.set(priceId, found);
+  if (period !== before) known.set(subscriptionId, period);
 }
 
 /** The series of each key, in order. One statement for all that are not remembered. */
 export async function findSeries(work: Work, keys: readonly SeriesKey[]): Promise<FoundSeries[]> {
-  const found = keys.map((key) => known.get(keyText(key)));
+  const found = keys.map(recall);
   const missing = keys.flatMap((key, index) => (found[index] === undefined ? [{ key, index }] : []));
   if (missing.length === 0) return found.map(present);
   const { rows } = await sql<{
@@ -58,7 +74,7 @@ export async function findSeries(work: Work, keys: readonly SeriesKey[]): Promis
     assert(asked !== undefined, 'one answer for each that was missing');
     const series = id === null || ledgerAccountId === null ? undefined : { id, ledgerAccountId };
     found[asked.index] = { billingPeriodId, series };
-    if (series !== undefined) known.set(keyText(asked.key), { billingPeriodId, series });
+    if (series !== undefined) remember(asked.key, { billingPeriodId, series });
   }
   return found.map(present);
 }

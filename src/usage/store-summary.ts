@@ -4,7 +4,7 @@ import { idArray } from '../platform/array-literal.ts';
 import type { Work } from '../platform/work.ts';
 import type { UsageMeter } from '../pricing/usage-meter.ts';
 import type { SeriesFilter } from './event-query.ts';
-import { eventsWithin, type SeriesChoice, seriesConditions, within } from './store-choice.ts';
+import { eventsWithin, rollUpsWithin, type SeriesChoice, seriesConditions } from './store-choice.ts';
 import { type SplitRange, splitAtHours } from './time-range.ts';
 
 /** What is summed up: the events of a meter in a range, of some of its series. */
@@ -99,7 +99,7 @@ function countedParts(work: Work, counted: Counted, { hours, edges }: SplitRange
   );
   if (hours !== null)
     parts.push(sql`
-      select ${keys.ofHour} as key, e.units, e.events from usage_rollups e join usage_series s on ${conditions}
-       where e.environment_id = ${work.environmentId} and ${within('e.hour', hours)}`);
+      select ${keys.ofHour} as key, e.units, e.events
+        from ${rollUpsWithin(work, counted.series, hours)} join usage_series s on ${conditions}`);
   return sql.join(parts, sql` union all `);
 }

@@ -2,6 +2,7 @@ import { hash } from 'node:crypto';
 import { type RawBuilder, sql } from 'kysely';
 import type { Instant } from '../kernel/calendar.ts';
 import { idPrefixes } from '../kernel/id.ts';
+import type { RollUp } from '../ledger/usage-booking.ts';
 import { idArray, textArray } from '../platform/array-literal.ts';
 import type { Work } from '../platform/work.ts';
 import { currentBooking } from './store-subscriptions.ts';
@@ -101,16 +102,23 @@ export interface EventRow {
  * of work. Answers how many it stored. Equal requests that arrive at once wait here for one another, always in the same order.
  */
 export async function insertNewEvents(work: Work, rows: readonly EventRow[]): Promise<number> {
-  const insertion = sql`${eventInsertion(work, rows)} on conflict (transaction_key) do nothing`;
+  const insertion = sql`${eventInsertion(work, rows, currentBooking)} on conflict (transaction_key) do nothing`;
   const { numAffectedRows } = await insertion.execute(work.db);
   return Number(numAffectedRows);
 }
 
-/** What stores events whose transactions no event has yet, in the order of their keys. It fails (23505) where one has. */
-export function eventInsertion(work: Work, rows: readonly EventRow[]): RawBuilder<unknown> {
+/**
+ * What stores events whose transactions no event has yet, in the order of their keys, under the number that `booking` selects.
+ * It fails (23505) where one has.
+ */
+export function eventInsertion(
+  work: Work,
+  rows: readonly EventRow[],
+  booking: RawBuilder<number>,
+): RawBuilder<unknown> {
   return sql`
     insert into usage_events (environment_id, booking, id, series_id, transaction_key, transaction_id, amount, usage_date, properties, created_at)
-    select ${work.environmentId}, (select ${currentBooking}), new.id, new.series_id, new.transaction_key, new.transaction_id, new.amount, new.usage_date,
+    select ${work.environmentId}, (${booking}), new.id, new.series_id, new.transaction_key, new.transaction_id, new.amount, new.usage_date,
            new.properties, ${work.now}::bigint
       from unnest(
              ${idArray(rows.map((row) => row.id))}::text[],
@@ -206,25 +214,17 @@ export async function insertFirstWithProperties(
   return new Set(first.rows.map((row) => row.usageEventId));
 }
 
-/** What new events of a series with a date in one hour add. */
-export interface HourRow {
-  readonly seriesId: number;
-  /** The instant at which the hour begins. */
-  readonly hour: Instant;
-  readonly units: bigint;
-  readonly events: number;
-}
-
-/** What adds to the hours of series whose accounts are locked. (series, hour) is there once. */
-export function hoursAddition(work: Work, hours: readonly HourRow[]): RawBuilder<unknown> {
+/** What adds to the roll-ups of series whose accounts are locked. One of a series and an hour may be there twice. */
+export function rollUpsAddition(work: Work, additions: readonly RollUp[]): RawBuilder<unknown> {
   return sql`
     insert into usage_rollups (environment_id, series_id, hour, units, events)
-    select ${work.environmentId}, new.*
+    select ${work.environmentId}, new.series_id, new.hour, sum(new.units), sum(new.events)
       from unnest(
-             ${idArray(hours.map((each) => each.seriesId))}::bigint[],
-             ${idArray(hours.map((each) => each.hour))}::bigint[],
-             ${idArray(hours.map((each) => each.units))}::numeric[],
-             ${idArray(hours.map((each) => each.events))}::bigint[]) as new
+             ${idArray(additions.map((each) => each.seriesId))}::bigint[],
+             ${idArray(additions.map((each) => each.hour))}::bigint[],
+             ${idArray(additions.map((each) => each.units))}::numeric[],
+             ${idArray(additions.map((each) => each.events))}::bigint[]) as new (series_id, hour, units, events)
+     group by new.series_id, new.hour
     on conflict (environment_id, series_id, hour)
     do update set units = usage_rollups.units + excluded.units, events = usage_rollups.events + excluded.events`;
 }

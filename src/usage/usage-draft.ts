@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import type { Instant } from '../kernel/calendar.ts';
 import { Problem } from '../kernel/problem.ts';
-import type { AccountUsage } from '../ledger/usage-booking.ts';
+import type { AccountUsage, LockedAccount, RollUp } from '../ledger/usage-booking.ts';
 import { hourOf } from './time-range.ts';
 import type { BillablePrice, EventPath, NewUsageEvent, UsageEvent } from './usage-event.ts';
 
@@ -31,6 +31,8 @@ export interface Draft {
   readonly transactionKey: string;
   readonly seriesId: number;
   readonly ledgerAccountId: string;
+  /** Of its subscription. */
+  readonly revision: number;
 }
 
 /** The asks whose events passed, with their drafts, and those that are refused. */
@@ -57,18 +59,57 @@ export function insufficientBalance({ event }: Draft, balance: bigint): Problem 
   });
 }
 
-/** What new events add to the hours of their series. `counts` says whether an event's amount is booked. */
-export function hoursOf(drafts: readonly Draft[], counts: (draft: Draft) => boolean) {
-  const hours = new Map<string, { seriesId: number; hour: Instant; units: bigint; events: number }>();
+/** What new events of an account add to a roll-up. */
+export interface Addition extends RollUp {
+  readonly ledgerAccountId: string;
+}
+
+/** What new events add to the roll-ups of their series. (series, hour) is there once. `counts` says whether an event's amount is booked. */
+export function additionsOf(drafts: readonly Draft[], counts: (draft: Draft) => boolean): Addition[] {
+  const additions = new Map<
+    string,
+    { seriesId: number; ledgerAccountId: string; hour: Instant; units: bigint; events: number }
+  >();
   for (const draft of drafts) {
+    const { seriesId, ledgerAccountId } = draft;
     const hour = hourOf(draft.event.usageDate);
-    const key = `${draft.seriesId} ${hour}`;
-    const sum = hours.get(key) ?? { seriesId: draft.seriesId, hour, units: 0n, events: 0 };
+    const key = `${seriesId} ${hour}`;
+    const sum = additions.get(key) ?? { seriesId, ledgerAccountId, hour, units: 0n, events: 0 };
     sum.events += 1;
     if (counts(draft)) sum.units += BigInt(draft.event.amount);
-    hours.set(key, sum);
+    additions.set(key, sum);
   }
-  return [...hours.values()];
+  return [...additions.values()];
+}
+
+/**
+ * Where additions go: onto the rows of their accounts, where a roll-up of the present hour is open on each, or into the
+ * table of roll-ups. That of an earlier hour makes room for one of the present hour, and goes into the table. Only accounts
+ * on which something is booked are written, and have one.
+ *
+ * Worked example, at ten past three: what is open since two goes into the table, what came at three is open, and what came
+ * with a date of yesterday goes into the table.
+ */
+export function placeAdditions(
+  additions: readonly Addition[],
+  { accounts, now }: { readonly accounts: ReadonlyMap<string, Pick<LockedAccount, 'open'>>; readonly now: Instant },
+): { open: ReadonlyMap<string, RollUp>; closed: RollUp[] } {
+  const open = new Map<string, RollUp>();
+  const closed: RollUp[] = [];
+  for (const { ledgerAccountId, ...added } of additions) {
+    const account = accounts.get(ledgerAccountId);
+    const before = open.get(ledgerAccountId) ?? account?.open ?? null;
+    if (account === undefined || added.hour !== hourOf(now)) closed.push(added);
+    else if (before === null) open.set(ledgerAccountId, added);
+    else if (before.hour < added.hour) {
+      closed.push(before);
+      open.set(ledgerAccountId, added);
+    } else if (before.hour === added.hour && before.seriesId === added.seriesId) {
+      const units = before.units + added.units;
+      open.set(ledgerAccountId, { ...before, units, events: before.events + added.events });
+    } else closed.push(added);
+  }
+  return { open, closed };
 }
 
 /** The event of an ask that has one. */

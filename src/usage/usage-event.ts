@@ -91,11 +91,15 @@ export type EventPath = readonly (string | number)[];
 /** The subscription that an event names, as far as events need it. */
 export interface UsageSubscription {
   readonly id: string;
+  /** What is remembered of it holds as long as this is the same. */
+  readonly revision: number;
   readonly status: SubscriptionStatus;
   readonly pricingModelId: string;
   readonly customerId: string;
   readonly customerArchived: boolean;
   readonly currentBillingPeriodStart: Instant | null;
+  /** From when on it is no more what it was, as its end, its going on or its renewal is due; null: nothing is. */
+  readonly dueAt: Instant | null;
   /** Of its pricing model: what is remembered of its prices holds as long as this is the same. */
   readonly catalogVersion: number;
 }
