@@ -121,6 +121,17 @@ test('a commit behind a statement that fails does not commit, and says so', asyn
   assert.deepEqual(rows, [{ timeout: '10s' }]);
 });
 
+test('a rollback in the turn of a statement that fails undoes the transaction all the same', async () => {
+  const begun = client.query('begin', []);
+  const failed = outcomes([divided(0)]);
+  await client.query('rollback', []);
+  assert.deepEqual(await failed, ['22012']);
+  await begun;
+  await client.query('begin', []);
+  assert.deepEqual(await outcomes([doubled(1)]), [[2]]);
+  await client.query('rollback', []);
+});
+
 test('a value that cannot be sent fails by itself', async () => {
   const circular: unknown[] = [];
   circular.push({ circular });

@@ -93,6 +93,9 @@ export class PreparingClient extends pg.Client {
    * statement of the next transaction, or by itself a moment later.
    */
   #endOrBegin(text: string): Promise<Pick<pg.QueryResult, 'command' | 'rowCount' | 'rows'>> {
+    // Behind a statement that fails the database skips what comes before the Sync, and a rollback must not be skipped: the
+    // next transaction would begin in the one that failed.
+    if (text === 'rollback') this.#turn.ask();
     const answered = this.#named(text, text, []);
     if (text === 'commit') return answered;
     answered.catch(() => undefined);
