@@ -81,7 +81,10 @@ function useElsewhere({ subscriptionId, meterId, usagePriceId: priceId, billingP
       .where('usageMeterId', '=', meterId)
       .executeTakeFirstOrThrow();
     const accounts = await lockAccountsForUsage(work, [ledgerAccountId]);
-    const covered = coverUsages(accounts, [{ ledgerAccountId, priceId, billingPeriodId, units }]);
+    const covered = coverUsages(accounts, [{ ledgerAccountId, priceId, billingPeriodId, units }], {
+      now: work.now,
+      open: new Map(),
+    });
     sentWithCommit(work, usageInsertion(work, newId('event'), covered));
   });
 }

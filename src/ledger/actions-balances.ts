@@ -94,38 +94,37 @@ function answerOf(
 /** The meters of a pricing model at one of its versions, in order of creation. */
 type Meters = (row: SubscriptionBalances) => readonly UsageMeter[];
 
-// The version is read in the unit of work that asks and changes in the commit that changes a meter, so what is remembered
-// cannot be out of date.
-const known = new LRUCache<string, readonly UsageMeter[]>({ max: 2_000 });
+interface KnownMeters {
+  readonly catalogVersion: number;
+  readonly meters: readonly UsageMeter[];
+}
+
+// By pricing model. The version is read in the unit of work that asks and changes in the commit that changes a meter, so what
+// is remembered cannot be out of date.
+const known = new LRUCache<string, KnownMeters>({ max: 2_000 });
 
 async function metersOf(work: Work, rows: readonly SubscriptionBalances[]): Promise<Meters> {
-  const missing = new Map<string, string>();
-  for (const [index, row] of rows.entries()) {
-    // One after another are of one model mostly.
-    if (isOfSameVersion(row, rows[index - 1]) || known.has(versionText(row))) continue;
-    missing.set(versionText(row), row.pricingModelId);
+  const found = new Map<string, KnownMeters>();
+  const missing = new Map<string, number>();
+  for (const { pricingModelId, catalogVersion } of rows) {
+    if (found.has(pricingModelId)) continue;
+    const remembered = known.get(pricingModelId);
+    if (remembered?.catalogVersion === catalogVersion) found.set(pricingModelId, remembered);
+    else missing.set(pricingModelId, catalogVersion);
   }
-  const found = new Map<string, readonly UsageMeter[]>();
   if (missing.size > 0) {
-    const meters = Map.groupBy(await listUsageMeters(work, [...missing.values()]), (meter) => meter.pricingModelId);
-    for (const [version, pricingModelId] of missing) {
-      found.set(version, meters.get(pricingModelId) ?? []);
-      known.set(version, meters.get(pricingModelId) ?? []);
+    const meters = Map.groupBy(await listUsageMeters(work, [...missing.keys()]), (meter) => meter.pricingModelId);
+    for (const [pricingModelId, catalogVersion] of missing) {
+      const read = { catalogVersion, meters: meters.get(pricingModelId) ?? [] };
+      found.set(pricingModelId, read);
+      known.set(pricingModelId, read);
     }
   }
-  return (row) => {
-    const meters = found.get(versionText(row)) ?? known.get(versionText(row));
+  return ({ pricingModelId }) => {
+    const meters = found.get(pricingModelId)?.meters;
     assert(meters !== undefined, 'the meters of each model were looked for');
     return meters;
   };
-}
-
-function isOfSameVersion(row: SubscriptionBalances, other: SubscriptionBalances | undefined): boolean {
-  return other?.pricingModelId === row.pricingModelId && other.catalogVersion === row.catalogVersion;
-}
-
-function versionText({ pricingModelId, catalogVersion }: SubscriptionBalances): string {
-  return `${pricingModelId} ${catalogVersion}`;
 }
 
 /** A row for each meter of each subscription, also before its account is opened. */

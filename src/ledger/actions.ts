@@ -83,11 +83,7 @@ export function bookUsage(
   remembered: RememberedAccounts | null = null,
 ): ReadonlyMap<string, LockedAccount> {
   if (usages.length === 0) return accounts;
-  const { booked, accounts: covered } = coverUsages(accounts, usages);
-  const used = covered.map((each) => ({
-    ...each,
-    account: { ...each.account, open: open.get(each.account.id) ?? each.account.open },
-  }));
+  const { booked, accounts: used } = coverUsages(accounts, usages, { now: work.now, open });
   const ids = used.map(({ account }) => account.id);
   const insertion = usageInsertion(work, sourceId, { booked, accounts: used }, remembered?.accounts);
   sentWithCommit(work, insertion, (error) => {

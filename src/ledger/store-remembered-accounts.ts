@@ -83,9 +83,10 @@ export function recallAccounts(
 ): ReadonlyMap<string, RememberedAccount> | null {
   if (revisions.size > mostRemembered) return null;
   const recalled = new Map<string, RememberedAccount>();
+  const instant = performance.now();
   for (const [id, revision] of revisions) {
     const memory = seenOf(work, id);
-    if (memory === undefined || memory.remembered === null || memory.distrustedUntil > performance.now()) return null;
+    if (memory === undefined || memory.remembered === null || memory.distrustedUntil > instant) return null;
     if (memory.remembered.subscriptionRevision !== revision) return null;
     if (!isUsable(memory.remembered.account, work.now)) return null;
     recalled.set(id, memory.remembered);
@@ -110,7 +111,7 @@ export function rememberUsed(work: Work, accounts: readonly UsedAccount[]): void
     const { sums } = memory.remembered;
     memory.remembered = {
       ...memory.remembered,
-      account: { ...account, bookedAt: Math.max(account.bookedAt, work.now) },
+      account,
       sums: {
         ...sums,
         used: sums.used + used,

@@ -171,8 +171,8 @@ export function usageInsertion(
   const entries = booked.map((usage) => {
     const account = byId.get(usage.ledgerAccountId);
     assert(account !== undefined, 'what is used is there');
-    const createdAt = Math.max(now, account.bookedAt);
-    return { ...usage, id: newId('ledgerEntry'), pricingModelId: account.pricingModelId, createdAt };
+    const { pricingModelId, bookedAt: createdAt } = account;
+    return { ...usage, id: newId('ledgerEntry'), pricingModelId, createdAt };
   });
   const column = (key: Exclude<keyof (typeof entries)[number], 'applications'>) =>
     idArray(entries.map((entry) => entry[key]));

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { type AccountUsage, balanceOf, coverUsages, type LockedAccount, mergeUsages } from './usage-booking.ts';
+import { type AccountUsage, balanceOf, coverUsages, type LockedAccount, type RollUp } from './usage-booking.ts';
 
 const account = (change: Partial<LockedAccount> = {}): LockedAccount => ({
   id: 'account',
@@ -30,6 +30,11 @@ const use = (units: bigint, { ledgerAccountId = 'account', priceId = 'price' } =
   units,
 });
 
+const rollUp = (seriesId: number, units: bigint): RollUp => ({ seriesId, hour: 0, units, events: 1 });
+
+const cover = (accounts: ReadonlyMap<string, LockedAccount>, usages: readonly AccountUsage[]) =>
+  coverUsages(accounts, usages, { now: 0, open: new Map() });
+
 const byId = (...accounts: LockedAccount[]) => new Map(accounts.map((each) => [each.id, each]));
 
 test('of 100 available, 30 that have ended and 25 that are held leave 45', () => {
@@ -41,21 +46,9 @@ test('what is held or has ended can leave less than nothing', () => {
   assert.equal(balanceOf(account({ available: -7n })), -7n);
 });
 
-test('usages of one account and price are one, in the place of the first; others stay apart', () => {
-  const merged = mergeUsages([
-    use(1n),
-    use(10n, { priceId: 'other' }),
-    use(2n),
-    use(100n, { ledgerAccountId: 'second' }),
-    use(4n),
-  ]);
-  assert.deepEqual(merged, [use(7n), use(10n, { priceId: 'other' }), use(100n, { ledgerAccountId: 'second' })]);
-  assert.deepEqual(mergeUsages([]), []);
-});
-
 test('worked example L1: usage of 80, 40 and 25 with credits of 100 and 30 leaves 15 uncovered', () => {
   const start = account({ available: 130n, credits: [credit('recurring', 100n, 1), credit('once', 30n)] });
-  const { booked, accounts } = coverUsages(byId(start), [use(80n), use(40n), use(25n)]);
+  const { booked, accounts } = cover(byId(start), [use(80n), use(40n), use(25n)]);
   assert.deepEqual(
     booked.map(({ applications, uncovered, availableAfter }) => ({ applications, uncovered, availableAfter })),
     [
@@ -84,7 +77,7 @@ test('worked example L1: usage of 80, 40 and 25 with credits of 100 and 30 leave
 });
 
 test('a credit that is used in part stays with its rest', () => {
-  const { accounts } = coverUsages(byId(account({ available: 10n, credits: [credit('ten', 10n)] })), [use(4n)]);
+  const { accounts } = cover(byId(account({ available: 10n, credits: [credit('ten', 10n)] })), [use(4n)]);
   assert.deepEqual(accounts[0]?.account.credits, [credit('ten', 6n)]);
 });
 
@@ -92,7 +85,7 @@ test('a credit that is used in part stays with its rest', () => {
 function draw(start: LockedAccount, ...amounts: bigint[]) {
   let now = start;
   return amounts.map((units) => {
-    const [after] = coverUsages(byId(now), [use(units)]).accounts;
+    const [after] = cover(byId(now), [use(units)]).accounts;
     assert(after);
     now = after.account;
     return { drawn: now.drawn, applied: after.applied };
@@ -133,7 +126,7 @@ test('what is drawn from a credit is written when another one pays', () => {
 test('usage is covered by credits that are held for somebody, and not by those that have ended', () => {
   // 12 are available: 2 of a credit that can be used, and 10 of one that has ended; 2 are held.
   const start = account({ available: 12n, lapsed: 10n, held: 2n, credits: [credit('two', 2n)] });
-  const { booked, accounts } = coverUsages(byId(start), [use(3n)]);
+  const { booked, accounts } = cover(byId(start), [use(3n)]);
   assert.deepEqual(booked[0]?.applications, [{ id: 'two', amount: 2n }]);
   assert.equal(booked[0]?.uncovered, 1n);
   const [after] = accounts;
@@ -146,7 +139,7 @@ test('each account is used by its own usages, and one that is not used is not th
   const second = account({ id: 'second', available: 5n, credits: [credit('b', 5n)] });
   const third = account({ id: 'third' });
   const usages = ['second', 'first', 'second'].map((ledgerAccountId) => use(3n, { ledgerAccountId }));
-  const { booked, accounts } = coverUsages(byId(first, second, third), usages);
+  const { booked, accounts } = cover(byId(first, second, third), usages);
   assert.deepEqual(
     booked.map(({ uncovered }) => uncovered),
     [0n, 0n, 1n],
@@ -161,10 +154,20 @@ test('each account is used by its own usages, and one that is not used is not th
 });
 
 test('usage of an account that is not locked is a bug', () => {
-  assert.throws(() => coverUsages(new Map(), [use(1n)]), /account account is not locked/);
+  assert.throws(() => cover(new Map(), [use(1n)]), /account account is not locked/);
 });
 
 const amount = fc.bigInt({ min: 1n, max: 50n });
+
+test('the account was booked on then, at the earliest when it was last, and keeps its roll-up or has the new one open', () => {
+  const [old, other] = [rollUp(1, 2n), rollUp(2, 3n)];
+  const after = (now: number, open: ReadonlyMap<string, RollUp>) => {
+    const [used] = coverUsages(byId(account({ bookedAt: 5, open: old })), [use(1n)], { now, open }).accounts;
+    return [used?.account.bookedAt, used?.account.open];
+  };
+  assert.deepEqual(after(7, new Map()), [7, old]);
+  assert.deepEqual(after(3, new Map([['account', other]])), [5, other]);
+});
 
 test('what is used is covered or uncovered, and what covers it is what the credits lose', () => {
   fc.assert(
@@ -172,7 +175,7 @@ test('what is used is covered or uncovered, and what covers it is what the credi
       const sum = (values: readonly bigint[]) => values.reduce((total, value) => total + value, 0n);
       const credits = rests.map((rest, index) => credit(`credit ${index}`, rest));
       const start = account({ available: sum(rests), credits });
-      const { booked, accounts } = coverUsages(
+      const { booked, accounts } = cover(
         byId(start),
         amounts.map((units) => use(units)),
       );
@@ -196,9 +199,9 @@ test('usage in two groups is covered as usage in one', () => {
         const credits = rests.map((rest, index) => credit(`credit ${index}`, rest));
         const start = byId(account({ available: 0n, credits }));
         const usages = amounts.map((units) => use(units));
-        const whole = coverUsages(start, usages);
-        const first = coverUsages(start, usages.slice(0, cut));
-        const second = coverUsages(
+        const whole = cover(start, usages);
+        const first = cover(start, usages.slice(0, cut));
+        const second = cover(
           new Map([...start, ...first.accounts.map((each) => [each.account.id, each.account] as const)]),
           usages.slice(cut),
         );
@@ -214,7 +217,7 @@ test('what is written and what is drawn is what was applied, and less is drawn t
       const left = new Map(rests.map((rest, index) => [`credit ${index}`, rest]));
       let now = account({ credits: Array.from(left, ([id, rest]) => credit(id, rest)) });
       for (const units of amounts) {
-        const [after] = coverUsages(byId(now), [use(units)]).accounts;
+        const [after] = cover(byId(now), [use(units)]).accounts;
         assert(after);
         now = after.account;
         for (const { id, amount: written } of after.applied) left.set(id, (left.get(id) ?? 0n) - written);

@@ -50,18 +50,6 @@ export interface AccountUsage {
   readonly units: bigint;
 }
 
-/** The usages with those of one account and price added up, in the order in which they were first named. */
-export function mergeUsages(usages: readonly AccountUsage[]): AccountUsage[] {
-  const merged = new Map<string, { usage: AccountUsage; units: bigint }>();
-  for (const usage of usages) {
-    const key = `${usage.ledgerAccountId} ${usage.priceId}`;
-    const sum = merged.get(key);
-    if (sum === undefined) merged.set(key, { usage, units: usage.units });
-    else sum.units += usage.units;
-  }
-  return Array.from(merged.values(), ({ usage, units }) => ({ ...usage, units }));
-}
-
 /** A usage as it is booked: which credits cover how much of it, and what that leaves. */
 export interface BookedUsage extends AccountUsage {
   readonly applications: readonly CreditApplication[];
@@ -78,6 +66,12 @@ export interface UsedAccount {
   readonly applied: readonly CreditApplication[];
 }
 
+/** When usage is booked, and which roll-ups are open on their accounts with it, by account: of the others what was stays. */
+export interface BookedAt {
+  readonly now: Instant;
+  readonly open: ReadonlyMap<string, RollUp>;
+}
+
 /**
  * Covers usages one after the other with the credits of their accounts, as `applyCredits` does, and says what becomes of
  * each account that is used. Worked example L1.
@@ -85,6 +79,7 @@ export interface UsedAccount {
 export function coverUsages(
   accounts: ReadonlyMap<string, LockedAccount>,
   usages: readonly AccountUsage[],
+  at: BookedAt,
 ): { booked: BookedUsage[]; accounts: UsedAccount[] } {
   const used = new Map<string, Progress>();
   const booked = usages.map((usage): BookedUsage => {
@@ -103,7 +98,7 @@ export function coverUsages(
       availableAfter: progress.account.available - progress.used - usage.units,
     };
   });
-  return { booked, accounts: Array.from(used.values(), toUsed) };
+  return { booked, accounts: Array.from(used.values(), (progress) => toUsed(progress, at)) };
 }
 
 /** How far the usages of an account are covered. */
@@ -123,18 +118,22 @@ function startOf(accounts: ReadonlyMap<string, LockedAccount>, id: string): Prog
 
 function rest(credits: readonly UsableCredit[], applications: readonly CreditApplication[]): readonly UsableCredit[] {
   if (applications.length === 0) return credits;
-  const amounts = new Map(applications.map(({ id, amount }) => [id, amount]));
   return credits.flatMap((credit) => {
-    const remaining = credit.remaining - (amounts.get(credit.id) ?? 0n);
+    // One or two, mostly.
+    const application = applications.find(({ id }) => id === credit.id);
+    if (application === undefined) return credit.remaining === 0n ? [] : [credit];
+    const remaining = credit.remaining - application.amount;
     return remaining === 0n ? [] : [{ ...credit, remaining }];
   });
 }
 
-function toUsed({ account, credits, used, applications }: Progress): UsedAccount {
+function toUsed({ account, credits, used, applications }: Progress, { now, open }: BookedAt): UsedAccount {
   const applied = sumById(applications);
   const { drawn, written } = drawCredits(account, applied);
+  const available = account.available - used;
+  const bookedAt = Math.max(account.bookedAt, now);
   return {
-    account: { ...account, available: account.available - used, credits, drawn },
+    account: { ...account, available, credits, drawn, bookedAt, open: open.get(account.id) ?? account.open },
     used,
     covered: sumOf(applied),
     applied: written,

@@ -83,7 +83,7 @@ function admitBy(rateLimit: RateLimit) {
 }
 
 /** Lets the rate limit know whether the key was good, from how the request was answered. */
-async function noteKey<Answer>(rateLimit: RateLimit, { caller }: FastifyRequest, answered: Promise<Answer>) {
+async function noteKey(rateLimit: RateLimit, { caller }: FastifyRequest, answered: Promise<Payload>) {
   try {
     const answer = await answered;
     if (caller) rateLimit.accept(caller);
@@ -105,7 +105,8 @@ interface Asked {
   readonly idempotency: IdempotentRequest | null;
 }
 
-async function answer(context: Serving, route: Route, request: FastifyRequest, reply: FastifyReply) {
+/** What is to be sent; its headers are set. */
+async function answer(context: Serving, route: Route, request: FastifyRequest, reply: FastifyReply): Promise<Payload> {
   const apiKeyHash = request.caller?.apiKeyHash ?? hashOfKey(request);
   // What is wrong with the request is told to holders of a key only, so a parse problem waits for the transaction.
   const asked = attempt(() => readRequest(route, request));
@@ -114,7 +115,7 @@ async function answer(context: Serving, route: Route, request: FastifyRequest, r
     const action = route.method === 'GET' ? null : actionOf(route);
     const told = await context.meetingPoint.join(together, apiKeyHash, ask(asked.input as never), action);
     context.keyUse.note(apiKeyHash);
-    return sendJson(route, request, reply, text(told));
+    return jsonPayload(route, request, reply, text(told));
   }
   // A read leaves nothing in the audit log that would name it.
   const doing = route.method === 'GET' ? undefined : { action: actionOf(route), requestId: request.id };
@@ -136,9 +137,9 @@ async function answer(context: Serving, route: Route, request: FastifyRequest, r
   if (doing) refreshStatistics(context.database).catch((error) => request.log.warn(error));
   if (asked.dryRun) reply.header('dry-run', 'true');
   if (outcome.answer.replayed) reply.header('idempotent-replayed', 'true');
-  if (route.file) return sendFile(reply, await route.file.render(outcome.answer.answer), route.file.contentType);
+  if (route.file) return filePayload(reply, await route.file.render(outcome.answer.answer), route.file.contentType);
   const text = await finish({ ...context, doing }, asked, apiKeyHash, outcome.answer, outcome.effects);
-  return sendJson(route, request, reply, text);
+  return jsonPayload(route, request, reply, text);
 }
 
 /** A route as the audit log and the documents name it. */
@@ -152,13 +153,20 @@ function hashOfKey(request: FastifyRequest): Buffer {
   return apiKeyHash;
 }
 
-function sendJson(route: Route, request: FastifyRequest, reply: FastifyReply, text: string) {
+// Handed to the server, and not sent here: a reply that is answered would be waited for like a promise, several times.
+type Payload = string | Buffer | undefined;
+
+function jsonPayload(route: Route, request: FastifyRequest, reply: FastifyReply, text: string): Payload {
   if (route.etag) {
     const etag = `"${createHash('sha256').update(text).digest('base64url').slice(0, 22)}"`;
     reply.header('etag', etag);
-    if (hasAlready(request.headers['if-none-match'], etag)) return reply.code(304).send();
+    if (hasAlready(request.headers['if-none-match'], etag)) {
+      reply.code(304);
+      return undefined;
+    }
   }
-  return reply.type('application/json; charset=utf-8').send(text);
+  reply.type('application/json; charset=utf-8');
+  return text;
 }
 
 /** Whether `If-None-Match` names the answer. Proxies weaken an ETag, so `W/` makes no difference (RFC 9110, 13.1.2). */
@@ -170,9 +178,10 @@ function hasAlready(ifNoneMatch: string | undefined, etag: string): boolean {
 const fileSecurityPolicy =
   "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'; form-action 'none'; base-uri 'none'";
 
-function sendFile(reply: FastifyReply, file: string | Buffer, contentType: string) {
+function filePayload(reply: FastifyReply, file: string | Buffer, contentType: string): Payload {
   reply.header('content-security-policy', fileSecurityPolicy).header('x-content-type-options', 'nosniff');
-  return reply.type(contentType).send(file);
+  reply.type(contentType);
+  return file;
 }
 
 function attempt<Value>(read: () => Value): Value | Problem {

@@ -66,12 +66,14 @@ export interface MeetingPoint {
 /** Callers with one key share a lane. */
 export function createMeetingPoint(given: JobContext, onError: (error: unknown) => void): MeetingPoint {
   const context: Meeting = { ...given, scopes: createScopeMemory(), onError };
-  const lanes = new Map<string, Lane>();
+  // By the name of what they do, then by that of the key: to put both together for each caller would take longer.
+  const lanes = new Map<string, Map<string, Lane>>();
   const waiting = new Map<string, number>();
 
   const laneOf = (together: Together<never, unknown>, apiKeyHash: Buffer): Lane => {
-    const key = `${together.name} ${nameOfHash(apiKeyHash)}`;
-    const known = lanes.get(key);
+    const key = nameOfHash(apiKeyHash);
+    const ofKeys = lanes.get(together.name) ?? new Map<string, Lane>();
+    const known = ofKeys.get(key);
     if (known !== undefined) return known;
     // A lane is looked up by the name of what it does, so its asks are of that kind.
     const entrance: Entrance = { together: together as never, apiKeyHash };
@@ -82,8 +84,8 @@ export function createMeetingPoint(given: JobContext, onError: (error: unknown) 
       // Plans that were made for empty tables are slow on full ones, long before the database looks by itself.
       refreshStatistics(context.database).catch(onError);
     };
-    const lane = new Lane(together, run, () => lanes.delete(key));
-    lanes.set(key, lane);
+    const lane = new Lane(together, run, () => ofKeys.delete(key));
+    lanes.set(together.name, ofKeys.set(key, lane));
     return lane;
   };
 

@@ -12,14 +12,7 @@ import {
   transactionText,
 } from './actions-store.ts';
 import * as store from './store.ts';
-import {
-  countsDistinct,
-  type Draft,
-  type Drafted,
-  insufficientBalance,
-  type UsageAnswer,
-  usageOf,
-} from './usage-draft.ts';
+import { countsDistinct, type Draft, type Drafted, insufficientBalance, type UsageAnswer } from './usage-draft.ts';
 import type { UsageEvent } from './usage-event.ts';
 
 /** What became of the asks of a group that want to consume. */
@@ -114,7 +107,7 @@ function decide(
   }
   const digest = countsDistinct(draft) ? digestOf(draft) : null;
   const counts = digest === null || !seen.has(digest);
-  const units = counts ? usageOf(draft).units : 0n;
+  const units = counts ? BigInt(draft.event.amount) : 0n;
   // What counts nothing needs no balance, also where that is negative.
   if (units > 0n && units > balance)
     return { answer: insufficientBalance(draft, balance), accepted: false, counts: false };
@@ -131,9 +124,7 @@ async function findSeen(work: Work, drafts: readonly Draft[]): Promise<Set<strin
 
 function balancesAfter(accounts: ReadonlyMap<string, LockedAccount>, counted: ReadonlySet<Draft>): Map<string, bigint> {
   const balances = new Map(Array.from(accounts.values(), (account) => [account.id, balanceOf(account)]));
-  for (const draft of counted) {
-    const { ledgerAccountId, units } = usageOf(draft);
-    balances.set(ledgerAccountId, (balances.get(ledgerAccountId) ?? 0n) - units);
-  }
+  for (const { ledgerAccountId, event } of counted)
+    balances.set(ledgerAccountId, (balances.get(ledgerAccountId) ?? 0n) - BigInt(event.amount));
   return balances;
 }

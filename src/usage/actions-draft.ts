@@ -1,5 +1,4 @@
 import assert from 'node:assert/strict';
-import type { Instant } from '../kernel/calendar.ts';
 import { Problem } from '../kernel/problem.ts';
 import { accountKeyText } from '../ledger/ledger.ts';
 import { openAccounts } from '../ledger/store.ts';
@@ -7,7 +6,15 @@ import { newId } from '../platform/new-id.ts';
 import type { Work } from '../platform/work.ts';
 import { findPrices } from './actions-prices.ts';
 import { transactionKeyOf } from './store.ts';
-import { type FoundSeries, findSeries, openSeries, type SeriesKey } from './store-series.ts';
+import {
+  type FoundSeries,
+  findSeries,
+  openSeries,
+  recallSeries,
+  type Series,
+  type SeriesKey,
+  seriesText,
+} from './store-series.ts';
 import { holdRemembered, holdSubscriptions, recallSubscriptions } from './store-subscriptions.ts';
 import type { Draft, Drafted, UsageAsk } from './usage-draft.ts';
 import {
@@ -15,10 +22,10 @@ import {
   checkProperties,
   type EventPath,
   type NewUsageEvent,
-  referenceOf,
   requirePrice,
   requireSubscription,
   type UsageEvent,
+  type UsagePrice,
   type UsageSubscription,
 } from './usage-event.ts';
 
@@ -46,32 +53,25 @@ export async function draftAsks(work: Work, asks: readonly UsageAsk[], catchUp: 
 export async function draftUnheld(work: Work, asks: readonly UsageAsk[], catchUp: CatchUp): Promise<Drafts> {
   const { subscriptions, ...held } = await findSubscriptions(work, asks, catchUp);
   let { remembered } = held;
-  const targets = new Targets(subscriptions);
-  const aimed = asks.map((ask) => attempt(ask, (event, path) => targets.of(event, path)));
-  const priceOf = await findPrices(work, targets.all());
-  const counters = new Counters(work);
-  const counted = asks.map((ask, index) =>
-    then(at(aimed, index), (aims) =>
-      aims.map((target, position) => {
-        target.counter ??= counters.of(target, requirePrice(target.event, ask.pathOf(position), priceOf(target)));
-        return target.counter;
-      }),
-    ),
+  const aimed = asks.map((ask) =>
+    then(ask.events, (events) => events.map((event, position) => aimOf(event, ask.pathOf(position), subscriptions))),
   );
-  await findCounted(work, counters.all());
-  const checked = asks.map((ask, index) =>
-    then(at(counted, index), (leads) => leads.map((counter, position) => checkedEvent(ask, position, counter))),
+  const priceOf = await findPrices(work, aimed.flatMap(passed));
+  const priced = aimed.map((aims) => then(aims, (all) => all.map((aim) => pricedOf(work, aim, priceOf(aim)))));
+  const others = await findSeries(
+    work,
+    priced.flatMap(passed).filter(({ known }) => known === undefined),
   );
-  const used = new Set(checked.flatMap((each) => passed(each).map(({ counter }) => counter)));
-  const missing = [...used].filter((counter) => foundOf(counter).series === undefined);
+  const checked = priced.map((leads) => then(leads, (all) => all.map((lead) => checkedOf(lead, others))));
+  const missing = checked.flatMap(passed).filter(({ found }) => found.series === undefined);
   if (missing.length > 0 && remembered !== null) {
     holdRemembered(work, remembered);
     remembered = null;
   }
-  await openMissing(work, missing);
+  const opened = await openMissing(work, missing);
   const drafted = asks.map((ask, index) => ({
     ask,
-    drafts: then(at(checked, index), (events) => events.map((event) => toDraft(work, event))),
+    drafts: then(at(checked, index), (events) => events.map((event) => toDraft(work, event, opened))),
   }));
   return { asks: drafted, remembered };
 }
@@ -80,10 +80,6 @@ type Outcome<Value> = readonly Value[] | Problem;
 
 function passed<Value>(outcome: Outcome<Value>): readonly Value[] {
   return outcome instanceof Problem ? [] : outcome;
-}
-
-function attempt<Value>(ask: UsageAsk, act: (event: NewUsageEvent, path: EventPath) => Value): Outcome<Value> {
-  return then(ask.events, (events) => events.map((event, position) => act(event, ask.pathOf(position))));
 }
 
 /** Goes on with what has passed; a refusal stays one. */
@@ -109,137 +105,93 @@ async function findSubscriptions(work: Work, asks: readonly UsageAsk[], catchUp:
   const remembered = recallSubscriptions(work, ids);
   const found = remembered ?? (await holdSubscriptions(work, ids));
   const subscriptions = new Map(found.map((subscription) => [subscription.id, subscription]));
-  const others = ids.filter((id) => !subscriptions.has(id));
-  if (others.length > 0) {
+  if (subscriptions.size < ids.length) {
+    const others = ids.filter((id) => !subscriptions.has(id));
     await catchUp(work, others);
     for (const each of await holdSubscriptions(work, others)) subscriptions.set(each.id, each);
   }
   return { subscriptions, remembered };
 }
 
-/** A subscription and what was used of it, as events name them: looked at once for all that name the same. */
-interface Target {
-  /** One of them. */
-  readonly event: NewUsageEvent;
-  readonly subscription: UsageSubscription;
-  counter?: Counter;
-}
-
-class Targets {
-  readonly #subscriptions: ReadonlyMap<string, UsageSubscription>;
-  readonly #targets = new Map<string, Target>();
-
-  constructor(subscriptions: ReadonlyMap<string, UsageSubscription>) {
-    this.#subscriptions = subscriptions;
-  }
-
-  of(event: NewUsageEvent, path: EventPath): Target {
-    const { kind, value } = referenceOf(event);
-    const text = `${event.subscriptionId} ${kind} ${value}`;
-    const known = this.#targets.get(text);
-    if (known !== undefined) return known;
-    const subscription = requireSubscription(event, path, this.#subscriptions.get(event.subscriptionId));
-    const target: Target = { event, subscription };
-    this.#targets.set(text, target);
-    return target;
-  }
-
-  all(): Target[] {
-    return [...this.#targets.values()];
-  }
-}
-
-/** A price of a subscription, and the series that counts its events. */
-interface Counter {
-  readonly subscription: UsageSubscription;
-  readonly price: BillablePrice;
-  readonly key: SeriesKey;
-  found?: FoundSeries;
-}
-
-class Counters {
-  readonly #now: Instant;
-  readonly #counters = new Map<string, Counter>();
-
-  constructor({ now }: Work) {
-    this.#now = now;
-  }
-
-  of({ subscription }: Target, price: BillablePrice): Counter {
-    // The price decides the meter, and a subscription has one period that is current.
-    const text = `${subscription.id} ${price.priceId}`;
-    const known = this.#counters.get(text);
-    if (known !== undefined) return known;
-    const { id: subscriptionId, currentBillingPeriodStart: start } = subscription;
-    // Before a subscription starts there is no period to count in.
-    const periodStart = start !== null && start <= this.#now ? start : null;
-    const counter: Counter = { subscription, price, key: { subscriptionId, priceId: price.priceId, periodStart } };
-    this.#counters.set(text, counter);
-    return counter;
-  }
-
-  all(): Counter[] {
-    return [...this.#counters.values()];
-  }
-}
-
-async function findCounted(work: Work, counters: readonly Counter[]): Promise<void> {
-  if (counters.length === 0) return;
-  const found = await findSeries(
-    work,
-    counters.map(({ key }) => key),
-  );
-  for (const [index, counter] of counters.entries()) counter.found = at(found, index);
-}
-
-interface Checked {
+/** An event, and the subscription that it names. */
+interface Aim {
   readonly event: NewUsageEvent;
   readonly path: EventPath;
-  readonly counter: Counter;
+  readonly subscription: UsageSubscription;
+}
+
+function aimOf(event: NewUsageEvent, path: EventPath, subscriptions: ReadonlyMap<string, UsageSubscription>): Aim {
+  const subscription = requireSubscription(event, path, subscriptions.get(event.subscriptionId));
+  return { event, path, subscription };
+}
+
+/** An event with the price that it is counted at, and the period that it is counted in. */
+interface Priced extends Aim, SeriesKey {
+  readonly price: BillablePrice;
+  /** Its series, where that is remembered. */
+  readonly known: FoundSeries | undefined;
+}
+
+function pricedOf({ now }: Work, { event, path, subscription }: Aim, found: UsagePrice | undefined): Priced {
+  const price = requirePrice(event, path, found);
+  const { id: subscriptionId, currentBillingPeriodStart: start } = subscription;
+  // Before a subscription starts there is no period to count in.
+  const periodStart = start !== null && start <= now ? start : null;
+  const key = { subscriptionId, priceId: price.priceId, periodStart };
+  return { event, path, subscription, price, known: recallSeries(key), ...key };
+}
+
+/** An event that passed every check, and where it goes. */
+interface Checked {
+  readonly lead: Priced;
+  readonly found: FoundSeries;
   readonly propertiesText: string | null;
 }
 
-function checkedEvent(ask: UsageAsk, position: number, counter: Counter): Checked {
-  const event = at(ask.events, position);
-  const path = ask.pathOf(position);
-  const propertiesText = event.properties === undefined ? null : JSON.stringify(event.properties);
-  const { aggregationType } = counter.price;
-  checkProperties(event, path, propertiesText, { aggregationType, billingPeriodId: foundOf(counter).billingPeriodId });
-  return { event, path, counter, propertiesText };
-}
-
-function foundOf({ found }: Counter): FoundSeries {
+function checkedOf(lead: Priced, others: ReadonlyMap<string, FoundSeries>): Checked {
+  const { event, path, price, known: found = others.get(seriesText(lead)) } = lead;
   assert(found !== undefined, 'each was looked for');
-  return found;
+  const propertiesText = event.properties === undefined ? null : JSON.stringify(event.properties);
+  const { aggregationType } = price;
+  checkProperties(event, path, propertiesText, { aggregationType, billingPeriodId: found.billingPeriodId });
+  return { lead, found, propertiesText };
 }
 
-/** Opens series that have no event yet, and their accounts. */
-async function openMissing(work: Work, missing: readonly Counter[]): Promise<void> {
-  if (missing.length === 0) return;
-  const wanted = missing.map((counter) => ({
-    pricingModelId: counter.subscription.pricingModelId,
-    customerId: counter.subscription.customerId,
-    subscriptionId: counter.subscription.id,
-    usageMeterId: counter.price.usageMeterId,
-    priceId: counter.price.priceId,
-    billingPeriodId: foundOf(counter).billingPeriodId,
-  }));
-  const accounts = await openAccounts(work, wanted);
-  const opened = wanted.map((each) => {
+/** Opens series that have no event yet, and their accounts. Answers them by `seriesText`. */
+async function openMissing(work: Work, missing: readonly Checked[]): Promise<ReadonlyMap<string, Series>> {
+  if (missing.length === 0) return new Map();
+  const wanted = new Map(
+    missing.map(({ lead, found }) => [
+      seriesText(lead),
+      {
+        pricingModelId: lead.subscription.pricingModelId,
+        customerId: lead.subscription.customerId,
+        subscriptionId: lead.subscriptionId,
+        usageMeterId: lead.price.usageMeterId,
+        priceId: lead.priceId,
+        billingPeriodId: found.billingPeriodId,
+      },
+    ]),
+  );
+  const accounts = await openAccounts(work, [...wanted.values()]);
+  const opened = Array.from(wanted.values(), (each) => {
     const ledgerAccountId = accounts.get(accountKeyText(each));
     assert(ledgerAccountId !== undefined, 'the account is open');
     return { ...each, ledgerAccountId };
   });
   const ids = await openSeries(work, opened);
-  for (const [index, counter] of missing.entries()) {
-    const { billingPeriodId, ledgerAccountId } = at(opened, index);
-    counter.found = { billingPeriodId, series: { id: at(ids, index), ledgerAccountId } };
-  }
+  return new Map(
+    Array.from(wanted.keys(), (text, index) => {
+      const { ledgerAccountId } = at(opened, index);
+      return [text, { id: at(ids, index), ledgerAccountId }];
+    }),
+  );
 }
 
-function toDraft(work: Work, { event, path, counter, propertiesText }: Checked): Draft {
-  const { subscription, price } = counter;
-  const { billingPeriodId, series } = foundOf(counter);
+function toDraft(work: Work, { lead, found, propertiesText }: Checked, opened: ReadonlyMap<string, Series>): Draft {
+  const { event, path, subscription, price } = lead;
+  const { billingPeriodId } = found;
+  const series = found.series ?? opened.get(seriesText(lead));
   assert(series !== undefined, 'the series is open');
   const { transactionId, amount, usageDate = work.now, properties = {} } = event;
   const stored: UsageEvent = {

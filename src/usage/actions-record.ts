@@ -5,7 +5,7 @@ import { publishLowBalances } from '../ledger/actions-low-balance.ts';
 import { fallenBetween, type WatchedAccount } from '../ledger/low-balance.ts';
 import { type RememberedAccounts, recallAccounts } from '../ledger/store-remembered-accounts.ts';
 import { lockAccountsForUsage } from '../ledger/store-usage.ts';
-import { type LockedAccount, mergeUsages } from '../ledger/usage-booking.ts';
+import type { LockedAccount } from '../ledger/usage-booking.ts';
 import { sentTogether } from '../platform/sent-together.ts';
 import { RefusedAfterAll, type Together } from '../platform/together.ts';
 import { sentWithCommit, untilSent, type Work } from '../platform/work.ts';
@@ -21,14 +21,13 @@ import {
   holdRemembered,
 } from './store-subscriptions.ts';
 import {
-  additionsOf,
+  addUp,
   countsDistinct,
   type Draft,
   type Drafted,
   placeAdditions,
   type UsageAnswer,
   type UsageAsk,
-  usageOf,
 } from './usage-draft.ts';
 import { maxEventsPerRequest, type UsageEvent } from './usage-event.ts';
 
@@ -62,7 +61,7 @@ async function recordUsage(
     each.ask.kind === 'record' && !(each.drafts instanceof Problem) ? each.drafts : [],
   );
   // What is to be decided, or is not new, needs to be looked at first.
-  const isPlain = recorded.length === drafts.length && !drafts.some(countsDistinct) && expectsNew(drafts);
+  const isPlain = recorded.length === drafts.length && !drafts.some(countsDistinct) && expectsNew();
   const revisions = new Map(drafts.map((draft) => [draft.ledgerAccountId, draft.revision]));
   const remembered = isPlain ? recallAccounts(work, revisions) : null;
   // Their accounts tell whether subscriptions are what is remembered. What was refused has none.
@@ -73,7 +72,7 @@ async function recordUsage(
     const booking = areUnheld ? bookingUnheld(work, subscriptions) : currentBooking;
     const onDoubt = () => forgetSubscriptions(subscriptions ?? []);
     await recordOnRemembered(work, drafts, { accounts: remembered, onDoubt }, booking);
-    return drafted.map(({ drafts: own }) => (own instanceof Problem ? own : recordedAnswer(own, new Map())));
+    return drafted.map(({ drafts: own }) => (own instanceof Problem ? own : answerOf(own)));
   }
   const [earlier, stored, accounts] = await sentTogether([
     storeEvents(work, recorded),
@@ -81,7 +80,7 @@ async function recordUsage(
     lockAccountsForUsage(work, [...revisions.keys()]),
   ]);
   refuseTaken(drafted, earlier);
-  const added = recorded.filter(({ event }) => !earlier.has(event.id));
+  const added = earlier.size === 0 ? recorded : recorded.filter(({ event }) => !earlier.has(event.id));
   const counted = await countedOf(work, added);
   const consumed = await decideConsumption(work, drafted, { stored, accounts, counted });
   await storeConsumed(work, consumed);
@@ -89,12 +88,13 @@ async function recordUsage(
   return drafted.map((each, index): UsageAnswer | Problem => {
     if (each.drafts instanceof Problem) return each.drafts;
     if (each.ask.kind === 'consume') return consumed.answerOf(index);
-    return recordedAnswer(each.drafts, earlier);
+    return answerOf(each.drafts, earlier.size === 0 ? null : earlier);
   });
 }
 
-function recordedAnswer(drafts: readonly Draft[], earlier: ReadonlyMap<string, UsageEvent>): UsageAnswer {
-  return { events: drafts.map(({ event }) => earlier.get(event.id) ?? event), balance: null };
+/** `earlier` has the events that were not new, by the ids that they would have had. */
+function answerOf(drafts: readonly Draft[], earlier: ReadonlyMap<string, UsageEvent> | null = null): UsageAnswer {
+  return { events: drafts.map(({ event }) => earlier?.get(event.id) ?? event), balance: null };
 }
 
 /**
@@ -152,16 +152,16 @@ export async function bookEvents(
   } = {},
 ): Promise<ReadonlyMap<string, LockedAccount>> {
   if (added.length === 0) return accounts;
-  const usages = mergeUsages([...counted].map(usageOf));
+  const { usages, additions } = addUp(added, counted);
   const used = new Set(usages.map(({ ledgerAccountId }) => ledgerAccountId));
-  const additions = additionsOf(added, (draft) => counted.has(draft));
   const { open, closed } = placeAdditions(additions, {
     accounts: new Map([...accounts].filter(([id]) => used.has(id))),
     now: work.now,
   });
   const booked = bookUsage(work, { sourceId: currentBookingText, usages, open }, accounts, remembered);
   if (closed.length > 0) sentWithCommit(work, rollUpsAddition(work, closed));
-  await publishLowBalances(work, fallenBetween([...counted].map(toWatched), before, booked));
+  const watched = [...counted].filter(({ price }) => price.lowBalanceThreshold !== null);
+  await publishLowBalances(work, fallenBetween(watched.map(toWatched), before, booked));
   return booked;
 }
 

@@ -12,11 +12,8 @@ let repeatedAt = Number.NEGATIVE_INFINITY;
 const repeatsExpectedMs = 1_000;
 
 /** Whether new events are likely to be new, as none of late was not. */
-export function expectsNew(drafts: readonly Draft[]): boolean {
-  return (
-    performance.now() - repeatedAt > repeatsExpectedMs &&
-    new Set(drafts.map((draft) => draft.transactionKey)).size === drafts.length
-  );
+export function expectsNew(): boolean {
+  return performance.now() - repeatedAt > repeatsExpectedMs;
 }
 
 /** Stores the events that are new. Answers the earlier event of each that is not, by the id that it would have had. */

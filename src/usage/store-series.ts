@@ -34,7 +34,8 @@ interface PeriodSeries {
   readonly byPrice: Map<string, FoundSeries>;
 }
 
-function recall({ subscriptionId, priceId, periodStart }: SeriesKey): FoundSeries | undefined {
+/** What is remembered of a key; undefined: it is to be looked for. */
+export function recallSeries({ subscriptionId, priceId, periodStart }: SeriesKey): FoundSeries | undefined {
   const period = known.get(subscriptionId);
   return period?.periodStart === periodStart ? period.byPrice.get(priceId) : undefined;
 }
@@ -47,11 +48,15 @@ function remember({ subscriptionId, priceId, periodStart }: SeriesKey, found: Fo
   if (period !== before) known.set(subscriptionId, period);
 }
 
-/** The series of each key, in order. One statement for all that are not remembered. */
-export async function findSeries(work: Work, keys: readonly SeriesKey[]): Promise<FoundSeries[]> {
-  const found = keys.map(recall);
-  const missing = keys.flatMap((key, index) => (found[index] === undefined ? [{ key, index }] : []));
-  if (missing.length === 0) return found.map(present);
+/** A key as a text, for maps. A subscription has one period that is current. */
+export function seriesText({ subscriptionId, priceId }: Omit<SeriesKey, 'periodStart'>): string {
+  return `${subscriptionId} ${priceId}`;
+}
+
+/** The series of keys that are not remembered, by `seriesText`. One statement, or none. */
+export async function findSeries(work: Work, keys: readonly SeriesKey[]): Promise<ReadonlyMap<string, FoundSeries>> {
+  if (keys.length === 0) return new Map();
+  const asked = [...new Map(keys.map((key) => [seriesText(key), key])).values()];
   const { rows } = await sql<{
     position: number;
     billingPeriodId: string | null;
@@ -60,28 +65,24 @@ export async function findSeries(work: Work, keys: readonly SeriesKey[]): Promis
   }>`
     select asked.position, p.id as billing_period_id, s.id, s.ledger_account_id
       from unnest(
-             ${idArray(missing.map(({ key }) => key.subscriptionId))}::text[],
-             ${idArray(missing.map(({ key }) => key.priceId))}::text[],
-             ${idArray(missing.map(({ key }) => key.periodStart))}::bigint[]
+             ${idArray(asked.map((key) => key.subscriptionId))}::text[],
+             ${idArray(asked.map((key) => key.priceId))}::text[],
+             ${idArray(asked.map((key) => key.periodStart))}::bigint[]
            ) with ordinality as asked (subscription_id, price_id, period_start, position)
       left join billing_periods p on p.environment_id = ${work.environmentId} and p.subscription_id = asked.subscription_id
        and p.start_at = asked.period_start
       left join usage_series s on s.environment_id = ${work.environmentId} and s.subscription_id = asked.subscription_id
        and s.price_id = asked.price_id and s.billing_period_id is not distinct from p.id
      order by asked.position`.execute(work.db);
-  for (const [at, { billingPeriodId, id, ledgerAccountId }] of rows.entries()) {
-    const asked = missing[at];
-    assert(asked !== undefined, 'one answer for each that was missing');
+  const found = asked.map((key, index): [string, FoundSeries] => {
+    const row = rows[index];
+    assert(row !== undefined, 'one answer for each that was asked');
+    const { billingPeriodId, id, ledgerAccountId } = row;
     const series = id === null || ledgerAccountId === null ? undefined : { id, ledgerAccountId };
-    found[asked.index] = { billingPeriodId, series };
-    if (series !== undefined) remember(asked.key, { billingPeriodId, series });
-  }
-  return found.map(present);
-}
-
-function present(found: FoundSeries | undefined): FoundSeries {
-  assert(found !== undefined, 'each key was looked for');
-  return found;
+    if (series !== undefined) remember(key, { billingPeriodId, series });
+    return [seriesText(key), { billingPeriodId, series }];
+  });
+  return new Map(found);
 }
 
 /** A series to be opened, on an account that is there. */
@@ -109,9 +110,9 @@ export async function openSeries(work: Work, series: readonly NewSeries[]): Prom
     on conflict (environment_id, subscription_id, price_id, billing_period_id)
     do update set price_id = excluded.price_id
     returning id, subscription_id, price_id`.execute(work.db);
-  const ids = new Map(rows.map((row) => [`${row.subscriptionId} ${row.priceId}`, row.id]));
-  return series.map(({ subscriptionId, priceId }) => {
-    const id = ids.get(`${subscriptionId} ${priceId}`);
+  const ids = new Map(rows.map((row) => [seriesText(row), row.id]));
+  return series.map((each) => {
+    const id = ids.get(seriesText(each));
     assert(id !== undefined, 'the series is open');
     return id;
   });

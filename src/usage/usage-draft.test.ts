@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { hourMs } from './time-range.ts';
-import { type Addition, placeAdditions } from './usage-draft.ts';
+import { type Addition, addUp, type Draft, placeAdditions } from './usage-draft.ts';
 
 const now = 15 * hourMs + 600_000;
 const addition = (seriesId: number, hour: number, units = 1n): Addition => ({
@@ -19,6 +19,36 @@ const rollUp = (seriesId: number, hour: number, units = 1n, events = 1) => ({
   events,
 });
 const on = (open: ReturnType<typeof rollUp> | null) => ({ accounts: new Map([['account', { open }]]), now });
+
+/** An event of a price that series of its number count. */
+const draft = (seriesId: number, amount: number, usageDate = now) => {
+  const ledgerAccountId = `account ${seriesId}`;
+  return {
+    seriesId,
+    ledgerAccountId,
+    event: { priceId: `price ${seriesId}`, billingPeriodId: null, amount, usageDate },
+  };
+};
+
+test('events of one series are one usage, in the place of the first that counts, and one addition to each hour', () => {
+  const drafts = [draft(1, 9), draft(2, 1), draft(1, 2), draft(1, 4, now - hourMs), draft(3, 5)] as Draft[];
+  const [unheard, ...counting] = drafts;
+  const { usages, additions } = addUp(drafts, new Set(counting.slice(0, -1)));
+  const used = (seriesId: number, units: bigint) => ({
+    ledgerAccountId: `account ${seriesId}`,
+    priceId: `price ${seriesId}`,
+    billingPeriodId: null,
+    units,
+  });
+  const added = (seriesId: number, hour: number, units: bigint, events: number) => ({
+    ledgerAccountId: `account ${seriesId}`,
+    ...rollUp(seriesId, hour, units, events),
+  });
+  assert.equal(unheard?.event.amount, 9);
+  assert.deepEqual(usages, [used(2, 1n), used(1, 6n)]);
+  assert.deepEqual(additions, [added(1, 15, 2n, 2), added(1, 14, 4n, 1), added(2, 15, 1n, 1), added(3, 15, 0n, 1)]);
+  assert.deepEqual(addUp([], new Set()), { usages: [], additions: [] });
+});
 
 test('worked example, at ten past three: the hour since two is closed, three is open, yesterday is closed', () => {
   const { open, closed } = placeAdditions([addition(1, 15, 7n), addition(1, -9, 4n)], on(rollUp(1, 14, 5n, 3)));

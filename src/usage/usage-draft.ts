@@ -45,12 +45,6 @@ export function countsDistinct({ price }: Draft): boolean {
   return price.aggregationType === 'count_distinct_properties';
 }
 
-/** The usage that a draft is booked as. */
-export function usageOf({ event, ledgerAccountId }: Draft): AccountUsage {
-  const { priceId, billingPeriodId, amount } = event;
-  return { ledgerAccountId, priceId, billingPeriodId, units: BigInt(amount) };
-}
-
 /** The refusal of what the balance does not cover. It is told with the balance. */
 export function insufficientBalance({ event }: Draft, balance: bigint): Problem {
   const { subscriptionId, usageMeterId, amount } = event;
@@ -64,22 +58,57 @@ export interface Addition extends RollUp {
   readonly ledgerAccountId: string;
 }
 
-/** What new events add to the roll-ups of their series. (series, hour) is there once. `counts` says whether an event's amount is booked. */
-export function additionsOf(drafts: readonly Draft[], counts: (draft: Draft) => boolean): Addition[] {
-  const additions = new Map<
-    string,
-    { seriesId: number; ledgerAccountId: string; hour: Instant; units: bigint; events: number }
-  >();
+/** What new events of a series come to. */
+interface SeriesSum {
+  /** One of them. */
+  readonly draft: Draft;
+  /** Of those that count. */
+  units: bigint;
+  readonly byHour: Map<Instant, { units: bigint; events: number }>;
+}
+
+/**
+ * What new events come to: the usage that is booked, in the order in which it first counted, and what is added to the roll-ups
+ * of their series. (account, price) and (series, hour) are there once: a subscription has one current period, so one series at
+ * a price. `counted` are those of which the amount is booked.
+ */
+export function addUp(
+  drafts: readonly Draft[],
+  counted: ReadonlySet<Draft>,
+): { usages: AccountUsage[]; additions: Addition[] } {
+  const sums = new Map<number, SeriesSum>();
+  const used: SeriesSum[] = [];
   for (const draft of drafts) {
-    const { seriesId, ledgerAccountId } = draft;
-    const hour = hourOf(draft.event.usageDate);
-    const key = `${seriesId} ${hour}`;
-    const sum = additions.get(key) ?? { seriesId, ledgerAccountId, hour, units: 0n, events: 0 };
-    sum.events += 1;
-    if (counts(draft)) sum.units += BigInt(draft.event.amount);
-    additions.set(key, sum);
+    const { seriesId, event } = draft;
+    let sum = sums.get(seriesId);
+    if (sum === undefined) {
+      sum = { draft, units: 0n, byHour: new Map() };
+      sums.set(seriesId, sum);
+    }
+    const hour = hourOf(event.usageDate);
+    let ofHour = sum.byHour.get(hour);
+    if (ofHour === undefined) {
+      ofHour = { units: 0n, events: 0 };
+      sum.byHour.set(hour, ofHour);
+    }
+    ofHour.events += 1;
+    if (!counted.has(draft)) continue;
+    if (sum.units === 0n) used.push(sum);
+    const units = BigInt(event.amount);
+    ofHour.units += units;
+    sum.units += units;
   }
-  return [...additions.values()];
+  const additions: Addition[] = [];
+  for (const { draft, byHour } of sums.values()) {
+    const { seriesId, ledgerAccountId } = draft;
+    for (const [hour, { units, events }] of byHour) additions.push({ ledgerAccountId, seriesId, hour, units, events });
+  }
+  return { usages: used.map(usageOf), additions };
+}
+
+function usageOf({ draft: { event, ledgerAccountId }, units }: SeriesSum): AccountUsage {
+  const { priceId, billingPeriodId } = event;
+  return { ledgerAccountId, priceId, billingPeriodId, units };
 }
 
 /**

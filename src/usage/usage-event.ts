@@ -139,15 +139,18 @@ export function requireSubscription(
 
 /** The price that an event is counted at. Refuses what is not a usage price of the subscription's pricing model. */
 export function requirePrice(event: NewUsageEvent, path: EventPath, found: UsagePrice | undefined): BillablePrice {
+  if (found !== undefined && isBillable(found)) return found;
   const { kind, value } = referenceOf(event);
   const at = [...path, kind];
   const problem = kind === 'priceId' || kind === 'priceSlug' ? 'priceNotFound' : 'usageMeterNotFound';
   if (found === undefined) throw refusal(problem, at, value);
-  const { priceId, priceType, usageMeterId, aggregationType, lowBalanceThreshold } = found;
-  if (priceId === null) throw invalid(at, 'the usage meter has no default price: name a price of it instead');
-  if (priceType !== 'usage' || usageMeterId === null || aggregationType === null)
-    throw invalid(at, `must be a usage price, and this is a ${priceType} price`);
-  return { priceId, usageMeterId, aggregationType, lowBalanceThreshold };
+  if (found.priceId === null) throw invalid(at, 'the usage meter has no default price: name a price of it instead');
+  throw invalid(at, `must be a usage price, and this is a ${found.priceType} price`);
+}
+
+function isBillable(price: UsagePrice): price is UsagePrice & BillablePrice {
+  const { priceId, priceType, usageMeterId, aggregationType } = price;
+  return priceId !== null && priceType === 'usage' && usageMeterId !== null && aggregationType !== null;
 }
 
 /**
