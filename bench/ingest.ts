@@ -1,6 +1,6 @@
 import { makePopulation } from './customers.ts';
 import { connected, readNumber } from './database.ts';
-import { copiedEventsPerSecond, insertsPerSecond, takingsPerSecond } from './limits.ts';
+import { bookingOfLimit, copiedEventsPerSecond, insertsPerSecond, takingsPerSecond } from './limits.ts';
 import { type LoadFigures, measureLoad } from './load.ts';
 import type { Measured, Row } from './measured.ts';
 import { meterPlan, priceSlugs } from './plans.ts';
@@ -19,7 +19,9 @@ async function sourcesOf(service: BenchService, size: number): Promise<EventSour
 }
 
 const countEvents = (service: BenchService) =>
-  connected(service.databaseUrl, (client) => readNumber(client, 'select count(*) from usage_events'));
+  connected(service.databaseUrl, (client) =>
+    readNumber(client, `select count(*) from usage_events where booking <> ${bookingOfLimit}`),
+  );
 
 interface Batches {
   /** Events in a request. */
@@ -90,20 +92,13 @@ function singleRow(size: number): Row {
     const sources = await sourcesOf(service, size);
     const connections = connectionsOr(manyConnections);
     const before = await countEvents(service);
-    const figures = await measureLoad(service, {
-      connections,
-      seconds,
-      requests: {
-        kind: 'event',
-        path: '/usage-events',
-        // One account: a subscription and one of its meters.
-        sources: size === 1 ? { ...sources, priceSlugs: priceSlugs.slice(0, 1) } : sources,
-      },
-    });
+    // One account: a subscription and one of its meters.
+    const used = size === 1 ? { ...sources, priceSlugs: priceSlugs.slice(0, 1) } : sources;
+    const load = { connections, seconds, requests: { kind: 'event', path: '/usage-events', sources: used } } as const;
+    const figures = await measureLoad(service, load, () => insertsPerSecond(service.databaseUrl, manyConnections));
     await requireEvents(service, before + figures.warmUpRequests + figures.requests);
-    const limit = await insertsPerSecond(service.databaseUrl, { clients: manyConnections, seconds });
     const note = `${connections} connections; limit: prepared inserts of one row into the same table, pgbench, ${manyConnections} clients`;
-    return { ...bulkFigures(figures, 1), limit, note };
+    return { ...bulkFigures(figures, 1), limit: figures.limit, note };
   };
 }
 
@@ -111,15 +106,11 @@ async function consumeHot(service: BenchService): Promise<Measured> {
   const { subscriptionIds } = await sourcesOf(service, 1);
   const connections = connectionsOr(manyConnections);
   const sources = { subscriptionIds, priceSlugs: priceSlugs.slice(0, 1) };
-  const figures = await measureLoad(service, {
-    connections,
-    seconds,
-    requests: { kind: 'event', path: '/usage-events/consume', sources },
-  });
+  const load = { connections, seconds, requests: { kind: 'event', path: '/usage-events/consume', sources } } as const;
+  const figures = await measureLoad(service, load, () => takingsPerSecond(service.databaseUrl, manyConnections));
   await requireEvents(service, figures.warmUpRequests + figures.requests);
-  const limit = await takingsPerSecond(service.databaseUrl, { clients: manyConnections, seconds });
   const note = `${connections} connections, one account; limit: update ... where balance >= 1 of one row, pgbench, ${manyConnections} clients`;
-  return { ...bulkFigures(figures, 1), limit, note };
+  return { ...bulkFigures(figures, 1), limit: figures.limit, note };
 }
 
 export const ingestRows: Readonly<Record<string, Row>> = {

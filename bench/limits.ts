@@ -9,59 +9,63 @@ import { connected, readNumber } from './database.ts';
 
 const runProgram = promisify(execFile);
 
-/** How hard pgbench loads. */
-export interface Pgbench {
-  readonly clients: number;
-  readonly seconds: number;
-}
+/** How many a second there are in so many seconds. */
+export type Limit = (seconds: number) => Promise<number>;
 
 /** Transactions a second of a script of pgbench, with prepared statements. */
-async function pgbench(url: string, script: string, { clients, seconds }: Pgbench): Promise<number> {
+async function pgbench(url: string, script: string, clients: number, seconds: number): Promise<number> {
   const directory = await mkdtemp(join(tmpdir(), 'tollkeeper-pgbench-'));
   try {
     const file = join(directory, 'script.sql');
     await writeFile(file, script);
-    const load = ['-c', String(clients), '-j', '2', '-T', String(seconds)];
-    const { stdout } = await runProgram('pgbench', ['-n', '-M', 'prepared', ...load, '-f', file, url]);
-    const [, rate] = /tps = ([\d.]+)/.exec(stdout) ?? [];
-    if (rate === undefined) throw new Error(`pgbench printed no rate: ${stdout}`);
-    return Number(rate);
+    // Told second by second: in the first one its connections learn the tables, and the last one may be broken off.
+    const load = ['-c', String(clients), '-j', '2', '-T', String(seconds + 2), '-P', '1'];
+    const { stderr } = await runProgram('pgbench', ['-n', '-M', 'prepared', ...load, '-f', file, url]);
+    const rates = Array.from(stderr.matchAll(/^progress: .* ([\d.]+) tps/gm), ([, rate]) => Number(rate));
+    const whole = rates.slice(1, 1 + seconds);
+    if (whole.length < seconds) throw new Error(`pgbench told no rate of each second: ${stderr}`);
+    return whole.reduce((sum, rate) => sum + rate, 0) / seconds;
   } finally {
     await rm(directory, { recursive: true, force: true });
   }
 }
 
 /** Prepared selects of one row by its key, a second: what PostgreSQL answers when nothing stands before it. */
-export async function selectsPerSecond(url: string, load: Pgbench): Promise<number> {
+export async function selectsPerSecond(url: string, clients: number): Promise<Limit> {
   await connected(url, (client) =>
     client.query(`
       create table bench_rows as select n::bigint as id, md5(n::text) as text from generate_series(1, 10000) n;
       alter table bench_rows add primary key (id);
       analyze bench_rows`),
   );
-  return pgbench(url, '\\set id random(1, 10000)\nselect id, text from bench_rows where id = :id;\n', load);
+  const script = '\\set id random(1, 10000)\nselect id, text from bench_rows where id = :id;\n';
+  return (seconds) => pgbench(url, script, clients, seconds);
 }
 
-/** Takings from one balance that covers them, a second, each a transaction: 64 clients wait for one another's commits. */
-export async function takingsPerSecond(url: string, load: Pgbench): Promise<number> {
+/** Takings from one balance that covers them, a second, each a transaction: all clients wait for one another's commits. */
+export async function takingsPerSecond(url: string, clients: number): Promise<Limit> {
   await connected(url, (client) =>
     client.query(`
       create table bench_balances (id integer primary key, balance bigint not null);
       insert into bench_balances values (1, 1000000000000)`),
   );
-  return pgbench(url, 'update bench_balances set balance = balance - 1 where id = 1 and balance >= 1;\n', load);
+  const script = 'update bench_balances set balance = balance - 1 where id = 1 and balance >= 1;\n';
+  return (seconds) => pgbench(url, script, clients, seconds);
 }
 
+/** The booking of the events that a limit inserts: none of the service's has it. */
+export const bookingOfLimit = 0;
+
 /** Usage events of existing series that are inserted one at a time, a second, each a transaction. */
-export async function insertsPerSecond(url: string, load: Pgbench): Promise<number> {
+export async function insertsPerSecond(url: string, clients: number): Promise<Limit> {
   const { environment, first, last } = await longestRunOfSeries(url);
   // Ids are as long as the service's, and like them in the order of time.
   const script = `\\set series random(${first}, ${last})
 insert into usage_events (environment_id, series_id, booking, amount, usage_date, created_at, transaction_key, id, transaction_id)
-select ${environment}, :series, 1, 1, now.ms, now.ms, gen_random_uuid(), lpad(now.ms::text, 13, '0') || left(new.id, 8), new.id
+select ${environment}, :series, ${bookingOfLimit}, 1, now.ms, now.ms, gen_random_uuid(), lpad(now.ms::text, 13, '0') || left(new.id, 8), new.id
   from (select (extract(epoch from clock_timestamp()) * 1000)::bigint as ms) now, (select gen_random_uuid()::text as id) new;
 `;
-  return pgbench(url, script, load);
+  return (seconds) => pgbench(url, script, clients, seconds);
 }
 
 /** pgbench draws from a range, so it gets one without gaps: the longest. */

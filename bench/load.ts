@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import type { Answer } from './connection.ts';
 import { type Costs, withCosts } from './costs.ts';
 import { connected } from './database.ts';
+import type { Limit } from './limits.ts';
 import type { Requests } from './requests.ts';
 import type { BenchService } from './running.ts';
 
@@ -30,6 +31,8 @@ export interface LoadResult {
 export interface LoadFigures {
   readonly requestsPerSecond: number;
   readonly requests: number;
+  /** What the limit came to, which was measured in turns with the load; null where none was. */
+  readonly limit: number | null;
   /** Requests that were answered before, while service, database and load were warming up. */
   readonly warmUpRequests: number;
   readonly costs: Costs;
@@ -38,10 +41,17 @@ export interface LoadFigures {
 // By then the code is compiled, the plans are made and every account has its rows.
 const warmUpSeconds = 10;
 
-/** Sends requests as fast as they are answered, from a process of its own. Any answer but 200 is an error. */
+// The machine's speed moves within seconds, and the service and its limit are to meet the same.
+const turns = 5;
+
+/**
+ * Sends requests as fast as they are answered, from a process of its own. Any answer but 200 is an error. Where there is a
+ * limit, which is made ready once everything is warm, each is measured for a part of the seconds, in turns.
+ */
 export async function measureLoad(
   service: BenchService,
   load: { connections: number; seconds: number; requests: Requests },
+  limitOf: (() => Promise<Limit>) | null = null,
 ): Promise<LoadFigures> {
   const child = fork(new URL('load-process.ts', import.meta.url), { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] });
   const run = async (seconds: number): Promise<LoadResult> => {
@@ -58,15 +68,46 @@ export async function measureLoad(
     const warmUp = await run(warmUpSeconds);
     // What autovacuum does within its minute of any table that has grown.
     await connected(service.databaseUrl, (client) => client.query('vacuum (analyze)'));
-    const { answer, costs } = await withCosts(service, () => run(load.seconds));
+    const runWithCosts = async (seconds: number) => {
+      const { answer, costs } = await withCosts(service, () => run(seconds));
+      return { ...answer, costs: { ...costs, cpu: { ...costs.cpu, load: answer.cpuSeconds } } };
+    };
+    const parts: Awaited<ReturnType<typeof runWithCosts>>[] = [];
+    const limits: number[] = [];
+    if (limitOf === null) parts.push(await runWithCosts(load.seconds));
+    else {
+      const limit = await limitOf();
+      const partSeconds = Math.max(1, Math.round(load.seconds / turns));
+      for (let turn = 0; turn < turns; turn++) {
+        parts.push(await runWithCosts(partSeconds));
+        limits.push(await limit(partSeconds));
+      }
+    }
+    const requests = sumOf(parts.map(({ answered }) => answered));
     return {
-      requestsPerSecond: answer.answered / answer.seconds,
-      requests: answer.answered,
+      requestsPerSecond: requests / sumOf(parts.map(({ seconds }) => seconds)),
+      requests,
+      limit: limits.length === 0 ? null : sumOf(limits) / limits.length,
       warmUpRequests: warmUp.answered,
-      costs: { ...costs, cpu: { ...costs.cpu, load: answer.cpuSeconds } },
+      costs: totalOf(parts.map(({ costs }) => costs)),
     };
   } finally {
     child.disconnect();
     await ended.catch(() => undefined);
   }
+}
+
+function sumOf(values: readonly number[]): number {
+  return values.reduce((sum, value) => sum + value, 0);
+}
+
+function totalOf(parts: readonly Costs[]): Costs {
+  const cpu = (key: keyof Costs['cpu']) => {
+    const seconds = parts.map((part) => part.cpu[key]);
+    return seconds.every((each) => each !== null) ? sumOf(seconds) : null;
+  };
+  return {
+    cpu: { service: cpu('service'), database: cpu('database'), load: cpu('load') },
+    walBytes: sumOf(parts.map(({ walBytes }) => walBytes)),
+  };
 }

@@ -10,13 +10,13 @@ async function usageBalances(service: BenchService): Promise<Measured> {
   const { externalIds } = await makePopulation(service, meterPlan, 1_000);
   const connections = connectionsOr(64);
   const paths = externalIds.map((externalId) => `/customers/${externalId}/usage-balances`);
-  const figures = await measureLoad(service, { connections, seconds, requests: { kind: 'get', paths } });
   const clients = 16;
-  const limit = await selectsPerSecond(service.databaseUrl, { clients, seconds });
+  const load = { connections, seconds, requests: { kind: 'get', paths } } as const;
+  const figures = await measureLoad(service, load, () => selectsPerSecond(service.databaseUrl, clients));
   return {
     value: figures.requestsPerSecond,
     unit: 'requests/s',
-    limit,
+    limit: figures.limit,
     note: `${connections} connections; limit: prepared select of one row, pgbench, ${clients} clients`,
     costs: figures.costs,
     each: 'request',

@@ -162,6 +162,11 @@ export class Lane {
   #isCrowd(): boolean {
     const subjectOf = this.#rules.subjectOf as ((ask: unknown) => string) | undefined;
     if (subjectOf === undefined) return false;
-    return new Set(this.#waiting.map(({ ask }) => subjectOf(ask))).size * 2 <= this.#waiting.length;
+    const subjects = new Set<string>();
+    for (const { ask } of this.#waiting) {
+      subjects.add(subjectOf(ask));
+      if (subjects.size * 2 > this.#waiting.length) return false;
+    }
+    return true;
   }
 }
