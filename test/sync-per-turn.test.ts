@@ -132,6 +132,18 @@ test('a rollback in the turn of a statement that fails undoes the transaction al
   await client.query('rollback', []);
 });
 
+test('so does one to a savepoint, also once it is prepared, and the transaction goes on from there', async () => {
+  for (let time = 1; time <= 4; time++) {
+    const [begun, kept] = [client.query('begin', []), client.query('savepoint kept', [])];
+    const failed = outcomes([divided(0)]);
+    const undone = client.query('rollback to savepoint kept', []);
+    assert.deepEqual(await failed, ['22012']);
+    await Promise.all([begun, kept, undone]);
+    assert.deepEqual(await outcomes([doubled(1)]), [[2]]);
+    await client.query('rollback', []);
+  }
+});
+
 test('a value that cannot be sent fails by itself', async () => {
   const circular: unknown[] = [];
   circular.push({ circular });

@@ -65,6 +65,9 @@ export class PreparingClient extends pg.Client {
     this.#gather();
     const [text, values, ...rest] = parameters;
     if (typeof text !== 'string' || rest.length > 0) return this.#send(parameters);
+    // Behind a statement that fails the database skips what comes before the Sync, and a rollback must not be skipped: the
+    // next transaction would begin in the one that failed. Nor must one to a savepoint.
+    if (text.startsWith('rollback')) this.#turn.ask();
     if (transactionStatements.has(text) && isEmpty(values)) return this.#endOrBegin(text);
     if (!Array.isArray(values)) return this.#send(parameters);
     if (values.some((value) => Array.isArray(value) && value.length > longestListPrepared))
@@ -93,9 +96,6 @@ export class PreparingClient extends pg.Client {
    * statement of the next transaction, or by itself a moment later.
    */
   #endOrBegin(text: string): Promise<Pick<pg.QueryResult, 'command' | 'rowCount' | 'rows'>> {
-    // Behind a statement that fails the database skips what comes before the Sync, and a rollback must not be skipped: the
-    // next transaction would begin in the one that failed.
-    if (text === 'rollback') this.#turn.ask();
     const answered = this.#named(text, text, []);
     if (text === 'commit') return answered;
     answered.catch(() => undefined);
