@@ -72,16 +72,14 @@ export async function measureLoad(
       const { answer, costs } = await withCosts(service, () => run(seconds));
       return { ...answer, costs: { ...costs, cpu: { ...costs.cpu, load: answer.cpuSeconds } } };
     };
-    const parts: Awaited<ReturnType<typeof runWithCosts>>[] = [];
+    const limit = limitOf === null ? null : await limitOf();
+    const stretches = limit === null ? 1 : turns;
+    const stretchSeconds = Math.max(1, Math.round(load.seconds / stretches));
+    const parts: (LoadResult & { costs: Costs })[] = [];
     const limits: number[] = [];
-    if (limitOf === null) parts.push(await runWithCosts(load.seconds));
-    else {
-      const limit = await limitOf();
-      const partSeconds = Math.max(1, Math.round(load.seconds / turns));
-      for (let turn = 0; turn < turns; turn++) {
-        parts.push(await runWithCosts(partSeconds));
-        limits.push(await limit(partSeconds));
-      }
+    while (parts.length < stretches) {
+      parts.push(await runWithCosts(stretchSeconds));
+      if (limit !== null) limits.push(await limit(stretchSeconds));
     }
     const requests = sumOf(parts.map(({ answered }) => answered));
     return {

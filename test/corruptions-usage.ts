@@ -4,11 +4,11 @@ import type { Corruption } from './corruptions-money.ts';
 export const callPrice = "(select id from prices where slug = 'call-overage')";
 const userPrice = "(select id from prices where slug = 'user-overage')";
 
-/** Makes each entry say what is available with it as the entries now are. */
 // Nothing is open on the account of the calls any more.
 const closed = `update ledger_accounts set open_series_id = null, open_hour = null, open_units = null, open_events = null
   where used = 130`;
 
+/** Makes each entry say what is available with it as the entries now are. */
 const restate = `update ledger_entries e set available_after = booked
   from (select id, sum(case 'available' when credit_side then amount when debit_side then -amount end)
                      over (partition by ledger_account_id order by created_at, sequence) as booked from ledger_entries) b

@@ -6,8 +6,8 @@ import { type CreditExpiry, moves } from './ledger.ts';
 import type { EndingCredit } from './rollover.ts';
 
 /**
- * The credits of locked accounts, with all that was drawn from them written, that have ended by the instant of their subscription and are not used up, oldest first,
- * and what their features say of going over.
+ * The credits of locked accounts, with all that was drawn from them written, that have ended by the instant of their
+ * subscription and are not used up, oldest first, and what their features say of going over.
  */
 export async function listLapsedCredits(work: Work, expiries: readonly CreditExpiry[]): Promise<EndingCredit[]> {
   const { rows } = await sql<EndingCredit>`

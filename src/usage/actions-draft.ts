@@ -99,7 +99,10 @@ function at<Value>(values: readonly Value[], index: number): Value {
   return value;
 }
 
-/** The subscriptions of the events: as they are remembered, or held as they are now. One statement where all exist and nothing is due. */
+/**
+ * The subscriptions of the events: as they are remembered, or held as they are now. One statement where all exist and nothing is
+ * due.
+ */
 async function findSubscriptions(work: Work, asks: readonly UsageAsk[], catchUp: CatchUp) {
   const ids = [...new Set(asks.flatMap(({ events }) => events.map((event) => event.subscriptionId)))];
   const remembered = recallSubscriptions(work, ids);
