@@ -440,6 +440,7 @@ create table public.ledger_accounts (
   applied numeric(38,0) not null default 0,
   drawn_credit_id text,
   drawable numeric(38,0) not null default 0,
+  credits_end_at bigint,
   open_series_id bigint,
   open_hour bigint,
   open_units numeric(38,0),

@@ -26,6 +26,8 @@ create table ledger_accounts (
   applied numeric(38, 0) not null default 0,
   drawn_credit_id text collate "C",
   drawable numeric(38, 0) not null default 0,
+  -- No credit with a rest ends before; null: none ends. It is said anew where credits are granted, so it may have passed.
+  credits_end_at bigint,
   -- A roll-up that is still added to: what the events of one series with a date in one hour add up to. It becomes, or becomes a
   -- part of, a row of usage_rollups when that of a later hour takes its place.
   open_series_id bigint,

@@ -92,6 +92,11 @@ export const ledgerCorruptions: readonly Corruption[] = [
     breaks: ['creditsAreDrawnFromWithinTheirRest'],
   },
   {
+    fault: 'an account does not know that its credits end',
+    statements: ['update ledger_accounts set credits_end_at = null'],
+    breaks: ['accountsKnowWhenCreditsEnd'],
+  },
+  {
     fault: 'a credit has ended, and the ledger says that it was taken back',
     statements: ['update usage_credits set expired = taken_back, taken_back = 0 where issued = 20'],
     breaks: ['ledgerSidesAreSumsOfCredits', 'creditsAreSumsOfEntries'],

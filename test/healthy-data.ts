@@ -174,7 +174,7 @@ interface Accounts {
 
 /**
  * 100 credits: 60 pay for the first 60 calls, 40 expire. Of the other 70 calls 50 were billed and paid. 20 further
- * credits were taken back. Of two holds one is open.
+ * credits were taken back. Of two holds one is open. 10 credits that end came after the 5 users.
  */
 async function insertCreditsAndUse({ app, model, ...fixture }: Data): Promise<Accounts> {
   const { usagePriceId, distinctPriceId } = fixture;
@@ -193,13 +193,15 @@ async function insertCreditsAndUse({ app, model, ...fixture }: Data): Promise<Ac
       occurredAt: createdAt,
     })
     .execute();
-  const [creditId, takenId] = [newId('usageCredit'), newId('usageCredit')];
+  const [creditId, takenId, endingId] = [newId('usageCredit'), newId('usageCredit'), newId('usageCredit')];
   const credit = { ...model, ledgerAccountId: callsId, source: 'admin', grantedAt: createdAt };
+  const ending = { ...credit, ledgerAccountId: usersId, expiresAt: createdAt + dayMs };
   await app.owner
     .insertInto('usageCredits')
     .values([
       { ...credit, id: creditId, sourceId: 'a present', issued: 100n, applied: 60n, expired: 40n, takenBack: 0n },
       { ...credit, id: takenId, sourceId: 'a mistake', issued: 20n, applied: 0n, expired: 0n, takenBack: 20n },
+      { ...ending, id: endingId, sourceId: 'an offer', issued: 10n },
     ])
     .execute();
   const [present, mistake] = [{ usageCreditId: creditId }, { usageCreditId: takenId }];
@@ -214,6 +216,7 @@ async function insertCreditsAndUse({ app, model, ...fixture }: Data): Promise<Ac
   ]);
   await insertEntries({ app, model }, { ledgerTransactionId, ledgerAccountId: usersId }, [
     ['available', 'used', 5n, -5n, { priceId: distinctPriceId }],
+    ['granted', 'available', 10n, 5n, { usageCreditId: endingId }],
   ]);
   await app.owner
     .insertInto('usageOverages')
@@ -240,13 +243,13 @@ async function insertAccounts({ app, model, ...fixture }: Data): Promise<Account
     takenBack: 20n,
     held: 15n,
   };
+  const users = { granted: 10n, used: 5n, creditsEndAt: model.createdAt + dayMs };
   await app.owner
     .insertInto('ledgerAccounts')
-    .values({ ...account, id: callsId, usageMeterId: meterId, ...calls })
-    .execute();
-  await app.owner
-    .insertInto('ledgerAccounts')
-    .values({ ...account, id: usersId, usageMeterId: distinctMeterId, used: 5n })
+    .values([
+      { ...account, id: callsId, usageMeterId: meterId, ...calls },
+      { ...account, id: usersId, usageMeterId: distinctMeterId, ...users },
+    ])
     .execute();
   const hold = { ...model, ledgerAccountId: callsId, priceId: usagePriceId, expiresAt: model.createdAt + dayMs };
   await app.owner

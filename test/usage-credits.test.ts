@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { instant } from '../src/kernel/calendar.ts';
+import { addDays, instant } from '../src/kernel/calendar.ts';
 import { assertSound, setUpCredits } from './credits-fixture.ts';
 import { databaseDigest } from './digest.ts';
 import { type Answer, type Body, startTestApp } from './harness.ts';
@@ -94,6 +94,29 @@ describe('a grant', () => {
     const credit = await customer.grant({ amount: 100 });
     assert.equal(credit.remainingAmount, 100);
     assert.equal(await customer.balance(), 70);
+  });
+
+  test('counts up to its end and no longer, in whatever order they are granted and end, before anything is booked', async () => {
+    await app.setClock(may);
+    const { grant, balance } = await newCustomer();
+    const dayOf = (days: number) => addDays(may, days);
+    for (const [amount, expiresAt] of [
+      [1000, null],
+      [1, dayOf(3)],
+      [10, dayOf(1)],
+      [100, dayOf(2)],
+    ])
+      await grant({ amount, expiresAt });
+    const balances = [await balance()];
+    for (const days of [1, 2, 3, 5]) {
+      await app.setClock(dayOf(days) - 1);
+      balances.push(await balance());
+      await app.setClock(dayOf(days));
+      balances.push(await balance());
+      // By now a credit has ended that is not booked as ended: the next that ends is this one or an earlier.
+      if (days === 2) await grant({ amount: 20, expiresAt: dayOf(5) });
+    }
+    assert.deepEqual(balances, [1111, 1111, 1101, 1101, 1001, 1021, 1020, 1020, 1000]);
   });
 
   test('meets its subscription as it is: what is due is done first', async () => {

@@ -12,13 +12,13 @@ export const appliedInAll = sql<bigint>`(c.applied + case when c.id = a.drawn_cr
  * be used any more, and a hold that has ended holds nothing, also in the time until that is booked.
  */
 export function lapsedOf(now: Instant) {
-  const ended = sql`
-    c.environment_id = a.environment_id and c.ledger_account_id = a.id and not c.spent and c.expires_at <= ${now}::bigint`;
-  // Mostly there is none, and to see that takes less than a sum.
+  // Mostly the account knows that there is none, and nothing is looked at.
   return sql`
     left join lateral (
-      select case when (select true from usage_credits c where ${ended} limit 1)
-                  then (select sum(c.issued - ${appliedInAll} - c.expired - c.taken_back) from usage_credits c where ${ended})
+      select case when a.credits_end_at <= ${now}::bigint
+                  then coalesce((select sum(c.issued - ${appliedInAll} - c.expired - c.taken_back) from usage_credits c
+                                  where c.environment_id = a.environment_id and c.ledger_account_id = a.id
+                                    and not c.spent and c.expires_at <= ${now}::bigint), 0)
                   else 0 end as credits,
              case when a.held = 0 then 0
                   else coalesce((select sum(h.amount) from usage_holds h

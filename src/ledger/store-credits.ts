@@ -1,4 +1,5 @@
 import { sql } from 'kysely';
+import type { Instant } from '../kernel/calendar.ts';
 import { newId } from '../platform/new-id.ts';
 import type { Work } from '../platform/work.ts';
 import { type AccountGrant, defaultPriority, moves, transactionTypeOfSource } from './ledger.ts';
@@ -51,7 +52,18 @@ export async function insertCredits(work: Work, grants: readonly AccountGrant[])
         from booked join ledger_accounts a on a.environment_id = ${environmentId} and a.id = booked.ledger_account_id
        order by booked.id
     )
-    update ledger_accounts set granted = granted + moved.amount, updated_at = greatest(updated_at, ${now})
-      from (select ledger_account_id, sum(amount) as amount from booked group by ledger_account_id) moved
-     where environment_id = ${environmentId} and id = moved.ledger_account_id`.execute(work.db);
+    update ledger_accounts a
+       set granted = a.granted + moved.amount, credits_end_at = least(moved.end_at, ${earlierCreditsEndAt(now)}),
+           updated_at = greatest(a.updated_at, ${now})
+      from (select ledger_account_id, sum(amount) as amount, min(expires_at) as end_at from booked group by ledger_account_id) moved
+     where a.environment_id = ${environmentId} and a.id = moved.ledger_account_id`.execute(work.db);
+}
+
+/** When the next of the credits ends that account `a` has with a rest: as it knows, or looked for where that has passed. */
+function earlierCreditsEndAt(now: Instant) {
+  return sql`
+    case when a.credits_end_at <= ${now}::bigint
+         then (select min(c.expires_at) from usage_credits c
+                where c.environment_id = a.environment_id and c.ledger_account_id = a.id and not c.spent)
+         else a.credits_end_at end`;
 }

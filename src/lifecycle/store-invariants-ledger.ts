@@ -129,6 +129,15 @@ export const ledgerInvariants: readonly Invariant[] = [
               or a.covered - a.applied >= a.drawable)`,
   },
   {
+    name: 'accountsKnowWhenCreditsEnd',
+    sentence: 'No credit with a rest ends before its ledger account knows that one does.',
+    query: sql`
+      select c.environment_id, c.id, c.expires_at, a.id as ledger_account_id, a.credits_end_at
+        from usage_credits c
+        join ledger_accounts a on a.environment_id = c.environment_id and a.id = c.ledger_account_id
+       where not c.spent and c.expires_at < coalesce(a.credits_end_at, c.expires_at + 1)`,
+  },
+  {
     name: 'creditsAreSumsOfEntries',
     sentence: 'What a credit issued, lost and gave back is what the entries about it say.',
     query: (since) => sql`

@@ -384,6 +384,7 @@ export interface LedgerAccounts {
    */
   covered: Generated<bigint>;
   createdAt: number;
+  creditsEndAt: number | null;
   drawable: Generated<bigint>;
   drawnCreditId: string | null;
   environmentId: number;
