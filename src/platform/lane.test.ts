@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
+import { describe, test } from 'node:test';
 import { setImmediate } from 'node:timers/promises';
-import { type Gathering, Lane, type Waiting } from './lane.ts';
+import { type Gathering, Lane, type Turn, type Waiting } from './lane.ts';
 
 interface Ask {
   readonly subject: string;
@@ -9,9 +9,8 @@ interface Ask {
 }
 
 /** A group that the lane has begun: the test says when it is answered and when it ends. */
-interface Group {
+interface Group extends Turn {
   readonly asks: readonly unknown[];
-  readonly answered: () => void;
   readonly end: () => void;
 }
 
@@ -19,9 +18,9 @@ const rules: Gathering<Ask> = { most: 1_000, subjectOf: ({ subject }) => subject
 
 function laneOf(given: Gathering<Ask> = rules): { groups: Group[]; add: (asks: readonly Ask[]) => Promise<void> } {
   const groups: Group[] = [];
-  const run = (group: readonly Waiting[], answered: () => void) => {
+  const run = (group: readonly Waiting[], turn: Turn) => {
     const { promise, resolve } = Promise.withResolvers<void>();
-    groups.push({ asks: group.map(({ ask }) => ask), answered, end: resolve });
+    groups.push({ ...turn, asks: group.map(({ ask }) => ask), end: resolve });
     return promise;
   };
   const lane = new Lane(given, run, () => undefined);
@@ -108,4 +107,59 @@ test('after a large group, nearly all are waited for; who has had their time beg
   await add(different(3));
   while (groups.length < 3) await setImmediate();
   assert.deepEqual(sizes(groups), [20, 18, 3]);
+});
+
+test('a group that is complete does not wait until others are read', async () => {
+  const { groups, add } = laneOf();
+  await add(different(64));
+  groups[0]?.answered();
+  for (const { end } of groups) end();
+  await setImmediate();
+  const added = add(different(64));
+  assert.deepEqual(sizes(groups), [32, 32, 32]);
+  await added;
+});
+
+describe('in turn', () => {
+  const inTurn = { ...rules, mostInTurn: 100 };
+  /** Two groups of 32, of which the first is under way in the database while the second is made ready. */
+  async function twoGroups(asks: readonly Ask[] = different(64)) {
+    const { groups, add } = laneOf(inTurn);
+    await add(asks);
+    groups[0]?.answered();
+    const [first, second] = groups;
+    assert(first && second);
+    let hasCome = second.comes === null;
+    void second.comes?.then(() => {
+      hasCome = true;
+    });
+    return { first, second, hasCome: () => hasCome };
+  }
+
+  test('the second group comes when the first has ended in the database, and before those of the first are told', async () => {
+    const { first, second, hasCome } = await twoGroups();
+    assert.deepEqual(sizes([first, second]), [32, 32]);
+    assert.equal(first.comes, null, 'nothing is before it');
+    await setImmediate();
+    assert(!hasCome());
+    await first.ended();
+    assert(hasCome());
+  });
+
+  test('who waits long for something itself holds nobody else up', async () => {
+    const { second } = await twoGroups();
+    await second.comes;
+  });
+
+  test('a group that fails is over too', async () => {
+    const { first, second } = await twoGroups();
+    first.end();
+    await second.comes;
+    await second.ended();
+  });
+
+  test('what weighs more than that goes beside', async () => {
+    const { hasCome } = await twoGroups(Array.from({ length: 64 }, (_, at) => ({ subject: `${at}`, weight: 4 })));
+    assert(hasCome());
+  });
 });

@@ -1,3 +1,6 @@
+import { setTimeout as elapsed } from 'node:timers/promises';
+import { untilTaken } from './work.ts';
+
 /** How those who wait in a lane are put together to groups. */
 export interface Gathering<Ask> {
   /** About how much one transaction takes, as asks are weighed. One that weighs more is alone in its own. */
@@ -9,6 +12,21 @@ export interface Gathering<Ask> {
   readonly enoughBeside?: number;
   /** What an ask waits for in the database while another one has it. Nothing where it is left out. */
   readonly subjectOf?: (ask: Ask) => string;
+  /**
+   * Groups that weigh no more are in the database one after the other: the next is made ready meanwhile, and sent when the one
+   * before has ended there. None where it is left out.
+   */
+  readonly mostInTurn?: number;
+}
+
+/** What a group hears of the one before, and says of itself. */
+export interface Turn {
+  /** When the group may be sent to the database; null: at once. */
+  readonly comes: Promise<void> | null;
+  /** What answers the group is on its way. */
+  readonly answered: () => void;
+  /** Nothing of the group is to be done any more in the database. Answers when what comes next there has been sent. */
+  readonly ended: () => Promise<void>;
 }
 
 /** An ask in line, and whom to tell. */
@@ -28,8 +46,12 @@ const fewCallers = 8;
 const mostOf = 0.9;
 // Smaller groups cost more than is won by one being answered while another is written.
 const smallestShare = 32;
+// One that takes longer waits for something itself, and holds nobody else up.
+const mostHeldMs = 10;
 // How long it is remembered how many asked.
 const rememberedMs = 1_000;
+
+const besideOthers = { comes: null, ended: () => Promise.resolve() };
 
 /**
  * Those who wait for transactions of one kind and key. Whoever comes while nothing is under way is served at once, and
@@ -38,7 +60,7 @@ const rememberedMs = 1_000;
  */
 export class Lane {
   readonly #rules: Gathering<never>;
-  readonly #run: (group: readonly Waiting[], answered: () => void) => Promise<void>;
+  readonly #run: (group: readonly Waiting[], turn: Turn) => Promise<void>;
   readonly #forget: () => void;
   readonly #waiting: Waiting[] = [];
   #weight = 0;
@@ -55,12 +77,14 @@ export class Lane {
   /** When the first of those who wait came, or somebody was answered or taken who may not be the last. */
   #waitsSince = 0;
   #isLookedAt = false;
+  /** When the last of those that are in the database one after the other has ended there; null: there is none. */
+  #inDatabase: Promise<void> | null = null;
   #timer: NodeJS.Timeout | undefined;
 
-  /** `run` answers a group, of which it says when what answers it is on its way; `forget` is told when nobody comes any more. */
+  /** `run` answers a group in its turn; `forget` is told when nobody comes any more. */
   constructor(
     rules: Gathering<never>,
-    run: (group: readonly Waiting[], answered: () => void) => Promise<void>,
+    run: (group: readonly Waiting[], turn: Turn) => Promise<void>,
     forget: () => void,
   ) {
     this.#rules = rules;
@@ -72,6 +96,8 @@ export class Lane {
     if (this.#waiting.length === 0) this.#waitsSince = performance.now();
     this.#waiting.push(waiting);
     this.#weight += waiting.weight;
+    // A group that is complete does not wait until others are read.
+    if (this.#callers > smallestShare && this.#waiting.length >= this.#share() && this.#isReady()) this.#begin();
     if (this.#isLookedAt) return;
     this.#isLookedAt = true;
     // After what has already arrived on other connections was read.
@@ -104,16 +130,34 @@ export class Lane {
       this.#answering -= 1;
       this.#begin();
     };
+    const { comes, ended } = this.#place(group);
     try {
-      await this.#run(group, answered);
+      await this.#run(group, { comes, answered, ended });
     } catch (error) {
       for (const { reject } of group) reject(error);
     }
+    void ended();
     this.#running -= 1;
     this.#asked -= group.length;
     this.#waitsSince = performance.now();
     answered();
     this.#begin();
+  }
+
+  /** Where the group is among those that are in the database one after the other. */
+  #place(group: readonly Waiting[]): Pick<Turn, 'comes' | 'ended'> {
+    const { mostInTurn = 0 } = this.#rules;
+    if (group.reduce((sum, { weight }) => sum + weight, 0) > mostInTurn) return besideOthers;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const comes = this.#inDatabase === null ? null : Promise.race([this.#inDatabase, elapsed(mostHeldMs)]);
+    this.#inDatabase = promise;
+    const ended = async () => {
+      resolve();
+      if (this.#inDatabase === promise) this.#inDatabase = null;
+      // Who is told now has much to do: what waits for the database goes before.
+      else await untilTaken();
+    };
+    return { comes, ended };
   }
 
   #mayBegin(): boolean {

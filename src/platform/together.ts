@@ -2,7 +2,7 @@ import { Problem } from '../kernel/problem.ts';
 import { nameOfHash } from './api-key.ts';
 import { problemOfOutage } from './database-problem.ts';
 import { type JobContext, runEffects } from './jobs.ts';
-import { type Gathering, Lane, type Waiting } from './lane.ts';
+import { type Gathering, Lane, type Turn, type Waiting } from './lane.ts';
 import { refreshStatistics } from './statistics.ts';
 import { createScopeMemory, type Doing, finish, runInEnvironment, type ScopeMemory, type Work } from './work.ts';
 
@@ -77,10 +77,10 @@ export function createMeetingPoint(given: JobContext, onError: (error: unknown) 
     if (known !== undefined) return known;
     // A lane is looked up by the name of what it does, so its asks are of that kind.
     const entrance: Entrance = { together: together as never, apiKeyHash };
-    const run = async (group: readonly Waiting[], answered: () => void) => {
+    const run = async (group: readonly Waiting[], turn: Turn) => {
       const weight = weightOf(group);
       waiting.set(together.name, (waiting.get(together.name) ?? 0) - weight);
-      await answerGroup(context, entrance, group, answered);
+      await answerGroup(context, entrance, group, turn);
       // Plans that were made for empty tables are slow on full ones, long before the database looks by itself.
       refreshStatistics(context.database).catch(onError);
     };
@@ -121,18 +121,18 @@ function weightOf(group: readonly Waiting[]): number {
 // By how much a group may weigh while making a plan for it would cost more than a plan that is not the best.
 const mostForOnePlan = 500;
 
-/** Answers a group. `answered` hears once what is to be answered is known, and what changes is on its way. */
+/** Answers a group in its turn. What is to be answered is known once what changes is on its way. */
 async function answerGroup(
   context: Meeting,
   { together, apiKeyHash }: Entrance,
   group: readonly Waiting[],
-  answered: () => void,
+  turn: Turn,
 ): Promise<void> {
   if (group.length === 0) return;
   const act = async (work: Work) => {
     const asks = group.map(({ ask }) => ask);
     const answers = await together.answer(work, asks);
-    answered();
+    turn.answered();
     if (together.reads) {
       await finish(work);
       tell(group, answers);
@@ -142,14 +142,15 @@ async function answerGroup(
   try {
     const onePlanForAll = weightOf(group) <= mostForOnePlan;
     const readsOnly = together.reads === true;
-    const options = { onePlanForAll, readsOnly, doing: doingOf(group), scopes: context.scopes };
+    const options = { onePlanForAll, readsOnly, doing: doingOf(group), scopes: context.scopes, comes: turn.comes };
     const outcome = await runInEnvironment(context.database, { apiKeyHash }, act, options);
+    await turn.ended();
     if (outcome === null) throw new Problem('unauthorized');
     tell(group, outcome.answer);
     // What is done outside concerns what was due before, not what was asked for: nobody waits for it.
     if (outcome.effects.length > 0) runEffects(context, outcome.effects).catch(context.onError);
   } catch (error) {
-    await answerOthers(context, { together, apiKeyHash, group, error, answered });
+    await answerOthers(context, { together, apiKeyHash, group, error, turn });
   }
 }
 
@@ -171,16 +172,16 @@ function doingOf(group: readonly Waiting[]): Doing | undefined {
 /** A group that failed: each of those who are not to blame is answered in another one. */
 async function answerOthers(
   context: Meeting,
-  failed: Entrance & { group: readonly Waiting[]; error: unknown; answered: () => void },
+  failed: Entrance & { group: readonly Waiting[]; error: unknown; turn: Turn },
 ): Promise<void> {
-  const { group, error, answered } = failed;
+  const { group, error, turn } = failed;
   if (error instanceof RefusedAfterAll) {
     for (const [index, problem] of error.refusals) group[index]?.reject(problem);
     await answerGroup(
       context,
       failed,
       group.filter((_, index) => !error.refusals.has(index)),
-      answered,
+      turn,
     );
     return;
   }
@@ -192,8 +193,8 @@ async function answerOthers(
   if (first === undefined) return;
   // Whose fault it is shows when each half is tried by itself.
   const middle = Math.ceil(group.length / 2);
-  await answerGroup(context, failed, group.slice(0, middle), answered);
-  await answerGroup(context, failed, group.slice(middle), answered);
+  await answerGroup(context, failed, group.slice(0, middle), turn);
+  await answerGroup(context, failed, group.slice(middle), turn);
 }
 
 /** True where trying again by halves would end the same: the key, or a database that does not answer. */

@@ -89,6 +89,8 @@ export interface RunOptions {
   readonly onePlanForAll?: boolean;
   /** Where scopes of keys are remembered. What a key opened before is taken for granted, and the database sees to it. */
   readonly scopes?: ScopeMemory;
+  /** Nothing is sent before that is kept, and then all that there is by then in one write. */
+  readonly comes?: Promise<void> | null;
 }
 
 /** What keys opened when they were last used, by their hash. */
@@ -126,7 +128,7 @@ export function sentWithCommit(
  * Waits until the connection has everything that was to be sent, so that what could not even be sent has failed by now. What
  * is sent next goes the same way, in one write.
  */
-function untilTaken(): Promise<void> {
+export function untilTaken(): Promise<void> {
   return new Promise((resolve) => process.nextTick(resolve));
 }
 
@@ -195,7 +197,7 @@ async function runOnce<Answer>(
   let answer: Answer | undefined;
   try {
     const outcome = await database.transaction().execute(async (db) => {
-      const work = await enter(await pipelined(db), entry, options);
+      const work = await enter(await pipelined(db, options.comes), entry, options);
       if (work === null) return null;
       entered = work;
       answer = await act(work);
