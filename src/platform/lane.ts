@@ -96,8 +96,9 @@ export class Lane {
     if (this.#waiting.length === 0) this.#waitsSince = performance.now();
     this.#waiting.push(waiting);
     this.#weight += waiting.weight;
-    // A group that is complete does not wait until others are read.
-    if (this.#callers > smallestShare && this.#waiting.length >= this.#share() && this.#isReady()) this.#begin();
+    // A group that is complete does not wait until others are read, unless they would go into the same transaction.
+    const isComplete = this.#callers > smallestShare && this.#waiting.length >= this.#share() && !this.#isHeavy();
+    if (isComplete && this.#isReady()) this.#begin();
     if (this.#isLookedAt) return;
     this.#isLookedAt = true;
     // After what has already arrived on other connections was read.
