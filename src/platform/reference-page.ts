@@ -8,21 +8,26 @@ const contentSecurityPolicy =
 export async function registerReference(server: FastifyInstance, document: object): Promise<void> {
   // Megabytes of script, which commands that serve nothing need not load.
   const { default: reference } = await import('@scalar/fastify-api-reference');
-  server.addHook('onRequest', async (request, reply) => {
-    if (request.url.startsWith('/docs')) reply.header('content-security-policy', contentSecurityPolicy);
-  });
-  await server.register(reference, {
-    routePrefix: '/docs',
-    configuration: {
-      content: document as Record<string, unknown>,
-      pageTitle: 'Tollkeeper API',
-      withDefaultFonts: false,
-      telemetry: false,
-      showDeveloperTools: 'never',
-      agent: { disabled: true },
-      mcp: { disabled: true },
-      hideClientButton: true,
-      defaultOpenAllTags: false,
-    },
+  // In a scope of its own: other requests are not asked whether they want this page.
+  await server.register((page, _options, done) => {
+    page.addHook('onRequest', (_request, reply, next) => {
+      reply.header('content-security-policy', contentSecurityPolicy);
+      next();
+    });
+    void page.register(reference, {
+      routePrefix: '/docs',
+      configuration: {
+        content: document as Record<string, unknown>,
+        pageTitle: 'Tollkeeper API',
+        withDefaultFonts: false,
+        telemetry: false,
+        showDeveloperTools: 'never',
+        agent: { disabled: true },
+        mcp: { disabled: true },
+        hideClientButton: true,
+        defaultOpenAllTags: false,
+      },
+    });
+    done();
   });
 }
