@@ -1,4 +1,5 @@
 import './platform/json.ts';
+import './platform/tick-shape.ts';
 import process from 'node:process';
 import { Command } from 'commander';
 import { readConfig } from './config.ts';

@@ -101,8 +101,7 @@ export function createMeetingPoint(given: JobContext, onError: (error: unknown) 
       if (inLine > 0 && inLine + weight > together.mostWaiting) return Promise.reject(new Problem('tooBusy'));
       waiting.set(together.name, inLine + weight);
       const { promise, resolve, reject } = Promise.withResolvers<Answer>();
-      const told = { resolve: resolve as (answer: unknown) => void, reject };
-      laneOf(together, apiKeyHash).add({ ask, action, weight, ...told });
+      laneOf(together, apiKeyHash).add({ ask, action, weight, resolve: resolve as (answer: unknown) => void, reject });
       return promise;
     },
   };
