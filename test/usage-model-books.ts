@@ -22,7 +22,7 @@ const queries: Record<string, RawBuilder<unknown>> = {
     select e.id, e.amount, sum(applications.amount) as covered
       from ledger_entries e
       join ${applications} on applications.environment_id = e.environment_id and applications.ledger_entry_id = e.id
-     group by e.environment_id, e.id having sum(applications.amount) > e.amount or min(applications.amount) <= 0`,
+     group by e.environment_id, e.id, e.amount having sum(applications.amount) > e.amount or min(applications.amount) <= 0`,
   'of all use of an account at a price, what is covered and what is on invoices is no more than all': sql`
     with used as (
       select e.environment_id, e.ledger_account_id, e.price_id, sum(e.amount) as units, coalesce(sum(covered.amount), 0) as covered

@@ -183,7 +183,14 @@ function toBill({ now }: Work, quoted: Quote): Bill {
 const maxPayments = 100;
 
 function paymentsOf(work: Work, filters: { readonly [field: string]: string }) {
-  return pageOfPayments(work, { cursor: null, after: null, direction: 'forward', limit: maxPayments, filters });
+  return pageOfPayments(work, {
+    cursor: null,
+    after: null,
+    afterAt: null,
+    direction: 'forward',
+    limit: maxPayments,
+    filters,
+  });
 }
 
 /** Why no money came for the purchase, in the processor's words; null where none was asked for. */

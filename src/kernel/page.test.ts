@@ -18,7 +18,14 @@ const read = (raw: Record<string, unknown>) => pageRequest(query.parse(withCurso
 const isInvalidCursor = (error: unknown) => error instanceof Problem && error.problem === 'invalidCursor';
 
 test('without a query a page is the first ten rows', () => {
-  assert.deepEqual(read({}), { cursor: null, after: null, direction: 'forward', limit: 10, filters: {} });
+  assert.deepEqual(read({}), {
+    cursor: null,
+    after: null,
+    afterAt: null,
+    direction: 'forward',
+    limit: 10,
+    filters: {},
+  });
 });
 
 test('the limit is a whole number from 1 to 100', () => {
@@ -37,6 +44,7 @@ test('a further page is told by nextCursor, which leads behind the last row and 
   assert.deepEqual(read({ cursor: first.nextCursor, limit: '2' }), {
     cursor: first.nextCursor,
     after: 'row_2',
+    afterAt: 2,
     direction: 'forward',
     limit: 2,
     filters: { status: 'active', active: true },

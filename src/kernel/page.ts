@@ -74,6 +74,8 @@ export interface PageRequest {
   /** The cursor as it was sent, to be echoed; null for the first page. */
   readonly cursor: string | null;
   readonly after: string | null;
+  /** When the row `after` was made, as the cursor has it. */
+  readonly afterAt: Instant | null;
   readonly direction: 'forward' | 'backward';
   readonly limit: number;
   readonly filters: Readonly<Record<string, string | boolean>>;
@@ -146,6 +148,7 @@ export function pageRequest({ cursor: cursorText, limit = defaultPageLimit, ...g
   return {
     cursor: cursorText ?? null,
     after: cursor?.id || null,
+    afterAt: cursor?.id ? cursor.createdAt : null,
     direction: cursor?.direction ?? 'forward',
     limit,
     filters,

@@ -27,12 +27,22 @@ export async function readLedger(work: Work, ask: LedgerAsk, request: PageReques
   const query = await toQuery(work, ask);
   const accounts = await store.listAccountsAt(work, query);
   const accountIds = accounts.map((account) => account.id);
-  const after = request.after === null ? null : await store.findEntryPosition(work, accountIds, request.after);
-  if (request.after !== null && after === null) throw new Problem('invalidCursor');
+  const after = await findPosition(work, accountIds, request);
   const rows = await store.listEntries(work, accountIds, request, { asOf: query.asOf, after });
   const total = await store.countEntries(work, accountIds, query.asOf);
   const balances: LedgerBalance[] = accounts.map(({ id: _, ...balance }) => balance);
   return { ...page(request, await withApplications(work, rows), total), balances };
+}
+
+async function findPosition(
+  work: Work,
+  accountIds: readonly string[],
+  { after: id, afterAt: createdAt }: PageRequest,
+): Promise<store.EntryPosition | null> {
+  if (id === null || createdAt === null) return null;
+  const position = await store.findEntryPosition(work, accountIds, { id, createdAt });
+  if (position === null) throw new Problem('invalidCursor');
+  return position;
 }
 
 /** The entry that usage events were booked in, and the grants that it drew from. */
@@ -68,15 +78,17 @@ async function meterOf(work: Work, ask: LedgerAsk, pricingModelId: string): Prom
 }
 
 async function withApplications(work: Work, rows: readonly store.LedgerEntryRow[]): Promise<LedgerEntry[]> {
-  const entries = rows.map(({ debitSide, creditSide, ...row }) => ({
-    ...row,
-    ...readMove({ debitSide, creditSide, amount: row.amount }),
-  }));
-  const uses = entries.filter((entry) => entry.type === 'usage').map((entry) => entry.id);
-  const applications = uses.length === 0 ? [] : await store.listApplications(work, uses);
-  const byEntry = Map.groupBy(applications, (application) => application.ledgerEntryId);
-  return entries.map((entry) => ({
-    ...entry,
-    usageCreditApplications: (byEntry.get(entry.id) ?? []).map(({ ledgerEntryId: _, ...application }) => application),
-  }));
+  const creditIds = new Set(rows.flatMap((row) => row.appliedCreditIds ?? []));
+  const credits = creditIds.size === 0 ? [] : await store.listPayingCredits(work, [...creditIds]);
+  return rows.map(({ debitSide, creditSide, appliedCreditIds, appliedAmounts, ...row }) => {
+    const paid = new Map(appliedCreditIds?.map((id, index) => [id, appliedAmounts?.[index]]));
+    return {
+      ...row,
+      ...readMove({ debitSide, creditSide, amount: row.amount }),
+      usageCreditApplications: credits.flatMap((credit) => {
+        const amount = paid.get(credit.usageCreditId);
+        return amount === undefined ? [] : [{ ...credit, amount: BigInt(amount) }];
+      }),
+    };
+  });
 }

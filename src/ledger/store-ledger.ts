@@ -60,16 +60,16 @@ export interface EntryPosition {
   readonly sequence: number;
 }
 
-/** Where the entry stands, or null when it is none of these accounts. */
+/** Where the entry that was made then stands, or null when it is none of these accounts. */
 export async function findEntryPosition(
   work: Work,
   accountIds: readonly string[],
-  id: string,
+  { id, createdAt }: { readonly id: string; readonly createdAt: Instant },
 ): Promise<EntryPosition | null> {
   const { rows } = await sql<EntryPosition>`
     select created_at, sequence from ledger_entries
-     where environment_id = ${work.environmentId} and id = ${id}
-       and ledger_account_id = any(${idArray(accountIds)}::text[])`.execute(work.db);
+     where environment_id = ${work.environmentId} and ledger_account_id = any(${idArray(accountIds)}::text[])
+       and created_at = ${createdAt} and id = ${id}`.execute(work.db);
   return rows[0] ?? null;
 }
 
@@ -86,13 +86,16 @@ export interface LedgerEntryRow {
   readonly priceId: string | null;
   readonly billingPeriodId: string | null;
   readonly usageCreditId: string | null;
+  /** Of usage: the credits that paid for it, and how much each, one by one. Null where none did. */
+  readonly appliedCreditIds: readonly string[] | null;
+  readonly appliedAmounts: readonly string[] | null;
   readonly sourceId: string;
 }
 
 // Of an entry `e`, its account `a` and its transaction `t`.
 const entryColumns = sql`
   e.id, e.created_at, a.subscription_id, a.usage_meter_id, e.debit_side, e.credit_side, e.amount, e.available_after, e.price_id,
-  e.billing_period_id, e.usage_credit_id, t.source_id`;
+  e.billing_period_id, e.usage_credit_id, e.applied_credit_ids, e.applied_amounts::text[] as applied_amounts, t.source_id`;
 
 /** What usage events are booked under: `booking` numbers the unit of work that recorded them. */
 export interface UsageBookingKey {
@@ -165,17 +168,14 @@ export async function countEntries(work: Work, accountIds: readonly string[], as
   return rows[0]?.total ?? 0;
 }
 
-/** What these entries drew from which grants, in the order in which credits are used. */
-export async function listApplications(
-  work: Work,
-  entryIds: readonly string[],
-): Promise<(UsageCreditApplication & { readonly ledgerEntryId: string })[]> {
-  const { rows } = await sql<UsageCreditApplication & { ledgerEntryId: string }>`
-    select e.id as ledger_entry_id, c.id as usage_credit_id, paid.amount, c.source, c.feature_id, c.expires_at
-      from ledger_entries e
-     cross join unnest(e.applied_credit_ids, e.applied_amounts) as paid (usage_credit_id, amount)
-      join usage_credits c on c.environment_id = e.environment_id and c.id = paid.usage_credit_id
-     where e.environment_id = ${work.environmentId} and e.id = any(${idArray(entryIds)}::text[])
-     order by c.priority, c.expires_at nulls last, c.id`.execute(work.db);
+/** What is told of credits that paid for usage. */
+export type PayingCredit = Omit<UsageCreditApplication, 'amount'>;
+
+/** These credits, in the order in which credits are used. */
+export async function listPayingCredits(work: Work, ids: readonly string[]): Promise<PayingCredit[]> {
+  const { rows } = await sql<PayingCredit>`
+    select id as usage_credit_id, source, feature_id, expires_at from usage_credits
+     where environment_id = ${work.environmentId} and id = any(${idArray(ids)}::text[])
+     order by priority, expires_at nulls last, id`.execute(work.db);
   return rows;
 }
