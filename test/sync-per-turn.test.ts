@@ -1,9 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { setTimeout } from 'node:timers/promises';
 import type pg from 'pg';
 import { createPool } from '../src/platform/database.ts';
-import { holdUntil } from '../src/platform/prepared-statements.ts';
 import { startTestApp, type TestApp } from './harness.ts';
 
 let app: TestApp;
@@ -69,25 +67,6 @@ test('the statements of one turn are answered at one Sync, each its own', async 
   });
   assert.deepEqual(answers, [[2], [25], [6]]);
   assert.equal(syncs, 1);
-});
-
-test('what is held goes out once the promise is kept, in whatever turn it came, in order and at one Sync', async () => {
-  const { promise, resolve } = Promise.withResolvers<void>();
-  let answered = 0;
-  const syncs = await syncsOf(async () => {
-    await client.query(holdUntil, [promise]);
-    const first = doubled(1).finally(() => {
-      answered += 1;
-    });
-    await setTimeout(20);
-    const second = divided(4);
-    await setTimeout(20);
-    assert.equal(answered, 0);
-    resolve();
-    assert.deepEqual(await outcomes([first, second]), [[2], [25]]);
-  });
-  assert.equal(syncs, 1);
-  assert.deepEqual(await doubled(4), [8], 'nothing is held any more');
 });
 
 test('who has waited for the turn to end still sends along', async () => {

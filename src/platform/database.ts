@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { CamelCasePlugin, Kysely, PostgresDialect, type Transaction } from 'kysely';
+import { CamelCasePlugin, Kysely, PostgresDialect, type PostgresPool, type Transaction } from 'kysely';
 import pg from 'pg';
 import { Problem } from '../kernel/problem.ts';
 import { noConnection } from './database-problem.ts';
@@ -148,11 +148,22 @@ function ignoreBrokenConnection(): void {
   // The next checkout replaces it, and a query on it fails by itself; without a listener it would end the process.
 }
 
+const pools = new WeakMap<Database, PostgresPool>();
+
 /** Typed SQL over a pool. To close it, end the pool: Kysely's own way leaves a pool open that it has not used yet. */
-export function createDatabase(pool: pg.Pool): Database {
-  return new Kysely<DB>({
+export function createDatabase(pool: PostgresPool): Database {
+  const database = new Kysely<DB>({
     dialect: new PostgresDialect({ pool }),
     // Keys inside JSON columns are the customer's own and stay as they are.
     plugins: [new CamelCasePlugin({ maintainNestedObjectKeys: true })],
   });
+  pools.set(database, pool);
+  return database;
+}
+
+/** What a database was made over. */
+export function poolOf(database: Database): PostgresPool {
+  const pool = pools.get(database);
+  assert(pool !== undefined, 'a database is made over a pool');
+  return pool;
 }

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { setImmediate } from 'node:timers/promises';
+import { setImmediate, setTimeout } from 'node:timers/promises';
 import { type Gathering, Lane, type Turn, type Waiting } from './lane.ts';
 
 interface Ask {
@@ -120,46 +120,43 @@ test('a group that is complete does not wait until others are read', async () =>
   await added;
 });
 
-describe('in turn', () => {
-  const inTurn = { ...rules, mostInTurn: 100 };
-  /** Two groups of 32, of which the first is under way in the database while the second is made ready. */
-  async function twoGroups(asks: readonly Ask[] = different(64)) {
-    const { groups, add } = laneOf(inTurn);
-    await add(asks);
+describe('in line', () => {
+  const inLine = { ...rules, mostInLine: 100 };
+  /** Who has 64 callers of this weight, of whom the first half is under way and the second is, too, once the first is answered. */
+  async function under(given: Gathering<Ask>, weight = 1) {
+    const { groups, add } = laneOf(given);
+    await add(Array.from({ length: 64 }, (_, at) => ({ subject: `${at}`, weight })));
     groups[0]?.answered();
-    const [first, second] = groups;
-    assert(first && second);
-    let hasCome = second.comes === null;
-    void second.comes?.then(() => {
-      hasCome = true;
-    });
-    return { first, second, hasCome: () => hasCome };
+    return { groups, add };
   }
 
-  test('the second group comes when the first has ended in the database, and before those of the first are told', async () => {
-    const { first, second, hasCome } = await twoGroups();
-    assert.deepEqual(sizes([first, second]), [32, 32]);
-    assert.equal(first.comes, null, 'nothing is before it');
-    await setImmediate();
-    assert(!hasCome());
-    await first.ended();
-    assert(hasCome());
+  test('are the groups that weigh little', async () => {
+    const lines = async (given: Gathering<Ask>, weight?: number) =>
+      (await under(given, weight)).groups.map(({ isInLine }) => isInLine);
+    assert.deepEqual(await lines(inLine), [true, true]);
+    assert.deepEqual(await lines(inLine, 4), [false, false]);
+    assert.deepEqual(await lines(rules), [false, false]);
   });
 
-  test('who waits long for something itself holds nobody else up', async () => {
-    const { second } = await twoGroups();
-    await second.comes;
+  test('one that takes long lets others begin in its place, up to four', async () => {
+    const { groups, add } = await under(inLine);
+    await add(different(32));
+    assert.equal(groups.length, 2, 'two are under way');
+    while (groups.length < 3) await setImmediate();
+    // Nobody is answered, and each that begins takes long as well.
+    for (let more = 0; more < 8; more++) {
+      await add(different(32));
+      await setTimeout(60);
+    }
+    assert.equal(groups.length, 5, 'four that take long, and one that is not answered yet');
+    for (const { end } of groups) end();
+    while (groups.length < 6) await setImmediate();
   });
 
-  test('a group that fails is over too', async () => {
-    const { first, second } = await twoGroups();
-    first.end();
-    await second.comes;
-    await second.ended();
-  });
-
-  test('what weighs more than that goes beside', async () => {
-    const { hasCome } = await twoGroups(Array.from({ length: 64 }, (_, at) => ({ subject: `${at}`, weight: 4 })));
-    assert(hasCome());
+  test('one that goes beside is waited for, however long it takes', async () => {
+    const { groups, add } = await under(rules);
+    await add(different(32));
+    await setTimeout(250);
+    assert.equal(groups.length, 2);
   });
 });

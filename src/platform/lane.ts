@@ -1,6 +1,3 @@
-import { setTimeout as elapsed } from 'node:timers/promises';
-import { untilTaken } from './work.ts';
-
 /** How those who wait in a lane are put together to groups. */
 export interface Gathering<Ask> {
   /** About how much one transaction takes, as asks are weighed. One that weighs more is alone in its own. */
@@ -12,21 +9,16 @@ export interface Gathering<Ask> {
   readonly enoughBeside?: number;
   /** What an ask waits for in the database while another one has it. Nothing where it is left out. */
   readonly subjectOf?: (ask: Ask) => string;
-  /**
-   * Groups that weigh no more are in the database one after the other: the next is made ready meanwhile, and sent when the one
-   * before has ended there. None where it is left out.
-   */
-  readonly mostInTurn?: number;
+  /** Groups that weigh no more follow one another in the database (`createLine`). None where it is left out. */
+  readonly mostInLine?: number;
 }
 
-/** What a group hears of the one before, and says of itself. */
+/** What a group is told when it begins, and says of itself. */
 export interface Turn {
-  /** When the group may be sent to the database; null: at once. */
-  readonly comes: Promise<void> | null;
+  /** Whether it follows the one before in the database. */
+  readonly isInLine: boolean;
   /** What answers the group is on its way. */
   readonly answered: () => void;
-  /** Nothing of the group is to be done any more in the database. Answers when what comes next there has been sent. */
-  readonly ended: () => Promise<void>;
 }
 
 /** An ask in line, and whom to tell. */
@@ -46,12 +38,11 @@ const fewCallers = 8;
 const mostOf = 0.9;
 // Smaller groups cost more than is won by one being answered while another is written.
 const smallestShare = 32;
-// One that takes longer waits for something itself, and holds nobody else up.
-const mostHeldMs = 10;
+// One in line that takes longer waits for something itself, as who holds its accounts takes long: others begin meanwhile.
+const lateMs = 100;
+const mostLate = 4;
 // How long it is remembered how many asked.
 const rememberedMs = 1_000;
-
-const besideOthers = { comes: null, ended: () => Promise.resolve() };
 
 /**
  * Those who wait for transactions of one kind and key. Whoever comes while nothing is under way is served at once, and
@@ -77,8 +68,8 @@ export class Lane {
   /** When the first of those who wait came, or somebody was answered or taken who may not be the last. */
   #waitsSince = 0;
   #isLookedAt = false;
-  /** When the last of those that are in the database one after the other has ended there; null: there is none. */
-  #inDatabase: Promise<void> | null = null;
+  /** Transactions that have taken so long that they count as under way no more. */
+  #late = 0;
   #timer: NodeJS.Timeout | undefined;
 
   /** `run` answers a group in its turn; `forget` is told when nobody comes any more. */
@@ -131,34 +122,37 @@ export class Lane {
       this.#answering -= 1;
       this.#begin();
     };
-    const { comes, ended } = this.#place(group);
+    const isInLine = group.reduce((sum, { weight }) => sum + weight, 0) <= (this.#rules.mostInLine ?? 0);
+    const lateness = isInLine ? this.#watch(answered) : null;
     try {
-      await this.#run(group, { comes, answered, ended });
+      await this.#run(group, { isInLine, answered });
     } catch (error) {
       for (const { reject } of group) reject(error);
     }
-    void ended();
-    this.#running -= 1;
+    if (lateness?.end() === true) this.#late -= 1;
+    else this.#running -= 1;
     this.#asked -= group.length;
     this.#waitsSince = performance.now();
     answered();
     this.#begin();
   }
 
-  /** Where the group is among those that are in the database one after the other. */
-  #place(group: readonly Waiting[]): Pick<Turn, 'comes' | 'ended'> {
-    const { mostInTurn = 0 } = this.#rules;
-    if (group.reduce((sum, { weight }) => sum + weight, 0) > mostInTurn) return besideOthers;
-    const { promise, resolve } = Promise.withResolvers<void>();
-    const comes = this.#inDatabase === null ? null : Promise.race([this.#inDatabase, elapsed(mostHeldMs)]);
-    this.#inDatabase = promise;
-    const ended = async () => {
-      resolve();
-      if (this.#inDatabase === promise) this.#inDatabase = null;
-      // Who is told now has much to do: what waits for the database goes before.
-      else await untilTaken();
+  /** Lets others begin in the place of a transaction that takes long. `end` answers whether it did. */
+  #watch(answered: () => void): { end: () => boolean } {
+    let isLate = false;
+    const timer = setTimeout(() => {
+      if (this.#late >= mostLate) return;
+      isLate = true;
+      this.#late += 1;
+      this.#running -= 1;
+      answered();
+      this.#begin();
+    }, lateMs);
+    const end = () => {
+      clearTimeout(timer);
+      return isLate;
     };
-    return { comes, ended };
+    return { end };
   }
 
   #mayBegin(): boolean {

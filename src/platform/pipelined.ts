@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict';
-import { CompiledQuery, PostgresDialect, Transaction } from 'kysely';
+import { PostgresDialect, Transaction } from 'kysely';
 import type { DatabaseTransaction } from './database.ts';
 import type { DB } from './database-types.ts';
-import { holdUntil } from './prepared-statements.ts';
 
 // A transaction is made of these too, and never connects by itself.
 const dialect = new PostgresDialect({ pool: async () => assert.fail('a transaction has its connection') });
@@ -10,16 +9,11 @@ const driver = dialect.createDriver();
 
 /**
  * The same transaction, with statements that are sent as they come: Kysely's own sends none before the one before it was
- * answered. The database carries them out in the order in which they were sent. All of them go out together once `comes`
- * is kept, if there is something to wait for.
+ * answered. The database carries them out in the order in which they were sent.
  */
-export async function pipelined(
-  transaction: DatabaseTransaction,
-  comes: Promise<void> | null = null,
-): Promise<DatabaseTransaction> {
+export async function pipelined(transaction: DatabaseTransaction): Promise<DatabaseTransaction> {
   const executor = transaction.getExecutor();
   const connection = await executor.provideConnection(async (own) => own);
-  if (comes !== null) await connection.executeQuery(CompiledQuery.raw(holdUntil, [comes]));
   return new Transaction<DB>({
     config: { dialect },
     dialect,

@@ -41,9 +41,6 @@ function isEmpty(values: unknown): boolean {
 /** Begins and ends a transaction: prepared from the first on, as there are no values to tell them by. */
 const transactionStatements = new Set(['begin', 'commit', 'rollback']);
 
-/** Not a statement: what is sent behind it goes out together, once the promise that is its one value is kept. */
-export const holdUntil = 'hold until';
-
 /**
  * A connection that prepares the statements that come again: parsing and planning them takes PostgreSQL longer than
  * carrying them out. What is sent in one turn goes out in one write and is answered in one: to wake the other side for each
@@ -54,7 +51,6 @@ export class PreparingClient extends pg.Client {
   /** By the names of what this connection has prepared. */
   readonly #rows = new Map<string, KnownRows>();
   #heldBack: NodeJS.Timeout | null = null;
-  #heldUntil: Promise<void> | null = null;
   #isGathering = false;
   #endsWithTurn = false;
 
@@ -68,7 +64,6 @@ export class PreparingClient extends pg.Client {
   override query(...parameters: any[]): any {
     this.#gather();
     const [text, values, ...rest] = parameters;
-    if (text === holdUntil) return this.#hold(values[0]);
     if (typeof text !== 'string' || rest.length > 0) return this.#send(parameters);
     // Behind a statement that fails the database skips what comes before the Sync, and a rollback must not be skipped: the
     // next transaction would begin in the one that failed. Nor must one to a savepoint.
@@ -79,6 +74,11 @@ export class PreparingClient extends pg.Client {
       return this.#send(parameters);
     const name = nameOf(text);
     return name === undefined ? this.#send(parameters) : this.#named(name, text, values);
+  }
+
+  /** Where what comes next fails or follows a failure, that is to be told apart from what was sent before, also in this turn. */
+  endBatch(): void {
+    this.#turn.ask();
   }
 
   /** As the parent does with `{ name, text, values }`, without the copy that it makes of that: it takes as long as sending it. */
@@ -126,16 +126,6 @@ export class PreparingClient extends pg.Client {
     process.nextTick(() => queueMicrotask(() => process.nextTick(() => this.#endTurn())));
   }
 
-  /** Everything is gathered until then, in whatever turn it comes. */
-  #hold(until: Promise<void>): Promise<Pick<pg.QueryResult, 'command' | 'rowCount' | 'rows'>> {
-    this.#heldUntil = until;
-    void until.then(() => {
-      this.#heldUntil = null;
-      this.#release();
-    });
-    return Promise.resolve({ command: '', rowCount: null, rows: [] });
-  }
-
   #endTurn(): void {
     this.#endsWithTurn = false;
     if (this.#heldBack === null) this.#release();
@@ -143,7 +133,6 @@ export class PreparingClient extends pg.Client {
 
   #release(): void {
     this.#heldBack = null;
-    if (this.#heldUntil !== null) return;
     this.#isGathering = false;
     this.#turn.ask();
     this.connection.stream.uncork();

@@ -1,8 +1,10 @@
 import { Problem } from '../kernel/problem.ts';
 import { nameOfHash } from './api-key.ts';
+import type { Database } from './database.ts';
 import { problemOfOutage } from './database-problem.ts';
 import { type JobContext, runEffects } from './jobs.ts';
 import { type Gathering, Lane, type Turn, type Waiting } from './lane.ts';
+import { createLine } from './line.ts';
 import { refreshStatistics } from './statistics.ts';
 import { createScopeMemory, type Doing, finish, runInEnvironment, type ScopeMemory, type Work } from './work.ts';
 
@@ -76,7 +78,7 @@ export function createMeetingPoint(given: JobContext, onError: (error: unknown) 
     const known = ofKeys.get(key);
     if (known !== undefined) return known;
     // A lane is looked up by the name of what it does, so its asks are of that kind.
-    const entrance: Entrance = { together: together as never, apiKeyHash };
+    const entrance: Entrance = { together: together as never, apiKeyHash, line: createLine(context.database) };
     const run = async (group: readonly Waiting[], turn: Turn) => {
       const weight = weightOf(group);
       waiting.set(together.name, (waiting.get(together.name) ?? 0) - weight);
@@ -111,6 +113,8 @@ export function createMeetingPoint(given: JobContext, onError: (error: unknown) 
 interface Entrance {
   readonly together: Together<unknown, unknown>;
   readonly apiKeyHash: Buffer;
+  /** The database for groups that follow one another. */
+  readonly line: Database;
 }
 
 function weightOf(group: readonly Waiting[]): number {
@@ -121,13 +125,9 @@ function weightOf(group: readonly Waiting[]): number {
 const mostForOnePlan = 500;
 
 /** Answers a group in its turn. What is to be answered is known once what changes is on its way. */
-async function answerGroup(
-  context: Meeting,
-  { together, apiKeyHash }: Entrance,
-  group: readonly Waiting[],
-  turn: Turn,
-): Promise<void> {
+async function answerGroup(context: Meeting, entrance: Entrance, group: readonly Waiting[], turn: Turn): Promise<void> {
   if (group.length === 0) return;
+  const { together, apiKeyHash, line } = entrance;
   const act = async (work: Work) => {
     const asks = group.map(({ ask }) => ask);
     const answers = await together.answer(work, asks);
@@ -141,15 +141,15 @@ async function answerGroup(
   try {
     const onePlanForAll = weightOf(group) <= mostForOnePlan;
     const readsOnly = together.reads === true;
-    const options = { onePlanForAll, readsOnly, doing: doingOf(group), scopes: context.scopes, comes: turn.comes };
-    const outcome = await runInEnvironment(context.database, { apiKeyHash }, act, options);
-    await turn.ended();
+    const options = { onePlanForAll, readsOnly, doing: doingOf(group), scopes: context.scopes };
+    const database = turn.isInLine ? line : context.database;
+    const outcome = await runInEnvironment(database, { apiKeyHash }, act, options);
     if (outcome === null) throw new Problem('unauthorized');
     tell(group, outcome.answer);
     // What is done outside concerns what was due before, not what was asked for: nobody waits for it.
     if (outcome.effects.length > 0) runEffects(context, outcome.effects).catch(context.onError);
   } catch (error) {
-    await answerOthers(context, { together, apiKeyHash, group, error, turn });
+    await answerOthers(context, { ...entrance, group, error, turn });
   }
 }
 

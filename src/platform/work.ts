@@ -89,8 +89,6 @@ export interface RunOptions {
   readonly onePlanForAll?: boolean;
   /** Where scopes of keys are remembered. What a key opened before is taken for granted, and the database sees to it. */
   readonly scopes?: ScopeMemory;
-  /** Nothing is sent before that is kept, and then all that there is by then in one write. */
-  readonly comes?: Promise<void> | null;
 }
 
 /** What keys opened when they were last used, by their hash. */
@@ -139,7 +137,7 @@ export async function untilSent(): Promise<void> {
 }
 
 /** What one of them has failed with by now. */
-async function failureSoFar(promises: readonly Promise<unknown>[]): Promise<unknown> {
+export async function failureSoFar(promises: readonly Promise<unknown>[]): Promise<unknown> {
   const pending = Promise.resolve();
   const outcomes = await Promise.allSettled(promises.map((promise) => Promise.race([promise, pending])));
   return outcomes.find((outcome) => outcome.status === 'rejected')?.reason;
@@ -165,7 +163,12 @@ export async function finish({ unfinished }: Pick<Work, 'unfinished'>): Promise<
 
 // A deadlock or a serialization failure undoes the whole transaction, so it can be run again from its start.
 const maxAttempts = 4;
-const retryableStates = new Set(['40P01', '40001']);
+const retryableStates = new Set([
+  '40P01',
+  '40001',
+  // The transaction that it followed on one connection failed: see `createLine`.
+  '25P02',
+]);
 
 /**
  * Runs `act` in one transaction of the environment that `entry` names; answers null when it names none.
@@ -197,7 +200,7 @@ async function runOnce<Answer>(
   let answer: Answer | undefined;
   try {
     const outcome = await database.transaction().execute(async (db) => {
-      const work = await enter(await pipelined(db, options.comes), entry, options);
+      const work = await enter(await pipelined(db), entry, options);
       if (work === null) return null;
       entered = work;
       answer = await act(work);

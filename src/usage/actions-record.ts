@@ -46,7 +46,7 @@ export function usageTogether(catchUp: CatchUp): Together<UsageAsk, UsageAnswer>
     // Each account is locked until the commit.
     subjectOf: (ask) => ask.events[0]?.subscriptionId ?? '',
     most: 4 * maxEventsPerRequest,
-    mostInTurn: 500,
+    mostInLine: 500,
     mostWaiting: 20 * maxEventsPerRequest,
   };
 }
