@@ -52,6 +52,32 @@ describe('one after the other', () => {
     assert.deepEqual([(await spender.consume({ amount: 40 })).status, await countEvents(spender)], [200, 2]);
   });
 
+  test('of a first use that is refused nothing is left, with and without credits; who asks beside it is not held up', async () => {
+    const [poor, rich, other] = [
+      await insertSpender(app),
+      await insertSpender(app, { credits: 10 }),
+      await insertSpender(app, { credits: 10 }),
+    ];
+    const digest = await databaseDigest(app.owner);
+    const refused = await Promise.all([poor.consume({ amount: 1 }), rich.consume({ amount: 11 })]);
+    assert.deepEqual(
+      refused.map((answer) => [answer.status, left(answer)]),
+      [
+        [402, 0],
+        [402, 10],
+      ],
+    );
+    assert.equal(await databaseDigest(app.owner), digest);
+    const answers = await Promise.all([poor.consume({ amount: 1 }), other.consume({ amount: 10 })]);
+    assert.deepEqual(
+      answers.map((answer) => [answer.status, left(answer)]),
+      [
+        [402, 0],
+        [200, 0],
+      ],
+    );
+  });
+
   test('a refused transaction can be sent again when there is credit', async () => {
     const spender = await insertSpender(app);
     assert.equal((await spender.consume({ transactionId: 'later', amount: 5 })).status, 402);

@@ -183,6 +183,7 @@ export function usageInsertion(
   const moved =
     remembered === null ? accountUpdate(work, accounts) : rememberedAccountUpdate(work, accounts, remembered);
   const confirmed = remembered === null ? sql`` : confirmation(accounts.length, usedCredits.length);
+  const applied = applicationsOf(entries.map(({ applications }) => applications));
   return sql`
     with ${covered} moved_account as (${moved}), written_transaction as (
       insert into ledger_transactions (environment_id, id, pricing_model_id, type, source_id, occurred_at, created_at)
@@ -194,15 +195,13 @@ export function usageInsertion(
              credit_side, amount, price_id, billing_period_id, applied_credit_ids, applied_amounts, available_after, created_at)
       select ${environmentId}, new.id, new.pricing_model_id, written_transaction.id, new.ledger_account_id,
              ${moves.usage.debitSide}, ${moves.usage.creditSide}, new.units, new.price_id, new.billing_period_id,
-             new.applied_credit_ids::text[], new.applied_amounts::numeric[], new.available_after, new.created_at
+             ${applied.columns}, new.available_after, new.created_at
         from unnest(
                ${column('id')}::text[], ${column('pricingModelId')}::text[], ${column('ledgerAccountId')}::text[],
                ${column('priceId')}::text[], ${column('billingPeriodId')}::text[], ${column('units')}::numeric[],
-               ${textArray(entries.map(({ applications }) => arrayOf(applications, 'id')))}::text[],
-               ${textArray(entries.map(({ applications }) => arrayOf(applications, 'amount')))}::text[],
-               ${column('availableAfter')}::numeric[], ${column('createdAt')}::bigint[]
+               ${applied.arrays}, ${column('availableAfter')}::numeric[], ${column('createdAt')}::bigint[]
              ) as new (id, pricing_model_id, ledger_account_id, price_id, billing_period_id, units,
-                     applied_credit_ids, applied_amounts, available_after, created_at),
+                     credit, applied, available_after, created_at),
              written_transaction
     ) ${overages.length === 0 ? sql`select 1` : overageInsertion(work, overages)}`;
 }
@@ -316,7 +315,22 @@ function overageInsertion({ environmentId }: Work, overages: readonly BookedUsag
     do update set uncovered = usage_overages.uncovered + excluded.uncovered`;
 }
 
-/** One column of the applications of an entry; null where there are none. */
-function arrayOf(applications: BookedUsage['applications'], key: 'id' | 'amount'): string | null {
-  return applications.length === 0 ? null : idArray(applications.map((each) => each[key]));
+/**
+ * The credits that paid for entries, as arrays of one element for each entry and as columns of them, `credit` and `applied`:
+ * null where none did. Mostly one did, and to read an array of one credit from a text for each entry takes longer than to
+ * make one.
+ */
+function applicationsOf(entries: readonly BookedUsage['applications'][]) {
+  if (entries.every((applications) => applications.length <= 1)) {
+    return {
+      columns: sql`case when new.credit is not null then array[new.credit] end, case when new.credit is not null then array[new.applied] end`,
+      arrays: sql`${idArray(entries.map(([one]) => one?.id ?? null))}::text[], ${idArray(entries.map(([one]) => one?.amount ?? null))}::numeric[]`,
+    };
+  }
+  const lists = (key: 'id' | 'amount') =>
+    textArray(entries.map((all) => (all.length === 0 ? null : idArray(all.map((each) => each[key])))));
+  return {
+    columns: sql`new.credit::text[], new.applied::numeric[]`,
+    arrays: sql`${lists('id')}::text[], ${lists('amount')}::text[]`,
+  };
 }

@@ -78,6 +78,16 @@ export async function decideConsumption(
   return { added, counted: counting, answerOf };
 }
 
+/** The consumptions that are refused and were the first of their series, by the index of their asks: that was opened for them. */
+export function refusedFirsts(drafted: readonly Drafted[], { answerOf }: Consumed): ReadonlyMap<number, Problem> {
+  const refused = new Map<number, Problem>();
+  for (const { index, draft } of consumptions(drafted)) {
+    const answer = answerOf(index);
+    if (draft.isFirst && answer instanceof Problem) refused.set(index, answer);
+  }
+  return refused;
+}
+
 /** Stores what was accepted. Where another process was quicker with a transaction, all of the work is done anew. */
 export async function storeConsumed(work: Work, { added, counted }: Consumed): Promise<void> {
   storeNew(work, added);

@@ -221,6 +221,7 @@ function toDraft(work: Work, { lead, found, propertiesText }: Checked, opened: R
     transactionKey: transactionKeyOf(work.environmentId, price.usageMeterId, transactionId),
     seriesId: series.id,
     ledgerAccountId: series.ledgerAccountId,
+    isFirst: found.series === undefined,
     revision: subscription.revision,
   };
 }

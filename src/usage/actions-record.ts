@@ -9,7 +9,7 @@ import type { LockedAccount } from '../ledger/usage-booking.ts';
 import { sentTogether } from '../platform/sent-together.ts';
 import { RefusedAfterAll, type Together } from '../platform/together.ts';
 import { sentWithCommit, untilSent, type Work } from '../platform/work.ts';
-import { decideConsumption, findConsumed, storeConsumed } from './actions-consume.ts';
+import { decideConsumption, findConsumed, refusedFirsts, storeConsumed } from './actions-consume.ts';
 import { type CatchUp, draftUnheld } from './actions-draft.ts';
 import { countedOf, expectsNew, isTaken, storeEvents, storeNew, takenProblem } from './actions-store.ts';
 import { rollUpsAddition } from './store.ts';
@@ -84,6 +84,9 @@ async function recordUsage(
   const added = earlier.size === 0 ? recorded : recorded.filter(({ event }) => !earlier.has(event.id));
   const counted = await countedOf(work, added);
   const consumed = await decideConsumption(work, drafted, { stored, accounts, counted });
+  // Nothing is kept of what is refused, nor an account that nobody uses.
+  const refused = refusedFirsts(drafted, consumed);
+  if (refused.size > 0) throw new RefusedAfterAll(refused);
   await storeConsumed(work, consumed);
   await bookEvents(work, [...added, ...consumed.added], new Set([...counted, ...consumed.counted]), accounts);
   return drafted.map((each, index): UsageAnswer | Problem => {

@@ -31,6 +31,8 @@ export interface Draft {
   readonly transactionKey: string;
   readonly seriesId: number;
   readonly ledgerAccountId: string;
+  /** Whether the series, and its account if there was none, are opened by this unit of work. */
+  readonly isFirst: boolean;
   /** Of its subscription. */
   readonly revision: number;
 }
