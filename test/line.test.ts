@@ -78,6 +78,18 @@ test('what follows one that fails is tried again, and is there once', async () =
   assert.equal(second.tried.times, 2, 'it was sent behind the one that failed');
 });
 
+test('nor is a part of it there by itself, where it takes several turns of the event loop', async () => {
+  const first = transaction(mark('a'), sql`select pg_sleep(0.002)`, sql`select 1 / 0`);
+  const second = run(async (work) => {
+    sentWithCommit(work, mark('b'));
+    await setTimeout(6);
+    sentWithCommit(work, mark('b2'));
+  });
+  assert.equal(await codeOf(first), '22012');
+  await second;
+  assert.equal(namesOf(await marks()), 'b b2');
+});
+
 test('one that wants an answer waits for the one before, unless that takes long', async () => {
   let hasEnded = false;
   const long = transaction(mark('a'), sql`select pg_sleep(0.4)`).done.then(() => {

@@ -156,8 +156,8 @@ class Follower {
       this.release();
       return;
     }
-    // All of it in one go behind a Sync of its own: where one fails, the database skips the rest up to the next, also where the
-    // one before has failed and its transaction is still open.
+    // All of it in one go: where one fails, the database skips the rest up to the next Sync, also where that is the begin because
+    // the one before has failed and its transaction is still open. That one is answered when it has ended, not with this.
     track.client.endBatch();
     const sent = this.#kept.splice(0).map(({ text, values, resolve, reject }) => {
       const answered = this.#send(track, text, values);
