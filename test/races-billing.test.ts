@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { sql } from 'kysely';
 import { instant } from '../src/kernel/calendar.ts';
+import { cancelSubscription } from '../src/lifecycle/cancel-subscription.ts';
 import { renewStep } from '../src/lifecycle/renew.ts';
 import { createPool } from '../src/platform/database.ts';
 import { runEffects } from '../src/platform/jobs.ts';
@@ -189,6 +190,23 @@ describe('race: cancel against renewal', () => {
     assert.equal((await debtor.subscription()).status, 'canceled');
     assert.deepEqual(await debtor.invoices(), ['subscription_start paid 0', 'final_usage paid 0']);
     assert.equal(await paidInAll(app, debtor.customerId), 3075n);
+  });
+
+  test('a cancel that began before the end of the period, and comes behind the renewal, is of the new period', async () => {
+    const debtor = await newDebtor(app);
+    await setClockOf(app, debtor.environmentId, february);
+    await work(debtor);
+    let tries = 0;
+    await runInEnvironment(app.database, { environmentId: debtor.environmentId }, (begun) => {
+      tries += 1;
+      const now = tries === 1 ? february - 1 : begun.now;
+      return cancelSubscription({ ...begun, now }, debtor.subscriptionId, {
+        timing: 'at_end_of_current_billing_period',
+      });
+    });
+    assert.equal(tries, 2);
+    const { status, cancelScheduledAt } = await debtor.subscription();
+    assert.deepEqual([status, cancelScheduledAt], ['cancellation_scheduled', march]);
   });
 
   test('cancels, uncancels and workers at the end of a period: it ends or goes on, and is billed for that', async () => {

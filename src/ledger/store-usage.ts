@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { type RawBuilder, sql } from 'kysely';
 import type { Instant } from '../kernel/calendar.ts';
-import { idArray, textArray } from '../platform/array-literal.ts';
+import { idArray, idColumn, textArray } from '../platform/array-literal.ts';
 import { newId } from '../platform/new-id.ts';
 import { sentTogether } from '../platform/sent-together.ts';
 import type { Work } from '../platform/work.ts';
@@ -143,7 +143,7 @@ async function listEndedHolds(work: Work, accounts: readonly AccountRow[]): Prom
   if (accounts.length === 0) return new Map();
   const { rows } = await sql<{ ledgerAccountId: string; amount: bigint }>`
     select ledger_account_id, sum(amount) as amount from usage_holds
-     where environment_id = ${work.environmentId} and ledger_account_id = any(${idArray(accounts.map(({ id }) => id))}::text[])
+     where environment_id = ${work.environmentId} and ledger_account_id = any(${idColumn(accounts, ({ id }) => id)}::text[])
        and status = 'open' and expires_at <= ${work.now}
      group by ledger_account_id`.execute(work.db);
   return new Map(rows.map((row) => [row.ledgerAccountId, row.amount]));
@@ -174,8 +174,8 @@ export function usageInsertion(
     const { pricingModelId, bookedAt: createdAt } = account;
     return { ...usage, id: newId('ledgerEntry'), pricingModelId, createdAt };
   });
-  const column = (key: Exclude<keyof (typeof entries)[number], 'applications'>) =>
-    idArray(entries.map((entry) => entry[key]));
+  const column = (read: (entry: (typeof entries)[number]) => string | bigint | number | null) =>
+    idColumn(entries, read);
   const usedCredits = accounts.flatMap(({ applied }) => applied);
   const overages = entries.filter((entry) => entry.uncovered > 0n);
   // What has nothing to write is left out: the database would make it ready all the same.
@@ -197,9 +197,10 @@ export function usageInsertion(
              ${moves.usage.debitSide}, ${moves.usage.creditSide}, new.units, new.price_id, new.billing_period_id,
              ${applied.columns}, new.available_after, new.created_at
         from unnest(
-               ${column('id')}::text[], ${column('pricingModelId')}::text[], ${column('ledgerAccountId')}::text[],
-               ${column('priceId')}::text[], ${column('billingPeriodId')}::text[], ${column('units')}::numeric[],
-               ${applied.arrays}, ${column('availableAfter')}::numeric[], ${column('createdAt')}::bigint[]
+               ${column((entry) => entry.id)}::text[], ${column((entry) => entry.pricingModelId)}::text[],
+               ${column((entry) => entry.ledgerAccountId)}::text[], ${column((entry) => entry.priceId)}::text[],
+               ${column((entry) => entry.billingPeriodId)}::text[], ${column((entry) => entry.units)}::numeric[],
+               ${applied.arrays}, ${column((entry) => entry.availableAfter)}::numeric[], ${column((entry) => entry.createdAt)}::bigint[]
              ) as new (id, pricing_model_id, ledger_account_id, price_id, billing_period_id, units,
                      credit, applied, available_after, created_at),
              written_transaction
@@ -227,8 +228,8 @@ const stateUpdate = sql`
   open_hour = moved.open_hour, open_units = moved.open_units, open_events = moved.open_events`;
 
 function stateArrays(accounts: readonly UsedAccount[]) {
-  const column = <Value extends string | bigint | number | null>(read: (account: LockedAccount) => Value) =>
-    idArray(accounts.map(({ account }) => read(account)));
+  const column = (read: (account: LockedAccount) => string | bigint | number | null) =>
+    idColumn(accounts, ({ account }) => read(account));
   return sql`
     ${column(({ drawn }) => drawn?.creditId ?? null)}::text[], ${column(({ drawn }) => drawn?.drawable ?? 0n)}::numeric[],
     ${column(({ open }) => open?.seriesId ?? null)}::bigint[], ${column(({ open }) => open?.hour ?? null)}::bigint[],
@@ -240,10 +241,10 @@ function accountUpdate({ environmentId, now }: Work, accounts: readonly UsedAcco
       update ledger_accounts a set used = a.used + moved.used, covered = a.covered + moved.covered,
              applied = a.applied + moved.applied, ${stateUpdate}, updated_at = greatest(a.updated_at, ${now})
         from unnest(
-               ${idArray(accounts.map(({ account }) => account.id))}::text[],
-               ${idArray(accounts.map(({ used }) => used))}::numeric[],
-               ${idArray(accounts.map(({ covered }) => covered))}::numeric[],
-               ${idArray(accounts.map(({ applied }) => sumOf(applied)))}::numeric[],
+               ${idColumn(accounts, ({ account }) => account.id)}::text[],
+               ${idColumn(accounts, ({ used }) => used)}::numeric[],
+               ${idColumn(accounts, ({ covered }) => covered)}::numeric[],
+               ${idColumn(accounts, ({ applied }) => sumOf(applied))}::numeric[],
                ${stateArrays(accounts)}
              ) as moved (id, used, covered, applied, ${stateColumns})
        where a.environment_id = ${environmentId} and a.id = moved.id`;
@@ -262,21 +263,23 @@ function rememberedAccountUpdate(
       return { ...before, moved };
     })
     .sort((one, other) => compareLocks(one.lockedBy, other.lockedBy));
-  const sum = (key: keyof AccountSums) => idArray(known.map(({ sums }) => sums[key]));
+  const sum = (read: (sums: AccountSums) => bigint) => idColumn(known, ({ sums }) => read(sums));
   // What they were is told by what they are then: a condition would be looked at before their locks are waited for.
   return sql`
       update ledger_accounts a set used = a.used + moved.more_used, covered = a.covered + moved.more_covered,
              applied = a.applied + moved.more_applied, ${stateUpdate}, updated_at = greatest(a.updated_at, ${now})
         from unnest(
-               ${idArray(known.map(({ account }) => account.id))}::text[],
-               ${idArray(known.map(({ moved }) => moved.used))}::numeric[],
-               ${idArray(known.map(({ moved }) => moved.covered))}::numeric[],
-               ${idArray(known.map(({ moved }) => sumOf(moved.applied)))}::numeric[],
+               ${idColumn(known, ({ account }) => account.id)}::text[],
+               ${idColumn(known, ({ moved }) => moved.used)}::numeric[],
+               ${idColumn(known, ({ moved }) => moved.covered)}::numeric[],
+               ${idColumn(known, ({ moved }) => sumOf(moved.applied))}::numeric[],
                ${stateArrays(known.map(({ moved }) => moved))},
-               ${sum('granted')}::numeric[], ${sum('used')}::numeric[], ${sum('covered')}::numeric[], ${sum('applied')}::numeric[],
-               ${sum('expired')}::numeric[], ${sum('settled')}::numeric[], ${sum('takenBack')}::numeric[],
-               ${idArray(known.map(({ account }) => account.bookedAt))}::bigint[],
-               ${idArray(known.map(({ subscriptionRevision }) => subscriptionRevision))}::bigint[]
+               ${sum((sums) => sums.granted)}::numeric[], ${sum((sums) => sums.used)}::numeric[],
+               ${sum((sums) => sums.covered)}::numeric[], ${sum((sums) => sums.applied)}::numeric[],
+               ${sum((sums) => sums.expired)}::numeric[], ${sum((sums) => sums.settled)}::numeric[],
+               ${sum((sums) => sums.takenBack)}::numeric[],
+               ${idColumn(known, ({ account }) => account.bookedAt)}::bigint[],
+               ${idColumn(known, ({ subscriptionRevision }) => subscriptionRevision)}::bigint[]
              ) as moved (id, more_used, more_covered, more_applied, ${stateColumns},
                          granted, used, covered, applied, expired, settled, taken_back, updated_at, revision)
        where a.environment_id = ${environmentId} and a.id = moved.id
@@ -295,7 +298,7 @@ function compareLocks(one: RememberedAccount['lockedBy'], other: RememberedAccou
 function creditUse({ environmentId, now }: Work, used: readonly CreditApplication[]) {
   return sql`
       update usage_credits c set applied = c.applied + used.amount, updated_at = ${now}
-        from unnest(${idArray(used.map(({ id }) => id))}::text[], ${idArray(used.map(({ amount }) => amount))}::numeric[])
+        from unnest(${idColumn(used, ({ id }) => id)}::text[], ${idColumn(used, ({ amount }) => amount)}::numeric[])
              as used (id, amount)
        where c.environment_id = ${environmentId} and c.id = used.id
       returning c.id`;
@@ -307,9 +310,9 @@ function overageInsertion({ environmentId }: Work, overages: readonly BookedUsag
     insert into usage_overages (environment_id, ledger_account_id, price_id, uncovered)
     select ${environmentId}, new.*
       from written_transaction, unnest(
-             ${idArray(overages.map((entry) => entry.ledgerAccountId))}::text[],
-             ${idArray(overages.map((entry) => entry.priceId))}::text[],
-             ${idArray(overages.map((entry) => entry.uncovered))}::numeric[]
+             ${idColumn(overages, (entry) => entry.ledgerAccountId)}::text[],
+             ${idColumn(overages, (entry) => entry.priceId)}::text[],
+             ${idColumn(overages, (entry) => entry.uncovered)}::numeric[]
            ) as new (ledger_account_id, price_id, uncovered)
     on conflict (environment_id, ledger_account_id, price_id)
     do update set uncovered = usage_overages.uncovered + excluded.uncovered`;
@@ -324,11 +327,11 @@ function applicationsOf(entries: readonly BookedUsage['applications'][]) {
   if (entries.every((applications) => applications.length <= 1)) {
     return {
       columns: sql`case when new.credit is not null then array[new.credit] end, case when new.credit is not null then array[new.applied] end`,
-      arrays: sql`${idArray(entries.map(([one]) => one?.id ?? null))}::text[], ${idArray(entries.map(([one]) => one?.amount ?? null))}::numeric[]`,
+      arrays: sql`${idColumn(entries, ([one]) => one?.id ?? null)}::text[], ${idColumn(entries, ([one]) => one?.amount ?? null)}::numeric[]`,
     };
   }
   const lists = (key: 'id' | 'amount') =>
-    textArray(entries.map((all) => (all.length === 0 ? null : idArray(all.map((each) => each[key])))));
+    textArray(entries.map((all) => (all.length === 0 ? null : idColumn(all, (each) => each[key]))));
   return {
     columns: sql`new.credit::text[], new.applied::numeric[]`,
     arrays: sql`${lists('id')}::text[], ${lists('amount')}::text[]`,

@@ -1,5 +1,7 @@
-import type { Work } from '../platform/work.ts';
+import { readClock } from '../organizations/store-clock.ts';
+import { RunAgain, type Work } from '../platform/work.ts';
 import { findBehind } from '../subscriptions/store-renewals.ts';
+import type { SubscriptionRow } from '../subscriptions/subscription.ts';
 import { type Held, holdSubscription } from './cancel.ts';
 import { cancelStep } from './end-due-subscriptions.ts';
 import { renewStep } from './renew.ts';
@@ -33,7 +35,18 @@ export async function catchUpAll(work: Work, subscriptionIds: readonly string[])
  */
 export async function holdCurrent(work: Work, id: string): Promise<Held> {
   const held = await holdSubscription(work, id);
+  if (await hasOvertaken(work, held.subscription)) throw new RunAgain();
   if ((await findBehind(work, [id])).length === 0) return held;
   await catchUp(work, id);
   return holdSubscription(work, id);
+}
+
+/**
+ * Whether the subscription went into its period while this work waited for it: an instant that lies ahead of the work's own,
+ * and has come by now. As of its own it would find the subscription in no period at all.
+ */
+async function hasOvertaken(work: Work, { currentBillingPeriodStart: start, startDate }: SubscriptionRow) {
+  if (start === null || start <= work.now || startDate > work.now) return false;
+  const { now } = await readClock(work);
+  return start <= (now ?? Date.now());
 }

@@ -3,10 +3,21 @@
  * element of a list of ten thousand several times.
  */
 
-/** An array of ids, numbers and other words that hold no comma, quote, brace, backslash or space, and are not empty. */
-export function idArray(values: readonly (string | number | bigint | null)[]): string {
+/** What stands in an array as it is: it holds no comma, quote, brace, backslash or space, and is not empty. */
+type Word = string | number | bigint | null;
+
+/** An array of ids, numbers and other words. */
+export function idArray(values: readonly Word[]): string {
+  return idColumn(values, (value) => value);
+}
+
+/** The same of a column of rows. Each is read by a function of its own: one that reads any column takes twice as long. */
+export function idColumn<Row>(rows: readonly Row[], read: (row: Row) => Word): string {
   let text = '';
-  for (const value of values) text += text === '' ? (value ?? 'null') : `,${value ?? 'null'}`;
+  for (const row of rows) {
+    const word = read(row) ?? 'null';
+    text += text === '' ? word : `,${word}`;
+  }
   return `{${text}}`;
 }
 

@@ -3,7 +3,7 @@ import { type RawBuilder, sql } from 'kysely';
 import type { Instant } from '../kernel/calendar.ts';
 import { idPrefixes } from '../kernel/id.ts';
 import type { RollUp } from '../ledger/usage-booking.ts';
-import { idArray, textArray } from '../platform/array-literal.ts';
+import { idArray, idColumn, textArray } from '../platform/array-literal.ts';
 import type { Work } from '../platform/work.ts';
 import { currentBooking } from './store-subscriptions.ts';
 import { canonicalJson, type ReferenceKind, type UsageEvent, type UsagePrice } from './usage-event.ts';
@@ -121,12 +121,12 @@ export function eventInsertion(
     select ${work.environmentId}, (${booking}), new.id, new.series_id, new.transaction_key, new.transaction_id, new.amount, new.usage_date,
            new.properties, ${work.now}::bigint
       from unnest(
-             ${idArray(rows.map((row) => row.id))}::text[],
-             ${idArray(rows.map((row) => row.seriesId))}::bigint[],
-             ${idArray(rows.map((row) => row.transactionKey))}::uuid[],
+             ${idColumn(rows, (row) => row.id)}::text[],
+             ${idColumn(rows, (row) => row.seriesId)}::bigint[],
+             ${idColumn(rows, (row) => row.transactionKey)}::uuid[],
              ${textArray(rows.map((row) => row.transactionId))}::text[],
-             ${idArray(rows.map((row) => row.amount))}::bigint[],
-             ${idArray(rows.map((row) => row.usageDate))}::bigint[],
+             ${idColumn(rows, (row) => row.amount)}::bigint[],
+             ${idColumn(rows, (row) => row.usageDate)}::bigint[],
              ${textArray(rows.map((row) => row.propertiesText))}::json[]
            ) as new (id, series_id, transaction_key, transaction_id, amount, usage_date, properties)
      order by new.transaction_key, new.id collate "C"`;
