@@ -31,6 +31,17 @@ async function used(meterId = world.meterId, of = subscriptionId): Promise<bigin
   return row?.used ?? 0n;
 }
 
+test('many events that are taken to be new are told apart all the same, where some are not', async () => {
+  const before = await used();
+  const sent = Array.from({ length: 600 }, () => event());
+  const first = await record(sent);
+  const more = Array.from({ length: 600 }, () => event());
+  const answers = await record([...more.slice(0, 300), ...sent, ...more.slice(300)]);
+  assert.deepEqual(answers.slice(300, 900), first);
+  assert.equal(new Set(answers.map(({ id }) => id)).size, 1200);
+  assert.equal(await used(), before + 1200n);
+});
+
 test('a repeat is answered with the stored event to the letter, whatever else it says, and counts once', async () => {
   const before = await used();
   const usageEvent = event({ amount: 5, properties: { z: 1, a: [{ y: 2, b: 3 }] } });

@@ -62,7 +62,7 @@ async function recordUsage(
     each.ask.kind === 'record' && !(each.drafts instanceof Problem) ? each.drafts : [],
   );
   // What is to be decided, or is not new, needs to be looked at first.
-  const isPlain = recorded.length === drafts.length && !drafts.some(countsDistinct) && expectsNew();
+  const isPlain = recorded.length === drafts.length && !drafts.some(countsDistinct) && expectsNew(drafts.length);
   const revisions = new Map(drafts.map((draft) => [draft.ledgerAccountId, draft.revision]));
   const remembered = isPlain ? recallAccounts(work, revisions) : null;
   // Their accounts tell whether subscriptions are what is remembered. What was refused has none.
