@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { after, beforeEach, test } from 'node:test';
 import { setTimeout } from 'node:timers/promises';
-import { type RawBuilder, sql } from 'kysely';
+import { type PostgresPool, type RawBuilder, sql } from 'kysely';
 import { hashApiKey } from '../src/platform/api-key.ts';
 import { createDatabase, createPool } from '../src/platform/database.ts';
 import { createLine } from '../src/platform/line.ts';
-import { createScopeMemory, runInEnvironment, sentWithCommit, type Work } from '../src/platform/work.ts';
+import { createScopeMemory, runInEnvironment, sentWithCommit, untilSent, type Work } from '../src/platform/work.ts';
 import { startTestApp } from './harness.ts';
 
 const app = await startTestApp();
@@ -54,6 +54,31 @@ async function marks() {
   return rows;
 }
 
+/** The same connections, but for the first commit that fails on them: it is told 30 ms late. */
+function lateToHear(given: PostgresPool): PostgresPool {
+  let hasBeenLate = false;
+  const late = (error: unknown) => {
+    if (hasBeenLate) throw error;
+    hasBeenLate = true;
+    return setTimeout(30).then(() => Promise.reject(error));
+  };
+  const connect = async () => {
+    const client = await given.connect();
+    return new Proxy(client, {
+      get(target, name) {
+        const value: unknown = Reflect.get(target, name);
+        if (typeof value !== 'function') return value;
+        if (name !== 'query') return value.bind(target);
+        return (text: string, values: unknown[]) => {
+          const answered: Promise<unknown> = value.call(target, text, values);
+          return text === 'commit' ? answered.catch(late) : answered;
+        };
+      },
+    });
+  };
+  return { options: given.options, connect, end: async () => undefined };
+}
+
 const namesOf = (rows: readonly { name: string }[]) => rows.map(({ name }) => name).join(' ');
 const codeOf = ({ done }: { done: Promise<unknown> }) =>
   done.then(
@@ -76,6 +101,28 @@ test('what follows one that fails is tried again, and is there once', async () =
   assert.equal(namesOf(await marks()), 'b b2 c');
   assert.equal(first.tried.times, 1);
   assert.equal(second.tried.times, 2, 'it was sent behind the one that failed');
+});
+
+test('nobody comes on a connection on which something has failed, as a rollback is still to come there', async () => {
+  const own = createLine(createDatabase(lateToHear(pool)));
+  const runOn = (act: (work: Work) => Promise<unknown>) =>
+    runInEnvironment(own, { apiKeyHash: hashApiKey(app.testKey) }, act, { scopes });
+  const failing = runOn(async (work) => {
+    await untilSent();
+    // The commit goes the same way, so the database skips it, and is still in the transaction.
+    sentWithCommit(work, sql`select 1 / ${0}::integer`);
+  });
+  const second = runOn(async (work) => sentWithCommit(work, mark('b')));
+  // It is under way when the rollback of the first comes.
+  const third = runOn(async (work) => {
+    await sql`select 1`.execute(work.db);
+    sentWithCommit(work, mark('c'));
+    await setTimeout(60);
+    sentWithCommit(work, mark('c2'));
+  });
+  assert.equal(await codeOf({ done: failing }), '22012');
+  await Promise.all([second, third]);
+  assert.equal(namesOf(await marks()), 'b c c2');
 });
 
 test('nor is a part of it there by itself, where it takes several turns of the event loop', async () => {

@@ -34,8 +34,12 @@ class Line implements PostgresPool {
       if (this.#last === follower) this.#last = null;
     });
     this.#last = follower;
-    if (ahead === null) await follower.goAlone();
-    else follower.follow(ahead);
+    if (ahead !== null) follower.follow(ahead);
+    else
+      await follower.goAlone().catch((error: unknown) => {
+        follower.release();
+        throw error;
+      });
     return follower as unknown as PostgresPoolClient;
   }
 
@@ -51,6 +55,11 @@ type Result = Pick<pg.QueryResult, 'command' | 'rowCount' | 'rows'>;
 interface Track {
   readonly client: Client;
   users: number;
+  /**
+   * A statement has failed. Who is on it will send a rollback, when it hears of that: it must not meet the transaction of
+   * somebody who came later, so nobody comes any more.
+   */
+  hasFailed: boolean;
   isBroken: boolean;
 }
 
@@ -71,6 +80,8 @@ class Follower {
   #track: Track | null = null;
   #kept: Kept[] = [];
   #commit: Kept | null = null;
+  /** Whether nothing of it can fail to be sent. */
+  #isPlain = true;
   #committedAt: number | null = null;
   #hasEnded = false;
   #failure: { readonly reason: unknown } | null = null;
@@ -92,7 +103,7 @@ class Follower {
   async goAlone(): Promise<void> {
     this.#ahead = null;
     const client = (await this.#pool.connect()) as unknown as Client;
-    this.#enter({ client, users: 0, isBroken: false });
+    this.#enter({ client, users: 0, hasFailed: false, isBroken: false });
   }
 
   query(text: string, values: unknown[] = []): Promise<Result> {
@@ -101,6 +112,7 @@ class Follower {
     if (this.#failure !== null) return Promise.reject(this.#failure.reason);
     const { promise, resolve, reject } = Promise.withResolvers<Result>();
     const kept: Kept = { text, values, resolve, reject };
+    this.#isPlain &&= values.every(isPlain);
     if (text === 'commit') this.#commit = kept;
     else this.#kept.push(kept);
     // As a connection does: what a begin fails with is what comes behind it fails with.
@@ -131,14 +143,15 @@ class Follower {
   #look(): void {
     const ahead = this.#ahead;
     if (ahead === null) return;
-    const { isBroken = true } = ahead.#track ?? {};
-    if (ahead.#hasEnded && isBroken) this.#leave();
-    else if (ahead.#track === null) return;
-    else if (ahead.#hasEnded) this.#enter(ahead.#track);
-    else if (this.#commit !== null && ahead.#committedAt !== null) {
+    const track = ahead.#track;
+    if (track === null) {
+      if (ahead.#hasEnded) this.#leave();
+    } else if (track.hasFailed || track.isBroken) this.#leave();
+    else if (ahead.#hasEnded) this.#enter(track);
+    else if (this.#commit !== null && this.#isPlain && ahead.#committedAt !== null) {
       // What is stuck by now would hold this up too.
       if (performance.now() - ahead.#committedAt > mostHeldMs) this.#leave();
-      else this.#enter(ahead.#track);
+      else this.#enter(track);
     }
   }
 
@@ -156,27 +169,36 @@ class Follower {
       this.release();
       return;
     }
-    // All of it in one go: where one fails, the database skips the rest up to the next Sync, also where that is the begin because
-    // the one before has failed and its transaction is still open. That one is answered when it has ended, not with this.
+    // The one before is answered when it has ended, not with this.
     track.client.endBatch();
-    const sent = this.#kept.splice(0).map(({ text, values, resolve, reject }) => {
-      const answered = this.#send(track, text, values);
-      answered.then(resolve, reject);
-      return answered;
-    });
-    if (this.#commit !== null) void this.#sendCommit(track, this.#commit, sent);
+    // All of it in one go, up to the commit, so that no rollback of another one comes between. Where one statement fails, the
+    // database skips the rest up to the next Sync, also where that is the begin, as the one before has failed and is still open.
+    const sent = this.#kept.splice(0).map((kept) => this.#sendKept(track, kept));
+    if (this.#commit === null) return;
+    if (this.#isPlain) void this.#sendKept(track, this.#commit);
+    else void this.#sendCommit(track, this.#commit, sent);
   }
 
-  /** Sends the commit with the rest, unless something of that could not even be sent. */
-  async #sendCommit(track: Track, { text, values, resolve, reject }: Kept, sent: readonly Promise<unknown>[]) {
+  /** Sends the commit behind the rest, unless something of that could not even be sent. Nobody else is on the track. */
+  async #sendCommit(track: Track, commit: Kept, sent: readonly Promise<unknown>[]): Promise<void> {
     await untilTaken();
     const failure = await failureSoFar(sent);
-    if (failure === undefined) this.#send(track, text, values).then(resolve, reject);
-    else reject(failure);
+    if (failure === undefined) await this.#sendKept(track, commit);
+    else commit.reject(failure);
   }
 
-  #send({ client }: Track, text: string, values: unknown[]): Promise<Result> {
-    const answered: Promise<Result> = client.query(text, values);
+  /** Tells whoever waits for it. */
+  #sendKept(track: Track, { text, values, resolve, reject }: Kept): Promise<unknown> {
+    const answered = this.#send(track, text, values);
+    void answered.then(resolve, reject);
+    return answered;
+  }
+
+  #send(track: Track, text: string, values: unknown[]): Promise<Result> {
+    const answered: Promise<Result> = track.client.query(text, values);
+    answered.catch(() => {
+      track.hasFailed = true;
+    });
     if (text === 'commit') {
       this.#committedAt = performance.now();
       this.#tell();
@@ -196,6 +218,11 @@ class Follower {
     for (const { reject } of this.#kept.splice(0)) reject(reason);
     this.#commit?.reject(reason);
   }
+}
+
+/** What the driver makes a text of without asking anybody. */
+function isPlain(value: unknown): boolean {
+  return value === null || typeof value !== 'object' || Buffer.isBuffer(value);
 }
 
 function empty(command: string): Result {
