@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { type RawBuilder, sql } from 'kysely';
 import type { Instant } from '../kernel/calendar.ts';
-import { idArray, idColumn, textArray } from '../platform/array-literal.ts';
+import { idArray, idColumn, textArray, type Word } from '../platform/array-literal.ts';
 import { newId } from '../platform/new-id.ts';
 import { sentTogether } from '../platform/sent-together.ts';
 import type { Work } from '../platform/work.ts';
@@ -174,8 +174,7 @@ export function usageInsertion(
     const { pricingModelId, bookedAt: createdAt } = account;
     return { ...usage, id: newId('ledgerEntry'), pricingModelId, createdAt };
   });
-  const column = (read: (entry: (typeof entries)[number]) => string | bigint | number | null) =>
-    idColumn(entries, read);
+  const column = (read: (entry: (typeof entries)[number]) => Word) => idColumn(entries, read);
   const usedCredits = accounts.flatMap(({ applied }) => applied);
   const overages = entries.filter((entry) => entry.uncovered > 0n);
   // What has nothing to write is left out: the database would make it ready all the same.
@@ -228,8 +227,7 @@ const stateUpdate = sql`
   open_hour = moved.open_hour, open_units = moved.open_units, open_events = moved.open_events`;
 
 function stateArrays(accounts: readonly UsedAccount[]) {
-  const column = (read: (account: LockedAccount) => string | bigint | number | null) =>
-    idColumn(accounts, ({ account }) => read(account));
+  const column = (read: (account: LockedAccount) => Word) => idColumn(accounts, ({ account }) => read(account));
   return sql`
     ${column(({ drawn }) => drawn?.creditId ?? null)}::text[], ${column(({ drawn }) => drawn?.drawable ?? 0n)}::numeric[],
     ${column(({ open }) => open?.seriesId ?? null)}::bigint[], ${column(({ open }) => open?.hour ?? null)}::bigint[],

@@ -4,7 +4,7 @@
  */
 
 /** What stands in an array as it is: it holds no comma, quote, brace, backslash or space, and is not empty. */
-type Word = string | number | bigint | null;
+export type Word = string | number | bigint | null;
 
 /** An array of ids, numbers and other words. */
 export function idArray(values: readonly Word[]): string {

@@ -124,6 +124,8 @@ class Follower {
   release(isBroken = false): void {
     clearTimeout(this.#timer);
     this.#hasEnded = true;
+    // One that gave up before its turn wants no connection any more.
+    this.#ahead = null;
     this.#forget();
     const track = this.#track;
     if (track !== null) track.isBroken ||= isBroken;
