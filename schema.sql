@@ -1295,6 +1295,7 @@ CREATE OR REPLACE FUNCTION public.analyze_grown_tables()
  LANGUAGE plpgsql
  SECURITY DEFINER
  SET search_path TO 'public', 'pg_temp'
+ SET default_statistics_target TO '20'
 AS $function$
 declare
   grown text;

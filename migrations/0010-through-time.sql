@@ -313,9 +313,10 @@ create function environments_with_work_due(real_now bigint, incomplete_lifetime 
   end;
 
 -- Tables that have grown many times since the planner last looked at them. PostgreSQL looks by itself, up to a minute
--- later: long enough for a year of a new environment to be done with the plans of empty tables.
+-- later: long enough for a year of a new environment to be done with the plans of empty tables. A look at fewer rows than
+-- usual tells what there is as well, and takes a fifth of the time of those who are at work meanwhile.
 create function analyze_grown_tables() returns void
-  language plpgsql volatile security definer set search_path = public, pg_temp as $$
+  language plpgsql volatile security definer set search_path = public, pg_temp set default_statistics_target = 20 as $$
 declare
   grown text;
 begin
