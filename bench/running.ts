@@ -19,11 +19,14 @@ export interface BenchService {
 
 const key = 'sk_test_bench';
 
+// As this process was started by the same launcher as a user's.
+const engineOptions = process.execArgv.filter((option) => option.startsWith('--max-semi-space-size='));
+
 /** Starts `serve` as a user would, on a port and a data directory of its own. `nodeOptions` go before the program. */
 export async function startService(nodeOptions: readonly string[] = []): Promise<BenchService> {
   const dataDirectory = await mkdtemp(join(tmpdir(), 'tollkeeper-bench-'));
   const main = new URL('../src/main.ts', import.meta.url).pathname;
-  const child = spawn(process.execPath, [...nodeOptions, main, 'serve'], {
+  const child = spawn(process.execPath, [...engineOptions, ...nodeOptions, main, 'serve'], {
     stdio: ['ignore', 'pipe', 'inherit'],
     env: {
       ...process.env,
