@@ -247,6 +247,31 @@ test('usage here and elsewhere at once, on the same accounts: every unit counts 
     assert.deepEqual(await sidesOf(world), { granted: 100n, used: 63n, covered: 63n, available: 37n });
 });
 
+test('groups that are made ready at the same time book one after the other', async () => {
+  const world = await insertFixture(app);
+  await grant(world, 100n);
+  await makeKnown(world);
+  const both = Promise.withResolvers<void>();
+  let ready = 0;
+  // Each goes by what is remembered before the other one has booked.
+  const book = (amount: number) =>
+    app.inEnvironment(async (work) => {
+      ready += 1;
+      if (ready === 2) both.resolve();
+      await both.promise;
+      return usage.answer(work, [{ kind: 'record', events: [event(world, { amount })], pathOf: () => ['usageEvent'] }]);
+    });
+  await Promise.all([book(5), book(7)]);
+  // Three of one unit before.
+  const account = await app.owner
+    .selectFrom('ledgerAccounts')
+    .select(['used', 'covered', 'applied', 'drawable', 'openUnits', 'openEvents'])
+    .where('subscriptionId', '=', world.subscriptionId)
+    .executeTakeFirstOrThrow();
+  const expected = { used: 15n, covered: 15n, applied: 0n, drawable: 100n, openUnits: 15n, openEvents: 5 };
+  assert.deepEqual(account, expected);
+});
+
 test('of two equal events in one group one counts', async () => {
   const world = await insertFixture(app);
   await makeKnown(world);

@@ -92,7 +92,7 @@ export function bookUsage(
     // What is right for the account that is remembered may break the rules of the one that is there.
     if (remembered !== null && isConstraintViolation(error)) throw new RunAgain();
   });
-  rememberUsed(work, used);
+  rememberUsed(work, accounts, used);
   return new Map([...accounts, ...used.map(({ account }) => [account.id, account] as const)]);
 }
 

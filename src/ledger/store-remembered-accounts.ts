@@ -6,18 +6,21 @@ import { type LockedAccount, sumOf, type UsedAccount } from './usage-booking.ts'
 /** What the sides of an account have come to. None of its credits has changed as long as all of them are the same. */
 export interface AccountSums {
   readonly granted: bigint;
-  readonly used: bigint;
-  readonly covered: bigint;
+  used: bigint;
+  covered: bigint;
   /** Of that, what stands in the rows of credits. */
-  readonly applied: bigint;
+  applied: bigint;
   readonly expired: bigint;
   readonly settled: bigint;
   readonly takenBack: bigint;
 }
 
-/** An account that nothing is held on, as this process left it. It may have changed since: the database compares the sums. */
+/**
+ * An account that nothing is held on, as this process left it. It may have changed since: the database compares the sums.
+ * Usage changes it in its place: thousands that are made anew each second are what the engine's collection of garbage copies.
+ */
 export interface RememberedAccount {
-  readonly account: LockedAccount;
+  account: LockedAccount;
   readonly sums: AccountSums;
   /** What the account says of its subscription. */
   readonly subscriptionRevision: number;
@@ -98,27 +101,30 @@ function isUsable({ credits }: LockedAccount, now: Instant): boolean {
   return credits.every(({ expiresAt }) => expiresAt === null || expiresAt > now);
 }
 
-/** Remembers what becomes of accounts once usage on them is committed. */
-export function rememberUsed(work: Work, accounts: readonly UsedAccount[]): void {
+/**
+ * Remembers what becomes of accounts once usage on them is committed. `before` are the accounts that it was worked out from:
+ * one that is remembered otherwise by now, as somebody else has booked on it meanwhile, is forgotten, so that no account is
+ * ever put together from two histories.
+ */
+export function rememberUsed(
+  work: Work,
+  before: ReadonlyMap<string, LockedAccount>,
+  accounts: readonly UsedAccount[],
+): void {
   const areRemembered = accounts.length <= mostRemembered;
   for (const { account, used, covered, applied } of accounts) {
     const memory = seenOf(work, account.id);
     if (memory === undefined || memory.remembered === null) continue;
-    if (!areRemembered) {
+    const { remembered } = memory;
+    if (!areRemembered || remembered.account !== before.get(account.id)) {
       memory.remembered = null;
       continue;
     }
-    const { sums } = memory.remembered;
-    memory.remembered = {
-      ...memory.remembered,
-      account,
-      sums: {
-        ...sums,
-        used: sums.used + used,
-        covered: sums.covered + covered,
-        applied: sums.applied + sumOf(applied),
-      },
-    };
+    const { sums } = remembered;
+    remembered.account = account;
+    sums.used += used;
+    sums.covered += covered;
+    sums.applied += sumOf(applied);
   }
 }
 

@@ -68,7 +68,9 @@ export async function lockAccountsForUsage(
       };
       if (ids.length <= mostRemembered)
         rememberAccount(work, { account, sums: sumsOf(row), subscriptionRevision, lockedBy: keyOf(row) });
-      return [id, { ...account, held: row.held - (endedHolds.get(id) ?? 0n) }];
+      const ended = endedHolds.get(id) ?? 0n;
+      // What is remembered goes on from this very account.
+      return [id, ended === 0n ? account : { ...account, held: row.held - ended }];
     }),
   );
 }
@@ -261,30 +263,30 @@ function rememberedAccountUpdate(
       return { ...before, moved };
     })
     .sort((one, other) => compareLocks(one.lockedBy, other.lockedBy));
-  const sum = (read: (sums: AccountSums) => bigint) => idColumn(known, ({ sums }) => read(sums));
   // What they were is told by what they are then: a condition would be looked at before their locks are waited for.
   return sql`
       update ledger_accounts a set used = a.used + moved.more_used, covered = a.covered + moved.more_covered,
              applied = a.applied + moved.more_applied, ${stateUpdate}, updated_at = greatest(a.updated_at, ${now})
         from unnest(
-               ${idColumn(known, ({ account }) => account.id)}::text[],
+               ${idColumn(known, ({ moved }) => moved.account.id)}::text[],
                ${idColumn(known, ({ moved }) => moved.used)}::numeric[],
                ${idColumn(known, ({ moved }) => moved.covered)}::numeric[],
                ${idColumn(known, ({ moved }) => sumOf(moved.applied))}::numeric[],
                ${stateArrays(known.map(({ moved }) => moved))},
-               ${sum((sums) => sums.granted)}::numeric[], ${sum((sums) => sums.used)}::numeric[],
-               ${sum((sums) => sums.covered)}::numeric[], ${sum((sums) => sums.applied)}::numeric[],
-               ${sum((sums) => sums.expired)}::numeric[], ${sum((sums) => sums.settled)}::numeric[],
-               ${sum((sums) => sums.takenBack)}::numeric[],
-               ${idColumn(known, ({ account }) => account.bookedAt)}::bigint[],
-               ${idColumn(known, ({ subscriptionRevision }) => subscriptionRevision)}::bigint[]
-             ) as moved (id, more_used, more_covered, more_applied, ${stateColumns},
-                         granted, used, covered, applied, expired, settled, taken_back, updated_at, revision)
+               ${idColumn(known, sidesText)}::text[]
+             ) as moved (id, more_used, more_covered, more_applied, ${stateColumns}, sides)
        where a.environment_id = ${environmentId} and a.id = moved.id
-      returning a.used = moved.used + moved.more_used and a.covered = moved.covered + moved.more_covered
-            and a.applied = moved.applied + moved.more_applied and a.granted = moved.granted and a.expired = moved.expired and a.settled = moved.settled
-            and a.taken_back = moved.taken_back and a.held = 0 and a.updated_at = greatest(moved.updated_at, ${now})
-            and a.subscription_revision = moved.revision as is_known`;
+      returning concat_ws('_', a.granted, a.used, a.covered, a.applied, a.expired, a.settled, a.taken_back, a.held,
+                          a.updated_at, a.subscription_revision) = moved.sides as is_known`;
+}
+
+/** What must be on the account once it is moved, as the database puts it together: one text, as ten columns take it longer. */
+function sidesText({ sums, subscriptionRevision, moved }: RememberedAccount & { readonly moved: UsedAccount }): string {
+  const { granted, expired, settled, takenBack } = sums;
+  const [used, covered] = [sums.used + moved.used, sums.covered + moved.covered];
+  const applied = sums.applied + sumOf(moved.applied);
+  const { bookedAt } = moved.account;
+  return `${granted}_${used}_${covered}_${applied}_${expired}_${settled}_${takenBack}_0_${bookedAt}_${subscriptionRevision}`;
 }
 
 /** The order in which all accounts are locked. */

@@ -112,10 +112,11 @@ async function recordOnRemembered(
   remembered: RememberedAccounts,
   booking: RawBuilder<number>,
 ): Promise<void> {
-  const accounts = new Map(Array.from(remembered.accounts, ([id, { account }]) => [id, account]));
   storeNew(work, drafts, booking);
   // The database stores them while it is worked out here what is booked.
   await untilSent();
+  // As they are by now: another group may have booked on them meanwhile.
+  const accounts = new Map(Array.from(remembered.accounts, ([id, { account }]) => [id, account]));
   await bookEvents(work, drafts, new Set(drafts), accounts, { remembered });
 }
 
