@@ -162,7 +162,7 @@ test('the Node that the project pins is preferred to the one that is there', asy
   await mkdir(pinned, { recursive: true });
   await writeFile(join(pinned, 'node'), '#!/bin/sh\necho pinned "$@"\n', { mode: 0o755 });
   const { output } = await run(t, project, ['src/main.ts', 'serve']);
-  assert.match(output, /^pinned --import \S+ \S+main\.ts serve\n$/);
+  assert.match(output, /^pinned --max-semi-space-size=64 --import \S+ \S+main\.ts serve\n$/);
 });
 
 type Ended = { code: number | null; signal: string | null; output: string; messages: string };
