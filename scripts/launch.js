@@ -12,8 +12,8 @@ const stopSignals = ['SIGINT', 'SIGTERM', 'SIGHUP'];
 // One Ctrl-C can arrive twice: from the terminal, and again from npm, which passes it on.
 const samePressMs = 500;
 const parentCheckMs = 250;
-// MiB. What requests need while they are under way is then mostly forgotten by itself: with Node's 16 it is copied four times
-// as often, and everything waits for that. Taken only as far as the load makes use of it.
+// MiB. What requests need while they are under way is then mostly forgotten by itself: with Node's 16 it is copied twice as
+// often, and everything waits for that. Taken only as far as the load makes use of it.
 const youngGeneration = '--max-semi-space-size=64';
 
 /**
