@@ -1,10 +1,10 @@
 import { withScratchPostgres } from '../scripts/scratch-postgres.ts';
-import { invariants } from '../src/lifecycle/check-invariants.ts';
-import { advanceMark, readMark } from '../src/lifecycle/store-checks.ts';
-import { findViolations } from '../src/lifecycle/store-invariants.ts';
-import type { Since } from '../src/lifecycle/store-invariants-sums.ts';
-import { createDatabase, createPool } from '../src/platform/database.ts';
-import { migrate } from '../src/platform/migrate.ts';
+import { createDatabase, createPool } from '../src/database/database.ts';
+import { migrate } from '../src/database/migrate.ts';
+import { invariants } from '../src/invariants/check-invariants.ts';
+import { advanceMark, readMark } from '../src/invariants/store-checks.ts';
+import { findViolations } from '../src/invariants/store-invariants.ts';
+import type { Since } from '../src/invariants/store-invariants-sums.ts';
 import { storeCheckedUsage } from './checked-usage.ts';
 
 // node bench/checks.ts [events]: how long each invariant takes, when everything is read and when only what came since the

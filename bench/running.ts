@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import type { Readable } from 'node:stream';
-import { findEmbeddedPostgres } from '../src/platform/embedded-postgres.ts';
+import { findEmbeddedPostgres } from '../src/embedded-postgres/start.ts';
 import { connected } from './database.ts';
 
 /** The service under measurement: a process of its own on a throw-away database with PostgreSQL's own durability. */

@@ -4,7 +4,7 @@ import { readFile } from 'node:fs/promises';
 import process from 'node:process';
 import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { createDatabase, createPool } from '../src/platform/database.ts';
+import { createDatabase, createPool } from '../src/database/database.ts';
 import type { Target } from './tenants.ts';
 
 /** The service in a process of its own. */

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { sql } from 'kysely';
 import { withScratchPostgres } from '../scripts/scratch-postgres.ts';
-import { checkInvariants } from '../src/lifecycle/check-invariants.ts';
+import { checkInvariants } from '../src/invariants/check-invariants.ts';
 import { type FuzzedService, type MemoryGrowth, startService, watchMemory } from './fuzzed-process.ts';
 import { type FuzzReport, runFuzz, tellFailures } from './run.ts';
 

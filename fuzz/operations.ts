@@ -47,7 +47,7 @@ export interface OpenApi {
 
 /** An operation of openapi.json. */
 export interface Operation {
-  /** As test/api/calls.ts names it: `POST /customers`. */
+  /** As test/support/api-calls.ts names it: `POST /customers`. */
   readonly name: string;
   readonly method: string;
   readonly path: string;

@@ -1,5 +1,5 @@
-import { type Call, calls } from '../test/api/calls.ts';
-import type { World } from '../test/world.ts';
+import { type Call, calls } from '../test/support/api-calls.ts';
+import type { World } from '../test/support/world.ts';
 import { type IdPool, idsLike, isId, mutate, otherId, spoilText } from './mutations.ts';
 import { type KnownIds, type OpenApi, type Operation, ValueMaker } from './operations.ts';
 import type { Random } from './random.ts';

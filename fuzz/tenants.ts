@@ -1,8 +1,8 @@
 // Buying as a page would writes money as the service does.
-import '../src/platform/json.ts';
-import { foundOrganization } from '../src/lifecycle/found-organization.ts';
-import type { Database } from '../src/platform/database.ts';
-import { buildWorld } from '../test/world.ts';
+import '../src/http/json-bigint.ts';
+import { foundOrganization } from '../src/billing/create-organization.ts';
+import type { Database } from '../src/database/database.ts';
+import { buildWorld } from '../test/support/world.ts';
 import { remember } from './mutations.ts';
 import type { Tenant } from './requests.ts';
 

@@ -1,12 +1,13 @@
 import { execFile } from 'node:child_process';
 import { readFile, writeFile } from 'node:fs/promises';
 import { promisify } from 'node:util';
-import '../src/platform/json.ts';
-import { messages, routes } from '../src/app.ts';
-import { createDatabase, createPool } from '../src/platform/database.ts';
-import { migrate } from '../src/platform/migrate.ts';
-import { createOpenApi } from '../src/platform/openapi.ts';
-import { version } from '../src/platform/version.ts';
+import '../src/http/json-bigint.ts';
+import { routes } from '../src/api/routes.ts';
+import { messages } from '../src/app.ts';
+import { createDatabase, createPool } from '../src/database/database.ts';
+import { migrate } from '../src/database/migrate.ts';
+import { createOpenApi } from '../src/http/openapi.ts';
+import { version } from '../src/http/version.ts';
 import { clientFiles } from './generate-client.ts';
 import { describeSchema } from './schema.ts';
 import { withScratchPostgres } from './scratch-postgres.ts';
@@ -27,7 +28,7 @@ async function makeFiles(): Promise<Map<string, string>> {
     return new Map([
       ['schema.sql', schema],
       ['openapi.json', openApi],
-      ['src/platform/database-types.ts', types],
+      ['src/database/database-types.ts', types],
       ...clientFiles(JSON.parse(openApi)),
     ]);
   });

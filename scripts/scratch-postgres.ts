@@ -1,7 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { startEmbeddedPostgres } from '../src/platform/embedded-postgres.ts';
+import { startEmbeddedPostgres } from '../src/embedded-postgres/start.ts';
 
 // A throw-away database may forget everything in a power cut, so it need not wait for the disk.
 const unsafeButFast = { fsync: 'off', synchronous_commit: 'off', full_page_writes: 'off' };

@@ -56,7 +56,7 @@ const concurrency = availableParallelism() + 1;
 const oldestPostgres = ['/usr/lib/postgresql/15/bin', '/opt/homebrew/opt/postgresql@15/bin'].find((path) =>
   existsSync(path),
 );
-const onOldestPostgres = ['test/api.test.ts', 'test/ledger.test.ts', 'test/requests.test.ts'];
+const onOldestPostgres = ['test/api/api.test.ts', 'test/stories/ledger.test.ts', 'test/api/requests.test.ts'];
 
 function runTests(selected: readonly string[], title = 'Tests', binaries?: string): Promise<boolean> {
   const parameters = ['--test', '--test-reporter=spec', `--test-concurrency=${concurrency}`, ...selected];

@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Client } from 'pg';
-import { createDatabase, createPool, type Database } from '../src/platform/database.ts';
-import { type EmbeddedPostgres, startEmbeddedPostgres } from '../src/platform/embedded-postgres.ts';
-import { killAndWait, postmasterOf } from '../test/kill.ts';
+import { createDatabase, createPool, type Database } from '../src/database/database.ts';
+import { type EmbeddedPostgres, startEmbeddedPostgres } from '../src/embedded-postgres/start.ts';
+import { killAndWait, postmasterOf } from '../test/support/kill.ts';
 
 // Beside others on one machine. What matters for durability stays as PostgreSQL has it.
 const settings = { shared_buffers: '64MB', max_connections: '200' };

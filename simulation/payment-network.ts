@@ -2,8 +2,8 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import Stripe from 'stripe';
-import { type Answer, answerOf, errorAnswer, paramsOf, reply } from '../test/stripe-api.ts';
-import { type Params, type StripeObject, StripeObjects } from '../test/stripe-objects.ts';
+import { type Answer, answerOf, errorAnswer, paramsOf, reply } from '../test/support/stripe-api.ts';
+import { type Params, type StripeObject, StripeObjects } from '../test/support/stripe-objects.ts';
 import type { Random } from './random.ts';
 
 export const networkKey = 'sk_test_simulated';

@@ -1,5 +1,5 @@
 import { sql } from 'kysely';
-import type { Database } from '../src/platform/database.ts';
+import type { Database } from '../src/database/database.ts';
 import { meterSlug, usersSlug } from './catalogue.ts';
 
 /** A record as a line of text that says what matters of it, by whom it is about. */

@@ -1,4 +1,4 @@
-import { checkInvariants } from '../src/lifecycle/check-invariants.ts';
+import { checkInvariants } from '../src/invariants/check-invariants.ts';
 import { beginning } from './beginning.ts';
 import { meterSlug, usersSlug } from './catalogue.ts';
 import type { Answer, Ask } from './client.ts';

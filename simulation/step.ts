@@ -1,5 +1,5 @@
 import { sql } from 'kysely';
-import type { Database } from '../src/platform/database.ts';
+import type { Database } from '../src/database/database.ts';
 import type { Ask } from './client.ts';
 import {
   type Books,

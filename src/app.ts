@@ -1,121 +1,34 @@
-import './platform/json.ts';
+import './http/json-bigint.ts';
 import type { FastifyInstance } from 'fastify';
+import { registerInvariants } from './api/invariants.ts';
+import { processorEventHooks } from './api/processor-events.ts';
+import { routes } from './api/routes.ts';
 import { auditTasks } from './audit/jobs.ts';
-import { auditRoutes } from './audit/routes.ts';
+import { billingTasks } from './billing/jobs.ts';
 import { showRefusal } from './checkout/page-layout.ts';
-import { checkoutRoutes } from './checkout/routes.ts';
 import { checkoutPages } from './checkout/routes-pages.ts';
 import { portalPages } from './checkout/routes-portal.ts';
 import { portalPlanPages } from './checkout/routes-portal-plans.ts';
-import { customerRoutes } from './customers/routes.ts';
-import { entitlementRoutes } from './entitlements/routes.ts';
-import { claimRoutes } from './entitlements/routes-claims.ts';
-import { entitlementLookRoutes } from './entitlements/routes-entitlements.ts';
-import { invoicingRoutes } from './invoicing/routes.ts';
-import { redeemedDiscountRoutes } from './invoicing/routes-discounts.ts';
-import { printRoutes } from './invoicing/routes-print.ts';
-import { taxRateRoutes } from './invoicing/routes-tax-rates.ts';
-import { ledgerRoutes } from './ledger/routes.ts';
-import { creditRoutes } from './ledger/routes-credits.ts';
-import { ledgerEntryRoutes } from './ledger/routes-ledger.ts';
-import { lifecycleTasks } from './lifecycle/jobs.ts';
-import { adjustRoutes } from './lifecycle/routes-adjust.ts';
-import { clockRoutes } from './lifecycle/routes-clock.ts';
-import { collectingRoutes } from './lifecycle/routes-collecting.ts';
-import { creditLifecycleRoutes } from './lifecycle/routes-credits.ts';
-import { customerLifecycleRoutes } from './lifecycle/routes-customers.ts';
-import { featureRoutes } from './lifecycle/routes-features.ts';
-import { holdRoutes } from './lifecycle/routes-holds.ts';
-import { registerInvariants } from './lifecycle/routes-invariants.ts';
-import { pauseRoutes } from './lifecycle/routes-pause.ts';
-import { lifecyclePricingRoutes } from './lifecycle/routes-pricing.ts';
-import { lifecyclePricingModelRoutes } from './lifecycle/routes-pricing-models.ts';
-import { settingsLifecycleRoutes } from './lifecycle/routes-settings.ts';
-import { subscriptionLifecycleRoutes } from './lifecycle/routes-subscriptions.ts';
-import { upcomingInvoiceRoutes } from './lifecycle/routes-upcoming-invoice.ts';
-import { usageLifecycleRoutes } from './lifecycle/routes-usage.ts';
-import { listInvariantCounts } from './lifecycle/store-checks.ts';
-import { organizationRoutes } from './organizations/routes.ts';
-import { settingsRoutes } from './organizations/routes-settings.ts';
+import type { Database } from './database/database.ts';
+import type { AdmissionLimits } from './http/admission.ts';
+import { type ConnectionLimits, connectionLimits } from './http/connections.ts';
+import type { Hook } from './http/hook.ts';
+import { idempotencyTasks } from './http/idempotency.ts';
+import { startKeyUse } from './http/key-use.ts';
+import { registerMetrics } from './http/metrics.ts';
+import { createOpenApi, type OutgoingMessage } from './http/openapi.ts';
+import type { Pages } from './http/page.ts';
+import { RateLimit } from './http/rate-limit.ts';
+import { registerReference } from './http/reference-page.ts';
+import { createHttp } from './http/server.ts';
+import { version } from './http/version.ts';
+import { invariantTasks } from './invariants/jobs.ts';
+import { listInvariantCounts } from './invariants/store-checks.ts';
+import type { Outside, TaskList } from './jobs/queue.ts';
 import { pingDatabase } from './organizations/store.ts';
 import { paymentTasks } from './payments/jobs.ts';
-import { paymentRoutes } from './payments/routes.ts';
-import { paymentMethodRoutes } from './payments/routes-payment-methods.ts';
-import { processorEventHooks } from './payments/routes-processor-events.ts';
-import type { AdmissionLimits } from './platform/admission.ts';
-import { type ConnectionLimits, connectionLimits } from './platform/connections.ts';
-import type { Database } from './platform/database.ts';
-import type { Hook } from './platform/hook.ts';
-import { createHttp } from './platform/http.ts';
-import { idempotencyTasks } from './platform/idempotency.ts';
-import type { Outside, TaskList } from './platform/jobs.ts';
-import { startKeyUse } from './platform/key-use.ts';
-import { registerMetrics } from './platform/metrics.ts';
-import { createOpenApi, type OutgoingMessage } from './platform/openapi.ts';
-import type { Pages } from './platform/page.ts';
-import { RateLimit } from './platform/rate-limit.ts';
-import { registerReference } from './platform/reference-page.ts';
-import type { Route } from './platform/route.ts';
-import { version } from './platform/version.ts';
-import { pricingRoutes } from './pricing/routes.ts';
-import { catalogRoutes } from './pricing/routes-catalogs.ts';
-import { discountRoutes } from './pricing/routes-discounts.ts';
-import { pricingModelRoutes } from './pricing/routes-pricing-models.ts';
-import { purchaseRoutes } from './purchases/routes.ts';
-import { subscriptionRoutes } from './subscriptions/routes.ts';
-import { usageRoutes } from './usage/routes.ts';
-import { usageSummaryRoutes } from './usage/routes-summary.ts';
 import { eventMessages } from './webhooks/event-messages.ts';
 import { webhookTasks } from './webhooks/jobs.ts';
-import { webhookRoutes } from './webhooks/routes.ts';
-import { deliveryRoutes } from './webhooks/routes-deliveries.ts';
-import { eventRoutes } from './webhooks/routes-events.ts';
-
-/** Every operation of the API. */
-export const routes: readonly Route[] = [
-  ...organizationRoutes,
-  ...settingsRoutes,
-  ...settingsLifecycleRoutes,
-  ...auditRoutes,
-  ...customerRoutes,
-  ...customerLifecycleRoutes,
-  ...subscriptionRoutes,
-  ...subscriptionLifecycleRoutes,
-  ...adjustRoutes,
-  ...pauseRoutes,
-  ...pricingRoutes,
-  ...pricingModelRoutes,
-  ...catalogRoutes,
-  ...discountRoutes,
-  ...redeemedDiscountRoutes,
-  ...lifecyclePricingRoutes,
-  ...lifecyclePricingModelRoutes,
-  ...entitlementRoutes,
-  ...claimRoutes,
-  ...entitlementLookRoutes,
-  ...featureRoutes,
-  ...ledgerRoutes,
-  ...creditLifecycleRoutes,
-  ...creditRoutes,
-  ...ledgerEntryRoutes,
-  ...usageLifecycleRoutes,
-  ...usageRoutes,
-  ...usageSummaryRoutes,
-  ...holdRoutes,
-  ...upcomingInvoiceRoutes,
-  ...invoicingRoutes,
-  ...collectingRoutes,
-  ...printRoutes,
-  ...taxRateRoutes,
-  ...purchaseRoutes,
-  ...checkoutRoutes,
-  ...paymentRoutes,
-  ...paymentMethodRoutes,
-  ...webhookRoutes,
-  ...deliveryRoutes,
-  ...eventRoutes,
-  ...clockRoutes,
-];
 
 /** Every message that we send to addresses that others have registered. */
 export const messages: readonly OutgoingMessage[] = eventMessages;
@@ -130,9 +43,10 @@ const pages: Pages = { pages: [...checkoutPages, ...portalPages, ...portalPlanPa
 export const tasks: TaskList = {
   ...idempotencyTasks,
   ...auditTasks,
-  ...lifecycleTasks,
+  ...billingTasks,
   ...paymentTasks,
   ...webhookTasks,
+  ...invariantTasks,
 };
 
 /** What runs from time to time, in cron's notation (UTC). */

@@ -1,8 +1,8 @@
 import { fileURLToPath } from 'node:url';
 import { z } from 'zod';
-import { type Network, parseNetworks } from './platform/address-guard.ts';
-import { parseEncryptionKeys } from './platform/encryption-keys.ts';
-import { shortestOperatorToken } from './platform/operator.ts';
+import { shortestOperatorToken } from './http/operator.ts';
+import { type Network, parseNetworks } from './jobs/address-guard.ts';
+import { parseEncryptionKeys } from './jobs/encryption-keys.ts';
 
 const ApiKeyText = z
   .string()

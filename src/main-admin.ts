@@ -1,13 +1,14 @@
-import { messages, routes } from './app.ts';
+import { routes } from './api/routes.ts';
+import { messages } from './app.ts';
+import { foundOrganization } from './billing/create-organization.ts';
 import type { Config } from './config.ts';
-import { checkInvariants } from './lifecycle/check-invariants.ts';
-import { foundOrganization } from './lifecycle/found-organization.ts';
-import { readMark } from './lifecycle/store-checks.ts';
+import { createOpenApi } from './http/openapi.ts';
+import { version } from './http/version.ts';
+import { checkInvariants } from './invariants/check-invariants.ts';
+import { readMark } from './invariants/store-checks.ts';
 import { withOwner } from './main-database.ts';
 import { createApiKey, revokeApiKey, rotateApiKey } from './organizations/actions.ts';
 import { listApiKeys, listOrganizations } from './organizations/store.ts';
-import { createOpenApi } from './platform/openapi.ts';
-import { version } from './platform/version.ts';
 
 export interface Output {
   readonly json?: boolean;

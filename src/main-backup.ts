@@ -1,9 +1,9 @@
 import { z } from 'zod';
 import type { Config } from './config.ts';
+import { takeBackup } from './embedded-postgres/backup.ts';
+import { acquireServiceLock } from './embedded-postgres/process-lock.ts';
+import { restoreBackup } from './embedded-postgres/restore.ts';
 import { openServer } from './main-database.ts';
-import { takeBackup } from './platform/postgres-backup.ts';
-import { restoreBackup } from './platform/postgres-restore.ts';
-import { acquireServiceLock } from './platform/process-lock.ts';
 
 export interface BackupOptions {
   readonly json?: boolean;

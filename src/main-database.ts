@@ -1,12 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type pg from 'pg';
 import type { Config } from './config.ts';
-import { createDatabase, createPool, type Database } from './platform/database.ts';
-import { mayComeBack } from './platform/database-problem.ts';
-import { findEmbeddedPostgres, startEmbeddedPostgres } from './platform/embedded-postgres.ts';
-import { keepPostgresRunning } from './platform/kept-postgres.ts';
-import { migrate } from './platform/migrate.ts';
-import { acquireServiceLock } from './platform/process-lock.ts';
+import { createDatabase, createPool, type Database } from './database/database.ts';
+import { mayComeBack } from './database/database-problem.ts';
+import { migrate } from './database/migrate.ts';
+import { keepPostgresRunning } from './embedded-postgres/keep-running.ts';
+import { acquireServiceLock } from './embedded-postgres/process-lock.ts';
+import { findEmbeddedPostgres, startEmbeddedPostgres } from './embedded-postgres/start.ts';
 
 /** The database server that a command works with, and how to leave it. */
 export interface Server {

@@ -2,12 +2,8 @@ import process from 'node:process';
 import type pg from 'pg';
 import { createApp, crontab, tasks } from './app.ts';
 import { auditCrontab } from './audit/jobs.ts';
+import { ensureApiKeys, foundFirstOrganization } from './billing/create-organization.ts';
 import type { Config } from './config.ts';
-import { ensureApiKeys, foundFirstOrganization } from './lifecycle/found-organization.ts';
-import { askForFirstCheck, createChecks } from './lifecycle/run-checks.ts';
-import { connectOwner, type OwnerAccess, openServer, openServerToServe, type Server } from './main-database.ts';
-import { createStripeProcessor } from './payments/processor-stripe.ts';
-import { loopback } from './platform/address-guard.ts';
 import {
   createDatabase,
   createPool,
@@ -15,16 +11,20 @@ import {
   type Patience,
   patienceOfJobs,
   patienceOfRequests,
-} from './platform/database.ts';
-import { problemOfOutage } from './platform/database-problem.ts';
-import { createEncryption } from './platform/encryption.ts';
-import { claimEncryptionKeys, keyOfDataDirectory } from './platform/encryption-keys.ts';
-import type { Outside } from './platform/jobs.ts';
-import { knownMigrations } from './platform/migrate.ts';
-import { createOutbound } from './platform/outbound.ts';
-import { endSilentConnections } from './platform/silent-connections.ts';
-import { TroubleLog } from './platform/trouble-log.ts';
-import { startWorker, type Worker } from './platform/worker.ts';
+} from './database/database.ts';
+import { problemOfOutage } from './database/database-problem.ts';
+import { knownMigrations } from './database/migrate.ts';
+import { endSilentConnections } from './database/silent-connections.ts';
+import { TroubleLog } from './http/trouble-log.ts';
+import { askForFirstCheck, createChecks } from './invariants/run-checks.ts';
+import { loopback } from './jobs/address-guard.ts';
+import { createEncryption } from './jobs/encryption.ts';
+import { claimEncryptionKeys, keyOfDataDirectory } from './jobs/encryption-keys.ts';
+import { createOutbound } from './jobs/outbound.ts';
+import type { Outside } from './jobs/queue.ts';
+import { startWorker, type Worker } from './jobs/worker.ts';
+import { connectOwner, type OwnerAccess, openServer, openServerToServe, type Server } from './main-database.ts';
+import { createStripeProcessor } from './payments/processor-stripe.ts';
 import type { WebhookOutside } from './webhooks/actions.ts';
 import { startSender } from './webhooks/jobs-sender.ts';
 

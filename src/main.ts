@@ -1,9 +1,9 @@
-import './platform/json.ts';
-import './platform/tick-shape.ts';
+import './http/json-bigint.ts';
+import './database/tick-shape.ts';
 import process from 'node:process';
 import { Command } from 'commander';
 import { readConfig } from './config.ts';
-import { version } from './platform/version.ts';
+import { version } from './http/version.ts';
 
 // Loaded when a command runs, so that help and mistakes are answered at once.
 const admin = () => import('./main-admin.ts');

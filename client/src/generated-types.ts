@@ -78,6 +78,13 @@ export interface SubscriptionPause {
   resumesAt?: number | string | null;
 }
 
+export interface AddFeature {
+  featureId?: string | null;
+  featureSlug?: string | null;
+  /** Give the credits now, once for each billing period. Only for a usage_credit_grant. */
+  grantCreditsImmediately?: boolean;
+}
+
 export type FeatureStructure = {
   type: 'toggle';
   slug: string;
@@ -193,11 +200,11 @@ export interface ResourceStructure {
   active?: boolean;
 }
 
+export type DestinationEnvironment = 'livemode' | 'testmode';
+
 export type PriceType = 'subscription' | 'single_payment' | 'usage';
 
 export type FeatureType = 'toggle' | 'usage_credit_grant' | 'resource';
-
-export type DestinationEnvironment = 'livemode' | 'testmode';
 
 export type DiscountAmountType = 'percent' | 'fixed';
 
@@ -266,13 +273,6 @@ export interface EntitlementCheck {
   featureSlug: string;
   /** Units of the meter, or places of the resource. 1 when absent; a toggle has no amount. */
   amount?: number | null;
-}
-
-export interface AddFeature {
-  featureId?: string | null;
-  featureSlug?: string | null;
-  /** Give the credits now, once for each billing period. Only for a usage_credit_grant. */
-  grantCreditsImmediately?: boolean;
 }
 
 /** Takes exactly one of usageMeterId, usageMeterSlug. */
@@ -1471,6 +1471,119 @@ export interface UsageMeterWithPrices {
   defaultPrice?: Price;
 }
 
+export interface Entitlements {
+  customerId: string;
+  externalId: string;
+  pricingModelId: string;
+  /** One for each slug, in order of creation. */
+  features: Array<EntitledFeature>;
+  /** One for each usage meter of each subscription, the newest subscription first. */
+  usageMeterBalances: Array<EntitledBalance>;
+  /** One for each resource that a feature of each subscription is or was about, the newest first. */
+  resources: Array<EntitledResource>;
+}
+
+export type EntitledFeature = {
+  featureId: string;
+  slug: string;
+  name: string;
+  /** The current subscriptions that give it, the newest first. */
+  subscriptionIds: Array<string>;
+  type: 'toggle';
+  amount: null;
+  usageMeterId: null;
+  resourceId: null;
+} | {
+  featureId: string;
+  slug: string;
+  name: string;
+  /** The current subscriptions that give it, the newest first. */
+  subscriptionIds: Array<string>;
+  type: 'usage_credit_grant';
+  /** What these subscriptions grant of it together: credits each time they are granted, or places. */
+  amount: number;
+  usageMeterId: string;
+  resourceId: null;
+} | {
+  featureId: string;
+  slug: string;
+  name: string;
+  /** The current subscriptions that give it, the newest first. */
+  subscriptionIds: Array<string>;
+  type: 'resource';
+  /** What these subscriptions grant of it together: credits each time they are granted, or places. */
+  amount: number;
+  usageMeterId: null;
+  resourceId: string;
+};
+
+export interface EntitledBalance {
+  usageMeterId: string;
+  slug: string;
+  subscriptionId: string;
+  /** Credits that can still be used and are not held, minus usage that no credit covered. */
+  availableBalance: number;
+  /** Units that open holds have set aside; no longer in availableBalance. */
+  held: number;
+}
+
+export interface EntitledResource {
+  resourceId: string;
+  slug: string;
+  subscriptionId: string;
+  capacity: number;
+  claimed: number;
+  /** capacity - claimed: negative when capacity went below what is held. */
+  available: number;
+}
+
+export interface LedgerEntry {
+  id: string;
+  /** Epoch milliseconds. */
+  createdAt: number;
+  subscriptionId: string;
+  usageMeterId: string;
+  type: 'grant' | 'usage' | 'expiry' | 'take_back' | 'settlement' | 'settlement_undone';
+  /** What it changed the balance by: credits are positive, usage is negative. */
+  amount: number;
+  /** Granted and settled less used, expired and taken back, with this entry. */
+  availableAfter: number;
+  /** Of usage: the price that it is counted at. */
+  priceId: string | null;
+  billingPeriodId: string | null;
+  /** The credits that were granted, ended or taken back. */
+  usageCreditId: string | null;
+  /** What it was booked for: the number of the booking of usage events, a credit, or an invoice. */
+  sourceId: string;
+  /** Of usage: the grants it drew from, in the order of use. What is missing to its amount is overage. */
+  usageCreditApplications: Array<UsageCreditApplication>;
+}
+
+export interface UsageCreditApplication {
+  usageCreditId: string;
+  /** A whole number; money is in the smallest unit of the currency. */
+  amount: number;
+  /** Why the credits were granted. */
+  source: string;
+  /** The feature that granted them, if one did. */
+  featureId: string | null;
+  expiresAt: number | null;
+}
+
+export interface LedgerBalance {
+  subscriptionId: string;
+  usageMeterId: string;
+  /** A whole number; money is in the smallest unit of the currency. */
+  availableBalance: number;
+}
+
+export interface PortalSession {
+  url: string;
+  /** Epoch milliseconds, of real time even where a test clock is set. */
+  expiresAt: number;
+  returnUrl: string | null;
+}
+
 export type ResolvedAdjustmentTiming = 'immediately' | 'at_end_of_current_billing_period';
 
 export interface AdjustmentPreview {
@@ -1524,6 +1637,55 @@ export interface AdjustmentPreview {
   }>;
 }
 
+export interface Payment {
+  id: string;
+  /** Epoch milliseconds. */
+  createdAt: number;
+  /** Epoch milliseconds. */
+  updatedAt: number;
+  livemode: boolean;
+  organizationId: string;
+  pricingModelId: string;
+  customerId: string;
+  invoiceId: string;
+  subscriptionId: string | null;
+  billingPeriodId: string | null;
+  purchaseId: string | null;
+  paymentMethodId: string | null;
+  paymentMethod: PaymentMethodType;
+  /** What is charged, in the smallest unit of the currency. */
+  amount: number;
+  currency: CurrencyCode;
+  /** What the lines add up to, less the discount, without tax. */
+  subtotal: number | null;
+  taxAmount: number | null;
+  taxType: TaxType | null;
+  taxCountry: CountryCode | null;
+  taxState: string | null;
+  /** Decimal text: `19` or `8.875`. */
+  taxRatePercentage: string | null;
+  applicationFee: number | null;
+  status: PaymentStatus;
+  /** Epoch milliseconds. */
+  chargeDate: number;
+  settlementDate: number | null;
+  description: string | null;
+  receiptNumber: string | null;
+  receiptURL: string | null;
+  /** What the customer has to do before the charge can go on, in the words of the processor; else null. */
+  nextAction: unknown;
+  failureCode: string | null;
+  failureMessage: string | null;
+  /** True when all of it was refunded. */
+  refunded: boolean;
+  /** What was refunded so far; null before any refund. */
+  refundedAmount: number | null;
+  /** When the last refund was made. */
+  refundedAt: number | null;
+}
+
+export type PaymentStatus = 'processing' | 'requires_confirmation' | 'requires_action' | 'succeeded' | 'failed' | 'canceled' | 'refunded';
+
 export interface PricingModel {
   id: string;
   /** Epoch milliseconds. */
@@ -1535,70 +1697,6 @@ export interface PricingModel {
   /** Customers that name no pricing model get the default one. */
   isDefault: boolean;
   name: string;
-}
-
-export interface Product {
-  id: string;
-  /** Epoch milliseconds. */
-  createdAt: number;
-  /** Epoch milliseconds. */
-  updatedAt: number;
-  livemode: boolean;
-  organizationId: string;
-  pricingModelId: string;
-  name: string;
-  slug: string;
-  description: string | null;
-  imageURL: string | null;
-  singularQuantityLabel: string | null;
-  pluralQuantityLabel: string | null;
-  /** True for the plan that every customer starts on. */
-  default: boolean;
-  active: boolean;
-}
-
-export interface ProductFeature {
-  id: string;
-  /** Epoch milliseconds. */
-  createdAt: number;
-  /** Epoch milliseconds. */
-  updatedAt: number;
-  livemode: boolean;
-  organizationId: string;
-  pricingModelId: string;
-  productId: string;
-  featureId: string;
-  expiredAt: number | null;
-}
-
-export interface UsageMeter {
-  id: string;
-  /** Epoch milliseconds. */
-  createdAt: number;
-  /** Epoch milliseconds. */
-  updatedAt: number;
-  livemode: boolean;
-  organizationId: string;
-  pricingModelId: string;
-  name: string;
-  slug: string;
-  aggregationType: UsageMeterAggregationType;
-  /** A balance that falls below so many units is told. Null: none is. */
-  lowBalanceThreshold: number | null;
-}
-
-export interface Resource {
-  id: string;
-  /** Epoch milliseconds. */
-  createdAt: number;
-  /** Epoch milliseconds. */
-  updatedAt: number;
-  livemode: boolean;
-  organizationId: string;
-  pricingModelId: string;
-  slug: string;
-  name: string;
-  active: boolean;
 }
 
 export interface PricingModelExport {
@@ -1807,6 +1905,118 @@ export interface ClonedUsageMeter {
   pricingModelId: string;
   prices: Array<ClonedPrice>;
   defaultPrice?: ClonedPrice;
+}
+
+export interface Product {
+  id: string;
+  /** Epoch milliseconds. */
+  createdAt: number;
+  /** Epoch milliseconds. */
+  updatedAt: number;
+  livemode: boolean;
+  organizationId: string;
+  pricingModelId: string;
+  name: string;
+  slug: string;
+  description: string | null;
+  imageURL: string | null;
+  singularQuantityLabel: string | null;
+  pluralQuantityLabel: string | null;
+  /** True for the plan that every customer starts on. */
+  default: boolean;
+  active: boolean;
+}
+
+export interface ProductFeature {
+  id: string;
+  /** Epoch milliseconds. */
+  createdAt: number;
+  /** Epoch milliseconds. */
+  updatedAt: number;
+  livemode: boolean;
+  organizationId: string;
+  pricingModelId: string;
+  productId: string;
+  featureId: string;
+  expiredAt: number | null;
+}
+
+export interface UsageMeter {
+  id: string;
+  /** Epoch milliseconds. */
+  createdAt: number;
+  /** Epoch milliseconds. */
+  updatedAt: number;
+  livemode: boolean;
+  organizationId: string;
+  pricingModelId: string;
+  name: string;
+  slug: string;
+  aggregationType: UsageMeterAggregationType;
+  /** A balance that falls below so many units is told. Null: none is. */
+  lowBalanceThreshold: number | null;
+}
+
+export interface UsageMeterSummary {
+  usageMeterId: string;
+  /** Epoch milliseconds. */
+  from: number;
+  /** Epoch milliseconds. */
+  to: number;
+  groupBy: 'hour' | 'day' | 'month' | 'customer' | 'property';
+  /** As booked: on a meter that counts distinct properties, of the first event with each in its period. */
+  units: number;
+  events: number;
+  /** Each hour, day or month in order, without a gap; customers and values by their units, most first. */
+  groups: Array<UsageTimeGroup | UsageCustomerGroup | UsageValueGroup>;
+  /** The customers or values beyond the first 1000. Null where there are none. */
+  other: {
+    groups: number;
+    /** A whole number; money is in the smallest unit of the currency. */
+    units: number;
+    events: number;
+  } | null;
+}
+
+/** An hour, day or month in UTC, as far as it lies between `from` and `to`: `end` is not in it. */
+export interface UsageTimeGroup {
+  /** Epoch milliseconds. */
+  start: number;
+  /** Epoch milliseconds. */
+  end: number;
+  /** A whole number; money is in the smallest unit of the currency. */
+  units: number;
+  events: number;
+}
+
+export interface UsageCustomerGroup {
+  customerId: string;
+  externalId: string;
+  /** A whole number; money is in the smallest unit of the currency. */
+  units: number;
+  events: number;
+}
+
+export interface UsageValueGroup {
+  /** The property as text, its first 255 characters. Null: the event has none. */
+  value: string | null;
+  /** A whole number; money is in the smallest unit of the currency. */
+  units: number;
+  events: number;
+}
+
+export interface Resource {
+  id: string;
+  /** Epoch milliseconds. */
+  createdAt: number;
+  /** Epoch milliseconds. */
+  updatedAt: number;
+  livemode: boolean;
+  organizationId: string;
+  pricingModelId: string;
+  slug: string;
+  name: string;
+  active: boolean;
 }
 
 export interface CatalogRecord {
@@ -2125,72 +2335,6 @@ export interface TemporaryResourceClaims {
   reason: 'scheduled_cancellation' | 'scheduled_adjustment';
 }
 
-export interface Entitlements {
-  customerId: string;
-  externalId: string;
-  pricingModelId: string;
-  /** One for each slug, in order of creation. */
-  features: Array<EntitledFeature>;
-  /** One for each usage meter of each subscription, the newest subscription first. */
-  usageMeterBalances: Array<EntitledBalance>;
-  /** One for each resource that a feature of each subscription is or was about, the newest first. */
-  resources: Array<EntitledResource>;
-}
-
-export type EntitledFeature = {
-  featureId: string;
-  slug: string;
-  name: string;
-  /** The current subscriptions that give it, the newest first. */
-  subscriptionIds: Array<string>;
-  type: 'toggle';
-  amount: null;
-  usageMeterId: null;
-  resourceId: null;
-} | {
-  featureId: string;
-  slug: string;
-  name: string;
-  /** The current subscriptions that give it, the newest first. */
-  subscriptionIds: Array<string>;
-  type: 'usage_credit_grant';
-  /** What these subscriptions grant of it together: credits each time they are granted, or places. */
-  amount: number;
-  usageMeterId: string;
-  resourceId: null;
-} | {
-  featureId: string;
-  slug: string;
-  name: string;
-  /** The current subscriptions that give it, the newest first. */
-  subscriptionIds: Array<string>;
-  type: 'resource';
-  /** What these subscriptions grant of it together: credits each time they are granted, or places. */
-  amount: number;
-  usageMeterId: null;
-  resourceId: string;
-};
-
-export interface EntitledBalance {
-  usageMeterId: string;
-  slug: string;
-  subscriptionId: string;
-  /** Credits that can still be used and are not held, minus usage that no credit covered. */
-  availableBalance: number;
-  /** Units that open holds have set aside; no longer in availableBalance. */
-  held: number;
-}
-
-export interface EntitledResource {
-  resourceId: string;
-  slug: string;
-  subscriptionId: string;
-  capacity: number;
-  claimed: number;
-  /** capacity - claimed: negative when capacity went below what is held. */
-  available: number;
-}
-
 export interface EntitlementCheckResult {
   customerExternalId: string;
   featureSlug: string;
@@ -2242,46 +2386,6 @@ export interface UsageCredit {
   status: 'active' | 'used' | 'expired' | 'taken_back';
 }
 
-export interface LedgerEntry {
-  id: string;
-  /** Epoch milliseconds. */
-  createdAt: number;
-  subscriptionId: string;
-  usageMeterId: string;
-  type: 'grant' | 'usage' | 'expiry' | 'take_back' | 'settlement' | 'settlement_undone';
-  /** What it changed the balance by: credits are positive, usage is negative. */
-  amount: number;
-  /** Granted and settled less used, expired and taken back, with this entry. */
-  availableAfter: number;
-  /** Of usage: the price that it is counted at. */
-  priceId: string | null;
-  billingPeriodId: string | null;
-  /** The credits that were granted, ended or taken back. */
-  usageCreditId: string | null;
-  /** What it was booked for: the number of the booking of usage events, a credit, or an invoice. */
-  sourceId: string;
-  /** Of usage: the grants it drew from, in the order of use. What is missing to its amount is overage. */
-  usageCreditApplications: Array<UsageCreditApplication>;
-}
-
-export interface UsageCreditApplication {
-  usageCreditId: string;
-  /** A whole number; money is in the smallest unit of the currency. */
-  amount: number;
-  /** Why the credits were granted. */
-  source: string;
-  /** The feature that granted them, if one did. */
-  featureId: string | null;
-  expiresAt: number | null;
-}
-
-export interface LedgerBalance {
-  subscriptionId: string;
-  usageMeterId: string;
-  /** A whole number; money is in the smallest unit of the currency. */
-  availableBalance: number;
-}
-
 export interface UsageEvent {
   id: string;
   /** Epoch milliseconds. */
@@ -2308,54 +2412,6 @@ export interface UsageBalance {
   usageMeterId: string;
   /** A whole number; money is in the smallest unit of the currency. */
   availableBalance: number;
-}
-
-export interface UsageMeterSummary {
-  usageMeterId: string;
-  /** Epoch milliseconds. */
-  from: number;
-  /** Epoch milliseconds. */
-  to: number;
-  groupBy: 'hour' | 'day' | 'month' | 'customer' | 'property';
-  /** As booked: on a meter that counts distinct properties, of the first event with each in its period. */
-  units: number;
-  events: number;
-  /** Each hour, day or month in order, without a gap; customers and values by their units, most first. */
-  groups: Array<UsageTimeGroup | UsageCustomerGroup | UsageValueGroup>;
-  /** The customers or values beyond the first 1000. Null where there are none. */
-  other: {
-    groups: number;
-    /** A whole number; money is in the smallest unit of the currency. */
-    units: number;
-    events: number;
-  } | null;
-}
-
-/** An hour, day or month in UTC, as far as it lies between `from` and `to`: `end` is not in it. */
-export interface UsageTimeGroup {
-  /** Epoch milliseconds. */
-  start: number;
-  /** Epoch milliseconds. */
-  end: number;
-  /** A whole number; money is in the smallest unit of the currency. */
-  units: number;
-  events: number;
-}
-
-export interface UsageCustomerGroup {
-  customerId: string;
-  externalId: string;
-  /** A whole number; money is in the smallest unit of the currency. */
-  units: number;
-  events: number;
-}
-
-export interface UsageValueGroup {
-  /** The property as text, its first 255 characters. Null: the event has none. */
-  value: string | null;
-  /** A whole number; money is in the smallest unit of the currency. */
-  units: number;
-  events: number;
 }
 
 export interface UsageHold {
@@ -2579,55 +2635,6 @@ export interface ExplainedRounding {
   rounded: number;
 }
 
-export interface Payment {
-  id: string;
-  /** Epoch milliseconds. */
-  createdAt: number;
-  /** Epoch milliseconds. */
-  updatedAt: number;
-  livemode: boolean;
-  organizationId: string;
-  pricingModelId: string;
-  customerId: string;
-  invoiceId: string;
-  subscriptionId: string | null;
-  billingPeriodId: string | null;
-  purchaseId: string | null;
-  paymentMethodId: string | null;
-  paymentMethod: PaymentMethodType;
-  /** What is charged, in the smallest unit of the currency. */
-  amount: number;
-  currency: CurrencyCode;
-  /** What the lines add up to, less the discount, without tax. */
-  subtotal: number | null;
-  taxAmount: number | null;
-  taxType: TaxType | null;
-  taxCountry: CountryCode | null;
-  taxState: string | null;
-  /** Decimal text: `19` or `8.875`. */
-  taxRatePercentage: string | null;
-  applicationFee: number | null;
-  status: PaymentStatus;
-  /** Epoch milliseconds. */
-  chargeDate: number;
-  settlementDate: number | null;
-  description: string | null;
-  receiptNumber: string | null;
-  receiptURL: string | null;
-  /** What the customer has to do before the charge can go on, in the words of the processor; else null. */
-  nextAction: unknown;
-  failureCode: string | null;
-  failureMessage: string | null;
-  /** True when all of it was refunded. */
-  refunded: boolean;
-  /** What was refunded so far; null before any refund. */
-  refundedAmount: number | null;
-  /** When the last refund was made. */
-  refundedAt: number | null;
-}
-
-export type PaymentStatus = 'processing' | 'requires_confirmation' | 'requires_action' | 'succeeded' | 'failed' | 'canceled' | 'refunded';
-
 export interface TaxRate {
   id: string;
   /** Epoch milliseconds. */
@@ -2772,13 +2779,6 @@ export type CheckoutSession = {
 };
 
 export type CheckoutSessionStatus = 'open' | 'pending' | 'succeeded' | 'failed' | 'expired';
-
-export interface PortalSession {
-  url: string;
-  /** Epoch milliseconds, of real time even where a test clock is set. */
-  expiresAt: number;
-  returnUrl: string | null;
-}
 
 export interface Webhook {
   id: string;
@@ -3094,6 +3094,65 @@ export interface CustomersGetBillingInput {
 
 export type CustomersGetBillingAnswer = CustomerBilling;
 
+export interface CustomersGetEntitlementsInput {
+  externalId: string;
+  subscriptionId?: string;
+  pricingModelId?: string;
+}
+
+export interface CustomersGetEntitlementsAnswer {
+  entitlements: Entitlements;
+}
+
+export interface CustomersGetUsageBalancesInput {
+  externalId: string;
+  subscriptionId?: string;
+  pricingModelId?: string;
+}
+
+export interface CustomersGetUsageBalancesAnswer {
+  usageMeterBalances: Array<UsageMeterBalance>;
+}
+
+export interface CustomersListLedgerInput {
+  externalId: string;
+  /** Where to go on: a nextCursor of an earlier page. */
+  cursor?: string;
+  /** Rows a page: 1 to 100, 10 when absent. */
+  limit?: number;
+  subscriptionId?: string;
+  usageMeterId?: string;
+  usageMeterSlug?: string;
+  pricingModelId?: string;
+  /** A past instant: epoch milliseconds or an ISO 8601 date-time. */
+  asOf?: string | number;
+}
+
+export interface CustomersListLedgerAnswer {
+  data: Array<LedgerEntry>;
+  hasMore: boolean;
+  total: number;
+  currentCursor: string;
+  nextCursor?: string;
+  balances: Array<LedgerBalance>;
+}
+
+export interface CustomersCreatePortalSessionInput {
+  externalId: string;
+  /** Needed only when several pricing models have this external id. */
+  pricingModelId?: string;
+  portalSession?: {
+    /** Where the portal leads back to. */
+    returnUrl?: string | null;
+    /** 3600 when absent, and at most 604800. */
+    expiresInSeconds?: number;
+  };
+}
+
+export interface CustomersCreatePortalSessionAnswer {
+  portalSession: PortalSession;
+}
+
 export interface SubscriptionsListInput {
   /** Where to go on: a nextCursor of an earlier page. */
   cursor?: string;
@@ -3226,6 +3285,25 @@ export interface SubscriptionsResumeAnswer {
   subscription: Subscription;
 }
 
+export type SubscriptionsAddFeatureInput = {
+  id: string;
+} & (AddFeature);
+
+export interface SubscriptionsAddFeatureAnswer {
+  subscriptionItemFeature: SubscriptionItemFeature;
+}
+
+export interface SubscriptionsRetryPaymentInput {
+  id: string;
+  /** What to charge this time; what the subscription is charged on when absent. */
+  paymentMethodId?: string | null;
+}
+
+export interface SubscriptionsRetryPaymentAnswer {
+  subscription: Subscription;
+  payment: Payment;
+}
+
 export interface PricingModelsCreateInput {
   pricingModel: {
     name: string;
@@ -3283,6 +3361,37 @@ export interface PricingModelsUpdateInput {
 
 export interface PricingModelsUpdateAnswer {
   pricingModel: PricingModel;
+}
+
+export interface PricingModelsSetupInput {
+  name: string;
+  /** From then on the default pricing model. */
+  isDefault?: boolean;
+  features?: Array<FeatureStructure>;
+  products?: Array<ProductStructure>;
+  usageMeters?: Array<UsageMeterStructure>;
+  resources?: Array<ResourceStructure>;
+}
+
+export interface PricingModelsSetupAnswer {
+  pricingModel: PricingModelDetails;
+}
+
+export interface PricingModelsExportInput {
+  id: string;
+}
+
+export type PricingModelsExportAnswer = PricingModelExport;
+
+export interface PricingModelsCloneInput {
+  id: string;
+  name: string;
+  /** Where the copy is made; absent: where the source is. */
+  destinationEnvironment?: DestinationEnvironment;
+}
+
+export interface PricingModelsCloneAnswer {
+  pricingModel: ClonedPricingModel;
 }
 
 export interface ProductsCreateInput {
@@ -3438,6 +3547,14 @@ export interface ProductFeaturesGetInput {
 
 export interface ProductFeaturesGetAnswer {
   productFeature: ProductFeature;
+}
+
+export interface ProductFeaturesExpireInput {
+  id: string;
+}
+
+export interface ProductFeaturesExpireAnswer {
+  success: true;
 }
 
 export interface PricesCreateInput {
@@ -3698,6 +3815,24 @@ export interface UsageMetersUpdateAnswer {
   usageMeter: UsageMeter;
 }
 
+export interface UsageMetersGetSummaryInput {
+  id: string;
+  /** The first instant. 30 days before `to` when absent. */
+  from?: string | number;
+  /** The first instant after the last. The end of this hour when absent. */
+  to?: string | number;
+  /** By day when absent. */
+  groupBy?: 'hour' | 'day' | 'month' | 'customer' | 'property';
+  /** Which property, where `groupBy` is property. */
+  property?: string;
+  customerId?: string;
+  subscriptionId?: string;
+}
+
+export interface UsageMetersGetSummaryAnswer {
+  usageMeterSummary: UsageMeterSummary;
+}
+
 export interface ResourcesCreateInput {
   resource: {
     slug: string;
@@ -3739,37 +3874,6 @@ export interface ResourcesUpdateInput {
 
 export interface ResourcesUpdateAnswer {
   resource: Resource;
-}
-
-export interface PricingModelsSetupInput {
-  name: string;
-  /** From then on the default pricing model. */
-  isDefault?: boolean;
-  features?: Array<FeatureStructure>;
-  products?: Array<ProductStructure>;
-  usageMeters?: Array<UsageMeterStructure>;
-  resources?: Array<ResourceStructure>;
-}
-
-export interface PricingModelsSetupAnswer {
-  pricingModel: PricingModelDetails;
-}
-
-export interface PricingModelsExportInput {
-  id: string;
-}
-
-export type PricingModelsExportAnswer = PricingModelExport;
-
-export interface PricingModelsCloneInput {
-  id: string;
-  name: string;
-  /** Where the copy is made; absent: where the source is. */
-  destinationEnvironment?: DestinationEnvironment;
-}
-
-export interface PricingModelsCloneAnswer {
-  pricingModel: ClonedPricingModel;
 }
 
 export interface CatalogsCreateInput {
@@ -3922,14 +4026,6 @@ export interface DiscountsGetAnswer {
   discount: RedeemedDiscount;
 }
 
-export interface ProductFeaturesExpireInput {
-  id: string;
-}
-
-export interface ProductFeaturesExpireAnswer {
-  success: true;
-}
-
 export interface SubscriptionItemFeaturesCreateInput {
   subscriptionItemFeature: NewSubscriptionItemFeature;
 }
@@ -4018,16 +4114,6 @@ export type ResourceClaimsGetUsagesAnswer = Array<{
   claims: Array<ResourceClaim>;
 }>;
 
-export interface CustomersGetEntitlementsInput {
-  externalId: string;
-  subscriptionId?: string;
-  pricingModelId?: string;
-}
-
-export interface CustomersGetEntitlementsAnswer {
-  entitlements: Entitlements;
-}
-
 export interface EntitlementsCheckInput {
   checks: Array<EntitlementCheck>;
   /** Whose customers are meant, where several pricing models have one of an external id. */
@@ -4036,24 +4122,6 @@ export interface EntitlementsCheckInput {
 
 export interface EntitlementsCheckAnswer {
   results: Array<EntitlementCheckResult>;
-}
-
-export type SubscriptionsAddFeatureInput = {
-  id: string;
-} & (AddFeature);
-
-export interface SubscriptionsAddFeatureAnswer {
-  subscriptionItemFeature: SubscriptionItemFeature;
-}
-
-export interface CustomersGetUsageBalancesInput {
-  externalId: string;
-  subscriptionId?: string;
-  pricingModelId?: string;
-}
-
-export interface CustomersGetUsageBalancesAnswer {
-  usageMeterBalances: Array<UsageMeterBalance>;
 }
 
 export interface UsageCreditsCreateInput {
@@ -4098,29 +4166,6 @@ export interface UsageCreditsGetInput {
 
 export interface UsageCreditsGetAnswer {
   usageCredit: UsageCredit;
-}
-
-export interface CustomersListLedgerInput {
-  externalId: string;
-  /** Where to go on: a nextCursor of an earlier page. */
-  cursor?: string;
-  /** Rows a page: 1 to 100, 10 when absent. */
-  limit?: number;
-  subscriptionId?: string;
-  usageMeterId?: string;
-  usageMeterSlug?: string;
-  pricingModelId?: string;
-  /** A past instant: epoch milliseconds or an ISO 8601 date-time. */
-  asOf?: string | number;
-}
-
-export interface CustomersListLedgerAnswer {
-  data: Array<LedgerEntry>;
-  hasMore: boolean;
-  total: number;
-  currentCursor: string;
-  nextCursor?: string;
-  balances: Array<LedgerBalance>;
 }
 
 export interface UsageEventsCreateInput {
@@ -4187,24 +4232,6 @@ export interface UsageEventsGetLedgerEntryInput {
 
 export interface UsageEventsGetLedgerEntryAnswer {
   ledgerEntry: LedgerEntry | null;
-}
-
-export interface UsageMetersGetSummaryInput {
-  id: string;
-  /** The first instant. 30 days before `to` when absent. */
-  from?: string | number;
-  /** The first instant after the last. The end of this hour when absent. */
-  to?: string | number;
-  /** By day when absent. */
-  groupBy?: 'hour' | 'day' | 'month' | 'customer' | 'property';
-  /** Which property, where `groupBy` is property. */
-  property?: string;
-  customerId?: string;
-  subscriptionId?: string;
-}
-
-export interface UsageMetersGetSummaryAnswer {
-  usageMeterSummary: UsageMeterSummary;
 }
 
 export interface HoldsCreateInput {
@@ -4308,41 +4335,6 @@ export interface InvoicesExplainInput {
 
 export type InvoicesExplainAnswer = InvoiceExplanation;
 
-export interface InvoiceLineItemsListInput {
-  /** Where to go on: a nextCursor of an earlier page. */
-  cursor?: string;
-  /** Rows a page: 1 to 100, 10 when absent. */
-  limit?: number;
-  invoiceId?: string;
-  type?: string;
-  priceId?: string;
-}
-
-export interface InvoiceLineItemsListAnswer {
-  data: Array<InvoiceLineItem>;
-  hasMore: boolean;
-  total: number;
-  currentCursor: string;
-  nextCursor?: string;
-}
-
-export interface InvoiceLineItemsGetInput {
-  id: string;
-}
-
-export type InvoiceLineItemsGetAnswer = InvoiceLineItem;
-
-export interface SubscriptionsRetryPaymentInput {
-  id: string;
-  /** What to charge this time; what the subscription is charged on when absent. */
-  paymentMethodId?: string | null;
-}
-
-export interface SubscriptionsRetryPaymentAnswer {
-  subscription: Subscription;
-  payment: Payment;
-}
-
 export interface InvoicesVoidInput {
   id: string;
 }
@@ -4376,6 +4368,30 @@ export interface InvoicesGetHtmlInput {
 export interface InvoicesGetPdfInput {
   id: string;
 }
+
+export interface InvoiceLineItemsListInput {
+  /** Where to go on: a nextCursor of an earlier page. */
+  cursor?: string;
+  /** Rows a page: 1 to 100, 10 when absent. */
+  limit?: number;
+  invoiceId?: string;
+  type?: string;
+  priceId?: string;
+}
+
+export interface InvoiceLineItemsListAnswer {
+  data: Array<InvoiceLineItem>;
+  hasMore: boolean;
+  total: number;
+  currentCursor: string;
+  nextCursor?: string;
+}
+
+export interface InvoiceLineItemsGetInput {
+  id: string;
+}
+
+export type InvoiceLineItemsGetAnswer = InvoiceLineItem;
 
 export interface TaxRatesCreateInput {
   taxRate: {
@@ -4560,22 +4576,6 @@ export interface CheckoutSessionsGetInput {
 export interface CheckoutSessionsGetAnswer {
   checkoutSession: CheckoutSession;
   url: string;
-}
-
-export interface CustomersCreatePortalSessionInput {
-  externalId: string;
-  /** Needed only when several pricing models have this external id. */
-  pricingModelId?: string;
-  portalSession?: {
-    /** Where the portal leads back to. */
-    returnUrl?: string | null;
-    /** 3600 when absent, and at most 604800. */
-    expiresInSeconds?: number;
-  };
-}
-
-export interface CustomersCreatePortalSessionAnswer {
-  portalSession: PortalSession;
 }
 
 export interface PaymentsListInput {
@@ -4766,23 +4766,6 @@ export interface WebhooksListDeliveriesAnswer {
   nextCursor?: string;
 }
 
-export interface DeliveriesGetInput {
-  id: string;
-}
-
-export interface DeliveriesGetAnswer {
-  delivery: WebhookDelivery;
-  attempts: Array<WebhookAttempt>;
-}
-
-export interface DeliveriesRetryInput {
-  id: string;
-}
-
-export interface DeliveriesRetryAnswer {
-  delivery: WebhookDelivery;
-}
-
 export interface WebhooksTestInput {
   id: string;
   test?: {
@@ -4814,6 +4797,23 @@ export interface WebhooksReplayAnswer {
     /** How many events are sent. */
     deliveries: number;
   };
+}
+
+export interface DeliveriesGetInput {
+  id: string;
+}
+
+export interface DeliveriesGetAnswer {
+  delivery: WebhookDelivery;
+  attempts: Array<WebhookAttempt>;
+}
+
+export interface DeliveriesRetryInput {
+  id: string;
+}
+
+export interface DeliveriesRetryAnswer {
+  delivery: WebhookDelivery;
 }
 
 export interface EventsListInput {

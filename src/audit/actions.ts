@@ -1,6 +1,6 @@
-import { type PageRequest, page } from '../kernel/page.ts';
-import type { Database } from '../platform/database.ts';
-import type { Work } from '../platform/work.ts';
+import type { Database } from '../database/database.ts';
+import type { Work } from '../database/work.ts';
+import { type PageRequest, page } from '../kernel/pagination.ts';
 import { toEntry, toIdRange } from './audit-entry.ts';
 import * as store from './store.ts';
 

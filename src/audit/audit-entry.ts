@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { Instant } from '../kernel/calendar.ts';
 import { Timestamp } from '../kernel/json.ts';
-import { instantFilter, instantRange, type PageRequest, textFilter } from '../kernel/page.ts';
+import { instantFilter, instantRange, type PageRequest, textFilter } from '../kernel/pagination.ts';
 
 const operations = ['insert', 'update', 'delete'] as const;
 const actorTypes = ['api_key', 'customer', 'operator', 'system'] as const;

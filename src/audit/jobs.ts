@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { TaskList } from '../platform/jobs.ts';
+import type { TaskList } from '../jobs/queue.ts';
 import { forgetAuditLogOnce } from './actions.ts';
 
 const ForgetPayload = z.object({ days: z.int() });

@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
-import type { PageRequest } from '../kernel/page.ts';
-import type { Database } from '../platform/database.ts';
-import type { Work } from '../platform/work.ts';
+import type { Database } from '../database/database.ts';
+import type { Work } from '../database/work.ts';
+import type { PageRequest } from '../kernel/pagination.ts';
 import type { AuditLogRow, IdRange } from './audit-entry.ts';
 
 const filterColumns = {

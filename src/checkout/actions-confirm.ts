@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import type { CustomerRow } from '../customers/customer.ts';
 import { lockCustomer } from '../customers/store.ts';
+import type { Work } from '../database/work.ts';
 import { invalid, Problem } from '../kernel/problem.ts';
 import {
   attachPaymentMethod,
@@ -10,7 +11,6 @@ import {
 } from '../payments/actions-attach.ts';
 import type { PaymentProcessor, Processors } from '../payments/processor.ts';
 import { findPaymentMethod, type PaymentMethodRow } from '../payments/store-payment-methods.ts';
-import type { Work } from '../platform/work.ts';
 import { publishSubscriptions } from '../subscriptions/actions.ts';
 import { lockSubscription, saveSubscription } from '../subscriptions/store.ts';
 import { isTerminal } from '../subscriptions/subscription.ts';

@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
+import { activateSubscription } from '../billing/activate-subscription.ts';
+import { buy, type Order } from '../billing/buy.ts';
+import { createCustomer } from '../billing/create-customer.ts';
+import { type Quote, quote, quoteActivation } from '../billing/quote.ts';
 import { saveChangedCustomer } from '../customers/actions.ts';
 import { type CustomerRow, decideChange } from '../customers/customer.ts';
 import { lockCustomer } from '../customers/store.ts';
+import type { Work } from '../database/work.ts';
 import { invalid, Problem } from '../kernel/problem.ts';
-import { activateSubscription } from '../lifecycle/activate-subscription.ts';
-import { buy, type Order } from '../lifecycle/buy.ts';
-import { createCustomer } from '../lifecycle/create-customer.ts';
-import { type Quote, quote, quoteActivation } from '../lifecycle/quote.ts';
-import type { Work } from '../platform/work.ts';
 import { type DiscountRow, normalizeCode } from '../pricing/discount.ts';
 import type { Price } from '../pricing/price.ts';
 import type { Product } from '../pricing/product.ts';

@@ -1,14 +1,14 @@
 import type { CustomerRow } from '../customers/customer.ts';
+import type { Work } from '../database/work.ts';
 import { listInvoicesOfCustomer } from '../invoicing/store.ts';
 import { Problem } from '../kernel/problem.ts';
-import { readBalances } from '../ledger/actions-balances.ts';
 import { listPaymentMethodsOfCustomer } from '../payments/actions.ts';
 import type { Processors } from '../payments/processor.ts';
-import type { Work } from '../platform/work.ts';
 import { loadPricingModelDetails } from '../pricing/store-details.ts';
 import { findSubscription, listSubscriptionsOfCustomer } from '../subscriptions/store.ts';
 import { listActiveItems } from '../subscriptions/store-items.ts';
 import { isTerminal, type SubscriptionRow } from '../subscriptions/subscription.ts';
+import { readBalances } from '../usage/actions-balances.ts';
 import { findPaymentToConfirm } from './actions.ts';
 import type { PortalPlan, PortalSubscription, PortalView } from './portal-view.ts';
 import { readSellerName } from './store.ts';

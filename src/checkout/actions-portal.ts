@@ -1,7 +1,7 @@
 import { requireCustomerByExternalId } from '../customers/actions.ts';
 import { portalUrl } from '../customers/portal-link.ts';
-import type { Encryption } from '../platform/encryption.ts';
-import type { Work } from '../platform/work.ts';
+import type { Work } from '../database/work.ts';
+import type { Encryption } from '../jobs/encryption.ts';
 import { type NewPortalSession, type PortalSession, portalSessionSeconds } from './portal-session.ts';
 
 /**

@@ -1,10 +1,10 @@
 import { requireCustomerByExternalId } from '../customers/actions.ts';
 import type { CustomerRow } from '../customers/customer.ts';
-import { type PageRequest, page } from '../kernel/page.ts';
+import { newId } from '../database/new-id.ts';
+import type { Work } from '../database/work.ts';
+import type { Encryption } from '../jobs/encryption.ts';
+import { type PageRequest, page } from '../kernel/pagination.ts';
 import { invalid, Problem } from '../kernel/problem.ts';
-import type { Encryption } from '../platform/encryption.ts';
-import { newId } from '../platform/new-id.ts';
-import type { Work } from '../platform/work.ts';
 import { resolvePricingModel } from '../pricing/actions.ts';
 import type { Price } from '../pricing/price.ts';
 import { findActivePriceBySlug, findPrice } from '../pricing/store-prices.ts';

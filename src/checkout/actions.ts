@@ -1,12 +1,12 @@
 import { z } from 'zod';
+import { type Quote, quoteOf } from '../billing/quote.ts';
 import { findCustomer } from '../customers/store.ts';
+import { newId } from '../database/new-id.ts';
+import { tentatively } from '../database/tentative.ts';
+import type { Work } from '../database/work.ts';
 import { Problem } from '../kernel/problem.ts';
-import { type Quote, quoteOf } from '../lifecycle/quote.ts';
 import type { PaymentProcessor, Processors } from '../payments/processor.ts';
 import { pageOfPayments } from '../payments/store.ts';
-import { newId } from '../platform/new-id.ts';
-import { tentatively } from '../platform/tentative.ts';
-import type { Work } from '../platform/work.ts';
 import { currencyOf } from '../pricing/actions.ts';
 import type { DiscountRow } from '../pricing/discount.ts';
 import type { PurchaseRow } from '../purchases/purchase.ts';

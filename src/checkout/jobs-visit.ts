@@ -1,13 +1,13 @@
 import type { CustomerRow } from '../customers/customer.ts';
 import { type PortalPass, readPortalKey } from '../customers/portal-link.ts';
 import { findCustomer } from '../customers/store.ts';
+import { runInEnvironment, type Work } from '../database/work.ts';
+import type { Cookie, Page, PageAnswer, PageContext, PageRequest } from '../http/page.ts';
+import { encryptionOf } from '../jobs/encryption.ts';
+import { runEffects } from '../jobs/queue.ts';
 import { Problem } from '../kernel/problem.ts';
 import { createProcessors } from '../payments/actions.ts';
 import type { Processors } from '../payments/processor.ts';
-import { encryptionOf } from '../platform/encryption.ts';
-import { runEffects } from '../platform/jobs.ts';
-import type { Cookie, Page, PageAnswer, PageContext, PageRequest } from '../platform/page.ts';
-import { runInEnvironment, type Work } from '../platform/work.ts';
 import { withoutCode } from './page-text.ts';
 import type { Visited } from './portal-page.ts';
 

@@ -1,9 +1,9 @@
+import { lookAtPayment } from '../billing/sync-payment.ts';
+import { runInEnvironment, type Work } from '../database/work.ts';
+import { type JobContext, runEffects } from '../jobs/queue.ts';
 import { invalid, Problem, type ProblemName } from '../kernel/problem.ts';
-import { lookAtPayment } from '../lifecycle/look-at-payment.ts';
 import { createProcessors } from '../payments/actions.ts';
 import type { CardConfirmation, Processors } from '../payments/processor.ts';
-import { type JobContext, runEffects } from '../platform/jobs.ts';
-import { runInEnvironment, type Work } from '../platform/work.ts';
 import { viewCheckout } from './actions.ts';
 import { confirmCheckout, draftOf } from './actions-confirm.ts';
 import type { CheckoutConfirmation, CheckoutView } from './checkout-view.ts';

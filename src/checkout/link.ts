@@ -1,4 +1,4 @@
-import type { Encryption } from '../platform/encryption.ts';
+import type { Encryption } from '../jobs/encryption.ts';
 
 // Links of the customer portal are made and read in customers/portal-link.ts, because the billing answer has one.
 

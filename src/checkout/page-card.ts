@@ -1,6 +1,6 @@
+import type { PageDocument } from '../http/page.ts';
 import { type Html, html } from '../kernel/html.ts';
 import type { CardConfirmation } from '../payments/processor.ts';
-import type { PageDocument } from '../platform/page.ts';
 import type { PaymentToConfirm } from './checkout-view.ts';
 import { type FieldErrors, fieldHtml } from './page-form.ts';
 

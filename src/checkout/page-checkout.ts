@@ -1,6 +1,6 @@
+import type { PageDocument } from '../http/page.ts';
 import { countryCodes } from '../kernel/country.ts';
 import { type Html, html } from '../kernel/html.ts';
-import type { PageDocument } from '../platform/page.ts';
 import { asksAddress, type Details } from './buyer-entry.ts';
 import type { CheckoutView, PaymentToConfirm } from './checkout-view.ts';
 import { type CardTaker, cardButtonHtml, cardHtml, cardScripts, confirmPaymentHtml, takesCards } from './page-card.ts';

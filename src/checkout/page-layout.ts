@@ -1,5 +1,5 @@
+import type { PageDocument, Refusal } from '../http/page.ts';
 import { type Html, html } from '../kernel/html.ts';
-import type { PageDocument, Refusal } from '../platform/page.ts';
 import { pageStyle } from './page-style.ts';
 
 export interface Layout {

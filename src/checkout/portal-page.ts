@@ -1,7 +1,7 @@
+import type { PageDocument } from '../http/page.ts';
 import { invoiceStatusTexts } from '../invoicing/invoice-document.ts';
 import { type Html, html } from '../kernel/html.ts';
 import { moneyText } from '../kernel/money-text.ts';
-import type { PageDocument } from '../platform/page.ts';
 import type { PaymentToConfirm } from './checkout-view.ts';
 import { cardScripts, confirmPaymentHtml } from './page-card.ts';
 import { hiddenHtml, summaryHtml } from './page-form.ts';

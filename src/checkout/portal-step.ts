@@ -1,8 +1,8 @@
+import type { AdjustmentPreview } from '../billing/preview-adjustment.ts';
+import type { PageDocument } from '../http/page.ts';
 import { type Html, html } from '../kernel/html.ts';
 import { moneyText } from '../kernel/money-text.ts';
-import type { AdjustmentPreview } from '../lifecycle/preview-adjust.ts';
 import type { CardConfirmation } from '../payments/processor.ts';
-import type { PageDocument } from '../platform/page.ts';
 import { type CardTaker, cardButtonHtml, cardHtml, cardScripts, takesCards } from './page-card.ts';
 import { type FieldErrors, fieldHtml, hiddenHtml, summaryHtml } from './page-form.ts';
 import { layout } from './page-layout.ts';

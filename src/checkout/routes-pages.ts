@@ -1,8 +1,8 @@
+import { runInEnvironment } from '../database/work.ts';
+import type { Page, PageAnswer, PageContext, PageRequest } from '../http/page.ts';
+import { encryptionOf } from '../jobs/encryption.ts';
 import { Problem } from '../kernel/problem.ts';
 import { createProcessors } from '../payments/actions.ts';
-import { encryptionOf } from '../platform/encryption.ts';
-import type { Page, PageAnswer, PageContext, PageRequest } from '../platform/page.ts';
-import { runInEnvironment } from '../platform/work.ts';
 import { viewCheckout } from './actions.ts';
 import { type Details, detailErrors, draftOf, enteredDetails, knownDetails } from './buyer-entry.ts';
 import { readCard } from './card-entry.ts';

@@ -1,8 +1,8 @@
+import { adjustSubscription, readAdjusted } from '../billing/adjust.ts';
+import { previewAdjustment } from '../billing/preview-adjustment.ts';
+import type { Page, PageAnswer, PageRequest } from '../http/page.ts';
+import { encryptionOf } from '../jobs/encryption.ts';
 import { Problem } from '../kernel/problem.ts';
-import { adjustSubscription, readAdjusted } from '../lifecycle/adjust.ts';
-import { previewAdjustment } from '../lifecycle/preview-adjust.ts';
-import { encryptionOf } from '../platform/encryption.ts';
-import type { Page, PageAnswer, PageRequest } from '../platform/page.ts';
 import { listPlans, requireOwnSubscription, viewPortal } from './actions-portal-view.ts';
 import { createCheckoutSession } from './actions-sessions.ts';
 import { type At, inVisit, portalPage, refusalText, type Visit } from './jobs-visit.ts';

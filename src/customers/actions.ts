@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { randomInt } from 'node:crypto';
-import { type PageRequest, page } from '../kernel/page.ts';
+import { newId } from '../database/new-id.ts';
+import type { Work } from '../database/work.ts';
+import { publish } from '../jobs/outbox.ts';
+import { type PageRequest, page } from '../kernel/pagination.ts';
 import { Problem } from '../kernel/problem.ts';
-import { newId } from '../platform/new-id.ts';
-import { publish } from '../platform/outbox.ts';
-import type { Work } from '../platform/work.ts';
 import { type Customer, type CustomerChange, type CustomerRow, decideChange, type NewCustomer } from './customer.ts';
 import * as store from './store.ts';
 

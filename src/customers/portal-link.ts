@@ -1,5 +1,5 @@
+import type { Encryption } from '../jobs/encryption.ts';
 import type { Instant } from '../kernel/calendar.ts';
-import type { Encryption } from '../platform/encryption.ts';
 
 /** Whose portal a link opens, and until when. */
 export interface PortalPass {

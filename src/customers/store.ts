@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { type Selectable, sql } from 'kysely';
-import type { PageRequest } from '../kernel/page.ts';
+import type { Customers } from '../database/database-types.ts';
+import { jsonb } from '../database/json-records.ts';
+import { selectPage } from '../database/select-page.ts';
+import type { Work } from '../database/work.ts';
+import type { PageRequest } from '../kernel/pagination.ts';
 import { Problem } from '../kernel/problem.ts';
-import type { Customers } from '../platform/database-types.ts';
-import { jsonb } from '../platform/json-records.ts';
-import { selectPage } from '../platform/select-page.ts';
-import type { Work } from '../platform/work.ts';
 import { type BillingAddress, type CustomerRow, invoiceNumber } from './customer.ts';
 
 const columns = [

@@ -1,5 +1,5 @@
+import type { Work } from '../database/work.ts';
 import { Problem } from '../kernel/problem.ts';
-import type { Work } from '../platform/work.ts';
 import { findSubscription, lockSubscription } from '../subscriptions/store.ts';
 import type { SubscriptionRow } from '../subscriptions/subscription.ts';
 import { lockLivingSubscription } from './actions.ts';

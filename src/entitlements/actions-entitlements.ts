@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
+import type { Work } from '../database/work.ts';
 import { invalid, Problem } from '../kernel/problem.ts';
-import type { Work } from '../platform/work.ts';
 import {
   type EntitledBalance,
   type EntitledResource,

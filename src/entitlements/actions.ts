@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
+import type { Work } from '../database/work.ts';
 import type { Instant } from '../kernel/calendar.ts';
 import { invalid, Problem } from '../kernel/problem.ts';
-import type { Work } from '../platform/work.ts';
 import type { FeatureType } from '../pricing/feature.ts';
 import { findFeature } from '../pricing/store-features.ts';
 import { findProductFeature } from '../pricing/store-product-features.ts';

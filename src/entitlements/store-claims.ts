@@ -1,8 +1,8 @@
 import { type RawBuilder, sql } from 'kysely';
+import { newId } from '../database/new-id.ts';
+import type { Work } from '../database/work.ts';
 import type { Instant } from '../kernel/calendar.ts';
 import { maxSafeInteger } from '../kernel/json.ts';
-import { newId } from '../platform/new-id.ts';
-import type { Work } from '../platform/work.ts';
 import type { SubscriptionStatus } from '../subscriptions/subscription.ts';
 import type { ClaimCount, Holding, ReleaseReason, StoredClaim } from './resource-claim.ts';
 import { givesAccess } from './store-item-features.ts';

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { type RawBuilder, sql } from 'kysely';
-import { availableBalance, lapsedOf } from '../ledger/store-balances.ts';
-import { idArray, textArray } from '../platform/array-literal.ts';
-import type { Work } from '../platform/work.ts';
+import { idArray, textArray } from '../database/array-literal.ts';
+import type { Work } from '../database/work.ts';
 import type { FeatureType } from '../pricing/feature.ts';
 import { currentStatuses } from '../subscriptions/subscription.ts';
+import { availableBalance, lapsedOf } from '../usage/store-balances.ts';
 import type { Asked, Found } from './entitlement-check.ts';
 import { capacityOf, notExpired } from './store-claims.ts';
 import { isUnderWay, lasts } from './store-item-features.ts';

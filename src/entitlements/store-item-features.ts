@@ -1,7 +1,7 @@
 import { type RawBuilder, sql } from 'kysely';
+import { newId } from '../database/new-id.ts';
+import type { Work } from '../database/work.ts';
 import type { Instant } from '../kernel/calendar.ts';
-import { newId } from '../platform/new-id.ts';
-import type { Work } from '../platform/work.ts';
 import type { FeatureType } from '../pricing/feature.ts';
 import { statementsOf } from '../pricing/store-rows.ts';
 import { type ItemFeatureValues, productFeatureExpired, type StoredItemFeature } from './subscription-item-feature.ts';

@@ -1,6 +1,6 @@
-import { type PageRequest, page } from '../kernel/page.ts';
+import type { Work } from '../database/work.ts';
+import { type PageRequest, page } from '../kernel/pagination.ts';
 import { Problem } from '../kernel/problem.ts';
-import type { Work } from '../platform/work.ts';
 import { only } from '../pricing/actions.ts';
 import { renderDiscount } from '../pricing/actions-discounts.ts';
 import type { DiscountRow, RedeemedDiscount } from '../pricing/discount.ts';

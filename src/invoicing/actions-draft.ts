@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import type { Work } from '../platform/work.ts';
+import type { Work } from '../database/work.ts';
 import { renderInvoice, renderLine, rowOf } from './actions.ts';
 import type { UpcomingInvoice } from './invoice.ts';
 import type { DraftLine, UpcomingInvoiceLineItem } from './invoice-line-item.ts';

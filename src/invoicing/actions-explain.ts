@@ -1,5 +1,5 @@
+import type { Work } from '../database/work.ts';
 import { Problem } from '../kernel/problem.ts';
-import type { Work } from '../platform/work.ts';
 import { type InvoiceDocument, invoiceDocument } from './invoice-document.ts';
 import { explainInvoice, type InvoiceExplanation } from './invoice-explanation.ts';
 import { findInvoice, listExplainedLines } from './store.ts';

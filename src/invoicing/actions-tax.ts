@@ -1,9 +1,9 @@
 import { listCustomersById } from '../customers/store.ts';
-import { type PageRequest, page } from '../kernel/page.ts';
+import { newId } from '../database/new-id.ts';
+import type { Work } from '../database/work.ts';
+import { type PageRequest, page } from '../kernel/pagination.ts';
 import { Problem } from '../kernel/problem.ts';
 import type { Settings } from '../organizations/setting.ts';
-import { newId } from '../platform/new-id.ts';
-import type { Work } from '../platform/work.ts';
 import type { TaxQuote } from './invoice.ts';
 import * as store from './store-tax-rates.ts';
 import {

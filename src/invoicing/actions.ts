@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { takeInvoiceNumbers } from '../customers/store.ts';
-import { type PageRequest, page } from '../kernel/page.ts';
+import { newId } from '../database/new-id.ts';
+import type { Work } from '../database/work.ts';
+import { type PageRequest, page } from '../kernel/pagination.ts';
 import { Problem } from '../kernel/problem.ts';
-import { newId } from '../platform/new-id.ts';
-import type { Work } from '../platform/work.ts';
 import { decideRefunded, type Invoice, type InvoiceHappening, nextInvoiceStatus } from './invoice.ts';
 import type { DraftLine, InvoiceLineItem } from './invoice-line-item.ts';
 import { draftInvoice, type InvoiceDraft, type NewInvoice } from './new-invoice.ts';

@@ -1,5 +1,5 @@
 import { sql } from 'kysely';
-import type { Work } from '../platform/work.ts';
+import type { Work } from '../database/work.ts';
 import type { Collection } from './collection.ts';
 import { periodReasons } from './collection.ts';
 import { type InvoiceRow, selectInvoices } from './store.ts';

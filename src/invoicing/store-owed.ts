@@ -1,5 +1,5 @@
 import { sql } from 'kysely';
-import type { Work } from '../platform/work.ts';
+import type { Work } from '../database/work.ts';
 import type { InvoiceReason } from './invoice.ts';
 
 /** The billing periods of these subscriptions of which an invoice still has to be paid. */

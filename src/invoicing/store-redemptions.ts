@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
+import type { Work } from '../database/work.ts';
 import type { Instant } from '../kernel/calendar.ts';
-import type { Work } from '../platform/work.ts';
 import type { InvoiceDiscount } from './invoice.ts';
 
 /** A discount as it is when a subscription, or what is paid once, redeems it. Money in minor units, per cent whole. */

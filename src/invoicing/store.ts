@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import { type Selectable, sql } from 'kysely';
+import type { InvoiceLineItems, Invoices } from '../database/database-types.ts';
+import { jsonRecords } from '../database/json-records.ts';
+import { selectPage } from '../database/select-page.ts';
+import type { Work } from '../database/work.ts';
 import type { CountryCode } from '../kernel/country.ts';
 import type { CurrencyCode } from '../kernel/currency.ts';
-import type { PageRequest } from '../kernel/page.ts';
+import type { PageRequest } from '../kernel/pagination.ts';
 import type { Seller } from '../organizations/setting.ts';
-import type { InvoiceLineItems, Invoices } from '../platform/database-types.ts';
-import { jsonRecords } from '../platform/json-records.ts';
-import { selectPage } from '../platform/select-page.ts';
-import type { Work } from '../platform/work.ts';
 import type { Buyer, Invoice, InvoiceReason, InvoiceStatus, TaxType } from './invoice.ts';
 import { type InvoiceLineItem, type LineExplanation, readExplanation } from './invoice-line-item.ts';
 

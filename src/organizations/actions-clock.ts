@@ -1,4 +1,4 @@
-import type { Work } from '../platform/work.ts';
+import type { Work } from '../database/work.ts';
 import type { TestClock } from './clock.ts';
 import { readClock } from './store-clock.ts';
 

@@ -1,11 +1,11 @@
 import { randomBytes } from 'node:crypto';
+import { hashApiKey } from '../database/api-key.ts';
+import type { Database } from '../database/database.ts';
+import { newId } from '../database/new-id.ts';
+import type { Work } from '../database/work.ts';
 import type { Instant } from '../kernel/calendar.ts';
-import { type PageRequest, page } from '../kernel/page.ts';
+import { type PageRequest, page } from '../kernel/pagination.ts';
 import { Problem } from '../kernel/problem.ts';
-import { hashApiKey } from '../platform/api-key.ts';
-import type { Database } from '../platform/database.ts';
-import { newId } from '../platform/new-id.ts';
-import type { Work } from '../platform/work.ts';
 import { type ApiKey, maskApiKey, type StoredApiKey } from './api-key.ts';
 import * as store from './store.ts';
 

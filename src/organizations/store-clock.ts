@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { sql } from 'kysely';
+import type { Work } from '../database/work.ts';
 import type { Instant } from '../kernel/calendar.ts';
-import type { Work } from '../platform/work.ts';
 import type { StoredClock } from './clock.ts';
 
 function select(work: Work) {

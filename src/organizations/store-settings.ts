@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
-import { jsonb } from '../platform/json-records.ts';
-import type { Work } from '../platform/work.ts';
+import { jsonb } from '../database/json-records.ts';
+import type { Work } from '../database/work.ts';
 import type { Seller, Settings } from './setting.ts';
 
 const columns = [

@@ -1,10 +1,10 @@
 import { sql } from 'kysely';
+import type { Database } from '../database/database.ts';
+import { selectPage } from '../database/select-page.ts';
+import type { Work } from '../database/work.ts';
 import type { Instant } from '../kernel/calendar.ts';
-import type { PageRequest } from '../kernel/page.ts';
+import type { PageRequest } from '../kernel/pagination.ts';
 import { Problem } from '../kernel/problem.ts';
-import type { Database } from '../platform/database.ts';
-import { selectPage } from '../platform/select-page.ts';
-import type { Work } from '../platform/work.ts';
 import type { StoredApiKey } from './api-key.ts';
 
 const apiKeyColumns = [

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import type { CustomerRow } from '../customers/customer.ts';
 import { findCustomer, findCustomerByExternalId, lockCustomer } from '../customers/store.ts';
-import { type PageRequest, page } from '../kernel/page.ts';
+import { newId } from '../database/new-id.ts';
+import type { Work } from '../database/work.ts';
+import { requestEffect } from '../jobs/queue.ts';
+import { type PageRequest, page } from '../kernel/pagination.ts';
 import { invalid, Problem } from '../kernel/problem.ts';
-import { requestEffect } from '../platform/jobs.ts';
-import { newId } from '../platform/new-id.ts';
-import type { Work } from '../platform/work.ts';
 import { publishSubscriptions } from '../subscriptions/actions.ts';
 import { lockLivingSubscriptions, saveSubscriptions } from '../subscriptions/store.ts';
 import { renderPaymentMethod } from './actions.ts';

@@ -1,15 +1,15 @@
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
+import { newId } from '../database/new-id.ts';
+import type { Work } from '../database/work.ts';
 import { attemptBegun } from '../invoicing/collection.ts';
 import { amountDue, nextInvoiceStatus } from '../invoicing/invoice.ts';
 import type { InvoiceRow } from '../invoicing/store.ts';
 import { lockInvoices, saveCollections } from '../invoicing/store-collecting.ts';
+import { requestEffect } from '../jobs/queue.ts';
 import type { Instant } from '../kernel/calendar.ts';
 import { mulDiv } from '../kernel/money.ts';
 import { Problem } from '../kernel/problem.ts';
-import { requestEffect } from '../platform/jobs.ts';
-import { newId } from '../platform/new-id.ts';
-import type { Work } from '../platform/work.ts';
 import { chargeTask } from './actions.ts';
 import type { PaymentMethodType } from './payment-method.ts';
 import { manualProcessor } from './processor-manual.ts';

@@ -1,6 +1,6 @@
 import { lockCustomer } from '../customers/store.ts';
+import type { Work } from '../database/work.ts';
 import { Problem } from '../kernel/problem.ts';
-import type { Work } from '../platform/work.ts';
 import { chargeSubscriptionsOn } from './actions-attach.ts';
 import { clearDefault, findPaymentMethod, markDefault } from './store-payment-methods.ts';
 

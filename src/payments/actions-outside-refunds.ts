@@ -1,7 +1,7 @@
+import { newId } from '../database/new-id.ts';
+import type { Work } from '../database/work.ts';
 import { recordInvoiceRefund } from '../invoicing/actions.ts';
 import { Problem } from '../kernel/problem.ts';
-import { newId } from '../platform/new-id.ts';
-import type { Work } from '../platform/work.ts';
 import { recordPurchaseRefund } from '../purchases/actions.ts';
 import { lockWithInvoice } from './actions.ts';
 import { decideRefunded, refundable } from './payment.ts';

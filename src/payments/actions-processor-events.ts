@@ -1,7 +1,7 @@
+import type { Database } from '../database/database.ts';
+import { runInEnvironment, type Work } from '../database/work.ts';
+import { enqueue } from '../jobs/queue.ts';
 import { Problem } from '../kernel/problem.ts';
-import type { Database } from '../platform/database.ts';
-import { enqueue } from '../platform/jobs.ts';
-import { runInEnvironment, type Work } from '../platform/work.ts';
 import type { StripeNotice, StripeProcessor } from './processor-stripe.ts';
 import { findPayment } from './store.ts';
 import * as store from './store-processor-events.ts';

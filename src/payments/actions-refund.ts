@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
+import { newId } from '../database/new-id.ts';
+import type { Work } from '../database/work.ts';
 import { recordInvoiceRefund } from '../invoicing/actions.ts';
+import { requestEffect } from '../jobs/queue.ts';
 import { Problem } from '../kernel/problem.ts';
-import { requestEffect } from '../platform/jobs.ts';
-import { newId } from '../platform/new-id.ts';
-import type { Work } from '../platform/work.ts';
 import { recordPurchaseRefund } from '../purchases/actions.ts';
 import { getPayment, lockWithInvoice } from './actions.ts';
 import { decideRefund, decideRefunded, type Payment } from './payment.ts';

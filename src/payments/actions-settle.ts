@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { listExternalIds } from '../customers/store.ts';
+import type { Work } from '../database/work.ts';
 import { attemptFailed, attemptUnderWay, moneyArrived, moneyTakenBack } from '../invoicing/collection.ts';
 import type { InvoiceRow } from '../invoicing/store.ts';
 import { lockInvoices, saveCollections } from '../invoicing/store-collecting.ts';
+import { publish } from '../jobs/outbox.ts';
 import type { Instant } from '../kernel/calendar.ts';
-import { publish } from '../platform/outbox.ts';
-import type { Work } from '../platform/work.ts';
 import { decideCharge } from './payment.ts';
 import type { ChargeOutcome, ChargeRequest, PaymentProcessor, Processors } from './processor.ts';
 import type { PaymentRow } from './store.ts';

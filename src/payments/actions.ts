@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
+import type { Database } from '../database/database.ts';
+import type { Work } from '../database/work.ts';
 import { type InvoiceRow, lockInvoice } from '../invoicing/store.ts';
-import { type PageRequest, page } from '../kernel/page.ts';
+import type { Outside } from '../jobs/queue.ts';
+import { type PageRequest, page } from '../kernel/pagination.ts';
 import { Problem } from '../kernel/problem.ts';
-import type { Database } from '../platform/database.ts';
-import type { Outside } from '../platform/jobs.ts';
-import type { Work } from '../platform/work.ts';
 import type { Payment } from './payment.ts';
 import type { PaymentMethod } from './payment-method.ts';
 import type { PaymentProcessor, Processors } from './processor.ts';
@@ -23,7 +23,7 @@ const maxMethodsOfCustomer = 100;
 /** The task that performs charges, and asks again how they stand. It belongs to the life cycle, because what follows a charge does. */
 export const chargeTask = 'charge_payments';
 
-declare module '../platform/jobs.ts' {
+declare module '../jobs/queue.ts' {
   interface Outside {
     /** The accounts at Stripe: one for each mode at the most. */
     readonly stripe?: readonly StripeProcessor[];

@@ -1,4 +1,4 @@
-import { payloadEnvironment, payloadText, runInJob, type Task, type TaskList } from '../platform/jobs.ts';
+import { payloadEnvironment, payloadText, runInJob, type Task, type TaskList } from '../jobs/queue.ts';
 import { createProcessors } from './actions.ts';
 import { applyAttachOutcome, attachTask, findPendingAttachment, recordCustomerReference } from './actions-attach.ts';
 import { forgetProcessorEventsOnce } from './actions-processor-events.ts';

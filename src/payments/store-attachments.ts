@@ -1,6 +1,6 @@
+import { jsonb } from '../database/json-records.ts';
+import type { Work } from '../database/work.ts';
 import type { Instant } from '../kernel/calendar.ts';
-import { jsonb } from '../platform/json-records.ts';
-import type { Work } from '../platform/work.ts';
 import type { NewPaymentMethod } from './payment-method.ts';
 import type { AttachOutcome } from './processor.ts';
 

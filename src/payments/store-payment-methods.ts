@@ -1,10 +1,10 @@
 import { type Selectable, sql } from 'kysely';
 import type { BillingAddress } from '../customers/customer.ts';
-import type { PageRequest } from '../kernel/page.ts';
-import type { PaymentMethods } from '../platform/database-types.ts';
-import { jsonb } from '../platform/json-records.ts';
-import { selectPage } from '../platform/select-page.ts';
-import type { Work } from '../platform/work.ts';
+import type { PaymentMethods } from '../database/database-types.ts';
+import { jsonb } from '../database/json-records.ts';
+import { selectPage } from '../database/select-page.ts';
+import type { Work } from '../database/work.ts';
+import type { PageRequest } from '../kernel/pagination.ts';
 import type { PaymentMethod, PaymentMethodData, PaymentMethodType } from './payment-method.ts';
 
 const columns = [

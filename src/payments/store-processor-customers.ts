@@ -1,5 +1,5 @@
 import { sql } from 'kysely';
-import type { Work } from '../platform/work.ts';
+import type { Work } from '../database/work.ts';
 
 /** Who a customer is at a processor; null where it has not been there yet. */
 export async function findCustomerReference(work: Work, customerId: string, processor: string): Promise<string | null> {

@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
-import type { Database } from '../platform/database.ts';
-import type { Work } from '../platform/work.ts';
+import type { Database } from '../database/database.ts';
+import type { Work } from '../database/work.ts';
 
 /** Writes down that the event has been taken. Answers false when it had been before: everything is told several times. */
 export async function insertProcessorEvent(work: Work, processor: string, id: string): Promise<boolean> {

@@ -1,6 +1,6 @@
 import type { Selectable } from 'kysely';
-import type { Refunds } from '../platform/database-types.ts';
-import type { Work } from '../platform/work.ts';
+import type { Refunds } from '../database/database-types.ts';
+import type { Work } from '../database/work.ts';
 import type { Refund } from './refund.ts';
 
 const columns = [

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { sql } from 'kysely';
-import type { Database } from '../platform/database.ts';
+import type { Database } from '../database/database.ts';
 import type { ChargeOutcome } from './processor.ts';
 import type { TestCharge, TestNetworkMemory, TestOperation } from './processor-test.ts';
 

@@ -1,7 +1,7 @@
+import { newId } from '../database/new-id.ts';
+import { inOtherEnvironment } from '../database/switch-environment.ts';
+import type { Work } from '../database/work.ts';
 import { Problem } from '../kernel/problem.ts';
-import { newId } from '../platform/new-id.ts';
-import { inOtherEnvironment } from '../platform/switch-environment.ts';
-import type { Work } from '../platform/work.ts';
 import { getPricingModel } from './actions-models.ts';
 import type { DestinationEnvironment } from './cloned-pricing-model.ts';
 import type { PricingModelDetails } from './pricing-model.ts';

@@ -1,6 +1,6 @@
+import { newId } from '../database/new-id.ts';
+import type { Work } from '../database/work.ts';
 import { Problem } from '../kernel/problem.ts';
-import { newId } from '../platform/new-id.ts';
-import type { Work } from '../platform/work.ts';
 import { refuseOtherId, requiredLocked, resolveLockedPricingModel } from './actions.ts';
 import {
   type Discount,

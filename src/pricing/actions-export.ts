@@ -1,5 +1,5 @@
+import type { Work } from '../database/work.ts';
 import { Problem } from '../kernel/problem.ts';
-import type { Work } from '../platform/work.ts';
 import { lockPricingModel } from './store-pricing-models.ts';
 import { readContents } from './store-structure.ts';
 import { describeContents } from './structure-contents.ts';

@@ -1,7 +1,7 @@
-import { type PageRequest, page } from '../kernel/page.ts';
+import { newId } from '../database/new-id.ts';
+import type { Work } from '../database/work.ts';
+import { type PageRequest, page } from '../kernel/pagination.ts';
 import { Problem } from '../kernel/problem.ts';
-import { newId } from '../platform/new-id.ts';
-import type { Work } from '../platform/work.ts';
 import { only, refuseOtherId, required, requiredLocked, resolveLockedPricingModel } from './actions.ts';
 import type { Feature, NewFeature } from './feature.ts';
 import { decideFeatureChange, type FeatureChange, type FeatureInput } from './feature-input.ts';

@@ -1,8 +1,8 @@
+import { newId } from '../database/new-id.ts';
+import type { Work } from '../database/work.ts';
 import type { IntervalUnit } from '../kernel/calendar.ts';
-import { type PageRequest, page } from '../kernel/page.ts';
+import { type PageRequest, page } from '../kernel/pagination.ts';
 import { Problem } from '../kernel/problem.ts';
-import { newId } from '../platform/new-id.ts';
-import type { Work } from '../platform/work.ts';
 import { currencyOf, resolvePricingModel } from './actions.ts';
 import { freePlan } from './free-plan.ts';
 import type { PricingModel, PricingModelDetails } from './pricing-model.ts';

@@ -1,7 +1,7 @@
-import { type PageRequest, page } from '../kernel/page.ts';
+import { newId } from '../database/new-id.ts';
+import type { Work } from '../database/work.ts';
+import { type PageRequest, page } from '../kernel/pagination.ts';
 import { invalid, Problem } from '../kernel/problem.ts';
-import { newId } from '../platform/new-id.ts';
-import type { Work } from '../platform/work.ts';
 import { currencyOf, only, refuseOtherId, required, requiredLocked } from './actions.ts';
 import type { Price } from './price.ts';
 import { decidePriceChange } from './price-change.ts';

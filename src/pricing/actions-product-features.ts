@@ -1,7 +1,7 @@
+import { newId } from '../database/new-id.ts';
+import type { Work } from '../database/work.ts';
 import type { Instant } from '../kernel/calendar.ts';
-import { type PageRequest, page } from '../kernel/page.ts';
-import { newId } from '../platform/new-id.ts';
-import type { Work } from '../platform/work.ts';
+import { type PageRequest, page } from '../kernel/pagination.ts';
 import { only, required, requiredLocked } from './actions.ts';
 import { refuseUnfitFeatures } from './product-change.ts';
 import type { ProductFeature } from './product-feature.ts';

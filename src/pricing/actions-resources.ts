@@ -1,5 +1,5 @@
-import { newId } from '../platform/new-id.ts';
-import type { Work } from '../platform/work.ts';
+import { newId } from '../database/new-id.ts';
+import type { Work } from '../database/work.ts';
 import {
   only,
   refuseOtherId,

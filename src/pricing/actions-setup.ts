@@ -1,6 +1,6 @@
+import { newId } from '../database/new-id.ts';
+import type { Work } from '../database/work.ts';
 import { Problem } from '../kernel/problem.ts';
-import { newId } from '../platform/new-id.ts';
-import type { Work } from '../platform/work.ts';
 import { currencyOf } from './actions.ts';
 import { getPricingModel, takeDefault } from './actions-models.ts';
 import type { PricingModelDetails } from './pricing-model.ts';

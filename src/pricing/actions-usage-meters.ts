@@ -1,6 +1,6 @@
-import { type PageRequest, page } from '../kernel/page.ts';
-import { newId } from '../platform/new-id.ts';
-import type { Work } from '../platform/work.ts';
+import { newId } from '../database/new-id.ts';
+import type { Work } from '../database/work.ts';
+import { type PageRequest, page } from '../kernel/pagination.ts';
 import { currencyOf, only, refuseOtherId, required, requiredLocked, resolveLockedPricingModel } from './actions.ts';
 import { isNoChargePrice, noChargePrice, noChargeSlug } from './no-charge-price.ts';
 import { refuseBadSlug } from './price-change.ts';

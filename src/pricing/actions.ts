@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
+import type { Work } from '../database/work.ts';
 import { CurrencyCode } from '../kernel/currency.ts';
 import { Problem, type ProblemName } from '../kernel/problem.ts';
-import type { Work } from '../platform/work.ts';
 import { findDefaultPricingModel, findPricingModel, lockPricingModel } from './store-pricing-models.ts';
 
 /**

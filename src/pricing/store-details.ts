@@ -1,5 +1,5 @@
 import { sql } from 'kysely';
-import type { Work } from '../platform/work.ts';
+import type { Work } from '../database/work.ts';
 import type { Feature } from './feature.ts';
 import type { Price } from './price.ts';
 import { type PricingModelDetails, type UsageMeterWithPrices, withPrices } from './pricing-model.ts';

@@ -1,8 +1,8 @@
 import type { Selectable } from 'kysely';
-import type { PageRequest } from '../kernel/page.ts';
-import type { Discounts } from '../platform/database-types.ts';
-import { selectPage } from '../platform/select-page.ts';
-import type { Work } from '../platform/work.ts';
+import type { Discounts } from '../database/database-types.ts';
+import { selectPage } from '../database/select-page.ts';
+import type { Work } from '../database/work.ts';
+import type { PageRequest } from '../kernel/pagination.ts';
 import type { DiscountRow } from './discount.ts';
 import { statementsOf } from './store-rows.ts';
 

@@ -1,9 +1,9 @@
 import { type Selectable, sql } from 'kysely';
+import type { Prices } from '../database/database-types.ts';
+import { selectPage } from '../database/select-page.ts';
+import type { Work } from '../database/work.ts';
 import type { CurrencyCode } from '../kernel/currency.ts';
-import type { PageRequest } from '../kernel/page.ts';
-import type { Prices } from '../platform/database-types.ts';
-import { selectPage } from '../platform/select-page.ts';
-import type { Work } from '../platform/work.ts';
+import type { PageRequest } from '../kernel/pagination.ts';
 import type { NewPrice, Price } from './price.ts';
 import { namingTakenSlug, newRowStamps, statementsOf } from './store-rows.ts';
 

@@ -1,8 +1,8 @@
 import { type Selectable, sql } from 'kysely';
-import type { PageRequest } from '../kernel/page.ts';
-import type { PricingModels } from '../platform/database-types.ts';
-import { selectPage } from '../platform/select-page.ts';
-import type { Work } from '../platform/work.ts';
+import type { PricingModels } from '../database/database-types.ts';
+import { selectPage } from '../database/select-page.ts';
+import type { Work } from '../database/work.ts';
+import type { PageRequest } from '../kernel/pagination.ts';
 import type { NewPricingModel, PricingModel } from './pricing-model.ts';
 import { newRowStamps } from './store-rows.ts';
 

@@ -1,6 +1,6 @@
 import { type Selectable, sql } from 'kysely';
-import type { Resources } from '../platform/database-types.ts';
-import type { Work } from '../platform/work.ts';
+import type { Resources } from '../database/database-types.ts';
+import type { Work } from '../database/work.ts';
 import type { NewResource, Resource } from './resource.ts';
 import { namingTakenSlug, newRowStamps, statementsOf } from './store-rows.ts';
 

@@ -1,6 +1,6 @@
+import type { Work } from '../database/work.ts';
 import type { Instant } from '../kernel/calendar.ts';
 import { Problem } from '../kernel/problem.ts';
-import type { Work } from '../platform/work.ts';
 
 /** The columns that every new row begins with. */
 export function newRowStamps(work: Work): { environmentId: number; createdAt: Instant; updatedAt: Instant } {

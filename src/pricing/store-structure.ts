@@ -1,4 +1,4 @@
-import type { Work } from '../platform/work.ts';
+import type { Work } from '../database/work.ts';
 import { insertFeatures, listFeatures, saveFeatures } from './store-features.ts';
 import { insertPrices, listPrices, savePrices } from './store-prices.ts';
 import { expireProductFeatures, linkFeatures, listProductFeatures } from './store-product-features.ts';

@@ -1,8 +1,8 @@
 import { type Selectable, sql } from 'kysely';
-import type { PageRequest } from '../kernel/page.ts';
-import type { UsageMeters } from '../platform/database-types.ts';
-import { selectPage } from '../platform/select-page.ts';
-import type { Work } from '../platform/work.ts';
+import type { UsageMeters } from '../database/database-types.ts';
+import { selectPage } from '../database/select-page.ts';
+import type { Work } from '../database/work.ts';
+import type { PageRequest } from '../kernel/pagination.ts';
 import { namingTakenSlug, newRowStamps, statementsOf } from './store-rows.ts';
 import type { NewUsageMeter, UsageMeter } from './usage-meter.ts';
 

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { applyInMemory, assertSound, countingIds } from '../../test/pricing-contents.ts';
-import { offered, type StructureBody, structureBodies } from '../../test/pricing-structures.ts';
+import { applyInMemory, assertSound, countingIds } from '../../test/support/pricing-contents.ts';
+import { offered, type StructureBody, structureBodies } from '../../test/support/pricing-structures.ts';
 import { Problem } from '../kernel/problem.ts';
 import { SetupInput, type Structure } from './structure.ts';
 import { countChanges } from './structure-changes.ts';

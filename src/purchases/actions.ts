@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { listExternalIds } from '../customers/store.ts';
+import type { Work } from '../database/work.ts';
 import type { InvoiceRow } from '../invoicing/store.ts';
-import { type PageRequest, page } from '../kernel/page.ts';
+import { publish } from '../jobs/outbox.ts';
+import { type PageRequest, page } from '../kernel/pagination.ts';
 import { Problem } from '../kernel/problem.ts';
-import { publish } from '../platform/outbox.ts';
-import type { Work } from '../platform/work.ts';
 import { nextPurchaseStatus, type Purchase, type PurchaseHappening, type PurchaseRow, toPurchase } from './purchase.ts';
 import * as store from './store.ts';
 

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { listExternalIds } from '../customers/store.ts';
+import { newId } from '../database/new-id.ts';
+import type { Work } from '../database/work.ts';
+import { publish } from '../jobs/outbox.ts';
 import type { Period } from '../kernel/calendar.ts';
-import { type PageRequest, page } from '../kernel/page.ts';
+import { type PageRequest, page } from '../kernel/pagination.ts';
 import { Problem } from '../kernel/problem.ts';
-import { newId } from '../platform/new-id.ts';
-import { publish } from '../platform/outbox.ts';
-import type { Work } from '../platform/work.ts';
 import type { BillingPeriodRow } from './billing-period.ts';
 import * as store from './store.ts';
 import { type Subscription, type SubscriptionRow, toSubscription } from './subscription.ts';

@@ -1,8 +1,8 @@
 import { type Selectable, sql } from 'kysely';
+import type { SubscriptionAdjustments } from '../database/database-types.ts';
+import { jsonb } from '../database/json-records.ts';
+import type { Work } from '../database/work.ts';
 import type { Instant } from '../kernel/calendar.ts';
-import type { SubscriptionAdjustments } from '../platform/database-types.ts';
-import { jsonb } from '../platform/json-records.ts';
-import type { Work } from '../platform/work.ts';
 import type { AdjustmentRow, AdjustmentStatus, PlanItem } from './adjustment.ts';
 
 const columns = [

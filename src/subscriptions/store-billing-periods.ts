@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { type Selectable, sql } from 'kysely';
+import type { BillingPeriods } from '../database/database-types.ts';
+import type { Work } from '../database/work.ts';
 import type { Instant } from '../kernel/calendar.ts';
-import type { BillingPeriods } from '../platform/database-types.ts';
-import type { Work } from '../platform/work.ts';
 import type { BillingPeriodRow, BillingPeriodStatus } from './billing-period.ts';
 import type { SubscriptionRow } from './subscription.ts';
 

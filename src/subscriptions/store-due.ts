@@ -1,6 +1,6 @@
 import { type RawBuilder, sql } from 'kysely';
+import type { Work } from '../database/work.ts';
 import type { Instant } from '../kernel/calendar.ts';
-import type { Work } from '../platform/work.ts';
 
 /** Which of the subscriptions `s` are due, since when, and which of them are asked about. */
 interface Claim {

@@ -1,5 +1,5 @@
 import { sql } from 'kysely';
-import type { Work } from '../platform/work.ts';
+import type { Work } from '../database/work.ts';
 import { terminalStatuses } from './subscription.ts';
 
 /** From now on the living subscriptions of the environment stand in the way of no other one of their customers. */

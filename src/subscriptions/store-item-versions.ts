@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
+import { newId } from '../database/new-id.ts';
+import type { Work } from '../database/work.ts';
 import type { Instant } from '../kernel/calendar.ts';
-import { newId } from '../platform/new-id.ts';
-import type { Work } from '../platform/work.ts';
 import type { ItemSpan } from './adjustment.ts';
 
 /**

@@ -1,9 +1,9 @@
 import { type Selectable, sql } from 'kysely';
+import type { SubscriptionItems } from '../database/database-types.ts';
+import { jsonb } from '../database/json-records.ts';
+import { newId } from '../database/new-id.ts';
+import type { Work } from '../database/work.ts';
 import type { Instant } from '../kernel/calendar.ts';
-import type { SubscriptionItems } from '../platform/database-types.ts';
-import { jsonb } from '../platform/json-records.ts';
-import { newId } from '../platform/new-id.ts';
-import type { Work } from '../platform/work.ts';
 import type { SubscriptionItemRow } from './subscription-item.ts';
 
 const columns = [

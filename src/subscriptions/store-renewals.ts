@@ -1,6 +1,6 @@
 import { type RawBuilder, sql } from 'kysely';
+import type { Work } from '../database/work.ts';
 import { calendarEnd, type Instant } from '../kernel/calendar.ts';
-import type { Work } from '../platform/work.ts';
 import { currentStatuses } from './subscription.ts';
 
 // In the words of the index of what is due, so that it is used; as literals, or a prepared plan could not know it.

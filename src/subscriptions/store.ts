@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { type Selectable, sql, type Updateable } from 'kysely';
+import type { Subscriptions } from '../database/database-types.ts';
+import { jsonb } from '../database/json-records.ts';
+import { selectPage } from '../database/select-page.ts';
+import type { Work } from '../database/work.ts';
 import type { Instant } from '../kernel/calendar.ts';
-import type { PageRequest } from '../kernel/page.ts';
-import type { Subscriptions } from '../platform/database-types.ts';
-import { jsonb } from '../platform/json-records.ts';
-import { selectPage } from '../platform/select-page.ts';
-import type { Work } from '../platform/work.ts';
+import type { PageRequest } from '../kernel/pagination.ts';
 import { currentStatuses, type SubscriptionRow, type SubscriptionStatus, terminalStatuses } from './subscription.ts';
 
 const columns = [

@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
+import { RunAgain, type Work } from '../database/work.ts';
 import { Problem } from '../kernel/problem.ts';
-import { balanceOf, type LockedAccount } from '../ledger/usage-booking.ts';
-import { RunAgain, type Work } from '../platform/work.ts';
 import {
   countedOf,
   digestOf,
@@ -12,6 +11,7 @@ import {
   transactionText,
 } from './actions-store.ts';
 import * as store from './store.ts';
+import { balanceOf, type LockedAccount } from './usage-booking.ts';
 import { countsDistinct, type Draft, type Drafted, insufficientBalance, type UsageAnswer } from './usage-draft.ts';
 import type { UsageEvent } from './usage-event.ts';
 

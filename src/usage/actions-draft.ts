@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
+import { newId } from '../database/new-id.ts';
+import type { Work } from '../database/work.ts';
 import { Problem } from '../kernel/problem.ts';
-import { accountKeyText } from '../ledger/ledger.ts';
-import { openAccounts } from '../ledger/store.ts';
-import { newId } from '../platform/new-id.ts';
-import type { Work } from '../platform/work.ts';
 import { findPrices } from './actions-prices.ts';
+import { accountKeyText } from './ledger.ts';
 import { transactionKeyOf } from './store.ts';
+import { openAccounts } from './store-accounts.ts';
 import {
   type FoundSeries,
   findSeries,

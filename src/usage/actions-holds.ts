@@ -1,11 +1,20 @@
 import assert from 'node:assert/strict';
-import { type PageRequest, page } from '../kernel/page.ts';
+import { newId } from '../database/new-id.ts';
+import type { Work } from '../database/work.ts';
+import { type PageRequest, page } from '../kernel/pagination.ts';
 import { invalid, Problem } from '../kernel/problem.ts';
-import { publishLowBalances } from '../ledger/actions-low-balance.ts';
-import { fallenBetween } from '../ledger/low-balance.ts';
-import { closeHold, countOpenHolds, findHold, insertHold, pageOfHolds } from '../ledger/store-holds.ts';
-import { lockAccountsForUsage } from '../ledger/store-usage.ts';
-import { balanceOf, type LockedAccount } from '../ledger/usage-booking.ts';
+import { type CatchUp, draftAsks } from './actions-draft.ts';
+import { publishLowBalances } from './actions-low-balance.ts';
+import { bookEvents, toWatched } from './actions-record.ts';
+import { storeEvents, toUsageEvent } from './actions-store.ts';
+import { fallenBetween } from './low-balance.ts';
+import { eventsToHold, eventToSettle, type NewHold, wayOf } from './new-hold.ts';
+import { listByTransactionKey, transactionKeyOf } from './store.ts';
+import { closeHold, countOpenHolds, findHold, insertHold, pageOfHolds } from './store-holds.ts';
+import { lockAccountsForUsage } from './store-usage.ts';
+import { balanceOf, type LockedAccount } from './usage-booking.ts';
+import { type Draft, insufficientBalance } from './usage-draft.ts';
+import { type NewUsageEvent, refusal, type UsageBalance, type UsageEvent } from './usage-event.ts';
 import {
   decideClosing,
   type HoldClosing,
@@ -13,16 +22,7 @@ import {
   holdEndIssue,
   maxOpenHolds,
   type UsageHold,
-} from '../ledger/usage-hold.ts';
-import { newId } from '../platform/new-id.ts';
-import type { Work } from '../platform/work.ts';
-import { type CatchUp, draftAsks } from './actions-draft.ts';
-import { bookEvents, toWatched } from './actions-record.ts';
-import { storeEvents, toUsageEvent } from './actions-store.ts';
-import { eventsToHold, eventToSettle, type NewHold, wayOf } from './new-hold.ts';
-import { listByTransactionKey, transactionKeyOf } from './store.ts';
-import { type Draft, insufficientBalance } from './usage-draft.ts';
-import { type NewUsageEvent, refusal, type UsageBalance, type UsageEvent } from './usage-event.ts';
+} from './usage-hold.ts';
 
 /** A hold, and the balance of its account with it. */
 export interface HoldAnswer {

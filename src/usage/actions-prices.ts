@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache';
-import type { Work } from '../platform/work.ts';
+import type { Work } from '../database/work.ts';
 import { type PriceReference, resolvePrices } from './store.ts';
 import {
   type NewUsageEvent,

@@ -1,18 +1,16 @@
 import type { RawBuilder } from 'kysely';
+import { sentTogether } from '../database/sent-together.ts';
+import { sentWithCommit, untilSent, type Work } from '../database/work.ts';
+import { RefusedAfterAll, type Together } from '../jobs/together.ts';
 import { Problem } from '../kernel/problem.ts';
-import { bookUsage } from '../ledger/actions.ts';
-import { publishLowBalances } from '../ledger/actions-low-balance.ts';
-import { fallenBetween, type WatchedAccount } from '../ledger/low-balance.ts';
-import { type RememberedAccounts, recallAccounts } from '../ledger/store-remembered-accounts.ts';
-import { lockAccountsForUsage } from '../ledger/store-usage.ts';
-import type { LockedAccount } from '../ledger/usage-booking.ts';
-import { sentTogether } from '../platform/sent-together.ts';
-import { RefusedAfterAll, type Together } from '../platform/together.ts';
-import { sentWithCommit, untilSent, type Work } from '../platform/work.ts';
 import { decideConsumption, findConsumed, refusedFirsts, storeConsumed } from './actions-consume.ts';
 import { type CatchUp, draftUnheld } from './actions-draft.ts';
+import { bookUsage } from './actions-ledger.ts';
+import { publishLowBalances } from './actions-low-balance.ts';
 import { countedOf, expectsNew, isTaken, storeEvents, storeNew, takenProblem } from './actions-store.ts';
+import { fallenBetween, type WatchedAccount } from './low-balance.ts';
 import { rollUpsAddition } from './store.ts';
+import { type RememberedAccounts, recallAccounts } from './store-remembered-accounts.ts';
 import {
   bookingUnheld,
   currentBooking,
@@ -20,6 +18,8 @@ import {
   forgetSubscriptions,
   holdRemembered,
 } from './store-subscriptions.ts';
+import { lockAccountsForUsage } from './store-usage.ts';
+import type { LockedAccount } from './usage-booking.ts';
 import {
   addUp,
   countsDistinct,

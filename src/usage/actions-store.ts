@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import type { RawBuilder } from 'kysely';
+import { RunAgain, sentWithCommit, type Work } from '../database/work.ts';
 import type { Problem } from '../kernel/problem.ts';
-import { RunAgain, sentWithCommit, type Work } from '../platform/work.ts';
 import * as store from './store.ts';
 import { currentBooking } from './store-subscriptions.ts';
 import { countsDistinct, type Draft } from './usage-draft.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { listExternalIds } from '../customers/store.ts';
+import type { Work } from '../database/work.ts';
 import { invalid, Problem } from '../kernel/problem.ts';
-import type { Work } from '../platform/work.ts';
 import { findUsageMeter } from '../pricing/store-usage-meters.ts';
 import { chooseSeries, countEvents } from './store-choice.ts';
 import * as store from './store-summary.ts';

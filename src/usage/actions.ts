@@ -1,10 +1,10 @@
-import { type PageRequest, page } from '../kernel/page.ts';
+import type { Work } from '../database/work.ts';
+import { type PageRequest, page } from '../kernel/pagination.ts';
 import { Problem } from '../kernel/problem.ts';
-import { readUsageEntry } from '../ledger/actions-ledger.ts';
-import type { LedgerEntry } from '../ledger/ledger-entry.ts';
-import type { Work } from '../platform/work.ts';
+import { readUsageEntry } from './actions-ledger-entries.ts';
 import { toUsageEvent } from './actions-store.ts';
 import { toEventQuery } from './event-query.ts';
+import type { LedgerEntry } from './ledger-entry.ts';
 import * as store from './store-read.ts';
 import type { UsageEvent } from './usage-event.ts';
 

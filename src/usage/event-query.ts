@@ -1,4 +1,4 @@
-import { instantFilter, instantRange, textFilter } from '../kernel/page.ts';
+import { instantFilter, instantRange, textFilter } from '../kernel/pagination.ts';
 import type { TimeRange } from './time-range.ts';
 
 /** The filters of events that their series answers. */

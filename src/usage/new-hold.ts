@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { TimestampInput } from '../kernel/json.ts';
-import { type HoldRow, maxHoldMs } from '../ledger/usage-hold.ts';
 import { NewUsageEvent, references } from './usage-event.ts';
+import { type HoldRow, maxHoldMs } from './usage-hold.ts';
 
 const { subscriptionId, amount, priceId, priceSlug, usageMeterId, usageMeterSlug } = NewUsageEvent.shape;
 const ways = [...references, 'meter'] as const;

@@ -1,6 +1,6 @@
 import { type RawBuilder, sql } from 'kysely';
-import { idArray } from '../platform/array-literal.ts';
-import type { Work } from '../platform/work.ts';
+import { idArray } from '../database/array-literal.ts';
+import type { Work } from '../database/work.ts';
 import { type SeriesFilter, seriesFilters } from './event-query.ts';
 import { splitAtHours, type TimeRange } from './time-range.ts';
 

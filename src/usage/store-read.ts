@@ -1,8 +1,8 @@
 import { type RawBuilder, sql } from 'kysely';
+import { idArray, textArray } from '../database/array-literal.ts';
+import type { Work } from '../database/work.ts';
 import { idPrefixes } from '../kernel/id.ts';
-import type { PageRequest } from '../kernel/page.ts';
-import { idArray, textArray } from '../platform/array-literal.ts';
-import type { Work } from '../platform/work.ts';
+import type { PageRequest } from '../kernel/pagination.ts';
 import type { EventQuery } from './event-query.ts';
 import { eventColumns, type StoredEvent, selectEvents, shortId, transactionKeyOf } from './store.ts';
 import {

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { sql } from 'kysely';
 import { LRUCache } from 'lru-cache';
+import { idArray } from '../database/array-literal.ts';
+import type { Work } from '../database/work.ts';
 import type { Instant } from '../kernel/calendar.ts';
-import { idArray } from '../platform/array-literal.ts';
-import type { Work } from '../platform/work.ts';
 
 /** What events of a subscription at a price are counted in: in its period that began at `periodStart`, if there is one. */
 export interface SeriesKey {

@@ -1,7 +1,7 @@
 import { type RawBuilder, sql } from 'kysely';
 import { LRUCache } from 'lru-cache';
-import { idArray, textArray } from '../platform/array-literal.ts';
-import { sentWithCommit, type Work } from '../platform/work.ts';
+import { idArray, textArray } from '../database/array-literal.ts';
+import { sentWithCommit, type Work } from '../database/work.ts';
 import { dueAt, isBehind } from '../subscriptions/store-renewals.ts';
 import { isTerminal } from '../subscriptions/subscription.ts';
 import type { UsageSubscription } from './usage-event.ts';

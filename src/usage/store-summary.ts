@@ -1,7 +1,7 @@
 import { type RawBuilder, sql } from 'kysely';
+import { idArray } from '../database/array-literal.ts';
+import type { Work } from '../database/work.ts';
 import type { Instant } from '../kernel/calendar.ts';
-import { idArray } from '../platform/array-literal.ts';
-import type { Work } from '../platform/work.ts';
 import type { UsageMeter } from '../pricing/usage-meter.ts';
 import type { SeriesFilter } from './event-query.ts';
 import { eventsWithin, rollUpsWithin, type SeriesChoice, seriesConditions } from './store-choice.ts';

@@ -1,11 +1,11 @@
 import { hash } from 'node:crypto';
 import { type RawBuilder, sql } from 'kysely';
+import { idArray, idColumn, textArray } from '../database/array-literal.ts';
+import type { Work } from '../database/work.ts';
 import type { Instant } from '../kernel/calendar.ts';
 import { idPrefixes } from '../kernel/id.ts';
-import type { RollUp } from '../ledger/usage-booking.ts';
-import { idArray, idColumn, textArray } from '../platform/array-literal.ts';
-import type { Work } from '../platform/work.ts';
 import { currentBooking } from './store-subscriptions.ts';
+import type { RollUp } from './usage-booking.ts';
 import { canonicalJson, type ReferenceKind, type UsageEvent, type UsagePrice } from './usage-event.ts';
 
 /** What to look for in a pricing model. */

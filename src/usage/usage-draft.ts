@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import type { Instant } from '../kernel/calendar.ts';
 import { Problem } from '../kernel/problem.ts';
-import type { AccountUsage, LockedAccount, RollUp } from '../ledger/usage-booking.ts';
 import { hourOf } from './time-range.ts';
+import type { AccountUsage, LockedAccount, RollUp } from './usage-booking.ts';
 import type { BillablePrice, EventPath, NewUsageEvent, UsageEvent } from './usage-event.ts';
 
 /**

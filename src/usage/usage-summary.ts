@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { calendarEnd, calendarStart, type Instant, msPerDay, periodAt } from '../kernel/calendar.ts';
 import { Timestamp, TimestampQuery, WholeNumber } from '../kernel/json.ts';
-import { textFilter } from '../kernel/page.ts';
+import { textFilter } from '../kernel/pagination.ts';
 import { invalid } from '../kernel/problem.ts';
 import { hourMs, hourOf } from './time-range.ts';
 

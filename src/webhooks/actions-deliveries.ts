@@ -1,8 +1,8 @@
-import { type PageRequest, page } from '../kernel/page.ts';
+import type { Database } from '../database/database.ts';
+import { newId } from '../database/new-id.ts';
+import type { Work } from '../database/work.ts';
+import { type PageRequest, page } from '../kernel/pagination.ts';
 import { invalid, Problem } from '../kernel/problem.ts';
-import type { Database } from '../platform/database.ts';
-import { newId } from '../platform/new-id.ts';
-import type { Work } from '../platform/work.ts';
 import { heldWebhookOf, render, webhookOf } from './actions.ts';
 import type { WebhookAttempt, WebhookDelivery } from './delivery.ts';
 import type { EventType } from './event.ts';

@@ -1,6 +1,6 @@
-import { instantRange, type PageRequest, page } from '../kernel/page.ts';
+import type { Work } from '../database/work.ts';
+import { instantRange, type PageRequest, page } from '../kernel/pagination.ts';
 import { Problem } from '../kernel/problem.ts';
-import type { Work } from '../platform/work.ts';
 import type { Event } from './event.ts';
 import * as store from './store-events.ts';
 

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
-import { type PageRequest, page } from '../kernel/page.ts';
+import { newId } from '../database/new-id.ts';
+import type { Work } from '../database/work.ts';
+import type { Encryption } from '../jobs/encryption.ts';
+import type { Outbound } from '../jobs/outbound.ts';
+import type { JobContext } from '../jobs/queue.ts';
+import { type PageRequest, page } from '../kernel/pagination.ts';
 import { invalid, Problem } from '../kernel/problem.ts';
-import type { Encryption } from '../platform/encryption.ts';
-import type { JobContext } from '../platform/jobs.ts';
-import { newId } from '../platform/new-id.ts';
-import type { Outbound } from '../platform/outbound.ts';
-import type { Work } from '../platform/work.ts';
 import { resolveLockedPricingModel } from '../pricing/actions.ts';
 import { secretContext } from './delivery.ts';
 import * as store from './store.ts';
@@ -18,7 +18,7 @@ export interface WebhookOutside {
   readonly outbound: Outbound;
 }
 
-declare module '../platform/jobs.ts' {
+declare module '../jobs/queue.ts' {
   interface Outside {
     readonly webhooks?: WebhookOutside;
   }

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { OutgoingMessage } from '../platform/openapi.ts';
+import type { OutgoingMessage } from '../http/openapi.ts';
 import { maxAttempts } from './delivery.ts';
 import { EventPayload, type EventType, eventMeanings, eventTypes } from './event.ts';
 

@@ -1,4 +1,4 @@
-import { instantFilter, textFilter } from '../kernel/page.ts';
+import { instantFilter, textFilter } from '../kernel/pagination.ts';
 import { EventObject, EventType } from './event.ts';
 
 /** What a list of events may be narrowed by. */

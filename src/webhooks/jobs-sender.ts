@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type pg from 'pg';
-import { advisoryLocks } from '../platform/advisory-locks.ts';
-import { createDatabase } from '../platform/database.ts';
+import { createDatabase } from '../database/database.ts';
+import { advisoryLocks } from '../jobs/advisory-locks.ts';
 import type { WebhookOutside } from './actions.ts';
 import { Dispatcher } from './jobs-sending.ts';
 

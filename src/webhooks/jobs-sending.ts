@@ -1,8 +1,8 @@
+import type { Database } from '../database/database.ts';
+import { version } from '../http/version.ts';
+import type { Encryption } from '../jobs/encryption.ts';
+import type { OutboundAnswer } from '../jobs/outbound.ts';
 import type { Instant } from '../kernel/calendar.ts';
-import type { Database } from '../platform/database.ts';
-import type { Encryption } from '../platform/encryption.ts';
-import type { OutboundAnswer } from '../platform/outbound.ts';
-import { version } from '../platform/version.ts';
 import type { WebhookOutside } from './actions.ts';
 import {
   decideAfterAttempt,

@@ -1,4 +1,4 @@
-import type { TaskList } from '../platform/jobs.ts';
+import type { TaskList } from '../jobs/queue.ts';
 import { forgetAttemptsOnce } from './actions-deliveries.ts';
 
 export const webhookTasks: TaskList = {

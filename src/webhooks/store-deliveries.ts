@@ -1,9 +1,9 @@
 import { type RawBuilder, sql } from 'kysely';
+import type { Database } from '../database/database.ts';
+import { selectPage } from '../database/select-page.ts';
+import type { Work } from '../database/work.ts';
 import type { Instant } from '../kernel/calendar.ts';
-import type { PageRequest } from '../kernel/page.ts';
-import type { Database } from '../platform/database.ts';
-import { selectPage } from '../platform/select-page.ts';
-import type { Work } from '../platform/work.ts';
+import type { PageRequest } from '../kernel/pagination.ts';
 import type { WebhookAttempt, WebhookDelivery } from './delivery.ts';
 
 /** A record without what the environment knows. */

@@ -1,7 +1,7 @@
 import { type RawBuilder, sql } from 'kysely';
-import type { InstantRange, PageRequest } from '../kernel/page.ts';
-import { selectPage } from '../platform/select-page.ts';
-import type { Work } from '../platform/work.ts';
+import { selectPage } from '../database/select-page.ts';
+import type { Work } from '../database/work.ts';
+import type { InstantRange, PageRequest } from '../kernel/pagination.ts';
 import type { Event } from './event.ts';
 
 /** An event without what the environment knows. */

@@ -1,6 +1,6 @@
 import { type RawBuilder, sql } from 'kysely';
+import type { Database } from '../database/database.ts';
 import type { Instant } from '../kernel/calendar.ts';
-import type { Database } from '../platform/database.ts';
 import type { AttemptOutcome } from './delivery.ts';
 
 /*

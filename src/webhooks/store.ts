@@ -1,8 +1,8 @@
 import { sql } from 'kysely';
+import { selectPage } from '../database/select-page.ts';
+import type { Work } from '../database/work.ts';
 import type { Instant } from '../kernel/calendar.ts';
-import type { PageRequest } from '../kernel/page.ts';
-import { selectPage } from '../platform/select-page.ts';
-import type { Work } from '../platform/work.ts';
+import type { PageRequest } from '../kernel/pagination.ts';
 import type { Webhook, WebhookFilterType } from './webhook.ts';
 
 /** A record without what the environment knows. */

@@ -22,9 +22,9 @@ export const cleanFiles: Readonly<Record<string, string>> = {
     "import { zero } from './money.ts';",
     "test('zero is zero', async () => { await clock(zero); });",
   ].join('\n'),
-  'src/platform/outbox.ts': 'export const publish = async (sql) => { await sql`insert into events values (1)`; };\n',
+  'src/jobs/outbox.ts': 'export const publish = async (sql) => { await sql`insert into events values (1)`; };\n',
   // What is made from other files may be long.
-  'src/platform/database-types.ts': lines(401),
+  'src/database/database-types.ts': lines(401),
   'client/src/generated-types.ts': lines(401),
   'client/LICENSE': 'As is.\n',
   'src/pricing/README.md': '# Pricing\n',
@@ -44,7 +44,6 @@ export const cleanFiles: Readonly<Record<string, string>> = {
     "throw new Problem('from invoices');",
   ].join('\n'),
   'src/pricing/actions.ts': "import { save } from './store-products.ts';\nexport const create = (db) => save(db);\n",
-  'src/pricing/routes.ts': "import { create } from './actions.ts';\nexport const post = { handle: create };\n",
   'src/invoicing/README.md': '# Invoicing\n',
   'src/invoicing/invoice.ts': 'export const dueAt = (now) => new Date(now);\n',
   'src/invoicing/store.ts': [
@@ -52,17 +51,22 @@ export const cleanFiles: Readonly<Record<string, string>> = {
     "export const list = (db) => db.selectFrom('invoices').innerJoin('products as p', 'p.id', 'invoices.id');",
     'export const lock = (sql) => sql`select ${free} from invoices for update`;',
   ].join('\n'),
-  'src/lifecycle/README.md': '# Life cycle\n',
-  'src/lifecycle/cancel.ts':
+  'src/billing/README.md': '# Billing\n',
+  'src/billing/cancel.ts':
     "import { list } from '../invoicing/store.ts';\nexport const cancel = async (db) => list(db);\n",
-  'src/lifecycle/routes.ts': "import { cancel } from './cancel.ts';\nexport const post = { handle: cancel };\n",
+  'src/billing/jobs.ts': "import { cancel } from './cancel.ts';\nexport const task = { run: cancel };\n",
+  'src/checkout/README.md': '# Checkout\n',
+  'src/checkout/routes-pages.ts': "export const page = { method: 'GET', path: '/checkout/:id' };\n",
+  'src/api/products.ts':
+    "import { create } from '../pricing/actions.ts';\nexport const post = { path: '/products/{id}', handle: create };\n",
+  'src/api/routes.ts': "import { post } from './products.ts';\nexport const routes = [post];\n",
   'src/config.ts': 'export const port = Number(process.env.PORT);\n',
   'src/app.ts': [
-    "import { post } from './pricing/routes.ts';",
+    "import { routes } from './api/routes.ts';",
     "import { list } from './invoicing/store.ts';",
-    "import * as lifecycle from './lifecycle/routes.ts';",
+    "import * as billing from './billing/jobs.ts';",
     "import { port } from './config.ts';",
-    'export const app = { post, list, lifecycle, port };',
+    'export const app = { routes, list, billing, port };',
   ].join('\n'),
   'src/main.ts':
     "import about from '../package.json' with { type: 'json' };\nimport { app } from './app.ts';\nimport { run } from './main-keys.ts';\nrun(app, about);\n",
@@ -72,7 +76,7 @@ export const cleanFiles: Readonly<Record<string, string>> = {
 };
 
 export const cleanOwners: Readonly<Record<string, Place>> = {
-  events: 'platform',
+  events: 'jobs',
   products: 'pricing',
   invoices: 'invoicing',
   'apart.operations': 'invoicing',
@@ -104,23 +108,23 @@ const imports: Breach[] = [
   },
   {
     claim: 'an export from the right is an import',
-    files: { 'src/platform/db.ts': "\nexport { list } from '../invoicing/store.ts';\n" },
-    finding: 'direction src/platform/db.ts:2',
+    files: { 'src/database/db.ts': "\nexport { list } from '../invoicing/store.ts';\n" },
+    finding: 'direction src/database/db.ts:2',
   },
   {
     claim: 'an import at run time is an import',
-    files: { 'src/platform/db.ts': "export const load = () => import('../invoicing/store.ts');\n" },
-    finding: 'direction src/platform/db.ts:1',
+    files: { 'src/database/db.ts': "export const load = () => import('../invoicing/store.ts');\n" },
+    finding: 'direction src/database/db.ts:1',
   },
   {
-    claim: 'platform does not read the configuration by itself',
-    files: { 'src/platform/db.ts': "import { port } from '../config.ts';\nport();\n" },
-    finding: 'direction src/platform/db.ts:1',
+    claim: 'a foundation does not read the configuration by itself',
+    files: { 'src/database/db.ts': "import { port } from '../config.ts';\nport();\n" },
+    finding: 'direction src/database/db.ts:1',
   },
   {
     claim: 'the service imports nothing from the tests',
-    files: { 'src/platform/db.ts': "import { clock } from '../../test/harness.ts';\nclock();\n" },
-    finding: 'direction src/platform/db.ts:1',
+    files: { 'src/database/db.ts': "import { clock } from '../../test/harness.ts';\nclock();\n" },
+    finding: 'direction src/database/db.ts:1',
   },
   {
     claim: 'main reaches the slices through app',
@@ -128,8 +132,9 @@ const imports: Breach[] = [
       'src/main-keys.ts': [
         "import { create } from './pricing/actions.ts';",
         "import { list } from './invoicing/store.ts';",
-        "import { cancel } from './lifecycle/cancel.ts';",
-        'export const run = [create, list, cancel];',
+        "import { cancel } from './billing/cancel.ts';",
+        "import { page } from './checkout/routes-pages.ts';",
+        'export const run = [create, list, cancel, page];',
       ].join('\n'),
     },
     finding: 'wiring src/main-keys.ts:1',
@@ -154,9 +159,9 @@ const imports: Breach[] = [
     finding: 'role src/payments/processor-test.ts:1',
   },
   {
-    claim: 'a verb of the life cycle does not import its routes',
-    files: { 'src/lifecycle/renew.ts': "import { post } from './routes.ts';\npost();\n" },
-    finding: 'role src/lifecycle/renew.ts:1',
+    claim: 'a verb of billing does not import its jobs',
+    files: { 'src/billing/renew.ts': "import { task } from './jobs.ts';\ntask();\n" },
+    finding: 'role src/billing/renew.ts:1',
   },
 ];
 
@@ -176,7 +181,7 @@ const impure = [
   "import { randomBytes } from 'node:crypto';",
   "import { sql } from 'kysely';",
   "import { sign } from 'pg/lib/crypto';",
-  "import { publish } from '../platform/outbox.ts';",
+  "import { publish } from '../jobs/outbox.ts';",
 ];
 const purity: Breach[] = impure.map((line) => ({
   claim: `a concept file must not say: ${line}`,
@@ -233,9 +238,9 @@ const tables: Breach[] = [
     finding: 'tables src/pricing/store-prices.ts:3',
   },
   {
-    claim: 'platform knows no table of a slice',
-    files: { 'src/platform/db.ts': 'export const count = sql`select 1 from products`;\n' },
-    finding: 'tables src/platform/db.ts:1',
+    claim: 'a foundation knows no table of a slice',
+    files: { 'src/database/db.ts': 'export const count = sql`select 1 from products`;\n' },
+    finding: 'tables src/database/db.ts:1',
   },
   {
     claim: 'a table that a migration creates has an owner',
@@ -296,6 +301,16 @@ const shapes: Breach[] = [
     claim: 'a concept file is singular',
     files: { 'src/pricing/prices.ts': 'export const one = 1;\n' },
     finding: 'slice-files src/pricing/prices.ts:1',
+  },
+  {
+    claim: 'a route stands in api, not in its slice',
+    files: { 'src/pricing/routes.ts': 'export const one = 1;\n' },
+    finding: 'slice-files src/pricing/routes.ts:1',
+  },
+  {
+    claim: 'a file of api holds one URL family',
+    files: { 'src/api/prices.ts': "export const get = { path: '/products' };\n" },
+    finding: 'families src/api/prices.ts:1',
   },
   {
     claim: 'a slice has a README',

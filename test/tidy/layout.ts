@@ -4,21 +4,25 @@
 export const order = [
   'kernel',
   'rating',
-  'platform',
+  'embedded-postgres',
+  'database',
+  'jobs',
+  'http',
   'organizations',
   'audit',
   'pricing',
   'customers',
   'subscriptions',
-  'ledger',
-  'entitlements',
   'usage',
+  'entitlements',
   'invoicing',
   'purchases',
   'payments',
-  'lifecycle',
+  'billing',
   'checkout',
   'webhooks',
+  'invariants',
+  'api',
   'config',
   'app',
   'main',
@@ -27,10 +31,19 @@ export type Place = (typeof order)[number];
 
 /** The places that are a single file at the top of src/, or siblings of one. */
 const files: ReadonlySet<string> = new Set(['config', 'app', 'main']);
-const foundations: ReadonlySet<string> = new Set(['kernel', 'rating', 'platform']);
+/** The folders that know no domain word, or, like rating, no record of one. */
+const foundations: ReadonlySet<string> = new Set(['kernel', 'rating', 'embedded-postgres', 'database', 'jobs', 'http']);
+/** The folders of the foundations that may hold SQL. */
+export const sqlFoundations: ReadonlySet<string> = new Set(['database', 'jobs', 'http']);
+/** The folder that holds the route values, one file a URL family. */
+export const api = 'api';
+/** The folders in which a file is a verb: they span several slices. */
+const verbFolders: ReadonlySet<string> = new Set(['billing', 'invariants']);
 
 /** The folders that hold one domain concept each, with the same file names in all of them. */
-export const slices: readonly Place[] = order.filter((place) => !files.has(place) && !foundations.has(place));
+export const slices: readonly Place[] = order.filter(
+  (place) => !files.has(place) && !foundations.has(place) && place !== api,
+);
 
 /** From left to right: a role imports itself and what stands right of it. */
 export const roles = ['routes', 'jobs', 'actions', 'store', 'processor', 'concept'] as const;
@@ -56,7 +69,7 @@ export function isCode(path: string): boolean {
 
 /** Whether a file is made from others, and so as long as they make it. */
 export function isGenerated(path: string): boolean {
-  return path === 'src/platform/database-types.ts' || /^client\/src\/generated-[a-z-]+\.ts$/.test(path);
+  return path === 'src/database/database-types.ts' || /^client\/src\/generated-[a-z-]+\.ts$/.test(path);
 }
 
 export function isTest(path: string): boolean {
@@ -84,14 +97,14 @@ export function isSlice(place: Place | undefined): boolean {
 }
 
 /**
- * The role of a file of a slice: the first word of its name. In lifecycle a file is a verb, and a verb is an action; it
- * owns no table, so its stores only read.
+ * The role of a file of a slice: the first word of its name. In billing and invariants a file is a verb, and a verb is
+ * an action.
  */
 export function roleOf(path: string): Role | undefined {
   const place = placeOf(path);
   if (!isSlice(place)) return undefined;
   const word = stem(path).split('-')[0];
-  if (place === 'lifecycle') return word === 'routes' || word === 'jobs' || word === 'store' ? word : 'actions';
+  if (verbFolders.has(place ?? '')) return word === 'jobs' || word === 'store' ? word : 'actions';
   if (word === 'processor') return place === 'payments' && stem(path) !== word ? 'processor' : 'concept';
   return roles.find((role) => role === word) ?? 'concept';
 }

@@ -8,10 +8,10 @@ import type { Place } from './layout.ts';
 export type Owners = Readonly<Record<string, Place>>;
 
 export const owners: Owners = {
-  // What every slice needs before it knows a domain word: stored answers, and what is to be told.
-  idempotency_keys: 'platform',
-  events: 'platform',
-  encryption_keys: 'platform',
+  // Every slice needs these before it knows a domain word: stored answers, events to publish, and keys.
+  idempotency_keys: 'http',
+  events: 'jobs',
+  encryption_keys: 'jobs',
 
   organizations: 'organizations',
   environments: 'organizations',
@@ -36,12 +36,12 @@ export const owners: Owners = {
   subscription_item_versions: 'subscriptions',
   subscription_adjustments: 'subscriptions',
 
-  ledger_accounts: 'ledger',
-  ledger_transactions: 'ledger',
-  ledger_entries: 'ledger',
-  usage_credits: 'ledger',
-  usage_overages: 'ledger',
-  usage_holds: 'ledger',
+  ledger_accounts: 'usage',
+  ledger_transactions: 'usage',
+  ledger_entries: 'usage',
+  usage_credits: 'usage',
+  usage_overages: 'usage',
+  usage_holds: 'usage',
 
   subscription_item_features: 'entitlements',
   resource_claims: 'entitlements',
@@ -69,12 +69,12 @@ export const owners: Owners = {
   checkout_sessions: 'checkout',
 
   // What the checks of everything keep.
-  'checks.runs': 'lifecycle',
-  'checks.marks': 'lifecycle',
-  'checks.account_sums': 'lifecycle',
-  'checks.price_sums': 'lifecycle',
-  'checks.credit_sums': 'lifecycle',
-  'checks.series_sums': 'lifecycle',
+  'checks.runs': 'invariants',
+  'checks.marks': 'invariants',
+  'checks.account_sums': 'invariants',
+  'checks.price_sums': 'invariants',
+  'checks.credit_sums': 'invariants',
+  'checks.series_sums': 'invariants',
 
   webhooks: 'webhooks',
   webhook_deliveries: 'webhooks',

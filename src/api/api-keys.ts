@@ -1,0 +1,30 @@
+import { z } from 'zod';
+import { route } from '../http/route.ts';
+import { booleanFilter, pageOf, pageQuery, pageRequest } from '../kernel/pagination.ts';
+import { getApiKey, listApiKeys } from '../organizations/actions.ts';
+import { ApiKey, ApiKeyId } from '../organizations/api-key.ts';
+
+const tag = 'API keys';
+
+export const apiKeyRoutes = [
+  route({
+    method: 'GET',
+    path: '/api-keys/{id}',
+    summary: 'Get an API key',
+    tag,
+    params: z.object({ id: ApiKeyId }),
+    returns: z.object({ apiKey: ApiKey }),
+    refuses: ['apiKeyNotFound'],
+    handle: async (work, { params }) => ({ apiKey: await getApiKey(work, params.id) }),
+  }),
+  route({
+    method: 'GET',
+    path: '/api-keys',
+    summary: 'List the API keys',
+    tag,
+    query: pageQuery({ active: booleanFilter }),
+    returns: pageOf(ApiKey),
+    refuses: ['invalidCursor'],
+    handle: (work, { query }) => listApiKeys(work, pageRequest(query)),
+  }),
+];

@@ -1,0 +1,67 @@
+import { z } from 'zod';
+import { createCheckoutSession, getCheckoutSession, listCheckoutSessions } from '../checkout/actions-sessions.ts';
+import { CheckoutSession, CheckoutSessionId } from '../checkout/checkout.ts';
+import { NewCheckoutSession } from '../checkout/checkout-input.ts';
+import { route } from '../http/route.ts';
+import { encryptionOf } from '../jobs/encryption.ts';
+import { pageOf, pageQuery, pageRequest, textFilter } from '../kernel/pagination.ts';
+
+const tag = 'Checkout';
+
+const returns = z.object({ checkoutSession: CheckoutSession, url: z.string().meta({ format: 'uri' }) });
+
+const pricingModelQuery = z.object({
+  pricingModelId: textFilter.meta({ description: 'Needed only when several pricing models have this external id.' }),
+});
+
+export const checkoutSessionRoutes = [
+  route({
+    method: 'GET',
+    path: '/checkout-sessions',
+    summary: 'List checkout sessions',
+    tag,
+    query: pageQuery({
+      customerId: textFilter,
+      priceId: textFilter,
+      pricingModelId: textFilter,
+      type: textFilter,
+      status: textFilter,
+    }),
+    returns: pageOf(CheckoutSession),
+    refuses: ['invalidCursor'],
+    handle: (work, { query }) => listCheckoutSessions(work, pageRequest(query)),
+  }),
+  route({
+    method: 'POST',
+    path: '/checkout-sessions',
+    summary: 'Make a checkout session',
+    description:
+      'Send the buyer to `url`: a page on which it pays for a product, activates a subscription that waits for its first payment, or adds a payment method. From there it goes to successUrl or cancelUrl. Who has the link may pay; it is good for 24 hours.',
+    tag,
+    query: pricingModelQuery,
+    body: z.object({ checkoutSession: NewCheckoutSession }),
+    returns,
+    refuses: [
+      'customerNotFound',
+      'externalIdAmbiguous',
+      'priceNotFound',
+      'priceInactive',
+      'defaultPricingModelNotFound',
+      'subscriptionNotFound',
+    ],
+    handle: (work, { body, query }, { outside }) =>
+      createCheckoutSession(work, encryptionOf(outside), body.checkoutSession, query.pricingModelId),
+    // The link opens what it leads to, and the database is not to know it.
+    sealedWith: ({ outside }) => encryptionOf(outside),
+  }),
+  route({
+    method: 'GET',
+    path: '/checkout-sessions/{id}',
+    summary: 'Get a checkout session',
+    tag,
+    params: z.object({ id: CheckoutSessionId }),
+    returns,
+    refuses: ['checkoutSessionNotFound'],
+    handle: (work, { params }, { outside }) => getCheckoutSession(work, encryptionOf(outside), params.id),
+  }),
+];

@@ -1,0 +1,211 @@
+import { z } from 'zod';
+import { archiveCustomer } from '../billing/archive-customer.ts';
+import { createCustomer } from '../billing/create-customer.ts';
+import { CustomerBilling, getBilling } from '../billing/customer-billing.ts';
+import { createPortalSession } from '../checkout/actions-portal.ts';
+import { NewPortalSession, PortalSession } from '../checkout/portal-session.ts';
+import { listCustomers, renderCustomer, requireCustomerByExternalId, updateCustomer } from '../customers/actions.ts';
+import { Customer, CustomerChange, ExternalId, NewCustomer } from '../customers/customer.ts';
+import { readEntitlements } from '../entitlements/actions-entitlements.ts';
+import { Entitlements } from '../entitlements/entitlement.ts';
+import { gatheredRoute, route } from '../http/route.ts';
+import { encryptionOf } from '../jobs/encryption.ts';
+import { TimestampQuery } from '../kernel/json.ts';
+import { booleanFilter, instantFilter, pageOf, pageQuery, pageRequest, textFilter } from '../kernel/pagination.ts';
+import { Subscription, toSubscription } from '../subscriptions/subscription.ts';
+import { SubscriptionItem } from '../subscriptions/subscription-item.ts';
+import { balancesTogether, textOfBalances, toUsageMeterBalance } from '../usage/actions-balances.ts';
+import { readLedger } from '../usage/actions-ledger-entries.ts';
+import { UsageMeterBalance } from '../usage/ledger.ts';
+import { LedgerBalance, LedgerEntry } from '../usage/ledger-entry.ts';
+
+const tag = 'Customers';
+
+/** How a path names a customer: by the caller's own id, and by the pricing model where several have that id. */
+const externalIdParams = z.object({ externalId: ExternalId });
+
+const pricingModelQuery = z.object({
+  pricingModelId: textFilter.meta({ description: 'Needed only when several pricing models have this external id.' }),
+});
+
+const entitlementsTag = 'Entitlements';
+
+const checkoutTag = 'Checkout';
+
+export const customerRoutes = [
+  route({
+    method: 'GET',
+    path: '/customers',
+    summary: 'List the customers',
+    tag,
+    query: pageQuery({
+      email: textFilter,
+      externalId: textFilter,
+      pricingModelId: textFilter,
+      archived: booleanFilter,
+    }),
+    returns: pageOf(Customer),
+    refuses: ['invalidCursor'],
+    handle: (work, { query }) => listCustomers(work, pageRequest(query)),
+  }),
+  route({
+    method: 'GET',
+    path: '/customers/{externalId}',
+    summary: 'Get a customer by its external id',
+    tag,
+    params: externalIdParams,
+    query: pricingModelQuery,
+    returns: z.object({ customer: Customer }),
+    refuses: ['customerNotFound', 'externalIdAmbiguous'],
+    handle: async (work, { params, query }) => ({
+      customer: renderCustomer(work, await requireCustomerByExternalId(work, params.externalId, query.pricingModelId)),
+    }),
+  }),
+  route({
+    method: 'PUT',
+    path: '/customers/{externalId}',
+    summary: 'Update a customer',
+    description: 'Fields that are absent stay as they are. The external id does not change.',
+    tag,
+    params: externalIdParams,
+    query: pricingModelQuery,
+    body: z.object({ customer: CustomerChange }),
+    returns: z.object({ customer: Customer }),
+    refuses: ['customerNotFound', 'externalIdAmbiguous'],
+    handle: async (work, { params, query, body }) => ({
+      customer: renderCustomer(
+        work,
+        await updateCustomer(work, params.externalId, query.pricingModelId, body.customer),
+      ),
+    }),
+  }),
+  route({
+    method: 'POST',
+    path: '/customers',
+    summary: 'Create a customer',
+    description: "Starts the pricing model's default plan with it, where there is one.",
+    tag,
+    body: z.object({ customer: NewCustomer }),
+    returns: z.object({
+      data: z.object({
+        customer: Customer,
+        subscription: Subscription.optional(),
+        subscriptionItems: z.array(SubscriptionItem).optional(),
+      }),
+    }),
+    refuses: ['externalIdTaken', 'pricingModelNotFound', 'defaultPricingModelNotFound', 'outsidePinnedPricingModel'],
+    handle: async (work, { body }) => {
+      const { customer, plan } = await createCustomer(work, body.customer);
+      const data = { customer: renderCustomer(work, customer) };
+      if (plan === null) return { data };
+      const subscriptionItems = plan.items.map((item) => ({ ...item, livemode: work.livemode }));
+      return { data: { ...data, subscription: toSubscription(work, plan.subscription), subscriptionItems } };
+    },
+  }),
+  route({
+    method: 'POST',
+    path: '/customers/{externalId}/archive',
+    summary: 'Archive a customer',
+    description: 'Ends all its subscriptions now. Its external id can be used again.',
+    tag,
+    params: externalIdParams,
+    query: pricingModelQuery,
+    returns: z.object({ customer: Customer }),
+    refuses: ['customerNotFound', 'externalIdAmbiguous'],
+    handle: async (work, { params, query }) => ({
+      customer: renderCustomer(work, await archiveCustomer(work, params.externalId, query.pricingModelId)),
+    }),
+  }),
+  route({
+    method: 'GET',
+    path: '/customers/{externalId}/billing',
+    summary: 'Get everything a customer has and owes',
+    tag,
+    params: externalIdParams,
+    query: pricingModelQuery,
+    returns: CustomerBilling,
+    refuses: ['customerNotFound', 'externalIdAmbiguous'],
+    handle: (work, { params, query }, { outside }) =>
+      getBilling(work, encryptionOf(outside), params.externalId, query.pricingModelId),
+  }),
+  route({
+    method: 'GET',
+    path: '/customers/{externalId}/entitlements',
+    summary: 'Get all that a customer may use',
+    description:
+      'The features, balances and resources of the current subscriptions in one answer, or of the one that ' +
+      'subscriptionId names. What is paused, has ended or has not begun gives nothing.',
+    tag: entitlementsTag,
+    params: z.object({ externalId: z.string().min(1).max(255) }),
+    query: z.object({ subscriptionId: textFilter, pricingModelId: textFilter }),
+    returns: z.object({ entitlements: Entitlements }),
+    refuses: ['customerNotFound', 'subscriptionNotFound', 'externalIdAmbiguous'],
+    etag: true,
+    handle: async (work, { params, query }) => ({
+      entitlements: await readEntitlements(work, params.externalId, query),
+    }),
+  }),
+  gatheredRoute({
+    method: 'GET',
+    path: '/customers/{externalId}/usage-balances',
+    summary: 'Get the usage balances of a customer',
+    description:
+      'One row for each usage meter of each current subscription, or of the subscription that subscriptionId names, in any status.',
+    tag,
+    params: z.object({ externalId: z.string().min(1).max(255) }),
+    query: z.object({ subscriptionId: textFilter, pricingModelId: textFilter }),
+    returns: z.object({ usageMeterBalances: z.array(UsageMeterBalance) }),
+    refuses: ['customerNotFound', 'subscriptionNotFound', 'externalIdAmbiguous'],
+    together: balancesTogether,
+    ask: ({ params, query }) => ({ ...query, externalId: params.externalId }),
+    tell: (balances) => ({ usageMeterBalances: balances.map(toUsageMeterBalance) }),
+    text: textOfBalances,
+  }),
+  route({
+    method: 'GET',
+    path: '/customers/{externalId}/ledger',
+    summary: 'List the ledger entries of a customer',
+    description:
+      'What changed the balances of its subscriptions, in the order in which it was booked; of each use, which grants it drew from. `balances` are those of all the accounts that are asked about: now, or as of the past instant `asOf`, up to which entries are listed then.',
+    tag,
+    params: z.object({ externalId: z.string().min(1).max(255) }),
+    query: pageQuery({
+      subscriptionId: textFilter,
+      usageMeterId: textFilter,
+      usageMeterSlug: textFilter,
+      pricingModelId: textFilter,
+      asOf: instantFilter.meta({ description: 'A past instant: epoch milliseconds or an ISO 8601 date-time.' }),
+    }),
+    returns: pageOf(LedgerEntry).extend({ balances: z.array(LedgerBalance) }),
+    refuses: ['customerNotFound', 'subscriptionNotFound', 'usageMeterNotFound', 'externalIdAmbiguous', 'invalidCursor'],
+    handle: (work, { params: { externalId }, query }) => {
+      const { pricingModelId, subscriptionId, usageMeterId, usageMeterSlug } = query;
+      const asOf = query.asOf === undefined ? undefined : TimestampQuery.parse(query.asOf);
+      const ask = { externalId, pricingModelId, subscriptionId, usageMeterId, usageMeterSlug, asOf };
+      return readLedger(work, ask, pageRequest(query));
+    },
+  }),
+  route({
+    method: 'POST',
+    path: '/customers/{externalId}/portal-sessions',
+    summary: 'Make a link to the customer portal',
+    description:
+      'Behind `url` the customer sees its plan, invoices, usage and payment methods, and may change them. Make one when the customer asks for it: who has the link acts as the customer until it expires.',
+    tag: checkoutTag,
+    params: z.object({ externalId: ExternalId }),
+    query: pricingModelQuery,
+    body: z.object({ portalSession: NewPortalSession.optional() }),
+    returns: z.object({ portalSession: PortalSession }),
+    refuses: ['customerNotFound', 'externalIdAmbiguous'],
+    handle: async (work, { params, query, body }, { outside }) => ({
+      portalSession: await createPortalSession(
+        work,
+        encryptionOf(outside),
+        params.externalId,
+        body.portalSession ?? {},
+        query.pricingModelId,
+      ),
+    }),
+    sealedWith: ({ outside }) => encryptionOf(outside),
+  }),
+];

@@ -1,0 +1,67 @@
+import { z } from 'zod';
+import { route } from '../http/route.ts';
+import { getDiscount, listDiscounts } from '../invoicing/actions-discounts.ts';
+import { booleanFilter, pageOf, pageQuery, pageRequest, textFilter } from '../kernel/pagination.ts';
+import { createDiscount, updateDiscount } from '../pricing/actions-discounts.ts';
+import {
+  Discount,
+  DiscountChange,
+  DiscountId,
+  DiscountInput,
+  normalizeCode,
+  RedeemedDiscount,
+} from '../pricing/discount.ts';
+
+const tag = 'Discounts';
+
+export const discountRoutes = [
+  route({
+    method: 'POST',
+    path: '/discounts',
+    summary: 'Create a discount',
+    description: 'A customer redeems it by its code when it subscribes.',
+    tag,
+    body: z.object({ discount: DiscountInput }),
+    returns: z.object({ discount: Discount }),
+    refuses: ['pricingModelNotFound', 'defaultPricingModelNotFound', 'discountCodeTaken'],
+    handle: async (work, { body }) => ({ discount: await createDiscount(work, body.discount) }),
+  }),
+  route({
+    method: 'PUT',
+    path: '/discounts/{id}',
+    summary: 'Update a discount',
+    description: 'Fields that are absent stay as they are. Who has redeemed the discount keeps it as it was.',
+    tag,
+    params: z.object({ id: DiscountId }),
+    body: z.object({ discount: DiscountChange }),
+    returns: z.object({ discount: Discount }),
+    refuses: ['discountNotFound', 'idMismatch', 'discountCodeTaken'],
+    handle: async (work, { params, body }) => ({ discount: await updateDiscount(work, params.id, body.discount) }),
+  }),
+  route({
+    method: 'GET',
+    path: '/discounts',
+    summary: 'List the discounts',
+    tag,
+    query: pageQuery({
+      pricingModelId: textFilter,
+      code: z.string().min(1).max(255).transform(normalizeCode).optional(),
+      duration: textFilter,
+      amountType: textFilter,
+      active: booleanFilter,
+    }),
+    returns: pageOf(RedeemedDiscount),
+    refuses: ['invalidCursor'],
+    handle: (work, { query }) => listDiscounts(work, pageRequest(query)),
+  }),
+  route({
+    method: 'GET',
+    path: '/discounts/{id}',
+    summary: 'Get a discount',
+    tag,
+    params: z.object({ id: DiscountId }),
+    returns: z.object({ discount: RedeemedDiscount }),
+    refuses: ['discountNotFound'],
+    handle: async (work, { params }) => ({ discount: await getDiscount(work, params.id) }),
+  }),
+];

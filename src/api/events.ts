@@ -1,0 +1,31 @@
+import { z } from 'zod';
+import { route } from '../http/route.ts';
+import { pageOf, pageQuery, pageRequest } from '../kernel/pagination.ts';
+import { getEvent, listEvents } from '../webhooks/actions-events.ts';
+import { Event, EventId } from '../webhooks/event.ts';
+import { eventFilters } from '../webhooks/event-query.ts';
+
+const tag = 'Webhooks';
+
+export const eventRoutes = [
+  route({
+    method: 'GET',
+    path: '/events',
+    summary: 'List the events',
+    tag,
+    query: pageQuery(eventFilters),
+    returns: pageOf(Event),
+    refuses: ['invalidCursor'],
+    handle: (work, { query }) => listEvents(work, pageRequest(query)),
+  }),
+  route({
+    method: 'GET',
+    path: '/events/{id}',
+    summary: 'Get an event',
+    tag,
+    params: z.object({ id: EventId }),
+    returns: z.object({ event: Event }),
+    refuses: ['eventNotFound'],
+    handle: async (work, { params }) => ({ event: await getEvent(work, params.id) }),
+  }),
+];

@@ -1,0 +1,72 @@
+import { z } from 'zod';
+import { route } from '../http/route.ts';
+import { booleanFilter, pageOf, pageQuery, pageRequest, textFilter } from '../kernel/pagination.ts';
+import { createFeature, getFeature, listFeatures, updateFeature } from '../pricing/actions-features.ts';
+import { Feature, FeatureId, FeatureType } from '../pricing/feature.ts';
+import { FeatureChange, FeatureInput } from '../pricing/feature-input.ts';
+
+const tag = 'Features';
+
+export const featureRoutes = [
+  route({
+    method: 'POST',
+    path: '/features',
+    summary: 'Create a feature',
+    tag,
+    body: z.object({ feature: FeatureInput }),
+    returns: z.object({ feature: Feature }),
+    refuses: [
+      'pricingModelNotFound',
+      'defaultPricingModelNotFound',
+      'usageMeterNotFound',
+      'resourceNotFound',
+      'otherPricingModel',
+      'slugTaken',
+    ],
+    handle: async (work, { body }) => ({ feature: await createFeature(work, body.feature) }),
+  }),
+  route({
+    method: 'GET',
+    path: '/features',
+    summary: 'List the features',
+    tag,
+    query: pageQuery({
+      pricingModelId: textFilter,
+      type: FeatureType.optional(),
+      active: booleanFilter,
+      slug: textFilter,
+    }),
+    returns: pageOf(Feature),
+    refuses: ['invalidCursor'],
+    handle: (work, { query }) => listFeatures(work, pageRequest(query)),
+  }),
+  route({
+    method: 'GET',
+    path: '/features/{id}',
+    summary: 'Get a feature',
+    tag,
+    params: z.object({ id: FeatureId }),
+    returns: z.object({ feature: Feature }),
+    refuses: ['featureNotFound'],
+    handle: async (work, { params }) => ({ feature: await getFeature(work, params.id) }),
+  }),
+  route({
+    method: 'PUT',
+    path: '/features/{id}',
+    summary: 'Update a feature',
+    description: 'Its type stays. What subscriptions have been granted by it stays as it was.',
+    tag,
+    params: z.object({ id: FeatureId }),
+    body: z.object({ feature: FeatureChange }),
+    returns: z.object({ feature: Feature }),
+    refuses: [
+      'featureNotFound',
+      'idMismatch',
+      'usageMeterNotFound',
+      'resourceNotFound',
+      'otherPricingModel',
+      'slugTaken',
+    ],
+    handle: async (work, { params, body }) => ({ feature: await updateFeature(work, params.id, body.feature) }),
+  }),
+];

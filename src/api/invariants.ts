@@ -1,0 +1,19 @@
+import type { FastifyInstance } from 'fastify';
+import { isOperator } from '../http/operator.ts';
+import type { Checks } from '../invariants/run-checks.ts';
+import { invalid, Problem } from '../kernel/problem.ts';
+
+/**
+ * Adds `/invariants`, for whoever runs the service: the last check, or with `?fresh=true` one that is made now. Outside of
+ * the API, because its rows are of every tenant.
+ */
+export function registerInvariants(server: FastifyInstance, checks: Checks, operatorToken: string): void {
+  server.get<{ Querystring: { fresh?: string } }>('/invariants', async (request) => {
+    if (!isOperator(request.headers.authorization, operatorToken)) throw new Problem('operatorTokenWrong');
+    const { fresh = 'false' } = request.query;
+    if (fresh !== 'true' && fresh !== 'false') throw invalid(['fresh'], 'must be true or false');
+    const report = fresh === 'true' ? await checks.run({ full: false, waits: false }) : await checks.last();
+    if (report === null) throw new Problem('notCheckedYet');
+    return report;
+  });
+}

@@ -1,0 +1,30 @@
+import { z } from 'zod';
+import { route } from '../http/route.ts';
+import { getInvoiceLineItem, listInvoiceLineItems } from '../invoicing/actions.ts';
+import { InvoiceLineItem, InvoiceLineItemId } from '../invoicing/invoice-line-item.ts';
+import { pageOf, pageQuery, pageRequest, textFilter } from '../kernel/pagination.ts';
+
+const tag = 'Invoices';
+
+export const invoiceLineItemRoutes = [
+  route({
+    method: 'GET',
+    path: '/invoice-line-items',
+    summary: 'List the lines of invoices',
+    tag,
+    query: pageQuery({ invoiceId: textFilter, type: textFilter, priceId: textFilter }),
+    returns: pageOf(InvoiceLineItem),
+    refuses: ['invalidCursor'],
+    handle: (work, { query }) => listInvoiceLineItems(work, pageRequest(query)),
+  }),
+  route({
+    method: 'GET',
+    path: '/invoice-line-items/{id}',
+    summary: 'Get a line of an invoice',
+    tag,
+    params: z.object({ id: InvoiceLineItemId }),
+    returns: InvoiceLineItem,
+    refuses: ['invoiceLineItemNotFound'],
+    handle: (work, { params }) => getInvoiceLineItem(work, params.id),
+  }),
+];

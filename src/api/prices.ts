@@ -1,0 +1,72 @@
+import { z } from 'zod';
+import { route } from '../http/route.ts';
+import { booleanFilter, pageOf, pageQuery, pageRequest, textFilter } from '../kernel/pagination.ts';
+import { createPrice, getPrice, listPrices, updatePrice } from '../pricing/actions-prices.ts';
+import { Price, PriceId, PriceType } from '../pricing/price.ts';
+import { PriceChange, PriceInput } from '../pricing/price-input.ts';
+
+const tag = 'Prices';
+
+export const priceRoutes = [
+  route({
+    method: 'POST',
+    path: '/prices',
+    summary: 'Create a price',
+    description:
+      'A price of a product becomes its default, and its other prices are deactivated: who subscribed to one of them keeps it. A usage price is added to the others of its usage meter.',
+    tag,
+    body: z.object({ price: PriceInput }),
+    returns: z.object({ price: Price }),
+    refuses: ['productNotFound', 'usageMeterNotFound', 'defaultProductProtected', 'priceTypeFixed', 'slugTaken'],
+    handle: async (work, { body }) => ({ price: await createPrice(work, body.price) }),
+  }),
+  route({
+    method: 'GET',
+    path: '/prices',
+    summary: 'List the prices',
+    description: 'Active and inactive ones, of products and of usage meters.',
+    tag,
+    query: pageQuery({
+      pricingModelId: textFilter,
+      productId: textFilter,
+      usageMeterId: textFilter,
+      type: PriceType.optional(),
+      active: booleanFilter,
+      isDefault: booleanFilter,
+      slug: textFilter,
+    }),
+    returns: pageOf(Price),
+    refuses: ['invalidCursor'],
+    handle: (work, { query }) => listPrices(work, pageRequest(query)),
+  }),
+  route({
+    method: 'GET',
+    path: '/prices/{id}',
+    summary: 'Get a price',
+    tag,
+    params: z.object({ id: PriceId }),
+    returns: z.object({ price: Price }),
+    refuses: ['priceNotFound'],
+    handle: async (work, { params }) => ({ price: await getPrice(work, params.id) }),
+  }),
+  route({
+    method: 'PUT',
+    path: '/prices/{id}',
+    summary: 'Update a price',
+    description:
+      'Its name, slug, default flag and activity. What it costs never changes: create another price instead.',
+    tag,
+    params: z.object({ id: PriceId }),
+    body: z.object({ price: PriceChange.extend({ id: PriceId.optional() }) }),
+    returns: z.object({ price: Price }),
+    refuses: [
+      'priceNotFound',
+      'idMismatch',
+      'noChargePriceProtected',
+      'defaultProductProtected',
+      'defaultPriceNeeded',
+      'slugTaken',
+    ],
+    handle: async (work, { params, body }) => ({ price: await updatePrice(work, params.id, body.price) }),
+  }),
+];

@@ -1,0 +1,78 @@
+import { z } from 'zod';
+import { expireProductFeature } from '../billing/expire-product-feature.ts';
+import { route } from '../http/route.ts';
+import { TimestampInput } from '../kernel/json.ts';
+import { pageOf, pageQuery, pageRequest, textFilter } from '../kernel/pagination.ts';
+import { createProductFeature, getProductFeature, listProductFeatures } from '../pricing/actions-product-features.ts';
+import { FeatureId } from '../pricing/feature.ts';
+import { ProductId } from '../pricing/product.ts';
+import { ProductFeature, ProductFeatureId } from '../pricing/product-feature.ts';
+
+const tag = 'Product features';
+
+export const productFeatureRoutes = [
+  route({
+    method: 'POST',
+    path: '/product-features',
+    summary: 'Make a product give a feature',
+    description: 'A link that has expired is revived under its old id. Existing subscriptions are not changed.',
+    tag,
+    body: z.object({
+      productFeature: z.object({
+        productId: ProductId,
+        featureId: FeatureId,
+        expiredAt: TimestampInput.nullish().meta({ description: 'When a new link ends; null or absent: never.' }),
+      }),
+    }),
+    returns: z.object({
+      productFeature: z.object({
+        ...ProductFeature.shape,
+        createdByCommit: z.string().nullable(),
+        updatedByCommit: z.string().nullable(),
+      }),
+    }),
+    refuses: ['productNotFound', 'featureNotFound', 'otherPricingModel', 'toggleOnSinglePayment'],
+    handle: async (work, { body }) => ({
+      productFeature: {
+        ...(await createProductFeature(work, body.productFeature)),
+        createdByCommit: null,
+        updatedByCommit: null,
+      },
+    }),
+  }),
+  route({
+    method: 'GET',
+    path: '/product-features',
+    summary: 'List which products give which features',
+    description: 'Expired links are included.',
+    tag,
+    query: pageQuery({ pricingModelId: textFilter, productId: textFilter, featureId: textFilter }),
+    returns: pageOf(ProductFeature),
+    refuses: ['invalidCursor'],
+    handle: (work, { query }) => listProductFeatures(work, pageRequest(query)),
+  }),
+  route({
+    method: 'GET',
+    path: '/product-features/{id}',
+    summary: 'Get a link between a product and a feature',
+    tag,
+    params: z.object({ id: ProductFeatureId }),
+    returns: z.object({ productFeature: ProductFeature }),
+    refuses: ['productFeatureNotFound'],
+    handle: async (work, { params }) => ({ productFeature: await getProductFeature(work, params.id) }),
+  }),
+  route({
+    method: 'POST',
+    path: '/product-features/{id}/expire',
+    summary: 'Make a product no longer give a feature',
+    description: 'Existing subscriptions keep the feature.',
+    tag,
+    params: z.object({ id: ProductFeatureId }),
+    returns: z.object({ success: z.literal(true) }),
+    refuses: ['productFeatureNotFound'],
+    handle: async (work, { params }) => {
+      await expireProductFeature(work, params.id);
+      return { success: true as const };
+    },
+  }),
+];

@@ -1,0 +1,74 @@
+import { z } from 'zod';
+import { route } from '../http/route.ts';
+import { pageOf, pageQuery, pageRequest, textFilter } from '../kernel/pagination.ts';
+import { createUsageMeter, getUsageMeter, listUsageMeters, updateUsageMeter } from '../pricing/actions-usage-meters.ts';
+import { AggregationType, UsageMeter, UsageMeterId } from '../pricing/usage-meter.ts';
+import { FirstUsagePrice, UsageMeterChange, UsageMeterInput } from '../pricing/usage-meter-input.ts';
+import { summarizeUsage } from '../usage/actions-summary.ts';
+import { SummaryQuery, toSummaryAsk, UsageMeterSummary } from '../usage/usage-summary.ts';
+
+const tag = 'Usage meters';
+
+export const usageMeterRoutes = [
+  route({
+    method: 'POST',
+    path: '/usage-meters',
+    summary: 'Create a usage meter',
+    description:
+      'It gets a no-charge price, so that usage always has a price. With a unitPrice or usageEventsPerUnit it gets a monthly price of its own too, which is the default then.',
+    tag,
+    body: z.object({ usageMeter: UsageMeterInput, price: FirstUsagePrice.optional() }),
+    returns: z.object({ usageMeter: UsageMeter }),
+    refuses: ['pricingModelNotFound', 'defaultPricingModelNotFound', 'slugTaken'],
+    handle: async (work, { body }) => ({ usageMeter: await createUsageMeter(work, body) }),
+  }),
+  route({
+    method: 'GET',
+    path: '/usage-meters',
+    summary: 'List the usage meters',
+    tag,
+    query: pageQuery({ pricingModelId: textFilter, slug: textFilter, aggregationType: AggregationType.optional() }),
+    returns: pageOf(UsageMeter),
+    refuses: ['invalidCursor'],
+    handle: (work, { query }) => listUsageMeters(work, pageRequest(query)),
+  }),
+  route({
+    method: 'GET',
+    path: '/usage-meters/{id}',
+    summary: 'Get a usage meter',
+    tag,
+    params: z.object({ id: UsageMeterId }),
+    returns: z.object({ usageMeter: UsageMeter }),
+    refuses: ['usageMeterNotFound'],
+    handle: async (work, { params }) => ({ usageMeter: await getUsageMeter(work, params.id) }),
+  }),
+  route({
+    method: 'PUT',
+    path: '/usage-meters/{id}',
+    summary: 'Update a usage meter',
+    description: 'The slug of its no-charge price follows its slug; its other prices keep theirs.',
+    tag,
+    params: z.object({ id: UsageMeterId }),
+    body: z.object({ usageMeter: UsageMeterChange }),
+    returns: z.object({ usageMeter: UsageMeter }),
+    refuses: ['usageMeterNotFound', 'idMismatch', 'slugTaken'],
+    handle: async (work, { params, body }) => ({
+      usageMeter: await updateUsageMeter(work, params.id, body.usageMeter),
+    }),
+  }),
+  route({
+    method: 'GET',
+    path: '/usage-meters/{id}/summary',
+    summary: 'Sum up the usage of a usage meter',
+    description:
+      'The units and events with a usageDate from `from` to `to`, grouped by hour, day or month (UTC), by customer, or by a property of the events.',
+    tag,
+    params: z.object({ id: UsageMeterId }),
+    query: SummaryQuery,
+    returns: z.object({ usageMeterSummary: UsageMeterSummary }),
+    refuses: ['usageMeterNotFound'],
+    handle: async (work, { params, query }) => ({
+      usageMeterSummary: await summarizeUsage(work, params.id, toSummaryAsk(query, work.now)),
+    }),
+  }),
+];

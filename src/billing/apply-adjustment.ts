@@ -1,0 +1,276 @@
+import assert from 'node:assert/strict';
+import type { Work } from '../database/work.ts';
+import { expireFeaturesOfItems, expireManualFeatures, grantItemFeatures } from '../entitlements/actions.ts';
+import { voidInvoice } from '../invoicing/actions.ts';
+import { isOwed } from '../invoicing/collection.ts';
+import type { InvoiceRow } from '../invoicing/store.ts';
+import { listBilledUsage, lockInvoices, saveCollections } from '../invoicing/store-collecting.ts';
+import type { Instant } from '../kernel/calendar.ts';
+import { listPricesByIds } from '../pricing/store-prices.ts';
+import { newSubscriptionItem, publishSubscriptions } from '../subscriptions/actions.ts';
+import {
+  type AdjustmentRow,
+  decideItemChanges,
+  type ItemChanges,
+  isRevalued,
+  type PlanItem,
+  subscriptionAfter,
+} from '../subscriptions/adjustment.ts';
+import { findSubscriptions, saveSubscriptions } from '../subscriptions/store.ts';
+import {
+  addProrationWaived,
+  listAdjustmentsAwaiting,
+  listAdjustmentsCalledOff,
+  listAdjustmentsScheduled,
+  markAdjustmentFailed,
+  markAdjustmentsApplied,
+} from '../subscriptions/store-adjustments.ts';
+import { keepItemVersions } from '../subscriptions/store-item-versions.ts';
+import { changeItems, expireItems, insertSubscriptionItems, listActiveItems } from '../subscriptions/store-items.ts';
+import type { SubscriptionRow } from '../subscriptions/subscription.ts';
+import type { SubscriptionItemRow } from '../subscriptions/subscription-item.ts';
+import { undoSettlements } from '../usage/actions-ledger.ts';
+import { completePurchasesOf } from './complete-purchases.ts';
+import { grantChangedCredits } from './grant-changed-credits.ts';
+import { billLateChanges, giveBackCalledOff } from './late-adjustment-payment.ts';
+import { giveBackPausedTime } from './paused-time-line.ts';
+import { listReplaceable } from './store-period-invoices.ts';
+
+/** A change to carry out, as of `at`. The caller holds the subscription. */
+export interface Change {
+  readonly adjustment: AdjustmentRow;
+  readonly subscription: SubscriptionRow;
+  readonly at: Instant;
+}
+
+/**
+ * Carries out the changes of plan that these paid invoices (of reason `adjustment`) were made for, or gives the money back
+ * where the subscription has ended meanwhile. Safe to tell twice.
+ */
+export async function applyPaidAdjustments(work: Work, invoices: readonly InvoiceRow[]): Promise<void> {
+  const invoiceIds = invoices.map(({ id }) => id);
+  const calledOff = await listAdjustmentsCalledOff(work, invoiceIds);
+  await voidReplaced(work, calledOff);
+  await giveBackCalledOff(work, calledOff);
+  const adjustments = await listAdjustmentsAwaiting(work, invoiceIds);
+  if (adjustments.length === 0) return;
+  const ids = adjustments.map((adjustment) => adjustment.subscriptionId);
+  const subscriptions = new Map((await findSubscriptions(work, ids)).map((row) => [row.id, row]));
+  const changes = adjustments.map((adjustment) => {
+    const subscription = subscriptions.get(adjustment.subscriptionId);
+    assert(subscription, 'a change is of a subscription');
+    // The money was for the time since the change was asked for. When a period has begun meanwhile, the new items begin
+    // with it, and what it was not billed for them is billed now.
+    const at = Math.max(adjustment.effectiveAt, subscription.currentBillingPeriodStart ?? adjustment.effectiveAt);
+    return { adjustment, subscription, at };
+  });
+  await applyNow(work, changes);
+  const late = changes.filter(({ adjustment, at }) => at > adjustment.effectiveAt);
+  await billLateChanges(
+    work,
+    late.map(({ adjustment: { subscriptionId, items } }) => ({ subscriptionId, items })),
+  );
+}
+
+/** Carries changes out in the middle of their periods, with the credits that come with them, and tells. */
+export async function applyNow(work: Work, changes: readonly Change[]): Promise<SubscriptionRow[]> {
+  const applied = await applyChanges(work, changes);
+  const voided = await voidReplaced(
+    work,
+    changes.map(({ adjustment }) => adjustment),
+  );
+  // What they asked for is paid with what replaces them.
+  await completePurchasesOf(work, voided);
+  // What they took off for paused time did not move to what replaces them.
+  await giveBackPausedTime(work, voided);
+  await addProrationWaived(
+    work,
+    changes.map(({ adjustment, subscription: { id, currentBillingPeriodStart } }) => {
+      assert(currentBillingPeriodStart !== null, 'a change now is made in a period');
+      return { subscriptionId: id, startAt: currentBillingPeriodStart, amount: adjustment.prorationWaived };
+    }),
+  );
+  await grantChangedCredits(work, applied);
+  const subscriptions = applied.map(({ subscription }) => subscription);
+  await publishSubscriptions(work, 'subscription.updated', subscriptions);
+  return subscriptions;
+}
+
+/**
+ * The invoices in whose place others were paid: nobody is to pay those any more. One that was paid after all stays. Answers
+ * the ids of those that are void now.
+ */
+async function voidReplaced(work: Work, adjustments: readonly AdjustmentRow[]): Promise<string[]> {
+  const replaced = adjustments.flatMap(({ replacedInvoiceId }) => replacedInvoiceId ?? []);
+  const replaceable = await listReplaceable(work, replaced);
+  for (const id of replaceable) await voidInvoice(work, id);
+  // The usage on them moved to what replaces them. Where it had been settled once, it is settled with that now.
+  await undoSettlements(work, await listBilledUsage(work, replaceable));
+  return replaceable;
+}
+
+/**
+ * The money for these changes of plan did not come: nothing changes, and another change may be asked for. An invoice
+ * whose place they were to take is tried again when it was to be. Whoever tells has voided the invoices of the changes.
+ */
+export async function failAdjustments(
+  work: Work,
+  failures: readonly { readonly invoice: InvoiceRow; readonly code: string | null; readonly message: string | null }[],
+): Promise<void> {
+  const waiting = await listAdjustmentsAwaiting(
+    work,
+    failures.map(({ invoice }) => invoice.id),
+  );
+  for (const adjustment of waiting) {
+    const failure = failures.find(({ invoice }) => invoice.id === adjustment.invoiceId);
+    assert(failure, 'what waits was asked for by its invoice');
+    await markAdjustmentFailed(work, adjustment.id, failure);
+  }
+  await resumeReplaced(work, waiting);
+}
+
+async function resumeReplaced(work: Work, failed: readonly AdjustmentRow[]): Promise<void> {
+  const attempts = new Map(
+    failed.flatMap(({ replacedInvoiceId: id, replacedNextAttemptAt }) => (id ? [[id, replacedNextAttemptAt]] : [])),
+  );
+  if (attempts.size === 0) return;
+  const invoices = (await lockInvoices(work, [...attempts.keys()])).filter(isOwed);
+  await saveCollections(
+    work,
+    invoices.map((invoice) => ({ ...invoice, nextAttemptAt: attempts.get(invoice.id) ?? null })),
+  );
+}
+
+/**
+ * Carries out the scheduled changes that are due at the end of each subscription's current period (`at`), and answers
+ * the subscriptions as they are then, in their order. One without a change is answered as it is. The credits come with
+ * the next period, and who begins that tells.
+ */
+export async function applyScheduledAdjustments(
+  work: Work,
+  due: readonly { readonly subscription: SubscriptionRow; readonly at: Instant }[],
+): Promise<SubscriptionRow[]> {
+  const ids = due.map(({ subscription }) => subscription.id);
+  const adjustments = new Map((await listAdjustmentsScheduled(work, ids)).map((row) => [row.subscriptionId, row]));
+  const changes = due.flatMap(({ subscription, at }) => {
+    const adjustment = adjustments.get(subscription.id);
+    return adjustment !== undefined && adjustment.effectiveAt <= at ? { adjustment, subscription, at } : [];
+  });
+  const applied = await applyChanges(work, changes);
+  const changed = new Map(applied.map(({ subscription }) => [subscription.id, subscription]));
+  return due.map(({ subscription }) => changed.get(subscription.id) ?? subscription);
+}
+
+/** A change that has been made, with the items that are new or other than before. */
+export interface AppliedChange extends Change {
+  readonly changedItemIds: ReadonlySet<string>;
+}
+
+/** An added or changed item as it is now, with the product that it gives the features of. */
+type Renewed = SubscriptionItemRow & { readonly productId: string };
+
+interface Decided {
+  readonly change: Change;
+  readonly changes: ItemChanges;
+  readonly added: readonly Renewed[];
+}
+
+/**
+ * Writes changes down: items, what they give, and the subscriptions, each as of its instant. As many statements for a
+ * thousand changes as for one.
+ */
+async function applyChanges(work: Work, changes: readonly Change[]): Promise<AppliedChange[]> {
+  if (changes.length === 0) return [];
+  const asked = changes.map(({ subscription, at }) => ({ subscriptionId: subscription.id, at }));
+  const items = Map.groupBy(await listActiveItems(work, asked), (item) => item.subscriptionId);
+  const decided = changes.map((change): Decided => {
+    const current = (items.get(change.subscription.id) ?? []).filter((item) => !item.manuallyCreated);
+    const itemChanges = decideItemChanges(current, change.adjustment.items);
+    return { change, changes: itemChanges, added: itemChanges.added.map((item) => newItem(work, change, item)) };
+  });
+  await writeItems(work, decided);
+  await changeFeatures(work, decided);
+  await markAdjustmentsApplied(
+    work,
+    changes.map(({ adjustment }) => adjustment.id),
+  );
+  const saved = await saveSubscriptions(
+    work,
+    changes.map(({ adjustment, subscription, at }) => subscriptionAfter(subscription, adjustment.items, at)),
+  );
+  return decided.map(({ change, changes: { changed }, added }, index) => {
+    const subscription = saved[index];
+    assert(subscription, 'each subscription was saved');
+    const revalued = changed.filter(({ before, item }) => isRevalued(before, item)).map(({ before }) => before.id);
+    return { ...change, subscription, changedItemIds: new Set([...added.map(({ id }) => id), ...revalued]) };
+  });
+}
+
+function newItem(work: Work, { subscription, at }: Change, item: PlanItem): Renewed {
+  const { priceId, productId, unitPrice, quantity, name, externalId, metadata } = item;
+  const known = { priceId, unitPrice, quantity, name, externalId, metadata, addedDate: at };
+  return { ...newSubscriptionItem(work, subscription, known), productId };
+}
+
+async function writeItems(work: Work, decided: readonly Decided[]): Promise<void> {
+  const changed = decided.flatMap(({ change, changes }) => changes.changed.map((each) => ({ ...each, at: change.at })));
+  const revalued = changed.filter(({ before, item }) => isRevalued(before, item));
+  await keepItemVersions(
+    work,
+    revalued.map(({ before, at }) => ({ id: before.id, at })),
+  );
+  await changeItems(
+    work,
+    changed.map(({ before, item, at }) => ({
+      ...item,
+      id: before.id,
+      effectiveFrom: isRevalued(before, item) ? at : null,
+    })),
+  );
+  await expireItems(work, endedItems(decided));
+  await insertSubscriptionItems(
+    work,
+    decided.flatMap(({ added }) => added.map(({ productId: _, ...item }) => item)),
+  );
+}
+
+function endedItems(decided: readonly Decided[]) {
+  return decided.flatMap(({ change: { at }, changes }) => changes.ended.map(({ id }) => ({ id, at })));
+}
+
+/** New items give what their product gives, changed ones give it in their quantity; what ended gives nothing. */
+async function changeFeatures(work: Work, decided: readonly Decided[]): Promise<void> {
+  const changed = decided.flatMap(({ change, changes }) =>
+    changes.changed
+      .filter(({ before, item }) => isRevalued(before, item))
+      .map(({ before, item }) => ({ before, item, at: change.at })),
+  );
+  const products = await productsOf(
+    work,
+    changed.map(({ before }) => before.priceId),
+  );
+  const staysWithProduct = ({ before, item }: (typeof changed)[number]) =>
+    products.get(before.priceId ?? '') === item.productId;
+  const moved = changed.filter((each) => !staysWithProduct(each));
+  await expireFeaturesOfItems(work, [
+    ...endedItems(decided),
+    ...moved.map(({ before, at }) => ({ id: before.id, at })),
+  ]);
+  await grantItemFeatures(work, [
+    ...decided.flatMap(({ added }) => added),
+    ...changed.map((each) => {
+      const { before, item, at } = each;
+      return { ...before, ...item, id: before.id, addedDate: at, keepsEnds: staysWithProduct(each) };
+    }),
+  ]);
+  await expireManualFeatures(
+    work,
+    decided.map(({ change }) => ({ id: change.subscription.id, at: change.at })),
+  );
+}
+
+async function productsOf(work: Work, priceIds: readonly (string | null)[]): Promise<Map<string, string | null>> {
+  const ids = [...new Set(priceIds.filter((id) => id !== null))];
+  if (ids.length === 0) return new Map();
+  return new Map((await listPricesByIds(work, ids)).map((price) => [price.id, price.productId]));
+}

@@ -1,0 +1,33 @@
+import { saveChangedCustomer } from '../customers/actions.ts';
+import type { CustomerRow } from '../customers/customer.ts';
+import { findCustomerEvenArchived, lockCustomer } from '../customers/store.ts';
+import type { Work } from '../database/work.ts';
+import { Problem } from '../kernel/problem.ts';
+import { lockLivingSubscriptions } from '../subscriptions/store.ts';
+import { lockAccountsOfSubscriptions } from '../usage/store-accounts.ts';
+import { endSubscription } from './end-subscription.ts';
+
+/**
+ * Puts a customer away: all its subscriptions end now, and its external id is free again. A customer that is archived
+ * already stays as it is. Refuses with `customerNotFound`.
+ */
+export async function archiveCustomer(
+  work: Work,
+  externalId: string,
+  pricingModelId: string | undefined,
+): Promise<CustomerRow> {
+  const found = await findCustomerEvenArchived(work, externalId, pricingModelId);
+  const customer = found === null ? null : await lockCustomer(work, found.id);
+  if (customer === null) throw new Problem('customerNotFound', { id: externalId });
+  if (customer.archived) return customer;
+  const living = await lockLivingSubscriptions(work, customer.id);
+  // Of all of them, in the order in which usage takes them, before one after the other ends.
+  await lockAccountsOfSubscriptions(
+    work,
+    living.map(({ id }) => id),
+  );
+  for (const subscription of living) {
+    await endSubscription(work, { customer, subscription }, { at: work.now, reason: 'customer_archived' });
+  }
+  return saveChangedCustomer(work, { ...customer, archived: true });
+}

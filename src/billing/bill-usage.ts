@@ -1,0 +1,47 @@
+import type { Work } from '../database/work.ts';
+import { describeUsage, type NewLine } from '../invoicing/invoice-line-item.ts';
+import { usageAmount } from '../rating/usage.ts';
+import type { SubscriptionRow } from '../subscriptions/subscription.ts';
+import { claimOverage, readOverage } from '../usage/actions-ledger.ts';
+import type { Overage } from '../usage/ledger.ts';
+
+type Charged = Pick<SubscriptionRow, 'id' | 'doNotCharge'>;
+
+/**
+ * The lines, by subscription, for usage that no credit covered and no invoice billed. It is taken: whoever asks puts
+ * the lines on an invoice in the same commit. Who is not charged owes nothing for usage.
+ */
+export async function takeUsageLines(work: Work, subscriptions: readonly Charged[]): Promise<Map<string, NewLine[]>> {
+  return linesBySubscription(await claimOverage(work, idsOfCharged(subscriptions)));
+}
+
+/** The lines that `takeUsageLines` would answer now. Nothing is taken. */
+export async function draftUsageLines(work: Work, subscriptions: readonly Charged[]): Promise<Map<string, NewLine[]>> {
+  return linesBySubscription(await readOverage(work, idsOfCharged(subscriptions)));
+}
+
+function idsOfCharged(subscriptions: readonly Charged[]): string[] {
+  return subscriptions.flatMap(({ id, doNotCharge }) => (doNotCharge ? [] : id));
+}
+
+function linesBySubscription(overages: readonly Overage[]): Map<string, NewLine[]> {
+  const lines = new Map<string, NewLine[]>();
+  for (const overage of overages) {
+    const others = lines.get(overage.subscriptionId);
+    if (others === undefined) lines.set(overage.subscriptionId, [usageLine(overage)]);
+    else others.push(usageLine(overage));
+  }
+  return lines;
+}
+
+function usageLine({ ledgerAccountId, priceId, units, meterName, unitPrice, usageEventsPerUnit }: Overage): NewLine {
+  return {
+    type: 'usage',
+    explanation: { kind: 'usage', units, unitPrice, usageEventsPerUnit },
+    units,
+    amount: usageAmount({ units, unitPrice, usageEventsPerUnit: BigInt(usageEventsPerUnit) }),
+    priceId,
+    ledgerAccountId,
+    description: describeUsage({ meterName, units, unitPrice, usageEventsPerUnit }),
+  };
+}

@@ -1,0 +1,209 @@
+import { saveChangedCustomer } from '../customers/actions.ts';
+import { type BillingAddress, type CustomerRow, decideChange } from '../customers/customer.ts';
+import { lockCustomer } from '../customers/store.ts';
+import { newId } from '../database/new-id.ts';
+import type { Work } from '../database/work.ts';
+import { findInvoice, type InvoiceRow } from '../invoicing/store.ts';
+import { invalid, Problem } from '../kernel/problem.ts';
+import { readSettings } from '../organizations/store-settings.ts';
+import { defaultPaymentMethod, findPaymentMethod } from '../payments/actions.ts';
+import type { DiscountRow } from '../pricing/discount.ts';
+import type { Price } from '../pricing/price.ts';
+import type { Product } from '../pricing/product.ts';
+import type { PurchaseRow } from '../purchases/purchase.ts';
+import { findPurchase, findPurchaseOfSession, insertPurchase, savePurchase } from '../purchases/store.ts';
+import { discountAmount } from '../rating/discount.ts';
+import { maxPeriodAmount } from '../subscriptions/subscription-start.ts';
+import { issuePurchaseInvoice } from './bill-purchase.ts';
+import { chargeInvoice } from './charge-invoice.ts';
+import { recordBought } from './complete-purchases.ts';
+import { openPlan } from './open-plan.ts';
+import type { Opened } from './open-subscription.ts';
+import { recordPaid } from './record-paid.ts';
+import { redeem } from './redeem.ts';
+import { requireHolder } from './top-up.ts';
+
+/** What somebody buys. */
+export interface Order {
+  readonly customer: CustomerRow;
+  /** Of the customer's pricing model: a subscription, or what is paid once. */
+  readonly price: Price;
+  readonly product: Product;
+  readonly quantity: number;
+  readonly discount: DiscountRow | null;
+  /** What is charged; null: what the customer has, if anything. */
+  readonly paymentMethodId: string | null;
+  readonly name: string | null;
+  readonly metadata: PurchaseRow['metadata'];
+  /** Becomes the customer's, because tax goes by it; null: the customer's own. */
+  readonly billingAddress: BillingAddress | null;
+  readonly checkoutSessionId: string | null;
+  /** Whether a subscription takes over the periods of the free plan that it replaces. */
+  readonly preserveBillingCycleAnchor: boolean;
+}
+
+export interface Bought {
+  readonly purchase: PurchaseRow;
+  readonly subscriptionId: string | null;
+}
+
+/**
+ * Buys. What is to be paid is charged after the commit; `recordPaid` and `recordFailed` say what follows. Where there is
+ * nothing to pay (it is free, on trial, or a discount takes everything off) it is paid from the start. A checkout session
+ * buys once: asked again, the purchase that has not failed is answered. Refuses what is not sold, and with
+ * `invalidRequest` on `paymentMethodId` what there is nothing to charge for.
+ */
+export async function buy(work: Work, order: Order): Promise<Bought> {
+  const customer = await holdBuyer(work, order);
+  const earlier = order.checkoutSessionId && (await findPurchaseOfSession(work, order.checkoutSessionId));
+  if (earlier) return { purchase: earlier, subscriptionId: earlier.subscriptionId };
+  refuseUnsold(order);
+  const paymentMethodId = await methodFor(work, customer, order.paymentMethodId);
+  const held = { ...order, customer, paymentMethodId };
+  const { id } = order.price.type === 'subscription' ? await buyPlan(work, held) : await buyOnce(work, held);
+  const purchase = await findPurchase(work, id);
+  if (purchase === null) throw new Problem('purchaseNotFound', { id });
+  return { purchase, subscriptionId: purchase.subscriptionId };
+}
+
+/** The customer, held, with the address of the order. */
+async function holdBuyer(work: Work, { customer: { id }, billingAddress }: Order): Promise<CustomerRow> {
+  const customer = await lockCustomer(work, id);
+  if (customer === null) throw new Problem('customerNotFound', { id });
+  if (customer.archived) throw new Problem('customerArchived', { id });
+  const changed = billingAddress === null ? null : decideChange(customer, { billingAddress });
+  return changed === null ? customer : saveChangedCustomer(work, changed);
+}
+
+function refuseUnsold({ customer, price, product, quantity }: Order): void {
+  const { id } = price;
+  if (price.pricingModelId !== customer.pricingModelId) throw new Problem('priceNotFound', { id });
+  if (price.type === 'usage') throw new Problem('priceNotSold', { id, reason: 'what is used is billed afterwards' });
+  if (product.default)
+    throw new Problem('priceNotSold', { id, reason: 'it is that of the plan that every customer starts on' });
+  if (!price.active || !product.active) throw new Problem('priceInactive', { id });
+  if (price.unitPrice * BigInt(quantity) <= maxPeriodAmount) return;
+  const most = maxPeriodAmount / price.unitPrice;
+  throw invalid(['quantity'], `must be at most ${most} at a unit price of ${price.unitPrice}`);
+}
+
+async function methodFor(work: Work, { id }: CustomerRow, given: string | null): Promise<string | null> {
+  if (given === null) return (await defaultPaymentMethod(work, id))?.id ?? null;
+  if ((await findPaymentMethod(work, given))?.customerId === id) return given;
+  throw invalid(['paymentMethodId'], `must be a payment method of customer ${id}`);
+}
+
+function refuseUnpayable(): never {
+  throw invalid(['paymentMethodId'], 'is needed: there is something to pay, and nothing to charge');
+}
+
+async function buyPlan(work: Work, order: Order): Promise<PurchaseRow> {
+  const { customer, price, product, discount, quantity, name, metadata, paymentMethodId } = order;
+  const opened = await openPlan(work, {
+    customer,
+    price,
+    product,
+    discount,
+    given: {
+      quantity,
+      ...(name === null ? {} : { name }),
+      ...(metadata === null ? {} : { metadata }),
+      ...(paymentMethodId === null ? {} : { defaultPaymentMethodId: paymentMethodId }),
+    },
+    keepsAnchor: order.preserveBillingCycleAnchor,
+    isCovered: isCovered(order),
+  });
+  if (opened.subscription.status === 'incomplete' && opened.invoice === null) refuseUnpayable();
+  return insertPlanPurchase(work, order, opened);
+}
+
+function isCovered({ price: { unitPrice }, quantity, discount }: Order): boolean {
+  const listed = unitPrice * BigInt(quantity);
+  if (discount === null) return listed === 0n;
+  return discountAmount({ kind: discount.amountType, amount: discount.amount }, listed) === listed;
+}
+
+/** What of a purchase is known of a subscription that is bought, at the start of it or when it is activated. */
+export type PlanPurchase = Pick<
+  Order,
+  'customer' | 'price' | 'quantity' | 'name' | 'metadata' | 'billingAddress' | 'checkoutSessionId' | 'paymentMethodId'
+> & { readonly product: Pick<Product, 'name'> };
+
+/** Writes the purchase of a subscription down, whose first invoice has been made, and what follows if that is paid. */
+export async function insertPlanPurchase(
+  work: Work,
+  order: PlanPurchase,
+  { subscription, invoice: made }: Pick<Opened, 'subscription' | 'invoice'>,
+): Promise<PurchaseRow> {
+  // A dry run has charged it already.
+  const invoice = made && (await findInvoice(work, made.id));
+  const purchase: PurchaseRow = {
+    ...newPurchase(work, order),
+    priceType: 'subscription',
+    subscriptionId: subscription.id,
+    invoiceId: invoice?.id ?? null,
+    status: order.paymentMethodId === null ? 'open' : 'pending',
+    trialPeriodDays: order.price.trialPeriodDays ?? 0,
+    pricePerBillingCycle: order.price.unitPrice * BigInt(order.quantity),
+    intervalUnit: subscription.intervalUnit,
+    intervalCount: subscription.intervalCount,
+    billingCycleAnchor: subscription.billingCycleAnchorDate,
+    firstInvoiceValue: invoice?.total ?? 0n,
+  };
+  await insertPurchase(work, purchase);
+  if (invoice === null || invoice.status === 'paid') await recordBought(work, [purchase]);
+  return purchase;
+}
+
+function newPurchase(work: Work, order: PlanPurchase): PurchaseRow {
+  const { customer, price, product, quantity, name, metadata, billingAddress, checkoutSessionId } = order;
+  return {
+    id: newId('purchase'),
+    createdAt: work.now,
+    updatedAt: work.now,
+    pricingModelId: customer.pricingModelId,
+    customerId: customer.id,
+    priceId: price.id,
+    priceType: 'single_payment',
+    quantity,
+    subscriptionId: null,
+    invoiceId: null,
+    checkoutSessionId,
+    name: name ?? product.name,
+    status: 'open',
+    trialPeriodDays: null,
+    pricePerBillingCycle: null,
+    intervalUnit: null,
+    intervalCount: null,
+    billingCycleAnchor: null,
+    firstInvoiceValue: 0n,
+    totalPurchaseValue: null,
+    purchaseDate: null,
+    billingAddress: billingAddress ?? customer.billingAddress,
+    metadata,
+  };
+}
+
+async function buyOnce(work: Work, order: Order): Promise<PurchaseRow> {
+  const { customer, price, product, paymentMethodId } = order;
+  await requireHolder(work, product.id, customer);
+  const purchase: PurchaseRow = { ...newPurchase(work, order), totalPurchaseValue: 0n };
+  await insertPurchase(work, purchase);
+  const discount = order.discount && (await redeem(work, order.discount, { purchaseId: purchase.id }));
+  const isCharged = paymentMethodId !== null;
+  const invoice = await issuePurchaseInvoice(work, { purchase, price, product, discount, isCharged });
+  const invoiced = await savePurchase(work, purchase.id, {
+    invoiceId: invoice.id,
+    firstInvoiceValue: invoice.total,
+    totalPurchaseValue: invoice.total,
+    status: isCharged ? 'pending' : 'open',
+  });
+  await collect(work, invoice, paymentMethodId);
+  return invoiced;
+}
+
+async function collect(work: Work, invoice: InvoiceRow, paymentMethodId: string | null): Promise<void> {
+  if (invoice.status === 'paid') return recordPaid(work, [{ invoice, paymentMethodId }]);
+  if (paymentMethodId !== null) await chargeInvoice(work, invoice, paymentMethodId);
+  else if ((await readSettings(work)).netTermsDays === 0) refuseUnpayable();
+}

@@ -1,0 +1,37 @@
+import assert from 'node:assert/strict';
+import type { Work } from '../database/work.ts';
+import { type ChargeOrder, requestCharges } from '../payments/actions-charge.ts';
+import { applyChargeOutcomes, assumedSuccess } from '../payments/actions-settle.ts';
+import type { PaymentRow } from '../payments/store.ts';
+import { recordPaid } from './record-paid.ts';
+
+/**
+ * Asks for the charges of open invoices after the commit. A dry run commits nothing, so there the charges are taken to
+ * succeed and what follows from them is done at once.
+ */
+export function chargeInvoices(work: Work, orders: readonly ChargeOrder[]): Promise<PaymentRow[]> {
+  return requestCharges(work, orders, assumePaid);
+}
+
+/** The same for one. */
+export async function chargeInvoice(
+  work: Work,
+  invoice: ChargeOrder['invoice'],
+  paymentMethodId: string,
+): Promise<PaymentRow> {
+  const [payment] = await chargeInvoices(work, [{ invoice, paymentMethodId }]);
+  assert(payment, 'a charge that was asked for has its payment');
+  return payment;
+}
+
+/** What a dry run puts in place of charges: that they succeed, and what follows. */
+export async function assumePaid(work: Work, payments: readonly { readonly id: string }[]): Promise<void> {
+  const changed = await applyChargeOutcomes(
+    work,
+    payments.map(({ id }) => assumedSuccess(work, id)),
+  );
+  await recordPaid(
+    work,
+    changed.map(({ invoice, payment }) => ({ invoice, paymentMethodId: payment.paymentMethodId })),
+  );
+}

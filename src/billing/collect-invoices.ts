@@ -1,0 +1,83 @@
+import type { Work } from '../database/work.ts';
+import { attemptFailed, isDunned } from '../invoicing/collection.ts';
+import type { InvoiceRow } from '../invoicing/store.ts';
+import { saveCollections } from '../invoicing/store-collecting.ts';
+import { listChargeableMethods } from '../payments/actions.ts';
+import type { SubscriptionRow } from '../subscriptions/subscription.ts';
+import { chargeInvoices } from './charge-invoice.ts';
+import { recordFailed } from './record-failed.ts';
+import { recordPaid } from './record-paid.ts';
+
+/** An invoice of a subscription that the caller holds. */
+export interface Collectable {
+  readonly invoice: InvoiceRow;
+  readonly subscription: SubscriptionRow;
+}
+
+// From this attempt on the backup payment method is tried, where there is one.
+const firstAttemptOnBackup = 3;
+
+/**
+ * Begins to collect invoices that were just made: charges the subscription's payment method (else its customer's
+ * default) after the commit. Where there is none, the first attempt is due on the invoice's due date, and fails when that
+ * has come. One that is paid from the start has its consequences; one of an unpaid subscription waits for somebody to
+ * retry. As many statements for five hundred as for one.
+ */
+export async function collectInvoices(work: Work, collectables: readonly Collectable[]): Promise<void> {
+  await recordPaid(
+    work,
+    collectables.map(({ invoice }) => ({ invoice, paymentMethodId: null })),
+  );
+  const due = collectables.filter(
+    ({ invoice, subscription }) =>
+      invoice.status === 'open' && !(isDunned(invoice) && subscription.status === 'unpaid'),
+  );
+  const { lacking } = await chargeWherePossible(work, due);
+  const dunned = lacking.filter(({ invoice }) => isDunned(invoice));
+  const isLater = ({ invoice: { dueDate } }: Collectable) => dueDate !== null && dueDate > work.now;
+  const later = dunned.filter(isLater).map(({ invoice }) => ({ ...invoice, nextAttemptAt: invoice.dueDate }));
+  await saveCollections(work, later);
+  await failForLackOfMethod(
+    work,
+    dunned.filter((each) => !isLater(each)),
+  );
+}
+
+/** Tries open invoices again: charges them after the commit; an attempt without anything to charge fails at once. */
+export async function retryInvoices(work: Work, collectables: readonly Collectable[]): Promise<void> {
+  const { lacking } = await chargeWherePossible(work, collectables);
+  await failForLackOfMethod(work, lacking);
+}
+
+/** Charges the invoices for which there is a payment method after the commit, and answers those for which there is none. */
+async function chargeWherePossible(
+  work: Work,
+  collectables: readonly Collectable[],
+): Promise<{ lacking: Collectable[] }> {
+  if (collectables.length === 0) return { lacking: [] };
+  const methods = await listChargeableMethods(
+    work,
+    collectables.map(({ subscription }) => subscription),
+  );
+  const orders = collectables.flatMap(({ invoice, subscription }) => {
+    const isLate = invoice.attemptCount + 1 >= firstAttemptOnBackup;
+    const backup = isLate ? subscription.backupPaymentMethodId : null;
+    const paymentMethodId = backup ?? methods.get(subscription.id);
+    return paymentMethodId === undefined ? [] : { invoice, paymentMethodId };
+  });
+  await chargeInvoices(work, orders);
+  const charged = new Set(orders.map(({ invoice }) => invoice.id));
+  return { lacking: collectables.filter(({ invoice }) => !charged.has(invoice.id)) };
+}
+
+async function failForLackOfMethod(work: Work, lacking: readonly Collectable[]): Promise<void> {
+  await recordFailed(
+    work,
+    lacking.map(({ invoice }) => ({
+      invoice: attemptFailed(invoice),
+      cause: 'method_missing',
+      code: null,
+      message: null,
+    })),
+  );
+}

@@ -1,0 +1,82 @@
+import assert from 'node:assert/strict';
+import { hashApiKey } from '../database/api-key.ts';
+import type { Database, DatabaseTransaction } from '../database/database.ts';
+import { newId } from '../database/new-id.ts';
+import { enter } from '../database/work.ts';
+import type { Instant } from '../kernel/calendar.ts';
+import { type ApiKeyRequest, createApiKey, type MadeApiKey } from '../organizations/actions.ts';
+import {
+  insertOrganization,
+  isKnownApiKey,
+  listOrganizations,
+  lockOrganizations,
+  type OrganizationRecord,
+} from '../organizations/store.ts';
+import { provisionPricingModel } from '../pricing/actions-setup.ts';
+
+export interface FoundRequest {
+  readonly name: string;
+  /** The keys themselves, where the operator chose them. */
+  readonly testKey?: string | null;
+  readonly liveKey?: string | null;
+}
+
+export interface Founded {
+  readonly organization: OrganizationRecord;
+  readonly testKey: MadeApiKey;
+  readonly liveKey: MadeApiKey;
+}
+
+/** Makes an organization: its two environments, each with its default pricing model and a key. Owner's connection. */
+export async function foundOrganization(owner: Database, request: FoundRequest, now: Instant): Promise<Founded> {
+  return owner.transaction().execute((db) => found(db, request, now));
+}
+
+async function found(db: DatabaseTransaction, request: FoundRequest, now: Instant): Promise<Founded> {
+  const organization = await insertOrganization(db, newId('organization'), request.name, now);
+  const { testEnvironmentId, liveEnvironmentId } = organization;
+  for (const environmentId of [testEnvironmentId, liveEnvironmentId]) {
+    const work = await enter(db, { environmentId });
+    assert(work, 'the environment was just made');
+    await provisionPricingModel(work);
+  }
+  return {
+    organization,
+    testKey: await createApiKey(db, firstKey(testEnvironmentId, false, request.testKey), now),
+    liveKey: await createApiKey(db, firstKey(liveEnvironmentId, true, request.liveKey), now),
+  };
+}
+
+function firstKey(environmentId: number, livemode: boolean, token: string | null = null): ApiKeyRequest {
+  return { environmentId, livemode, name: livemode ? 'Live key' : 'Test key', token };
+}
+
+/** Makes the first organization, or answers null when there is one already. Safe when several processes start at once. */
+export async function foundFirstOrganization(
+  owner: Database,
+  request: FoundRequest,
+  now: Instant,
+): Promise<Founded | null> {
+  return owner.transaction().execute(async (db) => {
+    await lockOrganizations(db);
+    return (await listOrganizations(db)).length > 0 ? null : found(db, request, now);
+  });
+}
+
+/** Adds the keys that the operator chose to the first organization where they are not known yet. */
+export async function ensureApiKeys(
+  owner: Database,
+  { testKey, liveKey }: Omit<FoundRequest, 'name'>,
+  now: Instant,
+): Promise<void> {
+  const [organization] = await listOrganizations(owner);
+  if (organization === undefined) return;
+  for (const [token, livemode, environmentId] of [
+    [testKey, false, organization.testEnvironmentId],
+    [liveKey, true, organization.liveEnvironmentId],
+  ] as const) {
+    if (token && !(await isKnownApiKey(owner, hashApiKey(token)))) {
+      await createApiKey(owner, firstKey(environmentId, livemode, token), now);
+    }
+  }
+}

@@ -1,0 +1,132 @@
+import { z } from 'zod';
+import { renderCustomer, requireCustomerByExternalId } from '../customers/actions.ts';
+import { Customer } from '../customers/customer.ts';
+import { portalUrl } from '../customers/portal-link.ts';
+import type { Work } from '../database/work.ts';
+import { listActiveItemFeatures } from '../entitlements/actions.ts';
+import { SubscriptionItemFeature } from '../entitlements/subscription-item-feature.ts';
+import { listInvoicesOfCustomer } from '../invoicing/actions.ts';
+import { Invoice } from '../invoicing/invoice.ts';
+import { InvoiceLineItem } from '../invoicing/invoice-line-item.ts';
+import type { Encryption } from '../jobs/encryption.ts';
+import { Problem } from '../kernel/problem.ts';
+import { listPaymentMethodsOfCustomer } from '../payments/actions.ts';
+import { PaymentMethod } from '../payments/payment-method.ts';
+import { Price } from '../pricing/price.ts';
+import { PricingModelDetails } from '../pricing/pricing-model.ts';
+import { loadPricingModelDetails } from '../pricing/store-details.ts';
+import { listPrices } from '../pricing/store-prices.ts';
+import { listPurchasesOfCustomer } from '../purchases/actions.ts';
+import { Purchase } from '../purchases/purchase.ts';
+import { listSubscriptionsOfCustomer } from '../subscriptions/store.ts';
+import { listSubscriptionItems } from '../subscriptions/store-items.ts';
+import {
+  NonRenewingSubscription,
+  RenewingSubscription,
+  type SubscriptionRow,
+  toSubscription,
+} from '../subscriptions/subscription.ts';
+import { isActiveItem, SubscriptionItem } from '../subscriptions/subscription-item.ts';
+import { readBalances } from '../usage/actions-balances.ts';
+import { UsageMeterBalance } from '../usage/ledger.ts';
+
+const SubscriptionItemWithPrice = z.object({ ...SubscriptionItem.shape, price: Price });
+
+const contents = {
+  subscriptionItems: z.array(SubscriptionItemWithPrice).meta({ description: 'The items that are active now.' }),
+  experimental: z.object({
+    featureItems: z.array(SubscriptionItemFeature).meta({ description: 'The features that are active now.' }),
+    usageMeterBalances: z.array(UsageMeterBalance),
+  }),
+};
+
+/** A subscription with what is in it and what it gives. */
+export const SubscriptionDetails = z
+  .discriminatedUnion('renews', [RenewingSubscription.extend(contents), NonRenewingSubscription.extend(contents)])
+  .meta({ id: 'SubscriptionDetails' });
+export type SubscriptionDetails = z.infer<typeof SubscriptionDetails>;
+
+/** Everything about one customer that an application asks for, in one answer. */
+export const CustomerBilling = z
+  .object({
+    customer: Customer,
+    subscriptions: z.array(SubscriptionDetails).meta({ description: 'Of every status, newest first.' }),
+    currentSubscriptions: z.array(SubscriptionDetails).meta({ description: 'Newest first.' }),
+    currentSubscription: SubscriptionDetails.optional(),
+    invoices: z.array(z.object({ invoice: Invoice, invoiceLineItems: z.array(InvoiceLineItem) })),
+    paymentMethods: z.array(PaymentMethod),
+    purchases: z.array(Purchase).meta({ description: 'What was paid for and not given back, newest first.' }),
+    pricingModel: PricingModelDetails,
+    catalog: PricingModelDetails.meta({ description: 'The pricing model again, under its former name.' }),
+    billingPortalUrl: z
+      .string()
+      .meta({ format: 'uri', description: 'Opens the customer portal for a day: give it to the customer alone.' }),
+  })
+  .meta({ id: 'CustomerBilling' });
+export type CustomerBilling = z.infer<typeof CustomerBilling>;
+
+/**
+ * What a customer has and owes. The number of statements is fixed, however many subscriptions there are. Refuses with
+ * `customerNotFound`.
+ */
+export async function getBilling(
+  work: Work,
+  encryption: Encryption,
+  externalId: string,
+  pricingModelId: string | undefined,
+): Promise<CustomerBilling> {
+  const customer = await requireCustomerByExternalId(work, externalId, pricingModelId);
+  const rows = await listSubscriptionsOfCustomer(work, customer.id);
+  const subscriptions = await listDetails(work, customer.pricingModelId, rows);
+  const currentSubscriptions = subscriptions.filter((subscription) => subscription.current);
+  const [currentSubscription] = currentSubscriptions;
+  const [pricingModel] = await loadPricingModelDetails(work, [customer.pricingModelId]);
+  if (pricingModel === undefined) throw new Problem('pricingModelNotFound', { id: customer.pricingModelId });
+  return {
+    customer: renderCustomer(work, customer),
+    subscriptions,
+    currentSubscriptions,
+    ...(currentSubscription === undefined ? {} : { currentSubscription }),
+    invoices: await listInvoicesOfCustomer(work, customer.id),
+    paymentMethods: await listPaymentMethodsOfCustomer(work, customer.id),
+    purchases: await listPurchasesOfCustomer(work, customer.id),
+    pricingModel,
+    catalog: pricingModel,
+    billingPortalUrl: billingPortalUrl(work, encryption, customer.id),
+  };
+}
+
+const hourMs = 3_600_000;
+const portalHours = 24;
+
+/** A link of a day or a little more: within an hour it stays the same, so that who compares answers finds them the same. */
+function billingPortalUrl({ publicUrl, environmentId }: Work, encryption: Encryption, customerId: string): string {
+  const expiresAt = (Math.ceil(Date.now() / hourMs) + portalHours) * hourMs;
+  return portalUrl(publicUrl, encryption, { environmentId, customerId, expiresAt, returnUrl: null });
+}
+
+async function listDetails(
+  work: Work,
+  pricingModelId: string,
+  rows: readonly SubscriptionRow[],
+): Promise<SubscriptionDetails[]> {
+  const ids = rows.map((row) => row.id);
+  const prices = new Map((await listPrices(work, [pricingModelId])).map((price) => [price.id, price]));
+  const items = Map.groupBy(await listSubscriptionItems(work, ids), (item) => item.subscriptionId);
+  // What is paused gives nothing until it goes on.
+  const givingIds = rows.filter((row) => row.status !== 'paused').map((row) => row.id);
+  const features = Map.groupBy(await listActiveItemFeatures(work, givingIds), (feature) => feature.subscriptionId);
+  const balances = Map.groupBy(await readBalances(work, ids), (balance) => balance.subscriptionId);
+  return rows.map((row) => ({
+    ...toSubscription(work, row),
+    subscriptionItems: (items.get(row.id) ?? []).flatMap((item) => {
+      // The item that holds features added by hand has no price and is nothing that anybody bought.
+      const price = item.priceId === null ? undefined : prices.get(item.priceId);
+      return price === undefined || !isActiveItem(item, work.now) ? [] : { ...item, livemode: work.livemode, price };
+    }),
+    experimental: {
+      featureItems: features.get(row.id) ?? [],
+      usageMeterBalances: balances.get(row.id) ?? [],
+    },
+  }));
+}

@@ -1,0 +1,63 @@
+import type { CustomerRow } from '../customers/customer.ts';
+import type { Work } from '../database/work.ts';
+import type { Instant } from '../kernel/calendar.ts';
+import { findDefaultProduct } from '../pricing/store-products.ts';
+import { billingAnchor } from '../subscriptions/billing-period.ts';
+import { findReplacedDefaultPlan, hasHadTrial } from '../subscriptions/store.ts';
+import { decideStart, defaultPlanName } from '../subscriptions/subscription-start.ts';
+import { type Opened, openSubscription } from './open-subscription.ts';
+
+/**
+ * Subscribes the customer to the default product of its pricing model, from `startDate` on, its periods counted from
+ * `anchor` where one is named. Answers null when the pricing model has none that is sold.
+ */
+export async function startDefaultPlan(
+  work: Work,
+  customer: CustomerRow,
+  startDate: Instant,
+  anchor: Instant | null = null,
+): Promise<Opened | null> {
+  const plan = await findDefaultProduct(work, customer.pricingModelId);
+  if (plan === null || !plan.price.active) return null;
+  const { product, price } = plan;
+  const terms = {
+    price,
+    product,
+    startDate,
+    now: work.now,
+    quantity: 1,
+    trialEnd: null,
+    intervalUnit: null,
+    intervalCount: null,
+    doNotCharge: false,
+    hadTrial: await hasHadTrial(work, customer.id),
+    givenPaymentMethodId: null,
+    storedPaymentMethodId: null,
+    hasNetTerms: false,
+    anchor,
+  };
+  return openSubscription(work, {
+    customer,
+    product,
+    price,
+    discount: null,
+    startDate,
+    start: decideStart(terms),
+    quantity: 1,
+    name: defaultPlanName(product),
+    doNotCharge: false,
+    defaultPaymentMethodId: null,
+    backupPaymentMethodId: null,
+    metadata: null,
+  });
+}
+
+/**
+ * Gives the customer its default plan again, with the periods that it had before the subscription took its place: what
+ * was to be paid for never was.
+ */
+export async function restoreDefaultPlan(work: Work, customer: CustomerRow, subscriptionId: string): Promise<void> {
+  const replaced = await findReplacedDefaultPlan(work, subscriptionId);
+  const anchor = replaced === null || !replaced.renews ? null : billingAnchor(replaced);
+  await startDefaultPlan(work, customer, work.now, anchor);
+}

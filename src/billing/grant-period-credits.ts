@@ -1,0 +1,58 @@
+import type { Work } from '../database/work.ts';
+import { type CreditFeature, listCreditFeatures } from '../entitlements/store-item-features.ts';
+import type { Instant } from '../kernel/calendar.ts';
+import { mulDiv } from '../kernel/money.ts';
+import type { BillingPeriodRow } from '../subscriptions/billing-period.ts';
+import type { SubscriptionRow } from '../subscriptions/subscription.ts';
+import { grantCredits } from '../usage/actions-ledger.ts';
+import type { CreditGrant } from '../usage/ledger.ts';
+
+/** A period that begins, or (null) the time of a subscription that does not renew. */
+export interface BegunPeriod {
+  readonly subscription: SubscriptionRow;
+  readonly period: BillingPeriodRow | null;
+  readonly isFirst: boolean;
+  /** The features that give access at this instant count. */
+  readonly at: Instant;
+}
+
+/**
+ * Grants the credits that come with a period: those of `every_billing_period` until the period ends, and with the
+ * first period those of `once`, which never expire. A subscription that does not renew has no period and gets both
+ * once, for good. A period that is the rest of an interval grants its share, rounded once. Granting the same period
+ * again changes nothing.
+ */
+export async function grantPeriodCredits(work: Work, begun: readonly BegunPeriod[]): Promise<void> {
+  if (begun.length === 0) return;
+  const asked = begun.map(({ subscription, at }) => ({ subscriptionId: subscription.id, at }));
+  const features = Map.groupBy(await listCreditFeatures(work, asked), (feature) => feature.subscriptionId);
+  const grants = begun.flatMap((each) =>
+    (features.get(each.subscription.id) ?? []).flatMap((feature) => grantOf(each, feature) ?? []),
+  );
+  await grantCredits(work, grants);
+}
+
+function grantOf({ subscription, period, isFirst }: BegunPeriod, feature: CreditFeature): CreditGrant | null {
+  const isRecurring = feature.renewalFrequency === 'every_billing_period';
+  // An amount may be set below zero, which grants nothing.
+  if (feature.amount <= 0n || (!isFirst && !isRecurring)) return null;
+  return {
+    subscriptionId: subscription.id,
+    pricingModelId: subscription.pricingModelId,
+    usageMeterId: feature.usageMeterId,
+    featureId: feature.featureId,
+    billingPeriodId: period?.id ?? null,
+    amount: isRecurring ? shareOf(feature.amount, period) : feature.amount,
+    expiresAt: isRecurring && period !== null ? period.endAt : null,
+    source: 'billing_period_transition',
+    // What makes the grant one: this feature of this item, in this period.
+    sourceId: `${period?.id ?? subscription.id}:${feature.id}`,
+  };
+}
+
+/** What is granted for a period: all of the amount, or its share where the period is the rest of an interval. */
+function shareOf(amount: bigint, period: BillingPeriodRow | null): bigint {
+  if (period === null || period.wholeStartAt === null) return amount;
+  const { wholeStartAt, startAt, endAt } = period;
+  return mulDiv(amount, BigInt(endAt - startAt), BigInt(endAt - wholeStartAt));
+}

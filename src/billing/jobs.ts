@@ -1,0 +1,43 @@
+import { z } from 'zod';
+import { payloadEnvironment, payloadText, type Task, type TaskList } from '../jobs/queue.ts';
+import { chargeTask, createProcessors } from '../payments/actions.ts';
+import { lookTask } from '../payments/actions-processor-events.ts';
+import { doDueWork } from './do-due-work.ts';
+import { incompleteLifetimeMs } from './expire-incomplete.ts';
+import { moveClock, moveClockTask } from './move-clock.ts';
+import { settlePayments } from './settle-payment.ts';
+import { enqueueInDueEnvironments } from './store-due.ts';
+import { lookAtPayment } from './sync-payment.ts';
+
+const ChargePayload = z.object({ paymentIds: z.array(z.string()) });
+
+const chargePayments: Task = (context, payload) => {
+  const { paymentIds } = ChargePayload.parse(payload);
+  const processors = createProcessors(context.database, context.outside);
+  return settlePayments(context, processors, payloadEnvironment(payload), paymentIds);
+};
+
+const look: Task = (context, payload) => {
+  const processors = createProcessors(context.database, context.outside);
+  return lookAtPayment(context, processors, payloadEnvironment(payload), payloadText(payload, 'paymentId'));
+};
+
+const dueWorkTask = 'do_due_work';
+// A job that has so much to do leaves the rest to the next one, so that a stop waits no longer.
+const longestJobMs = 3 * 60_000;
+
+/** Finds the environments in which something is due: one job each, so that one does not wait for another. */
+const findDueWork: Task = ({ database }) =>
+  enqueueInDueEnvironments(database, dueWorkTask, Date.now(), incompleteLifetimeMs);
+
+const doDue: Task = async (context, payload) => {
+  await doDueWork(context, payloadEnvironment(payload), { forMs: longestJobMs });
+};
+
+export const billingTasks: TaskList = {
+  [chargeTask]: chargePayments,
+  [lookTask]: look,
+  [moveClockTask]: (context, payload) => moveClock(context, payloadEnvironment(payload)),
+  [dueWorkTask]: doDue,
+  find_due_work: findDueWork,
+};

@@ -1,0 +1,51 @@
+import type { Work } from '../database/work.ts';
+import { saveCollections } from '../invoicing/store-collecting.ts';
+import { refundPayment } from '../payments/actions-refund.ts';
+import { listPaymentsKept } from '../payments/store.ts';
+import type { AdjustmentRow, PlanItem } from '../subscriptions/adjustment.ts';
+import { findSubscriptions } from '../subscriptions/store.ts';
+import { findCurrentBillingPeriods } from '../subscriptions/store-billing-periods.ts';
+import { priceChange } from './adjustment-charge.ts';
+import { type Bill, issueBills } from './bill-subscription.ts';
+
+/**
+ * Bills what the current period costs more since a change that was made late: it was billed for the old items before the
+ * money for the change arrived. Tried once, with what is due now; without success the invoice stays open. Where the
+ * period has cost as much, there is nothing to bill. The changes have been made.
+ */
+export async function billLateChanges(
+  work: Work,
+  late: readonly { readonly subscriptionId: string; readonly items: readonly PlanItem[] }[],
+): Promise<void> {
+  if (late.length === 0) return;
+  const items = new Map(late.map((change) => [change.subscriptionId, change.items]));
+  const subscriptions = await findSubscriptions(work, [...items.keys()]);
+  const periods = new Map(
+    (await findCurrentBillingPeriods(work, subscriptions)).map((period) => [period.subscriptionId, period]),
+  );
+  const bills: Bill[] = [];
+  for (const subscription of subscriptions) {
+    const period = periods.get(subscription.id);
+    if (period === undefined) continue;
+    const change = { period, items: items.get(subscription.id) ?? [], prorates: true, replaces: false };
+    const { lines } = await priceChange(work, { ...change, at: period.startAt });
+    bills.push({ subscription, period, reason: 'adjustment', lines, at: work.now });
+  }
+  const invoices = (await issueBills(work, bills)).filter((invoice) => invoice?.status === 'open');
+  await saveCollections(
+    work,
+    invoices.flatMap((invoice) => (invoice === null ? [] : { ...invoice, nextAttemptAt: work.now })),
+  );
+}
+
+/**
+ * Gives back the money that arrived for changes of plan which are not made any more, because their subscriptions have
+ * ended. What was paid in place of an unpaid invoice is kept: its period and its usage are paid for with it.
+ */
+export async function giveBackCalledOff(work: Work, calledOff: readonly AdjustmentRow[]): Promise<void> {
+  const invoiceIds = calledOff.flatMap(({ invoiceId, replacedInvoiceId }) =>
+    invoiceId === null || replacedInvoiceId !== null ? [] : invoiceId,
+  );
+  if (invoiceIds.length === 0) return;
+  for (const { id } of await listPaymentsKept(work, invoiceIds)) await refundPayment(work, id, null);
+}

@@ -1,0 +1,105 @@
+import type { CustomerRow } from '../customers/customer.ts';
+import type { Work } from '../database/work.ts';
+import type { Instant } from '../kernel/calendar.ts';
+import { readSettings } from '../organizations/store-settings.ts';
+import { defaultPaymentMethod } from '../payments/actions.ts';
+import type { DiscountRow } from '../pricing/discount.ts';
+import type { Price } from '../pricing/price.ts';
+import type { Product } from '../pricing/product.ts';
+import { billingAnchor } from '../subscriptions/billing-period.ts';
+import { hasHadTrial, lockLivingSubscriptions } from '../subscriptions/store.ts';
+import { isCurrent, isWaitingForStart, type SubscriptionRow } from '../subscriptions/subscription.ts';
+import {
+  decideReplaced,
+  decideStart,
+  type NewSubscription,
+  refuseFarStart,
+  type Start,
+  subscriptionName,
+} from '../subscriptions/subscription-start.ts';
+import { endSubscription } from './end-subscription.ts';
+import { type Opened, type Opening, openSubscription } from './open-subscription.ts';
+
+/** What a customer is to be subscribed to, everything looked up. The customer is held. */
+export interface PlanOrder {
+  readonly customer: CustomerRow;
+  readonly price: Price;
+  readonly product: Product;
+  readonly discount: DiscountRow | null;
+  readonly given: Omit<NewSubscription, 'customerId' | 'customerExternalId' | 'priceId' | 'priceSlug' | 'discountCode'>;
+  /** Whether a paid plan takes over the anchor of the free one: its first period is the rest of an interval then. */
+  readonly keepsAnchor: boolean;
+  /** Whether a discount takes everything off for now, so that nothing waits for a payment method. */
+  readonly isCovered?: boolean;
+}
+
+/**
+ * The one way to subscribe. A paid subscription takes the place of the customer's free one. What is to be paid now is
+ * charged after the commit. Worked example U1: with its anchor kept, 20 of 30 days of 3000 are 2000.
+ */
+export async function openPlan(work: Work, order: PlanOrder): Promise<Opened> {
+  const { customer } = order;
+  const living = await lockLivingSubscriptions(work, customer.id);
+  const opening = await decideOpening(work, order, order.keepsAnchor ? anchorOfFreePlan(living, work.now) : null);
+  const { isFreePlan } = opening.start;
+  const replaced = decideReplaced(living, { isFreePlan, allowMultiple: work.allowMultipleSubscriptions });
+  const opened = await openSubscription(work, opening);
+  // What starts later takes its place then.
+  if (replaced !== null && !opening.start.startsLater) {
+    const ending = { at: work.now, reason: 'upgraded_to_paid', replacedBy: opened.subscription.id } as const;
+    await endSubscription(work, { customer, subscription: replaced }, ending);
+  }
+  return opened;
+}
+
+/** What the periods of the customer's free plan are counted from; null where it has none that has begun. */
+export function anchorOfFreePlan(living: readonly SubscriptionRow[], now: Instant): Instant | null {
+  const free = living.find((each) => each.isFreePlan && each.renews && isCurrent(each.status));
+  if (free === undefined || isWaitingForStart(free)) return null;
+  const anchor = billingAnchor(free);
+  return anchor <= now ? anchor : null;
+}
+
+async function decideOpening(
+  work: Work,
+  { customer, price, product, discount, given, isCovered = false }: PlanOrder,
+  anchor: Instant | null,
+): Promise<Opening> {
+  const startDate = given.startDate ?? work.now;
+  const quantity = given.quantity ?? 1;
+  const doNotCharge = given.doNotCharge ?? false;
+  const stored = await defaultPaymentMethod(work, customer.id);
+  const { netTermsDays } = await readSettings(work);
+  const start: Start = decideStart({
+    price,
+    product,
+    quantity,
+    startDate,
+    now: work.now,
+    trialEnd: given.trialEnd ?? null,
+    intervalUnit: given.interval ?? null,
+    intervalCount: given.intervalCount ?? null,
+    doNotCharge,
+    hadTrial: await hasHadTrial(work, customer.id),
+    givenPaymentMethodId: given.defaultPaymentMethodId ?? null,
+    storedPaymentMethodId: stored?.id ?? null,
+    // Its invoice is of nothing, and so paid from the start.
+    hasNetTerms: netTermsDays > 0 || isCovered,
+    anchor,
+  });
+  refuseFarStart(start, { startDate, now: work.now });
+  return {
+    customer,
+    product,
+    price,
+    discount,
+    start,
+    startDate,
+    quantity,
+    name: given.name ?? subscriptionName(product, price),
+    doNotCharge,
+    defaultPaymentMethodId: given.defaultPaymentMethodId ?? null,
+    backupPaymentMethodId: given.backupPaymentMethodId ?? null,
+    metadata: given.metadata ?? null,
+  };
+}

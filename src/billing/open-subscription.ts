@@ -1,0 +1,155 @@
+import type { CustomerRow } from '../customers/customer.ts';
+import { newId } from '../database/new-id.ts';
+import type { Work } from '../database/work.ts';
+import { grantItemFeatures } from '../entitlements/actions.ts';
+import { itemLine, type NewLine } from '../invoicing/invoice-line-item.ts';
+import type { InvoiceRow } from '../invoicing/store.ts';
+import { saveCollections } from '../invoicing/store-collecting.ts';
+import type { Instant, Interval, Period } from '../kernel/calendar.ts';
+import type { DiscountRow } from '../pricing/discount.ts';
+import type { Price } from '../pricing/price.ts';
+import { newBillingPeriod, newSubscriptionItem, publishSubscription } from '../subscriptions/actions.ts';
+import type { BillingPeriodRow } from '../subscriptions/billing-period.ts';
+import { insertSubscription } from '../subscriptions/store.ts';
+import { insertBillingPeriod } from '../subscriptions/store-billing-periods.ts';
+import { insertSubscriptionItems } from '../subscriptions/store-items.ts';
+import type { SubscriptionRow } from '../subscriptions/subscription.ts';
+import { itemName, type SubscriptionItemRow } from '../subscriptions/subscription-item.ts';
+import type { Start } from '../subscriptions/subscription-start.ts';
+import { issueBills } from './bill-subscription.ts';
+import { chargeInvoice } from './charge-invoice.ts';
+import { grantPeriodCredits } from './grant-period-credits.ts';
+import { recordPaid } from './record-paid.ts';
+import { redeem } from './redeem.ts';
+
+/** A subscription to make, everything about it decided. */
+export interface Opening {
+  readonly customer: CustomerRow;
+  readonly product: { readonly id: string; readonly name: string; readonly default: boolean };
+  readonly price: Price;
+  /** Redeemed by the subscription. */
+  readonly discount: DiscountRow | null;
+  readonly start: Start;
+  readonly startDate: Instant;
+  readonly quantity: number;
+  readonly name: string;
+  readonly doNotCharge: boolean;
+  readonly defaultPaymentMethodId: string | null;
+  readonly backupPaymentMethodId: string | null;
+  readonly metadata: SubscriptionRow['metadata'];
+}
+
+export interface Opened {
+  readonly subscription: SubscriptionRow;
+  readonly items: SubscriptionItemRow[];
+  /** That of its first period, as it was made; null where there was nothing to bill. */
+  readonly invoice: InvoiceRow | null;
+}
+
+/**
+ * Makes a subscription: its row, its item, what the item's product gives, its first period, and what the first period
+ * brings: credits, or an invoice and a charge after the commit. One that starts later has no period until then. Tells
+ * that it was created.
+ */
+export async function openSubscription(work: Work, opening: Opening): Promise<Opened> {
+  const subscription = newSubscription(work, opening);
+  await insertSubscription(work, subscription);
+  // Before the first invoice, which it is taken off.
+  if (opening.discount !== null) await redeem(work, opening.discount, { subscriptionId: subscription.id });
+  const item = newItem(work, opening, subscription);
+  await insertSubscriptionItems(work, [item]);
+  await grantItemFeatures(work, [{ ...item, productId: opening.product.id }]);
+  await publishSubscription(work, 'subscription.created', subscription, opening.customer);
+  const invoice = await beginFirstPeriod(work, opening, subscription, item);
+  return { subscription, items: [item], invoice };
+}
+
+function newSubscription(work: Work, opening: Opening): SubscriptionRow {
+  const { customer, product, price, start, startDate } = opening;
+  return {
+    id: newId('subscription'),
+    createdAt: work.now,
+    updatedAt: work.now,
+    pricingModelId: customer.pricingModelId,
+    customerId: customer.id,
+    priceId: price.id,
+    name: opening.name,
+    status: start.status,
+    renews: start.interval !== null,
+    isFreePlan: start.isFreePlan,
+    isDefaultPlan: product.default,
+    doNotCharge: opening.doNotCharge,
+    runBillingAtPeriodStart: price.type === 'subscription',
+    exclusive: !work.allowMultipleSubscriptions,
+    startDate,
+    trialEnd: start.trialEnd,
+    ...scheduleOf(start.interval, start.period, start.anchor ?? startDate),
+    defaultPaymentMethodId: opening.defaultPaymentMethodId,
+    backupPaymentMethodId: opening.backupPaymentMethodId,
+    canceledAt: null,
+    cancelScheduledAt: null,
+    cancellationReason: null,
+    replacedBySubscriptionId: null,
+    scheduledAdjustmentAt: null,
+    pausedAt: null,
+    resumesAt: null,
+    pausedCredit: 0n,
+    metadata: opening.metadata,
+  };
+}
+
+function scheduleOf(interval: Interval | null, period: Period | null, anchor: Instant) {
+  return {
+    intervalUnit: interval?.unit ?? null,
+    intervalCount: interval?.count ?? null,
+    billingCycleAnchorDate: interval === null ? null : anchor,
+    currentBillingPeriodStart: period?.start ?? null,
+    currentBillingPeriodEnd: period?.end ?? null,
+  };
+}
+
+function newItem(work: Work, opening: Opening, subscription: SubscriptionRow): SubscriptionItemRow {
+  const { price, product, quantity, start } = opening;
+  return newSubscriptionItem(work, subscription, {
+    name: itemName(price.name ?? product.name, quantity),
+    priceId: price.id,
+    unitPrice: start.unitPrice,
+    quantity,
+    addedDate: subscription.startDate,
+  });
+}
+
+async function beginFirstPeriod(
+  work: Work,
+  { start }: Opening,
+  subscription: SubscriptionRow,
+  item: SubscriptionItemRow,
+): Promise<InvoiceRow | null> {
+  if (start.startsLater) return null;
+  const trialPeriod = subscription.trialEnd !== null;
+  const { wholeStartAt } = start;
+  // What is free, on trial, not charged or invoiced waits for no money, so its credits are there from the start.
+  const creditsAwaitPayment = start.chargeWith !== null || start.status === 'incomplete';
+  const known = { trialPeriod, wholeStartAt, creditsAwaitPayment };
+  const period = start.period && newBillingPeriod(work, subscription, { ...start.period, ...known });
+  if (period !== null) await insertBillingPeriod(work, period);
+  if (!creditsAwaitPayment) await grantPeriodCredits(work, [{ subscription, period, isFirst: true, at: work.now }]);
+  if (start.chargeWith === null && !start.isInvoiced) return null;
+  const lines = [firstLine(item, period)];
+  const bill = { subscription, period, reason: 'subscription_start', lines, at: work.now } as const;
+  const [invoice] = await issueBills(work, [bill]);
+  if (!invoice) return null;
+  // A discount took everything off: what waited for money waits no longer.
+  if (invoice.status === 'paid') await recordPaid(work, [{ invoice, paymentMethodId: start.chargeWith }]);
+  else if (start.chargeWith !== null) await chargeInvoice(work, invoice, start.chargeWith);
+  // The customer has the terms to pay in. Where nothing has come by then, collecting begins.
+  else await saveCollections(work, [{ ...invoice, nextAttemptAt: invoice.dueDate }]);
+  return invoice;
+}
+
+/** The line of the first period: its share of the price, where it is the rest of an interval. */
+export function firstLine(item: SubscriptionItemRow, period: BillingPeriodRow | null): NewLine {
+  if (period === null) return itemLine(item, null);
+  const { startAt: start, endAt: end, wholeStartAt } = period;
+  return itemLine(item, { start, end }, { start: wholeStartAt ?? start, end });
+}

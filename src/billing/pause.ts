@@ -1,0 +1,63 @@
+import assert from 'node:assert/strict';
+import type { CustomerRow } from '../customers/customer.ts';
+import type { Work } from '../database/work.ts';
+import { listOwedInvoices } from '../invoicing/store-owed.ts';
+import type { Instant } from '../kernel/calendar.ts';
+import { publishSubscription } from '../subscriptions/actions.ts';
+import { wholeOf } from '../subscriptions/adjustment.ts';
+import { decidePause, keptOfPeriod, type Pause } from '../subscriptions/pause.ts';
+import { type SubscriptionChange, saveSubscription } from '../subscriptions/store.ts';
+import { endPeriodInPause, findCurrentBillingPeriod } from '../subscriptions/store-billing-periods.ts';
+import { requireStatusAfter, type SubscriptionRow } from '../subscriptions/subscription.ts';
+import { holdCurrent } from './catch-up.ts';
+import type { Held } from './end-subscription.ts';
+import { periodWorth } from './period-value.ts';
+
+/**
+ * What a caller asks for: the subscription gives nothing and costs nothing until it goes on. What was paid for the rest
+ * of its period is kept. Usage that is told meanwhile is taken, and billed with the first invoice after the pause.
+ */
+export async function pauseSubscription(work: Work, id: string, pause: Pause): Promise<SubscriptionRow> {
+  const held = await holdCurrent(work, id);
+  const owes = (await listOwedInvoices(work, [id])).length > 0;
+  const decision = decidePause(held.subscription, pause, { owes, now: work.now });
+  switch (decision.does) {
+    case 'nothing':
+      return held.subscription;
+    case 'reschedule':
+      return save(work, held.customer, id, { resumesAt: decision.resumesAt });
+    case 'pause':
+      return beginPause(work, held, decision.resumesAt);
+    default:
+      return decision satisfies never;
+  }
+}
+
+async function beginPause(
+  work: Work,
+  { customer, subscription }: Held,
+  resumesAt: Instant | null,
+): Promise<SubscriptionRow> {
+  const period = await findCurrentBillingPeriod(work, subscription);
+  assert(period, 'what can be paused is in a period');
+  const kept = keptOfPeriod(await periodWorth(work, period), wholeOf(period), work.now);
+  await endPeriodInPause(work, period.id, work.now);
+  return save(work, customer, subscription.id, {
+    status: requireStatusAfter(subscription.status, 'paused'),
+    pausedAt: work.now,
+    resumesAt,
+    pausedCredit: subscription.pausedCredit + kept,
+    currentBillingPeriodEnd: work.now,
+  });
+}
+
+async function save(
+  work: Work,
+  customer: CustomerRow,
+  id: string,
+  change: SubscriptionChange,
+): Promise<SubscriptionRow> {
+  const saved = await saveSubscription(work, id, change);
+  await publishSubscription(work, 'subscription.updated', saved, customer);
+  return saved;
+}

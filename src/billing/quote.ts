@@ -1,0 +1,106 @@
+import assert from 'node:assert/strict';
+import type { CustomerRow } from '../customers/customer.ts';
+import { newId } from '../database/new-id.ts';
+import { tentatively } from '../database/tentative.ts';
+import type { Work } from '../database/work.ts';
+import { findInvoice, listLinesOfInvoices } from '../invoicing/store.ts';
+import type { Instant } from '../kernel/calendar.ts';
+import { defaultPaymentMethod } from '../payments/actions.ts';
+import { billingDetailsOf } from '../payments/payment-method.ts';
+import { manualProcessor } from '../payments/processor-manual.ts';
+import { insertPaymentMethod } from '../payments/store-payment-methods.ts';
+import { findSubscription } from '../subscriptions/store.ts';
+import { type Activation, activateSubscription } from './activate-subscription.ts';
+import { type Bought, buy, type Order } from './buy.ts';
+import { holdSubscription } from './end-subscription.ts';
+
+/** What buying would bill now. Money in minor units. */
+export interface Quote {
+  readonly lines: readonly {
+    readonly description: string | null;
+    readonly quantity: number;
+    readonly price: bigint;
+    readonly amount: bigint;
+  }[];
+  /** What the lines add up to, less the discount, without tax. */
+  readonly subtotal: bigint;
+  readonly discountAmount: bigint;
+  readonly taxAmount: bigint;
+  readonly total: bigint;
+  /** What would be charged now. */
+  readonly dueNow: bigint;
+  /** When a trial that would begin now would end; null for none. */
+  readonly trialEnd: Instant | null;
+  readonly currency: string;
+}
+
+/**
+ * What `buy` would bill now, on a card that is there or will be: by buying and taking everything back, so the two cannot
+ * differ. Refuses what `buy` refuses.
+ */
+export function quote(work: Work, order: Order): Promise<Quote> {
+  return tentatively(work, async (given) => {
+    // What is asked for outside is never carried out, so nothing needs to be assumed of it.
+    const tentative = { ...given, dryRun: false };
+    const paymentMethodId = order.paymentMethodId ?? (await methodToCome(tentative, order.customer));
+    return quoteOf(tentative, await buy(tentative, { ...order, paymentMethodId, checkoutSessionId: null }));
+  });
+}
+
+/** What `activateSubscription` would bill now, in the same way. */
+export function quoteActivation(
+  work: Work,
+  activation: Omit<Activation, 'paymentMethodId' | 'checkoutSessionId'>,
+): Promise<Quote> {
+  return tentatively(work, async (given) => {
+    const tentative = { ...given, dryRun: false };
+    const { customer } = await holdSubscription(tentative, activation.subscriptionId);
+    const paymentMethodId = await methodToCome(tentative, customer);
+    const asked = { ...activation, paymentMethodId, checkoutSessionId: null };
+    return quoteOf(tentative, await activateSubscription(tentative, asked));
+  });
+}
+
+/** The customer's payment method, else one that stands for what the customer is going to enter. */
+async function methodToCome(work: Work, customer: CustomerRow): Promise<string> {
+  const stored = await defaultPaymentMethod(work, customer.id);
+  if (stored !== null) return stored.id;
+  const id = newId('paymentMethod');
+  await insertPaymentMethod(work, {
+    id,
+    createdAt: work.now,
+    updatedAt: work.now,
+    pricingModelId: customer.pricingModelId,
+    customerId: customer.id,
+    type: 'card',
+    isDefault: false,
+    billingDetails: billingDetailsOf(customer, ''),
+    paymentMethodData: {},
+    metadata: null,
+    processor: manualProcessor.name,
+    processorToken: 'to_come',
+  });
+  return id;
+}
+
+/** What was billed for a purchase when it was made. */
+export async function quoteOf(work: Work, { purchase, subscriptionId }: Bought): Promise<Quote> {
+  const { invoiceId } = purchase;
+  const invoice = invoiceId === null ? null : await findInvoice(work, invoiceId);
+  assert((invoice === null) === (invoiceId === null), 'a purchase has its invoice');
+  const lines = invoiceId === null ? [] : await listLinesOfInvoices(work, [invoiceId]);
+  const subscription = subscriptionId === null ? null : await findSubscription(work, subscriptionId);
+  const { subtotal, discountAmount, taxAmount, total } = invoice ?? nothing;
+  return {
+    lines: lines.map(({ description, quantity, price, amount }) => ({ description, quantity, price, amount })),
+    subtotal,
+    discountAmount,
+    taxAmount,
+    total,
+    dueNow: total,
+    trialEnd: subscription?.trialEnd ?? null,
+    currency: work.currency,
+  };
+}
+
+const nothing = { subtotal: 0n, discountAmount: 0n, taxAmount: 0n, total: 0n } as const;

@@ -1,0 +1,92 @@
+import assert from 'node:assert/strict';
+import type { Work } from '../database/work.ts';
+import { releaseLapsedClaims } from '../entitlements/actions.ts';
+import type { Instant } from '../kernel/calendar.ts';
+import { newBillingPeriod, publishSubscriptions } from '../subscriptions/actions.ts';
+import type { Arrears } from '../subscriptions/cancellation.ts';
+import { resumedPeriod } from '../subscriptions/pause.ts';
+import { findSubscriptions } from '../subscriptions/store.ts';
+import { claimResumeDue } from '../subscriptions/store-due.ts';
+import { listActiveItems } from '../subscriptions/store-items.ts';
+import { requireStatusAfter, type SubscriptionRow } from '../subscriptions/subscription.ts';
+import { expireCredits } from '../usage/actions-ledger.ts';
+import { tellingLowBalances } from '../usage/actions-low-balance.ts';
+import { readArrears } from './arrears.ts';
+import { beginPeriods } from './begin-periods.ts';
+import { takeUsageLines } from './bill-usage.ts';
+import { periodLines } from './draft-renewal.ts';
+import type { DueStep } from './due-step.ts';
+
+/** Lets paused subscriptions go on whose pause is over, each as of its date. */
+export const resumeStep: DueStep = {
+  name: 'resume',
+  claim: claimResumeDue,
+  async perform(work, ids) {
+    const paused = await findSubscriptions(work, ids);
+    const due = paused.flatMap((subscription) => {
+      const at = subscription.resumesAt;
+      return at !== null && at <= work.now ? { subscription, at } : [];
+    });
+    await resumeAll(work, due);
+  },
+};
+
+/** A paused subscription that goes on at an instant after its pause began. */
+export interface Resuming {
+  readonly subscription: SubscriptionRow;
+  readonly at: Instant;
+}
+
+/**
+ * Begins the period of each subscription that goes on: it lasts to the next boundary, and is billed its share of the
+ * interval, with the usage until now, less what was kept for paused time. Of credits that ended in the pause, what rolls
+ * over does so into this period.
+ */
+export async function resumeAll(work: Work, resuming: readonly Resuming[]): Promise<SubscriptionRow[]> {
+  const ids = resuming.map(({ subscription }) => subscription.id);
+  const resumed = await tellingLowBalances(work, ids, () => beginAgain(work, resuming));
+  await publishSubscriptions(work, 'subscription.updated', resumed);
+  return resumed;
+}
+
+async function beginAgain(work: Work, resuming: readonly Resuming[]): Promise<SubscriptionRow[]> {
+  const ends = resuming.map(({ subscription, at }) => ({ subscriptionId: subscription.id, at, goesOn: subscription }));
+  await releaseLapsedClaims(work, ends);
+  await expireCredits(work, ends);
+  const items = Map.groupBy(await listActiveItems(work, ends), (item) => item.subscriptionId);
+  const usage = await takeUsageLines(
+    work,
+    resuming.map(({ subscription }) => subscription),
+  );
+  const arrearsOf = await readArrears(
+    work,
+    resuming.map(({ subscription }) => subscription.id),
+  );
+  return beginPeriods(
+    work,
+    resuming.map(({ subscription, at }) => {
+      const { isRestOfPaused, ...part } = resumedPeriod(subscription, startOfPeriod(subscription), at);
+      const lines = periodLines(subscription, part, items.get(subscription.id) ?? [], usage.get(subscription.id) ?? []);
+      return {
+        subscription: { ...subscription, ...activeAgain(subscription, arrearsOf(subscription.id)) },
+        period: newBillingPeriod(work, subscription, part),
+        lines,
+        isFirst: false,
+        grantsCredits: !isRestOfPaused,
+      };
+    }),
+  );
+}
+
+/** What a subscription that was paused is again. It owes something where money was taken back during the pause. */
+export function activeAgain({ status: paused }: SubscriptionRow, arrears: Arrears) {
+  const resumed = requireStatusAfter(paused, 'resumed');
+  const owing = arrears === 'none' ? resumed : requireStatusAfter(resumed, 'payment_failed');
+  const status = arrears === 'unpaid' ? requireStatusAfter(owing, 'retries_exhausted') : owing;
+  return { status, pausedAt: null, resumesAt: null };
+}
+
+function startOfPeriod({ currentBillingPeriodStart }: SubscriptionRow): Instant {
+  assert(currentBillingPeriodStart !== null, 'what was paused was in a period');
+  return currentBillingPeriodStart;
+}

@@ -1,0 +1,51 @@
+import assert from 'node:assert/strict';
+import type { Work } from '../database/work.ts';
+import type { Instant } from '../kernel/calendar.ts';
+import { smallerOf } from '../kernel/money.ts';
+import { publishSubscription } from '../subscriptions/actions.ts';
+import { wholeOf } from '../subscriptions/adjustment.ts';
+import { keptOfPeriod, resumedPeriod } from '../subscriptions/pause.ts';
+import { saveSubscription } from '../subscriptions/store.ts';
+import { findCurrentBillingPeriod, reopenPausedPeriod } from '../subscriptions/store-billing-periods.ts';
+import type { SubscriptionRow } from '../subscriptions/subscription.ts';
+import { readArrears } from './arrears.ts';
+import { holdCurrent } from './catch-up.ts';
+import type { Held } from './end-subscription.ts';
+import { periodWorth } from './period-value.ts';
+import { activeAgain, resumeAll } from './resume-paused.ts';
+
+/** What a caller asks for: the subscription goes on now. One that is not paused is answered as it is. */
+export async function resumeSubscription(work: Work, id: string): Promise<SubscriptionRow> {
+  const held = await holdCurrent(work, id);
+  const { subscription } = held;
+  if (subscription.status !== 'paused') return subscription;
+  const pausedAt = sinceWhen(subscription);
+  // Real time may have been set back a little since.
+  const at = Math.max(work.now, pausedAt);
+  if (at === pausedAt) return undoPause(work, held);
+  const [resumed] = await resumeAll(work, [{ subscription, at }]);
+  assert(resumed, 'one for one');
+  return resumed;
+}
+
+/** A pause that lasted no time has not been: its period goes on, and what was kept of it is used for it after all. */
+async function undoPause(work: Work, { subscription, customer }: Held): Promise<SubscriptionRow> {
+  const at = sinceWhen(subscription);
+  const period = await findCurrentBillingPeriod(work, subscription);
+  assert(period, 'what was paused was in a period');
+  const { end } = resumedPeriod(subscription, period.startAt, at);
+  const reopened = await reopenPausedPeriod(work, period.id, end);
+  const kept = keptOfPeriod(await periodWorth(work, reopened), wholeOf(reopened), at);
+  const saved = await saveSubscription(work, subscription.id, {
+    ...activeAgain(subscription, (await readArrears(work, [subscription.id]))(subscription.id)),
+    currentBillingPeriodEnd: end,
+    pausedCredit: subscription.pausedCredit - smallerOf(kept, subscription.pausedCredit),
+  });
+  await publishSubscription(work, 'subscription.updated', saved, customer);
+  return saved;
+}
+
+function sinceWhen({ pausedAt }: SubscriptionRow): Instant {
+  assert(pausedAt !== null, 'what is paused is so since some time');
+  return pausedAt;
+}

@@ -1,0 +1,136 @@
+import { lockCustomers } from '../customers/store.ts';
+import type { Work } from '../database/work.ts';
+import { countDiscounts } from '../invoicing/actions-discounts.ts';
+import type { InvoiceRow } from '../invoicing/store.ts';
+import { type JobContext, runInJob } from '../jobs/queue.ts';
+import {
+  applyChargeOutcomes,
+  type ChangedCharge,
+  findChargedPayments,
+  performCharges,
+  type ToldCharge,
+} from '../payments/actions-settle.ts';
+import { livePaymentStatuses } from '../payments/payment.ts';
+import type { Processors } from '../payments/processor.ts';
+import { findPayments, type PaymentRow } from '../payments/store.ts';
+import { lockLivingSubscriptionsOf, lockSubscriptions } from '../subscriptions/store.ts';
+import { reopenPaidPeriods } from '../subscriptions/store-billing-periods.ts';
+import { type FailedAttempt, recordFailed } from './record-failed.ts';
+import { recordPaid } from './record-paid.ts';
+
+/**
+ * Takes payments as far as they go: asks the processor, outside of any transaction, then writes down what it said and
+ * what follows from it. Safe to run twice and twice at once: the processor charges once for each payment, and what is
+ * told twice changes nothing. What failed is thrown together when all the others are done.
+ */
+export async function settlePayments(
+  context: JobContext,
+  processors: Processors,
+  environmentId: number,
+  paymentIds: readonly string[],
+): Promise<void> {
+  const found = await runInJob(context, environmentId, async (work) => ({
+    payments: await findChargedPayments(work, paymentIds),
+    now: work.now,
+  }));
+  const underWay = found?.payments.filter(isUnderWay) ?? [];
+  if (found === null || underWay.length === 0) return;
+  await performCharges(processors, underWay, found.now, (told) => settleTold(context, environmentId, told));
+}
+
+function isUnderWay({ status }: PaymentRow): boolean {
+  return livePaymentStatuses.some((each) => each === status);
+}
+
+// A failure may end a subscription, which takes many statements: so many at once hold their customers for no long time.
+const failuresAtOnce = 50;
+
+/**
+ * Settles what was told of charges: the failed ones in portions, all others in one transaction. Where that fails, each
+ * alone, so that one holds up no other.
+ */
+export async function settleTold(
+  context: JobContext,
+  environmentId: number,
+  told: readonly ToldCharge[],
+): Promise<void> {
+  const settle = (some: readonly ToldCharge[]) =>
+    runInJob(context, environmentId, (work) => settleCharges(work, some)).then(() => true);
+  const isFailure = ({ outcome: { result } }: ToldCharge) => result === 'failed' || result === 'canceled';
+  const { failed = [], others = [] } = Object.groupBy(told, (each) => (isFailure(each) ? 'failed' : 'others'));
+  const portions = [others];
+  for (let start = 0; start < failed.length; start += failuresAtOnce)
+    portions.push(failed.slice(start, start + failuresAtOnce));
+  const failures: unknown[] = [];
+  for (const portion of portions) {
+    if (portion.length > 1 && (await settle(portion).catch(() => false))) continue;
+    for (const each of portion) await settle([each]).catch((error: unknown) => failures.push(error));
+  }
+  if (failures.length === 1) throw failures[0];
+  if (failures.length > 1) throw new AggregateError(failures, `${failures.length} payments: ${failures[0]}`);
+}
+
+/**
+ * Writes down how charges ended, or how far they are, and does what follows. Telling it again changes nothing. As many
+ * statements for five hundred that succeeded as for one.
+ */
+export async function settleCharges(work: Work, told: readonly ToldCharge[]): Promise<void> {
+  const payments = await findPayments(
+    work,
+    told.map(({ paymentId }) => paymentId),
+  );
+  // Customers and subscriptions first, then invoices and payments: the order in which everyone takes them.
+  await holdPayers(work, payments);
+  const changed = await applyChargeOutcomes(work, told);
+  const succeeded = changed.filter(({ payment }) => payment.status === 'succeeded');
+  await recordPaid(
+    work,
+    succeeded.map(({ invoice, payment }) => ({ invoice, paymentMethodId: payment.paymentMethodId })),
+  );
+  const failed = changed.filter(({ payment }) => payment.status === 'failed' || payment.status === 'canceled');
+  await recordReversed(
+    work,
+    failed.filter(wasReversed).map(({ invoice }) => invoice),
+  );
+  await recordFailed(work, failed.map(toFailedAttempt));
+}
+
+/** Who pays, and for which of its subscriptions; null: for what is paid once. */
+interface Payer {
+  readonly customerId: string;
+  readonly subscriptionId: string | null;
+}
+
+/**
+ * Holds customers and the subscriptions that they pay for until the work ends: the customers first, each in order of id.
+ * What is paid once may add credits to any subscription of its customer.
+ */
+export async function holdPayers(work: Work, payers: readonly Payer[]): Promise<void> {
+  if (payers.length === 0) return;
+  await lockCustomers(work, [...new Set(payers.map(({ customerId }) => customerId))]);
+  await lockSubscriptions(work, [...new Set(payers.flatMap(({ subscriptionId }) => subscriptionId ?? []))]);
+  const ofPurchases = payers.flatMap((payer) => (payer.subscriptionId === null ? payer.customerId : []));
+  await lockLivingSubscriptionsOf(work, [...new Set(ofPurchases)]);
+}
+
+function wasReversed({ before }: ChangedCharge): boolean {
+  return before === 'succeeded';
+}
+
+/**
+ * What follows when money has been taken back, besides that the invoice is owed again: its period is, too, and its discount
+ * has not counted. Usage stays settled, because the invoice that is open again bills it; credits and features stay.
+ */
+async function recordReversed(work: Work, invoices: readonly InvoiceRow[]): Promise<void> {
+  await reopenPaidPeriods(
+    work,
+    invoices.flatMap(({ billingPeriodId }) => billingPeriodId ?? []),
+  );
+  await countDiscounts(work, invoices);
+}
+
+function toFailedAttempt(change: ChangedCharge): FailedAttempt {
+  const { invoice, payment } = change;
+  const cause = wasReversed(change) ? 'reversed' : 'declined';
+  return { invoice, cause, code: payment.failureCode, message: payment.failureMessage };
+}

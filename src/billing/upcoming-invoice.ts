@@ -1,0 +1,52 @@
+import assert from 'node:assert/strict';
+import { tentatively } from '../database/tentative.ts';
+import type { Work } from '../database/work.ts';
+import { renderDraft, type UpcomingInvoiceWithLines } from '../invoicing/actions-draft.ts';
+import { Problem } from '../kernel/problem.ts';
+import { findSubscription } from '../subscriptions/store.ts';
+import { isTerminal, type SubscriptionRow } from '../subscriptions/subscription.ts';
+import { applyScheduledAdjustments } from './apply-adjustment.ts';
+import { composeBills } from './bill-subscription.ts';
+import { draftRenewalBills, type RenewalBill } from './draft-renewal.ts';
+
+/**
+ * What the next renewal of the subscription would ask for if it came now, its scheduled change made, by the functions
+ * that the renewal uses. Nothing is stored. Refuses with `subscriptionNotFound` and `noUpcomingInvoice`.
+ */
+export async function previewUpcomingInvoice(work: Work, subscriptionId: string): Promise<UpcomingInvoiceWithLines> {
+  const subscription = await findSubscription(work, subscriptionId);
+  if (subscription === null) throw new Problem('subscriptionNotFound', { id: subscriptionId });
+  const reason = whyNoneFollows(subscription);
+  const bill = reason === null ? await nextBill(work, subscription) : undefined;
+  if (bill === undefined)
+    throw new Problem('noUpcomingInvoice', { id: subscriptionId, reason: reason ?? 'the calendar ends' });
+  const [draft] = await composeBills(work, [bill]);
+  assert(draft, 'a bill is reckoned');
+  return renderDraft(work, draft);
+}
+
+async function nextBill(work: Work, subscription: SubscriptionRow): Promise<RenewalBill | undefined> {
+  const at = subscription.currentBillingPeriodEnd;
+  if (at === null || subscription.scheduledAdjustmentAt === null) return draftNext(work, subscription);
+  // The change is made to see what it costs, and taken back.
+  return tentatively(work, async (tentative) => {
+    const [changed = subscription] = await applyScheduledAdjustments(tentative, [{ subscription, at }]);
+    return draftNext(tentative, changed);
+  });
+}
+
+async function draftNext(work: Work, subscription: SubscriptionRow): Promise<RenewalBill | undefined> {
+  const [bill] = await draftRenewalBills(work, [subscription], { claim: false });
+  return bill;
+}
+
+/** Why no period and no invoice follows the current period; null when they do. */
+function whyNoneFollows(subscription: SubscriptionRow): string | null {
+  const { status, renews, currentBillingPeriodEnd, cancelScheduledAt } = subscription;
+  if (isTerminal(status)) return 'it has ended';
+  if (!renews) return 'it does not renew';
+  if (status === 'paused') return 'it is paused';
+  if (status === 'incomplete' || currentBillingPeriodEnd === null) return 'it waits for its first payment';
+  if (cancelScheduledAt !== null && cancelScheduledAt <= currentBillingPeriodEnd) return 'it ends with its period';
+  return null;
+}

@@ -1,0 +1,15 @@
+import type { Work } from '../database/work.ts';
+import { detachItemFeatures } from '../entitlements/actions.ts';
+import * as pricing from '../pricing/actions-update.ts';
+import type { PricingModel } from '../pricing/pricing-model.ts';
+import type { UpdateInput } from '../pricing/structure.ts';
+
+/**
+ * Changes a pricing model. What subscriptions got from a feature that a product no longer gives stays theirs, detached
+ * from the product; prices that were replaced stay those of the subscriptions that are on them.
+ */
+export async function updatePricingModel(work: Work, id: string, input: UpdateInput): Promise<PricingModel> {
+  const { pricingModel, expiredProductFeatureIds } = await pricing.updatePricingModel(work, id, input);
+  await detachItemFeatures(work, expiredProductFeatureIds);
+  return pricingModel;
+}

@@ -1,0 +1,37 @@
+import { type RawBuilder, sql } from 'kysely';
+import type { PageRequest } from '../kernel/pagination.ts';
+import type { Work } from './work.ts';
+
+/** Which filters of the query a list knows, and the column each compares, or what is reckoned from some. */
+export type FilterColumns = Readonly<Record<string, string | RawBuilder<string>>>;
+
+/**
+ * A page of a table's rows of this environment, in order of creation, one row more than the limit when there are
+ * more; and how many rows match the filters in all. `table` and the filter columns are names of ours, never input.
+ * The columns are camelCase, as is the answer.
+ */
+export async function selectPage<Row>(
+  work: Work,
+  table: string,
+  columns: readonly string[],
+  request: PageRequest,
+  filterColumns: FilterColumns,
+): Promise<{ rows: Row[]; total: number }> {
+  const conditions = [sql`environment_id = ${work.environmentId}`];
+  for (const [filter, column] of Object.entries(filterColumns)) {
+    const value = request.filters[filter];
+    const compared = typeof column === 'string' ? sql.ref(column) : column;
+    if (value !== undefined) conditions.push(sql`${compared} = ${value}`);
+  }
+  const matches = sql.join(conditions, sql` and `);
+  const forward = request.direction === 'forward';
+  const beyond = request.after === null ? sql`` : sql` and id ${forward ? sql`>` : sql`<`} ${request.after}`;
+  const selected = sql.join(columns.map((column) => sql.ref(column)));
+  const result = await sql<Row>`
+    select ${selected} from ${sql.table(table)} where ${matches}${beyond}
+     order by id ${forward ? sql`asc` : sql`desc`} limit ${request.limit + 1}`.execute(work.db);
+  const counted = await sql<{
+    total: number;
+  }>`select count(*) as total from ${sql.table(table)} where ${matches}`.execute(work.db);
+  return { rows: result.rows, total: counted.rows[0]?.total ?? 0 };
+}

@@ -1,0 +1,138 @@
+import { randomUUID } from 'node:crypto';
+import { mkdir, readdir, readFile, rename, rm } from 'node:fs/promises';
+import { dirname, join, resolve } from 'node:path';
+import { Client } from 'pg';
+import { z } from 'zod';
+import { accessPath } from './access.ts';
+import { findCluster } from './cluster.ts';
+import { copyFile, copyTree } from './copied-files.ts';
+import { isMissing, isThere } from './data-directory.ts';
+import { syncDirectory, writeDurably } from './durable-files.ts';
+
+// A copy of the running embedded server: its files, and as much of its journal as they need to be whole again.
+
+/** What a backup says of itself, in `backup.json`. Instants are epoch milliseconds. */
+export const BackupNote = z.object({
+  startedAt: z.number().int(),
+  /** A restore can lead to this instant or a later one. */
+  endedAt: z.number().int(),
+  /** The major version of the PostgreSQL that can read it. */
+  postgresMajor: z.number().int(),
+  firstWal: z.string(),
+  lastWal: z.string(),
+  files: z.number().int(),
+  bytes: z.number().int(),
+});
+export type BackupNote = z.infer<typeof BackupNote>;
+
+/** Where the parts of a backup lie. */
+export const backupParts = { cluster: 'cluster', access: 'postgres.json', note: 'backup.json' } as const;
+
+// What PostgreSQL makes anew when it starts, or what would mislead it.
+const emptied = /^(pg_wal|pg_replslot|pg_dynshmem|pg_notify|pg_serial|pg_snapshots|pg_stat_tmp|pg_subtrans)[\\/]/;
+const leftOut = /(^|[\\/])(postmaster\.(pid|opts)|pgsql_tmp[^\\/]*|pg_internal\.init[^\\/]*|current_logfiles)$/;
+// Read last, after every file that it describes.
+const control = join('global', 'pg_control');
+
+const walName = /^[0-9A-F]{24}$/;
+
+/**
+ * Copies the embedded server of that data directory, which runs and goes on running, into a directory that is made.
+ * `url` is the owner's. Throws when there is something in the directory already. What is there is whole: a backup that
+ * was cut short leaves a directory of another name.
+ */
+export async function takeBackup(dataDirectory: string, url: string, destination: string): Promise<BackupNote> {
+  const target = resolve(destination);
+  if (await isThere(target)) throw new Error(`${target} exists already: a backup needs a directory of its own.`);
+  const cluster = await findCluster(dataDirectory);
+  if (cluster === null) throw new Error(`There are no data in ${dataDirectory}.`);
+  const draft = `${target}.${randomUUID()}.partial`;
+  await mkdir(draft, { recursive: true, mode: 0o700 });
+  try {
+    const note = await connected(url, (client) => copyRunning(client, cluster, draft));
+    await copyFile(accessPath(dataDirectory), join(draft, backupParts.access));
+    await writeDurably(join(draft, backupParts.note), `${JSON.stringify(note, null, 2)}\n`, 'wx');
+    await syncDirectory(draft);
+    await rename(draft, target);
+    await syncDirectory(dirname(target));
+    return note;
+  } catch (error) {
+    await rm(draft, { recursive: true, force: true });
+    throw error;
+  }
+}
+
+/** What the backup in that directory says of itself. Throws when there is none. */
+export async function readBackupNote(directory: string): Promise<BackupNote> {
+  const path = join(directory, backupParts.note);
+  try {
+    return BackupNote.parse(JSON.parse(await readFile(path, 'utf8')));
+  } catch (cause) {
+    if (isMissing(cause)) throw new Error(`${directory} holds no backup: there is no ${path}.`, { cause });
+    throw new Error(`${path} cannot be read.`, { cause });
+  }
+}
+
+async function copyRunning(client: Client, cluster: string, draft: string): Promise<BackupNote> {
+  const spaces = await client.query("select from pg_tablespace where spcname not in ('pg_default', 'pg_global')");
+  if (spaces.rowCount !== 0)
+    throw new Error('The database has tablespaces of its own, which this backup does not take.');
+  // Keeps the journal from being recycled while we copy, whether it is archived or not; it ends with the connection.
+  await client.query('select pg_create_physical_replication_slot($1, true, true)', [`backup_${process.pid}`]);
+  const startedAt = Date.now();
+  const first = await one(client, 'select pg_walfile_name(pg_backup_start($1, true)) as wal', ['tollkeeper backup']);
+  const target = join(draft, backupParts.cluster);
+  const takes = (path: string) => !emptied.test(path) && !leftOut.test(path) && path !== control;
+  const copied = await copyTree(cluster, target, { takes });
+  await copyFile(join(cluster, control), join(target, control));
+  const end = await one(
+    client,
+    `select pg_walfile_name(lsn) as wal, labelfile as label, (extract(epoch from clock_timestamp()) * 1000)::bigint as at,
+            current_setting('server_version_num')::integer / 10000 as major
+       from pg_backup_stop(false)`,
+  );
+  await writeDurably(join(target, 'backup_label'), String(end.label), 'wx');
+  const [firstWal, lastWal] = [String(first.wal), String(end.wal)];
+  const wal = await copyJournal(join(cluster, 'pg_wal'), join(target, 'pg_wal'), firstWal, lastWal);
+  return {
+    startedAt,
+    endedAt: Number(end.at),
+    postgresMajor: Number(end.major),
+    firstWal,
+    lastWal,
+    files: copied.files + wal.files + 2,
+    bytes: copied.bytes + wal.bytes,
+  };
+}
+
+/** The files from the first to the last that the copy needs, and those that say where timelines have parted. */
+async function copyJournal(from: string, to: string, first: string, last: string) {
+  const names = await readdir(from);
+  const needed = names.filter((name) => walName.test(name) && name >= first && name <= last);
+  if (!needed.includes(first) || !needed.includes(last))
+    throw new Error(`The journal from ${first} to ${last} is not complete in ${from}.`);
+  const taken = [...needed, ...names.filter((name) => name.endsWith('.history'))];
+  let bytes = 0;
+  for (const name of taken) bytes += (await copyFile(join(from, name), join(to, name))) ?? 0;
+  await syncDirectory(to);
+  return { files: taken.length, bytes };
+}
+
+async function one(client: Client, query: string, values: readonly unknown[] = []): Promise<Record<string, unknown>> {
+  const { rows } = await client.query<Record<string, unknown>>(query, [...values]);
+  const [row] = rows;
+  if (row === undefined) throw new Error('PostgreSQL answered nothing');
+  return row;
+}
+
+async function connected<Answer>(url: string, act: (client: Client) => Promise<Answer>): Promise<Answer> {
+  const client = new Client({ connectionString: url });
+  // A connection that breaks is told to the query as well; without a listener it would end the process.
+  client.on('error', () => undefined);
+  await client.connect();
+  try {
+    return await act(client);
+  } finally {
+    await client.end().catch(() => undefined);
+  }
+}

@@ -1,0 +1,209 @@
+import { randomBytes } from 'node:crypto';
+import { rename } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
+import process from 'node:process';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Client } from 'pg';
+import { type Access, accessPath, readAccess, saveAccess, urlOf } from './access.ts';
+import { type Account, closedOnTheWay, postgresAccount } from './account.ts';
+import { archivesAs, archiveTo } from './archive.ts';
+import { packagedBinaries, reachableBinaries } from './binaries.ts';
+import { createCluster, findCluster, ownerName, readServer } from './cluster.ts';
+import { hasCode, makeDataDirectory } from './data-directory.ts';
+import { alreadyServing, serviceLockHolder } from './process-lock.ts';
+import {
+  freePort,
+  type Keeper,
+  launch,
+  logPathOf,
+  ourSettings,
+  quoteLog,
+  sizeOf,
+  startTimeoutMs,
+  stop,
+} from './server.ts';
+
+/**
+ * A real PostgreSQL of our own, in processes of its own that outlive ours unless they are stopped.
+ * `url` connects to the database `tollkeeper` as its owner. `startedHere` is false when the server was running already.
+ */
+export type EmbeddedPostgres = { url: string; startedHere: boolean; stop(): Promise<void> };
+
+/**
+ * `dataDirectory` holds the data (`postgres/`), the password and port (`postgres.json`) and the server's log (`postgres.log`).
+ * `settings` are PostgreSQL settings that win over ours. `binaries` is a directory with the programs of another PostgreSQL.
+ * `sharedDirectory` is where data and programs go when we are root and PostgreSQL's account cannot get to the usual place.
+ * `walArchive` is the directory that the journal is copied to; without it there is no archive.
+ */
+export type EmbeddedPostgresOptions = {
+  dataDirectory: string;
+  log: (message: string) => void;
+  settings?: Record<string, string>;
+  binaries?: string;
+  sharedDirectory?: string;
+  walArchive?: string | null;
+};
+
+// Workers of a killed server notice within moments; a port is lost to another program at most a few times.
+const retryTimeoutMs = 30_000;
+const pollMs = 50;
+// The log of a healthy server grows by a few kilobytes a day.
+const maximumLogBytes = 10 * 1024 * 1024;
+// PostgreSQL's code for it.
+const wrongPassword = '28P01';
+
+/**
+ * Starts PostgreSQL on that data directory, or takes over the server that a killed service left running.
+ * The caller should hold the service lock of the directory; throws when another process does, and when PostgreSQL cannot start.
+ */
+export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): Promise<EmbeddedPostgres> {
+  const dataDirectory = await makeDataDirectory(options.dataDirectory);
+  const holder = await serviceLockHolder(dataDirectory);
+  if (holder !== null && holder !== process.pid) throw alreadyServing(holder, dataDirectory);
+  refuseUnquotable(dataDirectory);
+  await rotateLog(logPathOf(dataDirectory));
+  const access = await loadAccess(dataDirectory);
+  const keeper = await prepare(dataDirectory, options, access.password);
+  const archiving = options.walArchive ? await archiveTo(options.walArchive, keeper.binaries.account) : {};
+  const settings = { ...archiving, ...options.settings };
+  const { port, startedHere } = await ensureRunning(keeper, access, settings);
+  await saveAccess(dataDirectory, { ...access, port });
+  let stopped: Promise<void> | undefined;
+  const stopOnce = () => {
+    stopped ??= stopServer(keeper);
+    return stopped;
+  };
+  return { url: urlOf(access.password, port), startedHere, stop: stopOnce };
+}
+
+/** The server that runs on that data directory, if there is one that takes connections. Starts and changes nothing. */
+export async function findEmbeddedPostgres(dataDirectory: string): Promise<{ url: string } | null> {
+  const directory = resolve(dataDirectory);
+  const access = await readAccess(directory);
+  const cluster = await findCluster(directory);
+  if (access === null || cluster === null) return null;
+  const server = await readServer(cluster);
+  return server?.status === 'ready' ? { url: urlOf(access.password, server.port) } : null;
+}
+
+/** Programs, account and cluster; the cluster is created on the first start. */
+async function prepare(dataDirectory: string, options: EmbeddedPostgresOptions, password: string): Promise<Keeper> {
+  const sharedDirectory = options.sharedDirectory ?? '/var/lib/tollkeeper';
+  const given = options.binaries ?? (await packagedBinaries());
+  const logPath = logPathOf(dataDirectory);
+  const existing = await findCluster(dataDirectory);
+  const account = await postgresAccount(existing, options.log);
+  const binaries = { directory: await reachableBinaries(given, account, sharedDirectory), account };
+  if (existing !== null) {
+    await refuseClosed(existing, account);
+    return { dataDirectory, cluster: existing, binaries, logPath };
+  }
+  options.log(`Creating a PostgreSQL database in ${join(dataDirectory, 'postgres')}`);
+  const creation = { password, sync: options.settings?.fsync !== 'off', logPath };
+  const logged = await sizeOf(logPath);
+  try {
+    const cluster = await createCluster(dataDirectory, binaries, sharedDirectory, creation);
+    if (cluster.startsWith(sharedDirectory))
+      options.log(`Its files are in ${cluster}, where its account can reach them`);
+    return { dataDirectory, cluster, binaries, logPath };
+  } catch (error) {
+    const reason = await quoteLog(logPath, logged);
+    throw new Error(`PostgreSQL's data could not be created. ${reason}`, { cause: error });
+  }
+}
+
+/** Waits for a server that is coming or going, starts one when there is none, and answers it when the database is there. */
+async function ensureRunning(
+  keeper: Keeper,
+  access: Access,
+  settings: Record<string, string>,
+): Promise<{ port: number; startedHere: boolean }> {
+  const begunAt = performance.now();
+  let startedHere = false;
+  while (performance.now() - begunAt < startTimeoutMs) {
+    const server = await readServer(keeper.cluster);
+    let failure: Error | null = null;
+    if (server?.status === 'ready') {
+      failure = await ensureDatabase(keeper.dataDirectory, access.password, server.port);
+      if (failure === null && (startedHere || (await archivesAs(settings, urlOf(access.password, server.port)))))
+        return { port: server.port, startedHere };
+      if (failure === null) await stop(keeper);
+    } else if (server === null) {
+      startedHere = true;
+      failure = await launch(keeper, { ...ourSettings, port: String(await freePort(access.port)), ...settings });
+    }
+    if (failure !== null && performance.now() - begunAt > retryTimeoutMs) throw failure;
+    await sleep(pollMs);
+  }
+  throw new Error(
+    `PostgreSQL was not ready after ${startTimeoutMs / 1000} s; see ${keeper.logPath}. ` +
+      'A start after a crash goes on where it was: try again.',
+  );
+}
+
+/** Leaves the server alone when a service that is not ours has come to depend on it. */
+async function stopServer(keeper: Keeper): Promise<void> {
+  const holder = await serviceLockHolder(keeper.dataDirectory);
+  if (holder !== null && holder !== process.pid) return;
+  await stop(keeper);
+}
+
+/**
+ * Answers null, or a failure that another attempt may not meet: a server that is being killed looks ready until it is
+ * gone. Throws when the server refuses our password.
+ */
+async function ensureDatabase(dataDirectory: string, password: string, port: number): Promise<Error | null> {
+  const client = new Client({ connectionString: urlOf(password, port, 'postgres') });
+  // A connection that breaks is told to the query as well; without a listener it would end the process.
+  client.on('error', () => undefined);
+  try {
+    await client.connect();
+    const found = await client.query('select from pg_database where datname = $1', [ownerName]);
+    if (found.rowCount === 0) await client.query(`create database ${ownerName}`);
+    return null;
+  } catch (cause) {
+    const place = `PostgreSQL runs on port ${port}`;
+    if (!hasCode(cause, wrongPassword)) return new Error(`${place} but takes no connection.`, { cause });
+    throw new Error(`${place} but refuses us: does ${accessPath(dataDirectory)} belong to the data beside it?`, {
+      cause,
+    });
+  } finally {
+    await client.end().catch(() => undefined);
+  }
+}
+
+/** Kept from the first start on; noted before the data exist, so that there are never data whose password nobody knows. */
+async function loadAccess(dataDirectory: string): Promise<Access> {
+  const known = await readAccess(dataDirectory);
+  if (known !== null) return known;
+  if ((await findCluster(dataDirectory)) !== null) {
+    throw new Error(
+      `${accessPath(dataDirectory)} is missing: it holds the password of the data in ${join(dataDirectory, 'postgres')}. Restore it from a backup.`,
+    );
+  }
+  const access = { password: randomBytes(24).toString('base64url'), port: 0 };
+  await saveAccess(dataDirectory, access);
+  return access;
+}
+
+/** A server that runs on keeps writing to the old file, which is still there under its other name. */
+async function rotateLog(logPath: string): Promise<void> {
+  if ((await sizeOf(logPath)) > maximumLogBytes) await rename(logPath, `${logPath}.1`);
+}
+
+async function refuseClosed(cluster: string, account: Account | null): Promise<void> {
+  const closed = account === null ? null : await closedOnTheWay(cluster, account);
+  if (closed === null) return;
+  throw new Error(
+    `PostgreSQL runs as user ${account?.uid}, who owns the data in ${cluster} but may not pass ${closed}. ` +
+      `Open it with: chmod o+x ${closed}`,
+  );
+}
+
+function refuseUnquotable(path: string): void {
+  // pg_ctl starts the server through a shell and writes the path between double quotes.
+  if (process.platform === 'win32' || !/["$`\\]/.test(path)) return;
+  throw new Error(
+    `PostgreSQL's data cannot lie in ${path}: its path may not have any of " $ \` \\ in it. Set TOLLKEEPER_DATA_DIR.`,
+  );
+}

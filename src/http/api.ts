@@ -1,0 +1,271 @@
+import { createHash } from 'node:crypto';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { keyHashOf } from '../database/api-key.ts';
+import { refreshStatistics } from '../database/statistics.ts';
+import { type Effect, runInEnvironment, type Work } from '../database/work.ts';
+import { type JobContext, runEffects } from '../jobs/queue.ts';
+import { createMeetingPoint, type MeetingPoint } from '../jobs/together.ts';
+import { Problem } from '../kernel/problem.ts';
+import { addressAsked } from './connections.ts';
+import {
+  beginIdempotent,
+  forgetAnswer,
+  type IdempotentRequest,
+  readIdempotencyKey,
+  rememberAnswer,
+  renewAnswer,
+} from './idempotency.ts';
+import type { KeyUse } from './key-use.ts';
+import type { Caller, RateLimit } from './rate-limit.ts';
+import { bodyOf, parseParams, parsePart, parseQuery } from './request.ts';
+import type { Route, RouteInput } from './route.ts';
+
+export interface ApiContext extends JobContext {
+  readonly routes: readonly Route[];
+  readonly keyUse: KeyUse;
+  /** How often one key may ask; without it, as often as it likes. */
+  readonly rateLimit?: RateLimit;
+  /** Where the service is reached from outside; when absent, the address that the request was sent to. */
+  readonly publicUrl?: string | null;
+}
+
+/** What the routes of one server share. */
+interface Serving extends ApiContext {
+  readonly meetingPoint: MeetingPoint;
+}
+
+/** The path that every route of the API stands under. */
+export const apiPrefix = '/api/v1';
+
+/** Adds every route to the server. */
+export function registerApi(server: FastifyInstance, options: ApiContext): void {
+  const meetingPoint = createMeetingPoint(options, (error) => server.log.error({ err: error }, 'an effect failed'));
+  const context: Serving = { ...options, meetingPoint };
+  const { rateLimit } = options;
+  if (rateLimit) server.decorateRequest('caller', null);
+  for (const route of context.routes) {
+    server.route({
+      method: route.method,
+      url: apiPrefix + route.path.replaceAll(/\{(\w+)\}/g, ':$1'),
+      ...(rateLimit
+        ? {
+            onRequest: admitBy(rateLimit),
+            handler: (request, reply) => noteKey(rateLimit, request, answer(context, route, request, reply)),
+          }
+        : { handler: (request, reply) => answer(context, route, request, reply) }),
+    });
+  }
+}
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** Who asks, where the key has a limit. */
+    caller: Caller | null;
+  }
+}
+
+/** Refuses who asks too often, before a body is read. */
+function admitBy(rateLimit: RateLimit) {
+  return (request: FastifyRequest, reply: FastifyReply, done: (error?: Error) => void) => {
+    const apiKeyHash = keyHashOf(request.headers.authorization);
+    if (apiKeyHash === null) return done();
+    try {
+      request.caller = rateLimit.admit(apiKeyHash, request.ip);
+    } catch (error) {
+      if (error instanceof Problem && error.problem === 'rateLimited') {
+        // Told to those who need it only: on every answer they would be a tenth of it.
+        reply.headers({ 'ratelimit-limit': rateLimit.perKey, 'ratelimit-remaining': 0, 'ratelimit-reset': 1 });
+      }
+      return done(error as Error);
+    }
+    done();
+  };
+}
+
+/** Lets the rate limit know whether the key was good, from how the request was answered. */
+async function noteKey(rateLimit: RateLimit, { caller }: FastifyRequest, answered: Promise<Payload>) {
+  try {
+    const answer = await answered;
+    if (caller) rateLimit.accept(caller);
+    return answer;
+  } catch (error) {
+    if (caller && error instanceof Problem) {
+      if (error.problem === 'unauthorized') rateLimit.reject(caller);
+      // Refused after the key was looked up, unless nobody was there to look it up.
+      else if (error.status < 500 && error.status !== 429) rateLimit.accept(caller);
+    }
+    throw error;
+  }
+}
+
+interface Asked {
+  readonly route: Route;
+  readonly input: RouteInput<never, never, never>;
+  readonly dryRun: boolean;
+  readonly idempotency: IdempotentRequest | null;
+}
+
+/** What is to be sent; its headers are set. */
+async function answer(context: Serving, route: Route, request: FastifyRequest, reply: FastifyReply): Promise<Payload> {
+  const apiKeyHash = request.caller?.apiKeyHash ?? hashOfKey(request);
+  // What is wrong with the request is told to holders of a key only, so a parse problem waits for the transaction.
+  const asked = attempt(() => readRequest(route, request));
+  if (!(asked instanceof Problem) && route.gathered && !asked.dryRun && asked.idempotency === null) {
+    const { together, ask, text } = route.gathered;
+    const action = route.method === 'GET' ? null : actionOf(route);
+    const told = await context.meetingPoint.join(together, apiKeyHash, ask(asked.input as never), action);
+    context.keyUse.note(apiKeyHash);
+    return jsonPayload(route, request, reply, text(told));
+  }
+  // A read leaves nothing in the audit log that would name it.
+  const doing = route.method === 'GET' ? undefined : { action: actionOf(route), requestId: request.id };
+  const outcome = await runInEnvironment(
+    context.database,
+    { apiKeyHash },
+    (work) => {
+      if (asked instanceof Problem) throw asked;
+      return perform(context, work, asked);
+    },
+    {
+      doing,
+      dryRun: !(asked instanceof Problem) && asked.dryRun,
+      publicUrl: context.publicUrl ?? addressAsked(request),
+    },
+  );
+  if (outcome === null || asked instanceof Problem) throw new Problem('unauthorized');
+  context.keyUse.note(apiKeyHash);
+  if (doing) refreshStatistics(context.database).catch((error) => request.log.warn(error));
+  if (asked.dryRun) reply.header('dry-run', 'true');
+  if (outcome.answer.replayed) reply.header('idempotent-replayed', 'true');
+  if (route.file) return filePayload(reply, await route.file.render(outcome.answer.answer), route.file.contentType);
+  const text = await finish({ ...context, doing }, asked, apiKeyHash, outcome.answer, outcome.effects);
+  return jsonPayload(route, request, reply, text);
+}
+
+/** A route as the audit log and the documents name it. */
+function actionOf({ method, path }: Route): string {
+  return `${method} ${path}`;
+}
+
+function hashOfKey(request: FastifyRequest): Buffer {
+  const apiKeyHash = keyHashOf(request.headers.authorization);
+  if (apiKeyHash === null) throw new Problem('unauthorized');
+  return apiKeyHash;
+}
+
+// Handed to the server, and not sent here: a reply that is answered would be waited for like a promise, several times.
+type Payload = string | Buffer | undefined;
+
+function jsonPayload(route: Route, request: FastifyRequest, reply: FastifyReply, text: string): Payload {
+  if (route.etag) {
+    const etag = `"${createHash('sha256').update(text).digest('base64url').slice(0, 22)}"`;
+    reply.header('etag', etag);
+    if (hasAlready(request.headers['if-none-match'], etag)) {
+      reply.code(304);
+      return undefined;
+    }
+  }
+  reply.type('application/json; charset=utf-8');
+  return text;
+}
+
+/** Whether `If-None-Match` names the answer. Proxies weaken an ETag, so `W/` makes no difference (RFC 9110, 13.1.2). */
+function hasAlready(ifNoneMatch: string | undefined, etag: string): boolean {
+  return ifNoneMatch?.split(',').some((each) => [etag, '*'].includes(each.trim().replace(/^W\//, ''))) ?? false;
+}
+
+// A page of ours shows itself and nothing else: no script, nothing from elsewhere, inside of no other page.
+const fileSecurityPolicy =
+  "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'; form-action 'none'; base-uri 'none'";
+
+function filePayload(reply: FastifyReply, file: string | Buffer, contentType: string): Payload {
+  reply.header('content-security-policy', fileSecurityPolicy).header('x-content-type-options', 'nosniff');
+  reply.type(contentType);
+  return file;
+}
+
+function attempt<Value>(read: () => Value): Value | Problem {
+  try {
+    return read();
+  } catch (error) {
+    if (error instanceof Problem) return error;
+    throw error;
+  }
+}
+
+function readRequest(route: Route, request: FastifyRequest): Asked {
+  const rawQuery = request.query as Record<string, unknown>;
+  const mutates = route.method !== 'GET';
+  const dryRun = mutates ? readDryRun(rawQuery.dryRun) : false;
+  const params = parseParams(route.params, request.params);
+  const query = parseQuery(route.query, rawQuery);
+  const body = parsePart(route.body, bodyOf(route.lines, request.body));
+  return {
+    route,
+    input: { params, query, body } as RouteInput<never, never, never>,
+    dryRun,
+    // A dry run stores nothing, so there is nothing to replay.
+    idempotency: mutates && !dryRun ? readIdempotencyKey(request) : null,
+  };
+}
+
+function readDryRun(value: unknown): boolean {
+  if (value === undefined || value === 'false') return false;
+  if (value === 'true') return true;
+  throw new Problem('invalidRequest', { reason: 'dryRun: must be true or false' }, [
+    { path: ['dryRun'], message: 'must be true or false', code: 'custom' },
+  ]);
+}
+
+interface Performed {
+  readonly replayed: boolean;
+  readonly answer: unknown;
+  readonly text: string;
+}
+
+async function perform(context: JobContext, work: Work, { route, input, idempotency }: Asked): Promise<Performed> {
+  const encryption = route.sealedWith?.(context);
+  const sealedFor = `answer ${work.environmentId} ${idempotency?.key}`;
+  if (idempotency) {
+    const stored = await beginIdempotent(work, idempotency);
+    if (stored !== null) {
+      // The request that was answered so died before its effects were done, or they are under way: see to them too.
+      work.effects.push(...stored.effects);
+      const text = encryption ? encryption.open(stored.text, sealedFor) : stored.text;
+      return { replayed: true, answer: JSON.parse(text), text };
+    }
+  }
+  const result = await route.handle(work, input as never, context);
+  const text = JSON.stringify(result);
+  if (idempotency) await rememberAnswer(work, idempotency, encryption ? encryption.seal(text, sealedFor) : text);
+  return { replayed: false, answer: result, text };
+}
+
+/** Runs what the commit asked for outside of the database, then reads the answer again. */
+async function finish(
+  context: ApiContext,
+  asked: Asked,
+  apiKeyHash: Buffer,
+  performed: Performed,
+  effects: readonly Effect[],
+): Promise<string> {
+  const { idempotency, route } = asked;
+  if (effects.length === 0) return performed.text;
+  await runEffects(context, effects);
+  try {
+    const outcome = await runInEnvironment(context.database, { apiKeyHash }, async (work) => {
+      const text = route.afterEffects
+        ? JSON.stringify(await route.afterEffects(work, performed.answer))
+        : performed.text;
+      if (idempotency) await renewAnswer(work, idempotency, text);
+      return text;
+    });
+    return outcome?.answer ?? performed.text;
+  } catch (error) {
+    // The outside refused, so a repeat is to try again. After a failure of ours the stored answer stays: what it waits
+    // for may have been done, and a repeat must find that and not do it anew.
+    if (idempotency && error instanceof Problem)
+      await runInEnvironment(context.database, { apiKeyHash }, (work) => forgetAnswer(work, idempotency));
+    throw error;
+  }
+}

@@ -1,0 +1,237 @@
+import { createHash } from 'node:crypto';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { JobContext } from '../jobs/queue.ts';
+import { type Html, html } from '../kernel/html.ts';
+import { jsonIssues } from '../kernel/json.ts';
+import { Problem } from '../kernel/problem.ts';
+import { addressAsked } from './connections.ts';
+
+/** What a page is given besides the request. */
+export interface PageContext extends JobContext {
+  /** Where the service is reached from outside; when absent, the address that the request was sent to. */
+  readonly publicUrl?: string | null;
+}
+
+type Texts = Readonly<Record<string, string>>;
+
+/** What a browser asked. Of what it gave several times, the first counts. */
+export interface PageRequest {
+  readonly params: Texts;
+  readonly query: Texts;
+  /** What was filled in; empty for a GET. */
+  readonly form: Texts;
+  readonly cookies: Texts;
+  /** Where the service is reached from outside, without a path. */
+  readonly publicUrl: string;
+}
+
+/** A page as the browser shows it. It loads what it names here and nothing else. */
+export interface PageDocument {
+  readonly title: string;
+  readonly style: string;
+  readonly body: Html;
+  /** Scripts, by their addresses: of ours, or of somebody else whom `sources` names. */
+  readonly scripts?: readonly string[];
+  /** Whom the page may load from and talk to besides, by directive: { 'frame-src': 'https://js.example.com' }. */
+  readonly sources?: Texts;
+  /** Where the browser is to go on at once. */
+  readonly goOnTo?: string | null;
+}
+
+/** Something that the browser keeps and brings along, which no script sees. */
+export interface Cookie {
+  readonly name: string;
+  readonly value: string;
+  /** The pages that it is brought to. */
+  readonly path: string;
+  readonly maxAgeSeconds: number;
+}
+
+export type PageAnswer =
+  | { readonly show: PageDocument; readonly status?: number; readonly cookies?: readonly Cookie[] }
+  /** After a form has been taken, the browser is sent on, so that a reload does not send it again. */
+  | { readonly goTo: string; readonly cookies?: readonly Cookie[] }
+  | { readonly file: string | Buffer; readonly contentType: string; readonly securityPolicy?: string };
+
+/**
+ * What people open in a browser. Nobody has an API key there: the address, or a cookie that it has set, proves what they
+ * may see. A POST is taken from our own pages only.
+ */
+export interface Page {
+  readonly method: 'GET' | 'POST';
+  /** With parameters as `:name`. */
+  readonly path: `/${string}`;
+  readonly handle: (context: PageContext, request: PageRequest) => Promise<PageAnswer>;
+}
+
+/** Why there is nothing else to show. */
+export interface Refusal {
+  readonly status: number;
+  /** Null where it is no doing of the caller's. */
+  readonly problem: Problem | null;
+  readonly requestId: string;
+}
+
+export interface Pages {
+  readonly pages: readonly Page[];
+  readonly showRefusal: (refusal: Refusal) => PageDocument;
+}
+
+// A form is filled in by hand.
+const maxFormBytes = 64 * 1024;
+const formType = 'application/x-www-form-urlencoded';
+
+/** Adds the pages to the server. `problemOf` says which refusal an error stands for. */
+export function registerPages(
+  server: FastifyInstance,
+  context: PageContext,
+  { pages, showRefusal }: Pages,
+  problemOf: (error: unknown) => Problem | null,
+): void {
+  server.register((scope, _options, done) => {
+    scope.removeAllContentTypeParsers();
+    scope.addContentTypeParser(
+      formType,
+      { parseAs: 'buffer', bodyLimit: maxFormBytes },
+      async (_: unknown, body: Buffer) => textsOf(new URLSearchParams(body.toString('utf8'))),
+    );
+    scope.setErrorHandler((error, request, reply) => {
+      const problem = problemOf(error);
+      if (problem === null) request.log.error({ err: error }, 'page failed');
+      const status = problem?.status ?? 500;
+      return sendDocument(reply.code(status), showRefusal({ status, problem, requestId: request.id }));
+    });
+    for (const page of pages) {
+      scope.route({
+        method: page.method,
+        url: page.path,
+        bodyLimit: maxFormBytes,
+        handler: async (request, reply) => {
+          const publicUrl = (context.publicUrl ?? addressAsked(request)).replace(/\/+$/, '');
+          if (page.method === 'POST' && !isFromOurPages(request, publicUrl)) throw new Problem('formFromElsewhere');
+          const answer = await page.handle(withDoing(context, page, request), pageRequest(request, publicUrl));
+          return send(reply, answer, publicUrl.startsWith('https:'));
+        },
+      });
+    }
+    done();
+  });
+}
+
+/** A form names its page in the audit log, as an operation of the API does: `POST /checkout/{id}`. */
+function withDoing(context: PageContext, { method, path }: Page, { id: requestId }: FastifyRequest): PageContext {
+  if (method === 'GET') return context;
+  const action = `${method} ${path.replaceAll(/:(\w+)/g, '{$1}')}`;
+  return { ...context, doing: { action, requestId, actor: 'customer' } };
+}
+
+/**
+ * Whether a form was sent by a page of ours. Browsers say so themselves (`Sec-Fetch-Site`) where the connection is safe,
+ * and name the page's origin otherwise. A proxy before us may speak another protocol, so only the hosts are compared.
+ */
+function isFromOurPages({ headers, host }: FastifyRequest, publicUrl: string): boolean {
+  const site = headers['sec-fetch-site'];
+  if (site !== undefined) return site === 'same-origin';
+  const origin = headers.origin;
+  if (origin === undefined || !URL.canParse(origin)) return false;
+  return [host, new URL(publicUrl).host].includes(new URL(origin).host);
+}
+
+function pageRequest(request: FastifyRequest, publicUrl: string): PageRequest {
+  const texts = {
+    params: request.params as Texts,
+    query: firstOfEach(request.query as Record<string, string | string[]>),
+    form: (request.body ?? {}) as Texts,
+    cookies: cookiesOf(request.headers.cookie ?? ''),
+  };
+  const issues = jsonIssues(texts);
+  if (issues.length > 0)
+    throw new Problem('invalidRequest', { reason: issues.map(({ message }) => message).join('; ') }, issues);
+  return { ...texts, publicUrl };
+}
+
+function textsOf(parameters: URLSearchParams): Texts {
+  const texts: Record<string, string> = Object.create(null);
+  for (const [name, value] of parameters) texts[name] ??= value;
+  return texts;
+}
+
+function firstOfEach(query: Readonly<Record<string, string | string[]>>): Texts {
+  return Object.fromEntries(
+    Object.entries(query).map(([name, value]) => [name, Array.isArray(value) ? (value[0] ?? '') : value]),
+  );
+}
+
+function cookiesOf(header: string): Texts {
+  const pairs = header.split(';').map((pair): [string, string] => {
+    const [name = '', ...value] = pair.split('=');
+    return [name.trim(), value.join('=').trim()];
+  });
+  return Object.fromEntries(pairs.filter(([name]) => name !== '').reverse());
+}
+
+function send(reply: FastifyReply, answer: PageAnswer, isSecure: boolean): FastifyReply {
+  if ('file' in answer) {
+    const { file, contentType, securityPolicy = "default-src 'none'; frame-ancestors 'none'" } = answer;
+    return withHeaders(reply, securityPolicy).type(contentType).send(file);
+  }
+  for (const cookie of answer.cookies ?? []) reply.header('set-cookie', cookieText(cookie, isSecure));
+  if ('goTo' in answer) return withHeaders(reply, "default-src 'none'").redirect(answer.goTo, 303);
+  return sendDocument(reply.code(answer.status ?? 200), answer.show);
+}
+
+function cookieText({ name, value, path, maxAgeSeconds }: Cookie, isSecure: boolean): string {
+  const secure = isSecure ? '; Secure' : '';
+  return `${name}=${value}; Path=${path}; Max-Age=${maxAgeSeconds}; HttpOnly; SameSite=Lax${secure}`;
+}
+
+/** What holds for everything here: kept nowhere, and no other site learns the address, because that opens the page. */
+function withHeaders(reply: FastifyReply, securityPolicy: string): FastifyReply {
+  return reply
+    .header('content-security-policy', securityPolicy)
+    .header('cache-control', 'no-store')
+    .header('referrer-policy', 'same-origin')
+    .header('x-content-type-options', 'nosniff')
+    .header('x-robots-tag', 'noindex');
+}
+
+function sendDocument(reply: FastifyReply, page: PageDocument): FastifyReply {
+  return withHeaders(reply, securityPolicyOf(page)).type('text/html; charset=utf-8').send(textOf(page));
+}
+
+/** Nothing is allowed but what the page names. Its style is known by its hash, so no other one is taken. */
+function securityPolicyOf({ style, scripts = [], sources = {} }: PageDocument): string {
+  const origins = scripts.map((address) => (address.startsWith('/') ? "'self'" : new URL(address).origin));
+  const directives: Record<string, string> = {
+    'default-src': "'none'",
+    'style-src': `'sha256-${createHash('sha256').update(style).digest('base64')}'`,
+    ...(scripts.length > 0 ? { 'script-src': [...new Set(origins)].join(' ') } : {}),
+    ...sources,
+    'form-action': "'self'",
+    'frame-ancestors': "'none'",
+    'base-uri': "'none'",
+  };
+  return Object.entries(directives)
+    .map(([name, value]) => `${name} ${value}`)
+    .join('; ');
+}
+
+function textOf({ title, style, body, scripts = [], goOnTo = null }: PageDocument): string {
+  const goOn = goOnTo === null ? null : html`<meta http-equiv="refresh" content="${`0; url=${goOnTo}`}">`;
+  const head = html`<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>${title}</title>
+${goOn}${scripts.map((address) => html`<script src="${address}" defer></script>`)}`;
+  // The style is ours, and a style is no text that could be escaped.
+  return `<!doctype html>
+<html lang="en">
+<head>
+${head.text}
+<style>${style}</style>
+</head>
+<body>
+${body.text}
+</body>
+</html>
+`;
+}

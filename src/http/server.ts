@@ -1,0 +1,198 @@
+import { randomBytes } from 'node:crypto';
+import { maxHeaderSize, STATUS_CODES } from 'node:http';
+import type { Socket } from 'node:net';
+import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest, LogController } from 'fastify';
+import { problemOfOutage } from '../database/database-problem.ts';
+import { Problem, type ProblemName, problemOfConstraint } from '../kernel/problem.ts';
+import { type AdmissionLimits, registerAdmission } from './admission.ts';
+import type { ApiContext } from './api.ts';
+import { registerApi } from './api.ts';
+import { type ConnectionLimits, connectionLimits, connectionOptions, hostProblem } from './connections.ts';
+import { type Hook, registerHooks } from './hook.ts';
+import { type Pages, registerPages } from './page.ts';
+import { parseJsonBody, parseLinesBody } from './request.ts';
+import { TroubleLog } from './trouble-log.ts';
+
+/** The largest body a request may carry: 10,000 usage events with properties fit. */
+export const maxBodyBytes = 16 * 1024 * 1024;
+// External ids of 255 characters, each of up to twelve once percent-encoded.
+const maxParameterLength = 255 * 12;
+
+export interface HttpOptions extends ApiContext {
+  readonly hooks: readonly Hook[];
+  readonly pages?: Pages;
+  readonly logLevel: string;
+  /** How much is taken on at a time; without it, everything. */
+  readonly admission?: AdmissionLimits;
+  /** How long connections may be held, where it is not as usual. */
+  readonly connections?: ConnectionLimits;
+}
+
+/** The HTTP server: every route under /api/v1, problems as JSON, a request id in each answer and log line. */
+export function createHttp(options: HttpOptions): FastifyInstance {
+  const limits = options.connections ?? connectionLimits;
+  const server = Fastify({
+    logger: {
+      level: options.logLevel,
+      redact: ['req.headers.authorization'],
+      serializers: { req: ({ method, url, host, ip }) => ({ method, url: withoutKey(url), host, remoteAddress: ip }) },
+    },
+    logController: new LogController({ requestIdLogLabel: 'requestId' }),
+    bodyLimit: maxBodyBytes,
+    ...connectionOptions(limits),
+    genReqId: newRequestId,
+    routerOptions: { maxParamLength: maxParameterLength, ignoreTrailingSlash: true },
+    frameworkErrors: (error, request, reply) => answerError(error, request, reply),
+    clientErrorHandler: (error, socket) => refuseUnreadable(error, socket, limits),
+    forceCloseConnections: true,
+  });
+  const trouble = new TroubleLog(server.log);
+  const notedProblemOf = (error: unknown) => {
+    const problem = problemOf(error);
+    trouble.note(problem, error);
+    return problem;
+  };
+  const answerError = (error: unknown, request: FastifyRequest, reply: FastifyReply) =>
+    sendError(error, notedProblemOf(error), request, reply);
+  server.removeAllContentTypeParsers();
+  server.addContentTypeParser(/^application\/(?:.+\+)?json\b/, { parseAs: 'buffer' }, parserOf(parseJsonBody));
+  server.addContentTypeParser(/^application\/x-ndjson\b/, { parseAs: 'buffer' }, parserOf(parseLinesBody));
+  server.addHook('onRequest', (request, reply, done) => {
+    reply.header('x-request-id', request.id);
+    done(hostProblem(request) ?? encodingProblem(request));
+  });
+  server.server.maxConnections = limits.connections;
+  if (options.admission !== undefined) registerAdmission(server, options.admission);
+  server.setErrorHandler(answerError);
+  server.setNotFoundHandler((request, reply) =>
+    answerError(
+      new Problem('routeNotFound', { method: request.method, path: request.url.split('?')[0] ?? '' }),
+      request,
+      reply,
+    ),
+  );
+  registerApi(server, options);
+  registerHooks(server, options, options.hooks);
+  if (options.pages !== undefined) registerPages(server, options, options.pages, notedProblemOf);
+  return server;
+}
+
+/** An address as it may stand in the log: a key in it would open the page to whoever reads. */
+function withoutKey(url: string): string {
+  return url.replace(/([?&]key=)[^&]*/g, '$1...');
+}
+
+/** A body parser as the server takes it, without a promise for each request. */
+function parserOf(parse: (body: Buffer) => unknown) {
+  return (_request: FastifyRequest, body: Buffer, done: (error: Error | null, value?: unknown) => void) => {
+    let value: unknown;
+    try {
+      value = parse(body);
+    } catch (error) {
+      return done(error as Error);
+    }
+    done(null, value);
+  };
+}
+
+/** A compressed body is refused unseen: what it would grow to, nobody knows before it has. */
+function encodingProblem({ headers }: FastifyRequest): Problem | undefined {
+  const encoding = headers['content-encoding'];
+  if (encoding === undefined || encoding === '' || encoding === 'identity') return undefined;
+  return new Problem('contentEncodingRefused', { encoding: encoding.slice(0, 100) });
+}
+
+let lastRequest = randomBytes(4).readUInt32BE();
+// Odd, so that no id comes twice before all others have, and large, so that those of neighbours look different.
+const step = 0x9e3779b1;
+
+function newRequestId(): string {
+  lastRequest = (lastRequest + step) >>> 0;
+  return lastRequest.toString(16).padStart(8, '0');
+}
+
+// Who runs the service has to do something first, which takes longer than a moment.
+const retryAfterSeconds: Partial<Record<ProblemName, number>> = { databaseFull: 30, databaseReadOnly: 30 };
+
+/** Answers an error as the one error body. Anything that is not the caller's doing is a 500 without detail. */
+function sendError(error: unknown, problem: Problem | null, request: FastifyRequest, reply: FastifyReply) {
+  if (problem === null) request.log.error({ err: error }, 'request failed');
+  if (problem?.code === 'CONFLICT') reply.header('x-should-retry', 'false');
+  if (problem?.code === 'TOO_MANY_REQUESTS' || problem?.code === 'SERVICE_UNAVAILABLE')
+    reply.header('retry-after', String(retryAfterSeconds[problem.problem] ?? 1));
+  // Set here too: a path that the router refuses never comes by the hook.
+  reply.header('x-request-id', request.id);
+  return reply.code(problem?.status ?? 500).send(errorBody(problem, request.id));
+}
+
+function errorBody(problem: Problem | null, requestId: string) {
+  const message = problem?.message ?? 'Internal server error';
+  return {
+    message,
+    code: problem?.code ?? 'INTERNAL_SERVER_ERROR',
+    ...(problem && problem.issues.length > 0 ? { issues: problem.issues } : {}),
+    ...problem?.data,
+    error: message,
+    request_id: requestId,
+  };
+}
+
+/** Answers what Node could not read as a request: no route, hook or log line ever sees it. */
+function refuseUnreadable(error: Error & { code?: string }, socket: Socket, limits: ConnectionLimits): void {
+  if (socket.writable) {
+    const requestId = newRequestId();
+    const problem = problemOfUnreadable(error.code, limits);
+    const body = JSON.stringify(errorBody(problem, requestId));
+    socket.write(
+      `HTTP/1.1 ${problem.status} ${STATUS_CODES[problem.status]}\r\nConnection: close\r\nX-Request-Id: ${requestId}\r\n` +
+        `Content-Type: application/json; charset=utf-8\r\nContent-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
+    );
+  }
+  socket.destroy(error);
+}
+
+function problemOfUnreadable(code: string | undefined, { requestMs }: ConnectionLimits): Problem {
+  if (code === 'HPE_HEADER_OVERFLOW') return new Problem('headersTooLarge', { limit: maxHeaderSize });
+  if (code === 'ERR_HTTP_REQUEST_TIMEOUT') return new Problem('requestTimeout', { seconds: requestMs / 1000 });
+  return new Problem('invalidRequest', { reason: 'The request is not HTTP/1.1.' });
+}
+
+interface KnownError {
+  code?: string;
+  constraint?: string;
+  statusCode?: number;
+}
+
+/** The refusal that an error stands for, or null when it is a bug of ours. */
+export function problemOf(error: unknown): Problem | null {
+  if (error instanceof Problem) return error;
+  const { code, constraint, statusCode } = error as KnownError;
+  // Whoever sent the body has gone: the framework says so with a status, of which the database's connections know nothing.
+  if (code === 'ECONNRESET' && statusCode === 400)
+    return new Problem('invalidRequest', { reason: 'The request broke off.' });
+  switch (code) {
+    case 'FST_ERR_CTP_BODY_TOO_LARGE':
+      return new Problem('bodyTooLarge', { limit: maxBodyBytes });
+    case 'FST_ERR_CTP_INVALID_MEDIA_TYPE':
+      return new Problem('unsupportedMediaType');
+    case 'FST_ERR_MAX_PARAM_LENGTH':
+      return new Problem('invalidRequest', {
+        reason: `A part of the path is longer than ${maxParameterLength} characters.`,
+      });
+    case 'FST_ERR_BAD_URL':
+    case 'FST_ERR_CTP_INVALID_CONTENT_LENGTH':
+      return new Problem('invalidRequest', { reason: (error as Error).message });
+    case '23503':
+    case '23505':
+      return problemOfKey(constraint ?? '');
+    case '42501':
+      return new Problem('outsidePinnedPricingModel');
+    default:
+      return problemOfOutage(error);
+  }
+}
+
+function problemOfKey(constraint: string): Problem | null {
+  const known = problemOfConstraint[constraint];
+  return known === undefined ? null : new Problem(known.problem, known.details);
+}

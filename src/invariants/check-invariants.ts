@@ -1,0 +1,61 @@
+import { sql } from 'kysely';
+import type { Database } from '../database/database.ts';
+import {
+  findViolations,
+  type Invariant,
+  ownershipInvariants,
+  pricingInvariants,
+  subscriptionInvariants,
+  type Violations,
+} from './store-invariants.ts';
+import { dueInvariants } from './store-invariants-due.ts';
+import { ledgerInvariants } from './store-invariants-ledger.ts';
+import { moneyInvariants } from './store-invariants-money.ts';
+import { recordInvariants } from './store-invariants-records.ts';
+import type { Since } from './store-invariants-sums.ts';
+import { termInvariants } from './store-invariants-terms.ts';
+import { toldInvariants } from './store-invariants-told.ts';
+import { usageInvariants } from './store-invariants-usage.ts';
+
+/** Everything that is true of the data at any time. */
+export const invariants: readonly Invariant[] = [
+  ...ownershipInvariants,
+  ...pricingInvariants,
+  ...subscriptionInvariants,
+  ...termInvariants,
+  ...ledgerInvariants,
+  ...usageInvariants,
+  ...moneyInvariants,
+  ...recordInvariants,
+  ...toldInvariants,
+  ...dueInvariants,
+];
+
+/** An invariant and what breaks it. */
+export interface CheckedInvariant {
+  readonly name: string;
+  readonly sentence: string;
+  readonly violations: Violations;
+}
+
+// Sums of ten million rows fit into it: on disk they would take several times as long. Nothing else reads so much.
+const memory = '256MB';
+
+/**
+ * Checks every invariant over all environments, on one unchanging view of the data: the service may run meanwhile, and
+ * is neither stopped nor written to. Of usage and its ledger it reads what came after the mark, or (null) everything.
+ * Owner's connection.
+ */
+export async function checkInvariants(owner: Database, since: Since = null): Promise<CheckedInvariant[]> {
+  const reading = owner.transaction().setIsolationLevel('repeatable read').setAccessMode('read only');
+  return reading.execute(async (db) => {
+    await sql`select set_config('work_mem', ${memory}, true), set_config('jit', 'off', true),
+      set_config('statement_timeout', '0', true)`.execute(db);
+    const checked: CheckedInvariant[] = [];
+    for (const invariant of invariants) {
+      const { name, sentence } = invariant;
+      checked.push({ name, sentence, violations: await findViolations(db, invariant, since) });
+    }
+    return checked;
+  });
+}

@@ -1,0 +1,135 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { sql } from 'kysely';
+import type { Database } from '../database/database.ts';
+import { advisoryLocks } from '../jobs/advisory-locks.ts';
+import type { Instant } from '../kernel/calendar.ts';
+import { Problem } from '../kernel/problem.ts';
+import { type CheckedInvariant, checkInvariants, invariants } from './check-invariants.ts';
+import { advanceMark, findLastRun, forgetSums, insertRun, type KeptRun, readMark } from './store-checks.ts';
+
+/** What a check of all invariants found. */
+export interface CheckReport {
+  /** When it began, in real time. */
+  readonly checkedAt: Instant;
+  readonly durationMs: number;
+  /** Whether all was read; else what had been found right before was taken as it was. */
+  readonly full: boolean;
+  readonly healthy: boolean;
+  readonly invariants: readonly CheckedInvariant[];
+}
+
+export interface CheckOptions {
+  /** Reads everything, whatever was found right before. */
+  readonly full: boolean;
+  /** Waits for another process that is checking; else it is refused with `checkUnderWay`. */
+  readonly waits: boolean;
+}
+
+/** The checks of a service. Owner's connections: they are of every environment. */
+export interface Checks {
+  /** The last check that any process made, or null before the first. */
+  last(): Promise<CheckReport | null>;
+  /** Checks now, and keeps the answer. Who asks while this process is at it is given that answer. */
+  run(options: CheckOptions): Promise<CheckReport>;
+}
+
+declare module '../jobs/queue.ts' {
+  interface Outside {
+    /** It sees every environment, as what is outside does; null where it is not wanted. */
+    readonly checks?: Checks;
+  }
+}
+
+export const checkTask = 'check_invariants';
+
+// What came due while the service was down is done by then.
+const firstCheckAfterMs = 2 * 60_000;
+const oldestMs = 60 * 60_000;
+
+/** Asks for a check soon where the last one is older than an hour: by a job, so that one of several processes makes it. */
+export async function askForFirstCheck(owner: Database): Promise<void> {
+  const last = await findLastRun(owner);
+  if (last !== null && last.startedAt > Date.now() - oldestMs) return;
+  const runAt = new Date(Date.now() + firstCheckAfterMs).toISOString();
+  await sql`select enqueue_job(${checkTask}, '{}'::json, ${checkTask}, ${runAt}::timestamptz, 3)`.execute(owner);
+}
+
+export function createChecks(owner: Database): Checks {
+  let underWay: Promise<CheckReport> | null = null;
+  return {
+    async last() {
+      const run = await findLastRun(owner);
+      return run === null ? null : toReport(run);
+    },
+    run(options) {
+      underWay ??= runCheck(owner, options).finally(() => {
+        underWay = null;
+      });
+      return underWay;
+    },
+  };
+}
+
+// One check at a time over all processes: it reads much, and two would say the same.
+const checkLock = advisoryLocks.checks;
+const lookAgainMs = 500;
+// Longer than everything takes on many millions of rows.
+const longestWaitMs = 60 * 60_000;
+
+/** Checks everything and keeps the answer, one process at a time. Refuses with `checkUnderWay` where it is not to wait. */
+export async function runCheck(owner: Database, { full, waits }: CheckOptions): Promise<CheckReport> {
+  return owner.connection().execute(async (connection) => {
+    await takeTurn(connection, waits);
+    try {
+      return await checkAndKeep(connection, full);
+    } finally {
+      await sql`select pg_advisory_unlock(${checkLock})`.execute(connection);
+    }
+  });
+}
+
+async function takeTurn(connection: Database, waits: boolean): Promise<void> {
+  const until = Date.now() + (waits ? longestWaitMs : 0);
+  for (;;) {
+    const { rows } = await sql<{ taken: boolean }>`select pg_try_advisory_lock(${checkLock}) as taken`.execute(
+      connection,
+    );
+    if (rows[0]?.taken) return;
+    if (Date.now() >= until) throw new Problem('checkUnderWay');
+    await sleep(lookAgainMs);
+  }
+}
+
+/**
+ * What was found right is added up, so that the next check need not read it; what is wrong is read again each time, until
+ * it is right or nothing is left of it.
+ */
+async function checkAndKeep(owner: Database, full: boolean): Promise<CheckReport> {
+  const startedAt = Date.now();
+  const since = full ? null : await readMark(owner);
+  const checked = await checkInvariants(owner, since);
+  const run: KeptRun = {
+    startedAt,
+    durationMs: Date.now() - startedAt,
+    isFull: since === null,
+    result: checked.map(({ name, violations }) => ({ name, violations })),
+  };
+  const readsSums = new Set(invariants.filter(({ query }) => typeof query === 'function').map(({ name }) => name));
+  const isRight = checked.every(({ name, violations }) => violations.count === 0 || !readsSums.has(name));
+  if (isRight) await advanceMark(owner, since, Date.now());
+  else if (since === null) await forgetSums(owner);
+  await insertRun(owner, run);
+  return toReport(run);
+}
+
+const sentences = new Map(invariants.map(({ name, sentence }) => [name, sentence]));
+
+/** An invariant of another version of the program is left out: nobody could say what it means. */
+function toReport({ startedAt, durationMs, isFull, result }: KeptRun): CheckReport {
+  const known = result.flatMap(({ name, violations }) => {
+    const sentence = sentences.get(name);
+    return sentence === undefined ? [] : { name, sentence, violations };
+  });
+  const healthy = known.every(({ violations }) => violations.count === 0);
+  return { checkedAt: startedAt, durationMs, full: isFull, healthy, invariants: known };
+}

@@ -1,0 +1,180 @@
+import { sql } from 'kysely';
+import type { Database } from '../database/database.ts';
+import type { Instant } from '../kernel/calendar.ts';
+import type { Violations } from './store-invariants.ts';
+import {
+  appliedOfCredits,
+  entriesOfCredits,
+  entriesSince,
+  eventsOfSeries,
+  type Mark,
+  type Since,
+  sidesOfAccounts,
+  usageOfPrices,
+} from './store-invariants-sums.ts';
+
+/*
+ * What the checks of all environments keep: the answers of the last ones, and the sums of what was found right. Owner's
+ * connections: the service itself sees none of it.
+ */
+
+/** An invariant as a check found it. */
+export interface FoundInvariant {
+  readonly name: string;
+  readonly violations: Violations;
+}
+
+/** A check as it is kept. Its instants are real time. */
+export interface KeptRun {
+  readonly startedAt: Instant;
+  readonly durationMs: number;
+  /** Whether all was read; else what had been found right before was taken as it was. */
+  readonly isFull: boolean;
+  readonly result: readonly FoundInvariant[];
+}
+
+// A month of hourly checks.
+const keptRuns = 720;
+
+export async function insertRun(owner: Database, { startedAt, durationMs, isFull, result }: KeptRun): Promise<void> {
+  await sql`
+    with added as (
+      insert into checks.runs (started_at, duration_ms, is_full, result)
+      values (${startedAt}, ${durationMs}, ${isFull}, ${JSON.stringify(result)}::jsonb) returning id
+    )
+    delete from checks.runs where id <= (select id from added) - ${keptRuns}`.execute(owner);
+}
+
+/** The last check, or null before the first. */
+export async function findLastRun(owner: Database): Promise<KeptRun | null> {
+  const { rows } = await sql<KeptRun>`
+    select started_at, duration_ms, is_full, result from checks.runs order by id desc limit 1`.execute(owner);
+  return rows[0] ?? null;
+}
+
+/** How many rows break an invariant, as the last check found it. */
+export interface InvariantCount {
+  readonly name: string;
+  readonly violations: number;
+  readonly checkedAt: Instant;
+  readonly durationMs: number;
+}
+
+/** The same without anything of any tenant: for a connection of the service. Empty before the first check. */
+export async function listInvariantCounts(database: Database): Promise<InvariantCount[]> {
+  const { rows } = await sql<InvariantCount>`select * from invariant_counts()`.execute(database);
+  return rows;
+}
+
+/** Up to where everything was found right; null when nothing is kept. */
+export async function readMark(owner: Database): Promise<Since> {
+  const { rows } = await sql<{ entrySequence: number | null; booking: number | null }>`
+    select entry_sequence, booking from checks.marks`.execute(owner);
+  const [mark] = rows;
+  return mark?.entrySequence == null || mark.booking == null
+    ? null
+    : { entrySequence: mark.entrySequence, booking: mark.booking };
+}
+
+/** Forgets what was found right: the next check reads everything. */
+export async function forgetSums(owner: Database): Promise<void> {
+  await owner.transaction().execute(async (db) => {
+    await sql`update checks.marks set entry_sequence = null, booking = null`.execute(db);
+    await emptySums(db);
+  });
+}
+
+async function emptySums(db: Database): Promise<void> {
+  for (const table of ['account_sums', 'price_sums', 'credit_sums', 'series_sums'])
+    await sql`delete from ${sql.table(`checks.${table}`)}`.execute(db);
+}
+
+// A number is drawn a moment before its transaction can be seen to run: nobody takes so long in between.
+const shortestWaitMs = 5 * 60_000;
+
+/**
+ * Takes the mark to where the tables ended when they were last looked at, once every transaction of then has ended, and
+ * adds up what lies behind it: called when everything up to there was found right, of `since` on. Then looks where the
+ * tables end now. The numbers of entries and events do not commit in order, so what is behind the mark must have.
+ */
+export async function advanceMark(
+  owner: Database,
+  since: Since,
+  now: Instant,
+  waitMs: number = shortestWaitMs,
+): Promise<void> {
+  await owner
+    .transaction()
+    .setIsolationLevel('repeatable read')
+    .execute(async (db) => {
+      const seen = await findSettledEnd(db, now - waitMs);
+      if (seen === null) return;
+      if (since === null) await emptySums(db);
+      await addSums(db, since, seen);
+      await sql`update checks.marks set entry_sequence = ${seen.entrySequence}, booking = ${seen.booking}`.execute(db);
+    });
+  await lookWhereTablesEnd(owner, now);
+}
+
+/** Looks where the tables end, unless it is not known yet whether what was seen then has been written. */
+async function lookWhereTablesEnd(owner: Database, now: Instant): Promise<void> {
+  const { rows } = await sql<{ waits: boolean }>`
+    select (entry_sequence, booking) is distinct from (seen_entry_sequence, seen_booking)
+           -- A copy of the database begins to number its transactions anew.
+           and seen_transaction <= pg_snapshot_xmax(pg_current_snapshot()) as waits
+      from checks.marks`.execute(owner);
+  if (rows[0]?.waits) return;
+  // The entries first, in a statement of their own: a booking that is drawn later has later entries.
+  const { rows: ends } = await sql<{ sequence: number }>`
+    select last_value as sequence from ledger_entries_sequence_seq`.execute(owner);
+  await sql`
+    insert into checks.marks (seen_entry_sequence, seen_booking, seen_transaction, seen_at)
+    select ${ends[0]?.sequence ?? 0}::bigint, last_value, pg_snapshot_xmax(pg_current_snapshot()), ${now} from usage_bookings
+    on conflict (id) do update
+       set seen_entry_sequence = excluded.seen_entry_sequence, seen_booking = excluded.seen_booking,
+           seen_transaction = excluded.seen_transaction, seen_at = excluded.seen_at`.execute(owner);
+}
+
+/** Where the tables ended when they were last looked at, if that was by `before` and no transaction of then still runs. */
+async function findSettledEnd(db: Database, before: Instant): Promise<Mark | null> {
+  const { rows } = await sql<Mark>`
+    select seen_entry_sequence as entry_sequence, seen_booking as booking from checks.marks
+     where seen_at <= ${before} and pg_snapshot_xmin(pg_current_snapshot()) >= seen_transaction`.execute(db);
+  return rows[0] ?? null;
+}
+
+/** Adds the sums of what lies between the marks to those that are kept. */
+async function addSums(db: Database, since: Since, upTo: Mark): Promise<void> {
+  const added = { entrySequence: since?.entrySequence ?? -1, booking: since?.booking ?? -1, upTo };
+  await sql`
+    insert into checks.account_sums as kept
+    select sides.*, last.created_at
+      from (${sidesOfAccounts(added)}) sides
+      join (select environment_id, ledger_account_id, max(created_at) as created_at
+              from ${entriesSince(added)} e group by environment_id, ledger_account_id) last
+        on last.environment_id = sides.environment_id and last.ledger_account_id = sides.ledger_account_id
+    on conflict (environment_id, ledger_account_id) do update
+       set granted = kept.granted + excluded.granted, used = kept.used + excluded.used, expired = kept.expired + excluded.expired,
+           taken_back = kept.taken_back + excluded.taken_back, settled = kept.settled + excluded.settled,
+           last_created_at = excluded.last_created_at`.execute(db);
+  await sql`
+    insert into checks.price_sums as kept select * from (${usageOfPrices(added)}) sums
+    on conflict (environment_id, ledger_account_id, price_id) do update
+       set used = kept.used + excluded.used, covered = kept.covered + excluded.covered`.execute(db);
+  await sql`
+    insert into checks.credit_sums as kept
+    select coalesce(e.environment_id, a.environment_id), coalesce(e.usage_credit_id, a.usage_credit_id), coalesce(e.granted, 0),
+           coalesce(e.expired, 0), coalesce(e.taken_back, 0), coalesce(a.applied, 0)
+      from (${entriesOfCredits(added)}) e
+      full join (${appliedOfCredits(added)}) a on a.environment_id = e.environment_id and a.usage_credit_id = e.usage_credit_id
+    on conflict (environment_id, usage_credit_id) do update
+       set granted = kept.granted + excluded.granted, expired = kept.expired + excluded.expired,
+           taken_back = kept.taken_back + excluded.taken_back, applied = kept.applied + excluded.applied`.execute(db);
+  await sql`
+    insert into checks.series_sums as kept select * from (${eventsOfSeries(added)}) sums
+    on conflict (environment_id, series_id) do update
+       set events = kept.events + excluded.events, amount = kept.amount + excluded.amount,
+           first_amount = kept.first_amount + excluded.first_amount, firsts = kept.firsts + excluded.firsts`.execute(
+    db,
+  );
+}

@@ -1,0 +1,180 @@
+import { type RawBuilder, sql } from 'kysely';
+import { advisoryLocks } from '../jobs/advisory-locks.ts';
+import { calendarEnd } from '../kernel/calendar.ts';
+import { idPrefixes } from '../kernel/id.ts';
+import { currentStatuses } from '../subscriptions/subscription.ts';
+import type { Invariant } from './store-invariants.ts';
+
+// What is due is done within a minute; after a stop, or behind a slow processor, within a few. Then nobody is at it.
+const graceMs = 15 * 60_000;
+const incompleteLifetimeMs = 23 * 60 * 60_000;
+// What is forgotten goes ten thousand at a time, every ten minutes: a busy day may take a while.
+const forgettingGraceMs = 6 * 60 * 60_000;
+
+const realNow = sql<number>`(extract(epoch from now()) * 1000)::bigint`;
+const late = sql<number>`(${realNow} - ${sql.lit(graceMs)})`;
+
+/**
+ * What was due by this instant of its environment, and is not done, is late; never, where the test clock was moved a moment
+ * ago. Where it stands still, what was due before its instant was done on the way.
+ */
+const environments = sql`
+  (select e.id as environment_id,
+          case when e.clock_now is null then ${late}
+               when coalesce(e.clock_moved_at, e.updated_at) < ${late} then e.clock_now - 1 end as late_at
+     from environments e)`;
+
+const renewing = sql.join(currentStatuses.map((status) => sql.lit(status)));
+
+/** Rows `r` of a table that have been due for too long. */
+function overdue(table: string, column: string, where: RawBuilder<unknown>): RawBuilder<Record<string, unknown>> {
+  return sql`
+    select r.environment_id, r.id, r.status, r.${sql.ref(column)} as due_at, n.late_at
+      from ${sql.table(table)} r join ${environments} n on n.environment_id = r.environment_id
+     where r.${sql.ref(column)} <= n.late_at and ${where}`;
+}
+
+/** True for records `r` whose ids were made, in real time, so long ago. */
+function isOlder(prefix: string): RawBuilder<boolean> {
+  return sql<boolean>`r.id < ${sql.lit(`${prefix}_`)} || id_time(${late})`;
+}
+
+/** True where the queue has a job of this task whose payload names the record `r`. */
+function hasJob(task: string): RawBuilder<boolean> {
+  return sql<boolean>`exists (
+    select from graphile_worker._private_jobs j join graphile_worker._private_tasks t on t.id = j.task_id
+     where t.identifier = ${sql.lit(task)} and j.attempts < j.max_attempts and strpos(j.payload::text, r.id) > 0)`;
+}
+
+/** What is due is done: by somebody, not long after. */
+export const dueInvariants: readonly Invariant[] = [
+  {
+    name: 'renewalsAreMade',
+    sentence: 'A subscription is renewed within 15 minutes of the end of its period.',
+    query: overdue(
+      'subscriptions',
+      'current_billing_period_end',
+      sql`r.renews and r.status in (${renewing}) and r.current_billing_period_end < ${sql.lit(calendarEnd)}
+          and (r.cancel_scheduled_at is null or r.cancel_scheduled_at > r.current_billing_period_end)`,
+    ),
+  },
+  {
+    name: 'scheduledCancelsLieAhead',
+    sentence: 'A scheduled cancel lies ahead, or not more than 15 minutes behind.',
+    query: overdue('subscriptions', 'cancel_scheduled_at', sql`r.status = 'cancellation_scheduled'`),
+  },
+  {
+    name: 'pausesEnd',
+    sentence: 'A paused subscription goes on within 15 minutes of its date.',
+    query: overdue('subscriptions', 'resumes_at', sql`r.status = 'paused'`),
+  },
+  {
+    name: 'incompleteSubscriptionsExpire',
+    sentence: 'A subscription waits 23 hours for its first payment, and at most 15 minutes longer.',
+    query: sql`
+      select r.environment_id, r.id, r.status, r.created_at, n.late_at
+        from subscriptions r join ${environments} n on n.environment_id = r.environment_id
+       where r.status = 'incomplete' and r.current_billing_period_start is null
+         and r.created_at + ${sql.lit(incompleteLifetimeMs)} <= n.late_at`,
+  },
+  {
+    name: 'trialsEnd',
+    sentence: 'A trial has an end, which lies ahead, or not more than 15 minutes behind.',
+    query: sql`
+      select r.environment_id, r.id, r.status, r.trial_end, n.late_at
+        from subscriptions r join ${environments} n on n.environment_id = r.environment_id
+       where r.status = 'trialing' and (r.trial_end is null or r.trial_end <= n.late_at)`,
+  },
+  {
+    name: 'scheduledChangesAreMade',
+    sentence: 'A scheduled change of plan is made within 15 minutes of its date.',
+    query: overdue('subscription_adjustments', 'effective_at', sql`r.status = 'scheduled'`),
+  },
+  {
+    name: 'invoicesAreTriedAgain',
+    sentence: 'An invoice is tried again within 15 minutes of the date that was set for it.',
+    query: overdue('invoices', 'next_attempt_at', sql`r.subscription_id is not null`),
+  },
+  {
+    name: 'paymentsAreAskedAbout',
+    sentence: 'A payment that is under way is asked about within 15 minutes of the date that was set for it.',
+    query: overdue('payments', 'check_at', sql`true`),
+  },
+  {
+    name: 'chargesAreSent',
+    sentence: 'A charge is taken to its processor within 15 minutes, or a job is there that does it.',
+    query: sql`
+      select r.environment_id, r.id, r.status, r.created_at from payments r
+       where r.status = 'processing' and r.processor_reference is null and ${isOlder(idPrefixes.payment)}
+         and not ${hasJob('charge_payments')}`,
+  },
+  {
+    name: 'refundsAreSent',
+    sentence: 'A refund is taken to its processor within 15 minutes, or a job is there that does it.',
+    query: sql`
+      select r.environment_id, r.id, r.status, r.created_at from refunds r
+       where r.status = 'pending' and ${isOlder(idPrefixes.refund)} and not ${hasJob('refund_payment')}`,
+  },
+  {
+    name: 'clockMovesEnd',
+    sentence: 'A test clock that is being moved arrives within 15 minutes, or a job is there that moves it.',
+    query: sql`
+      select e.id as environment_id, e.clock_now, e.clock_target, e.clock_moved_at from environments e
+       where e.clock_target is not null and coalesce(e.clock_moved_at, e.updated_at) < ${late}
+         and not exists (
+           select from graphile_worker._private_jobs j join graphile_worker._private_tasks t on t.id = j.task_id
+            where t.identifier = 'move_clock' and j.attempts < j.max_attempts and (j.payload ->> 'environmentId')::bigint = e.id)`,
+  },
+  {
+    name: 'webhooksAreSent',
+    // An endpoint that is slow, or fails, may have a long line; it gets shorter, or the endpoint is switched off.
+    sentence: 'A delivery to an active webhook is not due for 15 minutes while none is attempted there.',
+    query: sql`
+      select w.environment_id, w.id, d.due, d.first_due_at, d.last_attempt_at
+        from webhooks w
+        join lateral (
+          select count(*) as due, min(r.next_attempt_at) as first_due_at,
+                 (select max(a.last_attempt_at) from webhook_deliveries a
+                   where a.environment_id = w.environment_id and a.webhook_id = w.id) as last_attempt_at
+            from webhook_deliveries r
+           where r.environment_id = w.environment_id and r.webhook_id = w.id and r.status = 'pending'
+             and r.next_attempt_at <= ${late}) d on d.due > 0
+       where w.active and coalesce(d.last_attempt_at, 0) <= ${late}`,
+  },
+  {
+    name: 'jobsAreRun',
+    sentence: 'A job of the queue is run within 15 minutes of its time, and ends before its attempts do.',
+    query: sql`
+      select j.payload ->> 'environmentId' as environment_id, j.id, t.identifier as task, j.attempts, j.max_attempts,
+             j.run_at, j.locked_at, j.last_error
+        from graphile_worker._private_jobs j join graphile_worker._private_tasks t on t.id = j.task_id
+       where j.attempts >= j.max_attempts and j.locked_at is null
+          or j.attempts < j.max_attempts and j.locked_at is null and j.run_at < now() - ${sql.lit(`${graceMs} milliseconds`)}::interval
+          -- Who works on a job is alive while somebody holds the lock of its name.
+          or j.locked_at < now() - ${sql.lit(`${graceMs} milliseconds`)}::interval
+             and not exists (select from pg_locks l
+                              where l.locktype = 'advisory' and l.database = (select oid from pg_database where datname = current_database())
+                                and l.classid = ${sql.lit(advisoryLocks.workers)} and l.objid = (hashtext(j.locked_by)::bigint & 4294967295)::oid)`,
+  },
+  {
+    name: 'answersAreForgotten',
+    sentence: 'An answer is kept for its Idempotency-Key for a day, and not for much longer.',
+    query: sql`
+      select environment_id, key, created_at from idempotency_keys
+       where created_at <= ${realNow} - ${sql.lit(24 * 60 * 60_000 + forgettingGraceMs)}`,
+  },
+  {
+    name: 'processorMessagesAreForgotten',
+    sentence: 'It is remembered for 31 days that a message of a processor was seen, and not for much longer.',
+    query: sql`
+      select environment_id, processor, id, received_at from processor_events
+       where received_at <= ${realNow} - ${sql.lit(31 * 24 * 60 * 60_000 + forgettingGraceMs)}`,
+  },
+  {
+    name: 'attemptsAreForgotten',
+    sentence: 'An attempt to deliver a webhook is remembered for 30 days, and not for much longer.',
+    query: sql`
+      select environment_id, delivery_id, number, started_at from webhook_attempts
+       where started_at <= ${realNow} - ${sql.lit(30 * 24 * 60 * 60_000 + forgettingGraceMs)}`,
+  },
+];

@@ -1,0 +1,96 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import {
+  booleanFilter,
+  decodeCursor,
+  encodeCursor,
+  page,
+  pageQuery,
+  pageRequest,
+  textFilter,
+  withCursorFilters,
+} from './pagination.ts';
+import { Problem } from './problem.ts';
+
+const row = (n: number) => ({ id: `row_${n}`, createdAt: n });
+const query = pageQuery({ status: textFilter, active: booleanFilter });
+const read = (raw: Record<string, unknown>) => pageRequest(query.parse(withCursorFilters(raw)));
+const isInvalidCursor = (error: unknown) => error instanceof Problem && error.problem === 'invalidCursor';
+
+test('without a query a page is the first ten rows', () => {
+  assert.deepEqual(read({}), {
+    cursor: null,
+    after: null,
+    afterAt: null,
+    direction: 'forward',
+    limit: 10,
+    filters: {},
+  });
+});
+
+test('the limit is a whole number from 1 to 100', () => {
+  for (const limit of ['1', '100']) assert.equal(read({ limit }).limit, Number(limit));
+  for (const limit of ['0', '101', '-1', '1.5', 'ten', '', '1e1'])
+    assert.equal(query.safeParse({ limit }).success, false, limit);
+});
+
+test('a further page is told by nextCursor, which leads behind the last row and keeps the filters', () => {
+  const request = read({ limit: '2', status: 'active', active: 'true' });
+  const first = page(request, [row(1), row(2), row(3)], 5);
+  assert.deepEqual(first.data, [row(1), row(2)]);
+  assert.equal(first.hasMore, true);
+  assert.equal(first.total, 5);
+  assert(first.nextCursor);
+  assert.deepEqual(read({ cursor: first.nextCursor, limit: '2' }), {
+    cursor: first.nextCursor,
+    after: 'row_2',
+    afterAt: 2,
+    direction: 'forward',
+    limit: 2,
+    filters: { status: 'active', active: true },
+  });
+});
+
+test('the last page has no nextCursor, and every page a currentCursor', () => {
+  const last = page(read({ limit: '2' }), [row(1)], 1);
+  assert.equal(last.hasMore, false);
+  assert.equal('nextCursor' in last, false);
+  assert.deepEqual(read({ cursor: last.currentCursor }).after, null);
+  const cursor = encodeCursor({ parameters: {}, createdAt: 1, id: 'row_1', direction: 'forward' });
+  assert.equal(page(read({ cursor }), [row(2)], 2).currentCursor, cursor);
+});
+
+test('going backward, rows are answered in order of creation and the cursor leads before the first', () => {
+  const cursor = encodeCursor({ parameters: {}, createdAt: 9, id: 'row_9', direction: 'backward' });
+  const before = page(read({ cursor, limit: '2' }), [row(8), row(7), row(6)], 9);
+  assert.deepEqual(before.data, [row(7), row(8)]);
+  assert.equal(decodeCursor(before.nextCursor ?? '').id, 'row_7');
+});
+
+test('a cursor that was tampered with is refused', () => {
+  const good = { parameters: {}, createdAt: 1, id: 'row_1', direction: 'forward' };
+  const asCursor = (value: unknown) => Buffer.from(JSON.stringify(value)).toString('base64');
+  for (const bad of [
+    'cursor',
+    '{}',
+    '!',
+    asCursor({}),
+    asCursor({ ...good, extra: 1 }),
+    asCursor({ ...good, direction: 'up' }),
+    asCursor({ ...good, parameters: { a: {} } }),
+  ]) {
+    assert.throws(() => decodeCursor(bad), isInvalidCursor, bad);
+  }
+  assert.equal(decodeCursor(asCursor(good)).id, 'row_1');
+  const ours = JSON.parse(Buffer.from(encodeCursor({ ...good, direction: 'forward' }), 'base64').toString());
+  assert.equal(decodeCursor(asCursor(ours)).id, 'row_1');
+  for (const altered of [{ id: 'row_2' }, { createdAt: 2 }, { direction: 'backward' }, { parameters: { a: 'b' } }]) {
+    assert.throws(() => decodeCursor(asCursor({ ...ours, ...altered })), isInvalidCursor, JSON.stringify(altered));
+  }
+});
+
+test('a query may not contradict the filters of its cursor', () => {
+  const cursor = encodeCursor({ parameters: { status: 'active' }, createdAt: 1, id: 'row_1', direction: 'forward' });
+  assert.throws(() => read({ cursor, status: 'canceled' }), isInvalidCursor);
+  assert.equal(read({ cursor, status: 'active' }).filters.status, 'active');
+});

@@ -1,0 +1,143 @@
+import assert from 'node:assert/strict';
+import { LRUCache } from 'lru-cache';
+import type { Work } from '../database/work.ts';
+import type { Together } from '../jobs/together.ts';
+import { Problem } from '../kernel/problem.ts';
+import { listUsageMeters } from '../pricing/store-usage-meters.ts';
+import type { UsageMeter } from '../pricing/usage-meter.ts';
+import type { UsageMeterBalance } from './ledger.ts';
+import {
+  type BalanceQuery,
+  type CustomerBalances,
+  listBalances,
+  listCustomerBalances,
+  type SubscriptionBalances,
+} from './store-balances.ts';
+
+/** The balance of every usage meter that the subscriptions can use: newest subscription first, then oldest meter first. */
+export async function readBalances(work: Work, subscriptionIds: readonly string[]): Promise<UsageMeterBalance[]> {
+  if (subscriptionIds.length === 0) return [];
+  const rows = await listBalances(work, subscriptionIds);
+  return withMeters(rows, await metersOf(work, rows)).map(toUsageMeterBalance);
+}
+
+/** What is left of a meter on an account. */
+export interface MeterBalance {
+  readonly meter: UsageMeter;
+  readonly subscriptionId: string;
+  readonly availableBalance: bigint;
+}
+
+export function toUsageMeterBalance({ meter, ...rest }: MeterBalance): UsageMeterBalance {
+  return { ...meter, ...rest };
+}
+
+// The same few meters are told again and again.
+const beginnings = new WeakMap<UsageMeter, string>();
+
+/** The JSON of `{ usageMeterBalances }`, in a tenth of the time that JSON.stringify takes for what has a bigint in it. */
+export function textOfBalances(balances: readonly MeterBalance[]): string {
+  let text = '';
+  for (const { meter, subscriptionId, availableBalance } of balances) {
+    let beginning = beginnings.get(meter);
+    if (beginning === undefined) {
+      beginning = JSON.stringify(meter).slice(0, -1);
+      beginnings.set(meter, beginning);
+    }
+    if (text !== '') text += ',';
+    text += `${beginning},"subscriptionId":"${subscriptionId}","availableBalance":${availableBalance}}`;
+  }
+  return `{"usageMeterBalances":[${text}]}`;
+}
+
+/** Reads the balances that several callers ask for, each of a customer, in one statement. */
+export const balancesTogether: Together<BalanceQuery, MeterBalance[]> = {
+  name: 'balances',
+  answer: readCustomerBalances,
+  reads: true,
+  weigh: () => 1,
+  most: 200,
+  mostWaiting: 20_000,
+  enoughBeside: 16,
+};
+
+async function readCustomerBalances(
+  work: Work,
+  queries: readonly BalanceQuery[],
+): Promise<(MeterBalance[] | Problem)[]> {
+  const rows = await listCustomerBalances(work, queries);
+  const meters = await metersOf(work, rows.filter(isOfSubscription));
+  const answers: CustomerBalances[][] = queries.map(() => []);
+  for (const row of rows) answers[row.position - 1]?.push(row);
+  return queries.map((query, index) => answerOf(query, answers[index] ?? [], meters));
+}
+
+function isOfSubscription(row: CustomerBalances): row is CustomerBalances & SubscriptionBalances {
+  return row.subscriptionId !== null;
+}
+
+function answerOf(
+  { externalId, subscriptionId }: BalanceQuery,
+  rows: readonly CustomerBalances[],
+  meters: Meters,
+): MeterBalance[] | Problem {
+  const customers = rows[0]?.customers ?? 0;
+  if (customers === 0) return new Problem('customerNotFound', { id: externalId });
+  if (customers > 1) return new Problem('externalIdAmbiguous', { externalId });
+  const found = rows.filter(isOfSubscription);
+  if (found.length > 1) found.sort((one, other) => (one.subscriptionId < other.subscriptionId ? 1 : -1));
+  if (subscriptionId !== undefined && found.length === 0)
+    return new Problem('subscriptionNotFound', { id: subscriptionId });
+  return withMeters(found, meters);
+}
+
+/** The meters of a pricing model at one of its versions, in order of creation. */
+type Meters = (row: SubscriptionBalances) => readonly UsageMeter[];
+
+interface KnownMeters {
+  readonly catalogVersion: number;
+  readonly meters: readonly UsageMeter[];
+}
+
+// By pricing model. The version is read in the unit of work that asks and changes in the commit that changes a meter, so what
+// is remembered cannot be out of date.
+const known = new LRUCache<string, KnownMeters>({ max: 2_000 });
+
+async function metersOf(work: Work, rows: readonly SubscriptionBalances[]): Promise<Meters> {
+  const found = new Map<string, KnownMeters>();
+  const missing = new Map<string, number>();
+  for (const { pricingModelId, catalogVersion } of rows) {
+    if (found.has(pricingModelId)) continue;
+    const remembered = known.get(pricingModelId);
+    if (remembered?.catalogVersion === catalogVersion) found.set(pricingModelId, remembered);
+    else missing.set(pricingModelId, catalogVersion);
+  }
+  if (missing.size > 0) {
+    const meters = Map.groupBy(await listUsageMeters(work, [...missing.keys()]), (meter) => meter.pricingModelId);
+    for (const [pricingModelId, catalogVersion] of missing) {
+      const read = { catalogVersion, meters: meters.get(pricingModelId) ?? [] };
+      found.set(pricingModelId, read);
+      known.set(pricingModelId, read);
+    }
+  }
+  return ({ pricingModelId }) => {
+    const meters = found.get(pricingModelId)?.meters;
+    assert(meters !== undefined, 'the meters of each model were looked for');
+    return meters;
+  };
+}
+
+/** A row for each meter of each subscription, also before its account is opened. */
+function withMeters(rows: readonly SubscriptionBalances[], meters: Meters): MeterBalance[] {
+  const balances: MeterBalance[] = [];
+  for (const row of rows) {
+    const { subscriptionId } = row;
+    const counted = row.balances?.split(' ') ?? [];
+    for (const meter of meters(row)) {
+      const at = counted.indexOf(meter.id);
+      const balance = at < 0 ? undefined : counted[at + 1];
+      balances.push({ meter, subscriptionId, availableBalance: balance === undefined ? 0n : BigInt(balance) });
+    }
+  }
+  return balances;
+}

@@ -1,0 +1,121 @@
+import assert from 'node:assert/strict';
+import { newId } from '../database/new-id.ts';
+import type { Work } from '../database/work.ts';
+import { type PageRequest, page } from '../kernel/pagination.ts';
+import { invalid, Problem } from '../kernel/problem.ts';
+import { findUsageMeter, listUsageMeters } from '../pricing/store-usage-meters.ts';
+import type { UsageMeter } from '../pricing/usage-meter.ts';
+import { grantCredits } from './actions-ledger.ts';
+import { publishLowBalances } from './actions-low-balance.ts';
+import { hasFallen } from './low-balance.ts';
+import { takeBackCredit, writeDrawn } from './store-credit-ends.ts';
+import { lockAccountsForUsage } from './store-usage.ts';
+import * as store from './store-usage-credits.ts';
+import { balanceOf } from './usage-booking.ts';
+import {
+  decideTakeBack,
+  type GrantedSubscription,
+  type NewUsageCredit,
+  requireGrantable,
+  toUsageCredit,
+  type UsageCredit,
+  type UsageCreditRow,
+} from './usage-credit.ts';
+
+async function creditOf(work: Work, id: string): Promise<UsageCreditRow> {
+  const row = await store.findUsageCredit(work, id);
+  if (row === null) throw new Problem('usageCreditNotFound', { id });
+  return row;
+}
+
+/** Refuses with `usageCreditNotFound`. */
+export async function getUsageCredit(work: Work, id: string): Promise<UsageCredit> {
+  return toUsageCredit(await creditOf(work, id), work);
+}
+
+export async function listUsageCredits(work: Work, request: PageRequest) {
+  const { rows, total } = await store.pageOfUsageCredits(work, request);
+  return page(
+    request,
+    rows.map((row) => toUsageCredit(row, work)),
+    total,
+  );
+}
+
+const source = 'manual_adjustment';
+
+/**
+ * Grants credits by hand to a subscription for which nothing is due. A transactionId names the grant: on its meter it is
+ * granted once, and a repeat is answered with the first, whatever else it says. Refuses unknown and ended subscriptions,
+ * those of archived customers, meters that are not of their pricing model, an end that does not lie ahead, and a
+ * transactionId of another subscription.
+ */
+export async function grantByHand(work: Work, asked: NewUsageCredit): Promise<UsageCredit> {
+  const { amount, expiresAt, priority, reason, transactionId } = asked;
+  const subscription = requireGrantable(
+    await store.holdGrantedSubscription(work, asked.subscriptionId),
+    asked.subscriptionId,
+  );
+  const meter = await meterOf(work, subscription, asked);
+  const id = newId('usageCredit');
+  const sourceId = typeof transactionId === 'string' ? `${meter.id}:${transactionId}` : id;
+  const earlier = sourceId === id ? null : await store.findGrant(work, source, sourceId);
+  if (earlier === null) {
+    if (typeof expiresAt === 'number' && expiresAt <= work.now)
+      throw invalid(['usageCredit', 'expiresAt'], `must be later than ${work.now}`);
+    const grant = {
+      id,
+      subscriptionId: subscription.id,
+      pricingModelId: subscription.pricingModelId,
+      usageMeterId: meter.id,
+      featureId: null,
+      billingPeriodId: null,
+      amount,
+      expiresAt: expiresAt ?? null,
+      source,
+      sourceId,
+      ...(typeof priority === 'number' ? { priority } : {}),
+      ...(typeof reason === 'string' ? { reason } : {}),
+    } as const;
+    await grantCredits(work, [grant]);
+  }
+  // Another request may have been quicker with the same transaction.
+  const granted = earlier ?? (await store.findGrant(work, source, sourceId));
+  assert(granted !== null, 'the credit is granted');
+  if (granted.subscriptionId !== subscription.id) throw new Problem('transactionIdTaken', { id: transactionId ?? '' });
+  return toUsageCredit(granted, work);
+}
+
+async function meterOf(
+  work: Work,
+  { pricingModelId }: GrantedSubscription,
+  { usageMeterId, usageMeterSlug }: NewUsageCredit,
+): Promise<UsageMeter> {
+  const meters = await listUsageMeters(work, [pricingModelId]);
+  const found = meters.find(({ id, slug }) => (usageMeterId ? id === usageMeterId : slug === usageMeterSlug));
+  if (found === undefined) throw new Problem('usageMeterNotFound', { id: usageMeterId ?? usageMeterSlug ?? '' });
+  return found;
+}
+
+/**
+ * Takes back what is left of a credit, or `amount` of it, of a subscription for which nothing is due. Refuses what
+ * `decideTakeBack` refuses. What fell below the threshold of its meter by that is told.
+ */
+export async function takeBack(work: Work, id: string, amount: bigint | null): Promise<UsageCredit> {
+  const { ledgerAccountId, subscriptionId, usageMeterId, pricingModelId } = await creditOf(work, id);
+  const subscription = await store.holdGrantedSubscription(work, subscriptionId);
+  const account = (await lockAccountsForUsage(work, [ledgerAccountId])).get(ledgerAccountId);
+  assert(subscription !== null && account !== undefined, 'a credit is on the account of a subscription');
+  const remaining = account.credits.find((credit) => credit.id === id)?.remaining ?? 0n;
+  const balance = balanceOf(account);
+  const takenBack = decideTakeBack({ id, remaining, balance, held: account.held }, amount);
+  await writeDrawn(work, [ledgerAccountId]);
+  await takeBackCredit(work, { id, pricingModelId, amount: takenBack });
+  const meter = await findUsageMeter(work, usageMeterId);
+  assert(meter !== null, 'an account counts a meter');
+  if (hasFallen(meter.lowBalanceThreshold, balance, balance - takenBack)) {
+    const { customerId } = subscription;
+    await publishLowBalances(work, [{ pricingModelId, customerId, subscriptionId, usageMeterId }]);
+  }
+  return getUsageCredit(work, id);
+}

@@ -1,0 +1,94 @@
+import { findCustomerEvenArchived } from '../customers/store.ts';
+import type { Work } from '../database/work.ts';
+import type { Instant } from '../kernel/calendar.ts';
+import { type PageRequest, page } from '../kernel/pagination.ts';
+import { invalid, Problem } from '../kernel/problem.ts';
+import { listUsageMeters } from '../pricing/store-usage-meters.ts';
+import { findSubscription } from '../subscriptions/store.ts';
+import { type LedgerBalance, type LedgerEntry, type LedgerQuery, readMove } from './ledger-entry.ts';
+import * as store from './store-ledger.ts';
+
+/** What a caller asks of a customer's ledger. */
+export interface LedgerAsk {
+  readonly externalId: string;
+  readonly pricingModelId: string | undefined;
+  readonly subscriptionId: string | undefined;
+  readonly usageMeterId: string | undefined;
+  readonly usageMeterSlug: string | undefined;
+  /** Not in the future; now when absent. */
+  readonly asOf: Instant | undefined;
+}
+
+/**
+ * A page of the entries of a customer's accounts in the order in which they were booked, up to `asOf`, and the balance of
+ * each account as of then, in any status of its subscription. What it was, it stays: an archived customer's is told too.
+ */
+export async function readLedger(work: Work, ask: LedgerAsk, request: PageRequest) {
+  const query = await toQuery(work, ask);
+  const accounts = await store.listAccountsAt(work, query);
+  const accountIds = accounts.map((account) => account.id);
+  const after = await findPosition(work, accountIds, request);
+  const rows = await store.listEntries(work, accountIds, request, { asOf: query.asOf, after });
+  const total = await store.countEntries(work, accountIds, query.asOf);
+  const balances: LedgerBalance[] = accounts.map(({ id: _, ...balance }) => balance);
+  return { ...page(request, await withApplications(work, rows), total), balances };
+}
+
+async function findPosition(
+  work: Work,
+  accountIds: readonly string[],
+  { after: id, afterAt: createdAt }: PageRequest,
+): Promise<store.EntryPosition | null> {
+  if (id === null || createdAt === null) return null;
+  const position = await store.findEntryPosition(work, accountIds, { id, createdAt });
+  if (position === null) throw new Problem('invalidCursor');
+  return position;
+}
+
+/** The entry that usage events were booked in, and the grants that it drew from. */
+export async function readUsageEntry(work: Work, key: store.UsageBookingKey): Promise<LedgerEntry | null> {
+  const row = await store.findUsageEntry(work, key);
+  const [entry] = await withApplications(work, row === null ? [] : [row]);
+  return entry ?? null;
+}
+
+async function toQuery(work: Work, ask: LedgerAsk): Promise<LedgerQuery> {
+  const { externalId, pricingModelId, subscriptionId = null, asOf = null } = ask;
+  if (asOf !== null && asOf > work.now) throw invalid(['asOf'], 'must not lie ahead: leave it out for now');
+  const customer = await findCustomerEvenArchived(work, externalId, pricingModelId);
+  if (customer === null) throw new Problem('customerNotFound', { id: externalId });
+  if (subscriptionId !== null) {
+    const subscription = await findSubscription(work, subscriptionId);
+    if (subscription?.customerId !== customer.id) throw new Problem('subscriptionNotFound', { id: subscriptionId });
+  }
+  const usageMeterId = await meterOf(work, ask, customer.pricingModelId);
+  return { customerId: customer.id, subscriptionId, usageMeterId, asOf };
+}
+
+async function meterOf(work: Work, ask: LedgerAsk, pricingModelId: string): Promise<string | null> {
+  const { usageMeterId, usageMeterSlug } = ask;
+  const named = usageMeterId ?? usageMeterSlug;
+  if (named === undefined) return null;
+  if (usageMeterId !== undefined && usageMeterSlug !== undefined)
+    throw invalid(['usageMeterSlug'], 'must be left out where usageMeterId is given');
+  const meters = await listUsageMeters(work, [pricingModelId]);
+  const meter = meters.find(({ id, slug }) => (usageMeterId === undefined ? slug : id) === named);
+  if (meter === undefined) throw new Problem('usageMeterNotFound', { id: named });
+  return meter.id;
+}
+
+async function withApplications(work: Work, rows: readonly store.LedgerEntryRow[]): Promise<LedgerEntry[]> {
+  const creditIds = new Set(rows.flatMap((row) => row.appliedCreditIds ?? []));
+  const credits = creditIds.size === 0 ? [] : await store.listPayingCredits(work, [...creditIds]);
+  return rows.map(({ debitSide, creditSide, appliedCreditIds, appliedAmounts, ...row }) => {
+    const paid = new Map(appliedCreditIds?.map((id, index) => [id, appliedAmounts?.[index]]));
+    return {
+      ...row,
+      ...readMove({ debitSide, creditSide, amount: row.amount }),
+      usageCreditApplications: credits.flatMap((credit) => {
+        const amount = paid.get(credit.usageCreditId);
+        return amount === undefined ? [] : [{ ...credit, amount: BigInt(amount) }];
+      }),
+    };
+  });
+}

@@ -1,0 +1,162 @@
+import assert from 'node:assert/strict';
+import type { RawBuilder } from 'kysely';
+import { isConstraintViolation } from '../database/database-problem.ts';
+import { RunAgain, sentWithCommit, type Work } from '../database/work.ts';
+import {
+  accountKeyText,
+  type BilledUsage,
+  type CreditExpiry,
+  type CreditGrant,
+  mergeSettledUsage,
+  type Overage,
+  type SettledUsage,
+} from './ledger.ts';
+import { rolledOver } from './rollover.ts';
+import * as store from './store-accounts.ts';
+import { endCredits, listLapsedCredits, writeDrawn } from './store-credit-ends.ts';
+import { insertCredits } from './store-credits.ts';
+import { claimOverages, listOverages, uninvoice } from './store-overages.ts';
+import { distrustAccounts, type RememberedAccounts, rememberUsed } from './store-remembered-accounts.ts';
+import { type AccountSettlement, settleAccounts, unsettleAccounts } from './store-settlements.ts';
+import { usageInsertion } from './store-usage.ts';
+import { type AccountUsage, coverUsages, type LockedAccount, type RollUp } from './usage-booking.ts';
+
+/**
+ * Grants credits: each can be used from now until its `expiresAt`. Usage that was booked before stays as it is. A
+ * grant with the (source, sourceId) of an earlier one is that earlier one, and an amount of 0 is nothing to grant.
+ */
+export async function grantCredits(work: Work, grants: readonly CreditGrant[]): Promise<void> {
+  assert(
+    grants.every((grant) => grant.amount >= 0n),
+    'credits are not negative',
+  );
+  const positive = grants.filter((grant) => grant.amount > 0n);
+  if (positive.length === 0) return;
+  const accountIds = await store.openAccounts(work, positive);
+  const accountGrants = positive.map((grant) => ({ ...grant, ledgerAccountId: idOf(accountIds, grant) }));
+  await insertCredits(work, accountGrants);
+}
+
+/**
+ * Books the end of each subscription's credits whose `expiresAt` is at or before its `at`: their unused rest is gone, but
+ * for what goes over into the next periods of a subscription that goes on (`rolledOver`). Answers how many credits ended
+ * with a rest. Four statements at most. Worked example L2.
+ */
+export async function expireCredits(work: Work, expiries: readonly CreditExpiry[]): Promise<number> {
+  const accountIds = await lockAccountsOf(work, expiries);
+  if (accountIds.length === 0) return 0;
+  await writeDrawn(work, accountIds);
+  const lapsed = await listLapsedCredits(work, expiries);
+  await endCredits(work, lapsed);
+  await insertCredits(work, rolledOver(lapsed, expiries));
+  return lapsed.length;
+}
+
+async function lockAccountsOf(work: Work, keys: readonly { readonly subscriptionId: string }[]): Promise<string[]> {
+  if (keys.length === 0) return [];
+  return store.lockAccountsOfSubscriptions(
+    work,
+    keys.map((key) => key.subscriptionId),
+  );
+}
+
+/** Usage that is booked together. */
+export interface UsageToBook {
+  /** Names what told it, and is given once. */
+  readonly sourceId: string | RawBuilder<unknown>;
+  /** (account, price) is there once. */
+  readonly usages: readonly AccountUsage[];
+  /** The roll-ups that are open on their accounts with it, by account. */
+  readonly open: ReadonlyMap<string, RollUp>;
+}
+
+/**
+ * Books usage on accounts that are locked, and covers it with credits: the lowest priority first, then the earliest expiry,
+ * then those that never expire, and among equals the oldest. What no credit covers waits for the next invoice. Answers the
+ * accounts as they are then. One statement, which is answered with the commit. With `remembered`, the accounts are these, and
+ * not locked: where one has changed, the unit of work runs again. Worked example L1.
+ */
+export function bookUsage(
+  work: Work,
+  { sourceId, usages, open }: UsageToBook,
+  accounts: ReadonlyMap<string, LockedAccount>,
+  remembered: RememberedAccounts | null = null,
+): ReadonlyMap<string, LockedAccount> {
+  if (usages.length === 0) return accounts;
+  const { booked, accounts: used } = coverUsages(accounts, usages, { now: work.now, open });
+  const ids = used.map(({ account }) => account.id);
+  const insertion = usageInsertion(work, sourceId, { booked, accounts: used }, remembered?.accounts);
+  sentWithCommit(work, insertion, (error) => {
+    distrustAccounts(work, ids);
+    remembered?.onDoubt();
+    // What is right for the account that is remembered may break the rules of the one that is there.
+    if (remembered !== null && isConstraintViolation(error)) throw new RunAgain();
+  });
+  rememberUsed(work, accounts, used);
+  return new Map([...accounts, ...used.map(({ account }) => [account.id, account] as const)]);
+}
+
+/**
+ * Takes all usage of the subscriptions that no credit covered and no invoice billed, to be billed now: units by account
+ * and price. It is marked as invoiced in the same commit, so nothing is billed twice.
+ */
+export async function claimOverage(work: Work, subscriptionIds: readonly string[]): Promise<Overage[]> {
+  if (subscriptionIds.length === 0) return [];
+  const accountIds = await store.lockAccountsOfSubscriptions(work, subscriptionIds);
+  return accountIds.length === 0 ? [] : claimOverages(work, accountIds);
+}
+
+/** The same usage, told and not taken: what `claimOverage` would take now. */
+export async function readOverage(work: Work, subscriptionIds: readonly string[]): Promise<Overage[]> {
+  return subscriptionIds.length === 0 ? [] : listOverages(work, subscriptionIds);
+}
+
+/**
+ * Books that invoices were paid, so their units of usage are no longer owed. Telling it again changes nothing. The units
+ * are those that `claimOverage` answered for the invoice. As many statements for a thousand invoices as for one.
+ */
+export async function settleUsage(work: Work, lines: readonly SettledUsage[]): Promise<void> {
+  await settleAccounts(work, await lockSettled(work, lines));
+}
+
+/**
+ * Books that invoices which were paid once are void, because the money was taken back: their units of usage are owed
+ * again. Of those that were never settled nothing is booked, and telling it again changes nothing. The units are those
+ * that `settleUsage` was told.
+ */
+export async function undoSettlements(work: Work, lines: readonly SettledUsage[]): Promise<void> {
+  await unsettleAccounts(work, await lockSettled(work, lines));
+}
+
+async function lockSettled(work: Work, lines: readonly SettledUsage[]): Promise<AccountSettlement[]> {
+  const settled = mergeSettledUsage(lines).filter((line) => line.units > 0n);
+  if (settled.length === 0) return [];
+  const models = await store.lockAccounts(
+    work,
+    settled.map((line) => line.ledgerAccountId),
+  );
+  return settled.map((line) => {
+    const pricingModelId = models.get(line.ledgerAccountId);
+    assert(pricingModelId !== undefined, `account ${line.ledgerAccountId} exists`);
+    return { ...line, pricingModelId };
+  });
+}
+
+/**
+ * Gives units back to be billed again, whose invoice nobody is to pay any more: the next `claimOverage` takes them. Told
+ * once for each invoice. (account, price) is there once.
+ */
+export async function releaseOverage(work: Work, billed: readonly BilledUsage[]): Promise<void> {
+  if (billed.length === 0) return;
+  await store.lockAccounts(
+    work,
+    billed.map((line) => line.ledgerAccountId),
+  );
+  await uninvoice(work, billed);
+}
+
+function idOf(accountIds: ReadonlyMap<string, string>, key: { subscriptionId: string; usageMeterId: string }): string {
+  const id = accountIds.get(accountKeyText(key));
+  assert(id !== undefined, 'the account was opened');
+  return id;
+}

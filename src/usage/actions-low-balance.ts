@@ -1,0 +1,50 @@
+import assert from 'node:assert/strict';
+import { listExternalIds } from '../customers/store.ts';
+import type { Work } from '../database/work.ts';
+import { publish } from '../jobs/outbox.ts';
+import { hasFallen, type LowBalance } from './low-balance.ts';
+import { lockAccountsOfSubscriptions } from './store-accounts.ts';
+import { type BookedBalance, listBookedBalances } from './store-low-balances.ts';
+
+/** Tells, in the commit in which they fell, that balances are below the thresholds of their meters. */
+export async function publishLowBalances(work: Work, low: readonly LowBalance[]): Promise<void> {
+  if (low.length === 0) return;
+  const externalIds = await listExternalIds(work, [...new Set(low.map(({ customerId }) => customerId))]);
+  await publish(
+    work,
+    low.map(({ pricingModelId, customerId, subscriptionId, usageMeterId }) => {
+      const externalId = externalIds.get(customerId);
+      assert(externalId !== undefined, 'a subscription has a customer');
+      const customer = { id: customerId, externalId };
+      const of = { object: 'subscription', objectId: subscriptionId, pricingModelId, usageMeterId, customer };
+      return { type: 'usage_balance.low', ...of };
+    }),
+  );
+}
+
+/**
+ * Does what ends credits and brings others, and tells which balances of the subscriptions are below their thresholds then
+ * and were not before. Credits that have ended count until their end is booked. Locks the accounts of the subscriptions. Two
+ * reads more where a meter of theirs has a threshold that its balance has not fallen below yet; else one.
+ */
+export async function tellingLowBalances<Answer>(
+  work: Work,
+  subscriptionIds: readonly string[],
+  act: () => Promise<Answer>,
+): Promise<Answer> {
+  // Usage waits from here on, so what is told is compared to what there was.
+  await lockAccountsOfSubscriptions(work, subscriptionIds);
+  const before = await listBookedBalances(work, subscriptionIds);
+  const answer = await act();
+  const watched = before.filter(({ lowBalanceThreshold, balance }) => balance >= lowBalanceThreshold);
+  if (watched.length > 0)
+    await publishLowBalances(work, fallen(watched, await listBookedBalances(work, subscriptionIds)));
+  return answer;
+}
+
+function fallen(before: readonly BookedBalance[], after: readonly BookedBalance[]): BookedBalance[] {
+  const balances = new Map(after.map((account) => [account.ledgerAccountId, account.balance]));
+  return before.filter(({ ledgerAccountId, lowBalanceThreshold, balance }) =>
+    hasFallen(lowBalanceThreshold, balance, balances.get(ledgerAccountId) ?? balance),
+  );
+}

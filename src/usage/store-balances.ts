@@ -1,0 +1,106 @@
+import { sql } from 'kysely';
+import { idArray, textArray } from '../database/array-literal.ts';
+import type { Work } from '../database/work.ts';
+import type { Instant } from '../kernel/calendar.ts';
+import { currentStatuses } from '../subscriptions/subscription.ts';
+
+/** What paid for usage of a credit `c` of account `a`, what is drawn from it included. */
+export const appliedInAll = sql<bigint>`(c.applied + case when c.id = a.drawn_credit_id then a.covered - a.applied else 0 end)`;
+
+/**
+ * What has come to its end on account `a` and was not looked at since, to be joined to it: a credit that has ended cannot
+ * be used any more, and a hold that has ended holds nothing, also in the time until that is booked.
+ */
+export function lapsedOf(now: Instant) {
+  // Mostly the account knows that there is none, and nothing is looked at.
+  return sql`
+    left join lateral (
+      select case when a.credits_end_at <= ${now}::bigint
+                  then coalesce((select sum(c.issued - ${appliedInAll} - c.expired - c.taken_back) from usage_credits c
+                                  where c.environment_id = a.environment_id and c.ledger_account_id = a.id
+                                    and not c.spent and c.expires_at <= ${now}::bigint), 0)
+                  else 0 end as credits,
+             case when a.held = 0 then 0
+                  else coalesce((select sum(h.amount) from usage_holds h
+                                  where h.environment_id = a.environment_id and h.ledger_account_id = a.id
+                                    and h.status = 'open' and h.expires_at <= ${now}::bigint), 0) end as holds) lapsed on true`;
+}
+
+/** What is left to use of account `a`, where `lapsedOf` is joined to it; null where there is no account. */
+export const availableBalance = sql<bigint | null>`a.available - a.held - lapsed.credits + lapsed.holds`;
+
+/** The balances of a subscription's accounts, and which version of its pricing model says what can be counted. */
+export interface SubscriptionBalances {
+  readonly subscriptionId: string;
+  readonly pricingModelId: string;
+  readonly catalogVersion: number;
+  /**
+   * The meter and the balance of one account after the other, with a space between all of them: a column is read quicker
+   * than a row. Null where there is no account yet.
+   */
+  readonly balances: string | null;
+}
+
+const balanceColumns = sql`
+  s.id as "subscriptionId", s.pricing_model_id as "pricingModelId", p.catalog_version as "catalogVersion",
+  b.balances`;
+
+/** What `balanceColumns` are taken from, beside subscriptions `s`. */
+function balanceJoins(now: Instant) {
+  return sql`
+      left join pricing_models p on p.environment_id = s.environment_id and p.id = s.pricing_model_id
+      left join lateral (
+        select string_agg(a.usage_meter_id || ' ' || (${availableBalance}), ' ') as balances
+          from ledger_accounts a ${lapsedOf(now)}
+         where a.environment_id = s.environment_id and a.subscription_id = s.id) b on true`;
+}
+
+/** The balances of the subscriptions' accounts: newest subscription first. */
+export async function listBalances(work: Work, subscriptionIds: readonly string[]): Promise<SubscriptionBalances[]> {
+  const { rows } = await sql<SubscriptionBalances>`
+    select ${balanceColumns} from subscriptions s ${balanceJoins(work.now)}
+     where s.environment_id = ${work.environmentId} and s.id = any(${textArray(subscriptionIds)}::text[])
+     order by s.id desc`.execute(work.db);
+  return rows;
+}
+
+/** Which balances of a customer to read: of one subscription in any status, or of all that are current. */
+export interface BalanceQuery {
+  readonly externalId: string;
+  readonly subscriptionId?: string | undefined;
+  readonly pricingModelId?: string | undefined;
+}
+
+/** A row of the answer to the query at `position`, from 1. Without subscription there is none that was asked for. */
+export interface CustomerBalances extends Omit<SubscriptionBalances, 'subscriptionId'> {
+  readonly position: number;
+  /** How many customers the query may mean: one if all is well. */
+  readonly customers: number;
+  readonly subscriptionId: string | null;
+}
+
+/** What was asked of several customers, in one statement. The rows come in no order: to sort each customer's takes long. */
+export async function listCustomerBalances(work: Work, queries: readonly BalanceQuery[]): Promise<CustomerBalances[]> {
+  // The names of the columns are as they are answered, and nothing looks at each row again: there are many small ones.
+  // `offset 0` has the subscriptions looked for customer by customer, also while no statistics say how many there are.
+  const { rows } = await sql<CustomerBalances>`
+    select asked.position, c.customers, ${balanceColumns}
+      from unnest(
+             ${textArray(queries.map((query) => query.externalId))}::text[],
+             ${textArray(queries.map((query) => query.pricingModelId ?? null))}::text[],
+             ${textArray(queries.map((query) => query.subscriptionId ?? null))}::text[]
+           ) with ordinality as asked (external_id, pricing_model_id, subscription_id, position)
+      cross join lateral (
+        select min(id) as id, count(*) as customers from customers
+         where environment_id = ${work.environmentId} and external_id = asked.external_id and not archived
+           and (asked.pricing_model_id is null or pricing_model_id = asked.pricing_model_id)) c
+      left join lateral (
+        select * from subscriptions s
+         where s.environment_id = ${work.environmentId} and s.customer_id = c.id
+           and case when asked.subscription_id is null
+                    then s.status = any(${idArray(currentStatuses)}::text[]) and s.replaced_by_subscription_id is null
+                    else s.id = asked.subscription_id end
+        offset 0) s on true
+      ${balanceJoins(work.now)}`.execute(work.db.withoutPlugins());
+  return rows;
+}

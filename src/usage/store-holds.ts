@@ -1,0 +1,114 @@
+import assert from 'node:assert/strict';
+import { type RawBuilder, sql } from 'kysely';
+import type { Work } from '../database/work.ts';
+import type { Instant } from '../kernel/calendar.ts';
+import type { PageRequest } from '../kernel/pagination.ts';
+import type { HoldClosing, HoldRow, HoldStatus } from './usage-hold.ts';
+
+/*
+ * Whoever changes holds has locked their account: what is read of them after the lock is final. A hold ends by time
+ * alone; whoever changes the holds of an account writes down which have ended, as of their end.
+ */
+
+/** The status of a hold `h` as it is now, whether or not its end was written down. */
+function statusNow(now: Instant): RawBuilder<HoldStatus> {
+  return sql<HoldStatus>`case when h.status = 'open' and h.expires_at <= ${now}::bigint then 'expired' else h.status end`;
+}
+
+/** The columns of a hold `h` on its account `a`. */
+function holdColumns(now: Instant) {
+  return sql`
+    h.id, h.created_at, case when ${statusNow(now)} = 'expired' then h.expires_at else h.updated_at end as updated_at,
+    h.pricing_model_id, a.subscription_id, a.usage_meter_id, h.price_id, h.ledger_account_id, h.amount,
+    ${statusNow(now)} as status, h.settled_amount, h.expires_at, h.status = 'open' as counted`;
+}
+
+const holdsAndAccounts = sql`
+  usage_holds h join ledger_accounts a on a.environment_id = h.environment_id and a.id = h.ledger_account_id`;
+
+export async function findHold(work: Work, id: string): Promise<HoldRow | null> {
+  const { rows } = await sql<HoldRow>`
+    select ${holdColumns(work.now)} from ${holdsAndAccounts}
+     where h.environment_id = ${work.environmentId} and h.id = ${id}`.execute(work.db);
+  return rows[0] ?? null;
+}
+
+/** A page of holds in order of creation, and how many match in all. */
+export async function pageOfHolds(work: Work, request: PageRequest): Promise<{ rows: HoldRow[]; total: number }> {
+  const columns = {
+    subscriptionId: sql`a.subscription_id`,
+    usageMeterId: sql`a.usage_meter_id`,
+    status: statusNow(work.now),
+  };
+  const conditions = [sql`h.environment_id = ${work.environmentId}`];
+  for (const [filter, column] of Object.entries(columns)) {
+    const value = request.filters[filter];
+    if (value !== undefined) conditions.push(sql`${column} = ${value}`);
+  }
+  const matches = sql.join(conditions, sql` and `);
+  const forward = request.direction === 'forward';
+  const beyond = request.after === null ? sql`` : sql` and h.id ${forward ? sql`>` : sql`<`} ${request.after}`;
+  const { rows } = await sql<HoldRow>`
+    select ${holdColumns(work.now)} from ${holdsAndAccounts} where ${matches}${beyond}
+     order by h.id ${forward ? sql`asc` : sql`desc`} limit ${request.limit + 1}`.execute(work.db);
+  const counted = await sql<{ total: number }>`
+    select count(*) as total from ${holdsAndAccounts} where ${matches}`.execute(work.db);
+  return { rows, total: counted.rows[0]?.total ?? 0 };
+}
+
+/** How many holds of an account that is locked are open. */
+export async function countOpenHolds(work: Work, ledgerAccountId: string): Promise<number> {
+  const { rows } = await sql<{ count: number }>`
+    select count(*) as count from usage_holds
+     where environment_id = ${work.environmentId} and ledger_account_id = ${ledgerAccountId}
+       and status = 'open' and expires_at > ${work.now}::bigint`.execute(work.db);
+  return rows[0]?.count ?? 0;
+}
+
+/** Writes down which holds of an account have ended, and answers their amounts. */
+function endHolds({ environmentId, now }: Work, { id, ledgerAccountId }: Pick<HoldRow, 'id' | 'ledgerAccountId'>) {
+  return sql`
+      update usage_holds set status = 'expired', updated_at = expires_at
+       where environment_id = ${environmentId} and ledger_account_id = ${ledgerAccountId} and status = 'open'
+         and expires_at <= ${now}::bigint and id <> ${id}
+      returning amount`;
+}
+
+/** Stores a new open hold, and adds it to what its account, which is locked, holds. */
+export async function insertHold(work: Work, hold: HoldRow): Promise<void> {
+  const { environmentId } = work;
+  await sql`
+    with ended as (${endHolds(work, hold)}
+    ), added as (
+      insert into usage_holds (environment_id, id, pricing_model_id, ledger_account_id, price_id, amount, status, expires_at,
+             created_at, updated_at)
+      values (${environmentId}, ${hold.id}, ${hold.pricingModelId}, ${hold.ledgerAccountId}, ${hold.priceId}, ${hold.amount},
+              ${hold.status}, ${hold.expiresAt}, ${hold.createdAt}, ${hold.updatedAt})
+      returning amount
+    )
+    update ledger_accounts
+       set held = held + (select amount from added) - coalesce((select sum(amount) from ended), 0),
+           updated_at = greatest(updated_at, ${work.now}::bigint)
+     where environment_id = ${environmentId} and id = ${hold.ledgerAccountId}`.execute(work.db);
+}
+
+/** Closes a hold as it was read since its account was locked: from now on the account does not hold it. */
+export async function closeHold(work: Work, hold: HoldRow, closing: HoldClosing): Promise<HoldRow> {
+  const { environmentId, now } = work;
+  const stored: HoldStatus = hold.counted ? 'open' : hold.status;
+  const { numAffectedRows } = await sql`
+    with ended as (${endHolds(work, hold)}
+    ), closed as (
+      update usage_holds set status = ${closing.status}, settled_amount = ${closing.settledAmount}::bigint, updated_at = ${now}::bigint
+       where environment_id = ${environmentId} and id = ${hold.id} and status = ${stored}
+      returning case when ${hold.counted} then amount else 0 end as amount
+    )
+    update ledger_accounts
+       set held = held - (select amount from closed) - coalesce((select sum(amount) from ended), 0),
+           updated_at = greatest(updated_at, ${now}::bigint)
+     where environment_id = ${environmentId} and id = ${hold.ledgerAccountId} and exists (select from closed)`.execute(
+    work.db,
+  );
+  assert(numAffectedRows === 1n, 'nobody changes a hold whose account is locked');
+  return { ...hold, ...closing, updatedAt: now, counted: false };
+}

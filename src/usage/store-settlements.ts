@@ -1,0 +1,85 @@
+import { type RawBuilder, sql } from 'kysely';
+import { newId } from '../database/new-id.ts';
+import type { Work } from '../database/work.ts';
+import { moves, type SettledUsage, type Side } from './ledger.ts';
+
+/** Usage on an account that is locked. */
+export interface AccountSettlement extends SettledUsage {
+  readonly pricingModelId: string;
+}
+
+/**
+ * Books that paid invoices paid for usage, on locked accounts, once for each invoice. (invoice, account) is there once.
+ * One statement, however many invoices there are.
+ */
+export function settleAccounts(work: Work, settlements: readonly AccountSettlement[]): Promise<void> {
+  return book(work, settlements, { type: settlementType, move: moves.settlement, sign: 1, condition: sql`true` });
+}
+
+/** Takes that back for invoices of which it was booked, once for each. (invoice, account) is there once. One statement. */
+export function unsettleAccounts(work: Work, settlements: readonly AccountSettlement[]): Promise<void> {
+  const wasSettled = sql<boolean>`exists (
+    select from ledger_transactions t
+     where t.environment_id = ${work.environmentId} and t.type = ${settlementType} and t.source_id = asked.invoice_id)`;
+  const undone = { type: 'settlement_undone', move: moves.settlementUndone, sign: -1 };
+  return book(work, settlements, { ...undone, condition: wasSettled });
+}
+
+const settlementType = 'settle_invoice_usage_costs';
+
+/** What is booked of invoices, and which of them (`asked`) it is booked of. */
+interface Booking {
+  readonly type: string;
+  readonly move: { readonly debitSide: Side; readonly creditSide: Side };
+  /** 1 where it adds to what is settled, -1 where it takes away. */
+  readonly sign: number;
+  readonly condition: RawBuilder<boolean>;
+}
+
+async function book(
+  work: Work,
+  settlements: readonly AccountSettlement[],
+  { type, move, sign, condition }: Booking,
+): Promise<void> {
+  if (settlements.length === 0) return;
+  const { environmentId, now } = work;
+  const modelOfInvoice = new Map(settlements.map(({ invoiceId, pricingModelId }) => [invoiceId, pricingModelId]));
+  await sql`
+    with written_transaction as (
+      insert into ledger_transactions (environment_id, id, pricing_model_id, type, source_id, occurred_at, created_at)
+      select ${environmentId}, asked.id, asked.pricing_model_id, ${type}::text, asked.invoice_id,
+             ${now}::bigint, ${now}::bigint
+        from unnest(
+               ${Array.from(modelOfInvoice, () => newId('ledgerTransaction'))}::text[],
+               ${[...modelOfInvoice.values()]}::text[],
+               ${[...modelOfInvoice.keys()]}::text[]
+             ) as asked (id, pricing_model_id, invoice_id)
+       where ${condition}
+       order by asked.invoice_id
+      on conflict (environment_id, type, source_id) do nothing
+      returning id, source_id
+    ), settled_line as (
+      select asked.*, written_transaction.id as transaction_id
+        from unnest(
+               ${settlements.map(() => newId('ledgerEntry'))}::text[],
+               ${settlements.map((settlement) => settlement.pricingModelId)}::text[],
+               ${settlements.map((settlement) => settlement.invoiceId)}::text[],
+               ${settlements.map((settlement) => settlement.ledgerAccountId)}::text[],
+               ${settlements.map((settlement) => settlement.units)}::numeric[]
+             ) as asked (entry_id, pricing_model_id, invoice_id, ledger_account_id, units)
+        join written_transaction on written_transaction.source_id = asked.invoice_id
+    ), written_entry as (
+      insert into ledger_entries (environment_id, id, pricing_model_id, ledger_transaction_id, ledger_account_id, debit_side,
+             credit_side, amount, available_after, created_at)
+      select ${environmentId}, line.entry_id, line.pricing_model_id, line.transaction_id, line.ledger_account_id,
+             ${move.debitSide}::text, ${move.creditSide}::text, line.units,
+             a.available + ${sign}::integer * sum(line.units) over (partition by line.ledger_account_id order by line.entry_id),
+             greatest(a.updated_at, ${now}::bigint)
+        from settled_line line
+        join ledger_accounts a on a.environment_id = ${environmentId} and a.id = line.ledger_account_id
+       order by line.entry_id
+    )
+    update ledger_accounts a set settled = a.settled + ${sign}::integer * moved.units, updated_at = greatest(a.updated_at, ${now})
+      from (select ledger_account_id, sum(units) as units from settled_line group by ledger_account_id) moved
+     where a.environment_id = ${environmentId} and a.id = moved.ledger_account_id`.execute(work.db);
+}

@@ -1,0 +1,194 @@
+import assert from 'node:assert/strict';
+import { before, describe, test } from 'node:test';
+import { Ajv2020 } from 'ajv/dist/2020.js';
+import addFormats from 'ajv-formats';
+import { routes } from '../../src/api/routes.ts';
+import type { Route } from '../../src/http/route.ts';
+import { createApiKey, revokeApiKey } from '../../src/organizations/actions.ts';
+import { type Call, calls, spoils } from '../support/api-calls.ts';
+import { databaseDigest } from '../support/digest.ts';
+import { type Body, startTestApp, type TestOrganization } from '../support/harness.ts';
+import { buildWorld, type World } from '../support/world.ts';
+
+const app = await startTestApp();
+const stranger = await app.newOrganization();
+const document: Body = await (await fetch(`${app.url}/openapi.json`)).json();
+const ajv = new Ajv2020({ strict: false, allErrors: true });
+addFormats.default(ajv);
+ajv.addSchema(document, 'openapi.json');
+
+const nameOf = (route: Route) => `${route.method} ${route.path}`;
+const pointer = (route: Route, status: string) => {
+  const path = `/api/v1${route.path}`
+    .replaceAll('~', '~0')
+    .replaceAll('/', '~1')
+    .replaceAll('{', '%7B')
+    .replaceAll('}', '%7D');
+  return `openapi.json#/paths/${path}/${route.method.toLowerCase()}/responses/${status}/content/${mediaType(route, status)}/schema`;
+};
+
+const mediaType = (route: Route, status: string) =>
+  encodeURIComponent(
+    (status === '200' ? (route.file?.contentType ?? 'application/json') : 'application/json').replaceAll('/', '~1'),
+  );
+
+/** The body must be what openapi.json says of this route and status. */
+function assertDocumented(route: Route, status: number, body: unknown): void {
+  const validate = ajv.getSchema(pointer(route, String(status)));
+  assert(validate, `${nameOf(route)} does not document ${status}`);
+  assert(
+    validate(body),
+    `${nameOf(route)} ${status}: ${ajv.errorsText(validate.errors)}\n${JSON.stringify(body).slice(0, 500)}`,
+  );
+}
+
+/** A preview tells why something would be refused, and is not refused itself; its own tests say so. */
+const answersRefusals: ReadonlySet<string> = new Set(['POST /subscriptions/{id}/preview-adjust']);
+
+let world: World;
+let count = 0;
+const unique = () => `${++count}`;
+
+/** A world that this route's call has not spoiled yet. */
+async function worldFor(route: Route): Promise<World> {
+  return spoils.has(nameOf(route)) || nameOf(route) === 'POST /subscriptions' ? freshWorld(route) : world;
+}
+
+async function freshWorld(route: Route): Promise<World> {
+  const fresh = await buildWorld(app, app, `w${unique()}`);
+  if (nameOf(route) !== 'POST /subscriptions') return fresh;
+  // Subscribing needs a customer who stands on the default plan only.
+  await app.post(`/subscriptions/${fresh.subscriptionId}/cancel`, { cancellation: { timing: 'immediately' } });
+  return fresh;
+}
+
+async function callOf(route: Route): Promise<Call> {
+  const make = calls[nameOf(route)];
+  assert(make, `add a call of ${nameOf(route)} to test/support/api-calls.ts`);
+  return make(await worldFor(route), unique());
+}
+
+before(async () => {
+  world = await buildWorld(app);
+  await buildWorld(app, stranger, 'stranger');
+});
+
+test('every route has a call, and every call a route', () => {
+  assert.deepEqual(Object.keys(calls).sort(), routes.map(nameOf).sort());
+});
+
+test('the document is public, also where existing clients look for it', async () => {
+  assert.deepEqual(await (await fetch(`${app.url}/api/openapi`)).json(), document);
+});
+
+for (const route of routes) {
+  describe(nameOf(route), () => {
+    test('a valid call succeeds and its answer is as documented', async () => {
+      const { path, body } = await callOf(route);
+      const answer = await app.request(route.method, path, body);
+      assert.equal(answer.status, 200, JSON.stringify(answer.body));
+      assertDocumented(route, 200, answer.body);
+      assert.match(answer.headers.get('x-request-id') ?? '', /^[0-9a-f]{8}$/);
+    });
+
+    test('without a valid key it is refused and nothing is stored', async () => {
+      const { path, body } = await callOf(route);
+      const keys = await badKeys();
+      const digest = await databaseDigest(app.owner);
+      for (const key of keys) {
+        const answer = await app.request(route.method, path, body, { key });
+        assert.equal(answer.status, 401);
+        assertDocumented(route, 401, answer.body);
+      }
+      assert.equal(await databaseDigest(app.owner), digest);
+    });
+
+    if (route.path.includes('{') && !answersRefusals.has(nameOf(route))) {
+      test('a record that does not exist, or is of another environment, is not found', async () => {
+        const { path, body } = await callOf(route);
+        const digest = await databaseDigest(app.owner);
+        for (const key of [stranger.testKey, stranger.liveKey, app.liveKey]) {
+          const answer = await app.request(route.method, path, body, { key });
+          assert.equal(answer.status, 404, JSON.stringify(answer.body));
+          assert.equal(answer.body.code, 'NOT_FOUND');
+          assertDocumented(route, 404, answer.body);
+        }
+        const absentPath = route.path.replaceAll(/\{\w+\}/g, 'absent') + new URL(path, app.url).search;
+        const absent = await app.request(route.method, absentPath, stripIds(body));
+        assert.equal(absent.status, 404, JSON.stringify(absent.body));
+        assert.equal(await databaseDigest(app.owner), digest);
+      });
+    }
+
+    if (route.method !== 'GET') {
+      test('a dry run answers as the real call does and stores nothing', async () => {
+        const { path, body } = await callOf(route);
+        const digest = await databaseDigest(app.owner);
+        const dry = await app.request(route.method, `${path}?dryRun=true`, body);
+        assert.equal(dry.status, 200, JSON.stringify(dry.body));
+        assert.equal(dry.headers.get('dry-run'), 'true');
+        assertDocumented(route, 200, dry.body);
+        assert.equal(await databaseDigest(app.owner), digest);
+      });
+
+      test('a repeat under the same Idempotency-Key is answered from the first and does nothing', async () => {
+        const { path, body } = await callOf(route);
+        const headers = { 'idempotency-key': `key-${unique()}` };
+        const first = await app.request(route.method, path, body, { headers });
+        assert.equal(first.status, 200, JSON.stringify(first.body));
+        const digest = await databaseDigest(app.owner);
+        const again = await app.request(route.method, path, body, { headers });
+        assert.equal(again.status, 200);
+        assert.equal(again.headers.get('idempotent-replayed'), 'true');
+        assert.deepEqual(again.body, first.body);
+        assert.equal(await databaseDigest(app.owner), digest);
+      });
+
+      if (route.body !== undefined) {
+        test('what is not JSON, or holds what cannot be stored, is refused and nothing is stored', async () => {
+          const { path } = await callOf(route);
+          const digest = await databaseDigest(app.owner);
+          for (const text of [
+            '{',
+            '[1,',
+            '{"a":"\\u0000"}',
+            '{"a":"\\ud800"}',
+            '{"__proto__":{}}',
+            'null',
+            '"text"',
+            '[]',
+          ]) {
+            const answer = await app.request(route.method, path, text);
+            assert.equal(answer.status, 400, `${text}: ${JSON.stringify(answer.body)}`);
+            assertDocumented(route, 400, answer.body);
+          }
+          const wrongType = await app.request(route.method, path, 'a=1', { headers: { 'content-type': 'text/plain' } });
+          assert.equal(wrongType.status, 415);
+          assert.equal(await databaseDigest(app.owner), digest);
+        });
+      }
+    }
+  });
+}
+
+/** The body without ids of records, so that it does not contradict another id in the path. */
+function stripIds(body: unknown): unknown {
+  if (typeof body !== 'object' || body === null) return body;
+  return JSON.parse(JSON.stringify(body, (key, value) => (key === 'id' ? undefined : value)));
+}
+
+let made: Promise<(string | null)[]> | undefined;
+
+function badKeys(): Promise<(string | null)[]> {
+  made ??= makeBadKeys(app);
+  return made;
+}
+
+/** No key, a wrong one, one that has expired and one that was revoked. */
+async function makeBadKeys({ testEnvironmentId: environmentId }: TestOrganization): Promise<(string | null)[]> {
+  const request = { environmentId, livemode: false, name: 'bad' };
+  const expired = await createApiKey(app.owner, { ...request, expiresAt: Date.now() - 1 }, Date.now());
+  const revoked = await createApiKey(app.owner, request, Date.now());
+  await revokeApiKey(app.owner, revoked.id, Date.now());
+  return [null, 'sk_test_wrong', expired.token, revoked.token];
+}

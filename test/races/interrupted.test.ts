@@ -1,0 +1,121 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { sql } from 'kysely';
+import { tasks } from '../../src/app.ts';
+import { createPool } from '../../src/database/database.ts';
+import { startWorker } from '../../src/jobs/worker.ts';
+import { startTestApp } from '../support/harness.ts';
+import { structure } from '../support/world.ts';
+
+const app = await startTestApp();
+await app.post('/pricing-models/setup', structure('interrupted'));
+
+async function newPayer(externalId: string): Promise<string> {
+  await app.post('/customers', { customer: { externalId, email: 'a@acme.test', name: externalId } });
+  const method = { customerExternalId: externalId, type: 'card', token: 'pm_card_visa' };
+  return (await app.post('/payment-methods', { paymentMethod: method })).paymentMethod.id;
+}
+
+/** What a crash between the commit and the charge leaves: a payment under way, and an answer that waits for it. */
+async function interruptedSubscription(externalId: string, key: string) {
+  const body = {
+    customerExternalId: externalId,
+    priceSlug: 'team-monthly',
+    defaultPaymentMethodId: await newPayer(externalId),
+  };
+  const headers = { 'idempotency-key': key };
+  const payload = await app.post('/subscriptions', body, { headers });
+  const { data } = await app.get(`/payments?subscriptionId=${payload.subscription.id}`);
+  const paymentId: string = data[0].id;
+  const invoiceId: string = data[0].invoiceId;
+  const undone = { status: 'processing', processorReference: null, settlementDate: null };
+  await app.owner.updateTable('payments').set(undone).where('id', '=', paymentId).execute();
+  const unpaid = { status: 'awaiting_payment_confirmation', amountPaid: 0n };
+  await app.owner.updateTable('invoices').set(unpaid).where('id', '=', invoiceId).execute();
+  const response = JSON.stringify({ subscription: { ...payload.subscription, status: 'incomplete' } });
+  const effects = JSON.stringify([
+    { task: 'charge_payments', payload: { environmentId: app.testEnvironmentId, paymentIds: [paymentId] } },
+  ]);
+  await app.owner.updateTable('idempotencyKeys').set({ response, effects }).where('key', '=', key).execute();
+  return { body, headers, paymentId, first: payload };
+}
+
+test('a repeat of a request that died before its charge sees to the charge, and answers how it ended', async () => {
+  const { body, headers, paymentId, first } = await interruptedSubscription('repeater', 'interrupted');
+  const again = await app.request('POST', '/subscriptions', body, { headers });
+  assert.equal(again.headers.get('idempotent-replayed'), 'true');
+  assert.equal(again.body.subscription.id, first.subscription.id);
+  assert.equal(again.body.subscription.status, 'active');
+  assert.equal((await app.get(`/payments/${paymentId}`)).payment.status, 'succeeded');
+  const charges = await sql<{ count: number }>`
+    select count(*) as count from test_processor.operations where idempotency_key = ${paymentId}`.execute(app.owner);
+  assert.equal(charges.rows[0]?.count, 1);
+  const { effects } = await app.owner
+    .selectFrom('idempotencyKeys')
+    .select('effects')
+    .where('key', '=', 'interrupted')
+    .executeTakeFirstOrThrow();
+  assert.equal(effects, null);
+});
+
+test('the jobs of a killed worker are taken up by the next one, those of a living worker are left alone', async () => {
+  const ownerPool = createPool({ url: app.databaseUrl, size: 12, as: 'owner' });
+  const alive = await ownerPool.connect();
+  await alive.query("select pg_advisory_lock(7002, hashtext('worker-alive'))");
+  for (const worker of ['worker-dead', 'worker-alive']) {
+    await ownerPool.query("select graphile_worker.add_job('forget_old_answers', job_key => $1)", [worker]);
+    await ownerPool.query('update graphile_worker._private_jobs set locked_by = $1, locked_at = now() where key = $1', [
+      worker,
+    ]);
+  }
+  const remaining = async () =>
+    (
+      await ownerPool.query<{ key: string }>(
+        "select key from graphile_worker._private_jobs where key like 'worker-%' order by key",
+      )
+    ).rows.map((row) => row.key);
+  const done = Promise.withResolvers<void>();
+  const counting = { ...tasks, forget_old_answers: async () => done.resolve() };
+  const worker = await startWorker({
+    ownerPool,
+    context: { database: app.database, tasks: counting },
+    crontab: '',
+    log: () => undefined,
+  });
+  await done.promise;
+  await worker.stop();
+  assert.deepEqual(await remaining(), ['worker-alive']);
+  alive.release();
+  await ownerPool.end();
+});
+
+test('test tokens are refused in live mode, where no money may be pretended', async () => {
+  const key = app.liveKey;
+  await app.post('/customers', { customer: { externalId: 'live', email: 'a@acme.test', name: 'Live' } }, { key });
+  const method = { customerExternalId: 'live', type: 'card', token: 'pm_card_visa' };
+  const answer = await app.request('POST', '/payment-methods', { paymentMethod: method }, { key });
+  assert.equal(answer.status, 400);
+  assert.match(answer.body.message, /test mode/);
+  assert.equal((await app.get('/payment-methods', { key })).total, 0);
+});
+
+test('when our own database fails after a refund, the repeat answers that refund and makes no second one', async () => {
+  await newPayer('refunded').then((defaultPaymentMethodId) =>
+    app.post('/subscriptions', { customerExternalId: 'refunded', priceSlug: 'team-monthly', defaultPaymentMethodId }),
+  );
+  const { invoices } = await app.get('/customers/refunded/billing');
+  const { data } = await app.get(`/payments?subscriptionId=${invoices[0].invoice.subscriptionId}`);
+  const path = `/payments/${data[0].id}/refund`;
+  const headers = { 'idempotency-key': 'refund once' };
+  await sql`create function fail_on_purpose() returns trigger language plpgsql as $$ begin raise exception 'on purpose'; end $$`.execute(
+    app.owner,
+  );
+  await sql`create trigger fail before update on idempotency_keys for each row execute function fail_on_purpose()`.execute(
+    app.owner,
+  );
+  assert.equal((await app.request('POST', path, { partialAmount: 30 }, { headers })).status, 500);
+  await sql`drop trigger fail on idempotency_keys`.execute(app.owner);
+  const again = await app.request('POST', path, { partialAmount: 30 }, { headers });
+  assert.equal(again.status, 200);
+  assert.equal(again.body.payment.refundedAmount, 30);
+});

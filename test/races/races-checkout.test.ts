@@ -1,0 +1,302 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import type { Answer, Body } from '../support/harness.ts';
+import { openShop, paidAmounts } from '../support/pages-fixture.ts';
+import { monthly, newProduct, unique } from '../support/pricing-fixture.ts';
+import { assertSound, assertStatuses, countOf, meet, moneyMoved, rounds } from '../support/race.ts';
+import { atOnce } from '../support/spending.ts';
+
+const shop = await openShop();
+const { app, plans } = shop;
+const dayMs = 24 * 3_600_000;
+// What the shop sells was made before, in real time.
+const begun = Date.now() + dayMs;
+await app.setClock(begun);
+
+const card = { cardNumber: '4242424242424242', cardExpiry: '12/34', cardCode: '123' };
+const order = { quantity: '1', discountCode: '', country: 'DE', ...card, step: 'pay', shownDue: '3000' };
+// Only who confirms writes this: who looks at a price writes and takes back all else.
+const buying = { table: 'checkout_sessions', on: 'update', when: "new.status = 'pending'" } as const;
+
+/** A form as a browser sends it from our own page. */
+async function sendForm(url: string, form: Record<string, string>, cookie = ''): Promise<Answer> {
+  const response = await fetch(url, {
+    method: 'POST',
+    redirect: 'manual',
+    headers: { 'content-type': 'application/x-www-form-urlencoded', origin: new URL(url).origin, cookie },
+    body: new URLSearchParams(form).toString(),
+  });
+  return { status: response.status, headers: response.headers, body: await response.text() };
+}
+
+const confirm = (url: string) => sendForm(url, order);
+
+/** A customer with several links to the same plan. */
+async function newBuyer(links = 1) {
+  const customer = await plans.newCustomer();
+  const asked = {
+    type: 'product',
+    customerExternalId: customer.externalId,
+    priceId: plans.priceOf('pro-monthly').id,
+  };
+  const sessions: { id: string; url: string }[] = [];
+  for (let link = 0; link < links; link++) sessions.push(await shop.newSession(asked));
+  const [first = assert.fail('one link at least')] = sessions;
+  return { ...customer, sessions, ...first };
+}
+
+/** Asserts that the customer has bought the plan once, and paid for it once. */
+async function assertBoughtOnce({ customerId, externalId }: { customerId: string; externalId: string }): Promise<void> {
+  assert.deepEqual(await paidAmounts(app, customerId), [3000]);
+  const { charges, charged } = await moneyMoved(app, customerId);
+  assert.deepEqual([charges, charged], [1, 3000n]);
+  const { data } = await app.get(`/purchases?customerId=${customerId}`);
+  assert.deepEqual(
+    data.map(({ status }: Body) => status),
+    ['paid'],
+  );
+  const { currentSubscriptions, invoices } = await shop.billing(externalId);
+  assert.deepEqual(
+    currentSubscriptions.map(({ status }: Body) => status),
+    ['active'],
+  );
+  assert.equal(invoices.length, 1);
+}
+
+describe('race: duplicate checkout', () => {
+  test('a form that is sent again while its purchase is being written, and another link, buy nothing more', async () => {
+    const buyer = await newBuyer(2);
+    const [one, other] = buyer.sessions.map(({ url }) => url);
+    assert(one && other);
+    const answers = await meet<Answer, Answer>(
+      app,
+      buying,
+      () => confirm(one),
+      () => confirm(one),
+      () => confirm(other),
+      () => confirm(other),
+    );
+    assertStatuses(answers, [200, 303, 409]);
+    await assertBoughtOnce(buyer);
+    assert.equal((await shop.billing(buyer.externalId)).paymentMethods.length, 1);
+  });
+
+  // One round of 16: each form reckons what it would cost several times and holds the customer meanwhile, so that more of
+  // them on a busy machine are told to come again, for want of connections.
+  test('16 forms of three links at once: one purchase, one charge, one subscription', async () => {
+    const buyer = await newBuyer(3);
+    const answers = await atOnce(16, (index) => confirm(buyer.sessions[index % 3]?.url ?? buyer.url));
+    assertStatuses(answers, [200, 303, 409]);
+    await assertBoughtOnce(buyer);
+    await assertSound(app);
+  });
+
+  test('32 requests to subscribe, half of them under one Idempotency-Key: one subscription, charged once', async () => {
+    for (let round = 0; round < rounds; round++) {
+      const { customerId, externalId, paymentMethodId } = await plans.newCustomer('pm_card_visa');
+      const priceId = plans.priceOf('pro-monthly').id;
+      const body = { customerId, priceId, defaultPaymentMethodId: paymentMethodId };
+      const key = unique('key');
+      const answers = await atOnce(32, (index) =>
+        app.request('POST', '/subscriptions', body, index % 2 === 0 ? {} : { headers: { 'idempotency-key': key } }),
+      );
+      assertStatuses(answers, [200, 400, 409]);
+      const ids = new Set(
+        answers.flatMap(({ status, body: { subscription } }) => (status === 200 ? subscription.id : [])),
+      );
+      assert.equal(ids.size, 1);
+      assert.deepEqual(await paidAmounts(app, customerId), [3000]);
+      assert.equal((await shop.billing(externalId)).currentSubscriptions.length, 1);
+    }
+    await assertSound(app);
+  });
+});
+
+describe('race: checkout expiry against confirm', () => {
+  test('a session whose day ends while it is being confirmed is confirmed, once', async () => {
+    await app.setClock(begun);
+    const buyer = await newBuyer();
+    const late = async () => {
+      await app.setClock(begun + dayMs);
+      return confirm(buyer.url);
+    };
+    const [first, second] = await meet(app, buying, () => confirm(buyer.url), late);
+    assert.equal(first.status, 303);
+    assertStatuses([second ?? assert.fail()], [200, 303, 409]);
+    assert.equal((await shop.session(buyer.id)).status, 'succeeded');
+    await assertBoughtOnce(buyer);
+    await app.setClock(begun);
+  });
+
+  test('a form that was reckoned in time, and whose turn to confirm comes after the day, buys nothing', async () => {
+    await app.setClock(begun);
+    const buyer = await newBuyer();
+    // Before it confirms, the service reckons with the address that was entered, and takes that back.
+    const reckoning = {
+      table: 'customers',
+      on: 'update',
+      when: 'new.billing_address is distinct from old.billing_address',
+    } as const;
+    const [answer] = await meet<Answer, void>(
+      app,
+      reckoning,
+      () => confirm(buyer.url),
+      () => app.setClock(begun + dayMs),
+    );
+    assertStatuses([answer], [303]);
+    assert.equal((await shop.session(buyer.id)).status, 'expired');
+    assert.deepEqual(await paidAmounts(app, buyer.customerId), []);
+    assert.deepEqual((await app.get(`/purchases?customerId=${buyer.customerId}`)).data, []);
+    await app.setClock(begun);
+  });
+
+  test('32 who confirm while the day ends: it is bought once, or expired and not paid', async () => {
+    for (let round = 0; round < rounds * 2; round++) {
+      await app.setClock(begun);
+      const buyer = await newBuyer();
+      const confirming = atOnce(32, () => confirm(buyer.url));
+      await app.setClock(begun + dayMs);
+      assertStatuses(await confirming, [200, 303, 409, 410]);
+      const { status } = await shop.session(buyer.id);
+      if (status === 'succeeded') await assertBoughtOnce(buyer);
+      else assert.deepEqual([status, await paidAmounts(app, buyer.customerId)], ['expired', []]);
+    }
+    await app.setClock(begun);
+    await assertSound(app);
+  });
+});
+
+describe('race: archived price against subscribe', () => {
+  test('32 who subscribe while the price is archived: each is billed for it, or told that it is not sold', async () => {
+    for (let round = 0; round < rounds; round++) {
+      const { product } = await newProduct(app, plans.pricingModelId, { price: { ...monthly, unitPrice: 700 } });
+      const { id } = (await app.get(`/products/${product.id}`)).defaultPrice;
+      const buyers: { customerId: string; paymentMethodId: string | null }[] = [];
+      for (let index = 0; index < 8; index++) buyers.push(await plans.newCustomer('pm_card_visa'));
+      const subscribe = (index: number) => {
+        const { customerId, paymentMethodId } = buyers[index % 8] ?? assert.fail('eight buyers');
+        return app.request('POST', '/subscriptions', {
+          customerId,
+          priceId: id,
+          defaultPaymentMethodId: paymentMethodId,
+        });
+      };
+      const archive = () => app.request('PUT', `/products/${product.id}`, { product: { active: false } });
+      const archiving = { table: 'products', on: 'update', when: 'not new.active' } as const;
+      const [archived, early] = await meet(app, archiving, archive, () => subscribe(0));
+      assert.equal(archived.status, 200);
+      assertStatuses([early ?? assert.fail()], [200, 400]);
+      const answers = await atOnce(32, (index) => subscribe(index));
+      // Once the answer says that it is archived, nobody gets it any more.
+      assertStatuses(answers, [400, 409]);
+      const paid = await Promise.all(buyers.map(({ customerId }) => paidAmounts(app, customerId)));
+      assert.deepEqual(paid.flat(), early?.status === 200 ? [700] : []);
+    }
+    await assertSound(app);
+  });
+});
+
+describe('race: archived customer against subscribe', () => {
+  const archive = (externalId: string) => app.request('POST', `/customers/${externalId}/archive`);
+  const subscribe = ({ customerId, paymentMethodId }: { customerId: string; paymentMethodId: string | null }) =>
+    app.request('POST', '/subscriptions', {
+      customerId,
+      priceId: plans.priceOf('pro-monthly').id,
+      defaultPaymentMethodId: paymentMethodId,
+    });
+
+  async function assertPutAway(customerId: string): Promise<void> {
+    const living = app.owner.selectFrom('subscriptions').select(['id', 'status']).where('customerId', '=', customerId);
+    const statuses = (await living.execute()).map(({ status }) => status);
+    assert.deepEqual(new Set(statuses), new Set(['canceled']));
+    assert.equal((await paidAmounts(app, customerId)).length, statuses.length - 1, 'the paid plan beside the free one');
+  }
+
+  test('who is being put away gets no subscription, and one that is being made is ended with the others', async () => {
+    const first = await plans.newCustomer('pm_card_visa');
+    const going = { table: 'customers', on: 'update', when: 'new.archived' } as const;
+    const [gone, refused] = await meet(
+      app,
+      going,
+      () => archive(first.externalId),
+      () => subscribe(first),
+    );
+    assert.equal(gone.status, 200);
+    assertStatuses([refused ?? assert.fail()], [400, 403, 404, 409]);
+    await assertPutAway(first.customerId);
+    const second = await plans.newCustomer('pm_card_visa');
+    const making = { table: 'subscriptions', on: 'insert' } as const;
+    const answers = await meet(
+      app,
+      making,
+      () => subscribe(second),
+      () => archive(second.externalId),
+    );
+    assertStatuses(answers, [200]);
+    await assertPutAway(second.customerId);
+  });
+
+  test('32 who subscribe, and who archive, at once: nothing lives on', async () => {
+    for (let round = 0; round < rounds; round++) {
+      const customer = await plans.newCustomer('pm_card_visa');
+      const answers = await atOnce(32, (index) =>
+        index % 8 === 7 ? archive(customer.externalId) : subscribe(customer),
+      );
+      assertStatuses(answers, [200, 400, 403, 404, 409]);
+      assert(countOf(answers, 200) >= 4);
+      await assertPutAway(customer.customerId);
+    }
+    await assertSound(app);
+  });
+});
+
+describe('race: two cancels in the portal', () => {
+  const cancelByRequest = (id: string) =>
+    app.request('POST', `/subscriptions/${id}/cancel`, {
+      cancellation: { timing: 'at_end_of_current_billing_period' },
+    });
+
+  /** Who has a paid plan and has opened the form that cancels it. */
+  async function leaver() {
+    const { customerId, externalId, paymentMethodId } = await plans.newCustomer('pm_card_visa');
+    const priceId = plans.priceOf('pro-monthly').id;
+    const { id } = await plans.subscribe({ customerId, priceId, defaultPaymentMethodId: paymentMethodId });
+    const entered = await fetch(await shop.portal(externalId), { redirect: 'manual' });
+    const [cookie = ''] = (entered.headers.get('set-cookie') ?? '').split(';');
+    const url = `${app.url}/portal/subscriptions/${id}/cancel`;
+    const form = await (await fetch(url, { headers: { cookie } })).text();
+    const [, formToken = ''] = /name="formToken" value="([^"]+)"/.exec(form) ?? [];
+    assert.notEqual(formToken, '');
+    const before = await plans.events(id);
+    return {
+      id: id as string,
+      cancelByForm: () => sendForm(url, { formToken }, cookie),
+      async assertOneEnd() {
+        assert.equal((await plans.subscription(id)).status, 'cancellation_scheduled');
+        assert.deepEqual((await plans.events(id)).slice(before.length), ['subscription.updated']);
+      },
+    };
+  }
+
+  test('a form and a request that meet a form which is ending it plan and tell nothing more', async () => {
+    const { id, cancelByForm, assertOneEnd } = await leaver();
+    const place = { table: 'subscriptions', on: 'update', when: "new.status = 'cancellation_scheduled'" } as const;
+    const byRequest = () => cancelByRequest(id);
+    const answers = await meet<Answer, Answer>(app, place, cancelByForm, cancelByForm, byRequest);
+    assert.deepEqual(
+      answers.map(({ status }) => status),
+      [303, 303, 200],
+    );
+    await assertOneEnd();
+  });
+
+  test('16 forms and 16 requests that cancel at the end: one end is planned and told, and no form fails', async () => {
+    for (let round = 0; round < rounds; round++) {
+      const { id, cancelByForm, assertOneEnd } = await leaver();
+      const answers = await atOnce(32, (index) => (index % 2 === 0 ? cancelByForm() : cancelByRequest(id)));
+      assertStatuses(answers, [200, 303]);
+      await assertOneEnd();
+    }
+    await assertSound(app);
+  });
+});

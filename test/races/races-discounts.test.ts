@@ -1,0 +1,188 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { renewStep } from '../../src/billing/renew.ts';
+import { settleTold } from '../../src/billing/settle-payment.ts';
+import { runInEnvironment } from '../../src/database/work.ts';
+import { runEffects } from '../../src/jobs/queue.ts';
+import { april, day, may, setUpChanges } from '../support/adjust-fixture.ts';
+import { applied } from '../support/applied.ts';
+import { type Answer, type Body, startTestApp } from '../support/harness.ts';
+import { assertSound, assertStatuses, beginAt, meet, paidInAll, rounds, workTogether } from '../support/race.ts';
+import { atOnce } from '../support/spending.ts';
+
+const app = await startTestApp();
+await beginAt(app, april);
+const changes = await setUpChanges(app);
+const environmentId = app.testEnvironmentId;
+const june = Date.UTC(2026, 5, 1);
+const resumesAt = Date.UTC(2026, 5, 11);
+const work = () => workTogether(app, environmentId, 1);
+
+let made = 0;
+async function newCode(terms: Body): Promise<string> {
+  made += 1;
+  const discount = { name: 'Deal', code: `RACE${made}`, amountType: 'percent', amount: 50, ...terms };
+  return (await app.post('/discounts', { discount })).discount.code;
+}
+
+const post = (id: string, verb: string, body: Body = {}): Promise<Answer> =>
+  app.request('POST', `/subscriptions/${id}/${verb}`, body);
+const cancel = (id: string) => post(id, 'cancel', { cancellation: { timing: 'immediately' } });
+const grant = (subscriptionId: string, amount: number): Promise<Answer> =>
+  app.request('POST', '/usage-credits', { usageCredit: { subscriptionId, usageMeterSlug: 'api-calls', amount } });
+const adding = { table: 'invoices', on: 'insert' } as const;
+
+describe('race: discount against credit', () => {
+  /** Half price for ever: 1500 for April. Paused on its day 25, so 500 of the list price are kept, until 11 June. */
+  async function paused() {
+    const discountCode = await newCode({ duration: 'forever' });
+    const subscribed = await changes.subscribe('p3000', { discountCode });
+    await app.setClock(day(25));
+    await app.post(`/subscriptions/${subscribed.id}/pause`, { pause: { resumesAt } });
+    await app.setClock(resumesAt);
+    return subscribed;
+  }
+
+  test('kept credit and discount are taken off the invoice after a pause once, whoever ends the pause', async () => {
+    for (const first of ['worker', 'request']) {
+      const { id, customerId } = await paused();
+      const resume = () => post(id, 'resume');
+      const both: (() => Promise<unknown>)[] = first === 'worker' ? [work, resume] : [resume, work];
+      await meet<unknown, unknown>(app, adding, both[0] ?? work, both[1] ?? work, resume, resume);
+      // 20 of 30 days of June are 2000, less 500 that were paid for the pause; half of that.
+      assert.deepEqual(await changes.invoices(id), [
+        ['paid', 1500],
+        ['paid', 750],
+      ]);
+      assert.equal(await paidInAll(app, customerId), 2250n);
+    }
+  });
+
+  test('32 who end a pause, and four workers: one invoice, one credit, one discount', async () => {
+    for (let round = 0; round < rounds; round++) {
+      const { id, customerId } = await paused();
+      const [answers] = await Promise.all([
+        atOnce(32, (index) => post(id, index % 2 === 0 ? 'resume' : 'uncancel')),
+        workTogether(app, environmentId),
+      ]);
+      assertStatuses(answers, [200, 400, 409]);
+      assert.equal(await paidInAll(app, customerId), 2250n);
+      const kept = app.owner.selectFrom('subscriptions').select('pausedCredit').where('id', '=', id);
+      assert.deepEqual(await kept.execute(), [{ pausedCredit: 0n }]);
+    }
+    await assertSound(app);
+  });
+
+  /** Has used 200 calls at half price: 100, less 50. */
+  async function user() {
+    const discountCode = await newCode({ duration: 'forever' });
+    const subscribed = await changes.subscribe('p3000', { discountCode });
+    await changes.use(subscribed.id, 200);
+    return subscribed;
+  }
+
+  test('credits that come while the last invoice is being made are refused or left, and pay for nothing twice', async () => {
+    const { id, customerId } = await user();
+    const [canceled, granted] = await meet(
+      app,
+      adding,
+      () => cancel(id),
+      () => grant(id, 200),
+    );
+    assert.equal(canceled.status, 200);
+    assertStatuses([granted ?? assert.fail()], [400, 409]);
+    assert.equal(await paidInAll(app, customerId), 1500n + 50n);
+  });
+
+  test('a cancel that meets credits being granted bills all that was used before them', async () => {
+    const { id, customerId } = await user();
+    const [granted, canceled] = await meet(
+      app,
+      { table: 'usage_credits', on: 'insert' },
+      () => grant(id, 100),
+      () => cancel(id),
+    );
+    assert.deepEqual([granted.status, canceled?.status], [200, 200]);
+    assert.equal(await paidInAll(app, customerId), 1500n + 50n);
+  });
+
+  test('grants, uses and a cancel at once: the last invoice bills what no credit covered, at half price', async () => {
+    for (let round = 0; round < rounds; round++) {
+      const { id, customerId } = await user();
+      const use = (index: number): Promise<Answer> => {
+        const usageEvent = {
+          subscriptionId: id,
+          priceSlug: 'call-overage',
+          transactionId: `${id} ${index}`,
+          amount: 4,
+        };
+        return app.request('POST', '/usage-events', { usageEvent });
+      };
+      const answers = await atOnce(32, (index) => {
+        if (index === 20) return cancel(id);
+        return index % 2 === 0 ? grant(id, 4) : use(index);
+      });
+      assertStatuses(answers, [200, 400, 409]);
+      const accounts = app.owner.selectFrom('ledgerAccounts').select(['id', 'used']);
+      const [account = assert.fail()] = await accounts.where('subscriptionId', '=', id).execute();
+      const credits = app.owner.selectFrom('usageCredits').select(applied);
+      const covered = (await credits.where('ledgerAccountId', '=', account.id).execute()).reduce(
+        (sum, credit) => sum + credit.applied,
+        0n,
+      );
+      // 4 calls cost 2, and half of that is 1.
+      assert.equal(await paidInAll(app, customerId), 1500n + (account.used - covered) / 4n);
+    }
+    await assertSound(app);
+  });
+});
+
+describe('race: the last use of a discount', () => {
+  /** Half price for two payments: April is paid, May is under way. Now it is June. */
+  async function lastTurn() {
+    const discountCode = await newCode({ duration: 'number_of_payments', numberOfPayments: 2 });
+    const { id, customerId } = await changes.subscribe('p3000', { discountCode });
+    const visa = (await changes.subscription(id)).defaultPaymentMethodId;
+    await changes.chargeOn(id, await changes.attach(customerId, 'pm_card_processing'));
+    await app.setClock(may);
+    await work();
+    await changes.chargeOn(id, visa);
+    const { data } = await app.get(`/payments?customerId=${customerId}&status=processing`);
+    assert.deepEqual([data.length, data[0].amount], [1, 1500]);
+    await app.setClock(june);
+    const outcome = { result: 'succeeded', reference: `test_charge_${data[0].id}`, settledAt: may } as const;
+    const told = [{ paymentId: data[0].id as string, outcome: { ...outcome, receiptNumber: null } }];
+    const renew = async () => {
+      const done = await runInEnvironment(app.database, { environmentId }, async (begun) =>
+        renewStep.perform(begun, await renewStep.claim(begun, 1, [id])),
+      );
+      await runEffects(app, done?.effects ?? []);
+    };
+    return { id, customerId, renew, tell: () => settleTold(app, environmentId, told) };
+  }
+
+  test('the invoice that comes while the last one is being paid gets nothing of it, in either order', async () => {
+    const paying = { table: 'payments', on: 'update', when: "new.status = 'succeeded'" } as const;
+    for (const renewsFirst of [true, false]) {
+      const { customerId, renew, tell } = await lastTurn();
+      await (renewsFirst ? meet(app, adding, renew, tell, tell) : meet(app, paying, tell, renew, tell));
+      assert.equal(await paidInAll(app, customerId), 1500n + 1500n + 3000n);
+    }
+  });
+
+  test('renewals, tellings and workers at once: two invoices at half price, and the third in full', async () => {
+    for (let round = 0; round < rounds; round++) {
+      const { id, customerId, renew, tell } = await lastTurn();
+      const acts = [renew, tell];
+      await Promise.all([atOnce(32, (index) => (acts[index % 2] ?? tell)()), workTogether(app, environmentId)]);
+      await work();
+      assert.deepEqual(await changes.invoices(id), [
+        ['paid', 1500],
+        ['paid', 1500],
+        ['paid', 3000],
+      ]);
+      assert.equal(await paidInAll(app, customerId), 6000n);
+    }
+    await assertSound(app);
+  });
+});

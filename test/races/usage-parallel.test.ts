@@ -1,0 +1,236 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { CamelCasePlugin, Kysely, PostgresDialect, sql } from 'kysely';
+import { catchUpAll } from '../../src/billing/catch-up.ts';
+import { createPool } from '../../src/database/database.ts';
+import type { DB } from '../../src/database/database-types.ts';
+import { newId } from '../../src/database/new-id.ts';
+import { runInEnvironment, type Work } from '../../src/database/work.ts';
+import { answerAlone } from '../../src/jobs/together.ts';
+import { lockSubscription, saveSubscription } from '../../src/subscriptions/store.ts';
+import { claimOverage, grantCredits } from '../../src/usage/actions-ledger.ts';
+import { usageTogether } from '../../src/usage/actions-record.ts';
+import { insertFixture } from '../support/fixtures.ts';
+import { type Answer, type Body, startTestApp } from '../support/harness.ts';
+import { assertEventsAddUp, assertLedgerAddsUp } from '../support/ledger-invariants.ts';
+
+const app = await startTestApp();
+
+type World = Awaited<ReturnType<typeof insertFixture>>;
+
+let count = 0;
+function event({ subscriptionId }: World, change: object = {}) {
+  count += 1;
+  return { subscriptionId, transactionId: `transaction ${count}`, amount: 1, priceSlug: 'call-overage', ...change };
+}
+
+const bulk = (usageEvents: unknown): Promise<Answer> => app.request('POST', '/usage-events/bulk', { usageEvents });
+
+function account(world: World, usageMeterId = world.meterId) {
+  return app.owner
+    .selectFrom('ledgerAccounts')
+    .select(['granted', 'used', 'covered', 'available'])
+    .where('subscriptionId', '=', world.subscriptionId)
+    .where('usageMeterId', '=', usageMeterId)
+    .executeTakeFirstOrThrow();
+}
+
+/** Grants `amount` in `parts` credits. */
+function grant(world: World, amount: bigint, parts = 1) {
+  const { subscriptionId, pricingModelId, meterId: usageMeterId } = world;
+  const rest = { featureId: null, billingPeriodId: null, expiresAt: null, source: 'manual_adjustment' as const };
+  const grants = Array.from({ length: parts }, () => {
+    return {
+      subscriptionId,
+      pricingModelId,
+      usageMeterId,
+      ...rest,
+      amount: amount / BigInt(parts),
+      sourceId: newId('event'),
+    };
+  });
+  return app.inEnvironment((work) => grantCredits(work, grants));
+}
+
+const statusesOf = (answers: readonly Answer[]) => [...new Set(answers.map(({ status }) => status))];
+
+test('200 equal events at once are one event, answered 200 times', async () => {
+  const world = await insertFixture(app);
+  const usageEvent = event(world, { amount: 3 });
+  const sends = Array.from({ length: 200 }, () => app.request('POST', '/usage-events', { usageEvent }));
+  const answers = await Promise.all(sends);
+  assert.deepEqual(statusesOf(answers), [200]);
+  assert.equal(new Set(answers.map(({ body }) => JSON.stringify(body))).size, 1);
+  assert.equal((await account(world)).used, 3n);
+});
+
+test('batches of the same events in opposite order, at once, store each event once', async () => {
+  const world = await insertFixture(app);
+  const sent = Array.from({ length: 100 }, () => event(world));
+  const orders = Array.from({ length: 16 }, (_, index) => (index % 2 === 0 ? sent : [...sent].reverse()));
+  const answers = await Promise.all(orders.map(bulk));
+  assert.deepEqual(statusesOf(answers), [200]);
+  const ids = answers.map(({ body }) =>
+    body.usageEvents
+      .map((each: Body) => each.id)
+      .sort()
+      .join(),
+  );
+  assert.equal(new Set(ids).size, 1);
+  assert.equal((await account(world)).used, 100n);
+});
+
+test('batches that overlap, on many subscriptions at once, count every event once and no credit twice', async () => {
+  const worlds = await Promise.all(Array.from({ length: 6 }, () => insertFixture(app)));
+  await Promise.all(worlds.map((world) => grant(world, 60n, 7)));
+  const events = worlds.flatMap((world) => Array.from({ length: 20 }, () => event(world)));
+  const batches = Array.from({ length: 24 }, (_, index) => {
+    const turned = [...events.slice(index * 5), ...events.slice(0, index * 5)];
+    return index % 2 === 0 ? turned : turned.reverse();
+  });
+  assert.deepEqual(statusesOf(await Promise.all(batches.map(bulk))), [200]);
+  for (const world of worlds) {
+    // Seven credits of 8 units are 56.
+    assert.deepEqual(await account(world), { granted: 56n, used: 20n, covered: 20n, available: 36n });
+  }
+});
+
+test('batches of their own events on the same accounts in opposite order, at once, all count', async () => {
+  const worlds = await Promise.all(Array.from({ length: 8 }, () => insertFixture(app)));
+  const batches = Array.from({ length: 60 }, (_, index) => {
+    const batch = worlds.map((world) => event(world));
+    return index % 2 === 0 ? batch : batch.reverse();
+  });
+  assert.deepEqual(statusesOf(await Promise.all(batches.map(bulk))), [200]);
+  for (const world of worlds) assert.equal((await account(world)).used, 60n);
+});
+
+test('100 uses of 3 at once against credits of 100 use each credit once: 100 are covered, 200 are owed', async () => {
+  const world = await insertFixture(app);
+  await grant(world, 100n, 10);
+  await Promise.all(Array.from({ length: 100 }, () => bulk([event(world, { amount: 3 })])));
+  assert.deepEqual(await account(world), { granted: 100n, used: 300n, covered: 100n, available: -200n });
+});
+
+test('equal properties at once, in opposite order, count once', async () => {
+  const world = await insertFixture(app);
+  for (let round = 0; round < 8; round++) {
+    const batches = Array.from({ length: 4 }, (_, index) => {
+      const users = Array.from({ length: 200 }, (_, user) => {
+        return event(world, { priceSlug: 'user-overage', properties: { round, user }, amount: 5 });
+      });
+      return index % 2 === 0 ? users : users.reverse();
+    });
+    assert.deepEqual(statusesOf(await Promise.all(batches.map(bulk))), [200]);
+    assert.equal((await account(world, world.distinctMeterId)).used, BigInt(round + 1) * 1000n);
+  }
+});
+
+test('usage and claims at once: each unit is claimed once', async () => {
+  const world = await insertFixture(app);
+  const claims = Array.from({ length: 20 }, () =>
+    app.inEnvironment((work) => claimOverage(work, [world.subscriptionId])),
+  );
+  const uses = Array.from({ length: 40 }, () => bulk([event(world, { amount: 2 })]));
+  const [claimed] = await Promise.all([Promise.all(claims), Promise.all(uses)]);
+  const rest = await app.inEnvironment((work) => claimOverage(work, [world.subscriptionId]));
+  const units = [...claimed.flat(), ...rest].reduce((sum, each) => sum + each.units, 0n);
+  assert.equal(units, 80n);
+});
+
+test('usage that is under way when a subscription ends is on its last bill, and later usage is refused', async () => {
+  for (let round = 0; round < 5; round++) {
+    const world = await insertFixture(app);
+    // In every other round it is remembered, and not held by what uses it.
+    const before = round % 2 === 0 ? [] : [await bulk([event(world)]), await bulk([event(world)])];
+    const uses = Array.from({ length: 12 }, () => bulk([event(world)]));
+    const end = app.inEnvironment(async (work) => {
+      await lockSubscription(work, world.subscriptionId);
+      await saveSubscription(work, world.subscriptionId, { status: 'canceled', canceledAt: work.now });
+      return claimOverage(work, [world.subscriptionId]);
+    });
+    const answers = await Promise.all(uses);
+    const accepted = answers.filter(({ status }) => status === 200).length;
+    const billed = (await end).reduce((sum, each) => sum + each.units, 0n);
+    assert.equal(billed, BigInt(accepted + before.length));
+    assert(answers.every(({ status }) => status === 200 || status === 400));
+  }
+});
+
+/** A connection that notes the statements sent over it, and how many `act` sends in a unit of work. */
+function countingDatabase() {
+  let statements: string[] = [];
+  const database = new Kysely<DB>({
+    dialect: new PostgresDialect({ pool: createPool({ url: app.databaseUrl, size: 1, as: 'service' }) }),
+    plugins: [new CamelCasePlugin({ maintainNestedObjectKeys: true })],
+    log: ({ query }) => {
+      statements.push(query.sql);
+    },
+  });
+  const count = async (act: (work: Work) => Promise<unknown>): Promise<number> => {
+    statements = [];
+    await runInEnvironment(database, { environmentId: app.testEnvironmentId }, act);
+    // Without begin, commit and the one that enters the environment.
+    return statements.length - 3;
+  };
+  return { count, close: () => database.destroy() };
+}
+
+const usage = usageTogether(catchUpAll);
+const pathOf = (index: number) => ['usageEvents', index];
+
+test('a request takes as many statements for a thousand events as for two', async () => {
+  const world = await insertFixture(app);
+  await grant(world, 500n, 5);
+  const { count: statements, close } = countingDatabase();
+  const record = (events: number, repeats = [event(world, { transactionId: 'each time' })]) => {
+    const mixed = Array.from({ length: events }, (_, index) =>
+      index % 2 === 0 ? event(world) : event(world, { priceSlug: 'user-overage', properties: { count } }),
+    );
+    const given = [...mixed, ...repeats];
+    return statements((work) => answerAlone(usage, work, { kind: 'record', events: given, pathOf }));
+  };
+  const first = await record(2, []);
+  // What is opened and looked up for the first events is known from then on.
+  assert((await record(2, [])) < first);
+  await record(2);
+  // That one is there already is told by the attempt to store it, and from then on it is looked for.
+  await record(2);
+  const known = await record(2);
+  assert.equal(await record(1000), known);
+  await close();
+});
+
+test('a group takes as many statements for a hundred callers with their own subscriptions as for one', async () => {
+  const worlds = await Promise.all(Array.from({ length: 100 }, () => insertFixture(app)));
+  const { count: statements, close } = countingDatabase();
+  const ask = (world: World, kind: 'record' | 'consume') => ({ kind, events: [event(world)], pathOf });
+  const together = (asked: readonly World[]) =>
+    statements((work) =>
+      usage.answer(
+        work,
+        asked.flatMap((world) => [ask(world, 'record'), ask(world, 'consume')]),
+      ),
+    );
+  const [one, ...others] = worlds;
+  assert(one);
+  await Promise.all(worlds.map((world) => grant(world, 1000n)));
+  const opening = await together([one]);
+  assert.equal(await together(others), opening);
+  // Once all of them are known there is less to look up.
+  await together(worlds);
+  assert.equal(await together(worlds), await together([one]));
+  await close();
+});
+
+test('after all of it, each account is the sum of its entries, and of its events', async () => {
+  await assertLedgerAddsUp(app);
+  await assertEventsAddUp(app);
+});
+
+test('nothing of it was a deadlock: accounts and events are always taken in one order', async () => {
+  const { rows } = await sql`select deadlocks from pg_stat_database where datname = current_database()`.execute(
+    app.owner,
+  );
+  assert.deepEqual(rows, [{ deadlocks: 0 }]);
+});

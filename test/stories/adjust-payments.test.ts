@@ -1,0 +1,221 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { checkInvariants } from '../../src/invariants/check-invariants.ts';
+import { day, may, setUpChanges } from '../support/adjust-fixture.ts';
+import { databaseDigest } from '../support/digest.ts';
+import { startTestApp } from '../support/harness.ts';
+
+const app = await startTestApp();
+const changes = await setUpChanges(app);
+const { subscribe, adjust, invoices, items } = changes;
+const hour = 3_600_000;
+
+async function assertSound(): Promise<void> {
+  for (const { name, violations } of await checkInvariants(app.owner)) {
+    assert.equal(violations.count, 0, `${name}: ${JSON.stringify(violations)}`);
+  }
+}
+
+/** A customer on p3000 since 1 April whose card is another one by 11 April. */
+async function newCard(token: string) {
+  const customer = await subscribe('p3000');
+  const paymentMethodId = await changes.attach(customer.customerId, token);
+  await changes.chargeOn(customer.id, paymentMethodId);
+  await app.setClock(day(10));
+  return { ...customer, paymentMethodId };
+}
+
+test('a charge that fails changes nothing: 402 with the reason, the invoice is void, and another try is free', async () => {
+  const { id, externalId, customerId } = await newCard('pm_card_chargeCustomerFail');
+  const before = await changes.subscription(id);
+  const message = await changes.refused(id, 'p6000', 402);
+  assert.match(message, /^Nothing was changed, because the charge for the change failed\. .*card_declined/);
+  assert.deepEqual(await changes.subscription(id), before);
+  assert.deepEqual(await items(externalId), [[3000, 1]]);
+  assert.deepEqual(await invoices(id), [
+    ['paid', 3000],
+    ['void', 2000],
+  ]);
+  assert.deepEqual(await changes.events(id), ['subscription.created']);
+  await changes.chargeOn(id, await changes.attach(customerId, 'pm_card_visa'));
+  await adjust(id, 'p6000');
+  assert.deepEqual(await items(externalId), [[6000, 1]]);
+});
+
+test('a repeat under the Idempotency-Key of a failed charge tries again', async () => {
+  const { id, externalId, customerId } = await newCard('pm_card_chargeCustomerFail');
+  const request = () =>
+    app.request('POST', `/subscriptions/${id}/adjust`, changes.adjustmentOf('p6000'), {
+      headers: { 'idempotency-key': 'change-1' },
+    });
+  assert.equal((await request()).status, 402);
+  await changes.chargeOn(id, await changes.attach(customerId, 'pm_card_visa'));
+  assert.equal((await request()).status, 200);
+  assert.equal((await request()).headers.get('idempotent-replayed'), 'true');
+  assert.deepEqual(await items(externalId), [[6000, 1]]);
+});
+
+test('a payment that takes its time: nothing changes until it has arrived, and another change is refused meanwhile', async () => {
+  const { id, externalId } = await newCard('pm_card_processing');
+  const answer = await adjust(id, 'p6000');
+  assert.deepEqual([answer.adjustment.status, answer.isUpgrade], ['awaiting_payment', true]);
+  assert.deepEqual(
+    answer.subscriptionItems.map((item: { unitPrice: number }) => item.unitPrice),
+    [3000],
+  );
+  assert.match(await changes.refused(id, 'p9000', 409), /waits for its payment/);
+  assert.equal((await changes.preview(id, 'p9000')).canAdjust, false);
+  await changes.moveTo(day(10) + 2 * hour);
+  assert.deepEqual(await items(externalId), [[6000, 1]]);
+  const [item] = await changes.itemsOf(externalId);
+  assert.equal(item.addedDate, day(10), 'it was paid for since the change was asked for');
+  assert.deepEqual(await changes.events(id), ['subscription.created', 'subscription.updated']);
+});
+
+test('money that arrives when the next period has begun: the new plan begins with it, and the difference is billed', async () => {
+  const { id, externalId, customerId } = await newCard('pm_card_processing');
+  await app.setClock(may - hour / 2);
+  await adjust(id, 'p6000');
+  await changes.chargeOn(id, await changes.attach(customerId, 'pm_card_visa'));
+  await changes.moveTo(may + hour);
+  const [item] = await changes.itemsOf(externalId);
+  assert.deepEqual([item.unitPrice, item.addedDate], [6000, may]);
+  assert.deepEqual((await invoices(id)).slice(1), [
+    ['paid', 2],
+    ['paid', 3000],
+    ['paid', 3000],
+  ]);
+  assert.equal((await changes.preview(id, 'p1000')).totalDue, 0, 'so a change to less asks for nothing');
+});
+
+test('a difference that cannot be charged is owed, is asked for once, and does not hold up the plan', async () => {
+  const { id, externalId, customerId } = await newCard('pm_card_processing');
+  await app.setClock(may - hour / 2);
+  await adjust(id, 'p6000');
+  const good = await changes.attach(customerId, 'pm_card_visa');
+  await changes.chargeOn(id, good);
+  await changes.moveTo(may);
+  await changes.chargeOn(id, await changes.attach(customerId, 'pm_card_chargeCustomerFail'));
+  await changes.moveTo(may + hour);
+  const expected = [
+    ['paid', 2],
+    ['paid', 3000],
+    ['open', 3000],
+  ];
+  assert.deepEqual((await invoices(id)).slice(1), expected);
+  await changes.moveTo(may + 100 * hour);
+  assert.deepEqual((await invoices(id)).slice(1), expected);
+  assert.deepEqual([await items(externalId), (await changes.subscription(id)).status], [[[6000, 1]], 'active']);
+  assert.equal((await changes.preview(id, 'p1000')).totalDue, 0);
+  const [owed] = (await app.get(`/invoices?subscriptionId=${id}&status=open`)).data;
+  const payments = (await app.get(`/payments?invoiceId=${owed.id}`)).data;
+  assert.deepEqual(
+    payments.map((payment: { status: string }) => payment.status),
+    ['failed'],
+  );
+  await app.post(`/invoices/${owed.id}/record-payment`, {});
+  assert.equal((await changes.preview(id, 'p1000')).totalDue, 0);
+});
+
+test('a change whose subscription ends while it waits is not made, and its money is given back when it arrives', async () => {
+  const { id } = await newCard('pm_card_processing');
+  await adjust(id, 'p6000');
+  await app.post(`/subscriptions/${id}/cancel`, { cancellation: { timing: 'immediately' } });
+  await changes.moveTo(day(10) + 2 * hour);
+  const row = await app.owner
+    .selectFrom('subscriptionAdjustments')
+    .select('status')
+    .where('subscriptionId', '=', id)
+    .executeTakeFirstOrThrow();
+  assert.equal(row.status, 'canceled');
+  const rows = app.owner.selectFrom('subscriptionItems').select('unitPrice').where('subscriptionId', '=', id);
+  assert.deepEqual(await rows.execute(), [{ unitPrice: 3000n }]);
+  assert.deepEqual((await invoices(id)).at(-1), ['refunded', 2000]);
+  assert.deepEqual((await changes.events(id)).slice(1), ['subscription.canceled']);
+});
+
+test('money that arrives after the end in place of an unpaid invoice pays for that, usage included, and nobody pays twice', async () => {
+  const { id, customerId } = await subscribe('p100');
+  await changes.use(id, 250);
+  await changes.chargeOn(id, await changes.attach(customerId, 'pm_card_chargeCustomerFail'));
+  await changes.moveTo(may);
+  await changes.chargeOn(id, await changes.attach(customerId, 'pm_card_processing'));
+  await adjust(id, 'p200');
+  await app.post(`/subscriptions/${id}/cancel`, { cancellation: { timing: 'immediately' } });
+  const unpaid = (await app.get(`/invoices?subscriptionId=${id}&status=open`)).data[0];
+  assert.equal((await app.request('POST', `/invoices/${unpaid.id}/record-payment`, {})).status, 409);
+  await assertSound();
+  await changes.moveTo(may + 2 * hour);
+  assert.deepEqual(await invoices(id), [
+    ['paid', 100],
+    ['void', 225],
+    ['paid', 325],
+  ]);
+});
+
+test('while a change takes the place of an unpaid invoice, nobody else collects or closes that', async () => {
+  const { id, externalId, customerId } = await subscribe('p100');
+  await changes.chargeOn(id, await changes.attach(customerId, 'pm_card_chargeCustomerFail'));
+  await changes.moveTo(may);
+  await changes.chargeOn(id, await changes.attach(customerId, 'pm_card_processing'));
+  assert.equal((await adjust(id, 'p200')).adjustment.status, 'awaiting_payment');
+  const unpaid = (await app.get(`/invoices?subscriptionId=${id}&status=open`)).data[0];
+  for (const path of [`/subscriptions/${id}/retry-payment`, `/invoices/${unpaid.id}/void`]) {
+    assert.equal((await app.request('POST', path, {})).status, 409, path);
+  }
+  await changes.moveTo(may + hour);
+  assert.deepEqual(await invoices(id), [
+    ['paid', 100],
+    ['void', 100],
+    ['paid', 200],
+  ]);
+  assert.deepEqual(await items(externalId), [[200, 1]]);
+});
+
+test('the default payment method is charged, else the backup, else that of the customer; without any: 400', async () => {
+  const { id, customerId, paymentMethodId: backup } = await newCard('pm_card_visa');
+  const charged = async () =>
+    (await app.get(`/payments?customerId=${customerId}&limit=100`)).data.at(-1).paymentMethodId;
+  await app.owner
+    .updateTable('subscriptions')
+    .set({ defaultPaymentMethodId: null, backupPaymentMethodId: backup })
+    .where('id', '=', id)
+    .execute();
+  const customers = await changes.attach(customerId, 'pm_card_visa');
+  await adjust(id, 'p6000');
+  assert.equal(await charged(), backup);
+  await app.owner.updateTable('subscriptions').set({ backupPaymentMethodId: null }).where('id', '=', id).execute();
+  const preview = await changes.preview(id, 'p9000');
+  assert.deepEqual(preview.paymentMethod, { id: customers, type: 'card', last4: '4242', brand: 'visa' });
+  await adjust(id, 'p9000');
+  assert.equal(await charged(), customers);
+
+  const poor = await subscribe('trial', { token: null });
+  await changes.moveTo(day(14));
+  assert.match(await changes.refused(poor.id, 'p6000', 400), /no payment method to charge/);
+});
+
+test('a dry run answers what would be, and stores nothing', async () => {
+  const { id } = await newCard('pm_card_visa');
+  const digest = await databaseDigest(app.owner);
+  const path = `/subscriptions/${id}/adjust?dryRun=true`;
+  const answer = await app.post(path, changes.adjustmentOf('p6000'));
+  assert.deepEqual([answer.adjustment.status, answer.subscription.priceId], ['applied', changes.priceIdOf('p6000')]);
+  assert.equal(await databaseDigest(app.owner), digest);
+});
+
+test('five changes at once are one change: the others are refused or find it made', async () => {
+  const { id, externalId } = await newCard('pm_card_visa');
+  const path = `/subscriptions/${id}/adjust`;
+  const answers = await Promise.all(
+    Array.from({ length: 5 }, () => app.request('POST', path, changes.adjustmentOf('p6000'))),
+  );
+  assert.ok(answers.every(({ status }) => status === 200 || status === 409));
+  assert.deepEqual(await items(externalId), [[6000, 1]]);
+  assert.deepEqual(await invoices(id), [
+    ['paid', 3000],
+    ['paid', 2000],
+  ]);
+});
+
+test('after all of it the data is sound', assertSound);

@@ -1,0 +1,268 @@
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { describe, test } from 'node:test';
+import { promisify } from 'node:util';
+import { sql } from 'kysely';
+import { createDatabase, createPool } from '../../src/database/database.ts';
+import { createApiKey, rotateApiKey } from '../../src/organizations/actions.ts';
+import { type Body, startTestApp } from '../support/harness.ts';
+import { setUpPlans } from '../support/plans.ts';
+
+const app = await startTestApp();
+const plans = await setUpPlans(app);
+const log = async (query: string, key = app.testKey): Promise<Body[]> =>
+  (await app.get(`/audit-log?limit=100&${query}`, { key })).data;
+const records = (entries: readonly Body[]) => entries.map(({ operation, record }) => `${operation} ${record.type}`);
+const [ownKey] = (await app.get('/api-keys')).data;
+
+/** An answer of a request that has to go well, with its request id. */
+async function ask(method: string, path: string, body: unknown, headers: Record<string, string> = {}) {
+  const answer = await app.request(method, path, body, { headers });
+  assert.equal(answer.status, 200, JSON.stringify(answer.body));
+  return { body: answer.body, requestId: answer.headers.get('x-request-id') ?? '' };
+}
+
+describe('an entry', () => {
+  test('says who changed what, by which request, and what it was before and is after', async () => {
+    const { customerId, externalId } = await plans.newCustomer();
+    const { requestId } = await ask('PUT', `/customers/${externalId}`, {
+      customer: { externalId, name: 'Ada', billingAddress: { address: { country: 'DE', their_key: 'kept' } } },
+    });
+    const [entry, ...others] = await log(`requestId=${requestId}`);
+    assert.deepEqual(others, []);
+    const { id, occurredAt, before, after, ...rest } = entry;
+    assert.match(id, /^audit_[0-9a-f]{26}$/);
+    assert(Math.abs(occurredAt - Date.now()) < 60_000);
+    assert.deepEqual(rest, {
+      pricingModelId: plans.pricingModelId,
+      actor: { type: 'api_key', apiKeyId: ownKey.id },
+      action: 'PUT /customers/{externalId}',
+      requestId,
+      record: { type: 'customer', id: customerId },
+      operation: 'update',
+    });
+    assert.equal(after.name, 'Ada');
+    assert.notEqual(before.name, 'Ada');
+    assert.deepEqual([before.billingAddress, after.billingAddress.address.country], [null, 'DE']);
+    // What has not changed is not said, nor when it changed, which is said already.
+    assert.deepEqual(Object.keys(after).sort(), ['billingAddress', 'name']);
+  });
+
+  test('of what is made has all that is known, of what is deleted all that was', async () => {
+    const url = 'https://hooks.example.com/in';
+    const { webhook } = await app.post('/webhooks', { webhook: { name: 'Ours', url, filterTypes: [] } });
+    await ask('DELETE', `/webhooks/${webhook.id}`, undefined);
+    const [deleted, made] = await log(`recordId=${webhook.id}`);
+    assert.deepEqual([made.operation, made.before, made.after.name], ['insert', null, 'Ours']);
+    assert.deepEqual([deleted.operation, deleted.before.name, deleted.after], ['delete', 'Ours', null]);
+  });
+
+  test('is one for each record, however many a statement changes: ten features are ten entries', async () => {
+    const features = Array.from({ length: 10 }, (_, n) => ({
+      type: 'toggle',
+      slug: `f${n}`,
+      name: `Feature ${n}`,
+      description: '',
+    }));
+    const body = { name: 'Ten', features, products: [], usageMeters: [] };
+    const { requestId } = await ask('POST', '/pricing-models/setup', body);
+    const made = await log(`requestId=${requestId}&record=feature`);
+    assert.deepEqual(
+      made.map(({ after }) => after.slug),
+      features.map(({ slug }) => slug).reverse(),
+    );
+    assert.equal(new Set(made.map(({ id }) => id)).size, 10);
+  });
+
+  test('is left by nothing that did not happen: a dry run, a refusal, a repeat, a change to the same', async () => {
+    const { customerId } = await plans.newCustomer();
+    const before = (await app.get('/audit-log')).total;
+    const customer = { externalId: 'never', email: 'never@acme.test', name: 'Never' };
+    await ask('POST', '/customers?dryRun=true', { customer });
+    const refused = await app.request('POST', '/subscriptions', { customerId, priceId: 'price_none' });
+    assert.equal(refused.status, 404);
+    assert.equal((await app.get('/audit-log')).total, before);
+    const headers = { 'idempotency-key': 'once' };
+    await ask('POST', '/customers', { customer }, headers);
+    const after = (await app.get('/audit-log')).total;
+    assert(after > before);
+    await ask('POST', '/customers', { customer }, headers);
+    await ask('PUT', '/customers/never', { customer: { externalId: 'never', name: 'Never' } });
+    assert.equal((await app.get('/audit-log')).total, after);
+  });
+});
+
+describe('who', () => {
+  test('a charge that a request has caused is the work of the service, and names the request', async () => {
+    const { customerId } = await plans.newCustomer('pm_card_visa');
+    const priceId = plans.priceOf('pro-monthly').id;
+    const { requestId } = await ask('POST', '/subscriptions', { customerId, priceId });
+    const [settled, ...others] = await log(`requestId=${requestId}&record=payment`);
+    assert.deepEqual(records(others), ['insert payment']);
+    assert.deepEqual(others[0].actor, { type: 'api_key', apiKeyId: ownKey.id });
+    assert.deepEqual([settled.before.status, settled.after.status], ['processing', 'succeeded']);
+    assert.deepEqual([settled.actor, settled.action], [{ type: 'system', apiKeyId: null }, 'charge_payments']);
+  });
+
+  test('what a customer does in the portal is the doing of the customer', async () => {
+    const { customerId, externalId } = await plans.newCustomer('pm_card_visa');
+    const { id } = await plans.subscribe({ customerId, priceId: plans.priceOf('pro-monthly').id });
+    const { portalSession } = await app.post(`/customers/${externalId}/portal-sessions`, { portalSession: {} });
+    const opened = await fetch(portalSession.url, { redirect: 'manual' });
+    const cookie = opened.headers.get('set-cookie')?.split(';')[0] ?? '';
+    const page = await (await fetch(`${app.url}/portal/subscriptions/${id}/cancel`, { headers: { cookie } })).text();
+    const formToken = /name="formToken" value="([^"]+)"/.exec(page)?.[1] ?? '';
+    const answer = await fetch(`${app.url}/portal/subscriptions/${id}/cancel`, {
+      method: 'POST',
+      redirect: 'manual',
+      headers: { cookie, origin: app.url },
+      body: new URLSearchParams({ formToken }),
+    });
+    assert.equal(answer.status, 303, await answer.text());
+    const [entry] = await log(`recordId=${id}`);
+    assert.deepEqual(entry.actor, { type: 'customer', apiKeyId: null });
+    assert.equal(entry.action, 'POST /portal/subscriptions/{id}/cancel');
+    assert.equal(entry.requestId, answer.headers.get('x-request-id'));
+    assert.equal(entry.after.status, 'cancellation_scheduled');
+  });
+
+  test('what the command line does is an operator, who names the command', async () => {
+    const made = await createApiKey(
+      app.owner,
+      { environmentId: app.testEnvironmentId, livemode: false, name: 'To go' },
+      Date.now(),
+    );
+    const main = new URL('../../src/main.ts', import.meta.url).pathname;
+    await promisify(execFile)(process.execPath, [main, 'keys', 'revoke', made.id], {
+      env: { ...process.env, DATABASE_URL: app.databaseUrl },
+    });
+    const [ended] = await log(`recordId=${made.id}`);
+    assert.deepEqual([ended.actor.type, ended.action], ['operator', 'keys revoke']);
+    assert.deepEqual([ended.before, ended.after], [{ active: true }, { active: false }]);
+  });
+
+  test('what nobody asked for, of the owner of a service, is the work of the service', async () => {
+    const request = { environmentId: app.testEnvironmentId, livemode: false, name: 'Rotated' };
+    const made = await createApiKey(app.owner, request, Date.now());
+    const doing = { actor: 'system', action: 'serve' } as const;
+    const pool = createPool({ url: app.databaseUrl, size: 1, as: 'owner', doing });
+    const { id } = await rotateApiKey(createDatabase(pool), made.id, Date.now());
+    await pool.end();
+    for (const key of [made.id, id]) {
+      const [entry] = await log(`recordId=${key}`);
+      assert.deepEqual([entry.actor.type, entry.action], ['system', 'serve']);
+    }
+  });
+
+  test('usage is a log itself: its booking says which key', async () => {
+    const { customerId } = await plans.newCustomer('pm_card_visa');
+    const { id: subscriptionId } = await plans.subscribe({ customerId, priceId: plans.priceOf('pro-monthly').id });
+    const usageEvent = { subscriptionId, priceSlug: 'call-overage', transactionId: 't', amount: 3 };
+    const before = (await app.get('/audit-log')).total;
+    const { usageEvent: made } = await app.post('/usage-events', { usageEvent });
+    assert.equal((await app.get('/audit-log')).total, before);
+    const { rows } = await sql<{ apiKeyId: string | null }>`
+      select t.api_key_id from usage_events e
+        join ledger_transactions t on t.environment_id = e.environment_id and t.type = 'usage_event_processed'
+                                  and t.source_id = e.booking::text
+       where 'usage_event_' || e.id = ${made.id}`.execute(app.owner);
+    assert.deepEqual(rows, [{ apiKeyId: ownKey.id }]);
+  });
+
+  test('a renewal is the work of the task that does it', async () => {
+    const { customerId } = await plans.newCustomer('pm_card_visa');
+    const { id } = await plans.subscribe({ customerId, priceId: plans.priceOf('pro-monthly').id });
+    await app.setClock(Date.now() + 32 * 86_400_000);
+    await app.tasks.find_due_work?.({ database: app.database, tasks: app.tasks, outside: app.outside }, {});
+    await app.runJobs();
+    const [renewed] = await log(`record=subscription&recordId=${id}&action=do_due_work`);
+    assert.deepEqual([renewed?.actor.type, renewed?.requestId], ['system', null]);
+    assert(renewed.after.currentBillingPeriodEnd > renewed.before.currentBillingPeriodEnd);
+    // The clock was set by a statement of the owner. The log does not go by it.
+    const [moved] = await log('record=environment');
+    assert.deepEqual([moved.actor.type, moved.action, moved.before], ['operator', null, { clockNow: null }]);
+    assert(renewed.occurredAt < moved.after.clockNow);
+    // The credits of the new period, and those that have ended, were booked for nobody.
+    const booked = await bookings();
+    assert.deepEqual(new Set(booked), new Set([ownKey.id, null]));
+  });
+});
+
+/** Which key each ledger transaction was booked for. */
+async function bookings(): Promise<(string | null)[]> {
+  const rows = await app.owner.selectFrom('ledgerTransactions').select('apiKeyId').execute();
+  return rows.map(({ apiKeyId }) => apiKeyId);
+}
+
+describe('the list', () => {
+  test('is newest first, and its pages tile it in both ways of asking', async () => {
+    const all = await log(`apiKeyId=${ownKey.id}`);
+    assert.deepEqual(
+      all.map(({ id }) => id),
+      all
+        .map(({ id }) => id)
+        .sort()
+        .reverse(),
+    );
+    const seen: Body[] = [];
+    let page = await app.get(`/audit-log?limit=7&apiKeyId=${ownKey.id}`);
+    for (
+      ;
+      seen.length < 100;
+      page = await app.get(`/audit-log?limit=7&cursor=${encodeURIComponent(page.nextCursor)}`)
+    ) {
+      seen.push(...page.data);
+      if (!page.hasMore) break;
+    }
+    assert.deepEqual(seen.slice(0, 100), all.slice(0, seen.length));
+  });
+
+  test('each filter finds what has it and nothing else', async () => {
+    const { data } = await app.get('/audit-log?limit=100');
+    const of = (read: (entry: Body) => unknown, value: unknown) => data.filter((entry: Body) => read(entry) === value);
+    const some = data.find(({ actor }: Body) => actor.apiKeyId !== null);
+    const filters: [string, (entry: Body) => unknown][] = [
+      ['recordId', ({ record }) => record.id],
+      ['record', ({ record }) => record.type],
+      ['action', ({ action }) => action],
+      ['requestId', ({ requestId }) => requestId],
+      ['apiKeyId', ({ actor }) => actor.apiKeyId],
+    ];
+    for (const [filter, read] of filters) {
+      const found = await log(`${filter}=${encodeURIComponent(String(read(some)))}`);
+      const expected = of(read, read(some));
+      assert(expected.length > 0);
+      assert.deepEqual(found.slice(0, expected.length), expected, filter);
+      assert(found.every((entry) => read(entry) === read(some)));
+    }
+  });
+
+  test('since is in the range and until is not', async () => {
+    const { data } = await app.get('/audit-log?limit=100');
+    const [newest, oldest] = [data.at(0).occurredAt, data.at(-1).occurredAt];
+    assert(oldest < newest);
+    const ids = async (query: string) => (await log(query)).map(({ id }) => id);
+    const between = (from: number, to: number) =>
+      data.filter(({ occurredAt }: Body) => occurredAt >= from && occurredAt < to).map(({ id }: Body) => id);
+    assert.deepEqual(await ids(`since=${newest}`), between(newest, newest + 1));
+    assert.deepEqual(await ids(`since=${oldest + 1}&until=${newest}`), between(oldest + 1, newest));
+    const refused = await app.request('GET', `/audit-log?since=${newest}&until=${newest}`);
+    assert.deepEqual([refused.status, refused.body.issues[0].path], [400, ['until']]);
+  });
+
+  test('a key sees the log of its environment; a pinned one that of its pricing model', async () => {
+    const stranger = await app.newOrganization();
+    const theirs = await log('', stranger.testKey);
+    assert(theirs.every(({ actor }) => actor.type === 'operator'));
+    assert.deepEqual(await log(`apiKeyId=${ownKey.id}`, stranger.testKey), []);
+    assert.deepEqual(await log(`apiKeyId=${ownKey.id}`, app.liveKey), []);
+    const pinned = await createApiKey(
+      app.owner,
+      { environmentId: app.testEnvironmentId, livemode: false, name: 'Pinned', pricingModelId: plans.pricingModelId },
+      Date.now(),
+    );
+    const seen = await log('', pinned.token);
+    assert(seen.length > 0);
+    assert.deepEqual(new Set(seen.map(({ pricingModelId }) => pricingModelId)), new Set([plans.pricingModelId]));
+  });
+});

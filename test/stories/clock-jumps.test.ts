@@ -1,0 +1,144 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import { doDueWork } from '../../src/billing/do-due-work.ts';
+import { checkInvariants } from '../../src/invariants/check-invariants.ts';
+import { environmentLines } from '../support/digest.ts';
+import { startTestApp, type TestOrganization } from '../support/harness.ts';
+import { beginYears, breakCard, type Caller, callerOf, day, hour, subscribeFor } from '../support/years.ts';
+
+const app = await startTestApp();
+const start = Date.UTC(2026, 0, 31, 10);
+const end = Date.UTC(2028, 0, 31, 10);
+
+interface Kinds {
+  /** Cards that fail, and trials that nobody pays for. */
+  readonly failing?: boolean;
+  /** A card whose charges take an hour. */
+  readonly slow?: boolean;
+}
+
+/** Customers of every kind, who came within half a day. */
+async function settle(caller: Caller, { failing = true, slow = true }: Kinds): Promise<void> {
+  const token = 'pm_card_visa';
+  for (const plan of ['month', 'trial', 'two-weeks', 'ten-days'])
+    await subscribeFor(caller, `visa-${plan}`, { plan, token });
+  const leaving = await subscribeFor(caller, 'leaving', { plan: 'month', token });
+  const three = { amount: 10, amountType: 'percent', duration: 'number_of_payments', numberOfPayments: 3 };
+  await caller.post('/discounts', { discount: { name: 'Three', code: 'THREE', ...three } });
+  await subscribeFor(caller, 'discounted', { plan: 'month', token, discountCode: 'THREE' });
+  if (slow) await subscribeFor(caller, 'slow', { plan: 'month', token: 'pm_card_processing' });
+  if (failing) {
+    await subscribeFor(caller, 'trial-fails', { plan: 'trial', token: 'pm_card_chargeCustomerFail' });
+    await subscribeFor(caller, 'trial-without', { plan: 'trial' });
+    for (const plan of ['month', 'ten-days'])
+      await breakCard(app, await subscribeFor(caller, `failing-${plan}`, { plan, token }));
+  }
+  await caller.moveTo(start + 5 * hour);
+  for (const plan of ['quarter', 'year']) await subscribeFor(caller, `visa-${plan}`, { plan, token });
+  await subscribeFor(caller, 'without a card', { plan: 'month' });
+  const pausing = await subscribeFor(caller, 'pausing', { plan: 'month', token });
+  const shrinking = await subscribeFor(caller, 'shrinking', { plan: 'month', token, quantity: 2 });
+  await caller.moveTo(start + 3 * day);
+  await caller.post(`/subscriptions/${leaving.subscriptionId}/cancel`, {
+    cancellation: { timing: 'at_end_of_current_billing_period' },
+  });
+  await caller.post(`/subscriptions/${pausing.subscriptionId}/pause`, { pause: { resumesAt: start + 75 * day } });
+  await caller.post(`/subscriptions/${shrinking.subscriptionId}/adjust`, {
+    adjustment: {
+      timing: 'at_end_of_current_billing_period',
+      newSubscriptionItems: [{ priceSlug: 'month-price', quantity: 1 }],
+    },
+  });
+}
+
+async function newEnvironment(kinds: Kinds = {}): Promise<TestOrganization & { caller: Caller }> {
+  const organization = await app.newOrganization();
+  const caller = callerOf(app, organization);
+  await beginYears(app, organization, caller, start);
+  await settle(caller, kinds);
+  return { ...organization, caller };
+}
+
+const linesOf = (environment: TestOrganization, left?: readonly string[]) =>
+  environmentLines(app.owner, environment.testEnvironmentId, left);
+
+/** Says in a few lines what differs. */
+function assertSame(actual: readonly string[], expected: readonly string[], what: string): void {
+  const [some, others] = [new Set(actual), new Set(expected)];
+  const only = [...actual.filter((line) => !others.has(line)), '---', ...expected.filter((line) => !some.has(line))];
+  assert.equal(actual.length, expected.length, `${what}\n${only.slice(0, 12).join('\n')}`);
+  assert(only.length === 1, `${what}\n${only.slice(0, 12).join('\n')}`);
+}
+
+const half = Date.UTC(2026, 6, 31, 12);
+const months = Array.from({ length: 24 }, (_, index) => Date.UTC(2026, 1 + index, 15)).concat(end);
+const days = Array.from({ length: Math.ceil((end - start) / day) }, (_, index) => Math.min(start + index * day, end));
+const seed = Math.floor(Math.random() * 2 ** 31);
+const random = fc.sample(fc.integer({ min: start + 3 * day, max: end }), { numRuns: 40, seed }).sort((a, b) => a - b);
+
+test('running every job again, or beside each other, changes nothing', async () => {
+  const environment = await newEnvironment();
+  for (const at of [Date.UTC(2026, 2, 5), Date.UTC(2026, 5, 1)]) {
+    await environment.caller.moveTo(at);
+    const before = await linesOf(environment);
+    const again = () => [
+      doDueWork(app, environment.testEnvironmentId, { forMs: hour }),
+      app.tasks.move_clock?.(app, { environmentId: environment.testEnvironmentId }),
+    ];
+    await Promise.all([...again(), ...again()]);
+    await app.runJobs({ all: true });
+    assertSame(await linesOf(environment), before, 'again');
+  }
+});
+
+test('two years at once, by months, by days and by random steps end in the same state', async () => {
+  const once = await newEnvironment();
+  const moved = await once.caller.moveTo(end);
+  const expected = await linesOf(once);
+  assert.deepEqual(moved.testClock, { now: end, frozen: true });
+  // 24 months, 52 times two weeks and 73 times ten days, to name three.
+  assert(moved.work.periodsRenewed > 24 + 52 + 73, JSON.stringify(moved.work));
+  for (const [name, steps] of Object.entries({ months, days, random })) {
+    const other = await newEnvironment();
+    const sums: Record<string, number> = {};
+    for (const step of [...steps, end].filter((at) => at > start + 3 * day)) {
+      const { work } = await other.caller.moveTo(step);
+      for (const [key, count] of Object.entries(work)) sums[key] = (sums[key] ?? 0) + Number(count);
+    }
+    assertSame(await linesOf(other), expected, `${name} (seed ${seed})`);
+    assert.deepEqual(sums, moved.work, name);
+  }
+  const broken = (await checkInvariants(app.owner)).filter(({ violations }) => violations.count > 0);
+  assert.deepEqual(broken, []);
+});
+
+test('a dry run of half a year answers what they would bring if every card paid, and stores nothing', async () => {
+  const environment = await newEnvironment({ failing: false });
+  const before = await linesOf(environment);
+  const dry = await app.put('/test-clock?dryRun=true', { testClock: { now: half } }, { key: environment.testKey });
+  assertSame(await linesOf(environment), before, 'dry run');
+  assert.deepEqual(dry, await environment.caller.moveTo(half));
+});
+
+// When it was written down, which is late, with what else in one commit, and, of what ends and begins at one instant, what
+// a worker came to first: the balance in between is another then.
+const whenItWasDone = [
+  'available_after',
+  ...['created_at', 'updated_at', 'occurred_at', 'granted_at', 'charge_date', 'settlement_date', 'payload'],
+  ...['ledger_transactions', 'ledger_transaction_id'],
+];
+
+test('work that is done late, by three workers at once, ends in the same state as work on time', async () => {
+  const onTime = await newEnvironment({ failing: false, slow: false });
+  await onTime.caller.moveTo(half);
+  const late = await newEnvironment({ failing: false, slow: false });
+  await app.owner
+    .updateTable('environments')
+    .set({ clockNow: half })
+    .where('id', '=', late.testEnvironmentId)
+    .execute();
+  for (let round = 0; round < 3; round++)
+    await Promise.all([1, 2, 3].map(() => doDueWork(app, late.testEnvironmentId, { forMs: hour })));
+  assertSame(await linesOf(late, whenItWasDone), await linesOf(onTime, whenItWasDone), 'late');
+});

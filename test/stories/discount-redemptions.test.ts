@@ -1,0 +1,210 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { sql } from 'kysely';
+import { checkInvariants } from '../../src/invariants/check-invariants.ts';
+import { countRedemptions, findRedemptions, listActiveRedemptions } from '../../src/invoicing/store-redemptions.ts';
+import { instant } from '../../src/kernel/calendar.ts';
+import { databaseDigest } from '../support/digest.ts';
+import { type Body, startTestApp } from '../support/harness.ts';
+import { setUpPlans } from '../support/plans.ts';
+import { newModel, refused } from '../support/pricing-fixture.ts';
+
+const app = await startTestApp();
+const plans = await setUpPlans(app);
+await app.setClock(instant('2026-04-01'));
+
+let codes = 0;
+/** Makes a discount with a code of its own. */
+async function newDiscount(terms: object): Promise<Body> {
+  codes += 1;
+  const discount = { name: 'Deal', code: `deal-${codes}`, duration: 'once', amountType: 'percent', ...terms };
+  return (await app.post('/discounts', { discount })).discount;
+}
+
+/** A price of a product of its own. */
+async function newPrice(unitPrice: number, more: object = {}): Promise<string> {
+  codes += 1;
+  const slug = `plan-${codes}`;
+  const price = { type: 'subscription', intervalUnit: 'month', intervalCount: 1, unitPrice, slug, ...more };
+  const product = { name: 'Plan', slug, pricingModelId: plans.pricingModelId };
+  return (await app.get(`/products/${(await app.post('/products', { product, price })).product.id}`)).defaultPrice.id;
+}
+
+/** Subscribes a new customer with a card on file, and answers what its first invoice asks for and what was charged. */
+async function subscribe(discountCode: string, unitPrice: number, quantity = 1, named = true) {
+  const { customerId, externalId, paymentMethodId } = await plans.newCustomer('pm_card_visa');
+  const subscription = await plans.subscribe({
+    customerId,
+    priceId: await newPrice(unitPrice),
+    quantity,
+    discountCode,
+    ...(named ? { defaultPaymentMethodId: paymentMethodId } : {}),
+  });
+  const [{ invoice }] = (await app.get(`/customers/${externalId}/billing`)).invoices;
+  const { data: payments } = await app.get(`/payments?customerId=${customerId}`);
+  return { customerId, externalId, subscription, invoice, charged: payments.map(({ amount }: Body) => amount) };
+}
+
+const redemptionOf = (subscriptionId: string) =>
+  app.owner
+    .selectFrom('discountRedemptions')
+    .selectAll()
+    .where('subscriptionId', '=', subscriptionId)
+    .executeTakeFirstOrThrow();
+const redemptionCount = async (id: string) => (await app.get(`/discounts/${id}`)).discount.redemptionCount;
+const next = async (subscriptionId: string) =>
+  (await app.inEnvironment((work) => listActiveRedemptions(work, [subscriptionId]))).get(subscriptionId) ?? null;
+
+test('15 % of 7 x 500 are 525, so 2975 are due and charged (I2)', async () => {
+  const { id, code } = await newDiscount({ amount: 15 });
+  const { subscription, invoice, charged } = await subscribe(code.toLowerCase(), 500, 7);
+  assert.equal(subscription.status, 'active');
+  assert.deepEqual([invoice.discountAmount, invoice.total, invoice.status], [525, 2975, 'paid']);
+  assert.deepEqual(charged, [2975]);
+  assert.equal(await redemptionCount(id), 1);
+});
+
+test('50 % of 999 are rounded to 500, so 499 are due (I3)', async () => {
+  const { code } = await newDiscount({ amount: 50 });
+  const { invoice, charged } = await subscribe(code, 999);
+  assert.deepEqual([invoice.discountAmount, invoice.total, charged], [500, 499, [499]]);
+});
+
+test('a fixed 500 takes all of 300: the invoice is paid without a payment (I4)', async () => {
+  const { code } = await newDiscount({ amount: 500, amountType: 'fixed' });
+  const { subscription, invoice, charged } = await subscribe(code, 300);
+  assert.deepEqual([invoice.discountAmount, invoice.total, invoice.status, charged], [300, 0, 'paid', []]);
+  assert.equal(subscription.status, 'active');
+});
+
+test('100 % of 1000 are paid without a payment, and so are 150 % (I8)', async () => {
+  for (const amount of [100, 150]) {
+    const { code } = await newDiscount({ amount });
+    // The stored card would be charged, so the subscription would wait for the money.
+    const { subscription, invoice, charged } = await subscribe(code, 1000, 1, false);
+    assert.deepEqual([invoice.discountAmount, invoice.total, invoice.status, charged], [1000, 0, 'paid', []]);
+    assert.equal(subscription.status, 'active');
+    const { paymentsMade, fullyRedeemed } = await redemptionOf(subscription.id);
+    assert.deepEqual([paymentsMade, fullyRedeemed], [1, true], 'an invoice of nothing counts, once');
+  }
+});
+
+test('what is paid for by a discount is there at once: its credits too', async () => {
+  const { code } = await newDiscount({ amount: 100 });
+  const { customerId, externalId } = await plans.newCustomer('pm_card_visa');
+  const { id } = await plans.subscribe({ customerId, priceSlug: 'pro-monthly', discountCode: code });
+  assert.equal(await plans.calls(externalId, id), 1500);
+});
+
+test('a redemption is a copy: changing the discount changes nothing for who has redeemed it', async () => {
+  const discount = await newDiscount({ amount: 10, duration: 'number_of_payments', numberOfPayments: 3 });
+  const { subscription } = await subscribe(discount.code, 1000);
+  await app.put(`/discounts/${discount.id}`, { discount: { amount: 90, code: 'CHANGED', active: false } });
+  const row = await redemptionOf(subscription.id);
+  assert.deepEqual(
+    [row.discountId, row.code, row.amount, row.duration, row.numberOfPayments, row.paymentsMade],
+    [discount.id, discount.code, 10n, 'number_of_payments', 3, 1],
+  );
+  const { amount, code } = (await next(subscription.id)) ?? {};
+  assert.deepEqual([amount, code], [10n, discount.code]);
+});
+
+test('a trial redeems the discount and uses it up later', async () => {
+  const discount = await newDiscount({ amount: 20 });
+  const { customerId } = await plans.newCustomer('pm_card_visa');
+  const { id, status } = await plans.subscribe({ customerId, priceSlug: 'team-monthly', discountCode: discount.code });
+  assert.equal(status, 'trialing');
+  assert.equal((await next(id))?.amount, 20n);
+  assert.equal((await redemptionOf(id)).paymentsMade, 0);
+});
+
+test('a discount ends by invoices paid: once after one, for two payments after two, forever never', async () => {
+  const durations = [
+    { duration: 'once' },
+    { duration: 'number_of_payments', numberOfPayments: 2 },
+    { duration: 'forever' },
+  ];
+  const subscribed = await Promise.all(
+    durations.map(async (terms) => subscribe((await newDiscount({ amount: 10, ...terms })).code, 1000)),
+  );
+  const ids = subscribed.map(({ subscription }) => subscription.id);
+  await app.put('/test-clock', { testClock: { now: instant('2026-06-15') } });
+  const discounts = async ({ subscription }: (typeof subscribed)[number]) => {
+    const { data } = await app.get(`/invoices?subscriptionId=${subscription.id}`);
+    return data.map(({ discountAmount }: Body) => discountAmount);
+  };
+  // April, May and June.
+  assert.deepEqual(await Promise.all(subscribed.map(discounts)), [
+    [100, 0, 0],
+    [100, 100, 0],
+    [100, 100, 100],
+  ]);
+  const redemptions = await Promise.all(ids.map(redemptionOf));
+  const told = (rows: typeof redemptions) =>
+    rows.map(({ paymentsMade, fullyRedeemed }) => [paymentsMade, fullyRedeemed]);
+  const counts = [
+    [1, true],
+    [2, true],
+    [3, false],
+  ];
+  assert.deepEqual(told(redemptions), counts);
+  const redemptionIds = redemptions.map(({ id }) => id);
+  await app.inEnvironment((work) => countRedemptions(work, [...redemptionIds, ...redemptionIds]));
+  assert.deepEqual(told(await Promise.all(ids.map(redemptionOf))), counts, 'telling it again counts nothing twice');
+  const active = await app.inEnvironment((work) => listActiveRedemptions(work, ids));
+  assert.deepEqual([...active.keys()], ids.slice(2));
+  const found = await app.inEnvironment((work) => findRedemptions(work, redemptionIds));
+  assert.equal(found.size, 3, 'what is used up can still be looked up');
+});
+
+test('an open invoice holds its turn until it is void: the next one gets no discount that is for one', async () => {
+  const { code } = await newDiscount({ amount: 10 });
+  const { subscription, invoice } = await subscribe(code, 1000);
+  const { id } = await redemptionOf(subscription.id);
+  // As if the invoice had not been paid yet.
+  await app.owner.updateTable('discountRedemptions').set({ paymentsMade: 0 }).where('id', '=', id).execute();
+  const reopen = (status: string) =>
+    app.owner.updateTable('invoices').set({ status, amountPaid: 0n }).where('id', '=', invoice.id).execute();
+  await reopen('open');
+  assert.equal(await next(subscription.id), null);
+  await reopen('void');
+  assert.equal((await next(subscription.id))?.redemptionId, id);
+  await app.owner.updateTable('discountRedemptions').set({ paymentsMade: 1 }).where('id', '=', id).execute();
+  await app.owner.transaction().execute(async (db) => {
+    // What is void stays void: only in a test has it never been.
+    await sql`set local session_replication_role = replica`.execute(db);
+    const paid = { status: 'paid', amountPaid: invoice.total };
+    await db.updateTable('invoices').set(paid).where('id', '=', invoice.id).execute();
+  });
+});
+
+test('a code that cannot be redeemed is refused by its field, and nothing is made', async () => {
+  const inactive = await newDiscount({ amount: 10, active: false });
+  const elsewhere = await newDiscount({ amount: 10, pricingModelId: await newModel(app) });
+  const { testKey: key } = await app.newOrganization();
+  const discount = { name: 'D', code: 'FOREIGN', amount: 10, amountType: 'percent', duration: 'once' };
+  await app.post('/discounts', { discount }, { key });
+  const { customerId, paymentMethodId } = await plans.newCustomer('pm_card_visa');
+  const body = { customerId, priceSlug: 'pro-monthly', defaultPaymentMethodId: paymentMethodId };
+  const digest = await databaseDigest(app.owner);
+  for (const discountCode of ['UNKNOWN', inactive.code, elsewhere.code, 'FOREIGN', '', 5]) {
+    refused(await app.request('POST', '/subscriptions', { ...body, discountCode }), 400, /discountCode/);
+  }
+  assert.equal(await databaseDigest(app.owner), digest);
+  assert.equal((await plans.subscribe({ ...body, discountCode: null })).status, 'active');
+});
+
+test('a dry run shows the discounted subscription and redeems nothing', async () => {
+  const { id, code } = await newDiscount({ amount: 100 });
+  const { customerId } = await plans.newCustomer('pm_card_visa');
+  const body = { customerId, priceSlug: 'pro-monthly', discountCode: code };
+  const dry = await app.request('POST', '/subscriptions?dryRun=true', body);
+  assert.deepEqual([dry.status, dry.body.subscription.status], [200, 'active']);
+  assert.equal(await redemptionCount(id), 0);
+});
+
+test('after all of this the books are in order', async () => {
+  for (const { name, violations } of await checkInvariants(app.owner)) {
+    assert.deepEqual({ name, ...violations }, { name, count: 0, rows: [] });
+  }
+});

@@ -1,0 +1,70 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { extractText, getDocumentProxy } from 'unpdf';
+import { startTestApp } from '../support/harness.ts';
+import { setUpPlans } from '../support/plans.ts';
+
+const app = await startTestApp();
+const plans = await setUpPlans(app);
+const billingAddress = {
+  name: 'Łódź <Works> & Co',
+  address: { line1: '1 Mill Road', city: 'Łódź', postal_code: '90-001', country: 'PL' },
+};
+
+await app.put('/settings', {
+  settings: {
+    seller: { name: 'Toll & Sons', email: 'billing@toll.test', addressLines: ['2 Gate Street'], taxId: 'PL123' },
+    taxProvider: 'rates',
+  },
+});
+await app.post('/tax-rates', { taxRate: { country: 'PL', type: 'vat', percentage: '23' } });
+const buyer = await plans.newCustomer('pm_card_visa');
+await app.put(`/customers/${buyer.externalId}`, { customer: { externalId: buyer.externalId, billingAddress } });
+await plans.subscribe({ customerId: buyer.customerId, priceSlug: 'pro-monthly' });
+const { data } = await app.get(`/invoices?customerId=${buyer.customerId}`);
+const invoice = data[0];
+
+/** The bytes of an answer that is no JSON. */
+async function file(path: string): Promise<{ type: string | null; policy: string | null; bytes: Uint8Array }> {
+  const response = await fetch(`${app.url}/api/v1${path}`, { headers: { authorization: `Bearer ${app.testKey}` } });
+  assert.equal(response.status, 200);
+  const { headers } = response;
+  const bytes = new Uint8Array(await response.arrayBuffer());
+  return { type: headers.get('content-type'), policy: headers.get('content-security-policy'), bytes };
+}
+
+test('an invoice is a page with seller, buyer, lines, tax and total, and no markup but ours', async () => {
+  const { type, policy, bytes } = await file(`/invoices/${invoice.id}/html`);
+  const page = new TextDecoder().decode(bytes);
+  assert.equal(type, 'text/html; charset=utf-8');
+  assert.match(policy ?? '', /default-src 'none'/);
+  const shown = [
+    'Toll &amp; Sons',
+    'Tax id: PL123',
+    'Łódź &lt;Works&gt; &amp; Co',
+    '90-001 Łódź',
+    invoice.invoiceNumber,
+  ];
+  // 23 % of 30.00 is 6.90.
+  for (const text of [...shown, 'VAT 23 % (PL)', 'USD 30.00', 'USD 6.90', 'USD 36.90'])
+    assert.ok(page.includes(text), text);
+  assert.ok(!page.includes('<Works>'));
+});
+
+test('the PDF says the same, in letters beyond Western Europe too', async () => {
+  assert.match(invoice.pdfURL, new RegExp(`/api/v1/invoices/${invoice.id}/pdf$`));
+  const { type, bytes } = await file(`/invoices/${invoice.id}/pdf`);
+  assert.equal(type, 'application/pdf');
+  const { totalPages, text } = await extractText(await getDocumentProxy(bytes), { mergePages: true });
+  assert.equal(totalPages, 1);
+  const shown = [`Invoice ${invoice.invoiceNumber}`, 'Toll & Sons', 'Łódź <Works> & Co', 'Monthly', 'VAT 23 % (PL)'];
+  for (const part of [...shown, 'USD 30.00', 'USD 6.90', 'USD 36.90', 'Paid']) assert.ok(text.includes(part), part);
+});
+
+test('the invoice of another environment is not found', async () => {
+  for (const form of ['html', 'pdf']) {
+    const answer = await app.request('GET', `/invoices/${invoice.id}/${form}`, undefined, { key: app.liveKey });
+    assert.equal(answer.status, 404);
+    assert.equal(answer.headers.get('content-type'), 'application/json; charset=utf-8');
+  }
+});

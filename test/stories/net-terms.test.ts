@@ -1,0 +1,46 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { checkInvariants } from '../../src/invariants/check-invariants.ts';
+import { type Body, startTestApp } from '../support/harness.ts';
+import { setUpPlans } from '../support/plans.ts';
+
+// Money that arrives outside: no card anywhere, an invoice a month, fourteen days to pay it.
+
+const app = await startTestApp();
+const moveTo = (now: string) => app.put('/test-clock', { testClock: { now } });
+await moveTo('2026-01-01');
+await app.put('/settings', { settings: { netTermsDays: 14 } });
+const plans = await setUpPlans(app);
+const { customerId, externalId } = await plans.newCustomer();
+const { id, status } = await plans.subscribe({ customerId, priceSlug: 'pro-monthly' });
+
+const invoices = async (): Promise<Body[]> => (await app.get(`/invoices?subscriptionId=${id}`)).data;
+const day = (at: number) => new Date(at).toISOString().slice(0, 10);
+const facts = ({ invoiceDate, dueDate, status: state, total }: Body) =>
+  `${day(invoiceDate)} due ${day(dueDate)}: ${total} ${state}`;
+
+test('where there are terms, a subscription without a card begins, with an open invoice and its credits', async () => {
+  assert.equal(status, 'active');
+  assert.deepEqual((await invoices()).map(facts), ['2026-01-01 due 2026-01-15: 3000 open']);
+  assert.equal(await plans.calls(externalId, id), 1500);
+});
+
+test('money that was recorded pays the invoice, and gives no credits again', async () => {
+  await moveTo('2026-01-10');
+  const [invoice] = await invoices();
+  await app.post(`/invoices/${invoice.id}/record-payment`, { payment: { description: 'Bank transfer' } });
+  assert.deepEqual((await invoices()).map(facts), ['2026-01-01 due 2026-01-15: 3000 paid']);
+  assert.equal(await plans.calls(externalId, id), 1500);
+});
+
+test('an invoice that is not paid by its due date makes the subscription past due, and money makes it good', async () => {
+  await moveTo('2026-02-14');
+  assert.equal((await plans.subscription(id)).status, 'active');
+  await moveTo('2026-02-15');
+  assert.equal((await plans.subscription(id)).status, 'past_due');
+  const invoice = (await invoices()).at(-1);
+  await app.post(`/invoices/${invoice.id}/record-payment`, { payment: {} });
+  assert.equal((await plans.subscription(id)).status, 'active');
+  const broken = (await checkInvariants(app.owner)).filter(({ violations }) => violations.count > 0);
+  assert.deepEqual(broken, []);
+});

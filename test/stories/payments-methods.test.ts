@@ -1,0 +1,178 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { newId } from '../../src/database/new-id.ts';
+import { defaultPaymentMethod, listPaymentMethodsOfCustomer } from '../../src/payments/actions.ts';
+import { insertFixture } from '../support/fixtures.ts';
+import { type Body, startTestApp } from '../support/harness.ts';
+
+const app = await startTestApp();
+
+const attach = (paymentMethod: object) => app.request('POST', '/payment-methods', { paymentMethod });
+const attached = async (paymentMethod: object) => (await app.post('/payment-methods', { paymentMethod })).paymentMethod;
+const listed = async (customerId: string, rest = '') =>
+  (await app.get(`/payment-methods?customerId=${customerId}${rest}`)).data;
+
+test('a card is attached by its token and shows what its owner knows it by', async () => {
+  const { customerId, pricingModelId } = await insertFixture(app);
+  const method = await attached({ customerId, token: 'pm_card_visa', metadata: { source: 'import' } });
+  const { id, createdAt, updatedAt, ...shown } = method;
+  assert.match(id, /^pm_/);
+  assert.equal(createdAt, updatedAt);
+  assert.deepEqual(shown, {
+    livemode: false,
+    customerId,
+    pricingModelId,
+    type: 'card',
+    default: true,
+    paymentMethodData: { brand: 'visa', last4: '4242', expMonth: 12, expYear: 2099 },
+    billingDetails: { name: 'Acme', email: 'a@acme.test', address: { country: 'US' } },
+    metadata: { source: 'import' },
+  });
+  assert.deepEqual(await app.get(`/payment-methods/${id}`), { paymentMethod: method });
+});
+
+test('billing details are the ones that were sent', async () => {
+  const { customerId } = await insertFixture(app);
+  const billingDetails = { name: 'Ada', email: 'ada@acme.test', address: { country: 'DE', city: 'Kiel' } };
+  const method = await attached({ customerId, token: 'pm_card_amex', billingDetails });
+  assert.deepEqual(method.billingDetails, billingDetails);
+  assert.equal(method.metadata, null);
+});
+
+test('the customer can be named by its external id', async () => {
+  const { customerId } = await insertFixture(app);
+  const externalId = newId('customer');
+  await app.owner.updateTable('customers').set({ externalId }).where('id', '=', customerId).execute();
+  assert.equal((await attached({ customerExternalId: externalId, token: 'pm_card_visa' })).customerId, customerId);
+});
+
+test('the first method is the default, a later one only when it says so', async () => {
+  const { customerId } = await insertFixture(app);
+  const first = await attached({ customerId, token: 'pm_card_visa', default: false });
+  const second = await attached({ customerId, token: 'pm_card_mastercard' });
+  assert.deepEqual([first.default, second.default], [true, false]);
+  const third = await attached({ customerId, token: 'pm_card_amex', default: true });
+  const flags = (await listed(customerId)).map((each: Body) => [each.id, each.default]);
+  assert.deepEqual(flags, [
+    [first.id, false],
+    [second.id, false],
+    [third.id, true],
+  ]);
+  assert.deepEqual(
+    (await listed(customerId, '&default=true')).map((each: Body) => each.id),
+    [third.id],
+  );
+});
+
+test('ten methods at once that all want to be the default leave one default', async () => {
+  const { customerId } = await insertFixture(app);
+  const all = Array.from({ length: 10 }, () => attached({ customerId, token: 'pm_card_visa', default: true }));
+  await Promise.all(all);
+  const flags = (await listed(customerId)).map((each: Body) => each.default);
+  assert.equal(flags.length, 10);
+  assert.equal(flags.filter(Boolean).length, 1);
+});
+
+test('what is charged where nothing else is said is the default, and nothing without any method', async () => {
+  const { customerId } = await insertFixture(app);
+  const read = () => app.inEnvironment((work) => defaultPaymentMethod(work, customerId));
+  assert.equal(await read(), null);
+  await attached({ customerId, token: 'pm_card_visa' });
+  const second = await attached({ customerId, token: 'pm_card_amex', default: true });
+  assert.equal((await read())?.id, second.id);
+  // Without a default, as after an import, it is the first.
+  await app.owner
+    .updateTable('paymentMethods')
+    .set({ isDefault: false })
+    .where('customerId', '=', customerId)
+    .execute();
+  assert.equal((await read())?.paymentMethodData.brand, 'visa');
+  const all = await app.inEnvironment((work) => listPaymentMethodsOfCustomer(work, customerId));
+  assert.deepEqual(all, await listed(customerId));
+});
+
+for (const [token, text] of [
+  ['pm_card_chargeDeclined', 'card_declined (generic_decline): Your card was declined.'],
+  ['pm_card_chargeDeclinedInsufficientFunds', 'card_declined (insufficient_funds): Your card has insufficient funds.'],
+] as const) {
+  test(`${token} is declined when it is attached, and nothing is kept`, async () => {
+    const { customerId } = await insertFixture(app);
+    const { status, body } = await attach({ customerId, token });
+    assert.equal(status, 402);
+    assert.equal(body.code, 'PAYMENT_REQUIRED');
+    assert.ok(body.message.startsWith(text), body.message);
+    assert.deepEqual(await listed(customerId), []);
+  });
+}
+
+test('an unknown token is refused with the tokens that there are', async () => {
+  const { customerId } = await insertFixture(app);
+  for (const token of ['pm_card_gold', 'constructor', '4242424242424242']) {
+    const { status, body } = await attach({ customerId, token });
+    assert.equal(status, 400);
+    assert.deepEqual(body.issues[0].path, ['paymentMethod', 'token']);
+    for (const known of ['pm_card_visa', 'pm_card_chargeCustomerFail', 'pm_card_processing'])
+      assert.ok(body.message.includes(known), body.message);
+  }
+});
+
+test('the type is that of the token: saying so is fine, saying otherwise is not', async () => {
+  const { customerId } = await insertFixture(app);
+  assert.equal((await attached({ customerId, token: 'pm_card_visa', type: 'card' })).type, 'card');
+  assert.equal((await attached({ customerId, token: 'pm_usBankAccount_success' })).type, 'us_bank_account');
+  const { status, body } = await attach({ customerId, token: 'pm_usBankAccount_success', type: 'card' });
+  assert.equal(status, 400);
+  assert.deepEqual(body.issues[0].path, ['paymentMethod', 'type']);
+});
+
+test('of several customers with one external id the query says which pricing model’s is meant', async () => {
+  const here = await insertFixture(app);
+  await insertFixture(app);
+  const body = { paymentMethod: { customerExternalId: 'acme', token: 'pm_card_visa' } };
+  const ambiguous = await app.request('POST', '/payment-methods', body);
+  assert.equal(ambiguous.status, 400);
+  assert.match(ambiguous.body.message, /add pricingModelId to the query/);
+  const { paymentMethod } = await app.post(`/payment-methods?pricingModelId=${here.pricingModelId}`, body);
+  assert.equal(paymentMethod.customerId, here.customerId);
+});
+
+test('exactly one customer is named, and it is there and not archived', async () => {
+  const { customerId } = await insertFixture(app);
+  const token = 'pm_card_visa';
+  assert.equal((await attach({ token })).status, 400);
+  assert.equal((await attach({ token, customerId, customerExternalId: 'acme' })).status, 400);
+  assert.equal((await attach({ token, customerId: 'cust_none' })).status, 404);
+  assert.equal((await attach({ token, customerExternalId: 'nobody' })).status, 404);
+  assert.equal((await attach({ customerId })).status, 400);
+  await app.owner.updateTable('customers').set({ archived: true }).where('id', '=', customerId).execute();
+  assert.equal((await attach({ token, customerId })).status, 400);
+});
+
+test('the customer and the methods of another environment are not there', async () => {
+  const { customerId } = await insertFixture(app);
+  const { id } = await attached({ customerId, token: 'pm_card_visa' });
+  const live = { key: app.liveKey };
+  const body = { paymentMethod: { customerId, token: 'pm_card_visa' } };
+  assert.equal((await app.request('POST', '/payment-methods', body, live)).status, 404);
+  assert.equal((await app.request('GET', `/payment-methods/${id}`, undefined, live)).status, 404);
+  assert.equal((await app.get('/payment-methods', live)).total, 0);
+});
+
+test('a dry run answers the method and keeps nothing', async () => {
+  const { customerId } = await insertFixture(app);
+  const body = { paymentMethod: { customerId, token: 'pm_card_visa' } };
+  const answer = await app.post('/payment-methods?dryRun=true', body);
+  assert.equal(answer.paymentMethod.default, true);
+  assert.deepEqual(await listed(customerId), []);
+});
+
+test('a new method takes over the subscriptions where it says so, and not otherwise', async () => {
+  const { customerId, subscriptionId } = await insertFixture(app);
+  const chargedOn = async () => (await app.get(`/subscriptions/${subscriptionId}`)).subscription.defaultPaymentMethodId;
+  const beside = await attached({ customerId, token: 'pm_card_visa', default: true });
+  assert.notEqual(await chargedOn(), beside.id);
+  const instead = await attached({ customerId, token: 'pm_card_visa', automaticallyUpdateSubscriptions: true });
+  assert.equal(await chargedOn(), instead.id);
+  const told = await app.owner.selectFrom('events').select('type').where('objectId', '=', subscriptionId).execute();
+  assert.deepEqual(told, [{ type: 'subscription.updated' }]);
+});

@@ -1,0 +1,104 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { type Activation, activateSubscription } from '../../src/billing/activate-subscription.ts';
+import { quoteActivation } from '../../src/billing/quote.ts';
+import { instant } from '../../src/kernel/calendar.ts';
+import { type Body, startTestApp } from '../support/harness.ts';
+import { setUpShop } from '../support/purchases-fixture.ts';
+
+const app = await startTestApp();
+const shop = await setUpShop(app);
+const { plans } = shop;
+
+/** A customer whose paid subscription waits for its first payment. */
+async function waiting(discountCode?: string) {
+  const { customerId, externalId } = await plans.newCustomer();
+  const subscription = await plans.subscribe({ customerId, priceSlug: 'pro-monthly', quantity: 2, discountCode });
+  assert.deepEqual([subscription.status, subscription.currentBillingPeriodStart], ['incomplete', null]);
+  return { customerId, externalId, id: subscription.id as string };
+}
+
+async function activate(activation: Omit<Activation, 'checkoutSessionId'> & Partial<Activation>): Promise<Body> {
+  const { purchase } = await app.inEnvironment((work) =>
+    activateSubscription(work, { checkoutSessionId: null, ...activation }),
+  );
+  await app.runJobs({ all: true });
+  return shop.purchase(purchase.id);
+}
+
+test('a subscription that waits begins when it is activated: 2 x 3000 are charged, and its credits are there', async () => {
+  const { customerId, externalId, id } = await waiting();
+  const at = instant('2026-06-01T05:00');
+  await app.setClock(at);
+  const quoted = await app.inEnvironment((work) => quoteActivation(work, { subscriptionId: id }));
+  assert.deepEqual([quoted.total, quoted.dueNow], [6000n, 6000n]);
+  const paymentMethodId = await shop.addCard(customerId);
+  const bought = await activate({ subscriptionId: id, paymentMethodId });
+  assert.deepEqual(
+    [bought.status, bought.firstInvoiceValue, bought.pricePerBillingCycle, bought.quantity, bought.subscriptionId],
+    ['paid', 6000, 6000, 2, id],
+  );
+  const current = await shop.current(externalId);
+  assert.deepEqual([current.id, current.status, current.defaultPaymentMethodId], [id, 'active', paymentMethodId]);
+  assert.deepEqual(
+    [current.currentBillingPeriodStart, current.currentBillingPeriodEnd, current.billingCycleAnchorDate],
+    [at, instant('2026-07-01T05:00'), at],
+  );
+  assert.equal(await plans.calls(externalId, id), 3000);
+  assert.deepEqual(await shop.events(bought.id), ['purchase.completed']);
+  await app.setClock(instant('2026-06-01'));
+});
+
+test('a failed charge leaves it waiting, not canceled; it is tried again at the same instant, and later', async () => {
+  const { customerId, externalId, id } = await waiting();
+  const bad = await shop.addCard(customerId, 'pm_card_chargeCustomerFail');
+  for (const _ of ['first', 'second']) {
+    const failed = await activate({ subscriptionId: id, paymentMethodId: bad });
+    assert.equal(failed.status, 'failed');
+    assert.equal((await shop.invoice(failed.invoiceId)).invoice.status, 'void');
+    const { status, currentBillingPeriodStart } = await plans.subscription(id);
+    assert.deepEqual([status, currentBillingPeriodStart], ['incomplete', null]);
+    assert.equal((await shop.current(externalId)).isFreePlan, true, 'it stands on the free plan meanwhile');
+  }
+  const bought = await activate({ subscriptionId: id, paymentMethodId: await shop.addCard(customerId) });
+  assert.equal(bought.status, 'paid');
+  const current = await shop.current(externalId);
+  assert.deepEqual([current.id, current.status], [id, 'active']);
+  assert.equal(await plans.calls(externalId, id), 3000);
+});
+
+test('a session activates once, however many ask at once', async () => {
+  const { customerId, id } = await waiting();
+  const paymentMethodId = await shop.addCard(customerId);
+  const asked = { subscriptionId: id, paymentMethodId, checkoutSessionId: 'chckt_session_activate' };
+  const bought = await Promise.all(Array.from({ length: 5 }, () => activate(asked)));
+  assert.equal(new Set(bought.map((purchase) => purchase.id)).size, 1);
+  const { data } = await app.get(`/payments?subscriptionId=${id}`);
+  assert.deepEqual(
+    data.map(({ amount, status }: Body) => [amount, status]),
+    [[6000, 'succeeded']],
+  );
+});
+
+test('a discount that takes everything off activates without a charge', async () => {
+  const { code } = await shop.discount({ amount: 100 });
+  const { customerId, externalId, id } = await waiting(code);
+  const bought = await activate({ subscriptionId: id, paymentMethodId: await shop.addCard(customerId) });
+  assert.deepEqual([bought.status, bought.firstInvoiceValue], ['paid', 0]);
+  assert.equal((await shop.current(externalId)).status, 'active');
+});
+
+test('what does not wait for its first payment is not activated, nor with the card of somebody else', async () => {
+  const { customerId, id } = await waiting();
+  const other = await plans.newCustomer('pm_card_visa');
+  const refuses = (subscriptionId: string, paymentMethodId: string | null, message: RegExp) =>
+    assert.rejects(activate({ subscriptionId, paymentMethodId: paymentMethodId ?? '' }), { message });
+  await refuses(id, other.paymentMethodId, /must be a payment method of customer/);
+  await refuses(other.freeId, other.paymentMethodId, /cannot be activated: its status is active/);
+  await refuses('sub_none', other.paymentMethodId, /No subscription/);
+  const slow = await shop.addCard(customerId, 'pm_card_processing');
+  assert.equal((await activate({ subscriptionId: id, paymentMethodId: slow })).status, 'pending');
+  await refuses(id, slow, /its first payment is under way/);
+});
+
+test('all invariants hold', () => shop.checkInvariants());

@@ -1,0 +1,166 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { databaseDigest } from '../support/digest.ts';
+import { startTestApp } from '../support/harness.ts';
+import { setUpPlans } from '../support/plans.ts';
+import { newModel, newProduct, refused } from '../support/pricing-fixture.ts';
+import { pinnedKey } from '../support/pricing-models.ts';
+
+const app = await startTestApp();
+const put = (settings: unknown, key = app.testKey) => app.request('PUT', '/settings', { settings }, { key });
+
+const initial = {
+  currency: 'USD',
+  allowMultipleSubscriptions: false,
+  dunning: { retryDays: [3, 5, 5], terminalAction: 'unpaid' },
+  netTermsDays: 0,
+  seller: null,
+  taxProvider: 'none',
+};
+
+test('a new environment bills at once, in dollars, without tax, and tries again after 3, 5 and 5 days', async () => {
+  assert.deepEqual(await app.get('/settings'), { settings: initial });
+});
+
+test('what is changed is kept, and what is left out stays', async () => {
+  const { testKey: key } = await app.newOrganization();
+  const change = {
+    dunning: { retryDays: [1, '7'], terminalAction: 'canceled' },
+    netTermsDays: 30,
+    seller: { name: ' Acme GmbH ', email: 'billing@acme.test', addressLines: ['Ring 1', '1010 Wien'], taxId: 'ATU1' },
+    taxProvider: 'rates',
+  };
+  const changed = {
+    ...initial,
+    ...change,
+    dunning: { retryDays: [1, 7], terminalAction: 'canceled' },
+    seller: { ...change.seller, name: 'Acme GmbH' },
+  };
+  assert.deepEqual((await put(change, key)).body, { settings: changed });
+  assert.deepEqual((await put({}, key)).body, { settings: changed });
+  assert.deepEqual(await app.get('/settings', { key }), { settings: changed });
+  assert.deepEqual((await put({ seller: { taxId: null }, dunning: { retryDays: [] } }, key)).body.settings, {
+    ...changed,
+    seller: { ...changed.seller, taxId: null },
+    dunning: { retryDays: [], terminalAction: 'canceled' },
+  });
+  assert.equal((await put({ seller: null }, key)).body.settings.seller, null);
+});
+
+test('each environment has its own settings', async () => {
+  const other = await app.newOrganization();
+  await put({ netTermsDays: 14 }, other.testKey);
+  for (const key of [app.testKey, other.liveKey]) {
+    assert.deepEqual(await app.get('/settings', { key }), { settings: initial });
+  }
+});
+
+test('what is out of bounds is refused by its field, and a dry run changes nothing', async () => {
+  const digest = await databaseDigest(app.owner);
+  refused(await put({ dunning: { retryDays: [0] } }), 400, /settings\.dunning\.retryDays\.0/);
+  refused(await put({ dunning: { retryDays: Array(11).fill(1) } }), 400, /settings\.dunning\.retryDays/);
+  refused(await put({ dunning: { terminalAction: 'void' } }), 400, /settings\.dunning\.terminalAction/);
+  refused(await put({ netTermsDays: 366 }), 400, /settings\.netTermsDays/);
+  refused(await put({ seller: { name: 'x'.repeat(256) } }), 400, /settings\.seller\.name/);
+  refused(await put({ currency: 'EURO' }), 400, /settings\.currency/);
+  refused(await put({ taxProvider: 'magic' }), 400, /settings\.taxProvider/);
+  refused(await app.request('PUT', '/settings', {}), 400, /settings/);
+  const dry = await app.request('PUT', '/settings?dryRun=true', { settings: { netTermsDays: 9 } });
+  assert.deepEqual([dry.status, dry.body.settings.netTermsDays], [200, 9]);
+  assert.equal(await databaseDigest(app.owner), digest);
+});
+
+test('a key that is pinned to a pricing model reads the settings and may not change them', async () => {
+  const key = await pinnedKey(app, await newModel(app));
+  assert.deepEqual(await app.get('/settings', { key }), { settings: initial });
+  refused(await put({ netTermsDays: 1 }, key), 403, /pinned/);
+});
+
+test('the currency can change while everything costs nothing, and prices follow it', async () => {
+  const { testKey: key } = await app.newOrganization();
+  const options = { key };
+  assert.equal((await put({ currency: 'EUR' }, key)).body.settings.currency, 'EUR');
+  const { data } = await app.get('/prices', options);
+  assert.deepEqual([...new Set(data.map((price: { currency: string }) => price.currency))], ['EUR']);
+  const { pricingModel } = await app.get('/pricing-models/default', options);
+  await app.post('/customers', { customer: { externalId: 'free', email: 'f@acme.test', name: 'Free' } }, options);
+  assert.equal((await put({ currency: 'JPY' }, key)).status, 200);
+  const product = { name: 'Pro', slug: 'pro', pricingModelId: pricingModel.id };
+  const price = { type: 'subscription', intervalUnit: 'month', intervalCount: 1, unitPrice: 2000, slug: 'pro' };
+  await app.post('/products', { product, price }, options);
+  refused(await put({ currency: 'EUR' }, key), 409, /stays JPY/);
+  assert.equal((await put({ currency: 'JPY', netTermsDays: 7 }, key)).body.settings.netTermsDays, 7);
+});
+
+test('a fixed discount keeps the currency that it is meant in; a percentage is the same in all', async () => {
+  const { testKey: key } = await app.newOrganization();
+  const discount = { name: 'D', code: 'HALF', amount: 50, amountType: 'percent', duration: 'once' };
+  await app.post('/discounts', { discount }, { key });
+  assert.equal((await put({ currency: 'EUR' }, key)).status, 200);
+  await app.post('/discounts', { discount: { ...discount, code: 'FIVE', amountType: 'fixed', amount: 500 } }, { key });
+  refused(await put({ currency: 'USD' }, key), 409, /stays EUR/);
+});
+
+test('prices made while the currency changes are all in the currency that the environment ends with', async () => {
+  for (let round = 0; round < 5; round++) {
+    const { testKey: key, testEnvironmentId } = await app.newOrganization();
+    const { pricingModel } = await app.get('/pricing-models/default', { key });
+    const newPro = (slug: string) =>
+      app.request(
+        'POST',
+        '/products',
+        {
+          product: { name: 'Pro', slug, pricingModelId: pricingModel.id },
+          price: { type: 'subscription', intervalUnit: 'month', intervalCount: 1, unitPrice: 2000, slug },
+        },
+        { key },
+      );
+    const answers = await Promise.all([newPro('a'), put({ currency: 'EUR' }, key), newPro('b')]);
+    for (const { status } of answers) assert(status === 200 || status === 409, String(status));
+    const { settings } = await app.get('/settings', { key });
+    const prices = await app.owner
+      .selectFrom('prices')
+      .select('currency')
+      .where('environmentId', '=', testEnvironmentId)
+      .execute();
+    for (const { currency } of prices) assert.equal(currency, settings.currency);
+  }
+});
+
+test('a pricing model is not cloned into an environment of another currency', async () => {
+  const { testKey: key, liveKey } = await app.newOrganization();
+  const { pricingModel } = await app.get('/pricing-models/default', { key });
+  const clone = () =>
+    app.request(
+      'POST',
+      `/pricing-models/${pricingModel.id}/clone`,
+      { name: 'Live', destinationEnvironment: 'livemode' },
+      { key },
+    );
+  assert.equal((await put({ currency: 'EUR' }, key)).status, 200);
+  refused(await clone(), 400, /in EUR and the destination in USD/);
+  assert.equal((await put({ currency: 'EUR' }, liveKey)).status, 200);
+  assert.equal((await clone()).status, 200);
+});
+
+test('where several subscriptions are allowed, a second one stands beside those made before', async () => {
+  const plans = await setUpPlans(app);
+  const { product } = await newProduct(app, plans.pricingModelId);
+  const price = (await app.get(`/products/${product.id}`)).defaultPrice;
+  const { customerId, paymentMethodId } = await plans.newCustomer('pm_card_visa');
+  const paid = { customerId, defaultPaymentMethodId: paymentMethodId };
+  await plans.subscribe({ ...paid, priceSlug: 'pro-monthly' });
+  const second = { ...paid, priceId: price.id };
+  refused(await app.request('POST', '/subscriptions', second), 409, /already has a current subscription/);
+  await put({ allowMultipleSubscriptions: true });
+  assert.equal((await plans.subscribe(second)).status, 'active');
+  const flags = async () =>
+    (await app.owner.selectFrom('subscriptions').select('exclusive').where('customerId', '=', customerId).execute())
+      .map(({ exclusive }) => exclusive)
+      .sort();
+  // The free one ended with the upgrade and is left as it was.
+  assert.deepEqual(await flags(), [false, false, true]);
+  await put({ allowMultipleSubscriptions: false });
+  assert.deepEqual(await flags(), [false, false, true]);
+  refused(await app.request('POST', '/subscriptions', second), 409, /already has a current subscription/);
+});

@@ -1,0 +1,214 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { startTestApp } from '../support/harness.ts';
+import { setUpPlans } from '../support/plans.ts';
+import { startStripeWorld } from '../support/stripe-world.ts';
+
+const { stripe, app, intentsOf, intent: onlyIntent, payment: onlyPayment, ...world } = await startStripeWorld();
+const { newCustomer, subscribe, subscriptionStatus, runDueWork } = world;
+
+test('a subscription of 30.00 is paid by an off-session payment intent that carries our ids', async () => {
+  const customer = await newCustomer('pm_card_visa');
+  const { status, body } = await subscribe(customer);
+  assert.deepEqual([status, body.subscription?.status], [200, 'active']);
+  const payment = await onlyPayment(customer);
+  const { amount, settlementDate, receiptNumber, receiptURL } = payment;
+  assert.deepEqual([payment.status, amount, receiptNumber], ['succeeded', 3000, '1234-5678']);
+  assert.ok(settlementDate >= payment.chargeDate && receiptURL.startsWith('https://'));
+  const intent = onlyIntent(payment.id);
+  assert.deepEqual([intent.amount, intent.currency, intent.status], [3000, 'usd', 'succeeded']);
+  assert.deepEqual(intent.metadata, { environment_id: String(app.testEnvironmentId), payment_id: payment.id });
+  assert.equal(stripe.calls.find((call) => call.path === '/v1/payment_intents')?.key, payment.id);
+});
+
+describe('a charge that does not go well at once', () => {
+  test('a declined card fails the payment with Stripe’s code and the bank’s reason', async () => {
+    const customer = await newCustomer('pm_card_chargeDeclinedInsufficientFunds');
+    await subscribe(customer);
+    const { id, status, failureCode, failureMessage } = await onlyPayment(customer);
+    assert.deepEqual(
+      [status, failureCode, failureMessage],
+      ['failed', 'card_declined (insufficient_funds)', 'Your card has insufficient funds.'],
+    );
+    // Nobody can pay it later, when the next attempt has taken the money already.
+    assert.equal(onlyIntent(id).status, 'canceled');
+  });
+
+  test('a card that wants its holder fails as authentication_required', async () => {
+    const customer = await newCustomer('pm_card_authenticationRequired');
+    await subscribe(customer);
+    const { status, failureCode } = await onlyPayment(customer);
+    assert.deepEqual([status, failureCode], ['failed', 'authentication_required']);
+  });
+
+  test('a payment method that is gone from Stripe fails the payment, as asking again would', async () => {
+    const customer = await newCustomer('pm_card_visa');
+    const gone = [...stripe.objects.methods.keys()].at(-1) ?? '';
+    stripe.objects.methods.delete(gone);
+    await subscribe(customer);
+    const { id, status, failureCode, failureMessage } = await onlyPayment(customer);
+    const message = `No such payment_method: '${gone}'`;
+    assert.deepEqual([status, failureCode, failureMessage], ['failed', 'resource_missing', message]);
+    assert.deepEqual(intentsOf(id), []);
+  });
+
+  test('an action that the customer has to take is shown, and the subscription is active once it was taken', async () => {
+    const customer = await newCustomer('pm_card_needsAction');
+    const { body } = await subscribe(customer);
+    assert.equal(body.subscription.status, 'incomplete');
+    const payment = await onlyPayment(customer);
+    const intent = onlyIntent(payment.id);
+    assert.equal(payment.status, 'requires_action');
+    assert.deepEqual(payment.nextAction, {
+      type: 'redirect_to_url',
+      url: `https://hooks.stripe.example/${intent.id}`,
+      clientSecret: `${intent.id}_secret`,
+    });
+    stripe.objects.succeed(intent.id);
+    // No event comes; the check does.
+    await app.setClock(Date.now() + 2 * 60 * 60 * 1000);
+    await runDueWork();
+    assert.equal((await onlyPayment(customer)).status, 'succeeded');
+    assert.equal(await subscriptionStatus(body.subscription.id), 'active');
+  });
+
+  test('an action that nobody takes within 22 hours is taken no more: the charge is called off and has failed', async () => {
+    const customer = await newCustomer('pm_card_needsAction');
+    await subscribe(customer);
+    const payment = await onlyPayment(customer);
+    const intent = onlyIntent(payment.id);
+    const hour = 60 * 60 * 1000;
+    let clock = Date.now();
+    const statusAfter = async (hours: number) => {
+      intent.created = Math.floor((Date.now() - hours * hour) / 1000);
+      // The next check is an hour after the one before, and sees the age of the intent by Stripe's time.
+      clock += 2 * hour;
+      await app.setClock(clock);
+      await runDueWork();
+      return [(await onlyPayment(customer)).status, intent.status];
+    };
+    assert.deepEqual(await statusAfter(21.9), ['requires_action', 'requires_action']);
+    assert.deepEqual(await statusAfter(22.1), ['failed', 'canceled']);
+    assert.equal((await onlyPayment(customer)).failureCode, 'authentication_required');
+  });
+
+  test('a bank debit is processing for days and then paid', async () => {
+    const customer = await newCustomer('pm_usBankAccount_success');
+    const { body } = await subscribe(customer);
+    const payment = await onlyPayment(customer);
+    assert.deepEqual([payment.status, payment.paymentMethod], ['processing', 'us_bank_account']);
+    const day = 24 * 60 * 60 * 1000;
+    const now = Date.now() + 3 * 60 * 60 * 1000;
+    await app.setClock(now);
+    await runDueWork();
+    assert.equal((await onlyPayment(customer)).status, 'processing');
+    stripe.objects.succeed(onlyIntent(payment.id).id);
+    await app.setClock(now + 2 * day);
+    await runDueWork();
+    assert.equal((await onlyPayment(customer)).status, 'succeeded');
+    assert.equal(await subscriptionStatus(body.subscription.id), 'active');
+  });
+});
+
+describe('an answer that never comes', () => {
+  for (const trouble of ['breaks_after', 'hangs_after'] as const) {
+    test(`the money is taken once when the connection ${trouble.replace('_', ' ')} the charge`, async () => {
+      const customer = await newCustomer('pm_card_visa');
+      // The client itself asks a second time when a connection breaks.
+      stripe.trouble(trouble, ...(trouble === 'breaks_after' ? [trouble] : []));
+      const headers = { 'idempotency-key': `subscribe-${trouble}` };
+      const first = await subscribe(customer, headers);
+      assert.deepEqual([first.status, first.headers.get('retry-after')], [503, '1']);
+      assert.match(first.body.message, /goes on by itself/);
+      const payment = await onlyPayment(customer);
+      assert.equal(payment.status, 'processing');
+      assert.equal(intentsOf(payment.id).length, 1);
+      // The caller asks again under its own key, and the service under the payment's.
+      const second = await subscribe(customer, headers);
+      assert.deepEqual([second.status, second.body.subscription?.status], [200, 'active']);
+      assert.equal((await onlyPayment(customer)).status, 'succeeded');
+      assert.equal(intentsOf(payment.id).length, 1);
+    });
+  }
+
+  for (const trouble of ['rate_limit', 'server_error', 'key_in_use'] as const) {
+    test(`after ${trouble.replaceAll('_', ' ')} the queue asks again`, async () => {
+      const customer = await newCustomer('pm_card_visa');
+      stripe.trouble(trouble);
+      assert.equal((await subscribe(customer)).status, 503);
+      await app.runJobs({ all: true });
+      const payment = await onlyPayment(customer);
+      assert.equal(payment.status, 'succeeded');
+      assert.equal(intentsOf(payment.id).length, 1);
+    });
+  }
+
+  test('a charge that is asked for again after days, when Stripe has forgotten the key, is found', async () => {
+    const other = await startTestApp({ outside: stripe.outside });
+    const othersPlans = await setUpPlans(other);
+    await other.setClock(Date.now() - 3 * 24 * 60 * 60 * 1000);
+    const { customerId } = await othersPlans.newCustomer('pm_card_visa');
+    stripe.trouble('breaks_after', 'breaks_after');
+    const body = { customerId, priceId: othersPlans.priceOf('pro-monthly').id };
+    assert.equal((await other.request('POST', '/subscriptions', body)).status, 503);
+    stripe.forgetKeys();
+    await other.runJobs({ all: true });
+    const { data } = await other.get(`/payments?customerId=${customerId}`);
+    assert.deepEqual([data.length, data[0].status], [1, 'succeeded']);
+    assert.equal(intentsOf(data[0].id).length, 1);
+  });
+});
+
+describe('refunds', () => {
+  test('a refund gives money back at Stripe under the refund’s id', async () => {
+    const customer = await newCustomer('pm_card_visa');
+    await subscribe(customer);
+    const { id } = await onlyPayment(customer);
+    const { payment } = await app.post(`/payments/${id}/refund`, { partialAmount: 1000 });
+    assert.deepEqual([payment.status, payment.refundedAmount], ['succeeded', 1000]);
+    const [refund] = stripe.objects.refunds.filter((each) => each.payment_intent === onlyIntent(id).id);
+    assert.equal(refund?.amount, 1000);
+    assert.equal(stripe.calls.findLast((call) => call.path === '/v1/refunds')?.key, refund?.metadata?.refund_id);
+  });
+
+  test('a refund whose answer was lost is made once', async () => {
+    const customer = await newCustomer('pm_card_visa');
+    await subscribe(customer);
+    const { id } = await onlyPayment(customer);
+    stripe.trouble('breaks_after', 'breaks_after');
+    assert.equal((await app.request('POST', `/payments/${id}/refund`, {})).status, 503);
+    await app.runJobs({ all: true });
+    const payment = await onlyPayment(customer);
+    assert.deepEqual([payment.status, payment.refundedAmount], ['refunded', 3000]);
+    assert.equal(stripe.objects.refunds.filter((each) => each.payment_intent === onlyIntent(id).id).length, 1);
+  });
+
+  test('what Stripe refuses to refund is refused, and stays refundable here', async () => {
+    const customer = await newCustomer('pm_card_visa');
+    await subscribe(customer);
+    const { id } = await onlyPayment(customer);
+    // Somebody has given it back on Stripe's own pages, and no event has come yet.
+    stripe.objects.refund(onlyIntent(id).id, 3000);
+    const { status, body } = await app.request('POST', `/payments/${id}/refund`, {});
+    assert.equal(status, 400);
+    assert.match(body.message, /charge_already_refunded/);
+    assert.equal((await onlyPayment(customer)).refundedAmount, null);
+  });
+});
+
+test('a payment of an account whose keys are gone waits for them', async () => {
+  const customer = await newCustomer('pm_card_visa');
+  stripe.trouble('rate_limit');
+  await subscribe(customer);
+  const { id } = await onlyPayment(customer);
+  const task = app.tasks.charge_payments;
+  assert(task);
+  const payload = { environmentId: app.testEnvironmentId, paymentIds: [id] };
+  await assert.rejects(
+    task({ database: app.database, tasks: app.tasks }, payload),
+    /stripe_test processor has no keys/,
+  );
+  assert.equal((await onlyPayment(customer)).status, 'processing');
+  await task(app, payload);
+  assert.equal((await onlyPayment(customer)).status, 'succeeded');
+});

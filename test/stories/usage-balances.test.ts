@@ -1,0 +1,115 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { newId } from '../../src/database/new-id.ts';
+import type { UsageMeter } from '../../src/pricing/usage-meter.ts';
+import { textOfBalances, toUsageMeterBalance } from '../../src/usage/actions-balances.ts';
+import { insertFixture } from '../support/fixtures.ts';
+import { startTestApp } from '../support/harness.ts';
+
+const app = await startTestApp();
+const world = await insertFixture(app);
+const path = '/customers/acme/usage-balances';
+
+test('every meter of the subscription has a row, the older meter first, and 0 is shown as 0', async () => {
+  const { usageMeterBalances } = await app.get(path);
+  const meter = await app.owner
+    .selectFrom('usageMeters')
+    .select(['createdAt', 'updatedAt'])
+    .where('id', '=', world.meterId)
+    .executeTakeFirstOrThrow();
+  const shared = {
+    ...meter,
+    livemode: false,
+    organizationId: app.id,
+    pricingModelId: world.pricingModelId,
+    subscriptionId: world.subscriptionId,
+    lowBalanceThreshold: null,
+    availableBalance: 0,
+  };
+  assert.deepEqual(usageMeterBalances, [
+    { ...shared, id: world.meterId, name: 'API calls', slug: 'api-calls', aggregationType: 'sum' },
+    {
+      ...shared,
+      id: world.distinctMeterId,
+      name: 'Users',
+      slug: 'users',
+      aggregationType: 'count_distinct_properties',
+    },
+  ]);
+});
+
+/** A further subscription of the same customer: a copy of the first but for what is given. */
+async function insertSubscription(change: object): Promise<string> {
+  const first = await app.owner
+    .selectFrom('subscriptions')
+    .selectAll()
+    .where('id', '=', world.subscriptionId)
+    .executeTakeFirstOrThrow();
+  const id = newId('subscription');
+  await app.owner
+    .insertInto('subscriptions')
+    .values({ ...first, id, exclusive: false, ...change })
+    .execute();
+  return id;
+}
+
+test('without a subscription named, all current ones are read, the newest first; with one, that in any status', async () => {
+  const pastDue = await insertSubscription({ status: 'past_due' });
+  const canceled = await insertSubscription({ status: 'canceled', canceledAt: 1 });
+  const incomplete = await insertSubscription({ status: 'incomplete' });
+  const replaced = await insertSubscription({ replacedBySubscriptionId: pastDue });
+  const read = async (query = '') => {
+    const { usageMeterBalances } = await app.get(path + query);
+    return usageMeterBalances.map((row: { subscriptionId: string; slug: string }) => [row.subscriptionId, row.slug]);
+  };
+  assert.deepEqual(await read(), [
+    [pastDue, 'api-calls'],
+    [pastDue, 'users'],
+    [world.subscriptionId, 'api-calls'],
+    [world.subscriptionId, 'users'],
+  ]);
+  for (const id of [canceled, incomplete, replaced]) {
+    assert.deepEqual(await read(`?subscriptionId=${id}`), [
+      [id, 'api-calls'],
+      [id, 'users'],
+    ]);
+  }
+});
+
+test('an unknown customer, an archived one and one of another environment are not found', async () => {
+  const other = await app.newOrganization();
+  assert.equal((await app.request('GET', path, undefined, { key: other.testKey })).status, 404);
+  assert.equal((await app.request('GET', path, undefined, { key: app.liveKey })).status, 404);
+  const unknown = await app.request('GET', '/customers/nobody/usage-balances');
+  assert.deepEqual([unknown.status, unknown.body.code], [404, 'NOT_FOUND']);
+
+  await app.owner.updateTable('customers').set({ archived: true }).where('id', '=', world.customerId).execute();
+  assert.equal((await app.request('GET', path)).status, 404);
+  await app.owner.updateTable('customers').set({ archived: false }).where('id', '=', world.customerId).execute();
+});
+
+test("another customer's subscription is not found, and one external id in two pricing models must be told apart", async () => {
+  const second = await insertFixture(app);
+  const ambiguous = await app.request('GET', path);
+  assert.equal(ambiguous.status, 400);
+  const ours = `${path}?pricingModelId=${world.pricingModelId}`;
+  assert.equal((await app.get(ours)).usageMeterBalances.length, 4);
+  const theirs = await app.request('GET', `${ours}&subscriptionId=${second.subscriptionId}`);
+  assert.deepEqual([theirs.status, theirs.body.code], [404, 'NOT_FOUND']);
+  assert.equal((await app.request('GET', `${ours}&subscriptionId=sub_unknown`)).status, 404);
+});
+
+test('the text of balances is the JSON of what is told', () => {
+  const meter: UsageMeter = {
+    ...{ id: newId('usageMeter'), createdAt: 1, updatedAt: 2, livemode: false, organizationId: app.id },
+    ...{ pricingModelId: world.pricingModelId, slug: 'calls', aggregationType: 'sum' as const },
+    ...{ name: 'Calls "per" day \u2028', lowBalanceThreshold: 2n ** 60n },
+  };
+  const balances = [-5n, 0n, 10n ** 30n].map((availableBalance) => ({
+    meter,
+    subscriptionId: 'sub_1',
+    availableBalance,
+  }));
+  for (const told of [[], balances])
+    assert.equal(textOfBalances(told), JSON.stringify({ usageMeterBalances: told.map(toUsageMeterBalance) }));
+});

@@ -1,0 +1,127 @@
+import { createHash } from 'node:crypto';
+import { type RawBuilder, sql } from 'kysely';
+import type { Database } from '../../src/database/database.ts';
+import { idPrefixes } from '../../src/kernel/id.ts';
+
+// What changes by being read, or holds what was answered rather than what is.
+const left = new Set(['idempotency_keys', 'kysely_migration', 'kysely_migration_lock']);
+
+/** A digest of every row of every table: equal digests mean that nothing was stored in between. */
+export async function databaseDigest(owner: Database): Promise<string> {
+  const { rows: tables } = await sql<{ name: string }>`
+    select c.relname as name from pg_class c where c.relnamespace = 'public'::regnamespace and c.relkind in ('r', 'p') order by 1`.execute(
+    owner,
+  );
+  const hash = createHash('sha256');
+  for (const { name } of tables.filter((table) => !left.has(table.name))) {
+    const { rows } = await sql<{ digest: string | null }>`
+      select md5(string_agg(line, '|' order by line)) as digest
+        from (select (to_jsonb(t) - 'last_used_at')::text as line from ${sql.table(name)} t) as lines`.execute(owner);
+    hash.update(`${name}:${rows[0]?.digest ?? ''};`);
+  }
+  const { rows: jobs } = await sql<{
+    count: number;
+  }>`select count(*) as count from graphile_worker._private_jobs`.execute(owner);
+  return hash.update(`jobs:${jobs[0]?.count}`).digest('hex');
+}
+
+// What belongs to nobody's business: keys, stored answers, and the environment's own row, which the next lines read.
+// Who did it and how differs: what came of it must not.
+const leftOfEnvironment = new Set([
+  ...left,
+  'audit_log',
+  'api_keys',
+  'environments',
+  'processor_events',
+  'webhook_deliveries',
+]);
+// Real time, numbers that a processor or a random number makes up, and who asked.
+const leftColumns = [
+  'work_retry_at',
+  'wanted_since',
+  'api_key_id',
+  'receipt_number',
+  'invoice_number_base',
+  'hash',
+  'digest',
+  'transaction_key',
+];
+// Numbers of sequences, which all environments draw from.
+const drawnColumns = ['catalog_version', 'revision', 'subscription_revision', 'sequence', 'booking'];
+const seriesOf = (column: string) => sql`
+  (select jsonb_build_array(s.subscription_id, s.price_id, s.billing_period_id) from usage_series s
+    where s.environment_id = t.environment_id and s.id = ${sql.ref(column)})`;
+const series = seriesOf('t.series_id');
+/** What stands in the place of numbers that rows are known by, and of ids without their prefix. */
+const told: Readonly<Record<string, RawBuilder<unknown>>> = {
+  ledger_transactions: sql`jsonb_build_object('source_id', case when t.type <> 'usage_event_processed' then t.source_id end)`,
+  ledger_accounts: sql`jsonb_build_object('open_series_id', ${seriesOf('t.open_series_id')})`,
+  usage_series: sql`jsonb_build_object('id', null)`,
+  usage_events: sql`jsonb_build_object('id', ${idPrefixes.usageEvent} || '_' || t.id, 'series_id', ${series})`,
+  usage_rollups: sql`jsonb_build_object('series_id', ${series})`,
+  usage_event_distinct_properties: sql`jsonb_build_object('usage_event_id', ${idPrefixes.usageEvent} || '_' || t.usage_event_id)`,
+};
+const idPattern = new RegExp(`(?:${Object.values(idPrefixes).sort(longestFirst).join('|')})_[0-9A-Za-z]{21}`, 'g');
+// An invoice's number begins with its customer's own random part.
+const invoiceNumberPattern = /"invoice_number": "[^"]*-(\d+)"|Invoice [^" ]*-(\d+)/g;
+// How far rows are told apart by what they refer to: a line, its invoice, its period, its subscription, its customer.
+const rounds = 6;
+
+function longestFirst(one: string, other: string): number {
+  return other.length - one.length;
+}
+
+/**
+ * Every row of an environment as text in which ids say nothing but what they refer to, in an order of its own: two
+ * environments in which the same has happened have the same lines, whatever their ids are. `leaveOut` names columns
+ * and tables that may differ. A row's name is made of its
+ * values, then again and again of its values and the names of the rows that it refers to.
+ */
+export async function environmentLines(
+  owner: Database,
+  environmentId: number,
+  leaveOut: readonly string[] = [],
+): Promise<string[]> {
+  const rows = await readRows(owner, environmentId, [...leftColumns, ...drawnColumns, ...leaveOut]);
+  let names = new Map<string, string>();
+  for (let round = 0; round < rounds; round++) {
+    names = new Map(rows.map((row) => [row.id, shortHash(named(row, names))]));
+  }
+  const { rows: clocks } = await sql<{ line: string }>`
+    select json_build_object('now', clock_now, 'target', clock_target)::text as line from environments
+     where id = ${environmentId}`.execute(owner);
+  return [...rows.map((row) => named(row, names)).sort(), ...clocks.map(({ line }) => line)];
+}
+
+interface TextRow {
+  readonly table: string;
+  readonly id: string;
+  readonly text: string;
+}
+
+async function readRows(owner: Database, environmentId: number, leaveOut: readonly string[]): Promise<TextRow[]> {
+  const { rows: tables } = await sql<{ name: string }>`
+    select c.relname as name from pg_class c join pg_attribute a on a.attrelid = c.oid and a.attname = 'environment_id'
+     where c.relnamespace = 'public'::regnamespace and c.relkind in ('r', 'p') order by 1`.execute(owner);
+  const all: TextRow[] = [];
+  for (const { name } of tables.filter(
+    (table) => !leftOfEnvironment.has(table.name) && !leaveOut.includes(table.name),
+  )) {
+    const { rows } = await sql<{ text: string; id: string | null }>`
+      select (row - 'environment_id' - ${leaveOut}::text[])::text as text, row ->> 'id' as id
+        from (select to_jsonb(t) || ${told[name] ?? sql`'{}'::jsonb`} as row
+                from ${sql.table(name)} t where t.environment_id = ${environmentId}) as rows`.execute(owner);
+    all.push(...rows.map(({ text, id }, index) => ({ table: name, id: id ?? `${name} ${index}`, text })));
+  }
+  return all;
+}
+
+/** The row's text with each id replaced by the name of what it refers to; its own by nothing. */
+function named({ table, id, text }: TextRow, names: ReadonlyMap<string, string>): string {
+  const numbered = text.replaceAll(invoiceNumberPattern, (_, one, other) => `number ${one ?? other}`);
+  return `${table} ${numbered.replaceAll(idPattern, (each) => (each === id ? 'own' : (names.get(each) ?? 'id')))}`;
+}
+
+function shortHash(text: string): string {
+  return createHash('sha256').update(text).digest('base64url').slice(0, 16);
+}

@@ -1,0 +1,130 @@
+import { newId } from '../../src/database/new-id.ts';
+import type { TestApp } from './harness.ts';
+
+/** Rows written straight into the database, for tests of one slice that need its neighbours' records only. */
+export async function insertFixture(app: TestApp, { environmentId = app.testEnvironmentId, now = Date.now() } = {}) {
+  const db = app.owner;
+  const stamps = { environmentId, createdAt: now, updatedAt: now };
+  const pricingModelId = newId('pricingModel');
+  await db
+    .insertInto('pricingModels')
+    .values({ ...stamps, id: pricingModelId, name: 'Fixture', isDefault: false })
+    .execute();
+  const model = { ...stamps, pricingModelId };
+  const productId = newId('product');
+  await db
+    .insertInto('products')
+    .values({ ...model, id: productId, slug: 'pro', name: 'Pro', isDefault: false, active: true })
+    .execute();
+  const meterId = newId('usageMeter');
+  await db
+    .insertInto('usageMeters')
+    .values({ ...model, id: meterId, name: 'API calls', slug: 'api-calls', aggregationType: 'sum' })
+    .execute();
+  const distinctMeterId = newId('usageMeter');
+  const distinct = {
+    ...model,
+    id: distinctMeterId,
+    name: 'Users',
+    slug: 'users',
+    aggregationType: 'count_distinct_properties',
+  };
+  await db.insertInto('usageMeters').values(distinct).execute();
+  const resourceId = newId('resource');
+  await db
+    .insertInto('resources')
+    .values({ ...model, id: resourceId, slug: 'seat', name: 'Seat', active: true })
+    .execute();
+  const price = { ...model, currency: 'USD', isDefault: true, active: true, intervalUnit: 'month', intervalCount: 1 };
+  const priceId = newId('price');
+  const usagePriceId = newId('price');
+  const distinctPriceId = newId('price');
+  await db
+    .insertInto('prices')
+    .values({ ...price, id: priceId, productId, type: 'subscription', slug: 'pro-monthly', unitPrice: 3000n })
+    .execute();
+  const usage = { ...price, type: 'usage', usageEventsPerUnit: 100, unitPrice: 50n };
+  await db
+    .insertInto('prices')
+    .values({ ...usage, id: usagePriceId, usageMeterId: meterId, slug: 'call-overage' })
+    .execute();
+  await db
+    .insertInto('prices')
+    .values({ ...usage, id: distinctPriceId, usageMeterId: distinctMeterId, slug: 'user-overage' })
+    .execute();
+  const customerId = newId('customer');
+  const customer = {
+    ...model,
+    id: customerId,
+    externalId: 'acme',
+    email: 'a@acme.test',
+    name: 'Acme',
+    invoiceNumberBase: customerId.slice(-7),
+  };
+  await db.insertInto('customers').values(customer).execute();
+  const subscriptionId = newId('subscription');
+  const monthMs = 30 * 86_400_000;
+  await db
+    .insertInto('subscriptions')
+    .values({
+      ...model,
+      id: subscriptionId,
+      customerId,
+      priceId,
+      name: 'Pro',
+      status: 'active',
+      renews: true,
+      isFreePlan: false,
+      isDefaultPlan: false,
+      doNotCharge: false,
+      runBillingAtPeriodStart: true,
+      exclusive: true,
+      startDate: now,
+      intervalUnit: 'month',
+      intervalCount: 1,
+      billingCycleAnchorDate: now,
+      currentBillingPeriodStart: now,
+      currentBillingPeriodEnd: now + monthMs,
+    })
+    .execute();
+  const billingPeriodId = newId('billingPeriod');
+  const period = {
+    ...model,
+    id: billingPeriodId,
+    subscriptionId,
+    startAt: now,
+    endAt: now + monthMs,
+    status: 'active',
+    trialPeriod: false,
+  };
+  await db.insertInto('billingPeriods').values(period).execute();
+  const itemId = newId('subscriptionItem');
+  const item = {
+    ...model,
+    id: itemId,
+    subscriptionId,
+    priceId,
+    name: 'Pro monthly',
+    unitPrice: 3000n,
+    quantity: 1,
+    addedDate: now,
+    effectiveFrom: now,
+  };
+  await db.insertInto('subscriptionItems').values(item).execute();
+  return {
+    pricingModelId,
+    productId,
+    priceId,
+    meterId,
+    usagePriceId,
+    distinctMeterId,
+    distinctPriceId,
+    resourceId,
+    customerId,
+    externalId: 'acme',
+    subscriptionId,
+    billingPeriodId,
+    itemId,
+    periodEnd: now + monthMs,
+  };
+}

@@ -1,0 +1,70 @@
+import assert from 'node:assert/strict';
+import { renewStep } from '../../src/billing/renew.ts';
+import type { TestApp } from './harness.ts';
+
+/** Renews what is due by the clock, chunk by chunk, and does what each chunk asks for: the charges. Answers how many. */
+export async function renewDue(app: TestApp, limit = 500): Promise<number> {
+  for (let renewed = 0; ; ) {
+    const ids = await app.inEnvironment(async (work) => {
+      const claimed = await renewStep.claim(work, limit);
+      await renewStep.perform(work, claimed);
+      return claimed;
+    });
+    if (ids.length === 0) return renewed;
+    renewed += ids.length;
+    await app.runJobs({ all: true });
+  }
+}
+
+/** Lives through the time until `target`, stopping at each end of a period. Answers how many periods began. */
+export async function renewUntil(app: TestApp, target: number): Promise<number> {
+  for (let renewed = 0; ; ) {
+    const next = await app.owner
+      .selectFrom('subscriptions')
+      .select('currentBillingPeriodEnd')
+      .where('renews', '=', true)
+      .where('status', 'in', ['trialing', 'active', 'past_due', 'unpaid', 'cancellation_scheduled'])
+      .where('currentBillingPeriodEnd', '<=', target)
+      .orderBy('currentBillingPeriodEnd')
+      .executeTakeFirst();
+    await app.setClock(next?.currentBillingPeriodEnd ?? target);
+    if (next === undefined) return renewed;
+    const done = await renewDue(app);
+    assert(done > 0, 'what is due is renewed');
+    renewed += done;
+  }
+}
+
+/** The billing periods of a subscription, the oldest first. */
+export function periodsOf(app: TestApp, subscriptionId: string) {
+  return app.owner
+    .selectFrom('billingPeriods')
+    .select(['startAt', 'endAt', 'status', 'trialPeriod'])
+    .where('subscriptionId', '=', subscriptionId)
+    .orderBy('startAt')
+    .execute();
+}
+
+/** Each invoice of a subscription, the oldest first: its reason, the day it is of, its status, and its lines' amounts. */
+export async function invoicesOf(app: TestApp, subscriptionId: string) {
+  const invoices = await app.owner
+    .selectFrom('invoices')
+    .select(['id', 'reason', 'invoiceDate', 'status', 'total'])
+    .where('subscriptionId', '=', subscriptionId)
+    .orderBy('invoiceDate')
+    .orderBy('id')
+    .execute();
+  const lines = await app.owner.selectFrom('invoiceLineItems').select(['invoiceId', 'amount']).orderBy('id').execute();
+  return invoices.map(({ id, reason, invoiceDate, status, total }) => ({
+    reason,
+    day: day(invoiceDate),
+    status,
+    total: Number(total),
+    lines: lines.filter((line) => line.invoiceId === id).map((line) => Number(line.amount)),
+  }));
+}
+
+/** The day of an instant, in UTC: 2026-01-31. */
+export function day(at: number): string {
+  return new Date(at).toISOString().slice(0, 10);
+}

@@ -1,0 +1,11 @@
+import { publish } from '../../src/jobs/outbox.ts';
+import type { TestApp } from './harness.ts';
+
+/** Tells that customers were changed, by the ids of them, in one commit. */
+export function tellChanges(app: TestApp, pricingModelId: string, objectIds: readonly string[]): Promise<unknown> {
+  const events = objectIds.map((objectId) => {
+    const customer = { id: objectId, externalId: objectId };
+    return { type: 'customer.updated', object: 'customer', objectId, pricingModelId, customer } as const;
+  });
+  return app.inEnvironment((work) => publish(work, events));
+}

@@ -1,0 +1,372 @@
+import { type Call, calls } from './api-calls.ts';
+import type { Body } from './harness.ts';
+import type { TenantWorld } from './tenants-world.ts';
+
+type CallOf = (world: TenantWorld, n: string) => Call;
+
+const later = () => Date.now() + 86_400_000;
+const amount = 1;
+const event = (w: TenantWorld, n: string, rest: object) => ({
+  subscriptionId: w.subscriptionId,
+  transactionId: `call-${n}`,
+  amount,
+  ...rest,
+});
+/** The four ways to say what is used. */
+const used: readonly ((w: TenantWorld) => object)[] = [
+  (w) => ({ priceId: w.callsPriceId }),
+  (w) => ({ priceSlug: w.callsPriceSlug }),
+  (w) => ({ usageMeterId: w.callsMeterId }),
+  (w) => ({ usageMeterSlug: w.callsMeterSlug }),
+];
+const monthly = { type: 'subscription', intervalUnit: 'month', intervalCount: 1, unitPrice: 100, isDefault: true };
+const returns = { successUrl: 'https://app.example.com/paid', cancelUrl: 'https://app.example.com/plans' };
+const adjustments = (verb: string): CallOf[] =>
+  [
+    (w: TenantWorld) => [
+      { id: w.subscriptionItemId, subscriptionId: w.subscriptionId, quantity: 2 },
+      { priceId: w.planPriceId },
+    ],
+    (w: TenantWorld, n: string) => [{ priceId: w.priceId, externalId: `item-${n}` }, { priceSlug: w.planPriceSlug }],
+  ].map((items) => (w, n) => ({
+    path: `/subscriptions/${w.subscriptionId}/${verb}`,
+    body: { adjustment: { timing: 'immediately', newSubscriptionItems: items(w, n) } },
+  }));
+const itemFeature = (rest: (w: TenantWorld) => object): CallOf => {
+  return (w) => ({
+    path: '/subscription-item-features',
+    body: { subscriptionItemFeature: { subscriptionItemId: w.subscriptionItemId, ...rest(w) } },
+  });
+};
+const itemFeatureChange = (idOf: (w: TenantWorld) => string, rest: (w: TenantWorld) => object): CallOf => {
+  return (w) => ({
+    path: `/subscription-item-features/${idOf(w)}`,
+    body: { subscriptionItemFeature: { expiredAt: 4_102_444_800_000, ...rest(w) } },
+  });
+};
+const wholeModel = (w: Pick<TenantWorld, 'callsMeterSlug' | 'seatSlug'>, n: string) => ({
+  features: [
+    { type: 'toggle', slug: `toggle-${n}`, name: 'T', description: '' },
+    { type: 'resource', slug: `seats-${n}`, name: 'S', description: '', amount, resourceSlug: w.seatSlug },
+    {
+      type: 'usage_credit_grant',
+      slug: `credits-${n}`,
+      name: 'C',
+      description: '',
+      amount,
+      renewalFrequency: 'once',
+      usageMeterSlug: w.callsMeterSlug,
+    },
+  ],
+  products: [
+    {
+      product: { name: 'Extra', slug: `extra-${n}`, active: true },
+      price: { ...monthly, slug: `extra-monthly-${n}` },
+      features: [],
+    },
+  ],
+  usageMeters: [
+    {
+      usageMeter: { name: 'Meter', slug: w.callsMeterSlug },
+      prices: [
+        {
+          type: 'usage',
+          slug: `overage-${n}`,
+          intervalUnit: 'month',
+          intervalCount: 1,
+          unitPrice: 1,
+          usageEventsPerUnit: 100,
+          isDefault: true,
+        },
+      ],
+    },
+  ],
+  resources: [{ slug: w.seatSlug, name: 'Seat' }],
+});
+
+/** A catalog and one more of everything that a catalog names. */
+function withNew({ pricingModel }: Body, n: string): Body {
+  const names = {
+    callsMeterSlug: pricingModel.usageMeters[1].usageMeter.slug,
+    seatSlug: pricingModel.resources[1].slug,
+  };
+  const { features, products, usageMeters } = wholeModel(names, n);
+  const newMeters = usageMeters.map((meter) => ({ ...meter, usageMeter: { name: 'New', slug: `meter-${n}` } }));
+  return {
+    pricingModel: {
+      ...pricingModel,
+      features: [...pricingModel.features, ...features],
+      products: [...pricingModel.products, ...products],
+      usageMeters: [...pricingModel.usageMeters, ...newMeters],
+      resources: [...pricingModel.resources, { slug: `seat-${n}`, name: 'New' }],
+    },
+  };
+}
+
+/** Calls that name records in every way there is, in place of the one of `test/support/api-calls.ts`. */
+const tenantCalls: Readonly<Record<string, readonly CallOf[]>> = {
+  'POST /customers': [
+    (w, n) => ({
+      path: '/customers',
+      body: { customer: { externalId: `new-${n}`, email: 'n@a.test', name: 'N', pricingModelId: w.pricingModelId } },
+    }),
+  ],
+  'POST /subscriptions': [
+    (w) => ({
+      path: '/subscriptions',
+      body: {
+        customerId: w.newcomerId,
+        priceId: w.priceId,
+        defaultPaymentMethodId: w.newcomerCardId,
+        backupPaymentMethodId: w.newcomerCardId,
+      },
+    }),
+    (w) => ({
+      path: '/subscriptions',
+      body: { customerExternalId: w.newcomerExternalId, priceSlug: w.planPriceSlug, discountCode: w.discountCode },
+    }),
+  ],
+  'POST /subscriptions/{id}/adjust': adjustments('adjust'),
+  'POST /subscriptions/{id}/preview-adjust': adjustments('preview-adjust'),
+  'POST /pricing-models/setup': [
+    (w, n) => ({ path: '/pricing-models/setup', body: { name: `Setup ${n}`, ...wholeModel(w, n) } }),
+  ],
+  'PUT /pricing-models/{id}': [
+    (w, n) => ({
+      path: `/pricing-models/${w.pricingModelId}`,
+      body: { pricingModel: { id: w.pricingModelId, name: `Renamed ${n}` } },
+    }),
+    (w, n) => ({ path: `/pricing-models/${w.pricingModelId}`, body: withNew(w.exported, n) }),
+  ],
+  'POST /products': [
+    (w, n) => ({
+      path: '/products',
+      body: {
+        product: { name: 'Extra', slug: `extra-${n}`, pricingModelId: w.pricingModelId },
+        price: { ...monthly, slug: `extra-monthly-${n}` },
+        featureIds: [w.toggleId, w.spareToggleId],
+      },
+    }),
+  ],
+  'PUT /products/{id}': [
+    (w, n) => ({
+      path: `/products/${w.productId}`,
+      body: {
+        product: { id: w.productId, name: `Team ${n}`, slug: `team-${n}` },
+        price: { ...monthly, productId: w.productId, slug: `team-monthly-${n}` },
+        featureIds: [w.toggleId, w.spareToggleId],
+      },
+    }),
+  ],
+  'POST /prices': [
+    calls['POST /prices'] as CallOf,
+    (w, n) => ({
+      path: '/prices',
+      body: { price: { ...monthly, productId: w.productId, pricingModelId: w.pricingModelId, slug: `p-${n}` } },
+    }),
+  ],
+  'PUT /prices/{id}': [
+    (w, n) => ({
+      path: `/prices/${w.priceId}`,
+      body: { price: { id: w.priceId, type: 'subscription', isDefault: true, slug: `price-${n}` } },
+    }),
+  ],
+  'POST /features': [
+    (w, n) => ({
+      path: '/features',
+      body: {
+        feature: {
+          type: 'usage_credit_grant',
+          slug: `grant-${n}`,
+          name: 'G',
+          amount,
+          renewalFrequency: 'once',
+          usageMeterId: w.callsMeterId,
+          pricingModelId: w.pricingModelId,
+        },
+      },
+    }),
+    (w, n) => ({
+      path: '/features',
+      body: { feature: { type: 'resource', slug: `seats-${n}`, name: 'S', amount, resourceId: w.seatId } },
+    }),
+  ],
+  'PUT /features/{id}': [
+    (w, n) => ({
+      path: `/features/${w.creditFeatureId}`,
+      body: { feature: { id: w.creditFeatureId, usageMeterId: w.callsMeterId, slug: `credits-${n}` } },
+    }),
+    (w) => ({ path: `/features/${w.seatFeatureId}`, body: { feature: { resourceId: w.seatId } } }),
+  ],
+  'PUT /usage-meters/{id}': [
+    (w, n) => ({
+      path: `/usage-meters/${w.callsMeterId}`,
+      body: { usageMeter: { id: w.callsMeterId, slug: `meter-${n}` } },
+    }),
+  ],
+  'PUT /resources/{id}': [
+    (w, n) => ({ path: `/resources/${w.seatId}`, body: { resource: { id: w.seatId, slug: `seat-${n}` } } }),
+  ],
+  'PUT /catalogs/{id}': [
+    (w, n) => ({
+      path: `/catalogs/${w.pricingModelId}`,
+      body: { catalog: { id: w.pricingModelId, name: `Catalog ${n}` } },
+    }),
+  ],
+  'PUT /discounts/{id}': [
+    (w, n) => ({
+      path: `/discounts/${w.discountId}`,
+      body: { discount: { id: w.discountId, name: `Summer ${n}`, code: `SUMMER-${n}` } },
+    }),
+  ],
+  'POST /subscription-item-features': [
+    itemFeature((w) => ({ featureId: w.spareFeatureId, type: 'toggle' })),
+    itemFeature((w) => ({ featureId: w.spareCreditFeatureId, usageMeterId: w.callsMeterId })),
+    itemFeature((w) => ({ featureId: w.spareSeatFeatureId, resourceId: w.seatId })),
+    itemFeature((w) => ({ featureId: w.spareToggleId, productFeatureId: w.spareLinkId })),
+  ],
+  'PUT /subscription-item-features/{id}': [
+    itemFeatureChange(
+      (w) => w.toggleItemFeatureId,
+      (w) => ({
+        id: w.toggleItemFeatureId,
+        featureId: w.toggleId,
+        subscriptionItemId: w.subscriptionItemId,
+        subscriptionId: w.subscriptionId,
+        productFeatureId: w.toggleLinkId,
+      }),
+    ),
+    itemFeatureChange(
+      (w) => w.creditItemFeatureId,
+      (w) => ({ usageMeterId: w.callsMeterId }),
+    ),
+    itemFeatureChange(
+      (w) => w.seatItemFeatureId,
+      (w) => ({ resourceId: w.seatId }),
+    ),
+  ],
+  'POST /resource-claims/{subscriptionId}/claim': [
+    (w, n) => ({
+      path: `/resource-claims/${w.subscriptionId}/claim`,
+      body: { resourceSlug: w.seatSlug, externalId: `claim-${n}` },
+    }),
+    (w, n) => ({
+      path: `/resource-claims/${w.subscriptionId}/claim`,
+      body: { resourceSlug: w.seatSlug, externalIds: [`claim-${n}`, `other-${n}`] },
+    }),
+  ],
+  'POST /resource-claims/{subscriptionId}/release': [
+    ...[
+      (w: TenantWorld) => ({ externalId: w.seatClaimName }),
+      (w: TenantWorld) => ({ externalIds: [w.seatClaimName] }),
+      (w: TenantWorld) => ({ claimIds: [w.seatClaimId] }),
+    ].map(
+      (which): CallOf =>
+        (w) => ({
+          path: `/resource-claims/${w.subscriptionId}/release`,
+          body: { resourceSlug: w.seatSlug, ...which(w) },
+        }),
+    ),
+  ],
+  'POST /entitlements/check': [
+    (w) => ({
+      path: '/entitlements/check',
+      body: {
+        pricingModelId: w.pricingModelId,
+        checks: [
+          { customerExternalId: w.externalId, featureSlug: w.toggleSlug },
+          { customerExternalId: w.newcomerExternalId, featureSlug: w.spareToggleSlug },
+        ],
+      },
+    }),
+  ],
+  'POST /subscriptions/{id}/add-feature': [
+    calls['POST /subscriptions/{id}/add-feature'] as CallOf,
+    (w) => ({ path: `/subscriptions/${w.subscriptionId}/add-feature`, body: { featureSlug: w.spareToggleSlug } }),
+  ],
+  'POST /usage-credits': [
+    (w, n) => ({
+      path: '/usage-credits',
+      body: {
+        usageCredit: {
+          subscriptionId: w.subscriptionId,
+          usageMeterId: w.callsMeterId,
+          amount,
+          reason: 'Sorry',
+          transactionId: `credit-${n}`,
+        },
+      },
+    }),
+    (w) => ({
+      path: '/usage-credits',
+      body: {
+        usageCredit: { subscriptionId: w.subscriptionId, usageMeterSlug: w.callsMeterSlug, amount, reason: 'Sorry' },
+      },
+    }),
+  ],
+  'POST /usage-events': used.map((by) => (w, n) => ({
+    path: '/usage-events',
+    body: { usageEvent: event(w, n, by(w)) },
+  })),
+  'POST /usage-events/consume': used.map((by) => (w, n) => ({
+    path: '/usage-events/consume',
+    body: { usageEvent: event(w, n, by(w)) },
+  })),
+  'POST /usage-events/bulk': used.map((by) => (w, n) => ({
+    path: '/usage-events/bulk',
+    body: { usageEvents: ['a', 'b', 'c'].map((part) => event(w, `${n}-${part}`, by(w))) },
+  })),
+  'POST /holds': [...used, (w: TenantWorld) => ({ meter: w.callsMeterSlug })].map((by) => (w) => ({
+    path: '/holds',
+    body: { hold: { subscriptionId: w.subscriptionId, amount, expiresAt: later(), ...by(w) } },
+  })),
+  'POST /subscriptions/{id}/retry-payment': [
+    (w) => ({
+      path: `/subscriptions/${w.owingSubscriptionId}/retry-payment`,
+      body: { paymentMethodId: w.owingCardId },
+    }),
+  ],
+  'PUT /tax-rates/{id}': [
+    (w, n) => ({ path: `/tax-rates/${w.taxRateId}`, body: { taxRate: { id: w.taxRateId, name: `VAT ${n}` } } }),
+  ],
+  'POST /checkout-sessions': [
+    (w: TenantWorld) => ({ customerExternalId: w.newcomerExternalId, type: 'product', priceId: w.priceId }),
+    (w: TenantWorld) => ({ customerExternalId: w.newcomerExternalId, type: 'product', priceSlug: w.planPriceSlug }),
+    (w: TenantWorld) => ({
+      customerExternalId: w.waitingExternalId,
+      type: 'activate_subscription',
+      targetSubscriptionId: w.waitingSubscriptionId,
+    }),
+    (w: TenantWorld) => ({
+      customerExternalId: w.externalId,
+      type: 'add_payment_method',
+      targetSubscriptionId: w.subscriptionId,
+    }),
+  ].map((session: (w: TenantWorld) => object): CallOf => {
+    return (w) => ({ path: '/checkout-sessions', body: { checkoutSession: { ...returns, ...session(w) } } });
+  }),
+  'POST /payment-methods': [
+    (w: TenantWorld) => ({ customerId: w.customerId }),
+    (w: TenantWorld) => ({ customerExternalId: w.externalId }),
+  ].map(
+    (whose): CallOf =>
+      (w) => ({
+        path: '/payment-methods',
+        body: { paymentMethod: { ...whose(w), type: 'card', token: 'pm_card_visa' } },
+      }),
+  ),
+  'PUT /webhooks/{id}': [
+    (w, n) => ({
+      path: `/webhooks/${w.webhookId}`,
+      body: {
+        webhook: { id: w.webhookId, pricingModelId: w.pricingModelId, name: `Hook ${n}`, filterTypes: [] },
+      },
+    }),
+  ],
+};
+
+/** Valid calls of an operation, by method and path. */
+export function callsOf(operation: string): readonly CallOf[] {
+  const shared = calls[operation];
+  return tenantCalls[operation] ?? (shared === undefined ? [] : [shared]);
+}

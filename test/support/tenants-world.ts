@@ -1,0 +1,304 @@
+import { createApiKey, revokeApiKey } from '../../src/organizations/actions.ts';
+import { type Body, startTestApp, type TestApp } from './harness.ts';
+import { type StripeServer, startStripeServer } from './stripe-server.ts';
+import { buildWorld, structure, type World, type WorldOptions } from './world.ts';
+
+/** A world with a name of its own for everything that is named: nothing of it is called as in another tenant's. */
+export interface TenantWorld extends World {
+  readonly productSlug: string;
+  readonly planPriceId: string;
+  readonly planPriceSlug: string;
+  readonly toggleId: string;
+  readonly toggleSlug: string;
+  readonly spareToggleId: string;
+  readonly spareToggleSlug: string;
+  readonly creditFeatureId: string;
+  readonly seatFeatureId: string;
+  readonly spareCreditFeatureId: string;
+  readonly spareSeatFeatureId: string;
+  readonly seatId: string;
+  readonly seatSlug: string;
+  readonly seatClaimId: string;
+  readonly seatClaimName: string;
+  readonly callsMeterId: string;
+  readonly callsMeterSlug: string;
+  readonly callsPriceId: string;
+  readonly callsPriceSlug: string;
+  readonly discountCode: string;
+  readonly email: string;
+  /** A request that has changed something. */
+  readonly requestId: string;
+  readonly billingPeriodId: string;
+  readonly usageTransactionId: string;
+  /** A customer with a card and without a paid plan. */
+  readonly newcomerId: string;
+  readonly newcomerExternalId: string;
+  readonly newcomerCardId: string;
+  readonly boughtPriceId: string;
+  readonly boughtInvoiceId: string;
+  readonly owingCardId: string;
+  readonly toggleItemFeatureId: string;
+  readonly toggleLinkId: string;
+  /** A link of the spare toggle, which no subscription has. */
+  readonly spareLinkId: string;
+  /** The whole catalog, as it is exported. */
+  readonly exported: Body;
+  readonly creditItemFeatureId: string;
+  readonly seatItemFeatureId: string;
+  readonly deliveredEventId: string;
+  readonly deliveredObjectId: string;
+  /** Waits for the first payment. */
+  readonly waitingSubscriptionId: string;
+  readonly waitingExternalId: string;
+}
+
+/** Somebody with a key, and what the key may see. */
+export interface Tenant {
+  readonly name: string;
+  readonly key: string;
+  readonly environmentId: number;
+  readonly pinnedPricingModelId: string | null;
+  readonly world: TenantWorld;
+}
+
+// Amounts that nobody else has.
+const amounts: Readonly<Record<string, number>> = { victim: 7_919_301 };
+const ordinaryAmount = 2900;
+
+/** The catalog of a world, with records under names of its own beside those that every world has. */
+export function tenantStructure(suffix: string): Body {
+  const base: Body = structure(suffix);
+  const unitPrice = amounts[suffix] ?? ordinaryAmount;
+  const monthly = { type: 'subscription', intervalUnit: 'month', intervalCount: 1, isDefault: true };
+  const [team] = base.products;
+  const [calls] = base.usageMeters;
+  const feature = (slug: string, rest: Body) => ({ slug: `${suffix}-${slug}`, name: slug, description: slug, ...rest });
+  const renewalFrequency = 'every_billing_period';
+  const grant = { type: 'usage_credit_grant', amount: 1000, renewalFrequency, usageMeterSlug: `${suffix}-calls` };
+  return {
+    ...base,
+    isDefault: suffix !== 'pinned',
+    features: [
+      ...base.features,
+      feature('toggle', { type: 'toggle' }),
+      feature('spare', { type: 'toggle' }),
+      ...['credits', 'spare-credits'].map((slug) => feature(slug, grant)),
+      ...['seats', 'spare-seats'].map((slug) =>
+        feature(slug, { type: 'resource', amount: 9, resourceSlug: `${suffix}-seat` }),
+      ),
+    ],
+    products: [
+      {
+        ...team,
+        price: { ...team.price, unitPrice },
+        features: [...team.features, `${suffix}-toggle`, `${suffix}-credits`, `${suffix}-seats`],
+      },
+      {
+        product: { name: 'Plan', slug: `${suffix}-plan`, active: true },
+        price: { ...monthly, slug: `${suffix}-plan-monthly`, unitPrice: unitPrice + 1 },
+        features: [],
+      },
+    ],
+    usageMeters: [
+      calls,
+      {
+        usageMeter: { name: 'Own calls', slug: `${suffix}-calls` },
+        prices: [{ ...calls.prices[0], slug: `${suffix}-overage` }],
+      },
+    ],
+    resources: [...base.resources, { slug: `${suffix}-seat`, name: 'Own seat' }],
+  };
+}
+
+/** The service, with an account for live mode that knows the tokens of the test network. */
+export async function startTenantApp() {
+  const stripe = await startStripeServer();
+  const [account] = stripe.outside.stripe ?? [];
+  if (account === undefined) throw new Error('the stand-in has an account');
+  const app = await startTestApp({ outside: { stripe: [{ ...account, name: 'stripe', livemode: true }] } });
+  return { app, stripe };
+}
+
+interface Place {
+  readonly name: string;
+  readonly key: string;
+  readonly environmentId: number;
+  readonly pinned?: boolean;
+}
+
+/** Makes a tenant with one record of every kind. */
+export async function buildTenant(app: TestApp, { name, key, environmentId, pinned = false }: Place): Promise<Tenant> {
+  let used = key;
+  const keyFor = async (pricingModelId: string) => {
+    const request = { environmentId, livemode: false, name: `Key of ${name}`, pricingModelId };
+    used = (await createApiKey(app.owner, request, Date.now())).token;
+    return used;
+  };
+  const options: WorldOptions = { structureOf: tenantStructure, ...(pinned ? { keyFor } : {}) };
+  const world = await buildWorld(app, { testKey: key, testEnvironmentId: environmentId }, name, options);
+  return {
+    name,
+    key: used,
+    environmentId,
+    pinnedPricingModelId: pinned ? world.pricingModelId : null,
+    world: { ...world, ...(await addOwn(app, used, name, world)) },
+  };
+}
+
+/** Adds what a world lacks for a call with each id. */
+async function addOwn(app: TestApp, key: string, name: string, world: World) {
+  const get = (path: string): Promise<Body> => app.get(path, { key });
+  const post = (path: string, body: unknown): Promise<Body> => app.post(path, body, { key });
+  const catalog = await readCatalog(get, name, world);
+  const { subscriptionId } = world;
+  const event = { subscriptionId, priceId: catalog.callsPriceId, amount: 3 };
+  await post('/usage-events', { usageEvent: { ...event, transactionId: `${name}-transaction` } });
+  // What comes late goes into the roll-ups that are closed.
+  const late = { transactionId: `${name}-late`, usageDate: Date.now() - 86_400_000 };
+  await post('/usage-events', { usageEvent: { ...event, ...late } });
+  const claim = { resourceSlug: catalog.seatSlug, externalId: `${name}-ada` };
+  const { claims } = await post(`/resource-claims/${subscriptionId}/claim`, claim);
+  const plan = await get(`/products?slug=${name}-plan&pricingModelId=${world.pricingModelId}`);
+  const link = { productId: plan.data[0].id, featureId: catalog.spareToggleId };
+  const { productFeature } = await post('/product-features', { productFeature: link });
+  const discountCode = `${name}-code`.toUpperCase();
+  const discount = { name: 'Own', code: discountCode, amount: 30, amountType: 'percent', duration: 'forever' };
+  const changed = await app.request('POST', '/discounts', { discount }, { key });
+  const newcomer = await newCustomer(post, `${name}-newcomer`);
+  const card = { customerId: newcomer.id, type: 'card', token: 'pm_card_visa' };
+  const { paymentMethod } = await post('/payment-methods', { paymentMethod: card });
+  const waiting = await newCustomer(post, `${name}-waiting`);
+  const { subscription } = await post('/subscriptions', { customerId: waiting.id, priceId: world.priceId });
+  const { purchase } = await get(`/purchases/${world.purchaseId}`);
+  const { subscription: owing } = await get(`/subscriptions/${world.owingSubscriptionId}`);
+  const { data: owingCards } = await get(`/payment-methods?customerId=${owing.customerId}`);
+  const { data: events } = await get(`/usage-events?subscriptionId=${subscriptionId}`);
+  const { data: invoices } = await get(`/invoices?purchaseId=${world.purchaseId}`);
+  return {
+    ...catalog,
+    seatClaimId: claims[0].id as string,
+    seatClaimName: claim.externalId,
+    spareLinkId: productFeature.id as string,
+    exported: await get(`/pricing-models/${world.pricingModelId}/export`),
+    discountCode,
+    email: `${name}@acme.test`,
+    requestId: changed.headers.get('x-request-id') ?? '',
+    billingPeriodId: events[0].billingPeriodId as string,
+    usageTransactionId: `${name}-transaction`,
+    newcomerId: newcomer.id,
+    newcomerExternalId: newcomer.externalId,
+    newcomerCardId: paymentMethod.id as string,
+    boughtPriceId: purchase.priceId as string,
+    boughtInvoiceId: invoices[0].id as string,
+    owingCardId: owingCards[0].id as string,
+    ...(await readFeatures(get, world, catalog)),
+    waitingSubscriptionId: subscription.id as string,
+    waitingExternalId: waiting.externalId,
+  };
+}
+
+/** What the subscription has of the features, and what was delivered of its events. */
+async function readFeatures(
+  get: (path: string) => Promise<Body>,
+  { externalId, webhookId, productId }: World,
+  { toggleId, creditFeatureId, seatFeatureId }: Awaited<ReturnType<typeof readCatalog>>,
+) {
+  const { currentSubscription } = await get(`/customers/${externalId}/billing`);
+  const { data: deliveries } = await get(`/webhooks/${webhookId}/deliveries?limit=100`);
+  // A test of the endpoint is of no event.
+  const delivery = deliveries.find(({ eventId }: Body) => eventId !== null);
+  const { data: links } = await get(`/product-features?productId=${productId}&featureId=${toggleId}`);
+  const itemFeatureOf = (featureId: string): string =>
+    currentSubscription.experimental.featureItems.find((row: Body) => row.featureId === featureId).id;
+  return {
+    toggleItemFeatureId: itemFeatureOf(toggleId),
+    toggleLinkId: links[0].id as string,
+    creditItemFeatureId: itemFeatureOf(creditFeatureId),
+    seatItemFeatureId: itemFeatureOf(seatFeatureId),
+    deliveredEventId: delivery.eventId as string,
+    deliveredObjectId: delivery.objectId as string,
+  };
+}
+
+async function newCustomer(post: (path: string, body: unknown) => Promise<Body>, externalId: string) {
+  const customer = { externalId, email: `${externalId}@acme.test`, name: externalId };
+  const { data } = await post('/customers', { customer });
+  return { id: data.customer.id as string, externalId };
+}
+
+async function readCatalog(get: (path: string) => Promise<Body>, name: string, { pricingModelId }: World) {
+  const list = async (kind: string): Promise<Body[]> =>
+    (await get(`/${kind}?limit=100&pricingModelId=${pricingModelId}`)).data;
+  const idIn = (rows: readonly Body[], slug: string): string => rows.find((row) => row.slug === `${name}-${slug}`).id;
+  const [features, prices, meters] = [await list('features'), await list('prices'), await list('usage-meters')];
+  const { resources } = await get(`/resources?pricingModelId=${pricingModelId}`);
+  return {
+    productSlug: `${name}-plan`,
+    planPriceId: idIn(prices, 'plan-monthly'),
+    planPriceSlug: `${name}-plan-monthly`,
+    toggleId: idIn(features, 'toggle'),
+    toggleSlug: `${name}-toggle`,
+    spareToggleId: idIn(features, 'spare'),
+    spareToggleSlug: `${name}-spare`,
+    creditFeatureId: idIn(features, 'credits'),
+    seatFeatureId: idIn(features, 'seats'),
+    spareCreditFeatureId: idIn(features, 'spare-credits'),
+    spareSeatFeatureId: idIn(features, 'spare-seats'),
+    seatId: idIn(resources, 'seat'),
+    seatSlug: `${name}-seat`,
+    callsMeterId: idIn(meters, 'calls'),
+    callsMeterSlug: `${name}-calls`,
+    callsPriceId: idIn(prices, 'overage'),
+    callsPriceSlug: `${name}-overage`,
+  };
+}
+
+/** Keys that opened the environment until a moment ago, and keys that never did. */
+export async function endedKeys(app: TestApp, environmentId: number): Promise<{ name: string; key: string }[]> {
+  const make = async (name: string, expiresAt: number | null = null) => {
+    const request = { environmentId, livemode: false, name, expiresAt };
+    const made = await createApiKey(app.owner, request, Date.now());
+    return { ...made, name, key: made.token };
+  };
+  const [expired, revoked] = [await make('expired'), await make('revoked')];
+  // Whatever is remembered of a key that was in use is forgotten when it ends.
+  for (const { key } of [expired, revoked]) await app.get('/customers', { key });
+  await app.owner
+    .updateTable('apiKeys')
+    .set({ expiresAt: Date.now() - 1 })
+    .where('id', '=', expired.id)
+    .execute();
+  await revokeApiKey(app.owner, revoked.id, Date.now());
+  return [expired, revoked, await make('expired from the start', Date.now() - 1)];
+}
+
+export interface Tenants {
+  readonly app: TestApp;
+  /** The processor of live mode. */
+  readonly stripe: StripeServer;
+  readonly victim: Tenant;
+  /** Everybody whom the victim's records must not exist for, each with a whole world of its own. */
+  readonly intruders: readonly Tenant[];
+}
+
+const everybody = ['pinned', 'live', 'stranger', 'strangerlive'] as const;
+
+/** The victim and everybody who must not reach it, or a few of them. */
+export async function buildTenants(names: readonly (typeof everybody)[number][] = everybody): Promise<Tenants> {
+  const { app, stripe } = await startTenantApp();
+  const stranger = await app.newOrganization();
+  const victim = await buildTenant(app, {
+    name: 'victim',
+    key: app.testKey,
+    environmentId: app.testEnvironmentId,
+  });
+  const places: (Place & { name: (typeof everybody)[number] })[] = [
+    { name: 'pinned', key: app.testKey, environmentId: app.testEnvironmentId, pinned: true },
+    { name: 'live', key: app.liveKey, environmentId: app.liveEnvironmentId },
+    { name: 'stranger', key: stranger.testKey, environmentId: stranger.testEnvironmentId },
+    { name: 'strangerlive', key: stranger.liveKey, environmentId: stranger.liveEnvironmentId },
+  ];
+  const intruders: Tenant[] = [];
+  for (const place of places.filter(({ name }) => names.includes(name))) intruders.push(await buildTenant(app, place));
+  return { app, stripe, victim, intruders };
+}

@@ -1,0 +1,271 @@
+import assert from 'node:assert/strict';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { runInEnvironment } from '../../src/database/work.ts';
+import { buyNow } from './buying.ts';
+import type { Body, TestApp, TestOrganization } from './harness.ts';
+
+/** The ids of one environment in which every kind of record exists, made through the API alone. */
+export interface World {
+  readonly pricingModelId: string;
+  readonly productId: string;
+  readonly spareFeatureId: string;
+  readonly featureId: string;
+  readonly priceId: string;
+  readonly discountId: string;
+  readonly taxRateId: string;
+  readonly usagePriceSlug: string;
+  readonly usageMeterId: string;
+  readonly resourceId: string;
+  readonly productFeatureId: string;
+  readonly externalId: string;
+  readonly customerId: string;
+  readonly subscriptionId: string;
+  /** One whose change of plan is scheduled. */
+  readonly changingSubscriptionId: string;
+  readonly subscriptionItemId: string;
+  readonly subscriptionItemFeatureId: string;
+  readonly usageEventId: string;
+  readonly holdId: string;
+  readonly spareHoldId: string;
+  readonly usageCreditId: string;
+  /** Of a customer who owes an invoice and has a card since. */
+  readonly owingSubscriptionId: string;
+  readonly openInvoiceId: string;
+  readonly invoiceId: string;
+  readonly invoiceLineItemId: string;
+  readonly paymentId: string;
+  readonly checkoutSessionId: string;
+  readonly paymentMethodId: string;
+  readonly purchaseId: string;
+  readonly webhookId: string;
+  readonly deliveryId: string;
+  readonly eventId: string;
+  readonly apiKeyId: string;
+}
+
+/** A pricing model with every type of price and feature. */
+export function structure(suffix: string) {
+  return {
+    name: `World ${suffix}`,
+    isDefault: true,
+    features: [
+      { type: 'toggle', slug: 'sso', name: 'SSO', description: 'Single sign-on' },
+      { type: 'toggle', slug: 'audit', name: 'Audit log', description: 'Who did what' },
+      {
+        type: 'usage_credit_grant',
+        slug: 'calls',
+        name: '10k calls',
+        description: 'Monthly calls',
+        amount: 10_000,
+        renewalFrequency: 'every_billing_period',
+        usageMeterSlug: 'api-calls',
+      },
+      { type: 'resource', slug: 'seats', name: '5 seats', description: 'Seats', amount: 5, resourceSlug: 'seat' },
+    ],
+    products: [
+      {
+        product: { name: 'Team', slug: 'team', active: true },
+        price: {
+          type: 'subscription',
+          slug: 'team-monthly',
+          intervalUnit: 'month',
+          intervalCount: 1,
+          unitPrice: 2900,
+          isDefault: true,
+        },
+        features: ['sso', 'calls', 'seats'],
+      },
+    ],
+    usageMeters: [
+      {
+        usageMeter: { name: 'API calls', slug: 'api-calls' },
+        prices: [
+          {
+            type: 'usage',
+            slug: 'call-overage',
+            intervalUnit: 'month',
+            intervalCount: 1,
+            unitPrice: 1,
+            usageEventsPerUnit: 100,
+            isDefault: true,
+          },
+        ],
+      },
+    ],
+    resources: [{ slug: 'seat', name: 'Seat' }],
+  };
+}
+
+/** What may be otherwise about a world. */
+export interface WorldOptions {
+  /** Where what every customer is sold comes from. */
+  readonly structureOf?: (suffix: string) => Body;
+  /** The key that everything is made with: one that is pinned to the pricing model of the structure, once it is there. */
+  readonly keyFor?: (pricingModelId: string) => Promise<string>;
+}
+
+/** What a world is made through. */
+export type WorldApp = Pick<TestApp, 'get' | 'post' | 'database' | 'testKey' | 'testEnvironmentId'>;
+
+/** Makes one record of every kind in the organization's test environment. */
+export async function buildWorld(
+  app: WorldApp,
+  organization: Pick<TestOrganization, 'testKey' | 'testEnvironmentId'> = app,
+  suffix = 'one',
+  { structureOf = structure, keyFor }: WorldOptions = {},
+): Promise<World> {
+  const whole = { key: organization.testKey };
+  const { pricingModel } = await app.post('/pricing-models/setup', structureOf(suffix), whole);
+  const options = keyFor === undefined ? whole : { key: await keyFor(pricingModel.id) };
+  const get = (path: string): Promise<Body> => app.get(path, options);
+  const post = (path: string, body: unknown): Promise<Body> => app.post(path, body, options);
+  const team = pricingModel.products.find((product: Body) => product.slug === 'team');
+  const meter = pricingModel.usageMeters[0];
+  const { resources } = await get(`/resources?pricingModelId=${pricingModel.id}`);
+  const { data: features } = await get(`/features?limit=100&pricingModelId=${pricingModel.id}`);
+  const featureOf = (slug: string) => features.find((row: Body) => row.slug === slug).id;
+  const { data: links } = await get(`/product-features?productId=${team.id}`);
+  const externalId = `customer-${suffix}`;
+  const { data } = await post('/customers', {
+    customer: { externalId, email: `${suffix}@acme.test`, name: `Acme ${suffix}` },
+  });
+  const { paymentMethod } = await post('/payment-methods', {
+    paymentMethod: { customerId: data.customer.id, type: 'card', token: 'pm_card_visa' },
+  });
+  const { subscription } = await post('/subscriptions', {
+    customerId: data.customer.id,
+    priceId: team.defaultPrice.id,
+    defaultPaymentMethodId: paymentMethod.id,
+  });
+  const { usageEvents } = await post('/usage-events/bulk', {
+    usageEvents: [
+      { subscriptionId: subscription.id, priceSlug: 'call-overage', transactionId: `t-${suffix}`, amount: 25 },
+    ],
+  });
+  const hold = { subscriptionId: subscription.id, meter: 'api-calls', amount: 10, expiresAt: Date.now() + 86_400_000 };
+  const holds = [await post('/holds', { hold }), await post('/holds', { hold })].map((answer) => answer.hold.id);
+  await post(`/resource-claims/${subscription.id}/claim`, { resourceSlug: 'seat', externalId: 'ada' });
+  const { webhook } = await post('/webhooks', {
+    webhook: {
+      url: 'https://hooks.example.com/hook',
+      name: 'Hook',
+      filterTypes: ['customer.created'],
+      pricingModelId: pricingModel.id,
+    },
+  });
+  const { delivery } = await post(`/webhooks/${webhook.id}/test`, {});
+  const { discount } = await post('/discounts', {
+    discount: { name: 'Launch', code: 'LAUNCH', amount: 20, amountType: 'percent', duration: 'forever' },
+  });
+  // Tax rates are the environment's, which a pinned key may not change.
+  const newTaxRate = { country: 'DE', state: suffix, type: 'vat', percentage: '19' };
+  const { taxRate } = await app.post('/tax-rates', { taxRate: newTaxRate }, whole);
+  const owing = await insertOwing(post, get, { priceId: team.defaultPrice.id, suffix });
+  const billing = await get(`/customers/${externalId}/billing`);
+  const current = billing.currentSubscription;
+  const [paid] = billing.invoices;
+  return {
+    pricingModelId: pricingModel.id,
+    productId: team.id,
+    featureId: featureOf('sso'),
+    spareFeatureId: featureOf('audit'),
+    priceId: team.defaultPrice.id,
+    discountId: discount.id,
+    taxRateId: taxRate.id,
+    usagePriceSlug: 'call-overage',
+    usageMeterId: meter.id,
+    resourceId: resources[0].id,
+    productFeatureId: links[0].id,
+    externalId,
+    customerId: data.customer.id,
+    subscriptionId: subscription.id,
+    changingSubscriptionId: await makeChanging(post, suffix, team.defaultPrice.id),
+    subscriptionItemId: current.subscriptionItems[0].id,
+    subscriptionItemFeatureId: current.experimental.featureItems.find((row: Body) => row.type === 'toggle').id,
+    usageEventId: usageEvents[0].id,
+    holdId: holds[0],
+    spareHoldId: holds[1],
+    usageCreditId: (await get(`/usage-credits?subscriptionId=${subscription.id}`)).data[0].id,
+    ...owing,
+    invoiceId: paid.invoice.id,
+    invoiceLineItemId: paid.invoiceLineItems[0].id,
+    paymentId: (await get(`/payments?customerId=${data.customer.id}`)).data[0].id,
+    paymentMethodId: paymentMethod.id,
+    purchaseId: await insertBought(app, organization, post, { customerId: data.customer.id, suffix }),
+    checkoutSessionId: await makeCheckout(post, { customerExternalId: externalId, priceId: team.defaultPrice.id }),
+    webhookId: webhook.id,
+    deliveryId: delivery.id,
+    eventId: (await get('/events')).data[0].id,
+    apiKeyId: (await get('/api-keys')).data[0].id,
+  };
+}
+
+type Send = (path: string, body: unknown) => Promise<Body>;
+
+// Long enough for the request to arrive on a busy machine.
+const trialMs = 500;
+
+/** A gift, bought by the customer as a page would. */
+async function insertBought(
+  app: WorldApp,
+  { testEnvironmentId: environmentId }: Pick<TestOrganization, 'testEnvironmentId'>,
+  post: Send,
+  { customerId, suffix }: { customerId: string; suffix: string },
+): Promise<string> {
+  const { product } = await post('/products', {
+    product: { name: 'Gift', slug: `gift-${suffix}` },
+    price: { type: 'single_payment', slug: `gift-${suffix}`, unitPrice: 0 },
+  });
+  const bought = await runInEnvironment(app.database, { environmentId }, (work) =>
+    buyNow(work, { customerId, productId: product.id }),
+  );
+  assert(bought);
+  return bought.answer.purchase.id;
+}
+
+/** A subscription whose short trial ended without a payment method, which its customer has attached since. */
+async function insertOwing(
+  post: Send,
+  get: (path: string) => Promise<Body>,
+  { priceId, suffix }: { priceId: string; suffix: string },
+): Promise<Pick<World, 'owingSubscriptionId' | 'openInvoiceId'>> {
+  const { data } = await post('/customers', {
+    customer: { externalId: `owing-${suffix}`, email: `owing-${suffix}@acme.test`, name: 'Owing' },
+  });
+  const customerId = data.customer.id;
+  const trialEnd = Date.now() + trialMs;
+  const { subscription } = await post('/subscriptions', { customerId, priceId, trialEnd });
+  await sleep(Math.max(0, trialEnd - Date.now()) + 1);
+  // Whatever is asked of a subscription does first what is due for it.
+  await post(`/subscriptions/${subscription.id}/uncancel`, {});
+  await post('/payment-methods', { paymentMethod: { customerId, type: 'card', token: 'pm_card_visa' } });
+  const { data: invoices } = await get(`/invoices?subscriptionId=${subscription.id}&status=open`);
+  return { owingSubscriptionId: subscription.id, openInvoiceId: invoices[0].id };
+}
+
+/** A link by which the customer may buy. */
+async function makeCheckout(
+  post: Send,
+  { customerExternalId, priceId }: { customerExternalId: string; priceId: string },
+): Promise<string> {
+  const returns = { successUrl: 'https://app.example.com/paid', cancelUrl: 'https://app.example.com/plans' };
+  const session = { type: 'product', customerExternalId, priceId, ...returns };
+  return (await post('/checkout-sessions', { checkoutSession: session })).checkoutSession.id;
+}
+
+async function makeChanging(
+  post: (path: string, body: unknown) => Promise<Body>,
+  suffix: string,
+  priceId: string,
+): Promise<string> {
+  const { data } = await post('/customers', {
+    customer: { externalId: `changing-${suffix}`, email: `${suffix}@changing.test`, name: 'Changing' },
+  });
+  const customerId: string = data.customer.id;
+  await post('/payment-methods', { paymentMethod: { customerId, type: 'card', token: 'pm_card_visa' } });
+  const { subscription } = await post('/subscriptions', { customerId, priceId, quantity: 2 });
+  await post(`/subscriptions/${subscription.id}/adjust`, {
+    adjustment: { timing: 'at_end_of_current_billing_period', newSubscriptionItems: [{ priceId }] },
+  });
+  return subscription.id;
+}

@@ -1,0 +1,279 @@
+import assert from 'node:assert/strict';
+import { type ChildProcess, spawn } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, describe, test } from 'node:test';
+import pg from 'pg';
+import { withScratchPostgres } from '../../scripts/scratch-postgres.ts';
+import { type Body, send } from '../support/harness.ts';
+
+const main = new URL('../../src/main.ts', import.meta.url).pathname;
+const dataDirectory = await mkdtemp(join(tmpdir(), 'tollkeeper-command-line-'));
+const services = new Set<ChildProcess>();
+after(async () => {
+  for (const child of services) await stop({ child, address: '', output: () => '' }, 'SIGKILL');
+  await run(['migrate']);
+  await rm(dataDirectory, { recursive: true, force: true });
+});
+
+type Variables = Readonly<Record<string, string>>;
+const variables = (more: Variables = {}) => ({
+  ...process.env,
+  PORT: '0',
+  TOLLKEEPER_DATA_DIR: dataDirectory,
+  DATABASE_URL: '',
+  ...more,
+});
+
+interface Ran {
+  readonly code: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/** Runs a command to its end. */
+function run(args: readonly string[], more?: Variables): Promise<Ran> {
+  return new Promise((resolve) => {
+    const child = spawn(process.execPath, [main, ...args], { env: variables(more) });
+    let stdout = '';
+    let stderr = '';
+    child.stdout.on('data', (chunk) => {
+      stdout += chunk;
+    });
+    child.stderr.on('data', (chunk) => {
+      stderr += chunk;
+    });
+    child.on('close', (code) => resolve({ code, stdout, stderr }));
+  });
+}
+
+interface Service {
+  readonly child: ChildProcess;
+  readonly address: string;
+  readonly output: () => string;
+}
+
+/** Starts the service and waits until it listens. */
+const serve = (more?: Variables) => start('serve', /listens on (http\S+)/, more);
+
+/** Starts a command that stays, and waits until it says that it is ready, perhaps with its address. */
+function start(command: string, ready: RegExp, more?: Variables): Promise<Service> {
+  const child = spawn(process.execPath, [main, command], { env: variables(more) });
+  services.add(child);
+  let output = '';
+  return new Promise((resolve, reject) => {
+    child.on('close', () => reject(new Error(output)));
+    const read = (chunk: Buffer) => {
+      output += chunk;
+      const found = ready.exec(output);
+      if (found) resolve({ child, address: found[1] ?? '', output: () => output });
+    };
+    child.stdout.on('data', read);
+    child.stderr.on('data', read);
+  });
+}
+
+/** Ends a service and answers its exit code. */
+function stop({ child }: Service, signal: NodeJS.Signals): Promise<number | null> {
+  services.delete(child);
+  if (child.exitCode !== null || child.signalCode !== null) return Promise.resolve(child.exitCode);
+  return new Promise((resolve) => {
+    child.on('close', (code) => resolve(code));
+    child.kill(signal);
+  });
+}
+
+const get = (service: Service, path: string, key: string) => send(service.address, 'GET', path, undefined, { key });
+const json = (ran: Ran): Body => {
+  assert.equal(ran.code, 0, ran.stderr);
+  assert.equal(ran.stdout.trim().split('\n').length, 1, ran.stdout);
+  return JSON.parse(ran.stdout);
+};
+
+describe('a service with its own PostgreSQL', () => {
+  const keys = { TOLLKEEPER_TEST_KEY: 'My API Key', TOLLKEEPER_LIVE_KEY: 'x'.repeat(200) };
+  let id: string;
+
+  test('first start prints the keys and the next command, and stops cleanly', async () => {
+    const service = await serve();
+    const [, testKey = ''] = /test key {2}(\S+)/.exec(service.output()) ?? [];
+    const [, liveKey = ''] = /live key {2}(\S+)/.exec(service.output()) ?? [];
+    assert.match(service.output(), /curl http:\S+\/api\/v1\/pricing-models/);
+    const { body } = await get(service, '/pricing-models/default', testKey);
+    id = body.pricingModel.id;
+    assert.equal((await get(service, '/pricing-models/default', liveKey)).body.pricingModel.livemode, true);
+    assert.equal(await stop(service, 'SIGTERM'), 0);
+  });
+
+  test('a second start finds the data, prints no keys, and accepts the keys that the operator chose', async () => {
+    const service = await serve(keys);
+    assert.doesNotMatch(service.output(), /First start/);
+    for (const key of [keys.TOLLKEEPER_TEST_KEY, keys.TOLLKEEPER_LIVE_KEY])
+      assert.equal((await get(service, '/api-keys', key)).status, 200);
+    assert.equal((await get(service, '/pricing-models/default', keys.TOLLKEEPER_TEST_KEY)).body.pricingModel.id, id);
+    assert.equal(await stop(service, 'SIGINT'), 0);
+  });
+
+  test('a start beside a running service is refused in one clear line', async () => {
+    const service = await serve();
+    const { code, stderr } = await run(['serve']);
+    assert.equal(code, 1);
+    assert.match(stderr.trim(), /^Another Tollkeeper \(process \d+\) is already serving from .*TOLLKEEPER_DATA_DIR\.$/);
+    assert.equal((await get(service, '/api-keys', keys.TOLLKEEPER_TEST_KEY)).status, 200);
+    await stop(service, 'SIGTERM');
+  });
+
+  test('after kill -9 the next start recovers what was answered', async () => {
+    const first = await serve();
+    const customer = { externalId: 'survivor', email: 's@acme.test', name: 'Survivor' };
+    const { status } = await send(first.address, 'POST', '/customers', { customer }, { key: keys.TOLLKEEPER_TEST_KEY });
+    assert.equal(status, 200);
+    await stop(first, 'SIGKILL');
+    const second = await serve();
+    assert.equal((await get(second, '/customers/survivor', keys.TOLLKEEPER_TEST_KEY)).body.customer.name, 'Survivor');
+    await stop(second, 'SIGTERM');
+  });
+
+  test('commands work beside a running service, and a revoked key is refused by its next request', async () => {
+    const service = await serve();
+    const made = json(await run(['organizations', 'create', '--name', 'Second', '--json']));
+    assert.deepEqual(Object.keys(made), ['id', 'name', 'testKey', 'liveKey']);
+    assert.equal((await get(service, '/pricing-models/default', made.testKey)).status, 200);
+    const { data } = (await get(service, '/api-keys', made.testKey)).body;
+    const rotated = json(await run(['keys', 'rotate', data[0].id, '--json']));
+    assert.equal((await get(service, '/api-keys', made.testKey)).status, 401);
+    assert.equal((await get(service, '/api-keys', rotated.token)).status, 200);
+    json(await run(['keys', 'revoke', rotated.id, '--json']));
+    assert.equal((await get(service, '/api-keys', rotated.token)).status, 401);
+    await stop(service, 'SIGTERM');
+  });
+
+  test('a worker alone works beside a running service', async () => {
+    const service = await serve();
+    const worker = await start('work', /works the queue/);
+    assert.equal(await stop(worker, 'SIGTERM'), 0);
+    assert.equal((await get(service, '/api-keys', keys.TOLLKEEPER_TEST_KEY)).status, 200);
+    await stop(service, 'SIGTERM');
+  });
+
+  test('commands work without a running service, and leave none behind', async () => {
+    const organizations = json(await run(['organizations', 'list', '--json']));
+    assert.deepEqual(
+      organizations.map((row: Body) => row.name),
+      ['My organization', 'Second'],
+    );
+    const expired = json(
+      await run([
+        'keys',
+        'create',
+        '--organization',
+        organizations[1].id,
+        '--expires',
+        '2020-01-01T00:00:00Z',
+        '--json',
+      ]),
+    );
+    const pinned = json(
+      await run(['keys', 'create', '--organization', organizations[0].id, '--live', '--name', 'Ops', '--json']),
+    );
+    const listed = json(await run(['keys', 'list', '--json']));
+    assert.equal(listed.find((row: Body) => row.id === pinned.id).livemode, true);
+    assert.equal(listed.find((row: Body) => row.id === expired.id).expiresAt, Date.UTC(2020, 0, 1));
+    assert(!JSON.stringify(listed).includes(pinned.token));
+    assert.deepEqual(json(await run(['migrate', '--json'])), { migrations: [] });
+    assert.equal(json(await run(['check', '--json'])).broken.length, 0);
+    assert.equal(existsSync(join(dataDirectory, 'service.lock')), false);
+  });
+});
+
+test('what cannot be used is said in one line that names the setting', async () => {
+  for (const [name, value] of [
+    ['PORT', 'http'],
+    ['DATABASE_URL', 'mysql://x'],
+    ['TOLLKEEPER_TEST_KEY', 'short'],
+    ['LOG_LEVEL', 'loud'],
+  ] as const) {
+    const { code, stderr } = await run(['serve'], { [name]: value });
+    assert.equal(code, 1);
+    assert.match(stderr.trim(), new RegExp(`^${name}: [^\\n]+$`));
+  }
+});
+
+test('a key that does not exist is said so', async () => {
+  const { code, stderr } = await run(['keys', 'revoke', 'apikey_none']);
+  assert.equal(code, 1);
+  assert.equal(stderr.trim(), 'No API key with id apikey_none.');
+});
+
+test('every command explains itself', async () => {
+  const commands = [
+    '',
+    'serve',
+    'work',
+    'listen',
+    'migrate',
+    'organizations',
+    'organizations create',
+    'organizations list',
+    'keys',
+    'keys create',
+    'keys list',
+    'keys rotate',
+    'keys revoke',
+    'openapi',
+    'check',
+  ];
+  await Promise.all(
+    commands.map(async (command) => {
+      const { code, stdout } = await run([...command.split(' ').filter(Boolean), '--help']);
+      assert.equal(code, 0);
+      assert.match(stdout, new RegExp(`^Usage: tollkeeper ?${command}`));
+    }),
+  );
+});
+
+test('openapi prints the document that the service serves', async () => {
+  const { stdout } = await run(['openapi']);
+  assert.equal(JSON.parse(stdout).openapi, '3.1.0');
+});
+
+/** A user without the right to make roles is told what to run; when it has been run, the same command succeeds. */
+async function refuseAndGrant(url: string): Promise<void> {
+  const client = new pg.Client({ connectionString: url });
+  await client.connect();
+  try {
+    await client.query("create role weak login password 'weak'");
+    await client.query('create database weak owner weak');
+    const weakUrl = Object.assign(new URL(url), { username: 'weak', password: 'weak', pathname: '/weak' }).href;
+    const refused = await run(['migrate'], { DATABASE_URL: weakUrl });
+    assert.equal(refused.code, 1);
+    assert.match(refused.stderr, /grant tollkeeper_service to/);
+    await client.query('grant tollkeeper_service to weak');
+    const { code, stderr } = await run(['migrate'], { DATABASE_URL: weakUrl });
+    assert.equal(code, 0, stderr);
+  } finally {
+    await client.end();
+  }
+}
+
+/** The PostgreSQL servers to run against with DATABASE_URL: the newest one always, the oldest supported one where it is installed. */
+const binaries = ['/usr/lib/postgresql/15/bin', '/opt/homebrew/opt/postgresql@15/bin'].filter((path) =>
+  existsSync(path),
+);
+
+for (const directory of [undefined, ...binaries]) {
+  test(`DATABASE_URL is served from (${directory ?? 'packaged PostgreSQL'}), and a user who may too little is told what is missing`, async () => {
+    await withScratchPostgres(
+      async (url) => {
+        const service = await serve({ DATABASE_URL: url, TOLLKEEPER_TEST_KEY: 'sk_test_database_url' });
+        assert.equal((await get(service, '/pricing-models/default', 'sk_test_database_url')).status, 200);
+        assert.equal(await stop(service, 'SIGTERM'), 0);
+
+        await refuseAndGrant(url);
+      },
+      directory === undefined ? {} : { binaries: directory },
+    );
+  });
+}

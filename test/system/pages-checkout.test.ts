@@ -1,0 +1,226 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { Page } from 'playwright-core';
+import { openWindow } from '../support/browser.ts';
+import { assertGood, openShop, paidAmounts, payWith } from '../support/pages-fixture.ts';
+
+const shop = await openShop();
+const { app, plans } = shop;
+
+/** Fills in the country and goes on to the card. */
+async function continueFrom(page: Page, country = 'Germany'): Promise<void> {
+  await page.getByLabel('Country').selectOption({ label: country });
+  await page.getByRole('button', { name: 'Continue to payment' }).click();
+}
+
+/** A session of a customer for a plan, opened in a window. */
+async function openCheckout(slug: string, rest: object = {}) {
+  const customer = await plans.newCustomer();
+  const { id, url } = await shop.newSession({
+    type: 'product',
+    customerExternalId: customer.externalId,
+    priceId: plans.priceOf(slug).id,
+    ...rest,
+  });
+  const page = await openWindow();
+  await page.goto(url);
+  return { ...customer, id, url, page };
+}
+
+test('somebody unknown buys a plan with 20 % off: 30.00 less 6.00 is 24.00', async () => {
+  const { id, url } = await shop.newSession({
+    type: 'product',
+    anonymous: true,
+    priceId: plans.priceOf('pro-monthly').id,
+  });
+  const page = await openWindow();
+  await page.goto(url);
+  await assertGood(page);
+  await page.getByLabel('Discount code').fill('launch');
+  await page.getByLabel('Name').fill('Ada <b>Lovelace</b>');
+  await page.getByLabel('E-mail').fill('ada@example.com');
+  await continueFrom(page);
+  await assertGood(page);
+  assert.match(await page.locator('main').innerText(), /Discount \(LAUNCH\)\s+-USD 6.00/);
+  await payWith(page, '4242 4242 4242 4242', /^Pay USD 24.00$/);
+  await page.waitForURL(`${shop.shop}/thanks`);
+
+  const session = await shop.session(id);
+  assert.equal(session.status, 'succeeded');
+  assert.equal(session.customerName, 'Ada <b>Lovelace</b>');
+  assert.deepEqual(await paidAmounts(app, session.customerId), [2400]);
+});
+
+test('a plan with a trial costs nothing today, and its card is kept for later', async () => {
+  const { page, id, customerId, externalId } = await openCheckout('team-monthly');
+  assert.match(await page.locator('main').innerText(), /USD 30.00 per month, after a free trial until \d+ \w+ \d{4}/);
+  await continueFrom(page);
+  assert.match(await page.locator('main').innerText(), /Due today\s+USD 0.00/);
+  await payWith(page, '5555 5555 5555 4444', /^Start free trial$/);
+  await page.waitForURL(`${shop.shop}/thanks`);
+  const { currentSubscription, paymentMethods } = await shop.billing(externalId);
+  assert.equal((await shop.session(id)).status, 'succeeded');
+  assert.equal(currentSubscription.status, 'trialing');
+  assert.equal(paymentMethods[0].paymentMethodData.brand, 'mastercard');
+  assert.deepEqual(await paidAmounts(app, customerId), []);
+});
+
+test('what is paid once is bought once, and says so', async () => {
+  await app.post('/products', {
+    product: { name: 'Poster', slug: 'poster', pricingModelId: plans.pricingModelId, active: true },
+    price: { type: 'single_payment', slug: 'poster', name: 'Poster', unitPrice: 1000, isDefault: true, active: true },
+  });
+  const customer = await plans.newCustomer();
+  const { id, url } = await shop.newSession({
+    type: 'product',
+    customerExternalId: customer.externalId,
+    priceSlug: 'poster',
+    quantity: 2,
+  });
+  const page = await openWindow();
+  await page.goto(url);
+  assert.match(await page.locator('main').innerText(), /USD 10.00 once[\s\S]*Due today\s+USD 20.00/);
+  await continueFrom(page);
+  assert.doesNotMatch(await page.locator('main').innerText(), /until you cancel/);
+  await payWith(page, '4242424242424242', /^Pay USD 20.00$/);
+  await page.waitForURL(`${shop.shop}/thanks`);
+  const { purchaseId } = await shop.session(id);
+  assert.equal((await app.get(`/purchases/${purchaseId}`)).purchase.status, 'paid');
+  assert.deepEqual(await paidAmounts(app, customer.customerId), [2000]);
+});
+
+for (const [number, what] of [
+  ['4000000000000002', 'is declined when it is shown'],
+  ['4000000000009995', 'has no money'],
+  ['4000000000000341', 'is declined when it is charged'],
+] as const) {
+  test(`a card that ${what} costs nothing, and another one pays once`, async () => {
+    const { page, id, customerId } = await openCheckout('pro-monthly');
+    await continueFrom(page);
+    await payWith(page, number, /^Pay USD 30.00$/);
+    const alert = await page.getByRole('alert').innerText();
+    assert.match(alert, /did not go through, and nothing was charged/);
+    assert.doesNotMatch(alert, /undefined|null|card_declined/);
+    await assertGood(page);
+    assert.equal((await shop.session(id)).status, 'open');
+    assert.deepEqual(await paidAmounts(app, customerId), []);
+
+    await payWith(page, '4242424242424242', /^Pay USD 30.00$/);
+    await page.waitForURL(`${shop.shop}/thanks`);
+    assert.deepEqual(await paidAmounts(app, customerId), [3000]);
+  });
+}
+
+test('three of a plan are bought with the keyboard alone', async () => {
+  const { page, customerId } = await openCheckout('pro-monthly');
+  const keys = page.keyboard;
+  await page.getByLabel('Quantity').focus();
+  await keys.press('ControlOrMeta+A');
+  await keys.type('3');
+  await keys.press('Tab');
+  await keys.press('Tab');
+  await keys.type('Germ');
+  // Enter in a text field sends the form, as everywhere.
+  await keys.press('Tab');
+  await keys.press('Enter');
+  await page.getByLabel('Card number').focus();
+  await keys.type('4242424242424242');
+  await keys.press('Tab');
+  await keys.type('1234');
+  await keys.press('Tab');
+  await keys.type('123');
+  await keys.press('Enter');
+  await page.waitForURL(`${shop.shop}/thanks`);
+  assert.deepEqual(await paidAmounts(app, customerId), [9000]);
+});
+
+test('what is filled in wrongly is said beside its field, and nothing of the rest is lost', async () => {
+  const { url } = await shop.newSession({ type: 'product', anonymous: true, priceId: plans.priceOf('pro-monthly').id });
+  const page = await openWindow();
+  await page.goto(url);
+  await page.getByLabel('Name').fill('Ada');
+  await page.getByLabel('E-mail').fill('nobody');
+  await page.getByRole('button', { name: 'Continue to payment' }).click();
+  assert.match(await page.title(), /^Error: /);
+  const email = page.getByLabel('E-mail');
+  assert.equal(await email.getAttribute('aria-invalid'), 'true');
+  assert.equal(await email.getAttribute('aria-describedby'), 'email-error');
+  assert.match(await page.locator('#email-error').innerText(), /name@example.com/);
+  assert.match(await page.locator('#country-error').innerText(), /Choose your country/);
+  assert.equal(await page.getByLabel('Name').inputValue(), 'Ada');
+  await assertGood(page);
+
+  await email.fill('ada@example.com');
+  await page.getByLabel('Discount code').fill('NOPE');
+  await continueFrom(page);
+  assert.match(await page.locator('#discountCode-error').innerText(), /This code /);
+  await page.getByLabel('Discount code').fill('');
+  await continueFrom(page);
+  await payWith(page, '4242 4242 4242 4241', /^Pay/);
+  assert.match(await page.locator('#cardNumber-error').innerText(), /not a card number/);
+  // A number that could be somebody's is neither taken nor shown again.
+  await payWith(page, '6011 1111 1111 1117', /^Pay/);
+  assert.match(await page.locator('#cardNumber-error').innerText(), /Real cards are not taken/);
+  assert.doesNotMatch(await page.content(), /6011/);
+  await page.getByRole('button', { name: 'Change order or address' }).click();
+  assert.equal(await page.getByLabel('E-mail').inputValue(), 'ada@example.com');
+});
+
+test('a finished checkout says so, and leads back to the shop', async () => {
+  const { page, url } = await openCheckout('pro-monthly');
+  await continueFrom(page);
+  await payWith(page, '4242424242424242', /^Pay/);
+  await page.waitForURL(`${shop.shop}/thanks`);
+  await page.goto(url);
+  await assertGood(page);
+  assert.match(await page.locator('main').innerText(), /This checkout is complete/);
+  await page.getByRole('link', { name: 'Continue to Acme' }).click();
+  await page.waitForURL(`${shop.shop}/thanks`);
+});
+
+test('who does not want to buy gets back to the shop', async () => {
+  const { page, id } = await openCheckout('pro-monthly');
+  await page.getByRole('link', { name: 'Cancel and go back to Acme' }).click();
+  await page.waitForURL(`${shop.shop}/cart`);
+  assert.equal((await shop.session(id)).status, 'open');
+});
+
+test('a card is added, and is what the customer is charged on', async () => {
+  const customer = await plans.newCustomer('pm_card_visa');
+  const { id, url } = await shop.newSession({
+    type: 'add_payment_method',
+    customerExternalId: customer.externalId,
+    automaticallyUpdateSubscriptions: true,
+  });
+  assert.match(url, /\/add-payment-method\//);
+  const page = await openWindow();
+  await page.goto(url);
+  await assertGood(page);
+  await payWith(page, '5555555555554444', /^Save card$/);
+  await page.waitForURL(`${shop.shop}/thanks`);
+  assert.equal((await shop.session(id)).status, 'succeeded');
+  const { paymentMethods } = await shop.billing(customer.externalId);
+  assert.equal(paymentMethods[0].paymentMethodData.last4, '4444');
+});
+
+test('a subscription that waits for its first payment is activated, after a card that was declined', async () => {
+  const { externalId, customerId } = await plans.newCustomer();
+  const waiting = await plans.subscribe({ customerId, priceSlug: 'pro-monthly', quantity: 2 });
+  const { url } = await shop.newSession({
+    type: 'activate_subscription',
+    customerExternalId: externalId,
+    targetSubscriptionId: waiting.id,
+  });
+  const page = await openWindow();
+  await page.goto(url);
+  await assertGood(page);
+  assert.match(await page.locator('main').innerText(), /Due today\s+USD 60.00/);
+  await continueFrom(page);
+  await payWith(page, '4000 0000 0000 0341', /^Pay USD 60.00$/);
+  await page.getByText('nothing was charged').waitFor();
+  assert.equal((await plans.subscription(waiting.id)).status, 'incomplete');
+  await payWith(page, '4242 4242 4242 4242', /^Pay USD 60.00$/);
+  await page.waitForURL(`${shop.shop}/thanks`);
+  assert.equal((await plans.subscription(waiting.id)).status, 'active');
+  assert.deepEqual(await paidAmounts(app, customerId), [6000]);
+});

@@ -1,0 +1,252 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { catchUp } from '../../src/billing/catch-up.ts';
+import { openWindow } from '../support/browser.ts';
+import type { Body } from '../support/harness.ts';
+import { assertGood, openShop, paidAmounts, payWith } from '../support/pages-fixture.ts';
+
+const shop = await openShop();
+const { app, plans } = shop;
+const day = (text: string) => Date.parse(`${text}T00:00:00Z`);
+await app.setClock(day('2026-04-01'));
+
+await app.post('/products', {
+  product: { name: 'Max', slug: 'max', pricingModelId: plans.pricingModelId, active: true },
+  price: {
+    type: 'subscription',
+    slug: 'max-monthly',
+    name: 'Monthly',
+    unitPrice: 6000,
+    intervalUnit: 'month',
+    intervalCount: 1,
+    isDefault: true,
+    active: true,
+  },
+});
+
+/** A customer with a card and a plan of 30.00 a month, in its portal. */
+async function openPortal(token = 'pm_card_visa') {
+  await app.setClock(day('2026-04-01'));
+  const customer = await plans.newCustomer(token);
+  const subscription = await plans.subscribe({
+    customerId: customer.customerId,
+    priceId: plans.priceOf('pro-monthly').id,
+  });
+  const page = await openWindow();
+  await page.goto(await shop.portal(customer.externalId, { returnUrl: `${shop.shop}/account` }));
+  return { ...customer, subscriptionId: subscription.id as string, page };
+}
+
+test('the portal shows plan, balances, payment methods and invoices, and its address opens nothing to others', async () => {
+  const { page, externalId } = await openPortal();
+  assert.equal(page.url(), `${app.url}/portal`);
+  const text = await page.locator('main').innerText();
+  assert.match(text, /Pro - Monthly Active/);
+  assert.match(text, /USD 30.00 per month\s+Renews on 1 May 2026/);
+  assert.match(text, /API calls\s+1,500/);
+  assert.match(text, /Visa ending in 4242, valid until 12\/2099\s+In use/);
+  assert.match(text, /1 April 2026 Paid\s+USD 30.00/);
+  await assertGood(page);
+
+  const stranger = await openWindow();
+  await stranger.goto(page.url());
+  assert.match(await stranger.locator('main').innerText(), /Your access has ended/);
+
+  const { invoices } = await shop.billing(externalId);
+  const { id, invoiceNumber } = invoices[0].invoice;
+  await page.getByRole('link', { name: `Invoice ${invoiceNumber}`, exact: true }).click();
+  assert.match(await page.locator('body').innerText(), new RegExp(invoiceNumber));
+  const pdf = await page.request.get(`${app.url}/portal/invoices/${id}/pdf`);
+  assert.equal((await pdf.body()).subarray(0, 5).toString(), '%PDF-');
+  const refused = await stranger.request.get(`${app.url}/portal/invoices/${id}/pdf`);
+  assert.equal(refused.status(), 403);
+});
+
+test('a change of plan on 11 April costs what its preview says: 20 of 30 days of 30.00 more, 20.00', async () => {
+  const { page, customerId, externalId } = await openPortal();
+  await app.setClock(day('2026-04-11'));
+  await page.getByRole('link', { name: 'Change plan' }).click();
+  await assertGood(page);
+  await page.getByRole('button', { name: 'Choose Max' }).click();
+  await assertGood(page);
+  assert.match(await page.locator('#preview').locator('..').innerText(), /USD 60.00[\s\S]*Due today\s+USD 20.00/);
+  await page.getByRole('button', { name: 'Pay USD 20.00 and change' }).click();
+  await page.waitForURL(`${app.url}/portal?done=changed`);
+  assert.match(await page.getByRole('status').innerText(), /Your plan has been changed/);
+  const { currentSubscription } = await shop.billing(externalId);
+  assert.equal(currentSubscription.subscriptionItems[0].price.slug, 'max-monthly');
+  assert.deepEqual((await paidAmounts(app, customerId)).sort(), [2000, 3000]);
+
+  // Back to the cheaper one: nothing is given back, so it waits for the end of the period.
+  await page.getByRole('link', { name: 'Change plan' }).click();
+  await page.getByRole('button', { name: 'Choose Pro' }).click();
+  assert.match(await page.locator('main').innerText(), /The plan changes on 1 May 2026/);
+  await page.getByRole('button', { name: 'Change plan', exact: true }).click();
+  await page.waitForURL(`${app.url}/portal?done=scheduled`);
+  assert.match(await page.locator('main').innerText(), /Your plan changes on 1 May 2026/);
+  await page.getByRole('button', { name: 'Keep current plan' }).click();
+  await page.waitForURL(`${app.url}/portal?done=kept`);
+  assert.equal((await shop.billing(externalId)).currentSubscription.scheduledAdjustmentAt, null);
+});
+
+test('a change whose charge is declined changes nothing, and says why', async () => {
+  const { page, customerId, externalId } = await openPortal();
+  await app.post('/payment-methods', {
+    paymentMethod: {
+      customerId,
+      token: 'pm_card_chargeCustomerFail',
+      default: true,
+      automaticallyUpdateSubscriptions: true,
+    },
+  });
+  await page.getByRole('link', { name: 'Change plan' }).click();
+  await page.getByRole('button', { name: 'Choose Max' }).click();
+  await page.getByLabel('Quantity').fill('2');
+  await page.getByRole('button', { name: 'Update amounts' }).click();
+  await page.getByRole('button', { name: 'Pay USD 90.00 and change' }).click();
+  const alert = await page.getByRole('alert').innerText();
+  assert.match(alert, /Nothing was changed, because the charge for the change failed. Your card was declined/);
+  await assertGood(page);
+  const { currentSubscription } = await shop.billing(externalId);
+  assert.equal(currentSubscription.subscriptionItems[0].price.slug, 'pro-monthly');
+});
+
+test('more of the same plan costs what is missing for the rest of the period, once', async () => {
+  const { page, externalId, customerId } = await openPortal();
+  await app.setClock(day('2026-04-16'));
+  await page.getByRole('link', { name: 'Change plan' }).click();
+  await page.getByRole('button', { name: 'Change quantity of Pro' }).click();
+  await page.getByLabel('Quantity').fill('3');
+  await page.getByRole('button', { name: 'Update amounts' }).click();
+  // Half of April is left, and two more of 30.00 each are 60.00.
+  await page.getByRole('button', { name: 'Pay USD 30.00 and change' }).dblclick();
+  await page.waitForURL(/\/portal\?done=(changed|waiting)$/);
+  assert.equal((await shop.billing(externalId)).currentSubscription.subscriptionItems[0].quantity, 3);
+  assert.deepEqual(await paidAmounts(app, customerId), [3000, 3000]);
+});
+
+test('who owes an invoice pays it with another card', async () => {
+  const { page, customerId, subscriptionId } = await openPortal('pm_card_visa');
+  await app.post('/payment-methods', {
+    paymentMethod: {
+      customerId,
+      token: 'pm_card_chargeCustomerFail',
+      default: true,
+      automaticallyUpdateSubscriptions: true,
+    },
+  });
+  await app.setClock(day('2026-05-02'));
+  await app.runJobs({ all: true });
+  await app.inEnvironment((work) => catchUp(work, subscriptionId));
+  await app.runJobs({ all: true });
+  await page.reload();
+  assert.match(await page.locator('main').innerText(), /Payment failed/);
+  await page.getByRole('button', { name: 'Pay now' }).click();
+  assert.match(await page.getByRole('alert').innerText(), /Your card was declined/);
+  await page.getByRole('button', { name: 'Use this: Visa ending in 4242' }).click();
+  await page.getByRole('button', { name: 'Pay now' }).click();
+  await page.waitForURL(`${app.url}/portal?done=paid`);
+  assert.equal((await plans.subscription(subscriptionId)).status, 'active');
+  assert.deepEqual(await paidAmounts(app, customerId), [3000, 3000]);
+});
+
+test('a subscription is canceled at the end of its period, and that is taken back', async () => {
+  const { page, subscriptionId } = await openPortal();
+  await page.getByRole('link', { name: 'Cancel subscription' }).click();
+  assert.match(await page.locator('main').innerText(), /It ends on 1 May 2026, and you keep everything until then/);
+  await assertGood(page);
+  await page.getByRole('button', { name: 'Cancel subscription' }).click();
+  await page.waitForURL(`${app.url}/portal?done=canceled`);
+  assert.equal((await plans.subscription(subscriptionId)).status, 'cancellation_scheduled');
+  assert.match(await page.locator('main').innerText(), /Ends on 1 May 2026/);
+  await page.getByRole('button', { name: 'Keep subscription' }).click();
+  await page.waitForURL(`${app.url}/portal?done=uncanceled`);
+  assert.equal((await plans.subscription(subscriptionId)).status, 'active');
+});
+
+test('a card is added, declined ones are not, and the one before can be used again', async () => {
+  const { page, externalId, subscriptionId, paymentMethodId } = await openPortal();
+  await page.getByRole('link', { name: 'Add a card' }).click();
+  await assertGood(page);
+  await page.getByRole('button', { name: 'Save card' }).click();
+  assert.match(await page.locator('#cardNumber-error').innerText(), /Enter the card number/);
+  await payWith(page, '4000000000000002', /^Save card$/);
+  assert.match(await page.getByRole('alert').innerText(), /Your card was declined/);
+  await payWith(page, '5555555555554444', /^Save card$/);
+  await page.waitForURL(`${app.url}/portal?done=added`);
+  await assertGood(page);
+  const { paymentMethods } = await shop.billing(externalId);
+  assert.deepEqual(
+    paymentMethods.map((method: Body) => method.paymentMethodData.last4),
+    ['4444', '4242'],
+  );
+  assert.equal((await plans.subscription(subscriptionId)).defaultPaymentMethodId, paymentMethods[0].id);
+  await page.getByRole('button', { name: 'Use this: Visa ending in 4242' }).click();
+  await page.waitForURL(`${app.url}/portal?done=default`);
+  assert.equal((await plans.subscription(subscriptionId)).defaultPaymentMethodId, paymentMethodId);
+  assert.equal((await shop.billing(externalId)).paymentMethods[0].id, paymentMethodId);
+});
+
+test('who is on the free plan chooses one in the portal, pays in the checkout, and comes back', async () => {
+  const { externalId, customerId } = await plans.newCustomer();
+  const page = await openWindow();
+  await page.goto(await shop.portal(externalId));
+  await page.getByRole('link', { name: 'Choose a plan' }).click();
+  await page.getByRole('button', { name: 'Choose Max' }).click();
+  await page.getByLabel('Country').selectOption({ label: 'France' });
+  await page.getByRole('button', { name: 'Continue to payment' }).click();
+  await payWith(page, '4242424242424242', /^Pay USD 60.00$/);
+  await page.waitForURL(`${app.url}/portal`);
+  assert.match(await page.locator('main').innerText(), /Max - Monthly Active/);
+  assert.deepEqual(await paidAmounts(app, customerId), [6000]);
+});
+
+test('a visit ends when the customer says so, and at the latest when its link does', async () => {
+  const { page, externalId } = await openPortal();
+  assert.equal(await page.getByRole('link', { name: 'Back to Acme' }).getAttribute('href'), `${shop.shop}/account`);
+  const [cookie] = await page.context().cookies();
+  assert(cookie);
+  assert.equal(cookie.httpOnly, true);
+  assert.equal(cookie.sameSite, 'Lax');
+  assert.equal(cookie.path, '/portal');
+  assert.ok(cookie.expires * 1000 <= Date.now() + 3_600_000);
+  await page.getByRole('button', { name: 'Sign out' }).click();
+  await assertGood(page);
+  await page.goto(`${app.url}/portal`);
+  assert.match(await page.locator('main').innerText(), /Your access has ended/);
+
+  const link = await shop.portal(externalId, { expiresInSeconds: 1 });
+  const ended = await openWindow();
+  for (const until = Date.now() + 5000; Date.now() < until; ) {
+    await ended.goto(link);
+    if ((await ended.locator('main').innerText()).includes('Your access has ended')) return;
+  }
+  assert.fail('the link is open for longer than it was to be');
+});
+
+test('nothing of another customer can be reached, and no form from another visit is taken', async () => {
+  const one = await openPortal();
+  const other = await openPortal();
+  const token = await other.page.locator('[name=formToken]').first().inputValue();
+  const send = (path: string, formToken: string) =>
+    one.page.request.post(`${app.url}${path}`, { form: { formToken }, headers: { origin: app.url }, maxRedirects: 0 });
+  const cancel = `/portal/subscriptions/${one.subscriptionId}/cancel`;
+  assert.equal((await send(cancel, token)).status(), 403);
+  assert.equal((await send(cancel, '')).status(), 403);
+  assert.equal((await plans.subscription(one.subscriptionId)).status, 'active');
+
+  const own = await one.page.locator('[name=formToken]').first().inputValue();
+  const { invoices } = await shop.billing(other.externalId);
+  assert.equal((await send(`/portal/subscriptions/${other.subscriptionId}/cancel`, own)).status(), 404);
+  assert.equal((await send(`/portal/subscriptions/${other.subscriptionId}/uncancel`, own)).status(), 404);
+  assert.equal((await send(`/portal/subscriptions/${other.subscriptionId}/keep`, own)).status(), 404);
+  assert.equal((await send(`/portal/subscriptions/${other.subscriptionId}/change`, own)).status(), 404);
+  assert.equal((await send(`/portal/payment-methods/${other.paymentMethodId}/default`, own)).status(), 404);
+  for (const path of [
+    `/portal/subscriptions/${other.subscriptionId}/plans`,
+    `/portal/subscriptions/${other.subscriptionId}/cancel`,
+    `/portal/invoices/${invoices[0].invoice.id}`,
+  ])
+    assert.equal((await one.page.request.get(`${app.url}${path}`)).status(), 404, path);
+  assert.equal((await plans.subscription(other.subscriptionId)).status, 'active');
+});

@@ -1,0 +1,63 @@
+import assert from 'node:assert/strict';
+import { resolve } from 'node:path';
+import { after, describe, test } from 'node:test';
+import { breaches, cleanFiles, cleanOwners } from './breaches.ts';
+import { type Owners, owners } from './owners.ts';
+import { check, exceptions, type Finding, findAll, isExcepted, rules } from './rules.ts';
+import { openParser } from './syntax.ts';
+import { readTree } from './tree.ts';
+
+const parser = openParser();
+after(() => parser.close());
+
+function treeOf(files: ReadonlyMap<string, string>, tableOwners: Owners) {
+  return { files, sources: parser.parse(files), owners: tableOwners };
+}
+
+function withChanges(changes: Readonly<Record<string, string | null>>): Map<string, string> {
+  const files = new Map(Object.entries(cleanFiles));
+  for (const [path, text] of Object.entries(changes)) {
+    if (text === null) files.delete(path);
+    else files.set(path, text);
+  }
+  return files;
+}
+
+const short = ({ rule, path, line }: Finding) => `${rule} ${path}:${line}`;
+const long = (finding: Finding) => `${short(finding)}  ${finding.message}`;
+
+describe('the rules', () => {
+  test('a tree that keeps them has no findings', () => {
+    assert.deepEqual(check(treeOf(withChanges({}), cleanOwners)).map(long), []);
+  });
+
+  for (const { claim, files, owners: tableOwners, finding } of breaches) {
+    test(claim, () => {
+      assert.deepEqual(check(treeOf(withChanges(files), tableOwners ?? cleanOwners)).map(short), [finding]);
+    });
+  }
+
+  test('each has a breach that shows it at work', () => {
+    const shown = new Set(breaches.map(({ finding }) => finding.split(' ')[0]));
+    assert.deepEqual([...shown].sort(), Object.keys(rules).sort());
+  });
+});
+
+describe('this project', () => {
+  const tree = treeOf(readTree(resolve(import.meta.dirname, '../..')), owners);
+
+  test('keeps the rules', () => {
+    assert.deepEqual(check(tree).map(long), []);
+  });
+
+  test('needs each of its exceptions', () => {
+    const findings = findAll(tree);
+    const unneeded = exceptions.filter((exception) => !findings.some((finding) => isExcepted(finding, exception)));
+    assert.deepEqual(unneeded, []);
+  });
+
+  test('has no more exceptions than it had', () => {
+    // When an exception goes, the number goes down with it.
+    assert.ok(exceptions.length === 0);
+  });
+});
