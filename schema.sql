@@ -1437,6 +1437,211 @@ begin
   said := set_config('tollkeeper.api_key_id', coalesce(found_scope.api_key_id, ''), true);
   return found_scope;
 end $function$;
+CREATE OR REPLACE FUNCTION public.balance_of_account(account ledger_accounts, p_now bigint)
+ RETURNS numeric
+ LANGUAGE plpgsql
+ STABLE
+AS $function$
+begin
+  return account.available - account.held
+    + coalesce((select sum(h.amount) from usage_holds h
+                 where h.environment_id = account.environment_id and h.ledger_account_id = account.id
+                   and h.status = 'open' and h.expires_at <= p_now), 0)
+    - coalesce((select sum(c.issued - c.applied - c.expired - c.taken_back
+                             - case when c.id = account.drawn_credit_id then account.covered - account.applied else 0 end)
+                  from usage_credits c
+                 where c.environment_id = account.environment_id and c.ledger_account_id = account.id
+                   and not c.spent and c.expires_at <= p_now), 0);
+end $function$;
+CREATE OR REPLACE FUNCTION public.book_other_usage(p_environment bigint, p_now bigint, p_hour bigint, p_transaction text, is_booked boolean[], u_account text[], u_revision bigint[], u_price text[], u_period text[], u_series bigint[], u_entry text[], u_units numeric[], u_hour_units numeric[], u_hour_events bigint[], u_threshold numeric[])
+ RETURNS text[]
+ LANGUAGE plpgsql
+AS $function$
+declare
+  fallen text[];
+begin
+  perform from ledger_accounts a
+    where a.environment_id = p_environment
+      and a.id = any (select u.account from unnest(u_account, is_booked) as u (account, is_booked) where not u.is_booked)
+    order by a.subscription_id, a.usage_meter_id for no key update;
+  if exists (
+    select from unnest(u_account, u_revision, is_booked) as u (account, revision, is_booked)
+      left join ledger_accounts a on a.environment_id = p_environment and a.id = u.account
+     where not u.is_booked and a.subscription_revision is distinct from u.revision)
+  then
+    raise serialization_failure using message = 'a subscription has changed';
+  end if;
+
+  with covered as materialized (
+    select * from cover_usage(p_environment, p_now, is_booked, u_account, u_price, u_period, u_series, u_entry, u_units,
+                              u_hour_units, u_hour_events, u_threshold)
+  ), seen as (
+    select c.*, (c.account).id as account_id,
+           row_number() over of_account = 1 as is_first,
+           sum(c.units) over of_account_whole as account_units,
+           sum(c.covered) over of_account_whole as account_covered,
+           -- One credit covers all that is covered on the account.
+           max(cardinality(c.credits)) over of_account_whole = 1
+             and min(c.credits[1]) over of_account_whole = max(c.credits[1]) over of_account_whole as has_one_credit,
+           min(c.credits[1]) over of_account_whole as one_credit,
+           max(c.first_rest) over of_account_whole as one_rest,
+           coalesce((c.account).open_hour < p_hour, true) as opens_hour,
+           min(c.position) filter (where c.hour_events > 0) over of_account_whole as opener
+      from covered c
+    window of_account as (partition by (c.account).id order by c.position),
+           of_account_whole as (partition by (c.account).id)
+  ), decided as (
+    select s.*,
+           -- As long as one credit pays and some of it is left, the account alone is written.
+           s.has_one_credit and s.one_rest > s.account_covered
+             and coalesce((s.account).drawn_credit_id = s.one_credit, true) as keeps_drawing,
+           case when s.opens_hour then s.position = s.opener
+                else (s.account).open_hour = p_hour and (s.account).open_series_id = s.series and s.hour_events > 0 end as is_open
+      from seen s
+  ), placed as (
+    select d.*, sum(d.hour_units) filter (where d.is_open) over of_account as open_units,
+           sum(d.hour_events) filter (where d.is_open) over of_account as open_events,
+           max(d.series) filter (where d.is_open) over of_account as open_series
+      from decided d window of_account as (partition by d.account_id)
+  ), entry as (
+    insert into ledger_entries (environment_id, id, pricing_model_id, ledger_transaction_id, ledger_account_id, debit_side, credit_side,
+           amount, price_id, billing_period_id, applied_credit_ids, applied_amounts, available_after, created_at)
+    select p_environment, p.entry, (p.account).pricing_model_id, p_transaction, p.account_id, 'available', 'used', p.units, p.price, p.period,
+           p.credits, p.amounts, (p.account).available - p.upto, greatest((p.account).updated_at, p_now)
+      from placed p order by p.position
+  ), overage as (
+    insert into usage_overages (environment_id, ledger_account_id, price_id, uncovered)
+    select p_environment, p.account_id, p.price, p.units - p.covered from placed p where p.units > p.covered
+    on conflict (environment_id, ledger_account_id, price_id)
+    do update set uncovered = usage_overages.uncovered + excluded.uncovered
+  ), credit as (
+    update usage_credits c set applied = c.applied + used.amount, updated_at = p_now
+      from (
+        select part.id, sum(part.amount) as amount
+          from (
+            select used.id, used.amount
+              from placed p, unnest(p.credits, p.amounts) as used (id, amount) where not p.keeps_drawing
+            union all
+            select (p.account).drawn_credit_id, (p.account).covered - (p.account).applied
+              from placed p where p.is_first and p.account_covered > 0 and not p.keeps_drawing and (p.account).drawn_credit_id is not null
+          ) part
+         group by part.id) used
+     where c.environment_id = p_environment and c.id = used.id
+  ), moved as (
+    update ledger_accounts a
+       set used = a.used + p.account_units,
+           covered = a.covered + p.account_covered,
+           applied = case when p.account_covered > 0 and not p.keeps_drawing then a.covered + p.account_covered else a.applied end,
+           drawn_credit_id = case when p.account_covered = 0 then a.drawn_credit_id when p.keeps_drawing then p.one_credit end,
+           drawable = case when p.account_covered = 0 then a.drawable
+                           when not p.keeps_drawing then 0
+                           when a.drawn_credit_id is null then p.one_rest else a.drawable end,
+           open_series_id = coalesce(p.open_series, a.open_series_id),
+           open_hour = case when p.open_series is null then a.open_hour else p_hour end,
+           open_units = case when p.open_series is null then a.open_units when p.opens_hour then p.open_units else a.open_units + p.open_units end,
+           open_events = case when p.open_series is null then a.open_events when p.opens_hour then p.open_events else a.open_events + p.open_events end,
+           updated_at = greatest(a.updated_at, p_now)
+      from placed p
+     where p.is_first and a.environment_id = p_environment and a.id = p.account_id
+  ), closed as (
+    select p.series, p_hour as hour, p.hour_units as units, p.hour_events as events from placed p where p.hour_events > 0 and not p.is_open
+    union all
+    -- The roll-up that the present hour takes the place of.
+    select (p.account).open_series_id, (p.account).open_hour, (p.account).open_units, (p.account).open_events
+      from placed p where p.is_first and p.opens_hour and p.open_series is not null and (p.account).open_series_id is not null
+  ), rollup as (
+    insert into usage_rollups (environment_id, series_id, hour, units, events)
+    select p_environment, c.series, c.hour, sum(c.units), sum(c.events)
+      from closed c group by c.series, c.hour order by c.series, c.hour
+    on conflict (environment_id, series_id, hour)
+    do update set units = usage_rollups.units + excluded.units, events = usage_rollups.events + excluded.events
+  )
+  select array_agg(p.account_id) into fallen
+    from (select p.account_id, p.threshold, p.account_units, balance_of_account(p.account, p_now) as balance
+            from placed p where p.is_first and p.threshold is not null) p
+   where p.balance >= p.threshold and p.balance - p.account_units < p.threshold;
+  return fallen;
+end $function$;
+CREATE OR REPLACE FUNCTION public.book_simple_usage(p_environment bigint, p_now bigint, p_hour bigint, p_transaction text, u_account text[], u_revision bigint[], u_price text[], u_period text[], u_series bigint[], u_entry text[], u_units numeric[], u_hour_units numeric[], u_hour_events bigint[], u_simple boolean[], u_threshold numeric[])
+ RETURNS bigint[]
+ LANGUAGE plpgsql
+AS $function$
+declare
+  booked bigint[];
+begin
+  with moved as (
+    update ledger_accounts a
+       set used = a.used + u.units,
+           covered = a.covered + case when a.drawn_credit_id is null then 0 else u.units end,
+           open_units = a.open_units + u.hour_units,
+           open_events = a.open_events + u.hour_events,
+           updated_at = greatest(a.updated_at, p_now)
+      from unnest(u_account, u_revision, u_price, u_period, u_series, u_entry, u_units, u_hour_units, u_hour_events, u_simple, u_threshold)
+             with ordinality as u (account, revision, price, period, series, entry, units, hour_units, hour_events, is_simple, threshold, position)
+     where a.environment_id = p_environment and a.id = u.account and u.is_simple
+       and a.subscription_revision = u.revision and a.open_series_id = u.series and a.open_hour = p_hour
+       and case when a.drawn_credit_id is null
+                -- No credit has a rest, so none covers anything.
+                then a.granted = a.covered + a.expired + a.taken_back
+                -- The credit that was used last is the first in order as long as no credit was granted or has ended since.
+                else a.covered - a.applied + u.units < a.drawable and (a.credits_end_at is null or a.credits_end_at > p_now) end
+       -- The balance stays at or above the threshold, or was below it before.
+       and (u.threshold is null or a.available - a.held - u.units >= u.threshold or (a.held = 0 and a.available < u.threshold))
+    returning u.position, u.price, u.period, u.entry, u.units, a.id, a.pricing_model_id, a.drawn_credit_id, a.available, a.updated_at
+  ), entry as (
+    insert into ledger_entries (environment_id, id, pricing_model_id, ledger_transaction_id, ledger_account_id, debit_side, credit_side,
+           amount, price_id, billing_period_id, applied_credit_ids, applied_amounts, available_after, created_at)
+    select p_environment, moved.entry, moved.pricing_model_id, p_transaction, moved.id, 'available', 'used',
+           moved.units, moved.price, moved.period,
+           case when moved.drawn_credit_id is not null then array[moved.drawn_credit_id] end,
+           case when moved.drawn_credit_id is not null then array[moved.units] end, moved.available, moved.updated_at
+      from moved
+  ), overage as (
+    insert into usage_overages (environment_id, ledger_account_id, price_id, uncovered)
+    select p_environment, moved.id, moved.price, moved.units from moved where moved.drawn_credit_id is null
+    on conflict (environment_id, ledger_account_id, price_id)
+    do update set uncovered = usage_overages.uncovered + excluded.uncovered
+  )
+  select array_agg(moved.position) into booked from moved;
+  return booked;
+end $function$;
+CREATE OR REPLACE FUNCTION public.book_usage(p_environment bigint, p_now bigint, p_hour bigint, p_booking bigint, p_transaction text, p_model text, u_account text[], u_revision bigint[], u_price text[], u_period text[], u_series bigint[], u_entry text[], u_units numeric[], u_hour_units numeric[], u_hour_events bigint[], u_simple boolean[], u_threshold numeric[], r_series bigint[], r_hour bigint[], r_units numeric[], r_events bigint[])
+ RETURNS text[]
+ LANGUAGE plpgsql
+ SET search_path TO 'public', 'pg_temp'
+ SET enable_seqscan TO 'off'
+ SET plan_cache_mode TO 'force_generic_plan'
+AS $function$
+declare
+  booked bigint[];
+  is_booked boolean[];
+  fallen text[];
+  booked_at bigint;
+begin
+  if cardinality(u_account) > 0 then
+    insert into ledger_transactions (environment_id, id, pricing_model_id, type, source_id, occurred_at, created_at)
+    values (p_environment, p_transaction, p_model, 'usage_event_processed', p_booking::text, p_now, p_now);
+    booked := book_simple_usage(p_environment, p_now, p_hour, p_transaction, u_account, u_revision, u_price, u_period, u_series,
+                                u_entry, u_units, u_hour_units, u_hour_events, u_simple, u_threshold);
+    if cardinality(booked) is distinct from cardinality(u_account) then
+      is_booked := array_fill(false, array[cardinality(u_account)]);
+      foreach booked_at in array coalesce(booked, '{}') loop
+        is_booked[booked_at] := true;
+      end loop;
+      fallen := book_other_usage(p_environment, p_now, p_hour, p_transaction, is_booked, u_account, u_revision, u_price, u_period,
+                                 u_series, u_entry, u_units, u_hour_units, u_hour_events, u_threshold);
+    end if;
+  end if;
+  if cardinality(r_series) > 0 then
+    insert into usage_rollups (environment_id, series_id, hour, units, events)
+    select p_environment, r.series, r.hour, sum(r.units), sum(r.events)
+      from unnest(r_series, r_hour, r_units, r_events) as r (series, hour, units, events)
+     group by r.series, r.hour order by r.series, r.hour
+    on conflict (environment_id, series_id, hour)
+    do update set units = usage_rollups.units + excluded.units, events = usage_rollups.events + excluded.events;
+  end if;
+  return fallen;
+end $function$;
 CREATE OR REPLACE FUNCTION public.check_ledger_entry_references()
  RETURNS trigger
  LANGUAGE plpgsql
@@ -1503,6 +1708,44 @@ begin
       table = 'usage_events', constraint = 'usage_events_series';
   end if;
   return null;
+end $function$;
+CREATE OR REPLACE FUNCTION public.cover_usage(p_environment bigint, p_now bigint, is_booked boolean[], u_account text[], u_price text[], u_period text[], u_series bigint[], u_entry text[], u_units numeric[], u_hour_units numeric[], u_hour_events bigint[], u_threshold numeric[])
+ RETURNS TABLE(account ledger_accounts, price text, period text, series bigint, entry text, units numeric, hour_units numeric, hour_events bigint, threshold numeric, "position" bigint, upto numeric, credits text[], amounts numeric[], covered numeric, first_rest numeric)
+ LANGUAGE plpgsql
+AS $function$
+begin
+  return query
+  with usage as (
+    select a as account, u.*, sum(u.units) over (partition by u.account_id order by u.position) as upto
+      from unnest(u_account, u_price, u_period, u_series, u_entry, u_units, u_hour_units, u_hour_events, u_threshold, is_booked)
+             with ordinality
+             as u (account_id, price, period, series, entry, units, hour_units, hour_events, threshold, is_booked, position)
+      join ledger_accounts a on a.environment_id = p_environment and a.id = u.account_id
+     where not u.is_booked
+  )
+  select usage.account, usage.price, usage.period, usage.series, usage.entry, usage.units, usage.hour_units, usage.hour_events,
+         usage.threshold, usage.position, usage.upto, cover.credits, cover.amounts, coalesce(cover.covered, 0), cover.first_rest
+    from usage cross join lateral (
+      select array_agg(part.id order by part.upto) as credits, array_agg(part.amount order by part.upto) as amounts,
+             sum(part.amount) as covered, (array_agg(part.rest order by part.upto))[1] as first_rest
+        from (
+          select line.id, line.rest, line.upto,
+                 least(usage.upto, line.upto) - greatest(usage.upto - usage.units, line.upto - line.rest) as amount
+            from (
+              select credit.id, credit.rest,
+                     sum(credit.rest) over (order by credit.priority, credit.expires_at nulls last, credit.id) as upto
+                from (
+                  select c.id, c.priority, c.expires_at,
+                         c.issued - c.applied - c.expired - c.taken_back
+                           - case when c.id = (usage.account).drawn_credit_id
+                                  then (usage.account).covered - (usage.account).applied else 0 end as rest
+                    from usage_credits c
+                   where c.environment_id = p_environment and c.ledger_account_id = (usage.account).id
+                     and not c.spent and (c.expires_at is null or c.expires_at > p_now)) credit
+            ) line
+           where line.rest > 0 and line.upto > usage.upto - usage.units and line.upto - line.rest < usage.upto
+        ) part
+    ) cover;
 end $function$;
 CREATE OR REPLACE FUNCTION public.current_environment()
  RETURNS bigint
@@ -1702,6 +1945,36 @@ AS $function$
 begin
   new.wanted_since := (extract(epoch from clock_timestamp()) * 1000)::bigint;
   return new;
+end $function$;
+CREATE OR REPLACE FUNCTION public.record_usage(p_key bytea, p_real_now bigint, p_environment bigint, p_now bigint, p_hour bigint, p_models text[], p_versions bigint[], p_transaction text, p_model text, e_series bigint[], e_key uuid[], e_id text[], e_transaction text[], e_amount bigint[], e_date bigint[], e_properties json[], u_account text[], u_revision bigint[], u_price text[], u_period text[], u_series bigint[], u_entry text[], u_units numeric[], u_hour_units numeric[], u_hour_events bigint[], u_simple boolean[], u_threshold numeric[], r_series bigint[], r_hour bigint[], r_units numeric[], r_events bigint[])
+ RETURNS void
+ LANGUAGE plpgsql
+ SET search_path TO 'public', 'pg_temp'
+ SET enable_seqscan TO 'off'
+ SET plan_cache_mode TO 'force_generic_plan'
+AS $function$
+declare
+  scope environment_scope := authenticate(p_key, p_real_now);
+  booking bigint := nextval('usage_bookings');
+begin
+  if scope.environment_id is distinct from p_environment or coalesce(scope.clock_now, p_real_now) <> p_now
+    or (select count(*) from unnest(p_models, p_versions) as known (id, version)
+          join pricing_models m on m.environment_id = p_environment and m.id = known.id and m.catalog_version = known.version)
+       <> cardinality(p_models)
+  then
+    raise serialization_failure using message = 'the key, the clock or a pricing model has changed';
+  end if;
+  -- In the order of their keys: batches that store the same events wait for one another in one direction.
+  insert into usage_events (environment_id, booking, series_id, transaction_key, id, transaction_id, amount, usage_date, properties, created_at)
+  select p_environment, booking, new.series, new.key, new.id, new.transaction, new.amount, new.date, new.properties, p_now
+    from unnest(e_series, e_key, e_id, e_transaction, e_amount, e_date, e_properties)
+           as new (series, key, id, transaction, amount, date, properties)
+   order by new.key;
+  if book_usage(p_environment, p_now, p_hour, booking, p_transaction, p_model, u_account, u_revision, u_price, u_period, u_series,
+                u_entry, u_units, u_hour_units, u_hour_events, u_simple, u_threshold, r_series, r_hour, r_units, r_events) is not null
+  then
+    raise exception using errcode = 'TK001', message = 'a balance falls below its threshold';
+  end if;
 end $function$;
 CREATE OR REPLACE FUNCTION public.refuse_claims_back()
  RETURNS trigger

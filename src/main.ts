@@ -1,5 +1,4 @@
 import './http/json-bigint.ts';
-import './database/tick-shape.ts';
 import process from 'node:process';
 import { Command } from 'commander';
 import { readConfig } from './config.ts';

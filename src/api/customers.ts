@@ -8,13 +8,13 @@ import { listCustomers, renderCustomer, requireCustomerByExternalId, updateCusto
 import { Customer, CustomerChange, ExternalId, NewCustomer } from '../customers/customer.ts';
 import { readEntitlements } from '../entitlements/actions-entitlements.ts';
 import { Entitlements } from '../entitlements/entitlement.ts';
-import { gatheredRoute, route } from '../http/route.ts';
+import { batchedRoute, route } from '../http/route.ts';
 import { encryptionOf } from '../jobs/encryption.ts';
 import { TimestampQuery } from '../kernel/json.ts';
 import { booleanFilter, instantFilter, pageOf, pageQuery, pageRequest, textFilter } from '../kernel/pagination.ts';
 import { Subscription, toSubscription } from '../subscriptions/subscription.ts';
 import { SubscriptionItem } from '../subscriptions/subscription-item.ts';
-import { balancesTogether, textOfBalances, toUsageMeterBalance } from '../usage/actions-balances.ts';
+import { balanceReads, textOfBalances, toUsageMeterBalance } from '../usage/actions-balances.ts';
 import { readLedger } from '../usage/actions-ledger-entries.ts';
 import { UsageMeterBalance } from '../usage/ledger.ts';
 import { LedgerBalance, LedgerEntry } from '../usage/ledger-entry.ts';
@@ -145,7 +145,7 @@ export const customerRoutes = [
       entitlements: await readEntitlements(work, params.externalId, query),
     }),
   }),
-  gatheredRoute({
+  batchedRoute({
     method: 'GET',
     path: '/customers/{externalId}/usage-balances',
     summary: 'Get the usage balances of a customer',
@@ -156,9 +156,9 @@ export const customerRoutes = [
     query: z.object({ subscriptionId: textFilter, pricingModelId: textFilter }),
     returns: z.object({ usageMeterBalances: z.array(UsageMeterBalance) }),
     refuses: ['customerNotFound', 'subscriptionNotFound', 'externalIdAmbiguous'],
-    together: balancesTogether,
-    ask: ({ params, query }) => ({ ...query, externalId: params.externalId }),
-    tell: (balances) => ({ usageMeterBalances: balances.map(toUsageMeterBalance) }),
+    operation: balanceReads,
+    request: ({ params, query }) => ({ ...query, externalId: params.externalId }),
+    answer: (balances) => ({ usageMeterBalances: balances.map(toUsageMeterBalance) }),
     text: textOfBalances,
   }),
   route({

@@ -1,12 +1,13 @@
 import { z } from 'zod';
 import { catchUpAll } from '../billing/catch-up.ts';
-import { gatheredRoute, route } from '../http/route.ts';
+import { batchedRoute, route } from '../http/route.ts';
 import { pageOf, pageQuery, pageRequest } from '../kernel/pagination.ts';
 import { getEntryOfUsageEvent, getUsageEvent, listUsageEvents } from '../usage/actions.ts';
-import { usageTogether } from '../usage/actions-record.ts';
+import { consumeUsage } from '../usage/actions-consume.ts';
+import { recordUsage } from '../usage/actions-record.ts';
 import { eventFilters } from '../usage/event-query.ts';
 import { LedgerEntry } from '../usage/ledger-entry.ts';
-import { first, type UsageAsk } from '../usage/usage-draft.ts';
+import { first, type UsageRequest } from '../usage/usage-draft.ts';
 import { maxEventsPerRequest, NewUsageEvent, UsageBalance, UsageEvent, UsageEventId } from '../usage/usage-event.ts';
 
 const tag = 'Usage events';
@@ -23,16 +24,17 @@ const refuses = [
 const repeats =
   'An event whose transactionId its usage meter has already is answered as it was first stored, and counts once.';
 
-const together = usageTogether(catchUpAll);
+const recording = recordUsage(catchUpAll);
+const consuming = consumeUsage(catchUpAll);
 
-const record = (events: readonly NewUsageEvent[], pathOf: UsageAsk['pathOf']): UsageAsk => ({
+const record = (events: readonly NewUsageEvent[], pathOf: UsageRequest['pathOf']): UsageRequest => ({
   kind: 'record',
   events,
   pathOf,
 });
 
 export const usageEventRoutes = [
-  gatheredRoute({
+  batchedRoute({
     method: 'POST',
     path: '/usage-events',
     summary: 'Record a usage event',
@@ -41,11 +43,11 @@ export const usageEventRoutes = [
     body: z.object({ usageEvent: NewUsageEvent }),
     returns: z.object({ usageEvent: UsageEvent }),
     refuses,
-    together,
-    ask: ({ body }) => record([body.usageEvent], () => ['usageEvent']),
-    tell: ({ events }) => ({ usageEvent: first(events) }),
+    operation: recording,
+    request: ({ body }) => record([body.usageEvent], () => ['usageEvent']),
+    answer: ({ events }) => ({ usageEvent: first(events) }),
   }),
-  gatheredRoute({
+  batchedRoute({
     method: 'POST',
     path: '/usage-events/bulk',
     summary: 'Record usage events in bulk',
@@ -55,11 +57,11 @@ export const usageEventRoutes = [
     returns: z.object({ usageEvents: z.array(UsageEvent) }),
     refuses,
     lines: 'usageEvents',
-    together,
-    ask: ({ body }) => record(body.usageEvents, (index) => ['usageEvents', index]),
-    tell: ({ events }) => ({ usageEvents: [...events] }),
+    operation: recording,
+    request: ({ body }) => record(body.usageEvents, (index) => ['usageEvents', index]),
+    answer: ({ events }) => ({ usageEvents: [...events] }),
   }),
-  gatheredRoute({
+  batchedRoute({
     method: 'POST',
     path: '/usage-events/consume',
     summary: 'Record a usage event if the balance covers it',
@@ -68,9 +70,9 @@ export const usageEventRoutes = [
     body: z.object({ usageEvent: NewUsageEvent }),
     returns: z.object({ usageEvent: UsageEvent, usageBalance: UsageBalance }),
     refuses: [...refuses, 'insufficientBalance'],
-    together,
-    ask: ({ body }): UsageAsk => ({ kind: 'consume', events: [body.usageEvent], pathOf: () => ['usageEvent'] }),
-    tell: ({ events, balance }) => {
+    operation: consuming,
+    request: ({ body }): UsageRequest => ({ kind: 'consume', events: [body.usageEvent], pathOf: () => ['usageEvent'] }),
+    answer: ({ events, balance }) => {
       const usageEvent = first(events);
       const { subscriptionId, usageMeterId } = usageEvent;
       return { usageEvent, usageBalance: { subscriptionId, usageMeterId, availableBalance: balance ?? 0n } };

@@ -1,10 +1,17 @@
 import assert from 'node:assert/strict';
-import { CamelCasePlugin, Kysely, PostgresDialect, type PostgresPool, type Transaction } from 'kysely';
+import {
+  CamelCasePlugin,
+  Kysely,
+  PostgresDialect,
+  type PostgresPool,
+  type PostgresPoolClient,
+  type Transaction,
+} from 'kysely';
 import pg from 'pg';
 import { Problem } from '../kernel/problem.ts';
 import { noConnection } from './database-problem.ts';
 import type { DB } from './database-types.ts';
-import { PreparingClient } from './prepared-statements.ts';
+import { StatementNames } from './prepared-statements.ts';
 import { QueueClient, waitOutOutages } from './queue-connections.ts';
 import { endSilentConnections } from './silent-connections.ts';
 
@@ -96,10 +103,7 @@ export function createPool({ url, size, as, patience = patienceOfRequests(), doi
     ? `-c tollkeeper.actor_type=${doing.actor} -c tollkeeper.action=${doing.action.replaceAll(' ', '\\ ')}`
     : '';
   const pool = new pg.Pool({
-    // Statements are sent without waiting for those before them; the database keeps their order.
-    ...(as === 'service'
-      ? { Client: PreparingClient, pipeline: true, connectionTimeoutMillis: connectionMs }
-      : { connectionTimeoutMillis: patienceOfJobs.connectionMs }),
+    connectionTimeoutMillis: as === 'service' ? connectionMs : patienceOfJobs.connectionMs,
     ...(as === 'queue' ? { Client: QueueClient } : {}),
     keepAlive: true,
     keepAliveInitialDelayMillis: keepAliveMs,
@@ -107,63 +111,68 @@ export function createPool({ url, size, as, patience = patienceOfRequests(), doi
     max: size,
     types,
     application_name: `tollkeeper-${as}`,
-    // A statement here takes milliseconds, to compile it first takes longer; and a prepared plan that was made while a table
-    // was empty would read all of it when it is full.
-    options: `-c search_path=public -c timezone=UTC -c jit=off -c enable_seqscan=off ${role} ${said}`,
+    // A statement here takes milliseconds. To compile it first takes longer.
+    options: `-c search_path=public -c timezone=UTC -c jit=off ${role} ${said}`,
   });
   pool.on('error', ignoreBrokenConnection);
   pool.on('connect', (client) => client.on('error', ignoreBrokenConnection));
   if (as === 'queue') waitOutOutages(pool);
   if (as === 'service') {
-    boundWaiting(pool, size * patience.mostWaitingEach);
+    maxWaitingOf.set(pool, size * patience.mostWaitingEach);
     endSilentConnections(pool, statementMs + silenceAfterTimeoutMs);
   }
   return pool;
 }
 
-/** Refuses who comes when so many wait for a connection already, and says of every failure to get one what it is. */
-function boundWaiting(pool: pg.Pool, mostWaiting: number): void {
-  const connect = pool.connect.bind(pool) as () => Promise<pg.PoolClient>;
-  const connectInTurn = async () => {
-    if (pool.waitingCount >= mostWaiting) throw new Problem('overloaded');
-    try {
-      return await connect();
-    } catch (error) {
-      // Of a connection that could not be made the driver uses other words.
-      const isOutOfTurn = (error as Error).message === 'timeout exceeded when trying to connect';
-      throw isOutOfTurn ? new Problem('overloaded') : noConnection(error);
-    }
-  };
-  // The pool's own `query` takes a connection by a callback.
-  const connectEitherWay = (callback?: ConnectCallback) => {
-    if (callback === undefined) return connectInTurn();
-    connectInTurn().then((client) => callback(undefined, client, client.release), callback);
-  };
-  Object.assign(pool, { connect: connectEitherWay });
-}
-
-type ConnectCallback = (error?: Error, client?: pg.PoolClient, release?: pg.PoolClient['release']) => void;
-
 function ignoreBrokenConnection(): void {
   // The next checkout replaces it, and a query on it fails by itself; without a listener it would end the process.
 }
 
-const pools = new WeakMap<Database, PostgresPool>();
+// How many may wait for a connection of a pool. A constant of the pool, which has no place for it.
+const maxWaitingOf = new WeakMap<pg.Pool, number>();
 
-/** Typed SQL over a pool. To close it, end the pool: Kysely's own way leaves a pool open that it has not used yet. */
-export function createDatabase(pool: PostgresPool): Database {
-  const database = new Kysely<DB>({
-    dialect: new PostgresDialect({ pool }),
+/** A pool as Kysely uses it. It prepares statements that come again, and refuses a request when too many wait. */
+function poolForKysely(pool: pg.Pool): PostgresPool {
+  const names = new StatementNames();
+  const clients = new WeakMap<pg.PoolClient, PostgresPoolClient>();
+  const wrap = (client: pg.PoolClient): PostgresPoolClient => {
+    const known = clients.get(client);
+    if (known !== undefined) return known;
+    const query = (text: string, values: unknown[]) =>
+      client.query({ text, values, ...nameOption(names.nameOf(text, values)) });
+    // Nothing here uses a cursor, the other form of a query.
+    const wrapped = { query, release: (destroy?: boolean) => client.release(destroy) } as unknown as PostgresPoolClient;
+    clients.set(client, wrapped);
+    return wrapped;
+  };
+  return {
+    connect: async () => wrap(await connect(pool)),
+    end: () => pool.end(),
+    options: pool.options,
+  };
+}
+
+function nameOption(name: string | undefined) {
+  return name === undefined ? {} : { name };
+}
+
+async function connect(pool: pg.Pool): Promise<pg.PoolClient> {
+  if (pool.waitingCount >= (maxWaitingOf.get(pool) ?? Number.POSITIVE_INFINITY)) throw new Problem('overloaded');
+  try {
+    return await pool.connect();
+  } catch (error) {
+    if (!maxWaitingOf.has(pool)) throw error;
+    // The pool's words for a request whose time is up while all connections are in use.
+    const isOutOfTime = (error as Error).message === 'timeout exceeded when trying to connect';
+    throw isOutOfTime ? new Problem('overloaded') : noConnection(error);
+  }
+}
+
+/** Typed SQL over a pool. To close it, end the pool. */
+export function createDatabase(pool: pg.Pool): Database {
+  return new Kysely<DB>({
+    dialect: new PostgresDialect({ pool: poolForKysely(pool) }),
     // Keys inside JSON columns are the customer's own and stay as they are.
     plugins: [new CamelCasePlugin({ maintainNestedObjectKeys: true })],
   });
-  pools.set(database, pool);
-  return database;
-}
-
-/** What a database was made over. */
-export function poolOf(database: Database): PostgresPool {
-  const pool = pools.get(database);
-  assert(pool !== undefined, 'a database is made over a pool');
-  return pool;
 }

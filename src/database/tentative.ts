@@ -1,5 +1,5 @@
 import { sql } from 'kysely';
-import { finish, type Work } from './work.ts';
+import type { Work } from './work.ts';
 
 /**
  * What `act` answers when it has done what it does, and all of that undone again: to tell what something would come to
@@ -8,11 +8,9 @@ import { finish, type Work } from './work.ts';
  */
 export async function tentatively<Answer>(work: Work, act: (work: Work) => Promise<Answer>): Promise<Answer> {
   await sql`savepoint tentative`.execute(work.db);
-  const tentative: Work = { ...work, effects: [], unfinished: [] };
+  const tentative: Work = { ...work, effects: [] };
   try {
-    const answer = await act(tentative);
-    await finish(tentative);
-    return answer;
+    return await act(tentative);
   } finally {
     // Released too: one inside of another has the same name, and the outer one is to be found again.
     await sql`rollback to savepoint tentative`.execute(work.db);

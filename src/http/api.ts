@@ -3,8 +3,8 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { keyHashOf } from '../database/api-key.ts';
 import { refreshStatistics } from '../database/statistics.ts';
 import { type Effect, runInEnvironment, type Work } from '../database/work.ts';
+import { createRequestBatcher, type RequestBatcher } from '../jobs/batcher.ts';
 import { type JobContext, runEffects } from '../jobs/queue.ts';
-import { createMeetingPoint, type MeetingPoint } from '../jobs/together.ts';
 import { Problem } from '../kernel/problem.ts';
 import { addressAsked } from './connections.ts';
 import {
@@ -31,7 +31,7 @@ export interface ApiContext extends JobContext {
 
 /** What the routes of one server share. */
 interface Serving extends ApiContext {
-  readonly meetingPoint: MeetingPoint;
+  readonly batcher: RequestBatcher;
 }
 
 /** The path that every route of the API stands under. */
@@ -39,8 +39,8 @@ export const apiPrefix = '/api/v1';
 
 /** Adds every route to the server. */
 export function registerApi(server: FastifyInstance, options: ApiContext): void {
-  const meetingPoint = createMeetingPoint(options, (error) => server.log.error({ err: error }, 'an effect failed'));
-  const context: Serving = { ...options, meetingPoint };
+  const batcher = createRequestBatcher(options, (error) => server.log.error({ err: error }, 'an effect failed'));
+  const context: Serving = { ...options, batcher };
   const { rateLimit } = options;
   if (rateLimit) server.decorateRequest('caller', null);
   for (const route of context.routes) {
@@ -110,12 +110,12 @@ async function answer(context: Serving, route: Route, request: FastifyRequest, r
   const apiKeyHash = request.caller?.apiKeyHash ?? hashOfKey(request);
   // What is wrong with the request is told to holders of a key only, so a parse problem waits for the transaction.
   const asked = attempt(() => readRequest(route, request));
-  if (!(asked instanceof Problem) && route.gathered && !asked.dryRun && asked.idempotency === null) {
-    const { together, ask, text } = route.gathered;
+  if (!(asked instanceof Problem) && route.batched && !asked.dryRun && asked.idempotency === null) {
+    const { operation, request: toRequest, text } = route.batched;
     const action = route.method === 'GET' ? null : actionOf(route);
-    const told = await context.meetingPoint.join(together, apiKeyHash, ask(asked.input as never), action);
+    const answered = await context.batcher.submit(operation, apiKeyHash, toRequest(asked.input as never), action);
     context.keyUse.note(apiKeyHash);
-    return jsonPayload(route, request, reply, text(told));
+    return jsonPayload(route, request, reply, text(answered));
   }
   // A read leaves nothing in the audit log that would name it.
   const doing = route.method === 'GET' ? undefined : { action: actionOf(route), requestId: request.id };

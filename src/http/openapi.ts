@@ -161,7 +161,7 @@ function refusals(route: Route) {
     [401, ['unauthorized']],
   ]);
   if (route.method !== 'GET') byStatus.set(409, ['idempotencyKeyReused', 'idempotencyKeyInUse']);
-  const refuses = route.gathered ? [...route.refuses, 'tooBusy' as const] : route.refuses;
+  const refuses = route.batched ? [...route.refuses, 'tooBusy' as const] : route.refuses;
   for (const problem of refuses) {
     const status = statusOfCode[problemCode(problem)];
     byStatus.set(status, [...new Set([...(byStatus.get(status) ?? []), problem])]);

@@ -1,8 +1,8 @@
 import type { z } from 'zod';
 import type { Work } from '../database/work.ts';
+import { answerAlone, type BatchedOperation } from '../jobs/batcher.ts';
 import type { Encryption } from '../jobs/encryption.ts';
 import type { JobContext } from '../jobs/queue.ts';
-import { answerAlone, type Together } from '../jobs/together.ts';
 import type { ProblemName } from '../kernel/problem.ts';
 
 type Parsed<Schema> = Schema extends z.ZodType ? z.output<Schema> : undefined;
@@ -60,10 +60,10 @@ export interface RouteDefinition<
   readonly sealedWith?: (context: JobContext) => Encryption;
 }
 
-/** How a route's callers who wait at the same time are answered together. */
-interface Gathered {
-  readonly together: Together<unknown, unknown>;
-  readonly ask: (input: RouteInput<z.ZodType, z.ZodType, z.ZodType>) => unknown;
+/** How the requests of a route are answered in batches. */
+interface Batched {
+  readonly operation: BatchedOperation<unknown, unknown, unknown>;
+  readonly request: (input: RouteInput<z.ZodType, z.ZodType, z.ZodType>) => unknown;
   readonly text: (answer: unknown) => string;
 }
 
@@ -89,7 +89,7 @@ export interface Route {
   readonly etag?: boolean;
   readonly lines?: string;
   readonly sealedWith?: (context: JobContext) => Encryption;
-  readonly gathered?: Gathered;
+  readonly batched?: Batched;
 }
 
 /** Declares a route. The compiler checks the handler against the schemas here, once. */
@@ -104,35 +104,36 @@ export function route<
 }
 
 /**
- * Declares a route whose callers who wait at the same time are answered together. A dry run, and a request with an
- * Idempotency-Key, is a transaction of its own.
+ * Declares a route whose requests are answered in batches. A dry run, and a request with an Idempotency-Key, has a
+ * transaction of its own.
  */
-export function gatheredRoute<
-  Ask,
+export function batchedRoute<
+  Request,
   Answer,
+  Cache,
   Returns extends z.ZodType,
   Params extends z.ZodType | undefined = undefined,
   Query extends z.ZodType | undefined = undefined,
   Body extends z.ZodType | undefined = undefined,
 >({
-  together,
-  ask,
-  tell,
-  text = (answer) => JSON.stringify(tell(answer)),
+  operation,
+  request,
+  answer,
+  text = (answered) => JSON.stringify(answer(answered)),
   ...definition
 }: Omit<RouteDefinition<Params, Query, Body, Returns>, 'handle' | 'afterEffects' | 'file'> & {
-  readonly together: Together<Ask, Answer>;
-  readonly ask: (input: RouteInput<Params, Query, Body>) => Ask;
-  readonly tell: (answer: Answer) => z.output<Returns>;
-  /** What `tell` tells as JSON, where a quicker way leads there than by JSON.stringify. */
+  readonly operation: BatchedOperation<Request, Answer, Cache>;
+  readonly request: (input: RouteInput<Params, Query, Body>) => Request;
+  readonly answer: (answer: Answer) => z.output<Returns>;
+  /** The JSON of `answer`, where there is a quicker way to it than JSON.stringify. */
   readonly text?: (answer: Answer) => string;
 }): Route {
   return {
     ...route({
       ...definition,
-      handle: async (work, input) => tell(await answerAlone(together, work, ask(input))),
+      handle: async (work, input) => answer(await answerAlone(operation, work, request(input))),
     } as RouteDefinition<Params, Query, Body, Returns>),
-    // As above: what is asked and answered is of the types that the definition says.
-    gathered: { together, ask, text } as unknown as Gathered,
+    // As above: requests and answers have the types that the definition says.
+    batched: { operation, request, text } as unknown as Batched,
   };
 }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { LRUCache } from 'lru-cache';
 import type { Work } from '../database/work.ts';
-import type { Together } from '../jobs/together.ts';
+import type { BatchedOperation } from '../jobs/batcher.ts';
 import { Problem } from '../kernel/problem.ts';
 import { listUsageMeters } from '../pricing/store-usage-meters.ts';
 import type { UsageMeter } from '../pricing/usage-meter.ts';
@@ -50,23 +50,23 @@ export function textOfBalances(balances: readonly MeterBalance[]): string {
   return `{"usageMeterBalances":[${text}]}`;
 }
 
-/** Reads the balances that several callers ask for, each of a customer, in one statement. */
-export const balancesTogether: Together<BalanceQuery, MeterBalance[]> = {
+/** Reads the balances of a batch of customers in one statement. */
+export const balanceReads: BatchedOperation<BalanceQuery, MeterBalance[], MeterCache> = {
   name: 'balances',
-  answer: readCustomerBalances,
-  reads: true,
   weigh: () => 1,
-  most: 200,
-  mostWaiting: 20_000,
-  enoughBeside: 16,
+  maxBatchWeight: 200,
+  maxQueuedWeight: 20_000,
+  createCache: () => new LRUCache({ max: 2_000 }),
+  answer: readCustomerBalances,
 };
 
 async function readCustomerBalances(
   work: Work,
   queries: readonly BalanceQuery[],
+  cache: MeterCache,
 ): Promise<(MeterBalance[] | Problem)[]> {
   const rows = await listCustomerBalances(work, queries);
-  const meters = await metersOf(work, rows.filter(isOfSubscription));
+  const meters = await metersOf(work, rows.filter(isOfSubscription), cache);
   const answers: CustomerBalances[][] = queries.map(() => []);
   for (const row of rows) answers[row.position - 1]?.push(row);
   return queries.map((query, index) => answerOf(query, answers[index] ?? [], meters));
@@ -99,17 +99,23 @@ interface KnownMeters {
   readonly meters: readonly UsageMeter[];
 }
 
-// By pricing model. The version is read in the unit of work that asks and changes in the commit that changes a meter, so what
-// is remembered cannot be out of date.
-const known = new LRUCache<string, KnownMeters>({ max: 2_000 });
+/**
+ * Meters by pricing model. The version is read in the transaction that asks, and changes in the commit that changes a meter,
+ * so a cached list is never out of date.
+ */
+type MeterCache = LRUCache<string, KnownMeters>;
 
-async function metersOf(work: Work, rows: readonly SubscriptionBalances[]): Promise<Meters> {
+async function metersOf(
+  work: Work,
+  rows: readonly SubscriptionBalances[],
+  cache: MeterCache | null = null,
+): Promise<Meters> {
   const found = new Map<string, KnownMeters>();
   const missing = new Map<string, number>();
   for (const { pricingModelId, catalogVersion } of rows) {
     if (found.has(pricingModelId)) continue;
-    const remembered = known.get(pricingModelId);
-    if (remembered?.catalogVersion === catalogVersion) found.set(pricingModelId, remembered);
+    const cached = cache?.get(pricingModelId);
+    if (cached?.catalogVersion === catalogVersion) found.set(pricingModelId, cached);
     else missing.set(pricingModelId, catalogVersion);
   }
   if (missing.size > 0) {
@@ -117,7 +123,7 @@ async function metersOf(work: Work, rows: readonly SubscriptionBalances[]): Prom
     for (const [pricingModelId, catalogVersion] of missing) {
       const read = { catalogVersion, meters: meters.get(pricingModelId) ?? [] };
       found.set(pricingModelId, read);
-      known.set(pricingModelId, read);
+      cache?.set(pricingModelId, read);
     }
   }
   return ({ pricingModelId }) => {

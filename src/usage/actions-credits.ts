@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { newId } from '../database/new-id.ts';
 import type { Work } from '../database/work.ts';
+import type { Instant } from '../kernel/calendar.ts';
 import { type PageRequest, page } from '../kernel/pagination.ts';
 import { invalid, Problem } from '../kernel/problem.ts';
 import { findUsageMeter, listUsageMeters } from '../pricing/store-usage-meters.ts';
@@ -8,10 +9,9 @@ import type { UsageMeter } from '../pricing/usage-meter.ts';
 import { grantCredits } from './actions-ledger.ts';
 import { publishLowBalances } from './actions-low-balance.ts';
 import { hasFallen } from './low-balance.ts';
+import { lockBalances } from './store-accounts.ts';
 import { takeBackCredit, writeDrawn } from './store-credit-ends.ts';
-import { lockAccountsForUsage } from './store-usage.ts';
 import * as store from './store-usage-credits.ts';
-import { balanceOf } from './usage-booking.ts';
 import {
   decideTakeBack,
   type GrantedSubscription,
@@ -104,11 +104,11 @@ async function meterOf(
 export async function takeBack(work: Work, id: string, amount: bigint | null): Promise<UsageCredit> {
   const { ledgerAccountId, subscriptionId, usageMeterId, pricingModelId } = await creditOf(work, id);
   const subscription = await store.holdGrantedSubscription(work, subscriptionId);
-  const account = (await lockAccountsForUsage(work, [ledgerAccountId])).get(ledgerAccountId);
+  const account = (await lockBalances(work, [ledgerAccountId])).get(ledgerAccountId);
   assert(subscription !== null && account !== undefined, 'a credit is on the account of a subscription');
-  const remaining = account.credits.find((credit) => credit.id === id)?.remaining ?? 0n;
-  const balance = balanceOf(account);
-  const takenBack = decideTakeBack({ id, remaining, balance, held: account.held }, amount);
+  const { balance, held } = account;
+  const remaining = remainingOf(await creditOf(work, id), work.now);
+  const takenBack = decideTakeBack({ id, remaining, balance, held }, amount);
   await writeDrawn(work, [ledgerAccountId]);
   await takeBackCredit(work, { id, pricingModelId, amount: takenBack });
   const meter = await findUsageMeter(work, usageMeterId);
@@ -118,4 +118,9 @@ export async function takeBack(work: Work, id: string, amount: bigint | null): P
     await publishLowBalances(work, [{ pricingModelId, customerId, subscriptionId, usageMeterId }]);
   }
   return getUsageCredit(work, id);
+}
+
+/** The units of a credit that can still be used. */
+function remainingOf({ issued, applied, expired, takenBack, expiresAt }: UsageCreditRow, now: Instant): bigint {
+  return expiresAt !== null && expiresAt <= now ? 0n : issued - applied - expired - takenBack;
 }

@@ -3,17 +3,15 @@ import { newId } from '../database/new-id.ts';
 import type { Work } from '../database/work.ts';
 import { type PageRequest, page } from '../kernel/pagination.ts';
 import { invalid, Problem } from '../kernel/problem.ts';
-import { type CatchUp, draftAsks } from './actions-draft.ts';
 import { publishLowBalances } from './actions-low-balance.ts';
-import { bookEvents, toWatched } from './actions-record.ts';
-import { storeEvents, toUsageEvent } from './actions-store.ts';
-import { fallenBetween } from './low-balance.ts';
+import { bookEvents, draftInTransaction, storeEvents, toUsageEvent } from './actions-record.ts';
+import { hasFallen } from './low-balance.ts';
 import { eventsToHold, eventToSettle, type NewHold, wayOf } from './new-hold.ts';
-import { listByTransactionKey, transactionKeyOf } from './store.ts';
+import { type CatchUp, openMissingSeries, UsageCache } from './resolve.ts';
+import { listByTransactionKey, nextBooking, transactionKeyOf } from './store.ts';
+import { type LockedBalance, lockBalances } from './store-accounts.ts';
 import { closeHold, countOpenHolds, findHold, insertHold, pageOfHolds } from './store-holds.ts';
-import { lockAccountsForUsage } from './store-usage.ts';
-import { balanceOf, type LockedAccount } from './usage-booking.ts';
-import { type Draft, insufficientBalance } from './usage-draft.ts';
+import { type Draft, insufficientBalance, seriesOf } from './usage-draft.ts';
 import { type NewUsageEvent, refusal, type UsageBalance, type UsageEvent } from './usage-event.ts';
 import {
   decideClosing,
@@ -44,13 +42,13 @@ export async function takeHold(work: Work, asked: NewHold, catchUp: CatchUp): Pr
   if (issue !== null) throw invalid(['hold', 'expiresAt'], issue);
   const id = newId('usageHold');
   const draft = await draftHold(work, { id, asked, catchUp });
-  const account = await lockAccount(work, draft.ledgerAccountId);
-  const balance = balanceOf(account);
+  const { ledgerAccountId } = seriesOf(draft);
+  const { balance } = await lockAccount(work, ledgerAccountId);
   const amount = BigInt(asked.amount);
   if (amount > balance) throw insufficientBalance(draft, balance);
-  if ((await countOpenHolds(work, draft.ledgerAccountId)) >= maxOpenHolds)
+  if ((await countOpenHolds(work, ledgerAccountId)) >= maxOpenHolds)
     throw new Problem('tooManyHolds', { limit: maxOpenHolds });
-  const { event, ledgerAccountId } = draft;
+  const { event } = draft;
   const { pricingModelId, subscriptionId, usageMeterId, priceId } = event;
   const hold: HoldRow = {
     id,
@@ -68,9 +66,8 @@ export async function takeHold(work: Work, asked: NewHold, catchUp: CatchUp): Pr
     counted: true,
   };
   await insertHold(work, hold);
-  const after = { ...account, held: account.held + amount };
-  await publishLowBalances(work, fallenBetween([toWatched(draft)], accountsOf(account), accountsOf(after)));
-  return answerOf(work, hold, balanceOf(after));
+  await publishIfFallen(work, draft, balance, balance - amount);
+  return answerOf(work, hold, balance - amount);
 }
 
 /**
@@ -84,26 +81,29 @@ export async function settleHold(work: Work, id: string, amount: number, catchUp
   const found = await requireHold(work, id);
   if (decideClosing(found, closing) === 'repeat') return tellSettlement(work, found);
   const draft = await draftOne(work, [eventToSettle(found, amount)], catchUp);
-  assert(draft.ledgerAccountId === found.ledgerAccountId, 'the price of a hold stays one of its meter');
-  const locked = await lockAccount(work, found.ledgerAccountId);
+  assert(seriesOf(draft).ledgerAccountId === found.ledgerAccountId, 'the price of a hold stays one of its meter');
+  const { balance: before } = await lockAccount(work, found.ledgerAccountId);
   const hold = await requireHold(work, id);
   if (decideClosing(hold, closing) === 'repeat') return tellSettlement(work, hold);
   const closed = await closeHold(work, hold, closing);
-  const account = withoutHold(locked, hold);
-  if (amount === 0) return { ...answerOf(work, closed, balanceOf(account)), usageEvent: null };
-  const booked = await record(work, draft, { account, before: locked });
-  return { ...answerOf(work, closed, balanceOf(booked)), usageEvent: draft.event };
+  const released = withoutHold(before, hold);
+  if (amount === 0) return { ...answerOf(work, closed, released), usageEvent: null };
+  await record(work, draft);
+  const balance = released - BigInt(amount);
+  // A balance that was below its threshold with the hold is not published again.
+  await publishIfFallen(work, draft, before, balance);
+  return { ...answerOf(work, closed, balance), usageEvent: draft.event };
 }
 
 /** Gives back what a hold has set aside, also after its end and after its subscription's. Again, it is told again. */
 export async function releaseHold(work: Work, id: string): Promise<HoldAnswer> {
   const { ledgerAccountId } = await requireHold(work, id);
-  const account = await lockAccount(work, ledgerAccountId);
+  const { balance } = await lockAccount(work, ledgerAccountId);
   const hold = await requireHold(work, id);
   const closing: HoldClosing = { status: 'released', settledAmount: null };
-  if (decideClosing(hold, closing) === 'repeat') return answerOf(work, hold, balanceOf(account));
+  if (decideClosing(hold, closing) === 'repeat') return answerOf(work, hold, balance);
   const closed = await closeHold(work, hold, closing);
-  return answerOf(work, closed, balanceOf(withoutHold(account, hold)));
+  return answerOf(work, closed, withoutHold(balance, hold));
 }
 
 export async function getHold(work: Work, id: string): Promise<UsageHold> {
@@ -125,8 +125,8 @@ async function requireHold(work: Work, id: string): Promise<HoldRow> {
   return hold;
 }
 
-async function lockAccount(work: Work, id: string): Promise<LockedAccount> {
-  const account = (await lockAccountsForUsage(work, [id])).get(id);
+async function lockAccount(work: Work, id: string): Promise<LockedBalance> {
+  const account = (await lockBalances(work, [id])).get(id);
   assert(account !== undefined, `account ${id} exists`);
   return account;
 }
@@ -153,48 +153,46 @@ async function draftHold(
   }
 }
 
-/** The draft of an event in the first of these ways that leads somewhere. */
+/** The draft of an event in the first of these ways that can be resolved. Its series is open. */
 async function draftOne(work: Work, ways: readonly NewUsageEvent[], catchUp: CatchUp): Promise<Draft> {
-  const drafted = await draftAsks(
+  const drafted = await draftInTransaction(
     work,
     ways.map((event) => ({ kind: 'record', events: [event], pathOf: () => ['hold'] })),
-    catchUp,
+    { catchUp, cache: new UsageCache() },
   );
   const refused: Problem[] = [];
   for (const { drafts } of drafted) {
     if (drafts instanceof Problem) refused.push(drafts);
-    else if (drafts[0] !== undefined) return drafts[0];
+    else if (drafts[0] !== undefined) {
+      await openMissingSeries(work, [drafts[0]]);
+      return drafts[0];
+    }
   }
   throw refused.find(({ problem }) => problem !== 'usageMeterNotFound') ?? refused[0];
 }
 
-/** Stores and books the event of a hold on its account, which is locked. Answers the account as it is then. */
-async function record(
-  work: Work,
-  draft: Draft,
-  { account, before }: { account: LockedAccount; before: LockedAccount },
-): Promise<LockedAccount> {
-  const earlier = await storeEvents(work, [draft]);
+/** Stores and books the event of a hold on its account, which is locked. */
+async function record(work: Work, draft: Draft): Promise<void> {
+  const booking = await nextBooking(work);
+  const earlier = await storeEvents(work, [draft], booking);
   if (earlier.size > 0) throw new Problem('holdTransactionTaken', { id: draft.event.transactionId });
-  // A balance that was low already with what was held is not told again.
-  const booked = await bookEvents(work, [draft], new Set([draft]), accountsOf(account), {
-    before: accountsOf(before),
-  });
-  return booked.get(account.id) ?? account;
+  await bookEvents(work, [draft], { booking, counted: new Set([draft]), isWatched: false });
 }
 
-function accountsOf(account: LockedAccount): ReadonlyMap<string, LockedAccount> {
-  return new Map([[account.id, account]]);
+async function publishIfFallen(work: Work, { event, price }: Draft, before: bigint, after: bigint): Promise<void> {
+  if (hasFallen(price.lowBalanceThreshold, before, after)) await publishLowBalances(work, [event]);
 }
 
-function withoutHold(account: LockedAccount, { status, amount }: HoldRow): LockedAccount {
-  return status === 'open' ? { ...account, held: account.held - BigInt(amount) } : account;
+/** A balance once a hold no longer sets anything aside from it. */
+function withoutHold(balance: bigint, { status, amount }: HoldRow): bigint {
+  return status === 'open' ? balance + BigInt(amount) : balance;
 }
 
 async function tellSettlement(work: Work, hold: HoldRow): Promise<SettlementAnswer> {
-  const key = transactionKeyOf(work.environmentId, hold.usageMeterId, hold.id);
+  const { usageMeterId } = hold;
+  const key = transactionKeyOf(work.environmentId, { usageMeterId, transactionId: hold.id });
   const [event] = await listByTransactionKey(work, [key]);
-  const balance = balanceOf(await lockAccount(work, hold.ledgerAccountId));
+  const { balance } = await lockAccount(work, hold.ledgerAccountId);
   const usageEvent = hold.settledAmount === 0 || event === undefined ? null : toUsageEvent(work, event);
   return { ...answerOf(work, hold, balance), usageEvent };
 }

@@ -1,7 +1,5 @@
 import assert from 'node:assert/strict';
-import type { RawBuilder } from 'kysely';
-import { isConstraintViolation } from '../database/database-problem.ts';
-import { RunAgain, sentWithCommit, type Work } from '../database/work.ts';
+import type { Work } from '../database/work.ts';
 import {
   accountKeyText,
   type BilledUsage,
@@ -16,10 +14,7 @@ import * as store from './store-accounts.ts';
 import { endCredits, listLapsedCredits, writeDrawn } from './store-credit-ends.ts';
 import { insertCredits } from './store-credits.ts';
 import { claimOverages, listOverages, uninvoice } from './store-overages.ts';
-import { distrustAccounts, type RememberedAccounts, rememberUsed } from './store-remembered-accounts.ts';
 import { type AccountSettlement, settleAccounts, unsettleAccounts } from './store-settlements.ts';
-import { usageInsertion } from './store-usage.ts';
-import { type AccountUsage, coverUsages, type LockedAccount, type RollUp } from './usage-booking.ts';
 
 /**
  * Grants credits: each can be used from now until its `expiresAt`. Usage that was booked before stays as it is. A
@@ -34,6 +29,8 @@ export async function grantCredits(work: Work, grants: readonly CreditGrant[]): 
   if (positive.length === 0) return;
   const accountIds = await store.openAccounts(work, positive);
   const accountGrants = positive.map((grant) => ({ ...grant, ledgerAccountId: idOf(accountIds, grant) }));
+  // A new credit may come before the one that usage is drawn from.
+  await writeDrawn(work, [...accountIds.values()]);
   await insertCredits(work, accountGrants);
 }
 
@@ -58,42 +55,6 @@ async function lockAccountsOf(work: Work, keys: readonly { readonly subscription
     work,
     keys.map((key) => key.subscriptionId),
   );
-}
-
-/** Usage that is booked together. */
-export interface UsageToBook {
-  /** Names what told it, and is given once. */
-  readonly sourceId: string | RawBuilder<unknown>;
-  /** (account, price) is there once. */
-  readonly usages: readonly AccountUsage[];
-  /** The roll-ups that are open on their accounts with it, by account. */
-  readonly open: ReadonlyMap<string, RollUp>;
-}
-
-/**
- * Books usage on accounts that are locked, and covers it with credits: the lowest priority first, then the earliest expiry,
- * then those that never expire, and among equals the oldest. What no credit covers waits for the next invoice. Answers the
- * accounts as they are then. One statement, which is answered with the commit. With `remembered`, the accounts are these, and
- * not locked: where one has changed, the unit of work runs again. Worked example L1.
- */
-export function bookUsage(
-  work: Work,
-  { sourceId, usages, open }: UsageToBook,
-  accounts: ReadonlyMap<string, LockedAccount>,
-  remembered: RememberedAccounts | null = null,
-): ReadonlyMap<string, LockedAccount> {
-  if (usages.length === 0) return accounts;
-  const { booked, accounts: used } = coverUsages(accounts, usages, { now: work.now, open });
-  const ids = used.map(({ account }) => account.id);
-  const insertion = usageInsertion(work, sourceId, { booked, accounts: used }, remembered?.accounts);
-  sentWithCommit(work, insertion, (error) => {
-    distrustAccounts(work, ids);
-    remembered?.onDoubt();
-    // What is right for the account that is remembered may break the rules of the one that is there.
-    if (remembered !== null && isConstraintViolation(error)) throw new RunAgain();
-  });
-  rememberUsed(work, accounts, used);
-  return new Map([...accounts, ...used.map(({ account }) => [account.id, account] as const)]);
 }
 
 /**

@@ -1,130 +1,152 @@
-import type { RawBuilder } from 'kysely';
-import { sentTogether } from '../database/sent-together.ts';
-import { sentWithCommit, untilSent, type Work } from '../database/work.ts';
-import { RefusedAfterAll, type Together } from '../jobs/together.ts';
+import assert from 'node:assert/strict';
+import { newId } from '../database/new-id.ts';
+import type { Work } from '../database/work.ts';
+import { type Batch, type BatchedOperation, PartialRejection } from '../jobs/batcher.ts';
 import { Problem } from '../kernel/problem.ts';
-import { decideConsumption, findConsumed, refusedFirsts, storeConsumed } from './actions-consume.ts';
-import { type CatchUp, draftUnheld } from './actions-draft.ts';
-import { bookUsage } from './actions-ledger.ts';
 import { publishLowBalances } from './actions-low-balance.ts';
-import { countedOf, expectsNew, isTaken, storeEvents, storeNew, takenProblem } from './actions-store.ts';
-import { fallenBetween, type WatchedAccount } from './low-balance.ts';
-import { rollUpsAddition } from './store.ts';
-import { type RememberedAccounts, recallAccounts } from './store-remembered-accounts.ts';
+import { type CatchUp, openMissingSeries, resolveEvents, UsageCache } from './resolve.ts';
+import * as store from './store.ts';
 import {
-  bookingUnheld,
-  currentBooking,
-  currentBookingText,
-  forgetSubscriptions,
-  holdRemembered,
-} from './store-subscriptions.ts';
-import { lockAccountsForUsage } from './store-usage.ts';
-import type { LockedAccount } from './usage-booking.ts';
-import {
-  addUp,
   countsDistinct,
   type Draft,
   type Drafted,
-  placeAdditions,
+  draftRequests,
+  draftsOf,
+  seriesOf,
+  sumUp,
   type UsageAnswer,
-  type UsageAsk,
+  type UsageRequest,
 } from './usage-draft.ts';
-import { maxEventsPerRequest, type UsageEvent } from './usage-event.ts';
+import { maxEventsPerRequest, refusal, type UsageEvent } from './usage-event.ts';
+
+/** Limits and locks that recording and consuming have in common. */
+export const usageBatches = {
+  weigh: ({ events }: UsageRequest) => events.length,
+  maxBatchWeight: 4 * maxEventsPerRequest,
+  maxQueuedWeight: 20 * maxEventsPerRequest,
+  subjectOf: ({ events }: UsageRequest) => events[0]?.subscriptionId ?? '',
+  createCache: () => new UsageCache(),
+};
 
 /**
- * Records usage of callers who wait at the same time, as many statements for ten thousand events of a hundred callers as
- * for one. Each caller's events are stored and booked on the ledger accounts, all or nothing. Answers one event for each
- * that was given, in order: one whose transactionId its meter has already is answered as it was first stored, and counts no
- * more; when another subscription recorded it, the caller is refused. A refusal names the event that it is about.
- * `catchUp` is asked where the period of a subscription is over, so that the usage is not counted to that.
+ * Records the usage events of a batch of requests. The events of a request are stored and booked on the ledger, all of
+ * them or none. Answers one event for each, in order. An event whose transactionId its meter has already is answered as it
+ * was first stored, and does not count again; where another subscription recorded it, the request is refused. A refusal
+ * names its event. `catchUp` is called for subscriptions whose period is over.
  */
-export function usageTogether(catchUp: CatchUp): Together<UsageAsk, UsageAnswer> {
+export function recordUsage(catchUp: CatchUp): BatchedOperation<UsageRequest, UsageAnswer, UsageCache> {
   return {
     name: 'usage',
-    answer: (work, asks) => recordUsage(work, asks, catchUp),
-    weigh: (ask) => ask.events.length,
-    // Each account is locked until the commit.
-    subjectOf: (ask) => ask.events[0]?.subscriptionId ?? '',
-    most: 4 * maxEventsPerRequest,
-    mostInLine: 500,
-    mostWaiting: 20 * maxEventsPerRequest,
+    ...usageBatches,
+    answerAtOnce: recordAtOnce,
+    answer: (work, requests, cache) => recordInTransaction(work, requests, { catchUp, cache }),
   };
 }
 
-async function recordUsage(
-  work: Work,
-  asks: readonly UsageAsk[],
-  catchUp: CatchUp,
-): Promise<(UsageAnswer | Problem)[]> {
-  const { asks: drafted, remembered: subscriptions } = await draftUnheld(work, asks, catchUp);
-  const drafts = drafted.flatMap((each) => (each.drafts instanceof Problem ? [] : each.drafts));
-  const recorded = drafted.flatMap((each) =>
-    each.ask.kind === 'record' && !(each.drafts instanceof Problem) ? each.drafts : [],
-  );
-  // What is to be decided, or is not new, needs to be looked at first.
-  const isPlain = recorded.length === drafts.length && !drafts.some(countsDistinct) && expectsNew(drafts.length);
-  const revisions = new Map(drafts.map((draft) => [draft.ledgerAccountId, draft.revision]));
-  const remembered = isPlain ? recallAccounts(work, revisions) : null;
-  // Their accounts tell whether subscriptions are what is remembered. What was refused has none.
-  const isToldByAccounts = remembered !== null && !drafted.some((each) => each.drafts instanceof Problem);
-  const areUnheld = subscriptions !== null && isToldByAccounts;
-  if (subscriptions !== null && !areUnheld) holdRemembered(work, subscriptions);
-  if (remembered !== null) {
-    const booking = areUnheld ? bookingUnheld(work, subscriptions) : currentBooking;
-    const onDoubt = () => forgetSubscriptions(subscriptions ?? []);
-    await recordOnRemembered(work, drafts, { accounts: remembered, onDoubt }, booking);
-    return drafted.map(({ drafts: own }) => (own instanceof Problem ? own : answerOf(own)));
-  }
-  const [earlier, stored, accounts] = await sentTogether([
-    storeEvents(work, recorded),
-    findConsumed(work, drafted),
-    lockAccountsForUsage(work, [...revisions.keys()]),
-  ]);
-  refuseTaken(drafted, earlier);
-  const added = earlier.size === 0 ? recorded : recorded.filter(({ event }) => !earlier.has(event.id));
-  const counted = await countedOf(work, added);
-  const consumed = await decideConsumption(work, drafted, { stored, accounts, counted });
-  // Nothing is kept of what is refused, nor an account that nobody uses.
-  const refused = refusedFirsts(drafted, consumed);
-  if (refused.size > 0) throw new RefusedAfterAll(refused);
-  await storeConsumed(work, consumed);
-  await bookEvents(work, [...added, ...consumed.added], new Set([...counted, ...consumed.counted]), accounts);
-  return drafted.map((each, index): UsageAnswer | Problem => {
-    if (each.drafts instanceof Problem) return each.drafts;
-    if (each.ask.kind === 'consume') return consumed.answerOf(index);
-    return answerOf(each.drafts, earlier.size === 0 ? null : earlier);
-  });
+/**
+ * The usual case: everything that the events refer to is known to this process, and the events are new. One statement
+ * compares what is known, and stores and books the events. Null: the batch needs a transaction.
+ */
+async function recordAtOnce({ database, apiKeyHash, requests, cache }: Batch<UsageRequest, UsageCache>) {
+  const scope = await cache.scopeOf(database, apiKeyHash);
+  if (scope === null) return null;
+  const realNow = Date.now();
+  const now = scope.clockNow ?? realNow;
+  const drafted = draftRequests(requests, cache.resolver(scope, now), stampOf({ now, livemode: scope.livemode }));
+  if (drafted === null) return null;
+  const drafts = draftsOf(drafted);
+  if (drafts.length === 0 || drafts.some(countsDistinct)) return null;
+  const sums = sumUp(drafts, () => true, now);
+  if (await store.recordAtOnce(database, { apiKeyHash, scope, realNow, now }, drafts, sums))
+    return drafted.map((each) => answerOf(each));
+  const subscriptionIds = sums.map(({ draft }) => draft.event.subscriptionId);
+  cache.forget(apiKeyHash, subscriptionIds);
+  return null;
 }
 
-/** `earlier` has the events that were not new, by the ids that they would have had. */
-function answerOf(drafts: readonly Draft[], earlier: ReadonlyMap<string, UsageEvent> | null = null): UsageAnswer {
+/** The general case, in a transaction that is open. */
+async function recordInTransaction(
+  work: Work,
+  requests: readonly UsageRequest[],
+  using: { readonly catchUp: CatchUp; readonly cache: UsageCache },
+): Promise<(UsageAnswer | Problem)[]> {
+  const drafted = await draftInTransaction(work, requests, using);
+  const drafts = draftsOf(drafted);
+  await openMissingSeries(work, drafts);
+  const booking = await store.nextBooking(work);
+  const earlier = await storeEvents(work, drafts, booking);
+  refuseTaken(drafted, earlier);
+  const added = drafts.filter(({ event }) => !earlier.has(event.id));
+  await bookEvents(work, added, { booking, counted: await countedOf(work, added) });
+  return drafted.map((each) => answerOf(each, earlier));
+}
+
+/** Resolves and checks requests. Their subscriptions stay locked until the work ends. */
+export async function draftInTransaction(
+  work: Work,
+  requests: readonly UsageRequest[],
+  using: { readonly catchUp: CatchUp; readonly cache: UsageCache },
+): Promise<readonly Drafted[]> {
+  const events = requests.flatMap((request) => request.events);
+  const drafted = draftRequests(requests, await resolveEvents(work, events, using), stampOf(work));
+  assert(drafted !== null, 'every event was resolved');
+  return drafted;
+}
+
+function stampOf({ now, livemode }: Pick<Work, 'now' | 'livemode'>) {
+  return { now, livemode, newEventId: () => newId('usageEvent') };
+}
+
+/** `earlier` has the stored event of each event that was not new, by the id that the new one would have had. */
+function answerOf({ drafts }: Drafted, earlier?: ReadonlyMap<string, UsageEvent>): UsageAnswer | Problem {
+  if (drafts instanceof Problem) return drafts;
   return { events: drafts.map(({ event }) => earlier?.get(event.id) ?? event), balance: null };
 }
 
-/**
- * Records usage on accounts that are as this process remembers them, without waiting for an answer before that to the commit:
- * where one has changed, or an event is there already, the database undoes all of it, and the unit of work runs again.
- * `booking` is the number it is booked under.
- */
-async function recordOnRemembered(
+/** Stores the events that are new. Answers the earlier event of each of the others, by the id that it would have had. */
+export async function storeEvents(
   work: Work,
   drafts: readonly Draft[],
-  remembered: RememberedAccounts,
-  booking: RawBuilder<number>,
-): Promise<void> {
-  storeNew(work, drafts, booking);
-  // The database stores them while it is worked out here what is booked.
-  await untilSent();
-  // As they are by now: another group may have booked on them meanwhile.
-  const accounts = new Map(Array.from(remembered.accounts, ([id, { account }]) => [id, account]));
-  await bookEvents(work, drafts, new Set(drafts), accounts, { remembered });
+  booking: number,
+): Promise<ReadonlyMap<string, UsageEvent>> {
+  if (drafts.length === 0) return new Map();
+  const stored = await store.insertEvents(work, drafts, booking);
+  if (stored === drafts.length) return new Map();
+  const keyOf = ({ event }: Draft) => store.transactionKeyOf(work.environmentId, event);
+  const ids = await store.listIdsByTransactionKey(work, drafts.map(keyOf));
+  const repeats = drafts.filter((draft) => ids.get(keyOf(draft)) !== store.shortId(draft.event.id));
+  const first = await listByTransaction(work, repeats);
+  return new Map(
+    repeats.map(({ event }) => {
+      const earlier = first.get(transactionText(event));
+      assert(earlier !== undefined, 'an event that was not stored is there already');
+      return [event.id, earlier];
+    }),
+  );
 }
 
-/** A transaction that another subscription recorded cannot be this one's. What else its caller sent is not stored either. */
+/** The stored events of the transactions of drafts, by `transactionText`. */
+export async function listByTransaction(work: Work, drafts: readonly Draft[]): Promise<Map<string, UsageEvent>> {
+  if (drafts.length === 0) return new Map();
+  const keys = drafts.map(({ event }) => store.transactionKeyOf(work.environmentId, event));
+  const rows = await store.listByTransactionKey(work, keys);
+  return new Map(rows.map((row) => [transactionText(row), toUsageEvent(work, row)]));
+}
+
+export function transactionText(event: Pick<UsageEvent, 'usageMeterId' | 'transactionId'>): string {
+  return `${event.usageMeterId} ${event.transactionId}`;
+}
+
+/** An event never changes, so it was last changed when it was created. */
+export function toUsageEvent(work: Work, { id, createdAt, ...rest }: store.StoredEvent): UsageEvent {
+  return { id, createdAt, updatedAt: createdAt, livemode: work.livemode, ...rest };
+}
+
+/** Rejects the requests with a transaction that another subscription recorded: nothing else of theirs is stored either. */
 function refuseTaken(drafted: readonly Drafted[], earlier: ReadonlyMap<string, UsageEvent>): void {
   if (earlier.size === 0) return;
   const refusals = new Map<number, Problem>();
-  // What a caller who is refused sent first is free again for who comes after: that one is tried anew.
+  // A transaction that a rejected request stored first is free again, so requests behind it are tried again.
   const undone = new Set<string>();
   for (const [index, { drafts }] of drafted.entries()) {
     if (drafts instanceof Problem) continue;
@@ -136,43 +158,46 @@ function refuseTaken(drafted: readonly Drafted[], earlier: ReadonlyMap<string, U
     refusals.set(index, takenProblem(taken));
     for (const { event } of drafts) undone.add(event.id);
   }
-  if (refusals.size > 0) throw new RefusedAfterAll(refusals);
+  if (refusals.size > 0) throw new PartialRejection(refusals);
+}
+
+export function isTaken({ event }: Draft, first: UsageEvent | undefined): boolean {
+  return first !== undefined && first.subscriptionId !== event.subscriptionId;
+}
+
+export function takenProblem({ event, path }: Draft): Problem {
+  return refusal('transactionIdTaken', [...path, 'transactionId'], event.transactionId);
+}
+
+/** The digest of the properties of an event, on a meter that counts distinct properties. */
+export function digestOf(draft: Draft): string {
+  return store.propertiesDigest(seriesOf(draft).ledgerAccountId, draft.event);
+}
+
+/** The new events that count: on a meter that counts distinct properties, only the first with its properties. */
+export async function countedOf(work: Work, added: readonly Draft[]): Promise<ReadonlySet<Draft>> {
+  const distinct = added.filter(countsDistinct);
+  if (distinct.length === 0) return new Set(added);
+  const rows = distinct.map((draft) => ({ eventId: store.shortId(draft.event.id), digest: digestOf(draft) }));
+  const firstIds = await store.insertFirstWithProperties(work, rows);
+  return new Set(added.filter((draft) => !countsDistinct(draft) || firstIds.has(store.shortId(draft.event.id))));
 }
 
 /**
- * Books new events on accounts that are locked or `remembered`, of which those in `counted` count, and tells which
- * balances fell below the thresholds of their meters, compared to `before`. Answers the accounts as they are then.
+ * Books stored events, of which those in `counted` count, and publishes which balances fell below the thresholds of their
+ * meters. With `isWatched` false it publishes none.
  */
 export async function bookEvents(
   work: Work,
   added: readonly Draft[],
-  counted: ReadonlySet<Draft>,
-  accounts: ReadonlyMap<string, LockedAccount>,
-  {
-    before = accounts,
-    remembered = null,
-  }: {
-    before?: ReadonlyMap<string, LockedAccount>;
-    remembered?: RememberedAccounts | null;
-  } = {},
-): Promise<ReadonlyMap<string, LockedAccount>> {
-  if (added.length === 0) return accounts;
-  const { usages, additions } = addUp(added, counted);
-  const used = new Set(usages.map(({ ledgerAccountId }) => ledgerAccountId));
-  const { open, closed } = placeAdditions(additions, {
-    accounts: new Map([...accounts].filter(([id]) => used.has(id))),
-    now: work.now,
-  });
-  const booked = bookUsage(work, { sourceId: currentBookingText, usages, open }, accounts, remembered);
-  if (closed.length > 0) sentWithCommit(work, rollUpsAddition(work, closed));
-  const watched = [...counted].filter(({ price }) => price.lowBalanceThreshold !== null);
-  await publishLowBalances(work, fallenBetween(watched.map(toWatched), before, booked));
-  return booked;
-}
-
-/** The account of a draft, as far as its balance is watched. */
-export function toWatched({ event, price, ledgerAccountId }: Draft): WatchedAccount {
-  const { pricingModelId, customerId, subscriptionId, usageMeterId } = event;
-  const { lowBalanceThreshold } = price;
-  return { pricingModelId, customerId, subscriptionId, usageMeterId, ledgerAccountId, lowBalanceThreshold };
+  { booking, counted, isWatched = true }: { booking: number; counted: ReadonlySet<Draft>; isWatched?: boolean },
+): Promise<void> {
+  const sums = sumUp(added, (draft) => counted.has(draft), work.now);
+  const fallen = new Set(await store.bookUsage(work, sums, { booking, isWatched }));
+  if (fallen.size === 0) return;
+  const low = sums.filter(({ draft }) => fallen.delete(seriesOf(draft).ledgerAccountId));
+  await publishLowBalances(
+    work,
+    low.map(({ draft }) => draft.event),
+  );
 }

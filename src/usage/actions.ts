@@ -2,7 +2,7 @@ import type { Work } from '../database/work.ts';
 import { type PageRequest, page } from '../kernel/pagination.ts';
 import { Problem } from '../kernel/problem.ts';
 import { readUsageEntry } from './actions-ledger-entries.ts';
-import { toUsageEvent } from './actions-store.ts';
+import { toUsageEvent } from './actions-record.ts';
 import { toEventQuery } from './event-query.ts';
 import type { LedgerEntry } from './ledger-entry.ts';
 import * as store from './store-read.ts';

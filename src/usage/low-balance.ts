@@ -1,5 +1,3 @@
-import { balanceOf, type LockedAccount } from './usage-booking.ts';
-
 /** An account whose balance has fallen below the threshold of its meter. */
 export interface LowBalance {
   readonly pricingModelId: string;
@@ -8,30 +6,7 @@ export interface LowBalance {
   readonly usageMeterId: string;
 }
 
-/** An account that may fall below its threshold. */
-export interface WatchedAccount extends LowBalance {
-  readonly ledgerAccountId: string;
-  /** Of the meter; null: nobody asked to be told. */
-  readonly lowBalanceThreshold: bigint | null;
-}
-
 /** Whether a balance that was `before` and is `after` has fallen below the threshold: from at or above it. */
 export function hasFallen(threshold: bigint | null, before: bigint, after: bigint): boolean {
   return threshold !== null && before >= threshold && after < threshold;
-}
-
-/** Which of the accounts have fallen below their thresholds between two moments, each once. */
-export function fallenBetween(
-  watched: readonly WatchedAccount[],
-  before: ReadonlyMap<string, LockedAccount>,
-  after: ReadonlyMap<string, LockedAccount>,
-): LowBalance[] {
-  const fallen = new Map<string, LowBalance>();
-  for (const account of watched) {
-    const [was, is] = [before.get(account.ledgerAccountId), after.get(account.ledgerAccountId)];
-    if (was === undefined || is === undefined || was === is) continue;
-    if (hasFallen(account.lowBalanceThreshold, balanceOf(was), balanceOf(is)))
-      fallen.set(account.ledgerAccountId, account);
-  }
-  return [...fallen.values()];
 }

@@ -1,14 +1,16 @@
 import assert from 'node:assert/strict';
 import { sql } from 'kysely';
+import { textArray } from '../database/array-literal.ts';
 import { newId } from '../database/new-id.ts';
 import type { Work } from '../database/work.ts';
 import { type AccountKey, accountKeyText, distinctAccounts } from './ledger.ts';
+import { availableBalance, lapsedOf } from './store-balances.ts';
 
 /*
  * Whoever changes accounts locks them first, here, always in the order (subscription, usage meter): two units of work
  * that want the same accounts wait for one another and never form a circle. What is read about an account after its
- * lock is therefore final, because a later statement sees all that was committed before it. Usage on remembered accounts
- * reads nothing: it locks them by booking on them, in that order too (`store-usage.ts`).
+ * lock is therefore final, because a later statement sees all that was committed before it. `book_usage` locks accounts
+ * in that order too, by booking on them.
  */
 
 /** Opens the accounts that are missing and locks all of them. Answers each account's id by its key text. */
@@ -48,7 +50,23 @@ export async function lockAccountsOfSubscriptions(work: Work, subscriptionIds: r
 export async function lockAccounts(work: Work, ids: readonly string[]): Promise<ReadonlyMap<string, string>> {
   const { rows } = await sql<{ id: string; pricingModelId: string }>`
     select id, pricing_model_id from ledger_accounts
-     where environment_id = ${work.environmentId} and id = any(${ids}::text[])
+     where environment_id = ${work.environmentId} and id = any(${textArray(ids)}::text[])
      order by subscription_id, usage_meter_id for no key update`.execute(work.db);
   return new Map(rows.map((row) => [row.id, row.pricingModelId]));
+}
+
+/** The balance of a locked account, and the part of its credits that open holds set aside. */
+export interface LockedBalance {
+  readonly balance: bigint;
+  readonly held: bigint;
+}
+
+/** Locks the accounts with these ids, and reads their balances, by id. */
+export async function lockBalances(work: Work, ids: readonly string[]): Promise<ReadonlyMap<string, LockedBalance>> {
+  await lockAccounts(work, ids);
+  const { rows } = await sql<LockedBalance & { id: string }>`
+    select a.id, ${availableBalance} as balance, a.held - lapsed.holds as held
+      from ledger_accounts a ${lapsedOf(work.now)}
+     where a.environment_id = ${work.environmentId} and a.id = any(${textArray(ids)}::text[])`.execute(work.db);
+  return new Map(rows.map(({ id, ...row }) => [id, row]));
 }

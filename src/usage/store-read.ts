@@ -169,7 +169,7 @@ async function pageOfTransaction(
   request: PageRequest,
 ): Promise<{ rows: StoredEvent[]; total: number }> {
   const meterIds = series.usageMeterId === undefined ? await listMeterIds(work) : [series.usageMeterId];
-  const keys = meterIds.map((meterId) => transactionKeyOf(work.environmentId, meterId, transactionId));
+  const keys = meterIds.map((usageMeterId) => transactionKeyOf(work.environmentId, { usageMeterId, transactionId }));
   const { way, most } = pagePart(request);
   const conditions = [
     sql`e.transaction_key = any(${idArray(keys)}::uuid[])`,

@@ -1,62 +1,25 @@
 import assert from 'node:assert/strict';
 import { sql } from 'kysely';
-import { LRUCache } from 'lru-cache';
 import { idArray } from '../database/array-literal.ts';
 import type { Work } from '../database/work.ts';
 import type { Instant } from '../kernel/calendar.ts';
+import type { FoundSeries } from './usage-draft.ts';
 
-/** What events of a subscription at a price are counted in: in its period that began at `periodStart`, if there is one. */
+/** A subscription and a price, and where the current period of the subscription began, if it has one. */
 export interface SeriesKey {
   readonly subscriptionId: string;
   readonly priceId: string;
   readonly periodStart: Instant | null;
 }
 
-/** Where the events of a key go. `series` is undefined until the first of them. */
-export interface FoundSeries {
-  readonly billingPeriodId: string | null;
-  readonly series: Series | undefined;
-}
-
-export interface Series {
-  readonly id: number;
-  readonly ledgerAccountId: string;
-}
-
-// A series never changes, and is remembered only when it was read, so what is here was committed. It is asked for by
-// subscriptions that this very unit of work has read, so nobody sees what is not theirs. Those of a subscription's period are
-// known by their price.
-const known = new LRUCache<string, PeriodSeries>({ max: 50_000 });
-
-/** The series of a subscription in one period that are remembered, by the ids of their prices. */
-interface PeriodSeries {
-  readonly periodStart: Instant | null;
-  readonly byPrice: Map<string, FoundSeries>;
-}
-
-/** What is remembered of a key; undefined: it is to be looked for. */
-export function recallSeries({ subscriptionId, priceId, periodStart }: SeriesKey): FoundSeries | undefined {
-  const period = known.get(subscriptionId);
-  return period?.periodStart === periodStart ? period.byPrice.get(priceId) : undefined;
-}
-
-function remember({ subscriptionId, priceId, periodStart }: SeriesKey, found: FoundSeries): void {
-  const before = known.get(subscriptionId);
-  const period =
-    before?.periodStart === periodStart ? before : { periodStart, byPrice: new Map<string, FoundSeries>() };
-  period.byPrice.set(priceId, found);
-  if (period !== before) known.set(subscriptionId, period);
-}
-
-/** A key as a text, for maps. A subscription has one period that is current. */
+/** The key of a map. A subscription has one current period. */
 export function seriesText({ subscriptionId, priceId }: Omit<SeriesKey, 'periodStart'>): string {
   return `${subscriptionId} ${priceId}`;
 }
 
-/** The series of keys that are not remembered, by `seriesText`. One statement, or none. */
+/** The series of distinct keys, by `seriesText`. */
 export async function findSeries(work: Work, keys: readonly SeriesKey[]): Promise<ReadonlyMap<string, FoundSeries>> {
   if (keys.length === 0) return new Map();
-  const asked = [...new Map(keys.map((key) => [seriesText(key), key])).values()];
   const { rows } = await sql<{
     position: number;
     billingPeriodId: string | null;
@@ -65,21 +28,28 @@ export async function findSeries(work: Work, keys: readonly SeriesKey[]): Promis
   }>`
     select asked.position, p.id as billing_period_id, s.id, s.ledger_account_id
       from unnest(
-             ${idArray(asked.map((key) => key.subscriptionId))}::text[],
-             ${idArray(asked.map((key) => key.priceId))}::text[],
-             ${idArray(asked.map((key) => key.periodStart))}::bigint[]
+             ${idArray(keys.map((key) => key.subscriptionId))}::text[],
+             ${idArray(keys.map((key) => key.priceId))}::text[],
+             ${idArray(keys.map((key) => key.periodStart))}::bigint[]
            ) with ordinality as asked (subscription_id, price_id, period_start, position)
       left join billing_periods p on p.environment_id = ${work.environmentId} and p.subscription_id = asked.subscription_id
        and p.start_at = asked.period_start
-      left join usage_series s on s.environment_id = ${work.environmentId} and s.subscription_id = asked.subscription_id
-       and s.price_id = asked.price_id and s.billing_period_id is not distinct from p.id
+      -- Each half is one look into the index, however many periods there were.
+      left join lateral (
+        select id, ledger_account_id from usage_series
+         where environment_id = ${work.environmentId} and subscription_id = asked.subscription_id
+           and price_id = asked.price_id and billing_period_id = p.id
+        union all
+        select id, ledger_account_id from usage_series
+         where environment_id = ${work.environmentId} and subscription_id = asked.subscription_id
+           and price_id = asked.price_id and billing_period_id is null and p.id is null
+      ) s on true
      order by asked.position`.execute(work.db);
-  const found = asked.map((key, index): [string, FoundSeries] => {
+  const found = keys.map((key, index): [string, FoundSeries] => {
     const row = rows[index];
     assert(row !== undefined, 'one answer for each that was asked');
     const { billingPeriodId, id, ledgerAccountId } = row;
     const series = id === null || ledgerAccountId === null ? undefined : { id, ledgerAccountId };
-    if (series !== undefined) remember(key, { billingPeriodId, series });
     return [seriesText(key), { billingPeriodId, series }];
   });
   return new Map(found);

@@ -1,11 +1,14 @@
+import assert from 'node:assert/strict';
 import { hash } from 'node:crypto';
 import { type RawBuilder, sql } from 'kysely';
 import { idArray, idColumn, textArray } from '../database/array-literal.ts';
+import type { Database } from '../database/database.ts';
+import { newId } from '../database/new-id.ts';
 import type { Work } from '../database/work.ts';
 import type { Instant } from '../kernel/calendar.ts';
 import { idPrefixes } from '../kernel/id.ts';
-import { currentBooking } from './store-subscriptions.ts';
-import type { RollUp } from './usage-booking.ts';
+import { hourOf } from './time-range.ts';
+import { type Draft, seriesOf, type UsageSum } from './usage-draft.ts';
 import { canonicalJson, type ReferenceKind, type UsageEvent, type UsagePrice } from './usage-event.ts';
 
 /** What to look for in a pricing model. */
@@ -72,7 +75,10 @@ export function shortId(id: string): string {
 }
 
 /** What a transaction is known by for ever: the first half of the SHA-256 of its environment, meter and transactionId. */
-export function transactionKeyOf(environmentId: number, usageMeterId: string, transactionId: string): string {
+export function transactionKeyOf(
+  environmentId: number,
+  { usageMeterId, transactionId }: Pick<UsageEvent, 'usageMeterId' | 'transactionId'>,
+): string {
   return hash('sha256', `${environmentId} ${usageMeterId} ${transactionId}`, 'hex').slice(0, 32);
 }
 
@@ -84,52 +90,162 @@ export function propertiesDigest(
   return hash('sha256', `${ledgerAccountId} ${billingPeriodId} ${canonicalJson(properties)}`, 'hex');
 }
 
-/** An event to be stored. */
-export interface EventRow {
-  /** Without the prefix of its kind, as it is stored. */
-  readonly id: string;
-  readonly seriesId: number;
-  readonly transactionKey: string;
-  readonly transactionId: string;
-  readonly amount: number;
-  readonly usageDate: Instant;
-  /** JSON, or null when none were sent. */
-  readonly propertiesText: string | null;
+/** The environment of an API key, and what else recording usage needs to know of it. */
+export interface KeyScope {
+  readonly environmentId: number;
+  readonly livemode: boolean;
+  /** The test clock, where one is set. */
+  readonly clockNow: Instant | null;
+  /** The only pricing model that the key may see, or null. */
+  readonly pricingModelId: string | null;
+}
+
+/** Null where the key is not valid. */
+export async function readScope(database: Database, apiKeyHash: Buffer): Promise<KeyScope | null> {
+  const { rows } = await sql<{ [Key in keyof KeyScope]: KeyScope[Key] | null }>`
+    select environment_id, livemode, clock_now, pricing_model_id from authenticate(${apiKeyHash}, ${Date.now()})`.execute(
+    database,
+  );
+  const [scope] = rows;
+  return typeof scope?.environmentId === 'number' ? (scope as KeyScope) : null;
+}
+
+/** The number under which a unit of work records usage. */
+export async function nextBooking(work: Work): Promise<number> {
+  const { rows } = await sql<{ booking: number }>`select nextval('usage_bookings') as booking`.execute(work.db);
+  assert(rows[0] !== undefined, 'a sequence has a next value');
+  return rows[0].booking;
+}
+
+/** The columns of new events as arrays, in the order of `series, key, id, transaction, amount, date, properties`. */
+function eventArrays(environmentId: number, drafts: readonly Draft[]): RawBuilder<unknown> {
+  return sql`
+    ${idColumn(drafts, (draft) => seriesOf(draft).id)}::bigint[],
+    ${idColumn(drafts, (draft) => transactionKeyOf(environmentId, draft.event))}::uuid[],
+    ${idColumn(drafts, ({ event }) => shortId(event.id))}::text[],
+    ${textArray(drafts.map(({ event }) => event.transactionId))}::text[],
+    ${idColumn(drafts, ({ event }) => event.amount)}::bigint[],
+    ${idColumn(drafts, ({ event }) => event.usageDate)}::bigint[],
+    ${textArray(drafts.map(({ propertiesText }) => propertiesText))}::json[]`;
 }
 
 /**
- * Stores the events whose transaction no event has yet, the first of equal ones, under the booking of the unit
- * of work. Answers how many it stored. Equal requests that arrive at once wait here for one another, always in the same order.
+ * Stores the events whose transaction no event has yet, the first of equal ones. Answers how many it stored. Equal
+ * requests that arrive at once wait here for one another, always in the same order.
  */
-export async function insertNewEvents(work: Work, rows: readonly EventRow[]): Promise<number> {
-  const insertion = sql`${eventInsertion(work, rows, currentBooking)} on conflict (transaction_key) do nothing`;
-  const { numAffectedRows } = await insertion.execute(work.db);
+export async function insertEvents(work: Work, drafts: readonly Draft[], booking: number): Promise<number> {
+  const { environmentId, now } = work;
+  const { numAffectedRows } = await sql`
+    insert into usage_events (environment_id, booking, series_id, transaction_key, id, transaction_id, amount, usage_date, properties, created_at)
+    select ${environmentId}, ${booking}, new.*, ${now}::bigint
+      from unnest(${eventArrays(environmentId, drafts)}) as new (series, key, id, transaction, amount, date, properties)
+     order by new.key, new.id collate "C"
+    on conflict (transaction_key) do nothing`.execute(work.db);
   return Number(numAffectedRows);
 }
 
-/**
- * What stores events whose transactions no event has yet, in the order of their keys, under the number that `booking` selects.
- * It fails (23505) where one has.
- */
-export function eventInsertion(
-  work: Work,
-  rows: readonly EventRow[],
-  booking: RawBuilder<number>,
-): RawBuilder<unknown> {
+/** Usage in the order in which accounts are locked. Additions to roll-ups of other hours are apart. */
+interface BookingOrder {
+  readonly usages: readonly UsageSum[];
+  readonly rollUps: readonly { seriesId: number; hour: Instant; units: bigint; events: number }[];
+}
+
+function orderOf(sums: readonly UsageSum[], now: Instant): BookingOrder {
+  const usages = sums.filter(({ units }) => units > 0n).sort(compareLocks);
+  const rollUps = sums.flatMap((sum) => {
+    const seriesId = seriesOf(sum.draft).id;
+    const others = Array.from(sum.otherHours, ([hour, { units, events }]) => ({ seriesId, hour, units, events }));
+    // An account on which nothing is booked is not written.
+    if (sum.units === 0n && sum.hourEvents > 0)
+      others.push({ seriesId, hour: hourOf(now), units: 0n, events: sum.hourEvents });
+    return others;
+  });
+  return { usages, rollUps };
+}
+
+/** The order in which all accounts are locked: subscription, then usage meter. */
+function compareLocks({ draft: one }: UsageSum, { draft: other }: UsageSum): number {
+  const [a, b] = [one.event, other.event];
+  if (a.subscriptionId !== b.subscriptionId) return a.subscriptionId < b.subscriptionId ? -1 : 1;
+  if (a.usageMeterId === b.usageMeterId) return 0;
+  return a.usageMeterId < b.usageMeterId ? -1 : 1;
+}
+
+/** The arguments of `book_usage` from u_account on: see migrations/0015-record-usage.sql. */
+function bookingArrays({ usages, rollUps }: BookingOrder, isWatched: boolean): RawBuilder<unknown> {
+  const accountAt = (index: number) => {
+    const sum = usages[index];
+    return sum === undefined ? null : seriesOf(sum.draft).ledgerAccountId;
+  };
+  const isSimple = ({ otherHours }: UsageSum, index: number) =>
+    otherHours.size === 0 && accountAt(index) !== accountAt(index - 1) && accountAt(index) !== accountAt(index + 1);
   return sql`
-    insert into usage_events (environment_id, booking, id, series_id, transaction_key, transaction_id, amount, usage_date, properties, created_at)
-    select ${work.environmentId}, (${booking}), new.id, new.series_id, new.transaction_key, new.transaction_id, new.amount, new.usage_date,
-           new.properties, ${work.now}::bigint
-      from unnest(
-             ${idColumn(rows, (row) => row.id)}::text[],
-             ${idColumn(rows, (row) => row.seriesId)}::bigint[],
-             ${idColumn(rows, (row) => row.transactionKey)}::uuid[],
-             ${textArray(rows.map((row) => row.transactionId))}::text[],
-             ${idColumn(rows, (row) => row.amount)}::bigint[],
-             ${idColumn(rows, (row) => row.usageDate)}::bigint[],
-             ${textArray(rows.map((row) => row.propertiesText))}::json[]
-           ) as new (id, series_id, transaction_key, transaction_id, amount, usage_date, properties)
-     order by new.transaction_key, new.id collate "C"`;
+    ${idColumn(usages, ({ draft }) => seriesOf(draft).ledgerAccountId)}::text[],
+    ${idColumn(usages, ({ draft }) => draft.subscription.revision)}::bigint[],
+    ${idColumn(usages, ({ draft }) => draft.event.priceId)}::text[],
+    ${idColumn(usages, ({ draft }) => draft.event.billingPeriodId)}::text[],
+    ${idColumn(usages, ({ draft }) => seriesOf(draft).id)}::bigint[],
+    ${idColumn(usages, () => newId('ledgerEntry'))}::text[],
+    ${idColumn(usages, ({ units }) => units)}::numeric[],
+    ${idColumn(usages, ({ hourUnits }) => hourUnits)}::numeric[],
+    ${idColumn(usages, ({ hourEvents }) => hourEvents)}::bigint[],
+    ${idArray(usages.map((sum, index) => (isSimple(sum, index) ? 't' : 'f')))}::boolean[],
+    ${idColumn(usages, ({ draft }) => (isWatched ? draft.price.lowBalanceThreshold : null))}::numeric[],
+    ${idColumn(rollUps, ({ seriesId }) => seriesId)}::bigint[],
+    ${idColumn(rollUps, ({ hour }) => hour)}::bigint[],
+    ${idColumn(rollUps, ({ units }) => units)}::numeric[],
+    ${idColumn(rollUps, ({ events }) => events)}::bigint[]`;
+}
+
+/**
+ * Books usage whose events this unit of work has stored. Answers the accounts whose balance fell below the threshold of
+ * their meter, where these are watched. Fails with 40001 where a subscription has changed since it was read.
+ */
+export async function bookUsage(
+  work: Work,
+  sums: readonly UsageSum[],
+  { booking, isWatched = true }: { readonly booking: number; readonly isWatched?: boolean },
+): Promise<readonly string[]> {
+  if (sums.length === 0) return [];
+  const { environmentId, now } = work;
+  const { rows } = await sql<{ fallen: string[] | null }>`
+    select book_usage(${environmentId}, ${now}, ${hourOf(now)}, ${booking}, ${newId('ledgerTransaction')},
+      ${sums[0]?.draft.event.pricingModelId}, ${bookingArrays(orderOf(sums, now), isWatched)}) as fallen`.execute(
+    work.db,
+  );
+  return rows[0]?.fallen ?? [];
+}
+
+/** The SQLSTATEs by which `record_usage` asks for a transaction in its place. */
+const needsTransaction = new Set(['40001', '40P01', '23505', 'TK001']);
+
+/**
+ * Stores and books new events of an API key: one statement, which is a transaction by itself. False where something that
+ * was read before has changed, an event is there already, or a balance falls below its threshold: nothing is stored then.
+ */
+export async function recordAtOnce(
+  database: Database,
+  { apiKeyHash, scope, realNow, now }: { apiKeyHash: Buffer; scope: KeyScope; realNow: Instant; now: Instant },
+  drafts: readonly Draft[],
+  sums: readonly UsageSum[],
+): Promise<boolean> {
+  const { environmentId } = scope;
+  const models = [
+    ...new Map(sums.map(({ draft: { subscription } }) => [subscription.pricingModelId, subscription.catalogVersion])),
+  ];
+  try {
+    await sql`
+      select record_usage(${apiKeyHash}, ${realNow}, ${environmentId}, ${now}, ${hourOf(now)},
+        ${idColumn(models, ([id]) => id)}::text[], ${idColumn(models, ([, version]) => version)}::bigint[],
+        ${newId('ledgerTransaction')}, ${sums[0]?.draft.event.pricingModelId},
+        ${eventArrays(environmentId, drafts)}, ${bookingArrays(orderOf(sums, now), true)})`.execute(
+      database.withoutPlugins(),
+    );
+    return true;
+  } catch (error) {
+    if (needsTransaction.has(String((error as { code?: unknown }).code))) return false;
+    throw error;
+  }
 }
 
 /** An event without what the work itself tells. */
@@ -212,19 +328,4 @@ export async function insertFirstWithProperties(
     on conflict do nothing
     returning usage_event_id`.execute(work.db);
   return new Set(first.rows.map((row) => row.usageEventId));
-}
-
-/** What adds to the roll-ups of series whose accounts are locked. One of a series and an hour may be there twice. */
-export function rollUpsAddition(work: Work, additions: readonly RollUp[]): RawBuilder<unknown> {
-  return sql`
-    insert into usage_rollups (environment_id, series_id, hour, units, events)
-    select ${work.environmentId}, new.series_id, new.hour, sum(new.units), sum(new.events)
-      from unnest(
-             ${idArray(additions.map((each) => each.seriesId))}::bigint[],
-             ${idArray(additions.map((each) => each.hour))}::bigint[],
-             ${idArray(additions.map((each) => each.units))}::numeric[],
-             ${idArray(additions.map((each) => each.events))}::bigint[]) as new (series_id, hour, units, events)
-     group by new.series_id, new.hour
-    on conflict (environment_id, series_id, hour)
-    do update set units = usage_rollups.units + excluded.units, events = usage_rollups.events + excluded.events`;
 }

@@ -2,52 +2,150 @@ import assert from 'node:assert/strict';
 import type { Instant } from '../kernel/calendar.ts';
 import { Problem } from '../kernel/problem.ts';
 import { hourOf } from './time-range.ts';
-import type { AccountUsage, LockedAccount, RollUp } from './usage-booking.ts';
-import type { BillablePrice, EventPath, NewUsageEvent, UsageEvent } from './usage-event.ts';
+import {
+  type BillablePrice,
+  checkProperties,
+  type EventPath,
+  type NewUsageEvent,
+  type UsageEvent,
+  type UsageSubscription,
+} from './usage-event.ts';
 
 /**
- * What one caller asks for. `record`: all of its events are stored, or none. `consume`: its one event is stored only if
- * the balance covers it.
+ * The events of one request. `record` stores all of them or none. `consume` has one event, and stores it only if the
+ * balance covers it.
  */
-export interface UsageAsk {
+export interface UsageRequest {
   readonly kind: 'record' | 'consume';
   readonly events: readonly NewUsageEvent[];
-  /** Where in the caller's request an event stands. */
+  /** Where in the body an event is. */
   readonly pathOf: (index: number) => EventPath;
 }
 
-/** What a caller is answered: an event for each that was given, in order, and of a `consume` the balance that is left. */
+/** One event for each event of the request, in order. `balance` is left after a `consume`. */
 export interface UsageAnswer {
   readonly events: readonly UsageEvent[];
   readonly balance: bigint | null;
 }
 
-/** An event of an ask that passed every check and was not yet stored. */
-export interface Draft {
-  readonly event: UsageEvent;
-  readonly propertiesText: string | null;
-  readonly price: BillablePrice;
-  readonly path: EventPath;
-  readonly transactionKey: string;
-  readonly seriesId: number;
-  readonly ledgerAccountId: string;
-  /** Whether the series, and its account if there was none, are opened by this unit of work. */
-  readonly isFirst: boolean;
-  /** Of its subscription. */
-  readonly revision: number;
+/** The series that the events of a subscription at a price are counted in. `series` is undefined until it is opened. */
+export interface FoundSeries {
+  readonly billingPeriodId: string | null;
+  series: Series | undefined;
 }
 
-/** The asks whose events passed, with their drafts, and those that are refused. */
+export interface Series {
+  readonly id: number;
+  readonly ledgerAccountId: string;
+}
+
+/** The records that an event refers to. */
+export interface Resolution {
+  readonly subscription: UsageSubscription;
+  readonly price: BillablePrice;
+  /** The same object for all events of the same subscription and price. */
+  readonly found: FoundSeries;
+}
+
+/** Finds the records that an event refers to, or throws its refusal. Null where they are not known without a query. */
+export type Resolve = (event: NewUsageEvent, path: EventPath) => Resolution | null;
+
+/** An event that passed every check and is not stored yet. */
+export interface Draft extends Resolution {
+  readonly event: UsageEvent;
+  readonly path: EventPath;
+  readonly propertiesText: string | null;
+}
+
+/** A request with its drafts, or with its refusal. */
 export interface Drafted {
-  readonly ask: UsageAsk;
+  readonly request: UsageRequest;
   readonly drafts: readonly Draft[] | Problem;
+}
+
+/** What new events are stamped with. */
+export interface Stamp {
+  readonly now: Instant;
+  readonly livemode: boolean;
+  readonly newEventId: () => string;
+}
+
+/** Checks each request by itself. Null where `resolve` does not know the records of an event. */
+export function draftRequests(
+  requests: readonly UsageRequest[],
+  resolve: Resolve,
+  stamp: Stamp,
+): readonly Drafted[] | null {
+  const drafted: Drafted[] = [];
+  for (const request of requests) {
+    const drafts = draftRequest(request, resolve, stamp);
+    if (drafts === null) return null;
+    drafted.push({ request, drafts });
+  }
+  return drafted;
+}
+
+function draftRequest({ events, pathOf }: UsageRequest, resolve: Resolve, stamp: Stamp): Draft[] | Problem | null {
+  const drafts: Draft[] = [];
+  try {
+    for (const [index, event] of events.entries()) {
+      const path = pathOf(index);
+      const resolution = resolve(event, path);
+      if (resolution === null) return null;
+      drafts.push(draftEvent(event, path, resolution, stamp));
+    }
+  } catch (error) {
+    if (error instanceof Problem) return error;
+    throw error;
+  }
+  return drafts;
+}
+
+function draftEvent(
+  asked: NewUsageEvent,
+  path: EventPath,
+  { subscription, price, found }: Resolution,
+  { now, livemode, newEventId }: Stamp,
+): Draft {
+  const propertiesText = asked.properties === undefined ? null : JSON.stringify(asked.properties);
+  const { billingPeriodId } = found;
+  checkProperties(asked, path, propertiesText, { aggregationType: price.aggregationType, billingPeriodId });
+  const { transactionId, amount, usageDate = now, properties = {} } = asked;
+  const event: UsageEvent = {
+    id: newEventId(),
+    createdAt: now,
+    updatedAt: now,
+    livemode,
+    pricingModelId: subscription.pricingModelId,
+    customerId: subscription.customerId,
+    subscriptionId: subscription.id,
+    usageMeterId: price.usageMeterId,
+    priceId: price.priceId,
+    billingPeriodId,
+    transactionId,
+    amount,
+    usageDate,
+    properties,
+  };
+  return { event, path, propertiesText, subscription, price, found };
+}
+
+/** The drafts of all requests of one kind that passed. */
+export function draftsOf(drafted: readonly Drafted[]): Draft[] {
+  return drafted.flatMap(({ drafts }) => (drafts instanceof Problem ? [] : drafts));
+}
+
+/** The series of a draft, which is open. */
+export function seriesOf({ found: { series } }: Draft): Series {
+  assert(series !== undefined, 'the series is open');
+  return series;
 }
 
 export function countsDistinct({ price }: Draft): boolean {
   return price.aggregationType === 'count_distinct_properties';
 }
 
-/** The refusal of what the balance does not cover. It is told with the balance. */
+/** The refusal of an event that the balance does not cover. It carries the balance. */
 export function insufficientBalance({ event }: Draft, balance: bigint): Problem {
   const { subscriptionId, usageMeterId, amount } = event;
   return new Problem('insufficientBalance', { amount, balance }, [], {
@@ -55,95 +153,47 @@ export function insufficientBalance({ event }: Draft, balance: bigint): Problem 
   });
 }
 
-/** What new events of an account add to a roll-up. */
-export interface Addition extends RollUp {
-  readonly ledgerAccountId: string;
-}
-
-/** What new events of a series come to. */
-interface SeriesSum {
-  /** One of them. */
+/** The sums of new events of one series. */
+export interface UsageSum {
+  /** One of the events. */
   readonly draft: Draft;
-  /** Of those that count. */
+  /** The amounts of the events that count. */
   units: bigint;
-  readonly byHour: Map<Instant, { units: bigint; events: number }>;
+  /** The part of them with a usage date in the present hour. */
+  hourUnits: bigint;
+  hourEvents: number;
+  /** The events of other hours, by hour. */
+  readonly otherHours: Map<Instant, { units: bigint; events: number }>;
 }
 
-/**
- * What new events come to: the usage that is booked, in the order in which it first counted, and what is added to the roll-ups
- * of their series. (account, price) and (series, hour) are there once: a subscription has one current period, so one series at
- * a price. `counted` are those of which the amount is booked.
- */
-export function addUp(
-  drafts: readonly Draft[],
-  counted: ReadonlySet<Draft>,
-): { usages: AccountUsage[]; additions: Addition[] } {
-  const sums = new Map<number, SeriesSum>();
-  const used: SeriesSum[] = [];
+/** Adds up new events by series, in the order in which the series first occur. `counts` tells which amounts count. */
+export function sumUp(drafts: readonly Draft[], counts: (draft: Draft) => boolean, now: Instant): UsageSum[] {
+  const sums = new Map<FoundSeries, UsageSum>();
+  const hour = hourOf(now);
   for (const draft of drafts) {
-    const { seriesId, event } = draft;
-    let sum = sums.get(seriesId);
+    const { event, found } = draft;
+    let sum = sums.get(found);
     if (sum === undefined) {
-      sum = { draft, units: 0n, byHour: new Map() };
-      sums.set(seriesId, sum);
+      sum = { draft, units: 0n, hourUnits: 0n, hourEvents: 0, otherHours: new Map() };
+      sums.set(found, sum);
     }
-    const hour = hourOf(event.usageDate);
-    let ofHour = sum.byHour.get(hour);
-    if (ofHour === undefined) {
-      ofHour = { units: 0n, events: 0 };
-      sum.byHour.set(hour, ofHour);
-    }
-    ofHour.events += 1;
-    if (!counted.has(draft)) continue;
-    if (sum.units === 0n) used.push(sum);
-    const units = BigInt(event.amount);
-    ofHour.units += units;
+    const units = counts(draft) ? BigInt(event.amount) : 0n;
     sum.units += units;
+    const hourOfEvent = hourOf(event.usageDate);
+    if (hourOfEvent === hour) {
+      sum.hourUnits += units;
+      sum.hourEvents += 1;
+    } else {
+      const other = sum.otherHours.get(hourOfEvent) ?? { units: 0n, events: 0 };
+      other.units += units;
+      other.events += 1;
+      sum.otherHours.set(hourOfEvent, other);
+    }
   }
-  const additions: Addition[] = [];
-  for (const { draft, byHour } of sums.values()) {
-    const { seriesId, ledgerAccountId } = draft;
-    for (const [hour, { units, events }] of byHour) additions.push({ ledgerAccountId, seriesId, hour, units, events });
-  }
-  return { usages: used.map(usageOf), additions };
+  return [...sums.values()];
 }
 
-function usageOf({ draft: { event, ledgerAccountId }, units }: SeriesSum): AccountUsage {
-  const { priceId, billingPeriodId } = event;
-  return { ledgerAccountId, priceId, billingPeriodId, units };
-}
-
-/**
- * Where additions go: onto the rows of their accounts, where a roll-up of the present hour is open on each, or into the
- * table of roll-ups. That of an earlier hour makes room for one of the present hour, and goes into the table. Only accounts
- * on which something is booked are written, and have one.
- *
- * Worked example, at ten past three: what is open since two goes into the table, what came at three is open, and what came
- * with a date of yesterday goes into the table.
- */
-export function placeAdditions(
-  additions: readonly Addition[],
-  { accounts, now }: { readonly accounts: ReadonlyMap<string, Pick<LockedAccount, 'open'>>; readonly now: Instant },
-): { open: ReadonlyMap<string, RollUp>; closed: RollUp[] } {
-  const open = new Map<string, RollUp>();
-  const closed: RollUp[] = [];
-  for (const { ledgerAccountId, ...added } of additions) {
-    const account = accounts.get(ledgerAccountId);
-    const before = open.get(ledgerAccountId) ?? account?.open ?? null;
-    if (account === undefined || added.hour !== hourOf(now)) closed.push(added);
-    else if (before === null) open.set(ledgerAccountId, added);
-    else if (before.hour < added.hour) {
-      closed.push(before);
-      open.set(ledgerAccountId, added);
-    } else if (before.hour === added.hour && before.seriesId === added.seriesId) {
-      const units = before.units + added.units;
-      open.set(ledgerAccountId, { ...before, units, events: before.events + added.events });
-    } else closed.push(added);
-  }
-  return { open, closed };
-}
-
-/** The event of an ask that has one. */
+/** The event of a request that has one. */
 export function first(events: readonly UsageEvent[]): UsageEvent {
   const [event] = events;
   assert(event !== undefined, 'one answer for one event');

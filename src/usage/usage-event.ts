@@ -91,16 +91,16 @@ export type EventPath = readonly (string | number)[];
 /** The subscription that an event names, as far as events need it. */
 export interface UsageSubscription {
   readonly id: string;
-  /** What is remembered of it holds as long as this is the same. */
+  /** Changes with everything that decides about usage. */
   readonly revision: number;
   readonly status: SubscriptionStatus;
   readonly pricingModelId: string;
   readonly customerId: string;
   readonly customerArchived: boolean;
   readonly currentBillingPeriodStart: Instant | null;
-  /** From when on it is no more what it was, as its end, its going on or its renewal is due; null: nothing is. */
+  /** When its end, its resumption or its renewal is due. Null: nothing is. */
   readonly dueAt: Instant | null;
-  /** Of its pricing model: what is remembered of its prices holds as long as this is the same. */
+  /** Of its pricing model. Changes with its prices and meters. */
   readonly catalogVersion: number;
 }
 
@@ -121,6 +121,11 @@ export interface BillablePrice {
   readonly usageMeterId: string;
   readonly aggregationType: UsageMeter['aggregationType'];
   readonly lowBalanceThreshold: bigint | null;
+}
+
+/** Whether usage can be recorded on a subscription. */
+export function isUsable({ customerArchived, status }: UsageSubscription): boolean {
+  return !customerArchived && !isTerminal(status);
 }
 
 /** The subscription of an event. Refuses one that is unknown or has ended, or whose customer is archived. */

@@ -6,10 +6,11 @@ import { createPool } from '../../src/database/database.ts';
 import type { DB } from '../../src/database/database-types.ts';
 import { newId } from '../../src/database/new-id.ts';
 import { runInEnvironment, type Work } from '../../src/database/work.ts';
-import { answerAlone } from '../../src/jobs/together.ts';
+import { answerAlone } from '../../src/jobs/batcher.ts';
 import { lockSubscription, saveSubscription } from '../../src/subscriptions/store.ts';
+import { consumeUsage } from '../../src/usage/actions-consume.ts';
 import { claimOverage, grantCredits } from '../../src/usage/actions-ledger.ts';
-import { usageTogether } from '../../src/usage/actions-record.ts';
+import { recordUsage } from '../../src/usage/actions-record.ts';
 import { insertFixture } from '../support/fixtures.ts';
 import { type Answer, type Body, startTestApp } from '../support/harness.ts';
 import { assertEventsAddUp, assertLedgerAddsUp } from '../support/ledger-invariants.ts';
@@ -176,7 +177,8 @@ function countingDatabase() {
   return { count, close: () => database.destroy() };
 }
 
-const usage = usageTogether(catchUpAll);
+const recording = recordUsage(catchUpAll);
+const consuming = consumeUsage(catchUpAll);
 const pathOf = (index: number) => ['usageEvents', index];
 
 test('a request takes as many statements for a thousand events as for two', async () => {
@@ -188,38 +190,34 @@ test('a request takes as many statements for a thousand events as for two', asyn
       index % 2 === 0 ? event(world) : event(world, { priceSlug: 'user-overage', properties: { count } }),
     );
     const given = [...mixed, ...repeats];
-    return statements((work) => answerAlone(usage, work, { kind: 'record', events: given, pathOf }));
+    return statements((work) => answerAlone(recording, work, { kind: 'record', events: given, pathOf }));
   };
-  const first = await record(2, []);
-  // What is opened and looked up for the first events is known from then on.
-  assert((await record(2, [])) < first);
-  await record(2);
-  // That one is there already is told by the attempt to store it, and from then on it is looked for.
   await record(2);
   const known = await record(2);
   assert.equal(await record(1000), known);
   await close();
 });
 
-test('a group takes as many statements for a hundred callers with their own subscriptions as for one', async () => {
+test('a batch takes as many statements for a hundred requests with their own subscriptions as for one', async () => {
   const worlds = await Promise.all(Array.from({ length: 100 }, () => insertFixture(app)));
   const { count: statements, close } = countingDatabase();
-  const ask = (world: World, kind: 'record' | 'consume') => ({ kind, events: [event(world)], pathOf });
-  const together = (asked: readonly World[]) =>
-    statements((work) =>
-      usage.answer(
-        work,
-        asked.flatMap((world) => [ask(world, 'record'), ask(world, 'consume')]),
-      ),
-    );
+  await Promise.all(worlds.map((world) => grant(world, 1000n)));
   const [one, ...others] = worlds;
   assert(one);
-  await Promise.all(worlds.map((world) => grant(world, 1000n)));
-  const opening = await together([one]);
-  assert.equal(await together(others), opening);
-  // Once all of them are known there is less to look up.
-  await together(worlds);
-  assert.equal(await together(worlds), await together([one]));
+  for (const [kind, operation] of [['record', recording] as const, ['consume', consuming] as const]) {
+    const cache = operation.createCache();
+    const batch = (asked: readonly World[]) =>
+      statements((work) =>
+        operation.answer(
+          work,
+          asked.map((world) => ({ kind, events: [event(world)], pathOf })),
+          cache,
+        ),
+      );
+    const opening = await batch([one]);
+    assert.equal(await batch(others), opening, kind);
+    assert.equal(await batch(worlds), await batch([one]), kind);
+  }
   await close();
 });
 

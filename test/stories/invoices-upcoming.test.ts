@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { renewStep } from '../../src/billing/renew.ts';
-import { newId } from '../../src/database/new-id.ts';
 import { setUpChanges } from '../support/adjust-fixture.ts';
 import { databaseDigest } from '../support/digest.ts';
 import { insertFixture } from '../support/fixtures.ts';
@@ -20,7 +19,7 @@ const change = ({ subscriptionId }: Fixture, values: Record<string, unknown>) =>
 /** 250 API calls, at 50 per 100. */
 const call = ({ subscriptionId, pricingModelId, meterId, usagePriceId, billingPeriodId }: Fixture) =>
   app.inEnvironment((work) =>
-    postUsage(work, newId('usageEvent'), [
+    postUsage(work, [
       { subscriptionId, pricingModelId, usageMeterId: meterId, priceId: usagePriceId, billingPeriodId, units: 250n },
     ]),
   );

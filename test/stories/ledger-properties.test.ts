@@ -5,13 +5,14 @@ import { sql } from 'kysely';
 import { catchUpAll } from '../../src/billing/catch-up.ts';
 import { newId } from '../../src/database/new-id.ts';
 import { runInEnvironment } from '../../src/database/work.ts';
-import { answerAlone } from '../../src/jobs/together.ts';
+import { answerAlone } from '../../src/jobs/batcher.ts';
 import { Problem } from '../../src/kernel/problem.ts';
 import { applyCredits } from '../../src/rating/credits.ts';
 import { readBalances } from '../../src/usage/actions-balances.ts';
+import { consumeUsage } from '../../src/usage/actions-consume.ts';
 import { claimOverage, expireCredits, grantCredits, settleUsage } from '../../src/usage/actions-ledger.ts';
-import { usageTogether } from '../../src/usage/actions-record.ts';
-import type { UsageAsk } from '../../src/usage/usage-draft.ts';
+import { recordUsage } from '../../src/usage/actions-record.ts';
+import type { UsageRequest } from '../../src/usage/usage-draft.ts';
 import { applied } from '../support/applied.ts';
 import { insertFixture } from '../support/fixtures.ts';
 import { startTestApp } from '../support/harness.ts';
@@ -39,15 +40,15 @@ async function insertSecondPrice({ usagePriceId }: World): Promise<string> {
   return id;
 }
 
-const usage = usageTogether(catchUpAll);
+const operations = { record: recordUsage(catchUpAll), consume: consumeUsage(catchUpAll) };
 
-/** The events as `usage` stored them, and the balance that it answers where it was asked for one. */
-async function ask(kind: UsageAsk['kind'], events: readonly OracleEvent[]) {
+/** The events as they were stored, and the balance where a consumption was asked for. */
+async function ask(kind: UsageRequest['kind'], events: readonly OracleEvent[]) {
   const sent = events.map(({ account, price, transactionId, amount }) => {
     return { subscriptionId: account, priceId: price, transactionId, amount: Number(amount) };
   });
   const answer = await app.inEnvironment((work) =>
-    answerAlone(usage, work, { kind, events: sent, pathOf: (index) => ['usageEvents', index] }),
+    answerAlone(operations[kind], work, { kind, events: sent, pathOf: (index) => ['usageEvents', index] }),
   );
   const told = answer.events.map(({ subscriptionId, priceId, transactionId, amount }) => {
     return { account: subscriptionId, price: priceId, transactionId, amount: BigInt(amount) };
@@ -211,13 +212,18 @@ async function newRun() {
       .where('ledgerAccountId', 'in', ids)
       .orderBy('sequence')
       .execute();
+    // Each account has its own order.
+    const byAccount = <Entry extends readonly unknown[]>(all: readonly Entry[]) =>
+      Object.fromEntries(Map.groupBy(all, ([account]) => String(account)));
     assert.deepEqual(
-      entries.map((entry) => {
-        const about = entry.priceId ?? sourceOf.get(entry.usageCreditId ?? '') ?? '';
-        const sides = [entry.debitSide, entry.creditSide];
-        return [nameOf(entry.ledgerAccountId), ...sides, entry.amount, about, entry.availableAfter];
-      }),
-      oracle.entries,
+      byAccount(
+        entries.map((entry) => {
+          const about = entry.priceId ?? sourceOf.get(entry.usageCreditId ?? '') ?? '';
+          const sides = [entry.debitSide, entry.creditSide];
+          return [nameOf(entry.ledgerAccountId), ...sides, entry.amount, about, entry.availableAfter];
+        }),
+      ),
+      byAccount(oracle.entries),
     );
 
     const subscriptionIds = worlds.map((world) => world.subscriptionId);
@@ -325,9 +331,8 @@ test('one statement applies the credits of many accounts as applyCredits does fo
           work,
           cases.flatMap(({ grants }) => grants),
         );
-        await postUsage(
+        const transactionId = await postUsage(
           work,
-          'trial',
           cases.flatMap(({ postings }) => postings),
         );
         const { rows } = await sql<{ priceId: string; sourceId: string; amount: bigint }>`
@@ -336,7 +341,7 @@ test('one statement applies the credits of many accounts as applyCredits does fo
             join ledger_entries e on e.ledger_transaction_id = t.id
            cross join unnest(e.applied_credit_ids, e.applied_amounts) as applied (usage_credit_id, amount)
             join usage_credits c on c.id = applied.usage_credit_id
-           where t.source_id = 'trial'`.execute(work.db);
+           where t.id = ${transactionId}`.execute(work.db);
         const told = rows.map(({ priceId, sourceId, amount }) => `${priceId} ${sourceId} ${amount}`);
         assert.deepEqual(told.sort(), expected.sort());
       });

@@ -46,7 +46,7 @@ function grant(
 function use(world: World, units: bigint, priceId = world.usagePriceId) {
   const { subscriptionId, pricingModelId, meterId: usageMeterId, billingPeriodId } = world;
   const posting = { subscriptionId, pricingModelId, usageMeterId, priceId, billingPeriodId, units };
-  return app.inEnvironment((work) => postUsage(work, newId('usageEvent'), [posting]));
+  return app.inEnvironment((work) => postUsage(work, [posting]));
 }
 
 const expire = (world: World, at: number) =>

@@ -111,7 +111,7 @@ async function insertUsage({ app, model, ...fixture }: Data, accounts: Accounts)
     id: shortId(newId('usageEvent')),
     seriesId: of.id,
     booking,
-    transactionKey: transactionKeyOf(environmentId, of.usageMeterId, transactionId),
+    transactionKey: transactionKeyOf(environmentId, { usageMeterId: of.usageMeterId, transactionId }),
     transactionId,
     amount,
   });

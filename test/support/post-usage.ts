@@ -1,30 +1,44 @@
 import assert from 'node:assert/strict';
+import { sql } from 'kysely';
+import { newId } from '../../src/database/new-id.ts';
 import type { Work } from '../../src/database/work.ts';
-import { bookUsage } from '../../src/usage/actions-ledger.ts';
 import { type AccountKey, accountKeyText } from '../../src/usage/ledger.ts';
 import { openAccounts } from '../../src/usage/store-accounts.ts';
-import { lockAccountsForUsage } from '../../src/usage/store-usage.ts';
-import type { AccountUsage } from '../../src/usage/usage-booking.ts';
 
 /** Usage of one price on an account that may have to be opened. */
-export type Posting = AccountKey & Omit<AccountUsage, 'ledgerAccountId'>;
-
-/** Books usage that no event tells of, as the events of one request are booked: for tests of the ledger alone. */
-export async function postUsage(work: Work, sourceId: string, postings: readonly Posting[]): Promise<void> {
-  const ids = await openAccounts(work, postings);
-  const accounts = await lockAccountsForUsage(work, [...ids.values()]);
-  const usages = postings.map((posting): AccountUsage => {
-    const { priceId, billingPeriodId, units } = posting;
-    const ledgerAccountId = ids.get(accountKeyText(posting));
-    assert(ledgerAccountId !== undefined);
-    return { ledgerAccountId, priceId, billingPeriodId, units };
-  });
-  bookUsage(work, { sourceId, usages: merged(usages), open: new Map() }, accounts);
+export interface Posting extends AccountKey {
+  readonly priceId: string;
+  readonly billingPeriodId: string | null;
+  readonly units: bigint;
 }
 
-/** With those of one account and price added up. */
-function merged(usages: readonly AccountUsage[]): AccountUsage[] {
-  const groups = Map.groupBy(usages, ({ ledgerAccountId, priceId }) => `${ledgerAccountId} ${priceId}`);
+/** Books usage without events, as the events of one request are booked. Answers the id of the ledger transaction. */
+export async function postUsage(work: Work, postings: readonly Posting[]): Promise<string> {
+  const transactionId = newId('ledgerTransaction');
+  const ids = await openAccounts(work, postings);
+  const accountOf = (posting: Posting) => {
+    const id = ids.get(accountKeyText(posting));
+    assert(id !== undefined);
+    return id;
+  };
+  const usages = merged(postings);
+  const column = (read: (posting: Posting) => unknown) => usages.map(read);
+  const none = column(() => null);
+  await sql`
+    select book_usage(${work.environmentId}, ${work.now}, ${work.now - (work.now % 3_600_000)}, nextval('usage_bookings'),
+      ${transactionId}, ${postings[0]?.pricingModelId}, ${column(accountOf)}::text[],
+      (select array_agg(s.revision order by asked.position) from unnest(${column((each) => each.subscriptionId)}::text[])
+         with ordinality as asked (id, position) join subscriptions s on s.id = asked.id),
+      ${column((each) => each.priceId)}::text[], ${column((each) => each.billingPeriodId)}::text[], ${none}::bigint[],
+      ${column(() => newId('ledgerEntry'))}::text[], ${column((each) => each.units)}::numeric[], ${column(() => 0)}::numeric[],
+      ${column(() => 0)}::bigint[], ${column(() => false)}::boolean[], ${none}::numeric[],
+      '{}'::bigint[], '{}'::bigint[], '{}'::numeric[], '{}'::bigint[])`.execute(work.db);
+  return transactionId;
+}
+
+/** One posting for each account and price. */
+function merged(postings: readonly Posting[]): Posting[] {
+  const groups = Map.groupBy(postings, (posting) => `${accountKeyText(posting)} ${posting.priceId}`);
   return Array.from(groups.values(), ([first, ...others]) => {
     assert(first !== undefined);
     return { ...first, units: others.reduce((sum, { units }) => sum + units, first.units) };

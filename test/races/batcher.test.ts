@@ -7,13 +7,13 @@ import { hashApiKey } from '../../src/database/api-key.ts';
 import { newId } from '../../src/database/new-id.ts';
 import { RunAgain, type Work } from '../../src/database/work.ts';
 import { startKeyUse } from '../../src/http/key-use.ts';
-import { gatheredRoute } from '../../src/http/route.ts';
+import { batchedRoute } from '../../src/http/route.ts';
 import { createHttp } from '../../src/http/server.ts';
-import { createMeetingPoint, RefusedAfterAll, type Together } from '../../src/jobs/together.ts';
+import { type BatchedOperation, createRequestBatcher, PartialRejection } from '../../src/jobs/batcher.ts';
 import { Problem, type ProblemName } from '../../src/kernel/problem.ts';
 import { createApiKey, revokeApiKey } from '../../src/organizations/actions.ts';
-import { usageTogether } from '../../src/usage/actions-record.ts';
-import type { UsageAnswer, UsageAsk } from '../../src/usage/usage-draft.ts';
+import { recordUsage } from '../../src/usage/actions-record.ts';
+import type { UsageAnswer, UsageRequest } from '../../src/usage/usage-draft.ts';
 import { insertFixture } from '../support/fixtures.ts';
 import { send, startTestApp } from '../support/harness.ts';
 import { assertEventsAddUp, assertLedgerAddsUp } from '../support/ledger-invariants.ts';
@@ -21,9 +21,11 @@ import { assertEventsAddUp, assertLedgerAddsUp } from '../support/ledger-invaria
 const app = await startTestApp();
 const { database, tasks, outside } = app;
 const unexpected: unknown[] = [];
-const point = createMeetingPoint({ database, tasks, outside }, (error) => void unexpected.push(error));
-const usage = usageTogether(catchUpAll);
+const batcher = createRequestBatcher({ database, tasks, outside }, (error) => void unexpected.push(error));
+const recording = recordUsage(catchUpAll);
 const ours = hashApiKey(app.testKey);
+
+const createCache = () => undefined;
 
 type World = Awaited<ReturnType<typeof insertFixture>>;
 
@@ -33,15 +35,19 @@ function event({ subscriptionId }: World, change: object = {}) {
   return { subscriptionId, transactionId: `transaction ${count}`, amount: 1, priceSlug: 'call-overage', ...change };
 }
 
-const ask = (...events: ReturnType<typeof event>[]): UsageAsk => ({
+const ask = (...events: ReturnType<typeof event>[]): UsageRequest => ({
   kind: 'record',
   events,
   pathOf: (index) => ['usageEvents', index],
 });
 
-/** What becomes of asks that come at the same time: the answer of each, or the name of its refusal. */
-async function joinAll<Ask, Answer>(together: Together<Ask, Answer>, asks: readonly Ask[], key = ours) {
-  const answers = await Promise.allSettled(asks.map((each) => point.join(together, key, each)));
+/** Submits requests at the same time. The answer of each, or the name of its refusal. */
+async function submitAll<Request, Answer, Cache>(
+  operation: BatchedOperation<Request, Answer, Cache>,
+  requests: readonly Request[],
+  key = ours,
+) {
+  const answers = await Promise.allSettled(requests.map((each) => batcher.submit(operation, key, each)));
   return answers.map((answer): Answer | ProblemName => {
     if (answer.status === 'fulfilled') return answer.value;
     const { reason } = answer;
@@ -54,7 +60,7 @@ const idsOf = (answers: readonly (UsageAnswer | ProblemName)[]) =>
   answers.map((answer) =>
     typeof answer === 'string' ? answer : answer.events.map(({ transactionId }) => transactionId).join(' '),
   );
-const sent = (asks: readonly UsageAsk[]) =>
+const sent = (asks: readonly UsageRequest[]) =>
   asks.map(({ events }) => events.map(({ transactionId }) => transactionId).join(' '));
 
 async function used({ subscriptionId, meterId }: World): Promise<bigint> {
@@ -93,25 +99,26 @@ test('100 single events over HTTP at once take few transactions, and each caller
 test('who comes while nothing is under way is served with whoever came at the same time, in one transaction', async () => {
   const world = await insertFixture(app);
   const asks = Array.from({ length: 100 }, () => ask(event(world), event(world)));
-  assert.deepEqual(idsOf(await joinAll(usage, asks)), sent(asks));
+  assert.deepEqual(idsOf(await submitAll(recording, asks)), sent(asks));
   assert.equal(await used(world), 200n);
   assert.equal(await bookings(world), 1);
 });
 
 test('a group holds about as much as one transaction takes, and an ask that is larger is alone', async () => {
   const groups: number[][] = [];
-  const weighed: Together<number, number> = {
+  const weighed: BatchedOperation<number, number> = {
     name: 'weighed',
     answer: async (_work, asks) => {
       groups.push([...asks]);
       return asks;
     },
     weigh: (each) => each,
-    most: 10,
-    mostWaiting: 1000,
+    maxBatchWeight: 10,
+    maxQueuedWeight: 1000,
+    createCache,
   };
   const asks = [4, 4, 4, 50, 1, 10, 9, 1];
-  assert.deepEqual(await joinAll(weighed, asks), asks);
+  assert.deepEqual(await submitAll(weighed, asks), asks);
   // Two at a time, so either may be the first to have entered its environment.
   const inOrder = (all: readonly number[][]) => all.map(String).sort();
   assert.deepEqual(inOrder(groups), inOrder([[4, 4], [4], [50], [1], [10], [9, 1]]));
@@ -134,7 +141,7 @@ test('a bad event is refused alone, and those of the others are stored', async (
   expected[asks.indexOf(price)] = 'priceNotFound';
   expected[asks.indexOf(subscription)] = 'subscriptionNotFound';
   expected[asks.indexOf(properties)] = 'invalidRequest';
-  assert.deepEqual(idsOf(await joinAll(usage, asks)), expected);
+  assert.deepEqual(idsOf(await submitAll(recording, asks)), expected);
   assert.equal(await used(world), 20n, 'nothing of what a refused caller sent is stored');
   assert.equal(await bookings(world), 1);
 });
@@ -156,7 +163,7 @@ test('a transaction that another subscription has is refused alone, and those of
   const world = await insertFixture(app);
   const neighbour = await insertNeighbour(world);
   const taken = event(world, { transactionId: 'taken before' });
-  await joinAll(usage, [ask(taken)]);
+  await submitAll(recording, [ask(taken)]);
   const inGroup = event(world, { transactionId: 'taken in the group' });
   const asks = [
     ask(event(neighbour)),
@@ -169,7 +176,7 @@ test('a transaction that another subscription has is refused alone, and those of
   const expected = sent(asks);
   expected[1] = 'transactionIdTaken';
   expected[3] = 'transactionIdTaken';
-  assert.deepEqual(idsOf(await joinAll(usage, asks)), expected);
+  assert.deepEqual(idsOf(await submitAll(recording, asks)), expected);
   assert.deepEqual([await used(world), await used(neighbour)], [3n, 1n]);
 });
 
@@ -177,18 +184,18 @@ test('what a refused caller sent is free for who comes after it in the same grou
   const world = await insertFixture(app);
   const neighbour = await insertNeighbour(world);
   const taken = event(world, { transactionId: 'taken long ago' });
-  await joinAll(usage, [ask(taken)]);
+  await submitAll(recording, [ask(taken)]);
   const wanted = event(neighbour, { transactionId: 'wanted by both' });
   const asks = [
     ask(wanted, { ...taken, subscriptionId: neighbour.subscriptionId }),
     ask({ ...wanted, subscriptionId: world.subscriptionId }),
   ];
-  assert.deepEqual(idsOf(await joinAll(usage, asks)), ['transactionIdTaken', 'wanted by both']);
+  assert.deepEqual(idsOf(await submitAll(recording, asks)), ['transactionIdTaken', 'wanted by both']);
   assert.deepEqual([await used(world), await used(neighbour)], [2n, 0n]);
 });
 
 /** Answers each number divided by itself, by the database; of 0 it cannot, and no more of those that come with it. */
-const divided = (calls: number[][]): Together<number, number> => ({
+const divided = (calls: number[][]): BatchedOperation<number, number> => ({
   name: 'divided',
   async answer(work: Work, asks) {
     calls.push([...asks]);
@@ -197,13 +204,15 @@ const divided = (calls: number[][]): Together<number, number> => ({
     return rows.map(({ one }) => one);
   },
   weigh: () => 1,
-  most: 100,
-  mostWaiting: 1000,
+  maxBatchWeight: 100,
+  maxQueuedWeight: 1000,
+  createCache,
 });
 
 test('whose fault a failure is shows when each half is tried by itself; the others are answered', async () => {
   const calls: number[][] = [];
-  const answers = await Promise.allSettled([1, 2, 3, 0, 5].map((each) => point.join(divided(calls), ours, each)));
+  const operation = divided(calls);
+  const answers = await Promise.allSettled([1, 2, 3, 0, 5].map((each) => batcher.submit(operation, ours, each)));
   assert.deepEqual(
     answers.map((answer) => (answer.status === 'fulfilled' ? answer.value : answer.reason.code)),
     [1, 1, 1, '22012', 1],
@@ -213,7 +222,7 @@ test('whose fault a failure is shows when each half is tried by itself; the othe
 
 test('work that finds itself out of date begins anew, with the same asks', async () => {
   let runs = 0;
-  const outdated: Together<number, number> = {
+  const outdated: BatchedOperation<number, number> = {
     ...divided([]),
     name: 'outdated',
     async answer(_work, asks) {
@@ -222,13 +231,13 @@ test('work that finds itself out of date begins anew, with the same asks', async
       return asks;
     },
   };
-  assert.deepEqual(await joinAll(outdated, [1, 2]), [1, 2]);
+  assert.deepEqual(await submitAll(outdated, [1, 2]), [1, 2]);
   assert.equal(runs, 2);
 });
 
 test('who is refused after all leaves nothing, and the others begin anew without', async () => {
   const calls: number[][] = [];
-  const strict: Together<number, number> = {
+  const strict: BatchedOperation<number, number> = {
     ...divided([]),
     name: 'strict',
     async answer(_work, asks) {
@@ -236,11 +245,11 @@ test('who is refused after all leaves nothing, and the others begin anew without
       const refused = asks.flatMap((each, index) =>
         each < 0 ? [[index, new Problem('conflictingRow')] as const] : [],
       );
-      if (refused.length > 0) throw new RefusedAfterAll(new Map(refused));
+      if (refused.length > 0) throw new PartialRejection(new Map(refused));
       return asks;
     },
   };
-  assert.deepEqual(await joinAll(strict, [1, -1, 2, -2]), [1, 'conflictingRow', 2, 'conflictingRow']);
+  assert.deepEqual(await submitAll(strict, [1, -1, 2, -2]), [1, 'conflictingRow', 2, 'conflictingRow']);
   assert.deepEqual(calls, [
     [1, -1, 2, -2],
     [1, 2],
@@ -268,9 +277,9 @@ test('a key sees and writes its own environment only, also when others wait at t
   const other = await app.newOrganization();
   const asks = [ask(event(world)), ask(event(world))];
   const answers = await Promise.all([
-    joinAll(usage, asks),
-    joinAll(usage, asks, hashApiKey(other.testKey)),
-    joinAll(usage, asks, hashApiKey(app.liveKey)),
+    submitAll(recording, asks),
+    submitAll(recording, asks, hashApiKey(other.testKey)),
+    submitAll(recording, asks, hashApiKey(app.liveKey)),
   ]);
   const refused = ['subscriptionNotFound', 'subscriptionNotFound'];
   assert.deepEqual(answers.map(idsOf), [sent(asks), refused, refused]);
@@ -278,17 +287,18 @@ test('a key sees and writes its own environment only, also when others wait at t
 
 test('when as much waits as may wait, who comes is answered 429 and when to come again, and the others in their turn', async () => {
   const { promise: opened, resolve: open } = Promise.withResolvers<void>();
-  const slow: Together<number, number> = {
+  const slow: BatchedOperation<number, number> = {
     name: 'slow',
     async answer(_work, asks) {
       await opened;
       return asks;
     },
     weigh: () => 1,
-    most: 1,
-    mostWaiting: 1,
+    maxBatchWeight: 1,
+    maxQueuedWeight: 1,
+    createCache,
   };
-  const route = gatheredRoute({
+  const route = batchedRoute({
     method: 'POST',
     path: '/numbers',
     summary: 'Answer a number',
@@ -296,9 +306,9 @@ test('when as much waits as may wait, who comes is answered 429 and when to come
     body: z.object({ number: z.number() }),
     returns: z.object({ number: z.number() }),
     refuses: ['tooBusy'],
-    together: slow,
-    ask: ({ body }) => body.number,
-    tell: (number) => ({ number }),
+    operation: slow,
+    request: ({ body }) => body.number,
+    answer: (number) => ({ number }),
   });
   const keyUse = startKeyUse(database);
   const server = createHttp({ database, tasks, outside, keyUse, routes: [route], hooks: [], logLevel: 'silent' });
@@ -322,21 +332,6 @@ test('when as much waits as may wait, who comes is answered 429 and when to come
     assert.equal(headers.get('retry-after'), '1');
     assert.equal(body.code, 'TOO_MANY_REQUESTS');
   }
-});
-
-test('small groups share a plan, and one of more than 500 is planned for its own lists', async () => {
-  const plans: Together<number, string> = {
-    name: 'plans',
-    answer: async ({ db }, asks) => {
-      const { rows } = await sql<{ mode: string }>`select current_setting('plan_cache_mode') as mode`.execute(db);
-      return asks.map(() => rows[0]?.mode ?? '');
-    },
-    weigh: (weight) => weight,
-    most: 1_000,
-    mostWaiting: 1_000,
-  };
-  assert.deepEqual(await joinAll(plans, [500]), ['force_generic_plan']);
-  assert.deepEqual(await joinAll(plans, [501]), ['auto']);
 });
 
 test('after all of it, each account is the sum of its entries, and of its events', async () => {
