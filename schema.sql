@@ -2003,17 +2003,6 @@ begin
   raise check_violation using message = format('%s %s is %s for good', tg_table_name, old.id, old.status),
     table = tg_table_name, constraint = tg_table_name || '_end_for_good';
 end $function$;
-CREATE OR REPLACE FUNCTION public.require_unchanged(unchanged boolean)
- RETURNS boolean
- LANGUAGE plpgsql
- SET search_path TO 'public', 'pg_temp'
-AS $function$
-begin
-  if unchanged is not true then
-    raise serialization_failure using message = 'what was remembered has changed';
-  end if;
-  return true;
-end $function$;
 CREATE OR REPLACE FUNCTION public.revise_subscription()
  RETURNS trigger
  LANGUAGE plpgsql

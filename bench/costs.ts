@@ -15,7 +15,7 @@ export async function withCosts<Answer>(service: BenchService, act: () => Promis
     const postmaster = await parentOf(await readNumber(client, 'select pg_backend_pid()'));
     const walPosition = () => readNumber(client, `select pg_current_wal_insert_lsn() - '0/0'::pg_lsn`);
     const read = async () => ({
-      service: await secondsOf(service.pid),
+      service: await secondsOfAll(service.pids),
       database: postmaster === null ? null : await secondsOfTree(postmaster),
       wal: await walPosition(),
     });
@@ -67,6 +67,11 @@ async function parentOf(pid: number): Promise<number | null> {
 
 async function secondsOf(pid: number): Promise<number | null> {
   return (await timesOf(pid))?.own ?? null;
+}
+
+async function secondsOfAll(pids: readonly number[]): Promise<number | null> {
+  const all = await Promise.all(pids.map(secondsOf));
+  return all.reduce((sum, each) => (sum === null || each === null ? null : sum + each), 0);
 }
 
 /** Of a server and its processes, those that have ended included. */

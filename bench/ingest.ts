@@ -3,15 +3,15 @@ import { connected, readNumber } from './database.ts';
 import { bookingOfLimit, copiedEventsPerSecond, insertsPerSecond, takingsPerSecond } from './limits.ts';
 import { type LoadFigures, measureLoad } from './load.ts';
 import type { Measured, Row } from './measured.ts';
-import { meterPlan, priceSlugs } from './plans.ts';
+import { meterPlan, mixedPlan, priceSlugs } from './plans.ts';
 import type { EventSources } from './requests.ts';
 import type { BenchService } from './running.ts';
 import { connectionsOr, seconds, storedEvents } from './settings.ts';
 import { storeEvents } from './stored-events.ts';
 
-const subscriptions = 1_000;
+export const subscriptions = 1_000;
 // What waits together is booked together: as many clients as a busy service has.
-const manyConnections = 64;
+export const manyConnections = 64;
 
 async function sourcesOf(service: BenchService, size: number): Promise<EventSources> {
   const { subscriptionIds } = await makePopulation(service, meterPlan, size);
@@ -113,11 +113,27 @@ async function consumeHot(service: BenchService): Promise<Measured> {
   return { ...bulkFigures(figures, 1), limit: figures.limit, note };
 }
 
+/**
+ * Single events of accounts with credits and of accounts that pay as they go, a tenth of them dated an hour back. The limit is
+ * the spread row's load on the same service.
+ */
+async function mixedEvents(service: BenchService): Promise<Measured> {
+  const { subscriptionIds } = await makePopulation(service, mixedPlan, subscriptions);
+  const connections = connectionsOr(manyConnections);
+  const load = (sources: EventSources) =>
+    ({ connections, seconds, requests: { kind: 'event', path: '/usage-events', sources } }) as const;
+  const usual = await measureLoad(service, load({ subscriptionIds, priceSlugs: priceSlugs.slice(0, 1) }));
+  const figures = await measureLoad(service, load({ subscriptionIds, priceSlugs, shareOfLateEvents: 0.1 }));
+  const note = `${connections} connections; limit: the same with credits for all and no late events`;
+  return { ...bulkFigures(figures, 1), limit: usual.requestsPerSecond, note };
+}
+
 export const ingestRows: Readonly<Record<string, Row>> = {
   'bulk-ingest': bulkRow({ size: 1_000, asLines: false, connections: connectionsOr(manyConnections) }),
   'bulk-ingest-ndjson': bulkRow({ size: 10_000, asLines: true, connections: connectionsOr(4) }),
   'bulk-ingest-at-20m': bulkAtStored,
   'single-events-hot': singleRow(1),
   'single-events-spread': singleRow(subscriptions),
+  'single-events-mixed': mixedEvents,
   'consume-hot': consumeHot,
 };

@@ -7,9 +7,11 @@ import { requestMaker } from './requests.ts';
 // The process that loads the service: of its own, so that its processor time can be told apart.
 
 /** Asks on every connection until the time is up, then waits for what is under way: every request is answered and counted. */
-async function run({ address, key, connections, seconds, requests }: LoadOrder): Promise<LoadResult> {
-  const next = requestMaker(requests, { address, key });
-  const opened = await Promise.all(Array.from({ length: connections }, () => Connection.open(address)));
+async function run({ addresses, key, connections, seconds, requests }: LoadOrder): Promise<LoadResult> {
+  const next = requestMaker(requests, key);
+  const opened = await Promise.all(
+    Array.from({ length: connections }, (_, index) => Connection.open(addresses[index % addresses.length] ?? '')),
+  );
   const startedAt = performance.now();
   const cpuBefore = process.cpuUsage();
   const until = startedAt + seconds * 1000;

@@ -9,7 +9,8 @@ import type { BenchService } from './running.ts';
 
 /** What the load process is sent. */
 export interface LoadOrder {
-  readonly address: string;
+  /** The processes that share the load, by turns of connections. */
+  readonly addresses: readonly string[];
   readonly key: string;
   readonly connections: number;
   readonly seconds: number;
@@ -55,8 +56,8 @@ export async function measureLoad(
 ): Promise<LoadFigures> {
   const child = fork(new URL('load-process.ts', import.meta.url), { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] });
   const run = async (seconds: number): Promise<LoadResult> => {
-    const { address, key } = service;
-    child.send({ address, key, ...load, seconds } satisfies LoadOrder);
+    const { addresses, key } = service;
+    child.send({ addresses, key, ...load, seconds } satisfies LoadOrder);
     const [result] = (await Promise.race([once(child, 'message'), ended])) as [LoadResult];
     if (result.failure !== null) throw new Error(result.failure);
     if (result.refused > 0) throw new Error(`${result.refused} refusals: ${JSON.stringify(result.refusal)}`);

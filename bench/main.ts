@@ -3,11 +3,12 @@ import type { Measured, Row } from './measured.ts';
 import { readRows } from './reads.ts';
 import { renewalRows } from './renewals.ts';
 import { startService } from './running.ts';
+import { twoProcessesRows } from './two-processes.ts';
 import { webhookRows } from './webhooks.ts';
 
 // npm run bench -- [row ...] [--json]: each row beside its limit, measured in the same run on the same machine.
 
-const rows: Readonly<Record<string, Row>> = { ...readRows, ...ingestRows, ...renewalRows, ...webhookRows };
+const rows: Readonly<Record<string, Row>> = { ...readRows, ...ingestRows, ...renewalRows, ...webhookRows, ...twoProcessesRows };
 
 // Whole numbers say enough of thousands; of milliseconds the first decimal matters.
 function rounded(value: number): number {

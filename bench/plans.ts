@@ -41,6 +41,13 @@ export const meterPlan = {
   usageMeters: meterSlugs.map(meter),
 };
 
+/** The same, with credits for the first meter only: usage of the others is paid as it goes. */
+export const mixedPlan = {
+  ...meterPlan,
+  features: meterSlugs.slice(0, 1).map(credits),
+  products: [freeProduct(meterSlugs.slice(0, 1).map(credits))],
+};
+
 /** The slugs of the prices of its meters. */
 export const priceSlugs = meterSlugs.map((slug) => `${slug}-overage`);
 

@@ -4,6 +4,8 @@ import { randomUUID } from 'node:crypto';
 export interface EventSources {
   readonly subscriptionIds: readonly string[];
   readonly priceSlugs: readonly string[];
+  /** The share of events that are dated an hour back: they are counted in another hour than the present one. */
+  readonly shareOfLateEvents?: number;
 }
 
 /** The requests of a load, as the load process is told of them. It makes them while it runs. */
@@ -14,9 +16,8 @@ export type Requests =
   | { readonly kind: 'events'; readonly size: number; readonly asLines: boolean; readonly sources: EventSources };
 
 /** Makes the next request of a load, as it goes over the wire. Everything that can be is made before. */
-export function requestMaker(requests: Requests, service: { address: string; key: string }): () => string {
-  const { host } = new URL(service.address);
-  const headers = `HTTP/1.1\r\nhost: ${host}\r\nauthorization: ${service.key}\r\n`;
+export function requestMaker(requests: Requests, key: string): () => string {
+  const headers = `HTTP/1.1\r\nhost: tollkeeper.bench\r\nauthorization: ${key}\r\n`;
   const post = (path: string, type: string) => {
     const head = `POST /api/v1${path} ${headers}content-type: ${type}\r\ncontent-length: `;
     return (body: string) => `${head}${body.length}\r\n\r\n${body}`;
@@ -50,13 +51,17 @@ function inTurn(texts: readonly string[]): () => string {
 }
 
 // JSON.stringify of each event would take several times as long as putting a few texts together.
-function eventMaker({ subscriptionIds, priceSlugs }: EventSources): () => string {
+const hourMs = 3_600_000;
+
+function eventMaker({ subscriptionIds, priceSlugs, shareOfLateEvents = 0 }: EventSources): () => string {
   const starts = subscriptionIds.flatMap((subscriptionId) =>
     priceSlugs.map((priceSlug) => `{"subscriptionId":"${subscriptionId}","priceSlug":"${priceSlug}","transactionId":"`),
   );
   return () => {
     const start = starts[Math.floor(Math.random() * starts.length)];
-    return `${start}${randomUUID()}","amount":${1 + Math.floor(Math.random() * 7)}}`;
+    const isLate = shareOfLateEvents > 0 && Math.random() < shareOfLateEvents;
+    const date = isLate ? `,"usageDate":${Date.now() - hourMs}` : '';
+    return `${start}${randomUUID()}","amount":${1 + Math.floor(Math.random() * 7)}${date}}`;
   };
 }
 

@@ -1,4 +1,5 @@
-import { type ChildProcessByStdio, spawn } from 'node:child_process';
+import { type ChildProcess, type ChildProcessByStdio, spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -7,12 +8,15 @@ import type { Readable } from 'node:stream';
 import { findEmbeddedPostgres } from '../src/embedded-postgres/start.ts';
 import { connected } from './database.ts';
 
-/** The service under measurement: a process of its own on a throw-away database with PostgreSQL's own durability. */
+/** The service under measurement: its own processes on a throw-away database with PostgreSQL's own durability. */
 export interface BenchService {
   readonly address: string;
+  /** Of all its processes. `address` is the first. */
+  readonly addresses: readonly string[];
+  readonly pids: readonly number[];
   readonly key: string;
   readonly databaseUrl: string;
-  /** Of its process. */
+  /** Of its first process. */
   readonly pid: number;
   readonly stop: () => Promise<void>;
 }
@@ -25,23 +29,9 @@ const engineOptions = process.execArgv.filter((option) => option.startsWith('--m
 /** Starts `serve` as a user would, on a port and a data directory of its own. `nodeOptions` go before the program. */
 export async function startService(nodeOptions: readonly string[] = []): Promise<BenchService> {
   const dataDirectory = await mkdtemp(join(tmpdir(), 'tollkeeper-bench-'));
-  const main = new URL('../src/main.ts', import.meta.url).pathname;
-  const child = spawn(process.execPath, [...engineOptions, ...nodeOptions, main, 'serve'], {
-    stdio: ['ignore', 'pipe', 'inherit'],
-    env: {
-      ...process.env,
-      PORT: '0',
-      TOLLKEEPER_DATA_DIR: dataDirectory,
-      TOLLKEEPER_TEST_KEY: key,
-      // One key asks for all.
-      TOLLKEEPER_RATE_LIMIT: '0',
-      DATABASE_URL: '',
-    },
-  });
-  const ended = new Promise<void>((resolve) => child.once('exit', () => resolve()));
+  const child = serve(dataDirectory, '', nodeOptions);
   const stop = async () => {
-    child.kill('SIGTERM');
-    await ended;
+    await end(child);
     await rm(dataDirectory, { recursive: true, force: true });
   };
   try {
@@ -50,11 +40,52 @@ export async function startService(nodeOptions: readonly string[] = []): Promise
     const database = await findEmbeddedPostgres(dataDirectory);
     if (database === null || pid === undefined) throw new Error('the service runs without its database');
     await makeJournalFiles(database.url);
-    return { address, key, databaseUrl: database.url, pid, stop };
+    return { address, addresses: [address], key, databaseUrl: database.url, pid, pids: [pid], stop };
   } catch (error) {
     await stop();
     throw error;
   }
+}
+
+/** The same service with a second process on its database. `stop` ends the second one only. */
+export async function startSecond(service: BenchService): Promise<BenchService> {
+  const dataDirectory = await mkdtemp(join(tmpdir(), 'tollkeeper-bench-'));
+  const child = serve(dataDirectory, service.databaseUrl);
+  const stop = async () => {
+    await end(child);
+    await rm(dataDirectory, { recursive: true, force: true });
+  };
+  try {
+    const address = await addressOf(child);
+    if (child.pid === undefined) throw new Error('the second process does not run');
+    return { ...service, addresses: [service.address, address], pids: [service.pid, child.pid], stop };
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+}
+
+function serve(dataDirectory: string, databaseUrl: string, nodeOptions: readonly string[] = []) {
+  const main = new URL('../src/main.ts', import.meta.url).pathname;
+  return spawn(process.execPath, [...engineOptions, ...nodeOptions, main, 'serve'], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+    env: {
+      ...process.env,
+      PORT: '0',
+      TOLLKEEPER_DATA_DIR: dataDirectory,
+      TOLLKEEPER_TEST_KEY: key,
+      // One key asks for all.
+      TOLLKEEPER_RATE_LIMIT: '0',
+      DATABASE_URL: databaseUrl,
+    },
+  });
+}
+
+async function end(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return;
+  const ended = once(child, 'exit');
+  child.kill('SIGTERM');
+  await ended;
 }
 
 // More than a row writes, but for that of 20 million events.

@@ -86,11 +86,11 @@ export class Load {
       );
     const paths = population.externalIds.map((externalId) => `/customers/${externalId}/usage-balances`);
     this.#make = {
-      event: requestMaker({ kind: 'event', path: '/usage-events', sources }, service),
-      bulk: requestMaker({ kind: 'events', size: mix.bulk.events, asLines: false, sources }, service),
-      consume: requestMaker({ kind: 'event', path: '/usage-events/consume', sources }, service),
-      check: requestMaker({ kind: 'post', path: '/entitlements/check', bodies: checks }, service),
-      balances: requestMaker({ kind: 'get', paths }, service),
+      event: requestMaker({ kind: 'event', path: '/usage-events', sources }, service.key),
+      bulk: requestMaker({ kind: 'events', size: mix.bulk.events, asLines: false, sources }, service.key),
+      consume: requestMaker({ kind: 'event', path: '/usage-events/consume', sources }, service.key),
+      check: requestMaker({ kind: 'post', path: '/entitlements/check', bodies: checks }, service.key),
+      balances: requestMaker({ kind: 'get', paths }, service.key),
     };
     this.#lives = new Lives(service);
     this.#address = service.address;

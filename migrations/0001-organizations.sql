@@ -90,17 +90,6 @@ create type environment_scope as (
   pricing_model_id text
 );
 
--- What was remembered rather than read is compared in the database, so that it need not be waited for: where it has changed,
--- the transaction fails in a way that has it run again.
-create function require_unchanged(unchanged boolean) returns boolean
-  language plpgsql volatile set search_path = public, pg_temp as $$
-begin
-  if unchanged is not true then
-    raise serialization_failure using message = 'what was remembered has changed';
-  end if;
-  return true;
-end $$;
-
 -- Finds the key and puts the transaction into its environment, in one round trip. The service role cannot read
 -- api_keys of an environment that it has not entered, so this function is the only way in.
 create function authenticate(key_hash bytea, at bigint) returns environment_scope

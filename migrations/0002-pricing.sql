@@ -3,7 +3,7 @@ create table pricing_models (
   id text collate "C" not null,
   name text not null,
   is_default boolean not null,
-  -- Another one with each change of its prices and usage meters: what was remembered of them holds as long as it is the same.
+  -- Changes with each change of its prices and usage meters: a cached price holds as long as the version is the same.
   catalog_version bigint not null default 0,
   created_at bigint not null,
   updated_at bigint not null,
@@ -166,7 +166,7 @@ create table product_features (
 );
 create index product_features_by_feature on product_features (environment_id, feature_id);
 
--- What usage is counted at is remembered by the version of its pricing model, so a change is a new version, in its commit.
+-- Prices are cached by the version of their pricing model, so a change is a new version, in its commit.
 -- A number of a sequence is never given twice, also not after a transaction that drew it was undone.
 create sequence catalog_versions;
 create function new_catalog_version() returns trigger language plpgsql set search_path = public, pg_temp as $$

@@ -10,7 +10,7 @@ create table ledger_accounts (
   id text collate "C" not null,
   pricing_model_id text collate "C" not null,
   subscription_id text collate "C" not null,
-  -- That of its subscription: usage on what is remembered of the subscription compares it here, on the row that it locks.
+  -- That of its subscription. Usage compares it with the revision that its process has cached, on the row that it locks anyway.
   subscription_revision bigint not null,
   usage_meter_id text collate "C" not null,
   granted numeric(38, 0) not null default 0,

@@ -46,8 +46,8 @@ create index subscriptions_cancel_due on subscriptions (environment_id, cancel_s
 create index subscriptions_set_aside on subscriptions (environment_id) where work_retry_at is not null;
 create index subscriptions_resume_due on subscriptions (environment_id, resumes_at) where resumes_at is not null;
 
--- What is remembered of a subscription holds as long as its revision is the same: whether it can be used and by whom, which
--- period its usage is of, and when something is due for it. Its ledger accounts say the revision too (0004). Drawn from a
+-- A cached subscription holds as long as its revision is the same: whether it can be used and by whom, which period its usage
+-- is of, and when something is due for it. Its ledger accounts say the revision too (0004). Drawn from a
 -- sequence, so that one which is undone with its transaction never comes again and means something else.
 create sequence subscription_revisions;
 create function revise_subscription() returns trigger language plpgsql set search_path = public, pg_temp as $$

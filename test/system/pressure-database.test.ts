@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict';
 import { connect, createServer, type Socket } from 'node:net';
 import { test } from 'node:test';
+import { setImmediate } from 'node:timers/promises';
 import { sql } from 'kysely';
+import type { Pool } from 'pg';
 import { createDatabase, createPool } from '../../src/database/database.ts';
 import { endSilentConnections } from '../../src/database/silent-connections.ts';
 import { problemOf } from '../../src/http/server.ts';
@@ -133,6 +135,11 @@ test('a database that falls silent without a word is given up, and asked anew wh
   }
 });
 
+/** Kysely asks its pool for a connection a moment after a statement is executed. */
+async function untilWaiting(pool: Pool, count: number): Promise<void> {
+  while (pool.waitingCount < count) await setImmediate();
+}
+
 test('who waits for a connection when too many wait already is refused, and the others in turn', async () => {
   const patience = {
     statementMs: 30_000,
@@ -143,13 +150,16 @@ test('who waits for a connection when too many wait already is refused, and the 
   };
   const pool = createPool({ url: app.databaseUrl, size: 1, as: 'service', patience });
   try {
+    const database = createDatabase(pool);
+    const ask = () => sql`select 1 as one`.execute(database).then(({ rows }) => rows.length);
     const first = await pool.connect();
-    const waiting = Array.from({ length: 3 }, () => pool.connect());
-    await assert.rejects(pool.connect(), (error) => problemOf(error)?.problem === 'overloaded');
-    await assert.rejects(pool.query('select 1'), (error) => problemOf(error)?.problem === 'overloaded');
+    const waiting = Array.from({ length: 3 }, ask);
+    await untilWaiting(pool, 3);
+    await assert.rejects(ask(), (error) => problemOf(error)?.problem === 'overloaded');
+    await assert.rejects(database.transaction().execute(ask), (error) => problemOf(error)?.problem === 'overloaded');
     first.release();
-    for (const connected of waiting) (await connected).release();
-    assert.equal((await pool.query('select 1')).rowCount, 1);
+    assert.deepEqual(await Promise.all(waiting), [1, 1, 1]);
+    assert.equal(await ask(), 1);
   } finally {
     await pool.end();
   }
@@ -160,7 +170,8 @@ test('who has waited for a connection for as long as one may is refused', async 
   const pool = createPool({ url: app.databaseUrl, size: 1, as: 'service', patience });
   try {
     const first = await pool.connect();
-    await assert.rejects(pool.connect(), (error) => problemOf(error)?.problem === 'overloaded');
+    const asked = sql`select 1`.execute(createDatabase(pool));
+    await assert.rejects(asked, (error) => problemOf(error)?.problem === 'overloaded');
     first.release();
   } finally {
     await pool.end();
