@@ -1,8 +1,8 @@
 import { hash } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 
-// A few keys ask for nearly everything: what each request would work out anew is remembered of so many.
-const remembered = new LRUCache<string, Buffer>({ max: 1_000 });
+// A few keys send nearly every request, so the hashes of recent keys are cached.
+const hashes = new LRUCache<string, Buffer>({ max: 1_000 });
 const names = new WeakMap<Buffer, string>();
 
 /** What the database keeps of a key. */
@@ -13,12 +13,12 @@ export function hashApiKey(key: string): Buffer {
 /** The hash of the key that a request carries, or null where it has none: `Bearer <key>` or the bare key. Not to be written to. */
 export function keyHashOf(authorization: string | undefined): Buffer | null {
   if (authorization === undefined) return null;
-  const known = remembered.get(authorization);
+  const known = hashes.get(authorization);
   if (known !== undefined) return known;
   const key = authorization.trim().replace(/^bearer +/i, '');
   if (!/^[\x20-\x7e]{1,200}$/.test(key)) return null;
   const hashed = hashApiKey(key);
-  remembered.set(authorization, hashed);
+  hashes.set(authorization, hashed);
   return hashed;
 }
 

@@ -1,16 +1,17 @@
 import { sql } from 'kysely';
 import type { Database } from './database.ts';
 
-// Looking costs a millisecond, and what has grown in less time is small.
+// A look takes a millisecond, and a table that has grown in less time is small.
 const everyMs = 1_000;
-let lookedAt = 0;
+const lastLookAt = new WeakMap<Database, number>();
 
 /**
- * Lets the database plan by the size that its tables have now, where they have grown many times since it last looked.
- * To be called by what writes, once it has. At most once a second in this process it does anything.
+ * Analyzes tables that have grown many times since the planner last looked at them, so that plans fit their size. Called
+ * after each write. For one database it looks at most once a second.
  */
 export async function refreshStatistics(database: Database): Promise<void> {
-  if (Date.now() - lookedAt < everyMs) return;
-  lookedAt = Date.now();
+  const now = performance.now();
+  if (now - (lastLookAt.get(database) ?? Number.NEGATIVE_INFINITY) < everyMs) return;
+  lastLookAt.set(database, now);
   await sql`select analyze_grown_tables()`.execute(database);
 }
