@@ -50,7 +50,7 @@ export class ServiceProcess {
       this.#output = `${this.#output}${chunk}`.slice(-keptOutput);
       const [, port] = /listens on http:\/\/[^:]+:(\d+)/.exec(printed) ?? [];
       if (port !== undefined) this.port = Number(port);
-      if (port !== undefined || /works the queue/.test(printed)) begun.resolve();
+      if (port !== undefined || /is running jobs/.test(printed)) begun.resolve();
     };
     child.stdout.on('data', read);
     child.stderr.on('data', read);

@@ -251,5 +251,5 @@ export class World {
 
 /** Whether a client learns nothing from it: the server failed, is busy, or is at the same request still. */
 function isToRepeat({ status, body }: Answer): boolean {
-  return status >= 500 || status === 429 || (status === 409 && /is still running/.test(String(body?.message)));
+  return status >= 500 || status === 429 || (status === 409 && /is still in progress/.test(String(body?.message)));
 }

@@ -13,11 +13,11 @@ const StripeKey = z
   .string()
   .regex(
     /^(sk|rk)_(test|live)_[A-Za-z0-9]+$/,
-    'must be a secret key of Stripe: sk_live_..., sk_test_..., rk_live_... or rk_test_...',
+    'must be a Stripe secret key: sk_live_..., sk_test_..., rk_live_... or rk_test_...',
   );
 const StripePublishableKey = z
   .string()
-  .regex(/^pk_(test|live)_[A-Za-z0-9]+$/, 'must be a publishable key of Stripe: pk_live_... or pk_test_...');
+  .regex(/^pk_(test|live)_[A-Za-z0-9]+$/, 'must be a Stripe publishable key: pk_live_... or pk_test_...');
 const StripeWebhookSecret = z
   .string()
   .regex(/^whsec_\S+$/, 'must be the signing secret of a webhook endpoint: whsec_...');
@@ -66,10 +66,7 @@ const Variables = z.object({
   STRIPE_SECRET_KEY: StripeKey.optional(),
   STRIPE_PUBLISHABLE_KEY: StripePublishableKey.optional(),
   STRIPE_WEBHOOK_SECRET: StripeWebhookSecret.optional(),
-  STRIPE_TEST_SECRET_KEY: StripeKey.refine(
-    isTestKey,
-    'must be a key of test mode: sk_test_... or rk_test_...',
-  ).optional(),
+  STRIPE_TEST_SECRET_KEY: StripeKey.refine(isTestKey, 'must be a test mode key: sk_test_... or rk_test_...').optional(),
   STRIPE_TEST_PUBLISHABLE_KEY: StripePublishableKey.optional(),
   STRIPE_TEST_WEBHOOK_SECRET: StripeWebhookSecret.optional(),
   STRIPE_API_BASE: z.url({ protocol: /^https?$/ }).optional(),
@@ -91,23 +88,23 @@ const Environment = Variables.refine(
 )
   .refine((given) => given.STRIPE_TEST_SECRET_KEY === undefined || !isTestKey(given.STRIPE_SECRET_KEY ?? ''), {
     path: ['STRIPE_TEST_SECRET_KEY'],
-    message: 'is one too many: STRIPE_SECRET_KEY is a key of test mode already',
+    message: 'must be left out: STRIPE_SECRET_KEY is already a test mode key',
   })
   .refine((given) => !given.STRIPE_WEBHOOK_SECRET || given.STRIPE_SECRET_KEY, {
     path: ['STRIPE_WEBHOOK_SECRET'],
-    message: 'needs STRIPE_SECRET_KEY beside it',
+    message: 'requires STRIPE_SECRET_KEY',
   })
   .refine((given) => !given.STRIPE_TEST_WEBHOOK_SECRET || given.STRIPE_TEST_SECRET_KEY, {
     path: ['STRIPE_TEST_WEBHOOK_SECRET'],
-    message: 'needs STRIPE_TEST_SECRET_KEY beside it',
+    message: 'requires STRIPE_TEST_SECRET_KEY',
   })
   .refine((given) => fits(given.STRIPE_PUBLISHABLE_KEY, given.STRIPE_SECRET_KEY), {
     path: ['STRIPE_PUBLISHABLE_KEY'],
-    message: 'must be of the mode of STRIPE_SECRET_KEY, and needs that beside it',
+    message: 'requires STRIPE_SECRET_KEY and must be of the same mode',
   })
   .refine((given) => fits(given.STRIPE_TEST_PUBLISHABLE_KEY, given.STRIPE_TEST_SECRET_KEY), {
     path: ['STRIPE_TEST_PUBLISHABLE_KEY'],
-    message: 'must be of test mode, and needs STRIPE_TEST_SECRET_KEY beside it',
+    message: 'must be of test mode, and requires STRIPE_TEST_SECRET_KEY',
   });
 
 function fits(publishableKey: string | undefined, secretKey: string | undefined): boolean {

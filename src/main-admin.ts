@@ -75,9 +75,11 @@ export async function createKey(config: Config, options: KeyOptions): Promise<vo
           ? organizations[0]
           : organizations.find((row) => row.id === options.organization);
       if (organization === undefined)
-        throw new Error(`There is no organization ${options.organization ?? ''}. See: tollkeeper organizations list`);
+        throw new Error(
+          `There is no organization ${options.organization ?? ''}. List them with: tollkeeper organizations list`,
+        );
       if (options.organization === undefined && organizations.length > 1)
-        throw new Error('Say which organization: --organization <id>');
+        throw new Error('There are several organizations. Choose one with --organization <id>');
       const livemode = options.live === true;
       const request = {
         environmentId: livemode ? organization.liveEnvironmentId : organization.testEnvironmentId,
@@ -103,7 +105,7 @@ export async function showKeys(config: Config, options: KeyOptions): Promise<voi
       key.organizationId,
       key.livemode ? 'live' : 'test',
       key.token,
-      key.active ? 'active' : 'ended',
+      key.active ? 'active' : 'revoked',
       key.name,
     ].join('  ');
   print(options, data, data.map(line).join('\n'));
@@ -116,7 +118,7 @@ export async function rotateKey(config: Config, id: string, output: Output): Pro
 
 export async function revokeKey(config: Config, id: string, output: Output): Promise<void> {
   await withOwner(config, ({ owner }) => revokeApiKey(owner, id, Date.now()), by('keys revoke'));
-  print(output, { id, active: false }, `${id} has ended.`);
+  print(output, { id, active: false }, `Revoked ${id}.`);
 }
 
 export interface CheckOptions extends Output {
@@ -139,8 +141,8 @@ export async function check(config: Config, { full = false, ...output }: CheckOp
       '',
     ]),
     since === null
-      ? 'Everything was read.'
-      : 'Usage that was found right before was not read again: --full reads everything.',
+      ? 'All data was checked.'
+      : 'Usage that passed an earlier check was skipped. Use --full to check all data.',
     `${results.length} invariants checked, ${broken.length} broken.`,
   ];
   const data = {

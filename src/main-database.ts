@@ -95,7 +95,7 @@ async function untilConnected(ownerPool: pg.Pool, waitMs: number, log: (message:
       if (now - saidAt < sayAgainMs) continue;
       saidAt = now;
       const seconds = Math.ceil((waitMs - (now - begunAt)) / 1000);
-      log(`PostgreSQL does not answer yet (${reasonOf(error)}). Waiting for it, ${seconds} s at the most.`);
+      log(`PostgreSQL is not responding yet (${reasonOf(error)}). Waiting for up to ${seconds} s.`);
     }
   }
 }

@@ -57,7 +57,9 @@ export async function listen(config: Config, options: ListenOptions): Promise<vo
     const made = await register(service, url, options);
     tellSecret(made.secret);
     try {
-      say(`Listening at ${url} for events of ${made.webhook.pricingModelId} at ${service.address}. Ctrl-C stops it.`);
+      say(
+        `Listening at ${url} for events of ${made.webhook.pricingModelId} from ${service.address}. Press Ctrl-C to stop.`,
+      );
       await stopped;
     } finally {
       await unregister(service, made.webhook.id);
@@ -73,12 +75,13 @@ function say(text: string): void {
 }
 
 function serviceOf(config: Config, { url, key = config.testKey ?? undefined }: ListenOptions): Service {
-  if (key === undefined) throw new Error('Say with which key of test mode: --key <key>, or TOLLKEEPER_TEST_KEY.');
+  if (key === undefined) throw new Error('A test mode API key is required: --key <key>, or TOLLKEEPER_TEST_KEY.');
   const address = url ?? `http://127.0.0.1:${config.port}`;
   if (!/^https?:\/\//i.test(address) || !URL.canParse(address))
-    throw new Error(`--url: ${address} is not an address such as http://127.0.0.1:3000`);
+    throw new Error(`--url: ${address} is not a URL such as http://127.0.0.1:3000`);
   // A header has to be able to carry it.
-  if (!/^[\x21-\x7e]([\x20-\x7e]*[\x21-\x7e])?$/.test(key)) throw new Error('--key: must be printable characters');
+  if (!/^[\x21-\x7e]([\x20-\x7e]*[\x21-\x7e])?$/.test(key))
+    throw new Error('--key: must consist of printable characters');
   return { address: address.replace(/\/+$/, ''), key };
 }
 
@@ -100,7 +103,7 @@ function bind(server: ReturnType<typeof createServer>, port: number): Promise<nu
   return new Promise((resolve, reject) => {
     server.once('error', (error: NodeJS.ErrnoException) =>
       reject(
-        error.code === 'EADDRINUSE' ? new Error(`--port: ${port} is in use; leave it out for any free one`) : error,
+        error.code === 'EADDRINUSE' ? new Error(`--port: ${port} is in use; omit it to use any free port`) : error,
       ),
     );
     server.listen(port, '127.0.0.1', () => resolve((server.address() as AddressInfo).port));
@@ -112,22 +115,23 @@ async function register(service: Service, url: string, { types, pricingModel }: 
   const filterTypes = types === undefined ? eventTypes : named.filter((type) => type !== '');
   const webhook = { name: 'tollkeeper listen', url, filterTypes, pricingModelId: pricingModel };
   const answer = await ask(service, 'POST', '/webhooks', { webhook }).catch((error: Error) => {
-    throw new Error(`${error.message} Start it with npm start, or say where it is: --url <url>.`);
+    throw new Error(`${error.message} Start it with npm start, or give its address with --url <url>.`);
   });
   if (answer.status === 200) {
     const made = Made.safeParse(answer.body);
     if (made.success) return made.data;
   }
   const refusal = Refusal.safeParse(answer.body);
-  if (!refusal.success) throw new Error(`${service.address} does not answer as Tollkeeper does (${answer.status}).`);
+  if (!refusal.success) throw new Error(`${service.address} does not respond like Tollkeeper (${answer.status}).`);
   const { message } = refusal.data;
-  if (answer.status === 401) throw new Error(`${service.address} does not know this key. See: tollkeeper keys list`);
+  if (answer.status === 401)
+    throw new Error(`${service.address} does not know this key. List the keys with: tollkeeper keys list`);
   const isAboutUrl = answer.status === 400 && message.includes('webhook.url');
   throw new Error(`${service.address} refused the webhook: ${message}${isAboutUrl ? `\n${addressAdvice}` : ''}`);
 }
 
 const addressAdvice =
-  'This command receives on this machine, without TLS. Use a key of test mode. Where the service has a DATABASE_URL, ' +
+  'This command receives webhooks on this machine without TLS. Use a test mode key. If the service has a DATABASE_URL, ' +
   'start it with TOLLKEEPER_WEBHOOK_ALLOW=127.0.0.0/8.';
 
 async function unregister(service: Service, id: string): Promise<void> {
@@ -138,8 +142,8 @@ async function unregister(service: Service, id: string): Promise<void> {
   try {
     const { status } = await ask(service, 'DELETE', `/webhooks/${id}`);
     // Somebody else may have deleted it.
-    if (status === 200 || status === 404) say('Stopped; the webhook is deleted.');
-    else left(`the service answered ${status}.`);
+    if (status === 200 || status === 404) say('Stopped and deleted the webhook.');
+    else left(`the service responded with ${status}.`);
   } catch (error) {
     left((error as Error).message);
   }
@@ -163,7 +167,7 @@ async function ask({ address, key }: Service, method: string, path: string, body
     // `fetch failed` says nothing; its cause does.
     const { cause = error } = error as Error;
     const reason = (cause as NodeJS.ErrnoException).code ?? (cause as Error).message;
-    throw new Error(`No service answers at ${address} (${reason}).`);
+    throw new Error(`No service responds at ${address} (${reason}).`);
   }
 }
 
@@ -186,14 +190,14 @@ async function receive(request: IncomingMessage, response: ServerResponse, recep
   const { path, secret, json } = reception;
   const answer = (status: number, text: string) => response.writeHead(status).end(`${text}\n`);
   if (request.url !== path) {
-    say(`${request.method} ${printable(request.url)} is not for this listener: answered 410.`);
+    say(`${request.method} ${printable(request.url)} is not for this listener. Responded with 410.`);
     // 410 makes a service give up an endpoint.
-    return void answer(410, 'Nobody listens here any more.');
+    return void answer(410, 'This listener has stopped.');
   }
   const body = await bodyOf(request);
   const verified = verify(body, request.headers as Record<string, string>, await secret);
   if ('problem' in verified) {
-    say(`NOT VERIFIED: ${verified.problem} Answered 400; the message is not shown.`);
+    say(`NOT VERIFIED: ${verified.problem} Responded with 400; the message is not shown.`);
     return void answer(400, verified.problem);
   }
   const { occurredAt, type, id, eventId } = verified.payload;
@@ -209,7 +213,7 @@ async function bodyOf(request: IncomingMessage): Promise<Buffer> {
   let bytes = 0;
   for await (const chunk of request) {
     bytes += chunk.length;
-    if (bytes > maxMessageBytes) throw new Error('longer than any message');
+    if (bytes > maxMessageBytes) throw new Error('larger than any message');
     chunks.push(chunk);
   }
   return Buffer.concat(chunks);
@@ -225,7 +229,7 @@ function verify(body: Buffer, headers: Record<string, string>, secret: string): 
     return { problem: `the signature does not verify (${(error as Error).message}).` };
   }
   const payload = Payload.safeParse(signed);
-  return payload.success ? { payload: payload.data } : { problem: 'it is signed, but no event.' };
+  return payload.success ? { payload: payload.data } : { problem: 'it is signed but is not an event.' };
 }
 
 /** What somebody else chose, as far as a terminal may show it. */

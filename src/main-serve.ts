@@ -66,17 +66,17 @@ export async function serve(config: Config): Promise<void> {
       );
       undo.push(() => worker.stop());
     } else {
-      console.log('TOLLKEEPER_WORK is off: this service answers requests, works no queue and sends no webhooks.');
+      console.log('TOLLKEEPER_WORK is off: this service handles requests, but runs no jobs and sends no webhooks.');
     }
     undo.push(() => app.close());
     const address = await app.listen({ host: config.host, port: config.port });
-    console.log(`Tollkeeper listens on ${address} (reference: ${address}/docs). Ctrl-C stops it.`);
+    console.log(`Tollkeeper listens on ${address} (reference: ${address}/docs). Press Ctrl-C to stop.`);
   });
 }
 
 /** Works the queue without serving. */
 export async function work(config: Config): Promise<void> {
-  if (!config.works) throw new Error('TOLLKEEPER_WORK is off, and to work is all that this command does.');
+  if (!config.works) throw new Error('TOLLKEEPER_WORK is off, so this command has nothing to do.');
   await untilStopped(async (undo, fail) => {
     const watching = { log: (message: string) => console.error(message), onLost: fail };
     const { server, access } = await openDatabase(config, await openServer(config, watching), undo);
@@ -86,7 +86,7 @@ export async function work(config: Config): Promise<void> {
       if (level === 'error' || level === 'warn') console.error(message);
     });
     undo.push(() => worker.stop());
-    console.log('Tollkeeper works the queue. Ctrl-C stops it.');
+    console.log('Tollkeeper is running jobs. Press Ctrl-C to stop.');
   });
 }
 
@@ -185,8 +185,8 @@ type JobsLog = (level: 'error' | 'warn' | 'info' | 'debug', message: string) => 
 /** Says what stops webhooks from being sent: of an outage, which comes with every attempt, now and then. */
 function webhookTrouble(log: JobsLog): (error: unknown) => void {
   const trouble = new TroubleLog({
-    error: (_, message) => log('error', `webhooks wait: ${message}`),
-    warn: (_, message) => log('warn', `webhooks wait: ${message}`),
+    error: (_, message) => log('error', `webhooks are waiting: ${message}`),
+    warn: (_, message) => log('warn', `webhooks are waiting: ${message}`),
   });
   return (error) => {
     const outage = problemOfOutage(error);
@@ -219,12 +219,12 @@ async function greetFirstStart(config: Config, { owner }: OwnerAccess): Promise<
     return;
   }
   const address = config.publicUrl ?? `http://${config.host}:${config.port}`;
-  console.log(`First start: made the organization "${founded.organization.name}" (${founded.organization.id}). Its keys are shown this once:
+  console.log(`First start: created the organization "${founded.organization.name}" (${founded.organization.id}). Its keys are shown only this once:
 
   test key  ${founded.testKey.token}
   live key  ${founded.liveKey.token}
 
-Next, for example:
+Try this next:
 
   curl ${address}/api/v1/pricing-models -H "Authorization: Bearer ${founded.testKey.token}"
 `);

@@ -83,7 +83,7 @@ function refuseActivation({ id, status, currentBillingPeriodStart }: Subscriptio
   if (status !== 'incomplete')
     throw new Problem('subscriptionNotActivatable', { id, reason: `its status is ${status}` });
   if (currentBillingPeriodStart !== null)
-    throw new Problem('subscriptionNotActivatable', { id, reason: 'its first payment is under way' });
+    throw new Problem('subscriptionNotActivatable', { id, reason: 'its first payment is in progress' });
 }
 
 interface Begun {

@@ -78,9 +78,9 @@ async function holdBuyer(work: Work, { customer: { id }, billingAddress }: Order
 function refuseUnsold({ customer, price, product, quantity }: Order): void {
   const { id } = price;
   if (price.pricingModelId !== customer.pricingModelId) throw new Problem('priceNotFound', { id });
-  if (price.type === 'usage') throw new Problem('priceNotSold', { id, reason: 'what is used is billed afterwards' });
+  if (price.type === 'usage') throw new Problem('priceNotSold', { id, reason: 'usage is billed in arrears' });
   if (product.default)
-    throw new Problem('priceNotSold', { id, reason: 'it is that of the plan that every customer starts on' });
+    throw new Problem('priceNotSold', { id, reason: 'it belongs to the default plan, on which every customer starts' });
   if (!price.active || !product.active) throw new Problem('priceInactive', { id });
   if (price.unitPrice * BigInt(quantity) <= maxPeriodAmount) return;
   const most = maxPeriodAmount / price.unitPrice;
@@ -94,7 +94,7 @@ async function methodFor(work: Work, { id }: CustomerRow, given: string | null):
 }
 
 function refuseUnpayable(): never {
-  throw invalid(['paymentMethodId'], 'is needed: there is something to pay, and nothing to charge');
+  throw invalid(['paymentMethodId'], 'is required: an amount is due and the customer has no payment method');
 }
 
 async function buyPlan(work: Work, order: Order): Promise<PurchaseRow> {

@@ -91,7 +91,7 @@ export async function doDueWorkAt(
   if (failures.length > 0)
     throw new AggregateError(
       failures.slice(0, failuresTold),
-      `${failures.length} steps of the due work of environment ${environmentId} failed, the first: ${failures[0]}`,
+      `${failures.length} steps of due work failed in environment ${environmentId}, the first: ${failures[0]}`,
     );
   return { done, finished };
 }
@@ -123,7 +123,7 @@ async function doAll(run: Run): Promise<boolean> {
       for (const paymentId of next.unsent) run.askedAgain.add(paymentId);
       idleSince = null;
     } else if (idleMs > longestHoldMs) {
-      throw new Error(`somebody has held what is due (${next.kinds.join(', ')}) for ${idleMs} ms`);
+      throw new Error(`another transaction has locked the due work (${next.kinds.join(', ')}) for ${idleMs} ms`);
     } else await sleep(lookAgainMs);
   }
 }

@@ -91,5 +91,6 @@ async function moveClockInDryRun(work: Work): Promise<void> {
   const { movedAt } = await readClock(work);
   await untilBegun(movedAt);
   const { finished } = await doDueWorkAt(insideDryRun(work), work.environmentId, { forMs: longestMoveMs });
-  if (!finished) throw invalid(['testClock', 'now'], 'lies too far ahead for a dry run, which does all of it at once');
+  if (!finished)
+    throw invalid(['testClock', 'now'], 'is too far in the future for a dry run, which does all the work at once');
 }

@@ -41,8 +41,8 @@ export async function recordPayment(work: Work, invoiceId: string, received: Mon
   const { description, reference } = received;
   const amount = received.amount ?? due;
   const paidAt = received.paidAt ?? work.now;
-  if (amount > due) throw invalid(['payment', 'amount'], `must be at most ${due}, which is what is due`);
-  if (paidAt > work.now) throw invalid(['payment', 'paidAt'], `must not lie ahead: it is ${work.now} now`);
+  if (amount > due) throw invalid(['payment', 'amount'], `must be at most ${due}, the amount due`);
+  if (paidAt > work.now) throw invalid(['payment', 'paidAt'], `must not be in the future: it is now ${work.now}`);
   const { id } = await insertManualPayment(work, invoice, {
     amount,
     paidAt,

@@ -19,7 +19,10 @@ export async function previewUpcomingInvoice(work: Work, subscriptionId: string)
   const reason = whyNoneFollows(subscription);
   const bill = reason === null ? await nextBill(work, subscription) : undefined;
   if (bill === undefined)
-    throw new Problem('noUpcomingInvoice', { id: subscriptionId, reason: reason ?? 'the calendar ends' });
+    throw new Problem('noUpcomingInvoice', {
+      id: subscriptionId,
+      reason: reason ?? 'its next period ends after the last supported date',
+    });
   const [draft] = await composeBills(work, [bill]);
   assert(draft, 'a bill is reckoned');
   return renderDraft(work, draft);
@@ -46,7 +49,8 @@ function whyNoneFollows(subscription: SubscriptionRow): string | null {
   if (isTerminal(status)) return 'it has ended';
   if (!renews) return 'it does not renew';
   if (status === 'paused') return 'it is paused';
-  if (status === 'incomplete' || currentBillingPeriodEnd === null) return 'it waits for its first payment';
-  if (cancelScheduledAt !== null && cancelScheduledAt <= currentBillingPeriodEnd) return 'it ends with its period';
+  if (status === 'incomplete' || currentBillingPeriodEnd === null) return 'it is waiting for its first payment';
+  if (cancelScheduledAt !== null && cancelScheduledAt <= currentBillingPeriodEnd)
+    return 'it ends with its current period';
   return null;
 }

@@ -75,7 +75,7 @@ export function draftOf({ quantity, discountCode, billingAddress }: CheckoutConf
 /** Less than was shown is possible: what is left of a period melts away while somebody types. */
 function refuseMoreThanShown({ dueNow }: CheckoutView, given: CheckoutConfirmation): void {
   if (given.dueNow !== undefined && dueNow > given.dueNow)
-    throw invalid(['dueNow'], `${dueNow} are due by now: show that first`);
+    throw invalid(['dueNow'], `is now ${dueNow}: show the buyer this amount first`);
 }
 
 interface Card {
@@ -98,7 +98,7 @@ async function keepCard(work: Work, processor: PaymentProcessor, attaching: Atta
     return { paymentMethodId: id, isPending: false };
   }
   const { token } = given;
-  if (token === null) throw invalid(['token'], 'is needed: enter a card');
+  if (token === null) throw invalid(['token'], 'is required: enter a card');
   const known = await cardOfBefore(work, session, token);
   if (known !== null) return known;
   const method = await attachPaymentMethod(work, processor, {

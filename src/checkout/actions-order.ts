@@ -44,7 +44,7 @@ export async function chosenDiscount(
   if (discountCode === null) return null;
   if (discountCode === undefined) return discountId === null ? null : findDiscount(work, discountId);
   const discount = await findDiscountByCode(work, pricingModelId, normalizeCode(discountCode));
-  if (!discount?.active) throw invalid(['discountCode'], 'is not a code that counts here');
+  if (!discount?.active) throw invalid(['discountCode'], 'is not valid');
   return discount;
 }
 

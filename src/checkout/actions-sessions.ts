@@ -139,10 +139,10 @@ async function findOffered(
   if (!isSeen) throw new Problem('priceNotFound', { id: priceId ?? priceSlug ?? '' });
   const path = ['checkoutSession', priceId === undefined ? 'priceSlug' : 'priceId'];
   if (price.productId === null)
-    throw invalid(path, 'must be the price of a product: metered usage is billed with the plan that allows it');
+    throw invalid(path, 'must be the price of a product: metered usage is billed with its plan');
   const product = await findProduct(work, price.productId);
   if (product?.default)
-    throw invalid(path, 'must not be that of the default product, which every customer starts with');
+    throw invalid(path, 'must not be the price of the default product, on which every customer starts');
   if (!price.active || !product?.active) throw new Problem('priceInactive', { id: price.id });
   return price;
 }
@@ -157,7 +157,7 @@ async function activate(
   if (subscription.status !== 'incomplete')
     throw invalid(
       ['checkoutSession', 'targetSubscriptionId'],
-      `must be a subscription whose status is incomplete, and not ${subscription.status}`,
+      `must be a subscription with status incomplete, not ${subscription.status}`,
     );
   const items = await listActiveItems(work, [{ subscriptionId: subscription.id, at: work.now }]);
   return {
@@ -178,7 +178,7 @@ async function addPaymentMethod(
   const targetId = asked.targetSubscriptionId ?? null;
   const target = targetId === null ? null : await requireTarget(work, customer, targetId);
   if (target !== null && (isTerminal(target.status) || target.doNotCharge))
-    throw invalid(['checkoutSession', 'targetSubscriptionId'], 'must be a subscription that is still charged');
+    throw invalid(['checkoutSession', 'targetSubscriptionId'], 'must be a subscription that is still being charged');
   return {
     ...newSession(work, asked, customer, customer.pricingModelId),
     targetSubscriptionId: targetId,

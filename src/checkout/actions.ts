@@ -87,7 +87,7 @@ async function viewAsRead(
   };
 }
 
-const noCardsTaken = 'Cards are not taken here: no payment processor is set up.';
+const noCardsTaken = 'Cards are not accepted: no payment processor is configured.';
 
 async function describe(work: Work, session: CheckoutSessionRow, sold: Sold | null, draft: CheckoutDraft) {
   const { customerId, anonymous, customerName, customerEmail, type } = session;

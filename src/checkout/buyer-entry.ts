@@ -41,10 +41,10 @@ const countries: ReadonlySet<string> = new Set(countryCodes);
 export function detailErrors(view: CheckoutView, details: Details): FieldErrors {
   const errors: Record<string, string> = {};
   if (view.mayChangeQuantity && !/^[1-9]\d{0,8}$/.test(details.quantity))
-    errors.quantity = 'Enter how many: a whole number from 1 on.';
+    errors.quantity = 'Enter a quantity of 1 or more.';
   if (view.isAnonymous && details.name === '') errors.name = 'Enter your name.';
   if (view.isAnonymous && !/^[^\s@]+@[^\s@]+$/.test(details.email))
-    errors.email = 'Enter your e-mail address, such as name@example.com.';
+    errors.email = 'Enter your email address, such as name@example.com.';
   if (asksAddress(view) && !countries.has(details.country)) errors.country = 'Choose your country.';
   return errors;
 }

@@ -37,10 +37,10 @@ function readNumber(text: string): { token: string } | { error: string } {
   const digits = text.replaceAll(/[\s-]/g, '');
   if (digits === '') return { error: 'Enter the card number.' };
   if (!/^\d{12,19}$/.test(digits) || !hasCheckDigit(digits))
-    return { error: 'This is not a card number: check its digits.' };
+    return { error: 'This card number is not valid. Check the digits.' };
   const token = tokenOfNumber.get(digits);
   if (token === undefined)
-    return { error: 'Real cards are not taken in test mode: use a test number such as 4242 4242 4242 4242.' };
+    return { error: 'Real cards are not accepted in test mode. Use a test number such as 4242 4242 4242 4242.' };
   return { token };
 }
 
@@ -63,5 +63,5 @@ function expiryError(text: string, now: Instant): string | null {
 }
 
 function codeError(text: string): string | null {
-  return /^\s*\d{3,4}\s*$/.test(text) ? null : 'Enter the security code: 3 or 4 digits on the card.';
+  return /^\s*\d{3,4}\s*$/.test(text) ? null : 'Enter the security code, the 3 or 4 digits on the card.';
 }

@@ -47,15 +47,15 @@ const NewProductSession = z
   })
   .refine((given) => (given.priceId === undefined) !== (given.priceSlug === undefined), {
     path: ['priceId'],
-    message: 'give exactly one of priceId and priceSlug',
+    message: 'send exactly one of priceId and priceSlug',
   })
   .refine((given) => !given.anonymous || (given.customerExternalId ?? null) === null, {
     path: ['customerExternalId'],
-    message: 'must be absent or null where anonymous is true',
+    message: 'must be absent or null when anonymous is true',
   })
   .refine((given) => given.anonymous || (given.customerExternalId ?? null) !== null, {
     path: ['customerExternalId'],
-    message: 'name the customer, or send anonymous: true',
+    message: 'is required unless anonymous is true',
   });
 const NewActivationSession = z.object({
   ...returns,

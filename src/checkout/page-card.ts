@@ -22,7 +22,7 @@ export function takesCards({ name, publishableKey }: Pick<CardTaker, 'name' | 'p
 /** Where a card is entered: fields of ours for the test network, Stripe's own form for Stripe. */
 export function cardHtml(taker: CardTaker, errors: FieldErrors, toConfirm: CardConfirmation | null = null): Html {
   if (!takesCards(taker))
-    return html`<p class="notice bad">The seller takes no cards here. Please ask the seller how to pay.</p>`;
+    return html`<p class="notice bad">This seller does not accept cards here. Please ask the seller how to pay.</p>`;
   return taker.name === 'test' ? testCardHtml(errors) : stripeCardHtml(taker, errors, toConfirm);
 }
 
@@ -35,7 +35,7 @@ export function cardButtonHtml(taker: CardTaker, rest: Html | null, text: string
 function testCardHtml(errors: FieldErrors): Html {
   return html`<fieldset>
 <legend>Card</legend>
-<p class="hint">Test numbers: 4242 4242 4242 4242 is accepted, 4000 0000 0000 0002 is declined, with any date to come and any code.</p>
+<p class="hint">Test numbers: 4242 4242 4242 4242 is accepted, 4000 0000 0000 0002 is declined. Use any future date and any code.</p>
 ${fieldHtml({ name: 'cardNumber', label: 'Card number', autocomplete: 'cc-number', inputMode: 'numeric', maxLength: 30 }, errors)}
 <div class="pair">
 ${fieldHtml({ name: 'cardExpiry', label: 'Expiry date', hint: 'MM / YY', autocomplete: 'cc-exp', inputMode: 'numeric', maxLength: 9 }, errors)}
@@ -45,7 +45,7 @@ ${fieldHtml({ name: 'cardCode', label: 'Security code', hint: '3 or 4 digits', a
 `;
 }
 
-const needsScript = html`<noscript><p class="notice bad">The card form of Stripe needs JavaScript. Please allow it for this page.</p></noscript>`;
+const needsScript = html`<noscript><p class="notice bad">The Stripe card form requires JavaScript. Please enable it for this page.</p></noscript>`;
 
 function stripeCardHtml(
   { publishableKey, currency }: CardTaker,
@@ -109,11 +109,11 @@ export const stripeScript = `'use strict';
   const buttons = form.querySelectorAll('button[data-card]');
   const hold = (held) => { for (const button of buttons) button.disabled = held; };
   const fail = (error) => {
-    problem.textContent = error.message || 'That did not work. Please try again.';
+    problem.textContent = error.message || 'Something went wrong. Please try again.';
     hold(false);
   };
   if (typeof Stripe === 'undefined') {
-    problem.textContent = 'The form of Stripe could not be loaded. Please allow js.stripe.com, then load this page again.';
+    problem.textContent = 'The Stripe form could not be loaded. Please allow js.stripe.com, then reload this page.';
     return;
   }
   const stripe = Stripe(place.dataset.key);

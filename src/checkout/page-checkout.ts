@@ -71,7 +71,7 @@ function contactHtml(view: CheckoutView, { name, email }: Details, errors: Field
   return html`<fieldset>
 <legend>Your details</legend>
 ${fieldHtml({ name: 'name', label: 'Name', value: name, autocomplete: 'name', maxLength: 255 }, errors)}
-${fieldHtml({ name: 'email', label: 'E-mail', value: email, type: 'email', autocomplete: 'email', maxLength: 255 }, errors)}
+${fieldHtml({ name: 'email', label: 'Email', value: email, type: 'email', autocomplete: 'email', maxLength: 255 }, errors)}
 </fieldset>
 `;
 }
@@ -83,7 +83,7 @@ function addressFields(details: Details, errors: FieldErrors): Html {
 <legend>Billing address</legend>
 ${selectHtml({ name: 'country', label: 'Country', value: details.country, autocomplete: 'country' }, countries, errors)}
 ${field('line1', 'Address', 'address-line1')}
-${field('line2', 'Address, second line', 'address-line2')}
+${field('line2', 'Address line 2', 'address-line2')}
 <div class="pair">
 ${field('postal_code', 'Postal code', 'postal-code')}
 ${field('city', 'City', 'address-level2')}
@@ -104,7 +104,7 @@ ${orderHtml(view)}
 <form method="post" action="${action}" novalidate>
 ${hiddenHtml({ ...details, shownDue: String(view.dueNow) })}
 <section>
-${!view.needsCard && html`<p>There is nothing to pay, so no card is needed.</p>`}
+${!view.needsCard && html`<p>Nothing is due, so no card is needed.</p>`}
 ${view.needsCard && cardHtml(taker, errors, view.cardToConfirm)}
 ${agreement !== null && html`<p class="soft">${agreement}</p>`}
 </section>
@@ -130,7 +130,7 @@ function payButton(view: CheckoutView, taker: CardTaker): Html {
 /** What is shown while the buyer's bank asks for a confirmation of the charge. */
 export function confirmPaymentPage(view: CheckoutView, toConfirm: PaymentToConfirm, action: string): PageDocument {
   const hidden = hiddenHtml({ step: 'confirmed', paymentId: toConfirm.id });
-  const content = html`<p role="status">Your bank asks you to confirm this payment. Nothing is charged before you have done that.</p>
+  const content = html`<p role="status">Your bank asks you to confirm this payment. You will not be charged until you do.</p>
 ${orderHtml(view)}
 ${confirmPaymentHtml(view.processor, toConfirm, { action, hidden })}`;
   return page(view, { heading: 'Confirm your payment', content, more: cardScripts(view.processor) });
@@ -142,12 +142,12 @@ export const confirmCardText = 'Your bank asks you to confirm this card. Nothing
 /** What a buyer reads of a card that was declined. */
 export function declinedText(reason: string): string {
   const words = withoutCode(reason).replace(/ Use another payment method\.$/, '');
-  return `The payment did not go through, and nothing was charged. ${words} Try another card.`;
+  return `The payment failed and you were not charged. ${words} Try another card.`;
 }
 
 /** What is shown where the session is open and cannot be confirmed as things are, whatever is entered. */
 export function refusedPage(view: CheckoutView, refusal: string): PageDocument {
-  const content = html`<div class="notice bad" role="alert"><p>This cannot be completed now. Nothing was charged.</p><p>${refusal}</p></div>
+  const content = html`<div class="notice bad" role="alert"><p>This order cannot be completed right now. You were not charged.</p><p>${refusal}</p></div>
 ${cancelHtml(view)}`;
   return page(view, { heading: headingOf(view), content, isWrong: true });
 }
@@ -173,18 +173,18 @@ function outcomeOf({ status, type }: CheckoutView): { heading: string; text: str
         : { heading: 'Thank you', text: 'This checkout is complete.' };
     case 'pending':
       return {
-        heading: 'Your payment is under way',
-        text: 'It can take a while until the money has arrived. There is nothing more to do here: this page shows how it ended when you open it again.',
+        heading: 'Your payment is being processed',
+        text: 'It can take a while for the money to arrive. There is nothing more to do here. Open this page again later to see the result.',
       };
     case 'expired':
       return {
         heading: 'This checkout has expired',
-        text: 'Nothing was charged. Please start again where you came from.',
+        text: 'You were not charged. Please go back to the seller and start again.',
       };
     case 'failed':
       return {
-        heading: 'This checkout has failed',
-        text: 'Nothing was charged. Please start again where you came from.',
+        heading: 'This checkout failed',
+        text: 'You were not charged. Please go back to the seller and start again.',
       };
     case 'open':
       return { heading: headingOf({ type }), text: 'This checkout is open.' };

@@ -69,7 +69,7 @@ export function summaryHtml(errors: FieldErrors, message: string | null): Html |
   if (entries.length === 0 && message === null) return null;
   return html`<div class="notice bad" role="alert">
 ${message !== null && html`<p>${message}</p>`}
-${entries.length > 0 && html`<p>Please look at this again:</p><ul>${entries.map(([name, error]) => html`<li><a href="#${name}">${error}</a></li>`)}</ul>`}
+${entries.length > 0 && html`<p>Please correct the following:</p><ul>${entries.map(([name, error]) => html`<li><a href="#${name}">${error}</a></li>`)}</ul>`}
 </div>
 `;
 }

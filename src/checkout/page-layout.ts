@@ -22,7 +22,7 @@ export function layout({ heading, seller, livemode, content, isWrong = false, mo
     body: html`<header>${seller}</header>
 <main>
 <h1>${heading}</h1>
-${!livemode && html`<p class="notice test">Test mode: no money moves here.</p>`}
+${!livemode && html`<p class="notice test">Test mode: no real money is charged.</p>`}
 ${content}
 </main>
 `,
@@ -31,9 +31,8 @@ ${content}
 
 /** What is shown where there is nothing else to show. */
 export function showRefusal({ status, problem, requestId }: Refusal): PageDocument {
-  const heading = status >= 500 ? 'Something went wrong' : 'This cannot be shown';
-  const message =
-    problem === null ? 'This is our fault, and nothing that you have done. Please try again shortly.' : problem.message;
+  const heading = status >= 500 ? 'Something went wrong' : 'This page cannot be shown';
+  const message = problem === null ? 'This is an error on our side. Please try again shortly.' : problem.message;
   return {
     title: heading,
     style: pageStyle,

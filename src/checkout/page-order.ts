@@ -32,7 +32,7 @@ function sumsHtml(view: CheckoutView): Html {
     html`<dt${isSum && html` class="sum"`}>${label}</dt><dd${isSum && html` class="sum"`}>${moneyText(amount, currency)}</dd>\n`;
   return html`${row('Subtotal', subtotal)}
 ${(discountCode !== null || discountAmount !== 0n) && row(discountCode === null ? 'Discount' : `Discount (${discountCode})`, -discountAmount)}
-${taxAmount !== 0n && row(taxIncluded ? 'Tax, included' : 'Tax', taxAmount)}
+${taxAmount !== 0n && row(taxIncluded ? 'Tax (included)' : 'Tax', taxAmount)}
 ${total !== dueNow && row('Total', total)}
 ${row(status === 'succeeded' ? 'Charged' : 'Due today', dueNow, true)}`;
 }
@@ -40,8 +40,8 @@ ${row(status === 'succeeded' ? 'Charged' : 'Due today', dueNow, true)}`;
 /** What is agreed to by confirming, where it goes on by itself. */
 export function agreementText({ intervalUnit, unitPrice, trialEnd, seller }: CheckoutView): string | null {
   if (intervalUnit === null || unitPrice === null || unitPrice === 0n) return null;
-  const start = trialEnd === null ? '' : ` from ${dayText(trialEnd)} on`;
-  return `By confirming you allow ${seller} to charge you${start} for each period, until you cancel.`;
+  const start = trialEnd === null ? '' : ` from ${dayText(trialEnd)}`;
+  return `By confirming, you allow ${seller} to charge you for each billing period${start}, until you cancel.`;
 }
 
 /** What the button does, in its own words. */

@@ -113,7 +113,7 @@ async function lookWithDraft(
 }
 
 // Nobody is charged more than the page has shown. Less is possible: what is left of a period melts away.
-const amountChanged = 'The amount has changed since it was shown. Please look at it again before you go on.';
+const amountChanged = 'The amount has changed. Please review it before you continue.';
 
 async function pay(opened: Opened, step: Step, form: PageRequest['form']): Promise<PageAnswer> {
   const { view, details, action } = step;
@@ -182,7 +182,7 @@ const subjects: Readonly<Record<string, string>> = {
   quantity: 'The quantity',
   discountCode: 'This code',
   name: 'The name',
-  email: 'The e-mail address',
+  email: 'The email address',
   billingAddress: 'The address',
   token: 'The card',
 };

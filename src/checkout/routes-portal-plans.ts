@@ -39,7 +39,7 @@ async function readAsked(at: At, visit: Visit, texts: PageRequest['form']): Prom
   const now = subscription.items[0]?.quantity ?? 1;
   const text = texts.quantity?.trim() ?? String(now);
   const isCount = /^[1-9]\d{0,8}$/.test(text);
-  const error = isCount ? null : 'Enter how many: a whole number from 1 on.';
+  const error = isCount ? null : 'Enter a quantity of 1 or more.';
   return { subscription, plan, quantity: isCount ? Number(text) : now, error };
 }
 
@@ -94,8 +94,7 @@ async function changeTo(at: At, visit: Visit, asked: Asked) {
   const { preview: now } = await previewed(at, asked);
   const shown = visit.request.form.shownDue ?? '';
   const isMore = !/^\d{1,20}$/.test(shown) || (now.totalDue ?? 0n) > BigInt(shown);
-  if (now.canAdjust && isMore)
-    return { message: 'The amount has changed since it was shown. Please look at it again.' };
+  if (now.canAdjust && isMore) return { message: 'The amount has changed. Please review it.' };
   return { adjusted: await adjustSubscription(at.work, subscription.id, adjustmentTo({ ...asked, quantity })) };
 }
 

@@ -8,30 +8,30 @@ interface Outage {
 
 const unreachable: Outage = {
   problem: 'serviceUnavailable',
-  advice: 'PostgreSQL does not answer. See that it runs and can be reached; the service goes on by itself then.',
+  advice: 'PostgreSQL is not responding. Check that it is running and reachable; the service then recovers by itself.',
 };
 const tooLong: Outage = {
   problem: 'databaseTookTooLong',
   advice:
-    'PostgreSQL stopped a statement that ran or waited too long. See pg_stat_activity and pg_locks for what is in its way, or set TOLLKEEPER_STATEMENT_TIMEOUT_MS.',
+    'PostgreSQL canceled a statement that ran or waited too long. See pg_stat_activity and pg_locks for the cause, or raise TOLLKEEPER_STATEMENT_TIMEOUT_MS.',
 };
 const full: Outage = {
   problem: 'databaseFull',
-  advice: 'The disk of PostgreSQL is full. Make room on it; the service goes on by itself then.',
+  advice: 'PostgreSQL is out of disk space. Free some space; the service then recovers by itself.',
 };
 const readOnly: Outage = {
   problem: 'databaseReadOnly',
   advice:
-    'PostgreSQL is read-only: a standby, or default_transaction_read_only is on. Point DATABASE_URL at the primary, or switch that off.',
+    'PostgreSQL is read-only: a standby, or default_transaction_read_only is on. Point DATABASE_URL at the primary, or turn that setting off.',
 };
 const failing: Outage = {
   problem: 'databaseFailing',
-  advice: 'PostgreSQL has no memory left, or its disk fails. Its own log says which.',
+  advice: 'PostgreSQL is out of memory or its disk is failing. See its log for which.',
 };
 const tooMany: Outage = {
   problem: 'serviceUnavailable',
   advice:
-    'PostgreSQL has no connection left. Raise its max_connections, or lower TOLLKEEPER_CONNECTIONS of the processes that share it.',
+    'PostgreSQL is out of connections. Raise its max_connections, or lower TOLLKEEPER_CONNECTIONS of the processes that share it.',
 };
 
 /** By PostgreSQL's codes (its manual, appendix A) and the operating system's. */

@@ -60,16 +60,16 @@ async function checkServer(database: Kysely<unknown>): Promise<void> {
            current_setting('server_encoding') as encoding`.execute(database);
   const server = rows[0];
   if (server === undefined || Number(server.version) < oldestServerVersion) {
-    throw new UnusableServer(`PostgreSQL 15 or newer is needed; the server of DATABASE_URL is ${server?.name}.`);
+    throw new UnusableServer(`PostgreSQL 15 or newer is required; the server of DATABASE_URL is ${server?.name}.`);
   }
   if (server.encoding !== 'UTF8') {
     throw new UnusableServer(
-      `The database must be encoded in UTF8; this one is ${server.encoding}: create database ... encoding 'UTF8' template template0.`,
+      `The encoding of the database must be UTF8, not ${server.encoding}: create database ... encoding 'UTF8' template template0.`,
     );
   }
   if (!server.creates) {
     throw new UnusableServer(
-      'The user of DATABASE_URL may not create tables and schemas here. As the owner of the database, run:\n' +
+      'The user of DATABASE_URL cannot create tables and schemas in this database. As the owner of the database, run:\n' +
         '  grant create on database <database> to <user>; grant create, usage on schema public to <user>;',
     );
   }
@@ -89,7 +89,7 @@ async function createServiceRole(database: Kysely<unknown>): Promise<void> {
       .execute(database);
   } catch (error) {
     throw new UnusableServer(
-      `Tollkeeper works as the restricted role ${serviceRole}, which this server lacks and the user of DATABASE_URL may not make ` +
+      `Tollkeeper uses the restricted role ${serviceRole}, which does not exist and which the user of DATABASE_URL cannot create ` +
         `(${(error as Error).message}). As a superuser, run:\n  create role ${serviceRole} nologin;\n  grant ${serviceRole} to <user>;`,
     );
   }

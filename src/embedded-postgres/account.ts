@@ -55,8 +55,8 @@ function requireName(): void {
     userInfo();
   } catch (error) {
     throw new Error(
-      `PostgreSQL's data cannot be created by user ${process.getuid?.()}, who has no name on this machine. ` +
-        'Add one to /etc/passwd, start as another user, or set DATABASE_URL to a PostgreSQL of your own.',
+      `PostgreSQL's data cannot be created by user ${process.getuid?.()}, who has no user name on this machine. ` +
+        'Add one to /etc/passwd, start Tollkeeper as another user, or set DATABASE_URL to a PostgreSQL of your own.',
       { cause: error },
     );
   }
@@ -84,7 +84,7 @@ async function findAccount(name: string): Promise<Account | null> {
 
 async function createAccount(): Promise<Account> {
   const advice =
-    'PostgreSQL refuses to run as root, and no other account could be created for it. Start as a normal user, ' +
+    'PostgreSQL refuses to run as root, and no other account could be created for it. Start Tollkeeper as a normal user, ' +
     'create a user named "postgres", or set DATABASE_URL to a PostgreSQL of your own.';
   try {
     await run('useradd', ['--system', '--user-group', '--no-create-home', '--shell', '/bin/false', createdAccount]);

@@ -23,7 +23,7 @@ export async function archiveTo(directory: string, account: Account | null): Pro
     const closed = await closedOnTheWay(path, account);
     if (closed !== null) {
       throw new Error(
-        `TOLLKEEPER_WAL_ARCHIVE: PostgreSQL runs as user ${account.uid}, who may not pass ${closed}. ` +
+        `TOLLKEEPER_WAL_ARCHIVE: PostgreSQL runs as user ${account.uid}, who cannot traverse ${closed}. ` +
           `Choose another directory, or open it with: chmod o+x ${closed}`,
       );
     }
@@ -65,10 +65,10 @@ export async function archivesAs(settings: Readonly<Record<string, string>>, url
 
 function refuseForShell(path: string, setting: string): void {
   if (process.platform === 'win32') {
-    throw new Error(`${setting}: the archive needs a Unix shell. Set DATABASE_URL to a PostgreSQL of your own.`);
+    throw new Error(`${setting}: the WAL archive requires a Unix shell. Set DATABASE_URL to a PostgreSQL of your own.`);
   }
   // The command stands between double quotes in a shell, in which PostgreSQL replaces what begins with a percent sign.
   if (/["$`\\%\n]/.test(path)) {
-    throw new Error(`${setting}: the path ${path} may not have any of " $ \` \\ % in it.`);
+    throw new Error(`${setting}: the path ${path} must not contain any of " $ \` \\ %.`);
   }
 }

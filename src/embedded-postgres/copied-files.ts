@@ -35,7 +35,7 @@ export async function copyTree(from: string, to: string, options: CopyOptions = 
       if (!(options.takes?.(path) ?? true)) continue;
       if (entry.isDirectory()) directories.push(path);
       else if (entry.isFile()) files.push(path);
-      else throw new Error(`${join(from, path)} is neither a file nor a directory, and cannot be copied`);
+      else throw new Error(`${join(from, path)} is neither a file nor a directory and cannot be copied`);
     }
   }
   for (const directory of directories) {

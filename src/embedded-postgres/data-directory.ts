@@ -12,7 +12,7 @@ export async function makeDataDirectory(dataDirectory: string): Promise<string> 
     await mkdir(path, { recursive: true, mode: 0o700 });
   } catch (error) {
     throw new Error(
-      `Cannot make the data directory ${path}: set TOLLKEEPER_DATA_DIR to a directory that can be written, ` +
+      `Cannot create the data directory ${path}: set TOLLKEEPER_DATA_DIR to a writable directory, ` +
         'or DATABASE_URL to a PostgreSQL of your own.',
       { cause: error },
     );
@@ -21,8 +21,8 @@ export async function makeDataDirectory(dataDirectory: string): Promise<string> 
   const ourselves = process.getuid?.() ?? owner;
   if (ourselves !== 0 && ourselves !== owner) {
     throw new Error(
-      `The data directory ${path} belongs to another user (uid ${owner}): it was made by a start as that user. ` +
-        'Start as that user again, or set TOLLKEEPER_DATA_DIR to another directory.',
+      `The data directory ${path} belongs to another user (uid ${owner}), who started Tollkeeper first. ` +
+        'Start it as that user, or set TOLLKEEPER_DATA_DIR to another directory.',
     );
   }
   return path;

@@ -29,16 +29,20 @@ export function keepPostgresRunning({ dataDirectory, url, start, log, onMoved }:
   const isRunning = () => findEmbeddedPostgres(dataDirectory).then((found) => found !== null);
 
   const startAgain = async () => {
-    log('PostgreSQL has ended without being told to: it is started again.');
+    log('PostgreSQL exited unexpectedly. Restarting it.');
     for (let pauseMs = firstPauseMs; !signal.aborted; pauseMs = Math.min(pauseMs * 2, longestPauseMs)) {
       try {
         const started = await start();
-        log('PostgreSQL runs again.');
+        log('PostgreSQL is running again.');
         if (started.url !== url)
-          onMoved(new Error('PostgreSQL runs again, but its port was taken: start the service again.'));
+          onMoved(
+            new Error(
+              'PostgreSQL is running again, but on another port because its old one was taken. Restart the service.',
+            ),
+          );
         return;
       } catch (error) {
-        log(`${(error as Error).message}\nIt is tried again in ${pauseMs / 1000} s.`);
+        log(`${(error as Error).message}\nRetrying in ${pauseMs / 1000} s.`);
         await pause(pauseMs);
       }
     }

@@ -33,7 +33,7 @@ export async function acquireServiceLock(dataDirectory: string): Promise<Service
     if (holder !== null) throw alreadyServing(holder, directory);
     await removeStale(path, found, mine);
   }
-  throw new Error(`Cannot take the lock ${path}: it changes all the time.`);
+  throw new Error(`Cannot acquire the lock ${path}: it keeps changing.`);
 }
 
 /**

@@ -46,15 +46,11 @@ export async function restoreBackup(options: RestoreOptions): Promise<Restored> 
   const backup = resolve(options.backup);
   const note = await readBackupNote(backup);
   if (options.until !== null && options.until < note.endedAt) {
-    throw new Error(
-      `--until: this backup leads to ${new Date(note.endedAt).toISOString()} or later. Take an earlier backup.`,
-    );
+    throw new Error(`--until: this backup ends at ${new Date(note.endedAt).toISOString()}. Use an earlier backup.`);
   }
   const dataDirectory = await makeDataDirectory(options.dataDirectory);
   if ((await findCluster(dataDirectory)) !== null) {
-    throw new Error(
-      `${join(dataDirectory, 'postgres')} exists already: a restore needs a data directory without data.`,
-    );
+    throw new Error(`${join(dataDirectory, 'postgres')} already exists: restore into an empty data directory.`);
   }
   const sharedDirectory = options.sharedDirectory ?? '/var/lib/tollkeeper';
   const account = await postgresAccount(null, options.log);
@@ -87,7 +83,7 @@ async function requireVersion({ directory }: Binaries, major: number): Promise<v
   const version = await versionOf(directory);
   if (Number.parseInt(version, 10) === major) return;
   throw new Error(
-    `This backup is of PostgreSQL ${major}, and the one here is ${version}: use the Tollkeeper that took it.`,
+    `This backup was taken with PostgreSQL ${major}, and this is ${version}: use the Tollkeeper version that took it.`,
   );
 }
 
@@ -95,12 +91,14 @@ async function recoverySettings({ wal, until }: RestoreOptions, { account }: Bin
   // Nobody is to be let in before the recovery has ended, and a recovery that fails ends the server.
   const settings: Record<string, string> = { hot_standby: 'off', archive_mode: 'off' };
   if (wal === null) {
-    if (until !== null) throw new Error('--until needs the archived journal: --wal <directory>');
+    if (until !== null) throw new Error('--until requires the WAL archive: --wal <directory>');
     return settings;
   }
-  if (!(await stat(wal).catch(() => null))?.isDirectory()) throw new Error(`--wal: ${resolve(wal)} is no directory.`);
+  if (!(await stat(wal).catch(() => null))?.isDirectory())
+    throw new Error(`--wal: ${resolve(wal)} is not a directory.`);
   const closed = account === null ? null : await closedOnTheWay(resolve(wal), account);
-  if (closed !== null) throw new Error(`--wal: user ${account?.uid}, as whom PostgreSQL runs, may not pass ${closed}.`);
+  if (closed !== null)
+    throw new Error(`--wal: PostgreSQL runs as user ${account?.uid}, who cannot traverse ${closed}.`);
   settings.restore_command = commandFrom(wal);
   settings.recovery_target_action = 'promote';
   if (until !== null)
@@ -119,8 +117,7 @@ async function refuseGap(wal: string, lastOfBackup: string): Promise<void> {
   for (const number of names.map(numberOf).sort((a, b) => a - b)) {
     if (number < next) continue;
     const missing = `${timeline}${hexadecimal(Math.floor(next / segmentsPerLog))}${hexadecimal(next % segmentsPerLog)}`;
-    if (number > next)
-      throw new Error(`--wal: ${missing} is missing, and later files are there. Find it, or say --until.`);
+    if (number > next) throw new Error(`--wal: ${missing} is missing, but later files exist. Add it, or use --until.`);
     next += 1;
   }
 }
@@ -143,7 +140,9 @@ async function recover(keeper: Keeper, settings: Record<string, string>): Promis
     if (server?.status === 'ready') break;
     if (server === null) throw new Error(`PostgreSQL did not recover. ${await quoteLog(keeper.logPath, logged)}`);
     if (performance.now() - begunAt > recoveryTimeoutMs)
-      throw new Error(`PostgreSQL has not recovered in ${recoveryTimeoutMs / 3_600_000} hours; see ${keeper.logPath}.`);
+      throw new Error(
+        `PostgreSQL did not recover within ${recoveryTimeoutMs / 3_600_000} hours; see ${keeper.logPath}.`,
+      );
     await sleep(pollMs);
   }
   const lastCommitAt = await readLastCommit(keeper.dataDirectory, port);

@@ -63,7 +63,7 @@ export async function stop(keeper: Keeper): Promise<void> {
   await stopWith(keeper, 'fast', fastStopSeconds);
   await stopWith(keeper, 'immediate', immediateStopSeconds);
   if ((await readServer(keeper.cluster)) === null) return;
-  throw new Error(`PostgreSQL does not stop; see ${keeper.logPath}.`);
+  throw new Error(`PostgreSQL did not stop; see ${keeper.logPath}.`);
 }
 
 async function stopWith(keeper: Keeper, mode: 'fast' | 'immediate', timeoutSeconds: number): Promise<void> {

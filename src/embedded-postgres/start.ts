@@ -104,7 +104,7 @@ async function prepare(dataDirectory: string, options: EmbeddedPostgresOptions, 
   try {
     const cluster = await createCluster(dataDirectory, binaries, sharedDirectory, creation);
     if (cluster.startsWith(sharedDirectory))
-      options.log(`Its files are in ${cluster}, where its account can reach them`);
+      options.log(`Its files are in ${cluster}, where its system account can reach them`);
     return { dataDirectory, cluster, binaries, logPath };
   } catch (error) {
     const reason = await quoteLog(logPath, logged);
@@ -137,7 +137,7 @@ async function ensureRunning(
   }
   throw new Error(
     `PostgreSQL was not ready after ${startTimeoutMs / 1000} s; see ${keeper.logPath}. ` +
-      'A start after a crash goes on where it was: try again.',
+      'Recovery after a crash may take longer: try again to continue it.',
   );
 }
 
@@ -162,11 +162,14 @@ async function ensureDatabase(dataDirectory: string, password: string, port: num
     if (found.rowCount === 0) await client.query(`create database ${ownerName}`);
     return null;
   } catch (cause) {
-    const place = `PostgreSQL runs on port ${port}`;
-    if (!hasCode(cause, wrongPassword)) return new Error(`${place} but takes no connection.`, { cause });
-    throw new Error(`${place} but refuses us: does ${accessPath(dataDirectory)} belong to the data beside it?`, {
-      cause,
-    });
+    const place = `PostgreSQL is running on port ${port}`;
+    if (!hasCode(cause, wrongPassword)) return new Error(`${place} but does not accept connections.`, { cause });
+    throw new Error(
+      `${place} but rejects the password: does ${accessPath(dataDirectory)} belong to the data next to it?`,
+      {
+        cause,
+      },
+    );
   } finally {
     await client.end().catch(() => undefined);
   }
@@ -195,7 +198,7 @@ async function refuseClosed(cluster: string, account: Account | null): Promise<v
   const closed = account === null ? null : await closedOnTheWay(cluster, account);
   if (closed === null) return;
   throw new Error(
-    `PostgreSQL runs as user ${account?.uid}, who owns the data in ${cluster} but may not pass ${closed}. ` +
+    `PostgreSQL runs as user ${account?.uid}, who owns the data in ${cluster} but cannot traverse ${closed}. ` +
       `Open it with: chmod o+x ${closed}`,
   );
 }
@@ -204,6 +207,6 @@ function refuseUnquotable(path: string): void {
   // pg_ctl starts the server through a shell and writes the path between double quotes.
   if (process.platform === 'win32' || !/["$`\\]/.test(path)) return;
   throw new Error(
-    `PostgreSQL's data cannot lie in ${path}: its path may not have any of " $ \` \\ in it. Set TOLLKEEPER_DATA_DIR.`,
+    `PostgreSQL's data cannot be stored in ${path}: the path must not contain any of " $ \` \\. Set TOLLKEEPER_DATA_DIR.`,
   );
 }

@@ -76,7 +76,7 @@ export async function checkEntitlements(
     assert(index >= 0, 'every external id stands in a check');
     throw invalid(
       ['checks', index, 'customerExternalId'],
-      'several pricing models have a customer with this external id: add pricingModelId',
+      'is ambiguous: several pricing models have a customer with this external id, so send pricingModelId',
     );
   }
   return decideChecks(checks, asked, found, work.now);

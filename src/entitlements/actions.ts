@@ -111,7 +111,10 @@ async function checkReferences(
     const link = await findProductFeature(work, productFeatureId);
     if (link?.pricingModelId !== pricingModelId) throw new Problem('productFeatureNotFound', { id: productFeatureId });
     if (link.featureId !== featureId)
-      throw invalid(['subscriptionItemFeature', 'productFeatureId'], `must be a link of the feature ${featureId}`);
+      throw invalid(
+        ['subscriptionItemFeature', 'productFeatureId'],
+        `must be a product feature of feature ${featureId}`,
+      );
   }
 }
 

@@ -77,7 +77,7 @@ function isExactlyOneGiven(values: readonly unknown[]): boolean {
 export const NewClaims = z
   .object({ resourceSlug: ResourceSlug, metadata: Metadata.nullable().optional(), ...selectors })
   .refine(({ quantity, externalId, externalIds }) => isExactlyOneGiven([quantity, externalId, externalIds]), {
-    message: 'give exactly one of quantity, externalId and externalIds',
+    message: 'send exactly one of quantity, externalId and externalIds',
   })
   .meta({ id: 'NewResourceClaims' });
 export type NewClaims = z.output<typeof NewClaims>;
@@ -90,7 +90,7 @@ export const ClaimsToRelease = z
     claimIds: z.array(z.string().min(1).max(255)).min(1).max(maxClaimsPerRequest).nullable().optional(),
   })
   .refine((body) => isExactlyOneGiven([body.quantity, body.externalId, body.externalIds, body.claimIds]), {
-    message: 'give exactly one of quantity, externalId, externalIds and claimIds',
+    message: 'send exactly one of quantity, externalId, externalIds and claimIds',
   })
   .meta({ id: 'ResourceClaimsToRelease' });
 export type ClaimsToRelease = z.output<typeof ClaimsToRelease>;
@@ -99,7 +99,7 @@ export type ClaimsToRelease = z.output<typeof ClaimsToRelease>;
 export const OneResource = z
   .object({ resourceSlug: ResourceSlug.optional(), resourceId: ResourceSlug.optional() })
   .refine(({ resourceSlug, resourceId }) => isExactlyOneGiven([resourceSlug, resourceId]), {
-    message: 'give exactly one of resourceSlug and resourceId',
+    message: 'send exactly one of resourceSlug and resourceId',
   });
 export type OneResource = z.output<typeof OneResource>;
 
@@ -111,7 +111,7 @@ const Listed = z
     const texts = [given].flat();
     const parts = texts.flatMap((text) => text.split(','));
     if (parts.length > maxListedResources)
-      context.addIssue({ code: 'custom', message: `must name at most ${maxListedResources}` });
+      context.addIssue({ code: 'custom', message: `must contain at most ${maxListedResources} resources` });
     return [...new Set([...parts, ...texts])];
   })
   .optional();

@@ -191,11 +191,11 @@ const typeFields = ['amount', 'usageMeterId', 'renewalFrequency', 'resourceId'] 
 function checkValues(type: FeatureType, values: ItemFeatureValues): void {
   for (const field of typeFields) {
     const isUsed = usedFields[type].includes(field);
-    if (isUsed && values[field] === null) throw refused(field, `a ${type} feature needs one`);
-    if (!isUsed && values[field] !== null) throw refused(field, `must be null, because a ${type} feature has none`);
+    if (isUsed && values[field] === null) throw refused(field, `is required for a ${type} feature`);
+    if (!isUsed && values[field] !== null) throw refused(field, `must be null for a ${type} feature`);
   }
   if ((values.detachedAt === null) !== (values.detachedReason === null))
-    throw refused('detachedReason', 'detachedAt and detachedReason go together: give both, or null for both');
+    throw refused('detachedReason', 'detachedAt and detachedReason belong together: send both, or null for both');
 }
 
 function refused(field: string, message: string) {
@@ -230,7 +230,7 @@ export function decideNew(
   sent: NewItemFeature,
 ): ItemFeatureValues {
   if (sent.type !== undefined && sent.type !== feature.type)
-    throw refused('type', `must be that of the feature, ${feature.type}`);
+    throw refused('type', `must be ${feature.type}, the type of the feature`);
   const { amount, usageMeterId, renewalFrequency, resourceId } = feature;
   const unlinked = { productFeatureId: null, expiredAt: null, detachedAt: null, detachedReason: null };
   const own = { amount, usageMeterId, renewalFrequency, resourceId, ...unlinked };

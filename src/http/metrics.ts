@@ -18,7 +18,7 @@ export function registerMetrics(server: FastifyInstance, listCounts: () => Promi
   collectDefaultMetrics({ register: registry, prefix: 'tollkeeper_' });
   const durations = new Histogram({
     name: 'tollkeeper_http_request_duration_seconds',
-    help: 'How long requests took, by route and status.',
+    help: 'Duration of requests, by route and status.',
     labelNames: ['method', 'route', 'status'],
     buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10],
     registers: [registry],
@@ -41,20 +41,20 @@ function registerCounts(registry: Registry): (counts: readonly CheckedCount[]) =
   const registers = [registry];
   const violations = new Gauge({
     name: 'tollkeeper_invariant_violations',
-    help: 'How many rows broke an invariant when it was last checked.',
+    help: 'Number of rows that broke an invariant in its last check.',
     labelNames: ['invariant'],
     registers,
   });
   const checkedAt = new Gauge({
     name: 'tollkeeper_invariants_checked_timestamp_seconds',
-    help: 'When the invariants were last checked.',
+    help: 'Time of the last check of the invariants.',
     // A gauge without labels would say 0 before the first check; with none in use it says nothing.
     labelNames: ['never'],
     registers,
   });
   const duration = new Gauge({
     name: 'tollkeeper_invariants_check_duration_seconds',
-    help: 'How long the last check of the invariants took.',
+    help: 'Duration of the last check of the invariants.',
     labelNames: ['never'],
     registers,
   });

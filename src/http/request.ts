@@ -100,7 +100,7 @@ export function parseQuery(schema: z.ZodType | undefined, raw: Readonly<Record<s
   if (issues.length > 0) throw validationProblem(issues);
   for (const key of ['cursor', 'limit']) {
     if (Array.isArray(raw[key]))
-      throw validationProblem([{ path: [key], message: 'must be given once', code: 'custom' }]);
+      throw validationProblem([{ path: [key], message: 'must be sent only once', code: 'custom' }]);
   }
   return parsePart(schema, withCursorFilters(raw));
 }

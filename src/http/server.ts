@@ -154,7 +154,7 @@ function refuseUnreadable(error: Error & { code?: string }, socket: Socket, limi
 function problemOfUnreadable(code: string | undefined, { requestMs }: ConnectionLimits): Problem {
   if (code === 'HPE_HEADER_OVERFLOW') return new Problem('headersTooLarge', { limit: maxHeaderSize });
   if (code === 'ERR_HTTP_REQUEST_TIMEOUT') return new Problem('requestTimeout', { seconds: requestMs / 1000 });
-  return new Problem('invalidRequest', { reason: 'The request is not HTTP/1.1.' });
+  return new Problem('invalidRequest', { reason: 'The request is not valid HTTP/1.1.' });
 }
 
 interface KnownError {
@@ -169,7 +169,7 @@ export function problemOf(error: unknown): Problem | null {
   const { code, constraint, statusCode } = error as KnownError;
   // Whoever sent the body has gone: the framework says so with a status, of which the database's connections know nothing.
   if (code === 'ECONNRESET' && statusCode === 400)
-    return new Problem('invalidRequest', { reason: 'The request broke off.' });
+    return new Problem('invalidRequest', { reason: 'The request ended early.' });
   switch (code) {
     case 'FST_ERR_CTP_BODY_TOO_LARGE':
       return new Problem('bodyTooLarge', { limit: maxBodyBytes });
@@ -177,7 +177,7 @@ export function problemOf(error: unknown): Problem | null {
       return new Problem('unsupportedMediaType');
     case 'FST_ERR_MAX_PARAM_LENGTH':
       return new Problem('invalidRequest', {
-        reason: `A part of the path is longer than ${maxParameterLength} characters.`,
+        reason: `A path segment is longer than ${maxParameterLength} characters.`,
       });
     case 'FST_ERR_BAD_URL':
     case 'FST_ERR_CTP_INVALID_CONTENT_LENGTH':

@@ -66,7 +66,7 @@ const inRealTime = sql`
 export const recordInvariants: readonly Invariant[] = [
   {
     name: 'idsSayTheirKind',
-    sentence: 'An id is the prefix of its kind and 21 digits and letters.',
+    sentence: 'An id is the prefix of its kind followed by 21 letters and digits.',
     query: (since) => sql`
       ${sql.join(
         Object.entries(kinds).map(([table, kind]) => malformed(table, idPrefixes[kind], since)),
@@ -79,7 +79,7 @@ export const recordInvariants: readonly Invariant[] = [
     name: 'recordsChangeAfterTheyAreMade',
     // Before there are subscriptions a test clock may be set to any instant, also one before all that is there. Time is read
     // when a transaction begins, and one that waited writes what is a little older than what it waited for.
-    sentence: 'A record was not changed a minute before it was made, where no test clock was set.',
+    sentence: 'The update time of a record is at most a minute before its creation time, unless a test clock was set.',
     query: sql.join(
       stamped.map(
         (table) => sql`
@@ -94,7 +94,7 @@ export const recordInvariants: readonly Invariant[] = [
   {
     name: 'pricingModelsExist',
     // Most tables have it from the record that they belong to, and no foreign key of their own.
-    sentence: 'A record belongs to a pricing model that is there.',
+    sentence: 'A record belongs to an existing pricing model.',
     query: (since) =>
       sql.join(
         [
@@ -131,7 +131,7 @@ export const recordInvariants: readonly Invariant[] = [
   },
   {
     name: 'organizationsHaveBothModes',
-    sentence: 'An organization has one environment of test mode and one of live mode.',
+    sentence: 'An organization has one test mode and one live mode environment.',
     query: sql`
       select null::bigint as environment_id, o.id, count(e.id) as environments
         from organizations o left join environments e on e.organization_id = o.id
@@ -141,7 +141,7 @@ export const recordInvariants: readonly Invariant[] = [
     name: 'purchasesAndSessionsAgree',
     // Neither has a foreign key to the other: a session is made first, and its purchase follows.
     sentence:
-      'A purchase names a checkout session of its customer and price, and a session that succeeded in selling names a purchase that was paid for.',
+      'A purchase names a checkout session of its customer and price, and a successful selling session names a paid purchase.',
     query: sql`
       select p.environment_id, p.id, p.status, p.checkout_session_id, s.status as session_status, s.purchase_id
         from purchases p
@@ -159,14 +159,14 @@ export const recordInvariants: readonly Invariant[] = [
   },
   {
     name: 'processorCustomersAreApart',
-    sentence: 'What a processor calls a customer is one customer of the environment.',
+    sentence: 'A customer reference of a processor belongs to one customer of the environment.',
     query: sql`
       select environment_id, processor, reference, count(*) as customers
         from processor_customers group by environment_id, processor, reference having count(*) > 1`,
   },
   {
     name: 'chargesAreOnePayment',
-    sentence: 'What a processor calls a charge is one payment of the environment.',
+    sentence: 'A charge reference of a processor belongs to one payment of the environment.',
     query: sql`
       select environment_id, processor, processor_reference, count(*) as payments
         from payments where processor_reference is not null and processor <> 'manual'
@@ -174,7 +174,7 @@ export const recordInvariants: readonly Invariant[] = [
   },
   {
     name: 'testProcessorAgrees',
-    sentence: 'What was paid and given back by the test processor it has done, once and in just that amount.',
+    sentence: 'The test processor performed each payment and refund once and in the recorded amount.',
     query: sql`
       select p.environment_id, p.id, p.status, p.amount, o.amount as done
         from payments p left join test_processor.operations o on o.idempotency_key = p.id and o.kind = 'charge'
@@ -188,7 +188,7 @@ export const recordInvariants: readonly Invariant[] = [
   },
   {
     name: 'paymentsAreOfTheirInvoices',
-    sentence: 'A payment is in the currency of its invoice, and names its purchase and its billing period.',
+    sentence: 'A payment has the currency, the purchase and the billing period of its invoice.',
     query: sql`
       select p.environment_id, p.id, p.currency, p.purchase_id, p.billing_period_id, i.id as invoice_id,
              i.currency as invoice_currency, i.purchase_id as invoice_purchase_id, i.billing_period_id as invoice_billing_period_id
@@ -197,7 +197,7 @@ export const recordInvariants: readonly Invariant[] = [
   },
   {
     name: 'redemptionsStayWithinDuration',
-    sentence: 'A discount takes something off, and as often as its duration says.',
+    sentence: 'A discount redemption has a positive amount and applies as often as its duration allows.',
     query: sql`
       select environment_id, id, duration, number_of_payments, payments_made, amount_type, amount
         from discount_redemptions
@@ -210,7 +210,7 @@ export const recordInvariants: readonly Invariant[] = [
   },
   {
     name: 'guardsAreInForce',
-    sentence: 'The triggers and the row-level security that the data relies on are there and switched on.',
+    sentence: 'The triggers and row-level security that protect the data exist and are enabled.',
     query: sql`
       select null::bigint as environment_id, t.tgrelid::regclass::text as record, t.tgname as name, t.tgenabled::text as state
         from pg_trigger t

@@ -3,7 +3,8 @@ import type { Invariant } from './store-invariants.ts';
 import { entriesSince, eventsOfSeries, eventsSince, type Since, usageOfPrices } from './store-invariants-sums.ts';
 
 // A meter may count differently from one day to the next, so events that repeat properties are only bounded.
-const boundedWhereRepeated = 'where some repeat properties it is between the sum of the first ones and of all';
+const boundedWhereRepeated =
+  'if some events repeat properties, it lies between the sum of the first ones and the sum of all';
 
 // Towards the past, also before 1970.
 const hourOfEvent = sql`e.usage_date - ((e.usage_date % 3600000) + 3600000) % 3600000`;
@@ -99,7 +100,7 @@ export const usageInvariants: readonly Invariant[] = [
   {
     name: 'usageSeriesBelongTogether',
     sentence:
-      'A series of usage names a subscription of its customer, a price of its meter, their ledger account, and a period of its subscription.',
+      'A usage series references a subscription of its customer, a price of its meter, their ledger account and a period of its subscription.',
     query: sql`
       select u.environment_id, u.id, u.customer_id, u.subscription_id, u.usage_meter_id, u.price_id, u.ledger_account_id, u.billing_period_id
         from usage_series u
@@ -115,7 +116,7 @@ export const usageInvariants: readonly Invariant[] = [
   {
     name: 'usageEventsAreOfSeries',
     // No foreign key says so: a trigger looks when events are added, and nobody looks later.
-    sentence: 'A usage event is of a series.',
+    sentence: 'A usage event belongs to a usage series.',
     query: (since) => sql`
       select e.environment_id, e.id, e.series_id
         from ${eventsSince(since)} e
@@ -123,7 +124,7 @@ export const usageInvariants: readonly Invariant[] = [
   },
   {
     name: 'transactionCountsOnce',
-    sentence: 'A transaction is one usage event of a usage meter.',
+    sentence: 'A transactionId belongs to one usage event of a usage meter.',
     query: (since) =>
       since === null
         ? sql`
@@ -166,7 +167,7 @@ export const usageInvariants: readonly Invariant[] = [
   },
   {
     name: 'usageIsBookedWithItsEvents',
-    sentence: `A ledger transaction of usage books, of each account and price, the sum of the usage events that name it; ${boundedWhereRepeated}.`,
+    sentence: `A usage transaction of the ledger books the sum of its usage events for each account and price; ${boundedWhereRepeated}.`,
     query: (since) => sql`
       select coalesce(u.environment_id, e.environment_id) as environment_id,
              coalesce(u.ledger_account_id, e.ledger_account_id) as ledger_account_id,
@@ -184,7 +185,7 @@ export const usageInvariants: readonly Invariant[] = [
   },
   {
     name: 'openRollUpsAreOfTheirAccount',
-    sentence: 'The roll-up that is open on a ledger account is of a series of that.',
+    sentence: 'The open roll-up of a ledger account belongs to a series of that account.',
     query: sql`
       select a.environment_id, a.id, a.open_series_id, s.ledger_account_id
         from ledger_accounts a
@@ -193,7 +194,7 @@ export const usageInvariants: readonly Invariant[] = [
   },
   {
     name: 'rollUpsAreSumsOfEvents',
-    sentence: `A roll-up is the usage events of its hour, and the sum of their units; ${boundedWhereRepeated}.`,
+    sentence: `A roll-up has the number and the sum of the usage events of its hour; ${boundedWhereRepeated}.`,
     query: (since) => sql`
       select coalesce(r.environment_id, e.environment_id) as environment_id, coalesce(r.series_id, e.series_id) as series_id,
              coalesce(r.hour, e.hour) as hour, r.events, e.events as events_counted, r.units, e.amount as events_amount, e.first_amount

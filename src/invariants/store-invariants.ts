@@ -128,17 +128,17 @@ const linksWithinSubscription: readonly Link[] = [
 export const ownershipInvariants: readonly Invariant[] = [
   {
     name: 'pricingModelsAgree',
-    sentence: 'A record belongs to the pricing model of the record that it points to.',
+    sentence: 'A record belongs to the same pricing model as the records it references.',
     query: (since) => disagreements('pricing_model_id', linksWithinPricingModel, since),
   },
   {
     name: 'customersAgree',
-    sentence: 'A record belongs to the customer of the record that it points to.',
+    sentence: 'A record belongs to the same customer as the records it references.',
     query: disagreements('customer_id', linksWithinCustomer),
   },
   {
     name: 'subscriptionsAgree',
-    sentence: 'A record belongs to the subscription of the record that it points to.',
+    sentence: 'A record belongs to the same subscription as the records it references.',
     query: disagreements('subscription_id', linksWithinSubscription),
   },
 ];
@@ -154,7 +154,7 @@ export const pricingInvariants: readonly Invariant[] = [
   },
   {
     name: 'oneDefaultProduct',
-    sentence: 'A pricing model has exactly one default product, and it is active.',
+    sentence: 'A pricing model has exactly one default product, which is active.',
     query: sql`
       select m.environment_id, m.id, count(p.id) as default_products
         from pricing_models m
@@ -163,7 +163,7 @@ export const pricingInvariants: readonly Invariant[] = [
   },
   {
     name: 'oneDefaultPricePerProduct',
-    sentence: 'A product has exactly one default price, and it is active when any price of the product is.',
+    sentence: 'A product has exactly one default price, which is active if any price of the product is.',
     query: sql`
       select p.environment_id, p.id, count(r.id) filter (where r.is_default) as default_prices
         from products p
@@ -174,7 +174,7 @@ export const pricingInvariants: readonly Invariant[] = [
   },
   {
     name: 'oneDefaultPricePerUsageMeter',
-    sentence: 'A usage meter has exactly one default price, and it is active.',
+    sentence: 'A usage meter has exactly one default price, which is active.',
     query: sql`
       select m.environment_id, m.id, count(d.id) as default_prices, count(d.id) filter (where d.active) as active_default_prices
         from usage_meters m
@@ -188,7 +188,7 @@ export const subscriptionInvariants: readonly Invariant[] = [
   {
     name: 'billingPeriodsTile',
     sentence:
-      'A billing period begins where the one before it ends, or later where that one ended in a pause, unless one of the two was canceled.',
+      'A billing period starts when the previous one ends, or later after a pause, unless one of the two was canceled.',
     query: sql`
       select environment_id, id, subscription_id, previous_end_at, start_at
         from (select environment_id, id, subscription_id, status, start_at,
@@ -201,7 +201,7 @@ export const subscriptionInvariants: readonly Invariant[] = [
   },
   {
     name: 'currentBillingPeriodExists',
-    sentence: 'The current billing period of a current subscription is one of its billing periods, not a canceled one.',
+    sentence: 'The current billing period of a subscription is one of its billing periods and is not canceled.',
     query: sql`
       select s.environment_id, s.id, s.status, s.current_billing_period_start, s.current_billing_period_end
         from subscriptions s
@@ -214,14 +214,14 @@ export const subscriptionInvariants: readonly Invariant[] = [
   },
   {
     name: 'canceledAtTellsCanceled',
-    sentence: 'A subscription has canceledAt exactly when it is canceled.',
+    sentence: 'A subscription has canceledAt if and only if it is canceled.',
     query: sql`
       select environment_id, id, status, canceled_at
         from subscriptions where (status = 'canceled') <> (canceled_at is not null)`,
   },
   {
     name: 'scheduledCancelHasDate',
-    sentence: 'A subscription whose cancel is scheduled has a date for it, and no other that still runs has one.',
+    sentence: 'A running subscription has a cancellation date if and only if its cancellation is scheduled.',
     query: sql`
       select environment_id, id, status, cancel_scheduled_at
         from subscriptions
@@ -229,7 +229,7 @@ export const subscriptionInvariants: readonly Invariant[] = [
   },
   {
     name: 'replacedSubscriptionIsCanceled',
-    sentence: 'A subscription that another one replaced is canceled.',
+    sentence: 'A replaced subscription is canceled.',
     query: sql`
       select environment_id, id, status, replaced_by_subscription_id
         from subscriptions where replaced_by_subscription_id is not null and status <> 'canceled'`,
@@ -244,7 +244,7 @@ export const subscriptionInvariants: readonly Invariant[] = [
   },
   {
     name: 'endedSubscriptionHoldsNoClaims',
-    sentence: 'A subscription that has ended holds no claims.',
+    sentence: 'An ended subscription holds no claims.',
     query: sql`
       select c.environment_id, c.id, c.subscription_id, s.status
         from resource_claims c

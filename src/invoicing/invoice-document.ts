@@ -66,7 +66,7 @@ export interface InvoiceDocument {
 export const invoiceStatusTexts: Readonly<Record<InvoiceStatus, string>> = {
   draft: 'Draft',
   open: 'Open',
-  awaiting_payment_confirmation: 'Payment under way',
+  awaiting_payment_confirmation: 'Payment pending',
   paid: 'Paid',
   partially_refunded: 'Partly refunded',
   refunded: 'Refunded',
@@ -123,7 +123,7 @@ function sumsOf(
   const row = (label: string, amount: bigint, strong = false) => ({ label, amount: money(amount), strong });
   const sums = [
     row(
-      'Sum of the lines',
+      'Sum of line items',
       lines.reduce((sum, line) => sum + line.amount, 0n),
     ),
   ];
@@ -150,7 +150,7 @@ function taxName({ taxType, taxRatePercentage, taxCountry, taxState }: InvoiceTo
 
 function sellerLines(seller: Seller | null): string[] {
   if (seller === null) return [];
-  const taxId = seller.taxId === null ? null : `Tax id: ${seller.taxId}`;
+  const taxId = seller.taxId === null ? null : `Tax ID: ${seller.taxId}`;
   return present([seller.name, ...seller.addressLines, seller.email, taxId]);
 }
 

@@ -27,7 +27,7 @@ export type TaxRate = z.infer<typeof TaxRate>;
 export type TaxRateRow = Omit<TaxRate, 'livemode' | 'organizationId'>;
 
 const decimal = /^(?:0|[1-9]\d{0,2})(?:\.\d{1,6})?$/;
-const percentageRule = 'must be from 0 to 100 with at most six decimals, such as 19 or 8.875';
+const percentageRule = 'must be from 0 to 100 with at most six decimal places, such as 19 or 8.875';
 
 /** Per cent in a request, as decimal text or a number: the same number is always the same text (`19.50` is `19.5`). */
 export const PercentageInput = z

@@ -29,7 +29,7 @@ function parseNetwork(part: string): Network {
   // Such an address is judged as the IPv4 address in it, so a network of them would silently allow nothing.
   const isMapped = isNetwork && isWithinAny(parseAddress(text), mapped);
   if (isNetwork && !isMapped) return { address: parseAddress(text), prefixLength };
-  throw new Error(`"${part}" is no network: write an address or a range, such as 10.1.2.3, 10.0.0.0/8 or fd00::/8`);
+  throw new Error(`"${part}" is not a network: use an address or a range such as 10.1.2.3, 10.0.0.0/8 or fd00::/8`);
 }
 
 /** `text` is an address. An IPv6 one is brought to its normal form first: ipaddr.js takes `::1.2.3.4` for `::ffff:1.2.3.4`. */
@@ -81,11 +81,11 @@ export function urlIssue(text: string, livemode: boolean, allowed: readonly Netw
   if (text.length > maxUrlLength) return `must be at most ${maxUrlLength} characters long`;
   const { authority } = absoluteUrl.exec(text)?.groups ?? {};
   if (authority === undefined || !URL.canParse(text))
-    return 'must be an absolute http or https address, such as https://example.com/webhooks';
+    return 'must be an absolute http or https URL, such as https://example.com/webhooks';
   // It would be a secret in plain sight, and it makes one host look like another.
-  if (authority.includes('@')) return 'must not hold a user name or a password';
+  if (authority.includes('@')) return 'must not contain a user name or a password';
   const url = new URL(text);
-  if (livemode && url.protocol !== 'https:') return 'must be an https address: live mode sends nothing in clear';
+  if (livemode && url.protocol !== 'https:') return 'must be an https URL in live mode';
   return portIssue(url.port) ?? hostIssue(url.hostname.replace(/^\[|\]$/g, ''), allowed);
 }
 
@@ -99,7 +99,7 @@ const portsOfOthers = new Set([
 function portIssue(text: string): string | null {
   const port = Number(text);
   const isWeb = text === '' || port === 80 || port === 443 || (port >= 1024 && !portsOfOthers.has(port));
-  return isWeb ? null : `must use the port of a web server: 80, 443, or one from 1024 on, but not ${port}`;
+  return isWeb ? null : `must use port 80, 443, or a port from 1024 up, not ${port}`;
 }
 
 // Names that mean something only inside one network (RFC 6762, RFC 8375, ICANN's .internal and what else is in use).
@@ -108,12 +108,12 @@ const insideName = /^[^.]+$|\.(?:local|localdomain|internal|intranet|private|lan
 /** `host` is as the URL parser leaves it: in lower case, an address in its one normal spelling. */
 function hostIssue(host: string, allowed: readonly Network[]): string | null {
   if (isIP(host) !== 0)
-    return mayReach(host, allowed) ? null : `must lead to a public address, and ${host} is not public`;
+    return mayReach(host, allowed) ? null : `must point to a public address, and ${host} is not public`;
   if (host.endsWith('.')) return 'must not have a dot at the end of its host name';
   const isLocalhost = /(?:^|\.)localhost$/.test(host);
   const leadsToAllowed = isLocalhost
     ? loopback.some(({ address }) => mayReach(address.toString(), allowed))
     : allowed.some(({ address }) => !isWithinAny(address, loopback));
   const isInside = isLocalhost || insideName.test(host);
-  return isInside && !leadsToAllowed ? `must have a public host name, and ${host} is a name of one network only` : null;
+  return isInside && !leadsToAllowed ? `must have a public host name, and ${host} is local to one network` : null;
 }

@@ -21,7 +21,7 @@ export function parseEncryptionKeys(text: string): Buffer[] {
     const key = part.trim();
     if (!keyText.test(key))
       throw new Error(
-        `key ${index + 1} is not ${keyBytes} bytes in base64, as "openssl rand -base64 ${keyBytes}" makes them`,
+        `key ${index + 1} is not ${keyBytes} bytes in base64: generate one with "openssl rand -base64 ${keyBytes}"`,
       );
     return Buffer.from(key, 'base64');
   });
@@ -38,8 +38,8 @@ export async function keyOfDataDirectory(dataDirectory: string): Promise<Buffer>
 
 function refuseToKeep(cause: unknown): never {
   throw new UnusableKey(
-    'The data directory cannot keep an encryption key: set TOLLKEEPER_ENCRYPTION_KEY to one of your own ' +
-      `(openssl rand -base64 ${keyBytes}), or TOLLKEEPER_DATA_DIR to a directory that can be written and outlives the process.`,
+    'The data directory cannot store an encryption key: set TOLLKEEPER_ENCRYPTION_KEY to a key of your own ' +
+      `(openssl rand -base64 ${keyBytes}), or TOLLKEEPER_DATA_DIR to a writable directory that outlives the process.`,
     { cause },
   );
 }
@@ -51,7 +51,7 @@ async function readKey(path: string): Promise<Buffer | null> {
   } catch (error) {
     if (isMissing(error)) return null;
     if (error instanceof Error && !('code' in error))
-      throw new UnusableKey(`${path} holds no encryption key (${error.message}): put back the one that was there.`);
+      throw new UnusableKey(`${path} contains no encryption key (${error.message}): restore the original file.`);
     throw error;
   }
 }
@@ -70,7 +70,7 @@ async function makeKey(path: string): Promise<Buffer> {
     await rm(draft, { force: true });
   }
   const key = await readKey(path);
-  if (key === null) throw new Error(`${path} was removed while it was being made`);
+  if (key === null) throw new Error(`${path} was removed while it was being created`);
   return key;
 }
 
@@ -93,9 +93,9 @@ export async function claimEncryptionKeys(owner: Database, { keyIds }: Encryptio
 
 function sayLacking(ids: readonly string[]): string {
   return (
-    `This database holds secrets that only ${ids.length === 1 ? 'the encryption key' : 'the encryption keys'} ` +
-    `${ids.join(', ')} can open, and this process does not have ${ids.length === 1 ? 'it' : 'them'}. Set TOLLKEEPER_ENCRYPTION_KEY ` +
-    'to the key that was in use; to change it, put the new one first and the old one behind it, after a comma. A key that ' +
-    'was made by itself lies in the file encryption.key of the data directory of the service that made it.'
+    `This database contains secrets that only ${ids.length === 1 ? 'the encryption key' : 'the encryption keys'} ` +
+    `${ids.join(', ')} can decrypt, and this process does not have ${ids.length === 1 ? 'it' : 'them'}. Set TOLLKEEPER_ENCRYPTION_KEY ` +
+    'to the original key. To rotate it, write the new key first, then a comma and the old key. A key that ' +
+    'Tollkeeper generated is in the file encryption.key of the data directory of the service that generated it.'
   );
 }

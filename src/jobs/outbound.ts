@@ -172,7 +172,7 @@ async function send(agent: Agent, { url, headers, body }: OutboundMessage, timeo
     return { statusCode: answer.statusCode, retryAfter, body: await beginningOf(answer.body) };
   } catch (error) {
     const isLate = limit.signal.aborted || codeOf(error) === 'UND_ERR_CONNECT_TIMEOUT';
-    return { failure: isLate ? `No answer within ${timeoutMs / 1000} seconds.` : failureOf(error, hostname) };
+    return { failure: isLate ? `No response within ${timeoutMs / 1000} seconds.` : failureOf(error, hostname) };
   } finally {
     clearTimeout(timer);
   }
@@ -205,15 +205,15 @@ function failureOf(error: unknown, host: string): string {
   if (!(error instanceof Error)) return 'The request failed.';
   if (error instanceof ForbiddenAddress) return error.message;
   const code = codeOf(error);
-  if (code === 'ENOTFOUND' || code === 'ENODATA') return `The name ${host} has no address.`;
-  if (code === 'UND_ERR_HEADERS_OVERFLOW') return `The headers of the answer are larger than ${maxHeaderKiB} KiB.`;
-  if (code === 'UND_ERR_SOCKET') return 'No answer: the connection was closed.';
-  if (error.name === 'HTTPParserError') return 'The answer is not HTTP.';
+  if (code === 'ENOTFOUND' || code === 'ENODATA') return `The host name ${host} has no address.`;
+  if (code === 'UND_ERR_HEADERS_OVERFLOW') return `The response headers are larger than ${maxHeaderKiB} KiB.`;
+  if (code === 'UND_ERR_SOCKET') return 'No response: the connection was closed.';
+  if (error.name === 'HTTPParserError') return 'The response is not HTTP.';
   if (code.startsWith('ERR_SSL_') || code === 'EPROTO') return `No secure connection: ${error.message}`;
   if (/CERT|UNABLE_TO_|CRL|HOSTNAME/.test(code))
     // What follows a semicolon is advice to whoever runs us.
-    return `The certificate of ${host} is not accepted: ${error.message.split(';')[0]} (${code}).`;
-  return `No answer: ${code || error.message}`;
+    return `The certificate of ${host} was rejected: ${error.message.split(';')[0]} (${code}).`;
+  return `No response: ${code || error.message}`;
 }
 
 function withoutNul(text: string): string {

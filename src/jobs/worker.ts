@@ -152,7 +152,10 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
       await runner.promise.catch(ignore);
       await living.clear();
       if (stopped.signal.aborted) return;
-      log('warn', 'the queue has stopped, because the database does not answer; it begins again when it does');
+      log(
+        'warn',
+        'the queue has stopped because the database is not responding; it starts again when the database does',
+      );
     }
   };
   const running = keepRunning();

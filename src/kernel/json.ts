@@ -39,7 +39,7 @@ export function weightIssue(bytes: Uint8Array): Issue | null {
     if (byte === quote) {
       at = endOfText(bytes, at + 1);
     } else if (byte === comma || (byte === newLine && depth === 0)) {
-      if (++values >= maxValues) return tooBig(`holds more than ${maxValues} values`);
+      if (++values >= maxValues) return tooBig(`contains more than ${maxValues} values`);
     } else if (byte === openBracket || byte === openBrace) {
       if (++depth > maxDepth) return tooBig(`is nested deeper than ${maxDepth} levels`);
     } else if (byte === closeBracket || byte === closeBrace) {
@@ -80,7 +80,7 @@ function visit(value: unknown, path: Path, issues: Issue[]): void {
   }
   // What was parsed inherits nothing that could be counted, and this is the quickest way through it.
   for (const key in value) {
-    const message = key === '__proto__' ? 'is not a key that can be stored' : textIssue(key);
+    const message = key === '__proto__' ? 'is reserved and cannot be stored' : textIssue(key);
     if (message) issues.push({ path: [...path], message: `a key ${message}`, code: 'custom' });
     else visitAt(key, (value as Record<string, unknown>)[key], path, issues);
   }
@@ -94,8 +94,8 @@ function visitAt(key: string | number, value: unknown, path: Path, issues: Issue
 
 /** What is wrong with a text, or null. */
 export function textIssue(text: string): string | null {
-  if (text.includes('\0')) return 'holds a NUL character';
-  return text.isWellFormed() ? null : 'holds half of a surrogate pair';
+  if (text.includes('\0')) return 'contains a NUL character';
+  return text.isWellFormed() ? null : 'contains an unpaired surrogate';
 }
 
 /** The largest whole number that JSON carries exactly: 2^53-1. */

@@ -110,7 +110,7 @@ export interface InstantRange {
  */
 export function instantRange(filters: PageRequest['filters'], fromName: string, toName: string): InstantRange | null {
   const [from, to] = [instantOf(filters[fromName]), instantOf(filters[toName])];
-  if (from !== null && to !== null && from >= to) throw invalid([toName], `must lie after ${fromName}`);
+  if (from !== null && to !== null && from >= to) throw invalid([toName], `must be after ${fromName}`);
   return from === null && to === null ? null : { from, to };
 }
 

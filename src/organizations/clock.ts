@@ -44,7 +44,7 @@ export function decideClock(
   if (livemode) throw new Problem('testClockInLiveMode');
   if (pinnedPricingModelId !== null) throw new Problem('outsidePinnedPricingModel');
   if (!Number.isSafeInteger(to) || to < calendarStart || to >= calendarEnd)
-    throw invalid(['testClock', 'now'], 'must lie in the years -271820 to 275759');
+    throw invalid(['testClock', 'now'], 'must be in the years -271820 to 275759');
   if (!hasSubscriptions) return 'set';
   const earliest = Math.max(now, clock.target ?? now);
   if (to < earliest) throw new Problem('testClockBackwards', { now: earliest });

@@ -54,7 +54,7 @@ async function lockPayer(
   pricingModelId: string | undefined,
 ): Promise<CustomerRow> {
   if ((customerId === undefined) === (customerExternalId === undefined))
-    throw invalid(['paymentMethod', 'customerId'], 'name the customer by customerId or by customerExternalId');
+    throw invalid(['paymentMethod', 'customerId'], 'send customerId or customerExternalId');
   const named = customerId ?? customerExternalId ?? '';
   const id = customerId ?? (await findCustomerByExternalId(work, named, pricingModelId))?.id;
   const customer = id === undefined ? null : await lockCustomer(work, id);
@@ -86,15 +86,14 @@ function accepted(processor: string, { token, type }: NewPaymentMethod, outcome:
       outcome.nextAction === undefined ? {} : { nextAction: outcome.nextAction },
     );
   if (type !== undefined && type !== outcome.type)
-    throw invalid(['paymentMethod', 'type'], `must be ${outcome.type}, which is what ${token} stands for`);
+    throw invalid(['paymentMethod', 'type'], `must be ${outcome.type}, the type of ${token}`);
   return outcome;
 }
 
 function unknownToken(processor: string, known: readonly string[] | null): Problem {
-  if (known === null)
-    return invalid(['paymentMethod', 'token'], `must be the id of a payment method that ${processor} knows`);
+  if (known === null) return invalid(['paymentMethod', 'token'], `must be the id of a payment method at ${processor}`);
   if (known.length === 0) return new Problem('processorTakesNoPaymentMethods', { processor });
-  return invalid(['paymentMethod', 'token'], `must be one that the processor knows: ${known.join(', ')}`);
+  return invalid(['paymentMethod', 'token'], `must be one of the processor's tokens: ${known.join(', ')}`);
 }
 
 /** Keeps the payment method. The caller holds the customer. */

@@ -199,7 +199,7 @@ export function decideRefund(payment: PaymentMoney, partialAmount: number | null
   if (!isAmount) {
     throw invalid(
       ['partialAmount'],
-      `must be a whole number from 1 to ${remaining}, which is what remains of ${payment.amount}`,
+      `must be a whole number from 1 to ${remaining}, the unrefunded part of ${payment.amount}`,
     );
   }
   return BigInt(partialAmount);

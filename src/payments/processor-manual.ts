@@ -11,7 +11,7 @@ export const manualProcessor: PaymentProcessor = {
     return { result: 'awaiting' };
   },
   async retrieve(reference) {
-    assert.fail(`nobody knows the charge ${reference}: it was made by hand`);
+    assert.fail(`charge ${reference} was recorded manually and is not known to a processor`);
   },
   async refund({ idempotencyKey }) {
     return { result: 'succeeded', reference: `manual_${idempotencyKey}` };

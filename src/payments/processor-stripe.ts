@@ -118,7 +118,7 @@ async function charge(client: Stripe, call: Call, request: ChargeRequest) {
   assert(token !== null && customerReference !== null, 'a payment method of Stripe has its token and its customer');
   const stripeAmount = toStripeAmount(amount, currency);
   if (stripeAmount === null) {
-    const message = `${amount} ${currency} has digits that card networks cannot charge.`;
+    const message = `Card networks cannot charge ${amount} ${currency}: it has too many decimal places.`;
     return { result: 'failed', reference: null, code: 'amount_not_chargeable', message } as const;
   }
   const earlier = await findEarlierIntent(client, call, request);
@@ -167,7 +167,12 @@ async function outcomeForGood(
 /** The failure of a charge whose customer has not confirmed it in time; null while there is time. In Stripe's time. */
 function unconfirmedFor({ id: reference, created }: Stripe.PaymentIntent): ChargeOutcome | null {
   if (Date.now() - created * 1000 < confirmationLifetimeMs) return null;
-  return { result: 'failed', reference, code: 'authentication_required', message: 'It was not confirmed in time.' };
+  return {
+    result: 'failed',
+    reference,
+    code: 'authentication_required',
+    message: 'The payment was not confirmed in time.',
+  };
 }
 
 /**
@@ -229,7 +234,7 @@ async function refund(client: Stripe, call: Call, request: RefundRequest) {
   assert(reference !== null, 'a payment that succeeded knows its charge');
   const stripeAmount = toStripeAmount(amount, currency);
   if (stripeAmount === null) {
-    const message = `${amount} ${currency} has digits that card networks cannot give back.`;
+    const message = `Card networks cannot refund ${amount} ${currency}: it has too many decimal places.`;
     return { result: 'failed', code: 'amount_not_refundable', message } as const;
   }
   const made = Date.now() - now < keyLifetimeMs ? null : await findRefund(client, call, reference, idempotencyKey);
@@ -250,7 +255,7 @@ async function refund(client: Stripe, call: Call, request: RefundRequest) {
 /** A refund to a bank takes days. It counts from the start: the money is no longer the seller's. */
 function outcomeOfRefund({ id, status, failure_reason: code = 'refund_failed' }: Stripe.Refund) {
   if (status !== 'failed' && status !== 'canceled') return { result: 'succeeded', reference: id } as const;
-  return { result: 'failed', code, message: 'The money could not be given back.' } as const;
+  return { result: 'failed', code, message: 'The refund failed.' } as const;
 }
 
 async function findRefund(client: Stripe, call: Call, reference: string, key: string): Promise<Stripe.Refund | null> {
@@ -339,7 +344,7 @@ async function setUp(client: Stripe, call: Call, request: AttachRequest, type: s
   );
   const { status, payment_method: kept, client_secret: clientSecret } = intent;
   if (status === 'succeeded' && typeof kept === 'object' && kept !== null) return attachedMethod(kept);
-  const message = `The customer has to confirm it first (${intent.next_action?.type ?? status}): set it up with the customer present, then attach it.`;
+  const message = `The customer must confirm it first (${intent.next_action?.type ?? status}): set it up with the customer present, then attach it.`;
   const keptId = idOf(kept);
   const canBeConfirmed = status === 'requires_action' && clientSecret !== null && keptId !== null;
   const nextAction = canBeConfirmed ? { nextAction: { clientSecret, token: keptId } } : {};

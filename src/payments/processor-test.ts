@@ -73,7 +73,7 @@ const card = (brand: string, last4: string, rest: Omit<TestToken, 'type' | 'data
   ...rest,
 });
 
-const unknownToken = { code: 'resource_missing', message: 'There is no such payment method.' };
+const unknownToken = { code: 'resource_missing', message: 'The payment method does not exist.' };
 const declined = { code: 'card_declined', message: 'Your card was declined.' };
 
 /** Stripe's names for its test cards, so that one script runs against both; `pm_card_processing` is ours. */
@@ -178,14 +178,14 @@ function receiptNumberOf(reference: string): string {
 function decideRefund(known: readonly TestOperation[], { idempotencyKey, amount, now }: RefundRequest): RefundOutcome {
   const charge = chargeAmong(known);
   if (charge === undefined || outcomeAt(charge.outcome, now).result !== 'succeeded')
-    return { result: 'failed', code: 'charge_not_succeeded', message: 'There is no money to give back.' };
+    return { result: 'failed', code: 'charge_not_succeeded', message: 'There is no charge to refund.' };
   const failure = testTokens.get(charge.token ?? '')?.refund;
   if (failure !== undefined) return { result: 'failed', ...failure };
   const refunded = known
     .filter((operation) => operation.kind === 'refund' && operation.outcome.result === 'succeeded')
     .reduce((sum, operation) => sum + operation.amount, 0n);
   if (refunded + amount > charge.amount)
-    return { result: 'failed', code: 'charge_already_refunded', message: 'The refund is more than what remains.' };
+    return { result: 'failed', code: 'charge_already_refunded', message: 'The refund exceeds the remaining amount.' };
   return { result: 'succeeded', reference: `test_refund_${idempotencyKey}` };
 }
 

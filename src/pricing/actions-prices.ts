@@ -19,7 +19,7 @@ async function createProductPrice(work: Work, asked: Exclude<PriceInput, { type:
   const product = await requiredLocked(work, findProduct, asked.productId, 'productNotFound');
   refuseOtherModel(asked, product);
   if (product.default) {
-    throw new Problem('defaultProductProtected', { id: product.id, rule: 'it gets no further price' });
+    throw new Problem('defaultProductProtected', { id: product.id, rule: 'it cannot have another price' });
   }
   const prices = await store.listPricesOfProducts(work, [product.id]);
   const other = prices.find((price) => price.type !== asked.type);
@@ -36,7 +36,7 @@ async function createUsagePrice(work: Work, asked: Extract<PriceInput, { type: '
   refuseOtherModel(asked, meter);
   const price = newUsagePrice(newId('price'), meter, asked, currencyOf(work));
   if (price.isDefault) {
-    if (!price.active) throw invalid(['price', 'active'], 'must be true on a default price');
+    if (!price.active) throw invalid(['price', 'active'], 'must be true for a default price');
     const prices = await store.listPricesOfUsageMeters(work, [meter.id]);
     const former = prices.filter((each) => each.isDefault).map((each) => ({ ...each, isDefault: false }));
     await store.savePrices(work, former);

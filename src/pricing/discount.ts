@@ -118,10 +118,10 @@ export function decideDiscountChange(discount: DiscountRow, change: DiscountChan
   };
   const path = ['discount', 'numberOfPayments'];
   if (duration !== 'number_of_payments') {
-    if (change.numberOfPayments) throw invalid(path, `must be absent or null where the duration is ${duration}`);
+    if (change.numberOfPayments) throw invalid(path, `must be absent or null when the duration is ${duration}`);
     return { ...changed, duration, numberOfPayments: null };
   }
   const payments = change.numberOfPayments === undefined ? discount.numberOfPayments : change.numberOfPayments;
-  if (payments === null) throw invalid(path, 'must say how many where the duration is number_of_payments');
+  if (payments === null) throw invalid(path, 'is required when the duration is number_of_payments');
   return { ...changed, duration, numberOfPayments: payments };
 }

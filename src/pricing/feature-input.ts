@@ -86,15 +86,15 @@ export function decideFeatureChange(feature: Feature, change: FeatureChange): Fe
     const sent = change[field];
     if (sent === undefined) continue;
     if (feature[field] === null && sent !== null) {
-      throw invalid(['feature', field], `must be absent or null on a ${feature.type} feature`);
+      throw invalid(['feature', field], `must be absent or null for a ${feature.type} feature`);
     }
     if (feature[field] !== null && sent === null) {
-      throw invalid(['feature', field], `must not be null on a ${feature.type} feature`);
+      throw invalid(['feature', field], `must not be null for a ${feature.type} feature`);
     }
   }
   for (const field of rolloverFields) {
     if (feature.type !== 'usage_credit_grant' && change[field] != null) {
-      throw invalid(['feature', field], `must be absent or null on a ${feature.type} feature`);
+      throw invalid(['feature', field], `must be absent or null for a ${feature.type} feature`);
     }
   }
   const {

@@ -24,7 +24,7 @@ export function decidePriceChange(
   if (isNoChargePrice(price)) protectNoCharge(price, { slug, active, isDefault });
   else if (slug !== price.slug) refuseBadSlug(slug);
   if (!price.isDefault && change.isDefault && !active) {
-    throw invalid(['price', 'isDefault'], 'an inactive price cannot become the default: send active true as well');
+    throw invalid(['price', 'isDefault'], 'an inactive price cannot become the default: send active: true as well');
   }
   if (price.isDefault && !isDefault && price.productId !== null) {
     throw new Problem('defaultPriceNeeded', { id: price.id });
@@ -58,17 +58,17 @@ interface Wanted {
 
 function protectNoCharge(price: Price, wanted: Wanted): void {
   const refuse = (rule: string) => new Problem('noChargePriceProtected', { id: price.id, rule });
-  if (!wanted.active) throw refuse('it stays active');
-  if (wanted.slug !== price.slug) throw refuse("it keeps its slug, which follows the meter's");
+  if (!wanted.active) throw refuse('it must stay active');
+  if (wanted.slug !== price.slug) throw refuse('its slug follows the slug of the usage meter');
   if (price.isDefault && !wanted.isDefault) {
-    throw refuse('it stays the default until another price of the meter is made the default');
+    throw refuse('it stays the default until another price of the usage meter becomes the default');
   }
 }
 
 function protectDefaultProduct(price: Price, wanted: Wanted): void {
   const refuse = (rule: string) => new Problem('defaultProductProtected', { id: price.productId ?? '', rule });
-  if (wanted.slug !== price.slug) throw refuse('its price keeps its slug');
-  if (wanted.isDefault !== price.isDefault) throw refuse('its default price cannot be exchanged');
+  if (wanted.slug !== price.slug) throw refuse('the slug of its price cannot change');
+  if (wanted.isDefault !== price.isDefault) throw refuse('its default price cannot be replaced');
   if (wanted.active !== price.active) throw refuse('its price cannot be activated or deactivated');
 }
 

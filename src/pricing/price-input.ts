@@ -6,7 +6,7 @@ import { IntervalUnit, maxTrialPeriodDays, maxUnitPrice, type NewPrice, noCharge
 import { ProductId } from './product.ts';
 import { UsageMeterId } from './usage-meter.ts';
 
-export const reservedPriceSlugMessage = `must not end in ${noChargeSuffix}: only no-charge prices do`;
+export const reservedPriceSlugMessage = `must not end in ${noChargeSuffix}, which is reserved for no-charge prices`;
 
 const PriceSlug = SafeString.refine((slug) => !isReservedPriceSlug(slug), { message: reservedPriceSlugMessage });
 const UnitPrice = amountInput(0, maxUnitPrice);

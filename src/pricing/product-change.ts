@@ -14,7 +14,7 @@ const fixedOnDefault = ['slug', 'singularQuantityLabel', 'pluralQuantityLabel'] 
 /** A product after a change. The default product keeps all but its texts, and stays active. */
 export function decideProductChange(product: Product, { id: _, ...change }: ProductChange): Product {
   if (change.default !== undefined && change.default !== product.default) {
-    throw invalid(['product', 'default'], `must be ${product.default}: which product is the default cannot change`);
+    throw invalid(['product', 'default'], `must be ${product.default}: the default product cannot change`);
   }
   const changed: Product = {
     ...product,
@@ -28,7 +28,7 @@ export function decideProductChange(product: Product, { id: _, ...change }: Prod
   };
   if (product.default) {
     const field = fixedOnDefault.find((each) => changed[each] !== product[each]);
-    if (field !== undefined) throw invalid(['product', field], 'cannot change on the default product');
+    if (field !== undefined) throw invalid(['product', field], 'cannot change for the default product');
     return { ...changed, active: true };
   }
   if (changed.slug !== product.slug && isReservedProductSlug(changed.slug)) {
@@ -101,12 +101,12 @@ function termsAskedFor(current: Price, { id }: Product, asked: ProductPriceChang
   const unitPrice = asked.unitPrice ?? current.unitPrice;
   if (current.type !== 'subscription') {
     for (const field of ['intervalUnit', 'intervalCount', 'trialPeriodDays'] as const) {
-      if (asked[field] != null) throw invalid(['price', field], `must be absent or null on a ${current.type} price`);
+      if (asked[field] != null) throw invalid(['price', field], `must be absent or null for a ${current.type} price`);
     }
     return { ...current, unitPrice };
   }
   for (const field of ['intervalUnit', 'intervalCount'] as const) {
-    if (asked[field] === null) throw invalid(['price', field], 'must not be null on a subscription price');
+    if (asked[field] === null) throw invalid(['price', field], 'must not be null for a subscription price');
   }
   return {
     ...current,

@@ -48,8 +48,10 @@ export function rolloverIssue(
     const field = rolloverMaximum === null ? 'rolloverPeriods' : 'rolloverMaximum';
     return { field, message: 'must be null unless renewalFrequency is every_billing_period' };
   }
-  if (rolloverMaximum === null) return { field: 'rolloverMaximum', message: 'must be given with rolloverPeriods' };
-  if (rolloverPeriods === null) return { field: 'rolloverPeriods', message: 'must be given with rolloverMaximum' };
+  if (rolloverMaximum === null)
+    return { field: 'rolloverMaximum', message: 'is required when rolloverPeriods is given' };
+  if (rolloverPeriods === null)
+    return { field: 'rolloverPeriods', message: 'is required when rolloverMaximum is given' };
   return null;
 }
 

@@ -62,6 +62,6 @@ export function withFields<Row extends object, Fields extends Partial<Row>>(row:
 /** The id that a slug stands for; that the structure holds the slug was checked before. */
 export function known(ids: ReadonlyMap<string, string>, slug: string): string {
   const id = ids.get(slug);
-  assert(id !== undefined, `the structure holds ${slug}`);
+  assert(id !== undefined, `the structure contains ${slug}`);
   return id;
 }

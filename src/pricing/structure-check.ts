@@ -57,9 +57,7 @@ export function completeStructure(given: Structure, path: Path, options: Complet
   const issues = [...(options.issues ?? []), ...slugIssues(given, added), ...productIssues(given)];
   // With the one that is added, so that what was set up can be put again.
   if (added !== null && given.products.length >= maxProducts)
-    issues.push(
-      structureIssue(['products'], `must be fewer than ${maxProducts}, because the default product is added`),
-    );
+    issues.push(structureIssue(['products'], `must be fewer than ${maxProducts} because the default product is added`));
   refuse([...issues, ...usagePriceIssues(given)], path);
   refuseUnknown(given, path);
   return added === null ? given : { ...given, products: [...given.products, added] };
@@ -159,7 +157,7 @@ function productIssues({ products, features }: Structure): Issue[] {
     if (product.default) {
       defaults += 1;
       if (defaults > 1)
-        tell(['product', 'default'], 'is true for another product already: there is one default product');
+        tell(['product', 'default'], 'is already true for another product: there is one default product');
       if (!product.active) tell(['product', 'active'], 'must be true for the default product: customers start on it');
       if (price.unitPrice !== 0n) tell(['price', 'unitPrice'], 'must be 0 for the default product');
       if (price.trialPeriodDays)
@@ -169,12 +167,13 @@ function productIssues({ products, features }: Structure): Issue[] {
     }
     if (price.type !== 'single_payment') continue;
     for (const [position, slug] of slugs.entries()) {
-      if (toggles.has(slug)) tell(['features', position], `is a toggle, which a single payment cannot give: ${slug}`);
+      if (toggles.has(slug))
+        tell(['features', position], `is a toggle, which a product with a single payment cannot have: ${slug}`);
     }
   }
   const links = products.reduce((count, { features: slugs }) => count + slugs.length, 0);
   if (links > maxProductFeatures)
-    issues.push(structureIssue(['products'], `have more than ${maxProductFeatures} features together`));
+    issues.push(structureIssue(['products'], `have more than ${maxProductFeatures} features in total`));
   return issues;
 }
 
@@ -187,7 +186,7 @@ function usagePriceIssues({ usageMeters }: Structure): Issue[] {
       const path = ['usageMeters', index, 'prices', priceIndex, 'isDefault'];
       const issues: Issue[] = [];
       if (!price.active) issues.push(structureIssue(path, 'must not be true for an inactive price'));
-      if (defaults > 1) issues.push(structureIssue(path, 'is true for another price of the usage meter already'));
+      if (defaults > 1) issues.push(structureIssue(path, 'is already true for another price of the usage meter'));
       return issues;
     });
   });
@@ -202,7 +201,7 @@ function refuseUnknown({ features, products, usageMeters, resources }: Structure
   const unknown: { problem: keyof typeof known; slug: string; issue: Issue }[] = [];
   const look = (problem: keyof typeof known, slug: string, at: Path, record: string) => {
     if (known[problem].has(slug)) return;
-    const issue = structureIssue([...path, ...at], `names no ${record} of this pricing model: ${slug}`);
+    const issue = structureIssue([...path, ...at], `is not a ${record} of this pricing model: ${slug}`);
     unknown.push({ problem, slug, issue });
   };
   for (const [index, feature] of features.entries()) {

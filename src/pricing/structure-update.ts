@@ -22,7 +22,7 @@ export function prepareUpdate(contents: PricingModelContents, given: Structure, 
   const products = given.products.map((each, position) => {
     if (position === index) return protect(standing, each);
     if (!each.product.default) return each;
-    const message = `must be false: the default product is ${standing.product.slug}, and it stays the default`;
+    const message = `must be false: the default product is ${standing.product.slug} and cannot change`;
     issues.push(structureIssue(['products', position, 'product', 'default'], message));
     return { ...each, product: { ...each.product, default: false } };
   });
@@ -58,7 +58,7 @@ function removedUsageMeterIssues(stored: Structure, given: Structure): Issue[] {
   const slugs = new Set(given.usageMeters.map(({ usageMeter }) => usageMeter.slug));
   const removed = stored.usageMeters.filter(({ usageMeter }) => !slugs.has(usageMeter.slug));
   return removed.map(({ usageMeter }) =>
-    structureIssue(['usageMeters'], `must hold ${usageMeter.slug}: a usage meter cannot be removed`),
+    structureIssue(['usageMeters'], `must contain ${usageMeter.slug}: a usage meter cannot be removed`),
   );
 }
 

@@ -297,7 +297,7 @@ export const UpdateInput = z
     const missing = listNames.filter((list) => given[list] === undefined);
     if (missing.length < listNames.length) {
       for (const list of missing) {
-        const message = `is missing: ${listNames.join(', ')} are given all together or not at all`;
+        const message = `is missing: send all of ${listNames.join(', ')}, or none of them`;
         context.addIssue({ code: 'custom', path: [list], message });
       }
     }

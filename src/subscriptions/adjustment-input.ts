@@ -45,7 +45,7 @@ export const AdjustedItem = z
   })
   .refine(({ priceId, priceSlug }) => !priceId || !priceSlug, {
     path: ['priceSlug'],
-    message: 'give one of priceId and priceSlug, not both',
+    message: 'send either priceId or priceSlug, not both',
   })
   .meta({ id: 'AdjustedSubscriptionItem' });
 export type AdjustedItem = z.output<typeof AdjustedItem>;

@@ -37,7 +37,7 @@ export function resolveItems(given: readonly AdjustedItem[], context: Context): 
   }
   refuseTooMuch(items);
   const [first, ...others] = items.map(({ interval }) => intervalText(interval));
-  if (others.some((text) => text !== first)) throw invalid(itemsPath, 'must all renew at the same interval');
+  if (others.some((text) => text !== first)) throw invalid(itemsPath, 'must all have the same billing interval');
   return items;
 }
 
@@ -50,7 +50,7 @@ function byAge(a: PlanItem, b: PlanItem): number {
 function refuseRepeats(named: readonly Named[]): void {
   const seen = new Set<string>();
   for (const { existing, index } of named) {
-    if (existing !== null && seen.has(existing.id)) throw invalid([...itemsPath, index, 'id'], 'must be named once');
+    if (existing !== null && seen.has(existing.id)) throw invalid([...itemsPath, index, 'id'], 'must appear only once');
     if (existing !== null) seen.add(existing.id);
   }
 }
@@ -77,7 +77,7 @@ function findNamed(given: AdjustedItem, index: number, context: Context): Named 
   if (reference === null) {
     // A full record says that it has no price, and is no item of a plan then; a short one has forgotten it.
     if (given.priceId === null || given.subscriptionId !== undefined) return null;
-    throw invalid([...path, 'priceId'], 'give one of priceId and priceSlug');
+    throw invalid([...path, 'priceId'], 'send priceId or priceSlug');
   }
   const price = findPrice(reference, { ...context, bySlug: Boolean(given.priceSlug) });
   const product = price?.productId ? context.catalog.products.get(price.productId) : undefined;
@@ -101,7 +101,7 @@ function findPrice(reference: string, { subscription, catalog, bySlug }: Context
 function toPlanItem({ given, index, existing, price, product }: Named, context: Context): PlanItem {
   const quantity = given.quantity ?? existing?.quantity ?? 1;
   if (quantity === 0) {
-    throw invalid([...itemsPath, index, 'quantity'], 'must be at least 1; to end an item, leave it out');
+    throw invalid([...itemsPath, index, 'quantity'], 'must be at least 1; to end an item, omit it');
   }
   const isSamePrice = existing?.priceId === price.id;
   const unitPrice = given.unitPrice ?? (isSamePrice ? existing.unitPrice : price.unitPrice);
@@ -152,5 +152,5 @@ function intervalText(interval: Interval | null): string {
 /** A payment carries no more than a unit may cost at the most, so a period must not either. */
 function refuseTooMuch(items: readonly PlanItem[]): void {
   const total = items.reduce((sum, { unitPrice, quantity }) => sum + unitPrice * BigInt(quantity), 0n);
-  if (total > maxPeriodAmount) throw invalid(itemsPath, `must cost at most ${maxPeriodAmount} in all, not ${total}`);
+  if (total > maxPeriodAmount) throw invalid(itemsPath, `must cost at most ${maxPeriodAmount} in total, not ${total}`);
 }

@@ -63,14 +63,14 @@ export function refuseUnadjustable(subscription: SubscriptionRow, pending: Adjus
   const refuse = (reason: string) => new Problem('subscriptionNotAdjustable', { id, reason });
   if (isTerminal(status)) throw new Problem('subscriptionTerminal', { id, status });
   if (!subscription.renews) throw refuse('it does not renew');
-  if (subscription.doNotCharge) throw refuse('it is given away (doNotCharge)');
+  if (subscription.doNotCharge) throw refuse('it is not charged (doNotCharge)');
   if (subscription.isDefaultPlan) throw refuse("it is the customer's default plan; subscribe to another plan");
   if (subscription.scheduledAdjustmentAt !== null) throw new Problem('adjustmentScheduled', { id });
   if (pending !== null) throw new Problem('adjustmentAwaitsPayment', { id, invoiceId: pending.invoiceId ?? '' });
-  if (status === 'cancellation_scheduled') throw refuse('its end is scheduled; take that back with uncancel first');
+  if (status === 'cancellation_scheduled') throw refuse('its cancellation is scheduled; undo it with uncancel first');
   if (status === 'paused') throw new Problem('subscriptionPaused', { id });
   if (start === null || end === null || start > now || end <= now) throw new Problem('adjustmentNeedsPeriod', { id });
-  if (status === 'incomplete') throw refuse('its first payment is under way');
+  if (status === 'incomplete') throw refuse('its first payment is in progress');
 }
 
 /** What the items cost for a whole period, in minor units. */
@@ -103,12 +103,12 @@ export function decideTiming(
       if (takesInterval)
         throw invalid(
           path,
-          'a price of another interval begins with a period: change at_end_of_current_billing_period',
+          'a price with another interval starts with a new period: use at_end_of_current_billing_period',
         );
       return asked;
     case 'at_end_of_current_billing_period':
       if (newTotal > currentTotal && !takesInterval)
-        throw invalid(path, `a change to a higher total (${currentTotal} to ${newTotal}) is made immediately`);
+        throw invalid(path, `a change to a higher total (${currentTotal} to ${newTotal}) must be made immediately`);
       return asked;
     case 'auto':
       return takesInterval || newTotal < currentTotal ? 'at_end_of_current_billing_period' : 'immediately';

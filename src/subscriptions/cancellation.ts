@@ -21,7 +21,7 @@ export const Cancellation = z
   })
   .refine(({ timing, endDate }) => (timing === 'at_future_date') === (typeof endDate === 'number'), {
     path: ['endDate'],
-    message: 'goes with the timing at_future_date, and only with it',
+    message: 'is required when timing is at_future_date, and not allowed otherwise',
   })
   .meta({ id: 'Cancellation' });
 export type Cancellation = z.infer<typeof Cancellation>;

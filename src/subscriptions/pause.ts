@@ -50,13 +50,13 @@ export function decidePause(
 
 function whyNotPausable(subscription: SubscriptionRow, { owes, now }: { owes: boolean; now: Instant }): string | null {
   const { status, renews, currentBillingPeriodStart: start, currentBillingPeriodEnd: end } = subscription;
-  if (subscription.isDefaultPlan) return 'it is the default plan, which every customer stands on';
+  if (subscription.isDefaultPlan) return 'it is the default plan, which every customer has';
   if (!renews) return 'it does not renew';
-  if (status === 'trialing') return 'it is on trial, which costs nothing';
-  if (status === 'cancellation_scheduled') return 'it is to be canceled: take that back first';
-  if (owes || statusAfter(status, 'paused') === null) return 'it has to be paid for first';
-  if (start === null || end === null || start > now) return 'it has not begun';
-  return end <= now ? 'its period is over, and the next one is about to begin' : null;
+  if (status === 'trialing') return 'it is in its free trial';
+  if (status === 'cancellation_scheduled') return 'its cancellation is scheduled: undo it first';
+  if (owes || statusAfter(status, 'paused') === null) return 'it must be paid for first';
+  if (start === null || end === null || start > now) return 'it has not started';
+  return end <= now ? 'its billing period is over and the next one is about to start' : null;
 }
 
 /** What is known of the money of a period. In minor units, list value: before discount and tax. */

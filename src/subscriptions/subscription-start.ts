@@ -47,15 +47,15 @@ export const NewSubscription = z
   })
   .refine((given) => (given.customerId === undefined) !== (given.customerExternalId === undefined), {
     path: ['customerId'],
-    message: 'give exactly one of customerId and customerExternalId',
+    message: 'send exactly one of customerId and customerExternalId',
   })
   .refine((given) => (given.priceId === undefined) !== (given.priceSlug === undefined), {
     path: ['priceId'],
-    message: 'give exactly one of priceId and priceSlug',
+    message: 'send exactly one of priceId and priceSlug',
   })
   .refine((given) => !given.doNotCharge || !(given.defaultPaymentMethodId || given.backupPaymentMethodId), {
     path: ['doNotCharge'],
-    message: 'leave out the payment methods of a subscription that is not charged',
+    message: 'must be omitted for a subscription that is not charged',
   });
 export type NewSubscription = z.infer<typeof NewSubscription>;
 
@@ -193,7 +193,7 @@ export function refuseFarStart(
   const anchor = trialEnd ?? startDate;
   if (interval === null || anchor >= now) return;
   if (periodAt(anchor, interval, Math.min(now, calendarEnd - 1)).index > maxPeriodsBehind)
-    throw invalid(['startDate'], `must lie at most ${maxPeriodsBehind} billing periods back`);
+    throw invalid(['startDate'], `must be at most ${maxPeriodsBehind} billing periods in the past`);
 }
 
 /**

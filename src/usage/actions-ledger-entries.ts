@@ -54,7 +54,8 @@ export async function readUsageEntry(work: Work, key: store.UsageBookingKey): Pr
 
 async function toQuery(work: Work, ask: LedgerAsk): Promise<LedgerQuery> {
   const { externalId, pricingModelId, subscriptionId = null, asOf = null } = ask;
-  if (asOf !== null && asOf > work.now) throw invalid(['asOf'], 'must not lie ahead: leave it out for now');
+  if (asOf !== null && asOf > work.now)
+    throw invalid(['asOf'], 'must not be in the future: omit it for the current time');
   const customer = await findCustomerEvenArchived(work, externalId, pricingModelId);
   if (customer === null) throw new Problem('customerNotFound', { id: externalId });
   if (subscriptionId !== null) {
@@ -70,7 +71,7 @@ async function meterOf(work: Work, ask: LedgerAsk, pricingModelId: string): Prom
   const named = usageMeterId ?? usageMeterSlug;
   if (named === undefined) return null;
   if (usageMeterId !== undefined && usageMeterSlug !== undefined)
-    throw invalid(['usageMeterSlug'], 'must be left out where usageMeterId is given');
+    throw invalid(['usageMeterSlug'], 'must be omitted when usageMeterId is given');
   const meters = await listUsageMeters(work, [pricingModelId]);
   const meter = meters.find(({ id, slug }) => (usageMeterId === undefined ? slug : id) === named);
   if (meter === undefined) throw new Problem('usageMeterNotFound', { id: named });

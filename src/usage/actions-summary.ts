@@ -89,6 +89,6 @@ async function refuseTooMany(work: Work, { series, range }: store.Counted): Prom
   if (events > maxPropertyEvents)
     throw invalid(
       ['from'],
-      `makes about ${events} events to read, and there may be ${maxPropertyEvents} to group by a property: ask for a shorter range, or for one customer`,
+      `covers about ${events} events, more than the ${maxPropertyEvents} that can be grouped by a property: use a shorter range or a single customer`,
     );
 }

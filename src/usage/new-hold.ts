@@ -21,7 +21,7 @@ export const NewHold = z
     meter: usageMeterId.meta({ description: 'The id or slug of the usage meter, at its default price.' }),
   })
   .refine((hold) => ways.filter((way) => typeof hold[way] === 'string').length === 1, {
-    message: `exactly one of ${ways.join(', ')} must be given`,
+    message: `send exactly one of ${ways.join(', ')}`,
   })
   .meta({ id: 'NewHold', description: `Takes exactly one of ${ways.join(', ')}.` });
 export type NewHold = z.infer<typeof NewHold>;

@@ -73,7 +73,7 @@ export const NewUsageCredit = z
   .refine(
     ({ usageMeterId, usageMeterSlug }) => (typeof usageMeterId === 'string') !== (typeof usageMeterSlug === 'string'),
     {
-      message: 'exactly one of usageMeterId, usageMeterSlug must be given',
+      message: 'send exactly one of usageMeterId and usageMeterSlug',
     },
   )
   .meta({ id: 'NewUsageCredit', description: 'Takes exactly one of usageMeterId, usageMeterSlug.' });

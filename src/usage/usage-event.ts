@@ -72,7 +72,7 @@ export const NewUsageEvent = z
     usageMeterSlug: reference.meta({ description: 'The slug of the usage meter, at its default price.' }),
   })
   .refine((event) => references.filter((kind) => typeof event[kind] === 'string').length === 1, {
-    message: `exactly one of ${references.join(', ')} must be given`,
+    message: `send exactly one of ${references.join(', ')}`,
   })
   .meta({ id: 'NewUsageEvent', description: `Takes exactly one of ${references.join(', ')}.` });
 export type NewUsageEvent = z.infer<typeof NewUsageEvent>;
@@ -144,8 +144,8 @@ export function requirePrice(event: NewUsageEvent, path: EventPath, found: Usage
   const at = [...path, kind];
   const problem = kind === 'priceId' || kind === 'priceSlug' ? 'priceNotFound' : 'usageMeterNotFound';
   if (found === undefined) throw refusal(problem, at, value);
-  if (found.priceId === null) throw invalid(at, 'the usage meter has no default price: name a price of it instead');
-  throw invalid(at, `must be a usage price, and this is a ${found.priceType} price`);
+  if (found.priceId === null) throw invalid(at, 'the usage meter has no default price: send one of its prices instead');
+  throw invalid(at, `must be a usage price, not a ${found.priceType} price`);
 }
 
 function isBillable(price: UsagePrice): price is UsagePrice & BillablePrice {
@@ -172,7 +172,7 @@ export function checkProperties(
   if (counts.billingPeriodId === null)
     throw invalid(
       [...path, 'subscriptionId'],
-      'must have a billing period: the usage meter counts distinct properties in it',
+      'must be in a billing period: the usage meter counts distinct properties in each',
     );
 }
 

@@ -66,8 +66,8 @@ export function decideClosing(hold: HoldRow, closing: HoldClosing): 'close' | 'r
 
 /** Why a hold cannot end at this instant, or null. */
 export function holdEndIssue(expiresAt: Instant, now: Instant): string | null {
-  if (expiresAt <= now) return `must lie ahead: it is ${now} now`;
+  if (expiresAt <= now) return `must be in the future: it is now ${now}`;
   return expiresAt <= now + maxHoldMs
     ? null
-    : `must be at most ${maxHoldMs / 86_400_000} days ahead: ${now + maxHoldMs}`;
+    : `must be at most ${maxHoldMs / 86_400_000} days in the future: ${now + maxHoldMs}`;
 }

@@ -93,20 +93,21 @@ export function toSummaryAsk(query: z.output<typeof SummaryQuery>, now: Instant)
   const { groupBy = 'day', property, customerId, subscriptionId } = query;
   const to = query.to ?? hourOf(now) + hourMs;
   const from = query.from ?? to - defaultDays * msPerDay;
-  if (from >= to) throw invalid([query.from === undefined ? 'to' : 'from'], '`from` must lie before `to`');
-  if (from < calendarStart) throw invalid(['from'], 'lies before the calendar');
-  if (to >= calendarEnd) throw invalid(['to'], 'lies beyond the calendar');
-  if (groupBy === 'property' && property === undefined) throw invalid(['property'], 'must name a property to group by');
+  if (from >= to) throw invalid([query.from === undefined ? 'to' : 'from'], '`from` must be before `to`');
+  if (from < calendarStart) throw invalid(['from'], 'is before the first supported date');
+  if (to >= calendarEnd) throw invalid(['to'], 'is after the last supported date');
+  if (groupBy === 'property' && property === undefined)
+    throw invalid(['property'], 'is required when groupBy is property');
   if (groupBy !== 'property' && property !== undefined)
-    throw invalid(['property'], 'must be left out unless groupBy is property');
+    throw invalid(['property'], 'must be omitted unless groupBy is property');
   if (groupBy === 'property' && to - from > maxPropertyDays * msPerDay)
-    throw invalid(['from'], `must lie at most ${maxPropertyDays} days before \`to\`, to group by a property`);
+    throw invalid(['from'], `must be at most ${maxPropertyDays} days before \`to\` to group by a property`);
   const ask = { from, to, groupBy, property: property ?? null, customerId, subscriptionId };
   const count = isTime(groupBy) ? bucketCount(ask, groupBy) : 0;
   if (count > maxSummaryGroups)
     throw invalid(
       ['groupBy'],
-      `makes ${count} groups, and there may be ${maxSummaryGroups}: ask for a shorter range or longer groups`,
+      `results in ${count} groups, more than the maximum of ${maxSummaryGroups}: use a shorter range or a longer group`,
     );
   return ask;
 }

@@ -115,7 +115,7 @@ export async function updateWebhook(
   if (url !== undefined) checkUrl(work, outside, url);
   const current = await webhookOf(work, id);
   if (pricingModelId && pricingModelId !== current.pricingModelId)
-    throw invalid(['webhook', 'pricingModelId'], 'cannot be changed: make another webhook');
+    throw invalid(['webhook', 'pricingModelId'], 'cannot be changed: create another webhook');
   const beginsAnew = active === true || (url !== undefined && url !== current.url);
   const row = await store.updateWebhook(work, id, {
     ...(name === undefined ? {} : { name }),

@@ -138,7 +138,7 @@ export function isGone(answer: EndpointAnswer): boolean {
 export function errorOf(answer: EndpointAnswer): string | null {
   if ('failure' in answer) return answer.failure;
   const accepted = answer.statusCode >= 200 && answer.statusCode < 300;
-  return accepted ? null : `The endpoint answered ${answer.statusCode}.`;
+  return accepted ? null : `The endpoint responded with ${answer.statusCode}.`;
 }
 
 /** What the secret of a webhook is sealed for: no other row can be made to use it. */
@@ -152,9 +152,9 @@ export const longestFailureMs = 5 * 24 * hours;
 /** Why an endpoint is switched off after this answer, or null. `failingSince` is when the attempts began to fail. */
 export function disablingReason(answer: EndpointAnswer, failingSince: Instant, at: Instant): string | null {
   if (errorOf(answer) === null) return null;
-  if (isGone(answer)) return 'The endpoint answered 410: it is gone for good.';
+  if (isGone(answer)) return 'The endpoint responded with 410: it is permanently gone.';
   if (at - failingSince < longestFailureMs) return null;
-  return `Every attempt has failed for five days. The last one: ${errorOf(answer)}`;
+  return `Every attempt has failed for five days. Last error: ${errorOf(answer)}`;
 }
 
 /**

@@ -261,7 +261,7 @@ async function send(
   const { messageId, body, url, livemode } = delivery;
   const [secret, ...previous] = openSecrets(encryption, delivery, at);
   if (secret === null || secret === undefined) {
-    const failure = 'The secret of the webhook cannot be read with the encryption keys of this process.';
+    const failure = 'The webhook secret cannot be decrypted with the encryption keys of this process.';
     return { failure, durationMs: 0 };
   }
   const headers = {

@@ -15,7 +15,7 @@ export const ReplayRequest = z.object({
   }),
   types: z
     .array(EventType)
-    .min(1, 'must name a type, or be left out: then all that the webhook wants are sent')
+    .min(1, 'must contain a type, or be omitted to send all types that the webhook subscribes to')
     .max(eventTypes.length * 2)
     .optional()
     .meta({ description: "Events of these types; those that the webhook's filter lets through when absent." }),
