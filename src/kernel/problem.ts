@@ -1,4 +1,4 @@
-/** The wire codes and the HTTP status each of them travels with. */
+/** The wire codes and the HTTP status of each. */
 export const statusOfCode = {
   BAD_REQUEST: 400,
   UNAUTHORIZED: 401,
@@ -15,7 +15,7 @@ export const statusOfCode = {
 } as const;
 export type ProblemCode = keyof typeof statusOfCode;
 
-/** Every refusal there is: its wire code, and a sentence whose {placeholders} the details fill. */
+/** Every refusal: its wire code, and a sentence whose {placeholders} the details fill. */
 const registry = {
   // The request itself
   invalidRequest: ['BAD_REQUEST', '{reason}'],
@@ -309,7 +309,7 @@ const registry = {
 } as const satisfies Record<string, readonly [ProblemCode, string]>;
 
 export type ProblemName = keyof typeof registry;
-/** One thing that is wrong with a request, and where: `path` are the keys that lead to the value. */
+/** One problem with a request; `path` is the list of keys that lead to the value. */
 export interface Issue {
   readonly message: string;
   readonly path: readonly (string | number)[];
@@ -324,7 +324,7 @@ export class Problem extends Error {
   readonly code: ProblemCode;
   readonly status: number;
   readonly issues: readonly Issue[];
-  /** What the refusal is answered with beside its words. */
+  /** Additional fields of the error body. */
   readonly data: Readonly<Record<string, unknown>>;
 
   constructor(
@@ -344,21 +344,21 @@ export class Problem extends Error {
   }
 }
 
-/** A refusal because a value of the request is not acceptable: names the field and says what would be right. */
+/** A refusal of a value in the request: names the field and states what is valid. */
 export function invalid(path: readonly (string | number)[], message: string): Problem {
   return new Problem('invalidRequest', { reason: `${path.join('.')}: ${message}` }, [
     { path, message, code: 'custom' },
   ]);
 }
 
-/** The status and code that a problem of this name is answered with. */
+/** The wire code of a problem. */
 export function problemCode(problem: ProblemName): ProblemCode {
   return registry[problem][0];
 }
 
 /**
- * Database constraints whose violation is the caller's doing, and the refusal each stands for. A unique key closes the
- * race; this table gives it a name. Under row-level security PostgreSQL does not say which values met.
+ * Database constraints that a caller can violate, and the refusal for each. The unique key closes the race; this table
+ * names it. Under row-level security PostgreSQL does not report the conflicting values.
  */
 export const problemOfConstraint: Readonly<Record<string, { problem: ProblemName; details: Details }>> = {
   products_active_slug_unique: { problem: 'slugTaken', details: { slug: 'you sent', record: 'product' } },
