@@ -8,15 +8,15 @@ import { serviceRole } from './database.ts';
 const migrationsDirectory = new URL('../../migrations/', import.meta.url);
 const oldestServerVersion = 150_000;
 
-/** A server that Tollkeeper cannot use, in words that say what to do. */
+/** A server that Tollkeeper cannot use. The message says what to do. */
 export class UnusableServer extends Error {}
 
 /**
- * Brings the database up to date: the queue's tables, the numbered migrations (under an advisory lock, so several
- * processes may start at once), the restricted role and row-level security. Answers the migrations it ran.
+ * Migrates the database: the queue's tables, the numbered migrations, the restricted role and row-level security. An
+ * advisory lock allows several processes to start at once. Returns the migrations that ran.
  */
 export async function migrate(ownerPool: pg.Pool): Promise<readonly string[]> {
-  // A Kysely of its own, without the camel-case plugin and without closing the pool it borrows.
+  // A separate Kysely instance without the camel-case plugin. It does not close the pool that it borrows.
   const database = new Kysely<unknown>({ dialect: new PostgresDialect({ pool: ownerPool }) });
   await checkServer(database);
   await createServiceRole(database);
@@ -27,13 +27,13 @@ export async function migrate(ownerPool: pg.Pool): Promise<readonly string[]> {
   return (results ?? []).filter((result) => result.status === 'Success').map((result) => result.migrationName);
 }
 
-/** The names of the migrations that this version of the program knows, in order. */
+/** The names of the migrations that this version contains, in order. */
 export async function knownMigrations(): Promise<readonly string[]> {
   const files = await readdir(migrationsDirectory);
   return files.filter((file) => file.endsWith('.sql')).sort();
 }
 
-// The first migrations run before there is an audit log.
+// The first migrations run before the audit log exists.
 const auditIfItCan = `do $$ begin
   if to_regprocedure('audit_tenant_tables()') is not null then perform audit_tenant_tables(); end if;
 end $$`;

@@ -1,13 +1,13 @@
 import { sql } from 'kysely';
 import type { Database } from './database.ts';
 
-// Looking costs a millisecond, and what has grown in less time is small.
+// Checking costs a millisecond, and growth within a second is small.
 const everyMs = 1_000;
 let lookedAt = 0;
 
 /**
- * Lets the database plan by the size that its tables have now, where they have grown many times since it last looked.
- * To be called by what writes, once it has. At most once a second in this process it does anything.
+ * Updates the planner's table sizes when tables have grown many times since the last check. Callers that write call it
+ * after their writes. Runs at most once a second in this process.
  */
 export async function refreshStatistics(database: Database): Promise<void> {
   if (Date.now() - lookedAt < everyMs) return;

@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify';
 import { collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 
-/** How many rows break an invariant, by its name. Nothing of any tenant. */
+/** The number of rows that break an invariant, by its name, over all tenants. */
 export interface CheckedCount {
   readonly name: string;
   readonly violations: number;
@@ -10,8 +10,8 @@ export interface CheckedCount {
 }
 
 /**
- * Adds `/metrics` in Prometheus' format: the process, each request by route and status, and what the last check of the
- * data counted, which `listCounts` answers.
+ * Adds `/metrics` in Prometheus format: the process, requests by route and status, and the counts of the last invariant
+ * check.
  */
 export function registerMetrics(server: FastifyInstance, listCounts: () => Promise<readonly CheckedCount[]>): void {
   const registry = new Registry();
@@ -30,13 +30,13 @@ export function registerMetrics(server: FastifyInstance, listCounts: () => Promi
     done();
   });
   server.get('/metrics', async (_request, reply) => {
-    // What the process says of itself is wanted most when the database does not answer.
+    // Process metrics are most needed when the database is not responding.
     showCounts(await listCounts().catch(() => []));
     return reply.type(registry.contentType).send(await registry.metrics());
   });
 }
 
-/** The gauges of the last check: without a sample until there is one, or when it cannot be read. */
+/** The gauges of the last check. They have no sample before the first check, or when it cannot be read. */
 function registerCounts(registry: Registry): (counts: readonly CheckedCount[]) => void {
   const registers = [registry];
   const violations = new Gauge({
@@ -48,7 +48,7 @@ function registerCounts(registry: Registry): (counts: readonly CheckedCount[]) =
   const checkedAt = new Gauge({
     name: 'tollkeeper_invariants_checked_timestamp_seconds',
     help: 'Time of the last check of the invariants.',
-    // A gauge without labels would say 0 before the first check; with none in use it says nothing.
+    // A gauge without labels would report 0 before the first check; an unused label suppresses that.
     labelNames: ['never'],
     registers,
   });

@@ -28,7 +28,7 @@ export interface ProseLimits {
   deniedWords: number;
 }
 
-export const proseLimits: ProseLimits = { headlessPerMille: 207, long: 119, deniedWords: 410 };
+export const proseLimits: ProseLimits = { headlessPerMille: 198, long: 116, deniedWords: 386 };
 
 export const maxWords = 30;
 
