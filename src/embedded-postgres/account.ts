@@ -6,17 +6,17 @@ import process from 'node:process';
 import { promisify } from 'node:util';
 import { isMissing } from './data-directory.ts';
 
-/** The system account that PostgreSQL's processes belong to. */
+/** The system account of PostgreSQL's processes. */
 export type Account = { uid: number; gid: number };
 
-// Installed by PostgreSQL's packages (the first on Linux, the second on macOS), or by us on an earlier start.
+// Created by PostgreSQL's packages (the first on Linux, the second on macOS), or by an earlier start of Tollkeeper.
 const accountNames = ['postgres', '_postgres', 'tollkeeper'];
 const createdAccount = 'tollkeeper';
 
 /**
- * The account to run PostgreSQL as, or null when it runs as the user we are: only root needs another, because
- * PostgreSQL refuses to run as root. Existing data keep their owner; otherwise it is the machine's PostgreSQL account,
- * or one that is created here (`log` says so).
+ * The account to run PostgreSQL as, or null for the current user. Only root needs another one, because PostgreSQL
+ * refuses to run as root. Existing data keeps its owner; otherwise the machine's PostgreSQL account is used, or one is
+ * created (see `log`).
  */
 export async function postgresAccount(
   clusterDirectory: string | null,
@@ -37,8 +37,8 @@ export async function postgresAccount(
 }
 
 /**
- * The outermost directory on the way to `path`, or the path itself, that the account may not pass, or null when it can
- * get there. Access lists are not looked at.
+ * The outermost directory on the way to `path`, or the path itself, that the account cannot traverse; null when it can
+ * reach the path. Ignores ACLs.
  */
 export async function closedOnTheWay(path: string, account: Account): Promise<string | null> {
   const parent = dirname(path);
@@ -49,7 +49,7 @@ export async function closedOnTheWay(path: string, account: Account): Promise<st
   return (mode & searchBit) === 0 ? path : null;
 }
 
-/** initdb asks for the user's name; a container that was started with a bare number has none. */
+/** initdb requires a user name; a container started with a numeric user has none. */
 function requireName(): void {
   try {
     userInfo();
@@ -77,7 +77,7 @@ async function findAccount(name: string): Promise<Account | null> {
     const [user, group] = await Promise.all([run('id', ['-u', name]), run('id', ['-g', name])]);
     return { uid: Number(user.stdout), gid: Number(group.stdout) };
   } catch {
-    // id fails when there is no such account.
+    // id fails if the account does not exist.
     return null;
   }
 }

@@ -3,8 +3,8 @@ import { resolve } from 'node:path';
 import process from 'node:process';
 
 /**
- * Makes the directory in which the service keeps its files, and answers its absolute path.
- * Throws with advice when it cannot be made or belongs to somebody else.
+ * Creates the data directory and returns its absolute path. Throws with advice when it cannot be created or belongs to
+ * another user.
  */
 export async function makeDataDirectory(dataDirectory: string): Promise<string> {
   const path = resolve(dataDirectory);
@@ -28,17 +28,17 @@ export async function makeDataDirectory(dataDirectory: string): Promise<string> 
   return path;
 }
 
-/** Is this the error that a missing file or directory gives? */
+/** Whether the error means a missing file or directory. */
 export function isMissing(error: unknown): boolean {
   return hasCode(error, 'ENOENT');
 }
 
-/** Is this a system error with that code, such as `EEXIST`? */
+/** Whether the error is a system error with this code, such as `EEXIST`. */
 export function hasCode(error: unknown, code: string): boolean {
   return error instanceof Error && 'code' in error && error.code === code;
 }
 
-/** Whether there is a file or directory of this name. */
+/** Whether a file or directory exists. */
 export async function isThere(path: string): Promise<boolean> {
   try {
     await access(path);

@@ -24,16 +24,19 @@ import {
 } from './server.ts';
 
 /**
- * A real PostgreSQL of our own, in processes of its own that outlive ours unless they are stopped.
- * `url` connects to the database `tollkeeper` as its owner. `startedHere` is false when the server was running already.
+ * An embedded PostgreSQL. Its processes outlive this one unless they are stopped. `url` connects to the database
+ * `tollkeeper` as its owner. `startedHere` is false if the server was already running.
  */
 export type EmbeddedPostgres = { url: string; startedHere: boolean; stop(): Promise<void> };
 
 /**
- * `dataDirectory` holds the data (`postgres/`), the password and port (`postgres.json`) and the server's log (`postgres.log`).
- * `settings` are PostgreSQL settings that win over ours. `binaries` is a directory with the programs of another PostgreSQL.
- * `sharedDirectory` is where data and programs go when we are root and PostgreSQL's account cannot get to the usual place.
- * `walArchive` is the directory that the journal is copied to; without it there is no archive.
+ * Options of the embedded server:
+ * - `dataDirectory` holds the data (`postgres/`), the password and port (`postgres.json`) and the log (`postgres.log`);
+ * - `settings` override the default settings;
+ * - `binaries` is a directory with the programs of another PostgreSQL;
+ * - `sharedDirectory` stores data and programs when running as root, if PostgreSQL's account cannot reach the usual
+ *   place;
+ * - `walArchive` is the directory of the WAL archive; without it there is none.
  */
 export type EmbeddedPostgresOptions = {
   dataDirectory: string;
@@ -44,17 +47,17 @@ export type EmbeddedPostgresOptions = {
   walArchive?: string | null;
 };
 
-// Workers of a killed server notice within moments; a port is lost to another program at most a few times.
+// Workers of a killed server exit within moments, and losing a port to another program is rare.
 const retryTimeoutMs = 30_000;
 const pollMs = 50;
 // The log of a healthy server grows by a few kilobytes a day.
 const maximumLogBytes = 10 * 1024 * 1024;
-// PostgreSQL's code for it.
+// PostgreSQL's error code.
 const wrongPassword = '28P01';
 
 /**
- * Starts PostgreSQL on that data directory, or takes over the server that a killed service left running.
- * The caller should hold the service lock of the directory; throws when another process does, and when PostgreSQL cannot start.
+ * Starts PostgreSQL on a data directory, or adopts the server that a killed service left running. The caller should
+ * hold the service lock of the directory. Throws when another process holds it, and when PostgreSQL cannot start.
  */
 export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): Promise<EmbeddedPostgres> {
   const dataDirectory = await makeDataDirectory(options.dataDirectory);
@@ -76,7 +79,7 @@ export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): P
   return { url: urlOf(access.password, port), startedHere, stop: stopOnce };
 }
 
-/** The server that runs on that data directory, if there is one that takes connections. Starts and changes nothing. */
+/** The running server of a data directory, if it accepts connections. Read-only. */
 export async function findEmbeddedPostgres(dataDirectory: string): Promise<{ url: string } | null> {
   const directory = resolve(dataDirectory);
   const access = await readAccess(directory);
@@ -86,7 +89,7 @@ export async function findEmbeddedPostgres(dataDirectory: string): Promise<{ url
   return server?.status === 'ready' ? { url: urlOf(access.password, server.port) } : null;
 }
 
-/** Programs, account and cluster; the cluster is created on the first start. */
+/** Programs, account and cluster; the first start creates the cluster. */
 async function prepare(dataDirectory: string, options: EmbeddedPostgresOptions, password: string): Promise<Keeper> {
   const sharedDirectory = options.sharedDirectory ?? '/var/lib/tollkeeper';
   const given = options.binaries ?? (await packagedBinaries());
@@ -112,7 +115,7 @@ async function prepare(dataDirectory: string, options: EmbeddedPostgresOptions, 
   }
 }
 
-/** Waits for a server that is coming or going, starts one when there is none, and answers it when the database is there. */
+/** Waits for a starting or stopping server, starts one if there is none, and returns it once the database exists. */
 async function ensureRunning(
   keeper: Keeper,
   access: Access,
@@ -141,7 +144,7 @@ async function ensureRunning(
   );
 }
 
-/** Leaves the server alone when a service that is not ours has come to depend on it. */
+/** Leaves the server running if another service depends on it by now. */
 async function stopServer(keeper: Keeper): Promise<void> {
   const holder = await serviceLockHolder(keeper.dataDirectory);
   if (holder !== null && holder !== process.pid) return;
@@ -149,12 +152,12 @@ async function stopServer(keeper: Keeper): Promise<void> {
 }
 
 /**
- * Answers null, or a failure that another attempt may not meet: a server that is being killed looks ready until it is
- * gone. Throws when the server refuses our password.
+ * Returns null, or a failure that a retry may avoid: a server that is being killed looks ready until it is gone. Throws
+ * when the server rejects the password.
  */
 async function ensureDatabase(dataDirectory: string, password: string, port: number): Promise<Error | null> {
   const client = new Client({ connectionString: urlOf(password, port, 'postgres') });
-  // A connection that breaks is told to the query as well; without a listener it would end the process.
+  // A broken connection also fails the query; without a listener the event would end the process.
   client.on('error', () => undefined);
   try {
     await client.connect();
@@ -175,7 +178,7 @@ async function ensureDatabase(dataDirectory: string, password: string, port: num
   }
 }
 
-/** Kept from the first start on; noted before the data exist, so that there are never data whose password nobody knows. */
+/** Stored before the cluster is created, so that there is never data without a known password. */
 async function loadAccess(dataDirectory: string): Promise<Access> {
   const known = await readAccess(dataDirectory);
   if (known !== null) return known;
@@ -189,7 +192,7 @@ async function loadAccess(dataDirectory: string): Promise<Access> {
   return access;
 }
 
-/** A server that runs on keeps writing to the old file, which is still there under its other name. */
+/** A running server keeps writing to the renamed file. */
 async function rotateLog(logPath: string): Promise<void> {
   if ((await sizeOf(logPath)) > maximumLogBytes) await rename(logPath, `${logPath}.1`);
 }
@@ -204,7 +207,7 @@ async function refuseClosed(cluster: string, account: Account | null): Promise<v
 }
 
 function refuseUnquotable(path: string): void {
-  // pg_ctl starts the server through a shell and writes the path between double quotes.
+  // pg_ctl starts the server through a shell and puts the path in double quotes.
   if (process.platform === 'win32' || !/["$`\\]/.test(path)) return;
   throw new Error(
     `PostgreSQL's data cannot be stored in ${path}: the path must not contain any of " $ \` \\. Set TOLLKEEPER_DATA_DIR.`,

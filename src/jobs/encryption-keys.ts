@@ -7,14 +7,14 @@ import { hasCode, isMissing, makeDataDirectory } from '../embedded-postgres/data
 import { syncDirectory, writeDurably } from '../embedded-postgres/durable-files.ts';
 import { type Encryption, keyBytes } from './encryption.ts';
 
-/** A key that the database was written with and this process does not have, or a file of one that cannot be used. */
+/** The database needs a key that this process does not have, or the key file is unusable. */
 export class UnusableKey extends Error {}
 
 const keyText = /^[A-Za-z0-9+/]{43}=$/;
 
 /**
- * Reads a list of keys, separated by commas: each 32 bytes in base64. The first encrypts, all decrypt. Throws an Error
- * that says which one is none, and never what it is.
+ * Parses a list of keys, separated by commas: each 32 bytes in base64. The first encrypts, all decrypt. Throws an Error
+ * that gives the position of an invalid key, never its text.
  */
 export function parseEncryptionKeys(text: string): Buffer[] {
   return text.split(',').map((part, index) => {
@@ -28,8 +28,8 @@ export function parseEncryptionKeys(text: string): Buffer[] {
 }
 
 /**
- * The key that lies in the data directory, made if there is none. Who comes at the same time gets the same one. Throws
- * UnusableKey when the file holds no key: another one would not open what that one has sealed.
+ * The key of the data directory, created if there is none. Concurrent starts get the same key. Throws UnusableKey when
+ * the file is invalid: a new key could not decrypt existing secrets.
  */
 export async function keyOfDataDirectory(dataDirectory: string): Promise<Buffer> {
   const path = join(await makeDataDirectory(dataDirectory).catch(refuseToKeep), 'encryption.key');
@@ -56,7 +56,7 @@ async function readKey(path: string): Promise<Buffer | null> {
   }
 }
 
-/** Written whole under another name first: nobody finds half a key, and one that is there is never replaced. */
+/** Written completely under another name first: readers never see half a key, and an existing key is never replaced. */
 async function makeKey(path: string): Promise<Buffer> {
   const draft = `${path}.${randomUUID()}`;
   try {
@@ -64,7 +64,7 @@ async function makeKey(path: string): Promise<Buffer> {
     await link(draft, path).catch((error: unknown) => {
       if (!hasCode(error, 'EEXIST')) throw error;
     });
-    // What is sealed outlives a power failure, so the name of the key has to as well.
+    // Encrypted data survives a power failure, so the directory entry of the key must too.
     await syncDirectory(dirname(path));
   } finally {
     await rm(draft, { force: true });
@@ -75,12 +75,12 @@ async function makeKey(path: string): Promise<Buffer> {
 }
 
 /**
- * Notes that this database is written with the current key of `encryption`. Throws UnusableKey when it was written with
- * one that `encryption` does not have: what that key has sealed could not be read. `owner` is the owner's connection.
+ * Records that this database is written with the current key of `encryption`. Throws UnusableKey when the database
+ * needs a key that `encryption` lacks. `owner` is the owner's connection.
  */
 export async function claimEncryptionKeys(owner: Database, { keyIds }: Encryption, now: number): Promise<void> {
   await owner.transaction().execute(async (transaction) => {
-    // Of two that start with different keys, the second sees the first's.
+    // The second of two concurrent starts with different keys sees the key of the first.
     await sql`lock table encryption_keys in share row exclusive mode`.execute(transaction);
     const rows = await transaction.selectFrom('encryptionKeys').select('id').orderBy('createdAt').execute();
     const lacking = rows.map(({ id }) => id).filter((id) => !keyIds.includes(id));
