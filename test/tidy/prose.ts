@@ -28,7 +28,7 @@ export interface ProseLimits {
   deniedWords: number;
 }
 
-export const proseLimits: ProseLimits = { headlessPerMille: 187, long: 102, deniedWords: 361 };
+export const proseLimits: ProseLimits = { headlessPerMille: 184, long: 101, deniedWords: 357 };
 
 export const maxWords = 30;
 
