@@ -10,7 +10,7 @@ import * as store from './store-prices.ts';
 import { findProduct } from './store-products.ts';
 import { findUsageMeter } from './store-usage-meters.ts';
 
-/** Makes a price, which becomes its product's only active one, or one more of its usage meter. */
+/** Creates a price. It becomes its product's only active price, or an additional price of its usage meter. */
 export async function createPrice(work: Work, asked: PriceInput): Promise<Price> {
   return asked.type === 'usage' ? createUsagePrice(work, asked) : createProductPrice(work, asked);
 }
@@ -53,12 +53,12 @@ function refuseOtherModel(
   }
 }
 
-/** A price, active or not. */
+/** Returns a price, active or not. */
 export async function getPrice(work: Work, id: string): Promise<Price> {
   return required(work, store.findPrice, id, 'priceNotFound');
 }
 
-/** The prices of products and of usage meters, active or not. */
+/** Lists the prices of products and usage meters, inactive ones included. */
 export async function listPrices(work: Work, request: PageRequest) {
   const { rows, total } = await store.pageOfPrices(work, request);
   return page(request, rows, total);

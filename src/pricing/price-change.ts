@@ -6,9 +6,9 @@ import { type PriceChange, reservedPriceSlugMessage } from './price-input.ts';
 const maxSlugLength = 255;
 
 /**
- * A price after a change, and its siblings (the other prices of its product or meter) that change with it, the changed
- * one first. A product and a meter never lose their default price: when a meter's is unset or deactivated, the
- * no-charge price becomes the default; when a product's is deactivated, its newest active price does, if there is one.
+ * Returns a price after a change, first, and its siblings (the other prices of its product or meter) that change with
+ * it. A product or meter always keeps a default price. If a meter's default is unset or deactivated, the no-charge
+ * price becomes the default. If a product's default is deactivated, its newest active price does, if there is one.
  */
 export function decidePriceChange(
   price: Price,
@@ -32,7 +32,7 @@ export function decidePriceChange(
   return settleDefault({ ...price, name, slug, active, isDefault }, price, siblings);
 }
 
-/** Gives the default flag to exactly one of the prices, and answers those that changed. */
+/** Gives the default flag to exactly one of the prices and returns those that changed. */
 function settleDefault(changed: Price, before: Price, siblings: readonly Price[]): Price[] {
   const inForce = siblings.find((each) => each.isDefault);
   const takes = changed.isDefault && changed.active;
@@ -42,7 +42,7 @@ function settleDefault(changed: Price, before: Price, siblings: readonly Price[]
   }
   if (!before.isDefault) return [changed];
   const heir = siblings.findLast((each) => (each.type === 'usage' ? isNoChargePrice(each) : each.active));
-  // A product without an active price keeps its default, so that there is one when it is activated again.
+  // A product without an active price keeps its default, for when it is activated again.
   if (heir === undefined) return [{ ...changed, isDefault: true }];
   return [
     { ...changed, isDefault: false },
@@ -72,7 +72,7 @@ function protectDefaultProduct(price: Price, wanted: Wanted): void {
   if (wanted.active !== price.active) throw refuse('its price cannot be activated or deactivated');
 }
 
-/** Refuses a slug that a price other than a no-charge price may not take; `path` says where the slug was sent. */
+/** Refuses a slug that is reserved for no-charge prices; `path` is where the slug was sent. */
 export function refuseBadSlug(slug: string | null, path: readonly string[] = ['price', 'slug']): void {
   if (isReservedPriceSlug(slug)) throw invalid(path, reservedPriceSlugMessage);
   if ((slug?.length ?? 0) > maxSlugLength) throw invalid(path, `must have at most ${maxSlugLength} characters`);

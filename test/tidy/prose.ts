@@ -28,7 +28,7 @@ export interface ProseLimits {
   deniedWords: number;
 }
 
-export const proseLimits: ProseLimits = { headlessPerMille: 184, long: 101, deniedWords: 357 };
+export const proseLimits: ProseLimits = { headlessPerMille: 176, long: 91, deniedWords: 351 };
 
 export const maxWords = 30;
 
