@@ -28,7 +28,7 @@ export interface ProseLimits {
   deniedWords: number;
 }
 
-export const proseLimits: ProseLimits = { headlessPerMille: 176, long: 91, deniedWords: 351 };
+export const proseLimits: ProseLimits = { headlessPerMille: 163, long: 80, deniedWords: 339 };
 
 export const maxWords = 30;
 
