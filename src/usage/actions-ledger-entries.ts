@@ -8,7 +8,7 @@ import { findSubscription } from '../subscriptions/store.ts';
 import { type LedgerBalance, type LedgerEntry, type LedgerQuery, readMove } from './ledger-entry.ts';
 import * as store from './store-ledger.ts';
 
-/** What a caller asks of a customer's ledger. */
+/** A query about a customer's ledger. */
 export interface LedgerAsk {
   readonly externalId: string;
   readonly pricingModelId: string | undefined;
@@ -20,8 +20,8 @@ export interface LedgerAsk {
 }
 
 /**
- * A page of the entries of a customer's accounts in the order in which they were booked, up to `asOf`, and the balance of
- * each account as of then, in any status of its subscription. What it was, it stays: an archived customer's is told too.
+ * A page of the entries of a customer's accounts in order of booking, up to `asOf`, and the balance of each account at
+ * that time. Subscriptions of any status count. Archived customers are included, because history does not change.
  */
 export async function readLedger(work: Work, ask: LedgerAsk, request: PageRequest) {
   const query = await toQuery(work, ask);
@@ -45,7 +45,7 @@ async function findPosition(
   return position;
 }
 
-/** The entry that usage events were booked in, and the grants that it drew from. */
+/** The entry in which usage events were booked, and the grants that it used. */
 export async function readUsageEntry(work: Work, key: store.UsageBookingKey): Promise<LedgerEntry | null> {
   const row = await store.findUsageEntry(work, key);
   const [entry] = await withApplications(work, row === null ? [] : [row]);

@@ -1,6 +1,6 @@
 import { balanceOf, type LockedAccount } from './usage-booking.ts';
 
-/** An account whose balance has fallen below the threshold of its meter. */
+/** An account whose balance has fallen below its meter's threshold. */
 export interface LowBalance {
   readonly pricingModelId: string;
   readonly customerId: string;
@@ -11,16 +11,16 @@ export interface LowBalance {
 /** An account that may fall below its threshold. */
 export interface WatchedAccount extends LowBalance {
   readonly ledgerAccountId: string;
-  /** Of the meter; null: nobody asked to be told. */
+  /** The threshold of the meter; null: none. */
   readonly lowBalanceThreshold: bigint | null;
 }
 
-/** Whether a balance that was `before` and is `after` has fallen below the threshold: from at or above it. */
+/** Whether a balance change crosses the threshold: from at or above it to below. */
 export function hasFallen(threshold: bigint | null, before: bigint, after: bigint): boolean {
   return threshold !== null && before >= threshold && after < threshold;
 }
 
-/** Which of the accounts have fallen below their thresholds between two moments, each once. */
+/** The accounts that fell below their thresholds between two states, each once. */
 export function fallenBetween(
   watched: readonly WatchedAccount[],
   before: ReadonlyMap<string, LockedAccount>,

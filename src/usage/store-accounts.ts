@@ -5,16 +5,15 @@ import type { Work } from '../database/work.ts';
 import { type AccountKey, accountKeyText, distinctAccounts } from './ledger.ts';
 
 /*
- * Whoever changes accounts locks them first, here, always in the order (subscription, usage meter): two units of work
- * that want the same accounts wait for one another and never form a circle. What is read about an account after its
- * lock is therefore final, because a later statement sees all that was committed before it. Usage on remembered accounts
- * reads nothing: it locks them by booking on them, in that order too (`store-usage.ts`).
+ * Every change of accounts locks them first, here, always in the order (subscription, usage meter), to avoid deadlocks.
+ * Reads after the lock are final, because a later statement sees everything committed before. Usage on cached accounts
+ * reads nothing: it locks them by booking on them, in the same order (`store-usage.ts`).
  */
 
-/** Opens the accounts that are missing and locks all of them. Answers each account's id by its key text. */
+/** Opens missing accounts and locks all of them. Returns the ids by key text. */
 export async function openAccounts(work: Work, keys: readonly AccountKey[]): Promise<ReadonlyMap<string, string>> {
   const accounts = distinctAccounts(keys);
-  // The update that changes nothing takes the lock of a row that is there: one statement instead of three.
+  // An update that changes nothing locks an existing row: one statement instead of three.
   const { rows } = await sql<{ id: string; subscriptionId: string; usageMeterId: string }>`
     insert into ledger_accounts (environment_id, id, pricing_model_id, subscription_id, subscription_revision, usage_meter_id,
            created_at, updated_at)
@@ -35,7 +34,7 @@ export async function openAccounts(work: Work, keys: readonly AccountKey[]): Pro
   return new Map(rows.map((row) => [accountKeyText(row), row.id]));
 }
 
-/** Locks the accounts that the subscriptions have. Answers their ids. */
+/** Locks the accounts of the subscriptions. Returns their ids. */
 export async function lockAccountsOfSubscriptions(work: Work, subscriptionIds: readonly string[]): Promise<string[]> {
   const { rows } = await sql<{ id: string }>`
     select id from ledger_accounts
@@ -44,7 +43,7 @@ export async function lockAccountsOfSubscriptions(work: Work, subscriptionIds: r
   return rows.map((row) => row.id);
 }
 
-/** Locks the accounts with these ids. Answers the model of each, by id. */
+/** Locks the accounts with these ids. Returns the pricing model of each, by id. */
 export async function lockAccounts(work: Work, ids: readonly string[]): Promise<ReadonlyMap<string, string>> {
   const { rows } = await sql<{ id: string; pricingModelId: string }>`
     select id, pricing_model_id from ledger_accounts

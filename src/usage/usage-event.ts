@@ -10,14 +10,14 @@ import { isTerminal, type SubscriptionStatus } from '../subscriptions/subscripti
 
 export const UsageEventId = idSchema('usageEvent');
 
-/** Events in one request. More would hold the accounts, and whoever waits for them, too long. */
+/** The maximum number of events in one request. More would keep the accounts locked too long. */
 export const maxEventsPerRequest = 10_000;
-/** Bytes of the properties of one event, as JSON: room for what describes a use, too small for documents. */
+/** The maximum size of an event's properties as JSON: enough to describe a use, too small for documents. */
 export const maxPropertiesBytes = 16 * 1024;
 
 const Properties = z.record(z.string(), z.unknown());
 
-/** That a customer used something: so many units, at a time, at a price of a usage meter. */
+/** A customer's use of units at a time, at a price of a usage meter. */
 export const UsageEvent = z
   .object({
     id: UsageEventId,
@@ -40,19 +40,19 @@ export const UsageEvent = z
   .meta({ id: 'UsageEvent' });
 export type UsageEvent = z.infer<typeof UsageEvent>;
 
-/** What is left to use of a meter, on one subscription. */
+/** The remaining balance of a meter on one subscription. */
 export const UsageBalance = z
   .object({ subscriptionId: z.string(), usageMeterId: z.string(), availableBalance: WholeNumber })
   .meta({ id: 'UsageBalance' });
 export type UsageBalance = z.infer<typeof UsageBalance>;
 
-/** The ways to say what was used. Each event takes exactly one. */
+/** The ways to reference the price of usage. Each event uses exactly one. */
 export const references = ['priceId', 'priceSlug', 'usageMeterId', 'usageMeterSlug'] as const;
 export type ReferenceKind = (typeof references)[number];
 
 const reference = z.string().min(1).max(255).nullish();
 
-/** An event as it is sent. */
+/** A request to record an event. */
 export const NewUsageEvent = z
   .object({
     subscriptionId: z.string().min(1).max(255),
@@ -77,7 +77,7 @@ export const NewUsageEvent = z
   .meta({ id: 'NewUsageEvent', description: `Takes exactly one of ${references.join(', ')}.` });
 export type NewUsageEvent = z.infer<typeof NewUsageEvent>;
 
-/** Which field of the event says what was used, and its value. */
+/** The field of the event that references its price, and its value. */
 export function referenceOf(event: NewUsageEvent): { kind: ReferenceKind; value: string } {
   const kind = references.find((each) => typeof event[each] === 'string');
   const value = kind && event[kind];
@@ -85,37 +85,37 @@ export function referenceOf(event: NewUsageEvent): { kind: ReferenceKind; value:
   return { kind, value };
 }
 
-/** Where in the request an event stands: ['usageEvents', 17]. */
+/** The position of an event in the request: ['usageEvents', 17]. */
 export type EventPath = readonly (string | number)[];
 
-/** The subscription that an event names, as far as events need it. */
+/** The fields of an event's subscription that events need. */
 export interface UsageSubscription {
   readonly id: string;
-  /** What is remembered of it holds as long as this is the same. */
+  /** A cached subscription is valid while this is unchanged. */
   readonly revision: number;
   readonly status: SubscriptionStatus;
   readonly pricingModelId: string;
   readonly customerId: string;
   readonly customerArchived: boolean;
   readonly currentBillingPeriodStart: Instant | null;
-  /** From when on it is no more what it was, as its end, its going on or its renewal is due; null: nothing is. */
+  /** The time until which it is unchanged: its next end, resumption or renewal; null: none is due. */
   readonly dueAt: Instant | null;
-  /** Of its pricing model: what is remembered of its prices holds as long as this is the same. */
+  /** The version of its pricing model: cached prices are valid while it is unchanged. */
   readonly catalogVersion: number;
 }
 
-/** What an event's reference leads to: a price that usage is billed at, or why it is none. */
+/** The price that an event's reference resolves to, billable or not. */
 export interface UsagePrice {
-  /** Null when a usage meter was named that has no default price. */
+  /** Null if the referenced usage meter has no default price. */
   readonly priceId: string | null;
   readonly priceType: string | null;
   readonly usageMeterId: string | null;
   readonly aggregationType: UsageMeter['aggregationType'] | null;
-  /** A balance of the meter that falls below it is told. */
+  /** A balance that falls below it is published. */
   readonly lowBalanceThreshold: bigint | null;
 }
 
-/** The price and the meter of an event that passed every check. */
+/** The price and meter of a valid event. */
 export interface BillablePrice {
   readonly priceId: string;
   readonly usageMeterId: string;
@@ -137,7 +137,7 @@ export function requireSubscription(
   return found;
 }
 
-/** The price that an event is counted at. Refuses what is not a usage price of the subscription's pricing model. */
+/** The price of an event. Refuses anything but a usage price of the subscription's pricing model. */
 export function requirePrice(event: NewUsageEvent, path: EventPath, found: UsagePrice | undefined): BillablePrice {
   if (found !== undefined && isBillable(found)) return found;
   const { kind, value } = referenceOf(event);
@@ -154,8 +154,8 @@ function isBillable(price: UsagePrice): price is UsagePrice & BillablePrice {
 }
 
 /**
- * Refuses properties that are too long as JSON (`text`), and on a meter that counts distinct ones, properties that are
- * missing and subscriptions without a billing period to count in.
+ * Refuses properties whose JSON (`text`) is too long. On a meter that counts distinct properties, also refuses missing
+ * properties and subscriptions without a billing period.
  */
 export function checkProperties(
   event: NewUsageEvent,
@@ -176,7 +176,7 @@ export function checkProperties(
     );
 }
 
-/** A refusal of a part of the request that an existing refusal has words for: names the part too. */
+/** A refusal of one part of the request: an existing problem that also names the part. */
 export function refusal(
   problem: ProblemName,
   path: EventPath,
@@ -188,7 +188,7 @@ export function refusal(
   return new Problem(problem, named, [{ path, message, code: 'custom' }]);
 }
 
-/** JSON with every object's keys in order, so that equal values have equal texts. */
+/** JSON with sorted keys, so that equal values have equal texts. */
 export function canonicalJson(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(canonicalJson).join(',')}]`;
   if (typeof value !== 'object' || value === null) return JSON.stringify(value);

@@ -28,7 +28,7 @@ export interface ProseLimits {
   deniedWords: number;
 }
 
-export const proseLimits: ProseLimits = { headlessPerMille: 163, long: 80, deniedWords: 339 };
+export const proseLimits: ProseLimits = { headlessPerMille: 140, long: 64, deniedWords: 307 };
 
 export const maxWords = 30;
 
