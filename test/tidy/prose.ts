@@ -28,7 +28,7 @@ export interface ProseLimits {
   deniedWords: number;
 }
 
-export const proseLimits: ProseLimits = { headlessPerMille: 140, long: 64, deniedWords: 307 };
+export const proseLimits: ProseLimits = { headlessPerMille: 132, long: 58, deniedWords: 300 };
 
 export const maxWords = 30;
 
