@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import type { PaymentProcessor } from './processor.ts';
 
-/** Money that arrives and leaves outside, by bank transfer or in cash: people tell us, nobody can be asked. */
+/** Money received and returned by bank transfer or in cash: people record it, and no processor can be queried. */
 export const manualProcessor: PaymentProcessor = {
   name: 'manual',
   async attachPaymentMethod() {

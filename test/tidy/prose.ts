@@ -28,7 +28,7 @@ export interface ProseLimits {
   deniedWords: number;
 }
 
-export const proseLimits: ProseLimits = { headlessPerMille: 132, long: 58, deniedWords: 300 };
+export const proseLimits: ProseLimits = { headlessPerMille: 117, long: 55, deniedWords: 259 };
 
 export const maxWords = 30;
 
