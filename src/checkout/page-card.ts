@@ -4,29 +4,29 @@ import type { CardConfirmation } from '../payments/processor.ts';
 import type { PaymentToConfirm } from './checkout-view.ts';
 import { type FieldErrors, fieldHtml } from './page-form.ts';
 
-/** Who takes the card. */
+/** The processor that takes the card. */
 export interface CardTaker {
   readonly name: string;
   readonly publishableKey: string | null;
   readonly currency: string;
 }
 
-/** Where the script stands that shows Stripe's own card form. */
+/** The path of the script that shows Stripe's card form. */
 export const stripeScriptPath = '/checkout-assets/stripe.js';
 
-/** Whether a card can be asked for at all. */
+/** Whether a card can be entered at all. */
 export function takesCards({ name, publishableKey }: Pick<CardTaker, 'name' | 'publishableKey'>): boolean {
   return name === 'test' || (name.startsWith('stripe') && publishableKey !== null);
 }
 
-/** Where a card is entered: fields of ours for the test network, Stripe's own form for Stripe. */
+/** The card form: own fields for the test network, Stripe's form for Stripe. */
 export function cardHtml(taker: CardTaker, errors: FieldErrors, toConfirm: CardConfirmation | null = null): Html {
   if (!takesCards(taker))
     return html`<p class="notice bad">This seller does not accept cards here. Please ask the seller how to pay.</p>`;
   return taker.name === 'test' ? testCardHtml(errors) : stripeCardHtml(taker, errors, toConfirm);
 }
 
-/** What stands on the button of a form with a card: Stripe's cannot be sent before its script is there. */
+/** The submit button of a card form. Stripe's is disabled until its script has loaded. */
 export function cardButtonHtml(taker: CardTaker, rest: Html | null, text: string): Html {
   const isHeld = taker.name !== 'test' && takesCards(taker);
   return html`<button class="wide"${rest}${isHeld && html` data-card disabled`}>${text}</button>`;
@@ -65,7 +65,7 @@ ${needsScript}
 `;
 }
 
-/** Where a charge is confirmed to the customer's bank. `hidden` goes along when that is over, however it ended. */
+/** The form that confirms a charge with the customer's bank. `hidden` is submitted afterwards, whatever the outcome. */
 export function confirmPaymentHtml(
   { publishableKey }: Pick<CardTaker, 'publishableKey'>,
   { clientSecret }: PaymentToConfirm,
@@ -81,7 +81,7 @@ ${needsScript}
 `;
 }
 
-/** What the page with the card form loads besides: nothing, unless Stripe takes the card. */
+/** The scripts of a page with the card form: none, unless Stripe takes the card. */
 export function cardScripts(
   taker: Pick<CardTaker, 'name' | 'publishableKey'>,
 ): Pick<PageDocument, 'scripts' | 'sources'> {
@@ -97,8 +97,8 @@ export function cardScripts(
 }
 
 /**
- * The script beside Stripe's own. It shows the card form, and sends ours with the token that Stripe gives for the card;
- * and it has the bank ask the customer, where that is asked for. Until it runs, the buttons that need it are held.
+ * The script for Stripe's own one. It shows the card form, submits our form with the card's token, and runs a
+ * confirmation by the bank if required. Until it runs, the buttons that need it are disabled.
  */
 export const stripeScript = `'use strict';
 (() => {

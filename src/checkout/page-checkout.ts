@@ -9,14 +9,14 @@ import { layout } from './page-layout.ts';
 import { agreementText, confirmText, orderHtml } from './page-order.ts';
 import { safeAddress, withoutCode } from './page-text.ts';
 
-/** A step of the checkout as it is to be shown. */
+/** A step of the checkout to render. */
 export interface Step {
   readonly view: CheckoutView;
   readonly details: Details;
-  /** Where the form is sent. */
+  /** The target of the form. */
   readonly action: string;
   readonly errors?: FieldErrors;
-  /** What there is to say about the whole of it. */
+  /** A message about the whole step. */
   readonly message?: string | null;
 }
 
@@ -25,7 +25,7 @@ const countries: readonly Choice[] = countryCodes
   .map((code) => ({ value: code, label: regionNames.of(code) ?? code }))
   .sort((a, b) => a.label.localeCompare(b.label, 'en'));
 
-/** The first step: who buys, how many, and with which code. Its answer is the exact total. */
+/** The first step: buyer, quantity and code. Submitting it shows the exact total. */
 export function detailsPage({ view, details, action, errors = {}, message = null }: Step): PageDocument {
   const content = html`${summaryHtml(errors, message)}
 ${orderHtml(view)}
@@ -93,7 +93,7 @@ ${field('state', 'State or region', 'address-level1')}
 `;
 }
 
-/** The second step: the exact total, and the card. What was entered before comes along unseen. */
+/** The second step: the exact total, and the card. Earlier input is carried in hidden fields. */
 export function paymentPage({ view, details, action, errors = {}, message = null }: Step): PageDocument {
   const taker: CardTaker = { ...view.processor, currency: view.currency };
   const canConfirm = !view.needsCard || takesCards(taker);
@@ -127,7 +127,7 @@ function payButton(view: CheckoutView, taker: CardTaker): Html {
     : html`<button class="wide"${rest}>${confirmText(view)}</button>`;
 }
 
-/** What is shown while the buyer's bank asks for a confirmation of the charge. */
+/** The page during the confirmation of the charge by the buyer's bank. */
 export function confirmPaymentPage(view: CheckoutView, toConfirm: PaymentToConfirm, action: string): PageDocument {
   const hidden = hiddenHtml({ step: 'confirmed', paymentId: toConfirm.id });
   const content = html`<p role="status">Your bank asks you to confirm this payment. You will not be charged until you do.</p>
@@ -136,23 +136,23 @@ ${confirmPaymentHtml(view.processor, toConfirm, { action, hidden })}`;
   return page(view, { heading: 'Confirm your payment', content, more: cardScripts(view.processor) });
 }
 
-/** What is said while the processor's script has the bank ask for a confirmation of the card. */
+/** The message during the confirmation of the card by the bank. */
 export const confirmCardText = 'Your bank asks you to confirm this card. Nothing has been charged yet.';
 
-/** What a buyer reads of a card that was declined. */
+/** The message after a declined card. */
 export function declinedText(reason: string): string {
   const words = withoutCode(reason).replace(/ Use another payment method\.$/, '');
   return `The payment failed and you were not charged. ${words} Try another card.`;
 }
 
-/** What is shown where the session is open and cannot be confirmed as things are, whatever is entered. */
+/** The page of an open session that currently cannot be confirmed, whatever is entered. */
 export function refusedPage(view: CheckoutView, refusal: string): PageDocument {
   const content = html`<div class="notice bad" role="alert"><p>This order cannot be completed right now. You were not charged.</p><p>${refusal}</p></div>
 ${cancelHtml(view)}`;
   return page(view, { heading: headingOf(view), content, isWrong: true });
 }
 
-/** What is shown of a session that is open no more. After the checkout itself the browser goes on by itself. */
+/** The page of a session that is no longer open. After the checkout itself the browser is redirected. */
 export function outcomePage(view: CheckoutView, { goesOn }: { readonly goesOn: boolean }): PageDocument {
   const { heading, text } = outcomeOf(view);
   const isDone = view.status === 'succeeded' || view.status === 'pending';

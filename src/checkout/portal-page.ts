@@ -17,14 +17,14 @@ import {
   type PortalView,
 } from './portal-view.ts';
 
-/** What the pages of one visit have in common. */
+/** The common data of the pages of one visit. */
 export interface Visited {
-  /** What proves that a form is from a page of this visit. */
+  /** Proves that a form comes from a page of this visit. */
   readonly formToken: string;
   readonly returnUrl: string | null;
 }
 
-/** What has just been done, by the word that the address carries. Another word says nothing. */
+/** Success messages by the word in the address. Other words show none. */
 const doneTexts: Readonly<Record<string, string>> = {
   canceled: 'Your cancellation is scheduled. Your plan stays active until then.',
   uncanceled: 'Your subscription will continue as before.',
@@ -50,10 +50,10 @@ const statusTexts: Readonly<Record<PortalSubscription['status'], string>> = {
   paused: 'Paused',
 };
 
-// What a seller has written off, a customer has not paid.
+// To a customer, a written-off invoice is not paid.
 const invoiceTexts: typeof invoiceStatusTexts = { ...invoiceStatusTexts, uncollectible: 'Not paid' };
 
-/** A form of a visit that is nothing but a button. */
+/** A form that consists of a button. */
 export function buttonForm(
   visit: Visited,
   action: string,
@@ -64,7 +64,7 @@ export function buttonForm(
 <button${plain && html` class="plain"`}>${label}</button></form>`;
 }
 
-/** Everything at a glance: the plans, how to pay, and what was paid. */
+/** The overview: plans, payment methods and invoices. */
 export function overviewPage(view: PortalView, visit: Visited, done: string, problem: string | null): PageDocument {
   const address = safeAddress(visit.returnUrl);
   const content = html`${doneTexts[done] !== undefined && html`<p class="notice" role="status">${doneTexts[done]}</p>`}
@@ -116,7 +116,7 @@ ${mayCancel(subscription) && html`<a class="button plain" href="/portal/subscrip
 `;
 }
 
-/** What the dates of a subscription mean for its customer. */
+/** The dates of a subscription in the customer's terms. */
 function datesOf(subscription: PortalSubscription): string[] {
   const { status, trialEnd, periodEnd, cancelScheduledAt, scheduledAdjustmentAt, isDefaultPlan } = subscription;
   if (cancelScheduledAt !== null) return [`Ends on ${dayText(cancelScheduledAt)}.`];

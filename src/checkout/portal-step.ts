@@ -19,7 +19,7 @@ function page(frame: Frame, heading: string, content: Html, more: Partial<Parame
   return layout({ heading, seller, livemode, content: html`${content}\n${back}`, ...more });
 }
 
-/** What the customer could change to. */
+/** The page of available plans. */
 export function plansPage(
   frame: Frame,
   visit: Visited,
@@ -51,7 +51,7 @@ export interface ChangeStep {
   readonly message?: string | null;
 }
 
-/** What a change of plan comes to, to the cent, before it is made. */
+/** The preview of a plan change, with exact amounts. */
 export function changePage(frame: Frame, visit: Visited, step: ChangeStep): PageDocument {
   const { subscription, plan, quantity, preview, errors = {}, message = null } = step;
   const action = `/portal/subscriptions/${subscription.id}/change`;
@@ -104,7 +104,7 @@ ${totalDue > 0n && paymentMethod !== undefined && html`<p class="soft">Charged t
 `;
 }
 
-/** The last question before a subscription is canceled. */
+/** The confirmation page before a cancellation. */
 export function cancelPage(frame: Frame, visit: Visited, subscription: PortalSubscription): PageDocument {
   const { id, name, periodEnd } = subscription;
   const until = periodEnd === null ? '' : ` It stays active until ${dayText(periodEnd)}.`;
@@ -120,11 +120,11 @@ export function cancelPage(frame: Frame, visit: Visited, subscription: PortalSub
 export interface CardStep {
   readonly errors?: FieldErrors;
   readonly message?: string | null;
-  /** What the customer has to confirm to its bank first. */
+  /** A confirmation that the customer's bank requires first. */
   readonly toConfirm?: CardConfirmation | null;
 }
 
-/** Where a card is added. It becomes what the customer is charged on. */
+/** The form to add a card, which becomes the default. */
 export function newCardPage(
   frame: Frame,
   visit: Visited,
@@ -144,7 +144,7 @@ ${takesCards(taker) && html`<div class="actions">${cardButtonHtml(taker, null, '
   return page(frame, 'Add a card', content, { isWrong, more: cardScripts(taker) });
 }
 
-/** Where a visit has ended. */
+/** The page after signing out. */
 export function leftPage(): PageDocument {
   return layout({
     heading: 'You have signed out',
