@@ -5,18 +5,19 @@ import { idPrefixes } from '../kernel/id.ts';
 import { currentStatuses } from '../subscriptions/subscription.ts';
 import type { Invariant } from './store-invariants.ts';
 
-// What is due is done within a minute; after a stop, or behind a slow processor, within a few. Then nobody is at it.
+// Due work is done within a minute; after an outage, or with a slow processor, within a few. After this time nothing is
+// working on it.
 const graceMs = 15 * 60_000;
 const incompleteLifetimeMs = 23 * 60 * 60_000;
-// What is forgotten goes ten thousand at a time, every ten minutes: a busy day may take a while.
+// Expired rows are deleted in batches of ten thousand every ten minutes, so a busy day may take a while.
 const forgettingGraceMs = 6 * 60 * 60_000;
 
 const realNow = sql<number>`(extract(epoch from now()) * 1000)::bigint`;
 const late = sql<number>`(${realNow} - ${sql.lit(graceMs)})`;
 
 /**
- * What was due by this instant of its environment, and is not done, is late; never, where the test clock was moved a moment
- * ago. Where it stands still, what was due before its instant was done on the way.
+ * The limit for overdue work by the time of its environment; never if the test clock was moved recently. With a frozen
+ * clock, everything due was done on the way.
  */
 const environments = sql`
   (select e.id as environment_id,
@@ -26,7 +27,7 @@ const environments = sql`
 
 const renewing = sql.join(currentStatuses.map((status) => sql.lit(status)));
 
-/** Rows `r` of a table that have been due for too long. */
+/** Rows `r` of a table that are overdue. */
 function overdue(table: string, column: string, where: RawBuilder<unknown>): RawBuilder<Record<string, unknown>> {
   return sql`
     select r.environment_id, r.id, r.status, r.${sql.ref(column)} as due_at, n.late_at
@@ -34,19 +35,19 @@ function overdue(table: string, column: string, where: RawBuilder<unknown>): Raw
      where r.${sql.ref(column)} <= n.late_at and ${where}`;
 }
 
-/** True for records `r` whose ids were made, in real time, so long ago. */
+/** True for records `r` whose ids are this old in real time. */
 function isOlder(prefix: string): RawBuilder<boolean> {
   return sql<boolean>`r.id < ${sql.lit(`${prefix}_`)} || id_time(${late})`;
 }
 
-/** True where the queue has a job of this task whose payload names the record `r`. */
+/** True if the queue has a job of this task whose payload names the record `r`. */
 function hasJob(task: string): RawBuilder<boolean> {
   return sql<boolean>`exists (
     select from graphile_worker._private_jobs j join graphile_worker._private_tasks t on t.id = j.task_id
      where t.identifier = ${sql.lit(task)} and j.attempts < j.max_attempts and strpos(j.payload::text, r.id) > 0)`;
 }
 
-/** What is due is done: by somebody, not long after. */
+/** Due work is done in time. */
 export const dueInvariants: readonly Invariant[] = [
   {
     name: 'renewalsAreMade',
@@ -127,7 +128,7 @@ export const dueInvariants: readonly Invariant[] = [
   },
   {
     name: 'webhooksAreSent',
-    // An endpoint that is slow, or fails, may have a long line; it gets shorter, or the endpoint is switched off.
+    // A slow or failing endpoint may have a long queue; it shrinks, or the endpoint is deactivated.
     sentence: 'No active webhook has deliveries that have been due for 15 minutes without any attempt.',
     query: sql`
       select w.environment_id, w.id, d.due, d.first_due_at, d.last_attempt_at

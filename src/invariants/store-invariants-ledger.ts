@@ -10,14 +10,14 @@ import {
   usageOfPrices,
 } from './store-invariants-sums.ts';
 
-/** The ledger that usage is booked in, the credits that pay for it, and the holds that set some of it aside. */
+/** The ledger of usage, the credits that cover it, and the holds that reserve balances. */
 export const ledgerInvariants: readonly Invariant[] = [
   {
     name: 'ledgerEntriesPointAtRecords',
-    // No foreign key says so: a trigger looks when entries are added, and nobody looks later.
+    // There is no foreign key: a trigger checks new entries only.
     sentence:
       'A ledger entry references an existing transaction and account, and a price, a billing period and a credit of that account.',
-    // Entries are many, and name few accounts, prices and periods: each combination is looked up once.
+    // Many entries share few accounts, prices and periods: each combination is looked up once.
     query: (since) => sql`
       select e.environment_id, e.id, e.ledger_transaction_id, e.ledger_account_id, e.price_id, e.billing_period_id, e.usage_credit_id
         from ${entriesSince(since)} e

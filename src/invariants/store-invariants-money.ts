@@ -66,7 +66,7 @@ export const moneyInvariants: readonly Invariant[] = [
   },
   {
     name: 'invoiceIsPaidWhenNothingIsDue',
-    // What ended as void or uncollectible stays so when money arrives after all; a draft asks for none.
+    // A void or uncollectible invoice keeps its status when a payment arrives; a draft requests none.
     sentence: 'An invoice is paid, with or without refunds, if and only if no part of its total is due.',
     query: sql`
       select environment_id, id, status, total, amount_paid
@@ -131,7 +131,7 @@ export const moneyInvariants: readonly Invariant[] = [
   },
   {
     name: 'purchaseTellsItsInvoice',
-    // What is void, or was written off, says nothing: its money may have come with another invoice.
+    // A void or written-off invoice proves nothing: the payment may have come with another one.
     sentence:
       'A purchase is paid, partially refunded or refunded if and only if its invoice is; the invoice of a single payment names its purchase.',
     query: sql`

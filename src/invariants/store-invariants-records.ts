@@ -3,7 +3,7 @@ import { type IdKind, idPrefixes } from '../kernel/id.ts';
 import type { Invariant } from './store-invariants.ts';
 import { entriesSince, eventsSince, type Since } from './store-invariants-sums.ts';
 
-/** What kind of record stands in a table. Its ids say so. */
+/** The kind of record in each table, which determines its ids. */
 const kinds: Readonly<Record<string, IdKind>> = {
   organizations: 'organization',
   api_keys: 'apiKey',
@@ -40,12 +40,12 @@ const kinds: Readonly<Record<string, IdKind>> = {
   events: 'event',
 };
 
-/** What an id with this prefix looks like. */
+/** The pattern of an id with this prefix. */
 function wellFormed(prefix: string): string {
   return `^${prefix}_[0-9A-Za-z]{21}$`;
 }
 
-/** A table and its ids that are not `<prefix>_` and 21 characters; usage events go without their prefix. */
+/** A table and its malformed ids; usage events are stored without their prefix. */
 function malformed(table: string, prefix: string, since: Since) {
   const rows = table === 'ledger_entries' ? entriesSince(since) : sql.table(table);
   const environment = table === 'organizations' ? sql`null::bigint` : sql`r.environment_id`;
@@ -54,7 +54,7 @@ function malformed(table: string, prefix: string, since: Since) {
      where r.id !~ ${sql.lit(wellFormed(prefix))}`;
 }
 
-/** The tables that have a record's usual stamps, of which the second is never the earlier one. */
+/** The tables with the usual timestamps, of which updated_at is never the earlier one. */
 const stamped = Object.keys(kinds).filter(
   (table) => !['events', 'ledger_entries', 'subscription_item_versions'].includes(table),
 );
@@ -62,7 +62,7 @@ const stamped = Object.keys(kinds).filter(
 const inRealTime = sql`
          and exists (select from environments e where e.id = r.environment_id and e.clock_now is null)`;
 
-/** What holds of records by themselves, and of those that name each other without a foreign key. */
+/** Invariants of single records, and of records that reference each other without a foreign key. */
 export const recordInvariants: readonly Invariant[] = [
   {
     name: 'idsSayTheirKind',
@@ -77,8 +77,8 @@ export const recordInvariants: readonly Invariant[] = [
   },
   {
     name: 'recordsChangeAfterTheyAreMade',
-    // Before there are subscriptions a test clock may be set to any instant, also one before all that is there. Time is read
-    // when a transaction begins, and one that waited writes what is a little older than what it waited for.
+    // Before there are subscriptions a test clock may be set to any instant, even before existing records. Time is read
+    // when a transaction begins, so one that waited for a lock writes a slightly older time.
     sentence: 'The update time of a record is at most a minute before its creation time, unless a test clock was set.',
     query: sql.join(
       stamped.map(
@@ -93,7 +93,7 @@ export const recordInvariants: readonly Invariant[] = [
   },
   {
     name: 'pricingModelsExist',
-    // Most tables have it from the record that they belong to, and no foreign key of their own.
+    // Most tables copy it from their parent record, and have no foreign key of their own.
     sentence: 'A record belongs to an existing pricing model.',
     query: (since) =>
       sql.join(
@@ -139,7 +139,7 @@ export const recordInvariants: readonly Invariant[] = [
   },
   {
     name: 'purchasesAndSessionsAgree',
-    // Neither has a foreign key to the other: a session is made first, and its purchase follows.
+    // There is no foreign key in either direction: a session is created first, and its purchase later.
     sentence:
       'A purchase names a checkout session of its customer and price, and a successful selling session names a paid purchase.',
     query: sql`

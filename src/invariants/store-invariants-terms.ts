@@ -5,16 +5,16 @@ import type { Invariant } from './store-invariants.ts';
 const current = sql.join(currentStatuses.map((status) => sql.lit(status)));
 const terminal = sql.join(terminalStatuses.map((status) => sql.lit(status)));
 
-/** Two requests whose transactions overlap may write their instants in the other order; none takes longer than this. */
+/** Two overlapping transactions may write their instants in the opposite order; no request takes longer than this. */
 const overlapMs = sql.lit(60_000);
 
-/** The terms of subscriptions: their periods, changes and ends, and what they hold of resources. */
+/** Invariants of subscription terms: their periods, changes, ends and claims. */
 export const termInvariants: readonly Invariant[] = [
   {
     name: 'claimsAreWithinCapacity',
-    // Later the capacity may sink below them: a feature ends or is changed, and nobody loses his seat by that. What it was
-    // before a change nothing says, so subscriptions with one are left out. A change that began before the claim may be
-    // written after it, with the earlier instant.
+    // Capacity may sink below the claims later: a feature ends or is changed, and existing claims stay. Old values of a
+    // feature are not stored, so subscriptions with a change are skipped. A change that began before the claim may be
+    // written after it with the earlier time.
     sentence:
       'At the time of the last active claim on a resource, its claims were within the capacity of the subscription, unless a feature changed since.',
     query: sql`

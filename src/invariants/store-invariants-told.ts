@@ -2,10 +2,10 @@ import { sql } from 'kysely';
 import { idPrefixes } from '../kernel/id.ts';
 import type { Invariant } from './store-invariants.ts';
 
-// A webhook and an event that are made at the same time need not see each other: commits are not made in an instant.
+// A webhook and an event created at the same time may not see each other, because commits take time.
 const togetherMs = 60_000;
 
-/** What an event is about, and the table of it. */
+/** The table of each kind of event object. */
 const toldTables = {
   customer: 'customers',
   subscription: 'subscriptions',
@@ -13,11 +13,11 @@ const toldTables = {
   purchase: 'purchases',
 } as const;
 
-/** Events, and their deliveries to webhooks. */
+/** Invariants of events and their deliveries to webhooks. */
 export const toldInvariants: readonly Invariant[] = [
   {
     name: 'eventsHaveTheirDeliveries',
-    // Of a webhook whose filter was another once, or that was switched off, nobody knows what it was to be told before.
+    // The earlier filter or activity of a changed webhook is unknown.
     sentence:
       'An event has a delivery to each active webhook of its pricing model that subscribed to its type at least a minute before.',
     query: sql`

@@ -2,29 +2,29 @@ import { type RawBuilder, sql } from 'kysely';
 import type { Database } from '../database/database.ts';
 import { entriesSince, type Since } from './store-invariants-sums.ts';
 
-/** A row that breaks an invariant: its environment, its id, and the values that contradict each other. */
+/** A row that breaks an invariant: its environment, its id, and the contradictory values. */
 export type Violation = Readonly<Record<string, unknown>>;
 
-/** Something that is true of the data at any time, whatever was done and in which order. */
+/** A statement that is true of the data at any time, after any sequence of operations. */
 export interface Invariant {
   readonly name: string;
-  /** What holds, in a sentence. */
+  /** The invariant as a sentence. */
   readonly sentence: string;
-  /** Selects what breaks it, over all environments; where it reads entries or events, in what came since. */
+  /** Selects violations over all environments; for entries or events, only among the newer ones. */
   readonly query: RawBuilder<Violation> | ((since: Since) => RawBuilder<Violation>);
 }
 
-/** How many rows break an invariant, and some of them. */
+/** The number of rows that break an invariant, and examples. */
 export interface Violations {
   readonly count: number;
   readonly rows: readonly Violation[];
 }
 
-// Enough to see a pattern; the count says how far it goes.
+// Enough to see a pattern; the count shows the extent.
 const maxRows = 20;
 
 /**
- * What breaks the invariant: how many rows, and 20 of them at the most; in what came after the mark, or (null) everywhere.
+ * Finds the violations of an invariant: their number, and at most 20 rows; after the mark, or (null) everywhere.
  * Owner's connection.
  */
 export async function findViolations(owner: Database, { query }: Invariant, since: Since = null): Promise<Violations> {
@@ -36,10 +36,10 @@ export async function findViolations(owner: Database, { query }: Invariant, sinc
   return { count: rows[0]?.violationCount ?? 0, rows: rows.map(({ violationCount: _, ...row }) => row) };
 }
 
-/** A table, the table that one of its columns points to, and that column. */
+/** A table, the target of one of its columns, and that column. */
 type Link = readonly [table: string, target: string, column: string];
 
-/** The rows that differ in `column` from the row that they point to. */
+/** The rows whose `column` differs from the referenced row. */
 function disagreements(column: string, links: readonly Link[], since: Since = null): RawBuilder<Violation> {
   const selects = links.map(
     ([table, target, reference]) => sql<Violation>`
@@ -124,7 +124,7 @@ const linksWithinSubscription: readonly Link[] = [
   ['subscription_adjustments', 'invoices', 'invoice_id'],
 ];
 
-/** Records that belong together say so everywhere. */
+/** Related records belong to the same owner. */
 export const ownershipInvariants: readonly Invariant[] = [
   {
     name: 'pricingModelsAgree',
@@ -143,7 +143,7 @@ export const ownershipInvariants: readonly Invariant[] = [
   },
 ];
 
-/** What a pricing model always has, so that a customer can start on it and usage has a price. */
+/** Required records of a pricing model, so that a customer can start and usage has a price. */
 export const pricingInvariants: readonly Invariant[] = [
   {
     name: 'oneDefaultPricingModel',
@@ -183,7 +183,7 @@ export const pricingInvariants: readonly Invariant[] = [
   },
 ];
 
-/** The times and statuses of subscriptions, and what they hold. */
+/** Invariants of subscriptions' times, statuses and claims. */
 export const subscriptionInvariants: readonly Invariant[] = [
   {
     name: 'billingPeriodsTile',

@@ -28,7 +28,7 @@ export interface ProseLimits {
   deniedWords: number;
 }
 
-export const proseLimits: ProseLimits = { headlessPerMille: 73, long: 35, deniedWords: 218 };
+export const proseLimits: ProseLimits = { headlessPerMille: 59, long: 32, deniedWords: 195 };
 
 export const maxWords = 30;
 
