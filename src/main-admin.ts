@@ -14,7 +14,7 @@ export interface Output {
   readonly json?: boolean;
 }
 
-/** A command as the audit log names it. */
+/** The name of a command in the audit log. */
 function by(action: string) {
   return { doing: { actor: 'operator', action } } as const;
 }
@@ -25,7 +25,7 @@ function print({ json = false }: Output, data: unknown, text: string): void {
 }
 
 export async function runMigrate(config: Config, output: Output): Promise<void> {
-  // Who brings the database up to date before a service starts is often there before the database is.
+  // The container that runs migrations often starts before the database.
   const waiting = { waitMs: config.limits.startWaitMs, log: (message: string) => console.error(message) };
   const migrations = await withOwner(config, async (access) => access.migrations, waiting);
   print(
@@ -125,7 +125,9 @@ export interface CheckOptions extends Output {
   readonly full?: boolean;
 }
 
-/** Answers whether nothing is broken. It only reads, on one unchanging view; the checks of the service keep their own answers. */
+/**
+ * Returns whether all invariants hold. Read-only, on one snapshot; the service's own checks keep their stored results.
+ */
 export async function check(config: Config, { full = false, ...output }: CheckOptions): Promise<boolean> {
   const startedAt = Date.now();
   const { since, results } = await withOwner(config, async ({ owner }) => {

@@ -14,7 +14,7 @@ export interface RestoreCommandOptions extends BackupOptions {
   readonly until?: string;
 }
 
-/** Copies the embedded server, beside a running service or without one. */
+/** Backs up the embedded server, with or without a running service. */
 export async function backup(config: Config, directory: string, { json = false }: BackupOptions): Promise<void> {
   if (config.databaseUrl !== null) throw ofDatabaseUrl('A backup', 'pg_basebackup or pg_dump');
   const server = await openServer(config);
@@ -31,7 +31,7 @@ ${config.dataDirectory}, in a separate place.`;
 
 const Instant = z.iso.datetime({ offset: true });
 
-/** Makes a data directory of a backup, brought forward to the end of the archive or to an instant. */
+/** Creates a data directory from a backup and replays the WAL archive to its end or to an instant. */
 export async function restore(config: Config, directory: string, options: RestoreCommandOptions): Promise<void> {
   if (config.databaseUrl !== null) throw ofDatabaseUrl('A restore', 'pg_restore or the archive');
   if (options.until !== undefined && !Instant.safeParse(options.until).success) {

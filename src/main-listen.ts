@@ -8,9 +8,9 @@ import type { Config } from './config.ts';
 import { eventTypes } from './webhooks/event.ts';
 
 export interface ListenOptions {
-  /** Where to receive; any free port when absent. */
+  /** The port to receive on; any free one when absent. */
   readonly port?: string;
-  /** The address of the service; the one that PORT names on this machine when absent. */
+  /** The address of the service; this machine at PORT when absent. */
   readonly url?: string;
   readonly key?: string;
   readonly types?: string;
@@ -18,12 +18,12 @@ export interface ListenOptions {
   readonly json?: boolean;
 }
 
-// A service that has not answered by then is not one that somebody develops against.
+// A local service responds faster than this.
 const serviceTimeoutMs = 10_000;
-// Our messages have less than one KiB.
+// Messages are smaller than one KiB.
 const maxMessageBytes = 1024 * 1024;
 
-/** An operation of the service: how it is asked. */
+/** The connection to a service. */
 interface Service {
   readonly address: string;
   readonly key: string;
@@ -32,21 +32,20 @@ interface Service {
 const Made = z.object({ webhook: z.object({ id: z.string(), pricingModelId: z.string() }), secret: z.string() });
 type Made = z.infer<typeof Made>;
 const Refusal = z.object({ message: z.string() });
-// What a line shows. A newer service may send more than we know.
+// The fields to print. A newer service may send more.
 const Payload = z.looseObject({ id: z.string(), type: z.string(), eventId: z.string(), occurredAt: z.number() });
 
 /**
- * Registers a webhook at a running service, prints what it is sent until the process is told to stop, and deletes it.
- * What was received goes to stdout, all that is said about it to stderr. Throws an Error whose message is for the
- * person who typed the command.
+ * Registers a webhook at a running service, prints its messages until the process is stopped, and deletes it. Messages
+ * go to stdout, everything else to stderr. Throws an Error whose message is for the user.
  */
 export async function listen(config: Config, options: ListenOptions): Promise<void> {
   const service = serviceOf(config, options);
   const port = portOf(options.port);
   const stopped = untilStopped();
-  // A listener that was killed leaves its webhook behind. The path tells us its messages from ours.
+  // A killed listener leaves its webhook behind. The random path tells its messages from ours.
   const path = `/${randomUUID()}`;
-  // A message may be here before the answer that tells the secret.
+  // A message may arrive before the response with the secret.
   const { promise: secret, resolve: tellSecret } = Promise.withResolvers<string>();
   const server = createServer((request, response) => {
     receive(request, response, { path, secret, json: options.json === true }).catch(() => request.destroy());
@@ -79,7 +78,7 @@ function serviceOf(config: Config, { url, key = config.testKey ?? undefined }: L
   const address = url ?? `http://127.0.0.1:${config.port}`;
   if (!/^https?:\/\//i.test(address) || !URL.canParse(address))
     throw new Error(`--url: ${address} is not a URL such as http://127.0.0.1:3000`);
-  // A header has to be able to carry it.
+  // It must fit into a header.
   if (!/^[\x21-\x7e]([\x20-\x7e]*[\x21-\x7e])?$/.test(key))
     throw new Error('--key: must consist of printable characters');
   return { address: address.replace(/\/+$/, ''), key };
@@ -91,7 +90,7 @@ function portOf(text = '0'): number {
   return port;
 }
 
-/** Ends when the process is told to stop, or when nobody reads any more what it prints. */
+/** Resolves when the process gets a signal to stop, or when its output is closed. */
 function untilStopped(): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>();
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => resolve());
@@ -149,7 +148,7 @@ async function unregister(service: Service, id: string): Promise<void> {
   }
 }
 
-/** One request to the service. Throws where no answer comes. */
+/** Sends one request to the service. Throws without a response. */
 async function ask({ address, key }: Service, method: string, path: string, body?: unknown) {
   try {
     const response = await fetch(`${address}/api/v1${path}`, {
@@ -164,7 +163,7 @@ async function ask({ address, key }: Service, method: string, path: string, body
     const text = await response.text();
     return { status: response.status, body: parsed(text) };
   } catch (error) {
-    // `fetch failed` says nothing; its cause does.
+    // `fetch failed` is uninformative; its cause has the reason.
     const { cause = error } = error as Error;
     const reason = (cause as NodeJS.ErrnoException).code ?? (cause as Error).message;
     throw new Error(`No service responds at ${address} (${reason}).`);
@@ -185,13 +184,13 @@ interface Reception {
   readonly json: boolean;
 }
 
-/** Answers one request, and prints it when it is a message of ours. */
+/** Responds to one request, and prints it if it is one of our messages. */
 async function receive(request: IncomingMessage, response: ServerResponse, reception: Reception): Promise<void> {
   const { path, secret, json } = reception;
   const answer = (status: number, text: string) => response.writeHead(status).end(`${text}\n`);
   if (request.url !== path) {
     say(`${request.method} ${printable(request.url)} is not for this listener. Responded with 410.`);
-    // 410 makes a service give up an endpoint.
+    // A 410 makes the service deactivate the endpoint.
     return void answer(410, 'This listener has stopped.');
   }
   const body = await bodyOf(request);
@@ -207,7 +206,7 @@ async function receive(request: IncomingMessage, response: ServerResponse, recep
   answer(200, 'ok');
 }
 
-/** The body. Throws when it is longer than any message. */
+/** Reads the body. Throws if it is larger than any message. */
 async function bodyOf(request: IncomingMessage): Promise<Buffer> {
   const chunks: Buffer[] = [];
   let bytes = 0;
@@ -232,7 +231,7 @@ function verify(body: Buffer, headers: Record<string, string>, secret: string): 
   return payload.success ? { payload: payload.data } : { problem: 'it is signed but is not an event.' };
 }
 
-/** What somebody else chose, as far as a terminal may show it. */
+/** Foreign text, made safe for a terminal. */
 function printable(text = ''): string {
   return text.slice(0, 100).replaceAll(/[^\x21-\x7e]/g, '?');
 }

@@ -5,7 +5,7 @@ import { Command } from 'commander';
 import { readConfig } from './config.ts';
 import { version } from './http/version.ts';
 
-// Loaded when a command runs, so that help and mistakes are answered at once.
+// Loaded when a command runs, so that help and usage errors respond immediately.
 const admin = () => import('./main-admin.ts');
 const service = () => import('./main-serve.ts');
 const listener = () => import('./main-listen.ts');
@@ -112,7 +112,7 @@ program
 try {
   await program.parseAsync();
 } catch (error) {
-  // A command's error is for the person who typed it; where it came from is for whoever asks for it.
+  // Users see the message of an error; its stack is shown on request.
   console.error(process.env.LOG_LEVEL === 'debug' ? error : (error as Error).message);
   process.exitCode = 1;
 }

@@ -28,7 +28,7 @@ export interface ProseLimits {
   deniedWords: number;
 }
 
-export const proseLimits: ProseLimits = { headlessPerMille: 59, long: 32, deniedWords: 195 };
+export const proseLimits: ProseLimits = { headlessPerMille: 49, long: 28, deniedWords: 173 };
 
 export const maxWords = 30;
 
