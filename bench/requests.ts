@@ -1,19 +1,19 @@
 import { randomUUID } from 'node:crypto';
 
-/** What is used: a subscription and a price, of which each event takes one of each at random. */
+/** Subscriptions and prices, from which each event draws at random. */
 export interface EventSources {
   readonly subscriptionIds: readonly string[];
   readonly priceSlugs: readonly string[];
 }
 
-/** The requests of a load, as the load process is told of them. It makes them while it runs. */
+/** The requests of a load, as sent to the load process, which builds them while it runs. */
 export type Requests =
   | { readonly kind: 'get'; readonly paths: readonly string[] }
   | { readonly kind: 'post'; readonly path: string; readonly bodies: readonly string[] }
   | { readonly kind: 'event'; readonly path: string; readonly sources: EventSources }
   | { readonly kind: 'events'; readonly size: number; readonly asLines: boolean; readonly sources: EventSources };
 
-/** Makes the next request of a load, as it goes over the wire. Everything that can be is made before. */
+/** Builds the next request of a load as wire text. Everything constant is built before. */
 export function requestMaker(requests: Requests, service: { address: string; key: string }): () => string {
   const { host } = new URL(service.address);
   const headers = `HTTP/1.1\r\nhost: ${host}\r\nauthorization: ${service.key}\r\n`;
@@ -49,7 +49,7 @@ function inTurn(texts: readonly string[]): () => string {
   return () => texts[turn++ % texts.length] ?? '';
 }
 
-// JSON.stringify of each event would take several times as long as putting a few texts together.
+// JSON.stringify for each event would take several times as long as concatenating a few texts.
 function eventMaker({ subscriptionIds, priceSlugs }: EventSources): () => string {
   const starts = subscriptionIds.flatMap((subscriptionId) =>
     priceSlugs.map((priceSlug) => `{"subscriptionId":"${subscriptionId}","priceSlug":"${priceSlug}","transactionId":"`),

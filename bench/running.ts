@@ -7,22 +7,22 @@ import type { Readable } from 'node:stream';
 import { findEmbeddedPostgres } from '../src/embedded-postgres/start.ts';
 import { connected } from './database.ts';
 
-/** The service under measurement: a process of its own on a throw-away database with PostgreSQL's own durability. */
+/** The measured service: a separate process on a temporary database with PostgreSQL's default durability. */
 export interface BenchService {
   readonly address: string;
   readonly key: string;
   readonly databaseUrl: string;
-  /** Of its process. */
+  /** The pid of its process. */
   readonly pid: number;
   readonly stop: () => Promise<void>;
 }
 
 const key = 'sk_test_bench';
 
-// As this process was started by the same launcher as a user's.
+// This process was started by the same launcher as a user's, so its options are the same.
 const engineOptions = process.execArgv.filter((option) => option.startsWith('--max-semi-space-size='));
 
-/** Starts `serve` as a user would, on a port and a data directory of its own. `nodeOptions` go before the program. */
+/** Starts `serve` as a user would, on its own port and data directory. `nodeOptions` precede the program. */
 export async function startService(nodeOptions: readonly string[] = []): Promise<BenchService> {
   const dataDirectory = await mkdtemp(join(tmpdir(), 'tollkeeper-bench-'));
   const main = new URL('../src/main.ts', import.meta.url).pathname;
@@ -33,7 +33,7 @@ export async function startService(nodeOptions: readonly string[] = []): Promise
       PORT: '0',
       TOLLKEEPER_DATA_DIR: dataDirectory,
       TOLLKEEPER_TEST_KEY: key,
-      // One key asks for all.
+      // All requests use one key.
       TOLLKEEPER_RATE_LIMIT: '0',
       DATABASE_URL: '',
     },
@@ -57,12 +57,12 @@ export async function startService(nodeOptions: readonly string[] = []): Promise
   }
 }
 
-// More than a row writes, but for that of 20 million events.
+// More than any row writes, except the one with 20 million events.
 const journalFiles = 128;
 
 /**
- * Lets the database have files for its journal, as one that has run for a while does: after a checkpoint it uses those again that
- * it needs no more. A new one has none, and all who commit wait each time until one has been made and filled with zeros.
+ * Preallocates WAL files, as in a database that has run for a while: after a checkpoint it recycles old files. A new
+ * database has none, and all commits wait whenever a file is created and zeroed.
  */
 async function makeJournalFiles(url: string): Promise<void> {
   await connected(url, async (client) => {
@@ -76,7 +76,7 @@ async function makeJournalFiles(url: string): Promise<void> {
   });
 }
 
-/** Where the service listens, once it says so. */
+/** The address of the service, once it prints that. */
 function addressOf(child: ChildProcessByStdio<null, Readable, null>): Promise<string> {
   return new Promise((resolve, reject) => {
     child.once('exit', (code) => reject(new Error(`the service ended with ${code}`)));
@@ -87,7 +87,7 @@ function addressOf(child: ChildProcessByStdio<null, Readable, null>): Promise<st
   });
 }
 
-/** One request that must succeed. */
+/** Sends one request that must succeed. */
 export async function ask<Answer>(
   service: BenchService,
   method: string,

@@ -28,7 +28,7 @@ export interface ProseLimits {
   deniedWords: number;
 }
 
-export const proseLimits: ProseLimits = { headlessPerMille: 49, long: 28, deniedWords: 173 };
+export const proseLimits: ProseLimits = { headlessPerMille: 39, long: 24, deniedWords: 149 };
 
 export const maxWords = 30;
 
