@@ -28,7 +28,7 @@ export interface ProseLimits {
   deniedWords: number;
 }
 
-export const proseLimits: ProseLimits = { headlessPerMille: 39, long: 24, deniedWords: 149 };
+export const proseLimits: ProseLimits = { headlessPerMille: 23, long: 21, deniedWords: 105 };
 
 export const maxWords = 30;
 
