@@ -1,24 +1,24 @@
 import { connected } from './database.ts';
 
-/** How much usage there is to check. */
+/** The amount of usage to check. */
 export interface CheckedSize {
   readonly events: number;
-  /** One account and one series of usage each. */
+  /** One account and one usage series each. */
   readonly subscriptions: number;
 }
 
-// Requests that are recorded together are one booking, mostly of different subscriptions: an entry for each event.
+// Requests recorded in one batch share a booking, mostly with different subscriptions: one entry per event.
 const eventsPerBooking = 20;
-// A fifth of the usage of each account is paid for by one credit.
+// One credit covers a fifth of the usage of each account.
 const coveredShare = 5;
 const portion = 1_000_000;
 const monthMs = 30 * 24 * 3_600_000;
 const hourMs = 3_600_000;
 
 /**
- * Fills a migrated, empty database with one environment in which so many events were recorded during thirty days, booked,
- * rolled up and partly paid for by credits: what the invariants say of usage holds. It writes straight into the tables,
- * as their owner, with their triggers and foreign keys off.
+ * Fills a migrated, empty database with one environment and the events of thirty days, booked, rolled up and partly
+ * covered by credits, so that the usage invariants hold. Writes directly to the tables as their owner, with triggers
+ * and foreign keys disabled.
  */
 export async function storeCheckedUsage(url: string, { events, subscriptions }: CheckedSize): Promise<void> {
   const start = Math.floor((Date.now() - monthMs) / hourMs) * hourMs;
@@ -43,7 +43,10 @@ const filled = ['usage_events', 'ledger_entries', 'ledger_transactions'];
 
 type Client = Parameters<Parameters<typeof connected>[1]>[0];
 
-/** Drops the indexes of what is filled, and answers how to make them again: made at the end they take a fraction of the time. */
+/**
+ * Drops the indexes of the filled tables and returns the statements to recreate them: creating them at the end takes a
+ * fraction of the time.
+ */
 async function dropIndexes(client: Client): Promise<string[]> {
   const constraints = await client.query<{ table: string; name: string; definition: string }>(
     `select conrelid::regclass::text as table, conname as name, pg_get_constraintdef(oid) as definition from pg_constraint

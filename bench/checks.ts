@@ -7,14 +7,14 @@ import { findViolations } from '../src/invariants/store-invariants.ts';
 import type { Since } from '../src/invariants/store-invariants-sums.ts';
 import { storeCheckedUsage } from './checked-usage.ts';
 
-// node bench/checks.ts [events]: how long each invariant takes, when everything is read and when only what came since the
-// last check is. On a server with the settings that the service has.
+// node bench/checks.ts [events]: measures each invariant, for a full check and for the rows since the last check. Runs
+// on a server with the service's settings.
 
 const events = Number(process.argv[2] ?? 10_000_000);
 const subscriptions = Math.max(1, Math.floor(events / 5_000));
 // An hour of thirty days of usage.
 const hourShare = 720;
-// Shorter ones are not worth a line.
+// Shorter ones are not printed.
 const shortestToldMs = 100;
 
 await withScratchPostgres(
@@ -37,7 +37,7 @@ await withScratchPostgres(
       console.log(`${name.padEnd(12)}${`all ${invariants.length} invariants`.padEnd(34)}${(all / 1000).toFixed(1)} s`);
     };
     await measure('everything', null);
-    // Nothing else runs here, so no time has to pass.
+    // Nothing else runs here, so no waiting time is needed.
     for (let look = 0; look < 2; look++) await advanceMark(owner, null, Date.now(), 0);
     const end = await readMark(owner);
     if (end === null) throw new Error('the mark did not come');
@@ -45,7 +45,7 @@ await withScratchPostgres(
     await measure('last hour', await readMark(owner));
     await pool.end();
 
-    /** Takes the mark an hour back; its sums stay, so what they are part of is found broken, in the same time. */
+    /** Moves the mark back by an hour. Its sums stay, so the invariants that use them fail, in the same time. */
     async function forgetLastHour({ entrySequence, booking }: NonNullable<Since>): Promise<void> {
       await pool.query('update checks.marks set entry_sequence = $1, booking = $2', [
         Math.floor(entrySequence - events / hourShare),

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 
-/** An answer. `text` is the beginning of it, for who wants to say what was wrong. */
+/** A response. `text` is its beginning, for error messages. */
 export interface Answer {
   readonly status: number;
   readonly text: string;
@@ -11,9 +11,9 @@ const headEnd = '\r\n\r\n';
 const readBuffer = Buffer.alloc(64 * 1024);
 
 /**
- * A connection with one request under way at a time. Reads of HTTP what the service answers with: a status, a
- * content-length and a body, which it counts and does not keep. A client that knows all of HTTP would take the processor
- * time that is to be measured.
+ * A connection with one request in flight at a time. Parses only the HTTP that the service sends: a status, a
+ * content-length and a body, which is counted and not kept. A full HTTP client would use the processor time that is to
+ * be measured.
  */
 export class Connection {
   readonly #socket: Socket;
@@ -24,7 +24,7 @@ export class Connection {
 
   private constructor(address: string) {
     const { hostname, port } = new URL(address);
-    // All of them read into one buffer: none keeps what it has read.
+    // All connections read into one buffer, because none keeps the data.
     const callback = (length: number, buffer: Uint8Array) => {
       this.#read(Buffer.from(buffer.buffer, buffer.byteOffset, length));
       return true;
@@ -45,12 +45,12 @@ export class Connection {
     return connection;
   }
 
-  /** False when the service has closed it, as it does with one that has been idle for long. */
+  /** False if the service has closed it, as it does with connections idle for long. */
   get isOpen(): boolean {
     return !this.#socket.destroyed && this.#socket.writable;
   }
 
-  /** Sends a whole request, of ASCII only, and waits for its answer. */
+  /** Sends a complete ASCII request and waits for its response. */
   ask(request: string): Promise<Answer> {
     this.#waiting = Promise.withResolvers<Answer>();
     this.#socket.write(request, 'latin1');

@@ -3,13 +3,13 @@ import process from 'node:process';
 import { connected, readNumber } from './database.ts';
 import type { BenchService } from './running.ts';
 
-/** What something took. Seconds of processor time are null where the system does not tell them. */
+/** The costs of an action. Processor times in seconds are null where the system does not provide them. */
 export interface Costs {
   readonly cpu: { readonly service: number | null; readonly database: number | null; readonly load: number | null };
   readonly walBytes: number;
 }
 
-/** Acts, and tells what it cost the service and its database. */
+/** Runs `act` and measures its costs in the service and its database. */
 export async function withCosts<Answer>(service: BenchService, act: () => Promise<Answer>) {
   return connected(service.databaseUrl, async (client) => {
     const postmaster = await parentOf(await readNumber(client, 'select pg_backend_pid()'));
@@ -42,16 +42,16 @@ const ticksPerSecond = 100;
 interface ProcessTimes {
   readonly parent: number;
   readonly own: number;
-  /** Of children that have ended. */
+  /** Ended children. */
   readonly ended: number;
 }
 
-/** Processor time of a process, by /proc/<pid>/stat; null where there is none, and of a process that has ended. */
+/** The processor time of a process from /proc/<pid>/stat; null without procfs, and for a process that has ended. */
 async function timesOf(pid: number | string): Promise<ProcessTimes | null> {
   if (process.platform !== 'linux') return null;
   const text = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => null);
   if (text === null) return null;
-  // The name of the program may hold anything, and ends with the last parenthesis. After it: state, parent, ...
+  // The program name may contain anything and ends at the last parenthesis. The fields after it are state, parent, ...
   const fields = text.slice(text.lastIndexOf(')') + 2).split(' ');
   const field = (index: number) => Number(fields[index]);
   return {

@@ -1,6 +1,6 @@
 import { ask, type BenchService } from './running.ts';
 
-/** Customers with a subscription each. */
+/** Customers with one subscription each. */
 export interface Population {
   readonly externalIds: readonly string[];
   readonly subscriptionIds: readonly string[];
@@ -8,13 +8,13 @@ export interface Population {
 
 const askedAtOnce = 16;
 
-/** Sets the plan up and makes so many customers on it, through the API. */
+/** Sets up the plan and creates customers on it, through the API. */
 export async function makePopulation(service: BenchService, plan: object, size: number): Promise<Population> {
   await ask(service, 'POST', '/pricing-models/setup', plan);
   const externalIds = Array.from({ length: size }, (_, index) => `customer-${index}`);
   const subscriptionIds: string[] = [];
   const waiting = externalIds.values();
-  // Each takes the next one that is waiting: the iterator is one.
+  // The iterator is shared, so each worker takes the next waiting customer.
   const make = async () => {
     for (const externalId of waiting) {
       const customer = { externalId, email: `${externalId}@bench.test`, name: externalId };

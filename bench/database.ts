@@ -1,6 +1,6 @@
 import pg from 'pg';
 
-/** Acts with a connection of the database's owner. */
+/** Runs `act` with a connection of the database's owner. */
 export async function connected<Answer>(url: string, act: (client: pg.Client) => Promise<Answer>): Promise<Answer> {
   const client = new pg.Client({ connectionString: url });
   await client.connect();
@@ -11,7 +11,7 @@ export async function connected<Answer>(url: string, act: (client: pg.Client) =>
   }
 }
 
-/** The first number of the first row; bigint and numeric come as text. */
+/** The first number of the first row; bigint and numeric arrive as text. */
 export async function readNumber(client: pg.Client, query: string): Promise<number> {
   const { rows } = await client.query<string[]>({ text: query, rowMode: 'array' });
   return Number(rows[0]?.[0]);

@@ -1,4 +1,4 @@
-/** Where the first period of the population begins, where it ends, and where the twelfth ends. */
+/** The start of the population's first period, its end, and the end of the twelfth. */
 export const monthStart = Date.UTC(2027, 0, 1);
 export const nextMonth = Date.UTC(2027, 1, 1);
 export const nextYear = Date.UTC(2028, 0, 1);
@@ -40,9 +40,9 @@ export const duePlan = {
 };
 
 /**
- * SQL that makes so many customers in the environment of `duePlan`, each with a card of the test processor, a monthly
- * subscription of two items that has begun on 1 January 2027 and is paid for that month, and 250 units of usage that no
- * credit covers. It writes straight into the tables, as their owner.
+ * SQL that creates customers in the environment of `duePlan`. Each has a card of the test processor, a monthly
+ * subscription of two items, and 250 units of uncovered usage. The subscription began on 1 January 2027 and is paid for
+ * that month. Writes directly to the tables as their owner.
  */
 export function duePopulation(size: number): string {
   return `

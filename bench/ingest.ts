@@ -24,13 +24,16 @@ const countEvents = (service: BenchService) =>
   );
 
 interface Batches {
-  /** Events in a request. */
+  /** Events per request. */
   readonly size: number;
   readonly asLines: boolean;
   readonly connections: number;
 }
 
-/** Events that are sent many in a request. A figure of work that was not done is none: every event that was answered is there. */
+/**
+ * Measures events sent in bulk. Verifies that every acknowledged event is stored, because a figure of undone work is
+ * worthless.
+ */
 async function ingestInBulk(
   service: BenchService,
   sources: EventSources,
@@ -67,15 +70,15 @@ function bulkRow(batches: Batches): Row {
   };
 }
 
-// After a checkpoint each page that is touched is written to the journal whole, once. On a large table that is most of the
-// work of the first seconds, and has nothing to do with how it goes on.
+// After a checkpoint the first change of each page writes the whole page to the WAL. On a large table that dominates
+// the first seconds, and does not represent the steady state.
 const secondsWhenFull = 6 * seconds;
 
 /** The same load on the empty table and on a full one. */
 async function bulkAtStored(service: BenchService): Promise<Measured> {
   const batches = { size: 1_000, asLines: false, connections: connectionsOr(manyConnections) };
   const sources = await sourcesOf(service, subscriptions);
-  // Once for nothing: else the full table would meet a service that has run for longer than the empty one did.
+  // A discarded run: otherwise the full table would meet a service that has run longer than the empty one.
   await ingestInBulk(service, sources, batches);
   await connected(service.databaseUrl, (client) => client.query('truncate usage_events cascade'));
   const empty = await ingestInBulk(service, sources, batches);
@@ -86,7 +89,7 @@ async function bulkAtStored(service: BenchService): Promise<Measured> {
   return { ...bulkFigures(full, batches.size), limit: empty.requestsPerSecond * batches.size, note };
 }
 
-/** Events that are sent one in a request, of so many subscriptions. */
+/** Measures events sent one per request, spread over the given number of subscriptions. */
 function singleRow(size: number): Row {
   return async (service) => {
     const sources = await sourcesOf(service, size);

@@ -9,16 +9,16 @@ import { connected, readNumber } from './database.ts';
 
 const runProgram = promisify(execFile);
 
-/** How many a second there are in so many seconds. */
+/** The rate per second, measured over this many seconds. */
 export type Limit = (seconds: number) => Promise<number>;
 
-/** Transactions a second of a script of pgbench, with prepared statements. */
+/** Transactions per second of a pgbench script with prepared statements. */
 async function pgbench(url: string, script: string, clients: number, seconds: number): Promise<number> {
   const directory = await mkdtemp(join(tmpdir(), 'tollkeeper-pgbench-'));
   try {
     const file = join(directory, 'script.sql');
     await writeFile(file, script);
-    // Told second by second: in the first one its connections learn the tables, and the last one may be broken off.
+    // Reported per second: in the first one connections load catalogs, and the last one may be incomplete.
     const load = ['-c', String(clients), '-j', '2', '-T', String(seconds + 2), '-P', '1'];
     const { stderr } = await runProgram('pgbench', ['-n', '-M', 'prepared', ...load, '-f', file, url]);
     const rates = Array.from(stderr.matchAll(/^progress: .* ([\d.]+) tps/gm), ([, rate]) => Number(rate));
@@ -30,7 +30,7 @@ async function pgbench(url: string, script: string, clients: number, seconds: nu
   }
 }
 
-/** Prepared selects of one row by its key, a second: what PostgreSQL answers when nothing stands before it. */
+/** Prepared selects of one row by its key per second: the throughput of PostgreSQL alone. */
 export async function selectsPerSecond(url: string, clients: number): Promise<Limit> {
   await connected(url, (client) =>
     client.query(`
@@ -42,7 +42,7 @@ export async function selectsPerSecond(url: string, clients: number): Promise<Li
   return (seconds) => pgbench(url, script, clients, seconds);
 }
 
-/** Takings from one balance that covers them, a second, each a transaction: all clients wait for one another's commits. */
+/** Withdrawals from one balance per second, each a transaction: all clients wait for one another's commits. */
 export async function takingsPerSecond(url: string, clients: number): Promise<Limit> {
   await connected(url, (client) =>
     client.query(`
@@ -53,13 +53,13 @@ export async function takingsPerSecond(url: string, clients: number): Promise<Li
   return (seconds) => pgbench(url, script, clients, seconds);
 }
 
-/** The booking of the events that a limit inserts: none of the service's has it. */
+/** The booking number of the limit's events, which the service never uses. */
 export const bookingOfLimit = 0;
 
-/** Usage events of existing series that are inserted one at a time, a second, each a transaction. */
+/** Single-row inserts of usage events into existing series per second, each a transaction. */
 export async function insertsPerSecond(url: string, clients: number): Promise<Limit> {
   const { environment, first, last } = await longestRunOfSeries(url);
-  // Ids are as long as the service's, and like them in the order of time.
+  // Ids have the length and the time order of the service's.
   const script = `\\set series random(${first}, ${last})
 insert into usage_events (environment_id, series_id, booking, amount, usage_date, created_at, transaction_key, id, transaction_id)
 select ${environment}, :series, ${bookingOfLimit}, 1, now.ms, now.ms, gen_random_uuid(), lpad(now.ms::text, 13, '0') || left(new.id, 8), new.id
@@ -68,7 +68,7 @@ select ${environment}, :series, ${bookingOfLimit}, 1, now.ms, now.ms, gen_random
   return (seconds) => pgbench(url, script, clients, seconds);
 }
 
-/** pgbench draws from a range, so it gets one without gaps: the longest. */
+/** pgbench draws from a range, so it gets the longest one without gaps. */
 async function longestRunOfSeries(url: string) {
   const { rows } = await connected(url, (client) =>
     client.query<{ environment: string; first: string; last: string }>(`
@@ -81,7 +81,7 @@ async function longestRunOfSeries(url: string) {
   return run;
 }
 
-/** Rows a second that COPY puts back into the usage events table, with its indexes and its trigger. Empties it first. */
+/** Rows per second that COPY writes back to the usage events table, with its indexes and trigger. Empties it first. */
 export async function copiedEventsPerSecond(url: string): Promise<number> {
   return connected(url, async (client) => {
     const count = await readNumber(client, 'select count(*) from usage_events');

@@ -4,7 +4,7 @@ import { type Answer, Connection } from './connection.ts';
 import type { LoadOrder, LoadResult } from './load.ts';
 import { requestMaker } from './requests.ts';
 
-// The process that loads the service: of its own, so that its processor time can be told apart.
+// The process that generates the load, separate so that its processor time is measured separately.
 
 /** Asks on every connection until the time is up, then waits for what is under way: every request is answered and counted. */
 async function run({ addresses, key, connections, seconds, requests }: LoadOrder): Promise<LoadResult> {
@@ -40,5 +40,5 @@ async function run({ addresses, key, connections, seconds, requests }: LoadOrder
   }
 }
 
-// Each message is a load to run, one after the other, until the one who sends them lets go.
+// Each message is a load to run, in sequence, until the parent disconnects.
 for await (const [order] of on(process, 'message', { close: ['disconnect'] })) process.send?.(await run(order));

@@ -7,7 +7,7 @@ import type { Limit } from './limits.ts';
 import type { Requests } from './requests.ts';
 import type { BenchService } from './running.ts';
 
-/** What the load process is sent. */
+/** The order to the load process. */
 export interface LoadOrder {
   /** The processes that share the load, by turns of connections. */
   readonly addresses: readonly string[];
@@ -17,13 +17,13 @@ export interface LoadOrder {
   readonly requests: Requests;
 }
 
-/** What the load process answers. */
+/** The result of the load process. */
 export interface LoadResult {
   readonly answered: number;
   readonly refused: number;
-  /** The first of them. */
+  /** The first refusal. */
   readonly refusal: Answer | null;
-  /** From the first request to the last answer. */
+  /** From the first request to the last response. */
   readonly seconds: number;
   readonly cpuSeconds: number;
   readonly failure: string | null;
@@ -32,22 +32,22 @@ export interface LoadResult {
 export interface LoadFigures {
   readonly requestsPerSecond: number;
   readonly requests: number;
-  /** What the limit came to, which was measured in turns with the load; null where none was. */
+  /** The measured limit, alternating with the load; null without one. */
   readonly limit: number | null;
-  /** Requests that were answered before, while service, database and load were warming up. */
+  /** Requests answered before, during the warm-up of service, database and load. */
   readonly warmUpRequests: number;
   readonly costs: Costs;
 }
 
-// By then the code is compiled, the plans are made and every account has its rows.
+// By then code is compiled, plans are cached and every account has its rows.
 const warmUpSeconds = 10;
 
-// The machine's speed moves within seconds, and the service and its limit are to meet the same.
+// A machine's speed varies within seconds, and load and limit should meet the same conditions.
 const turns = 5;
 
 /**
- * Sends requests as fast as they are answered, from a process of its own. Any answer but 200 is an error. Where there is a
- * limit, which is made ready once everything is warm, each is measured for a part of the seconds, in turns.
+ * Sends requests at full speed from a separate process. Any response but 200 is an error. A limit is prepared after the
+ * warm-up, and measured in alternation with the load.
  */
 export async function measureLoad(
   service: BenchService,
@@ -67,7 +67,7 @@ export async function measureLoad(
   ended.catch(() => undefined);
   try {
     const warmUp = await run(warmUpSeconds);
-    // What autovacuum does within its minute of any table that has grown.
+    // Autovacuum does the same within a minute for any grown table.
     await connected(service.databaseUrl, (client) => client.query('vacuum (analyze)'));
     const runWithCosts = async (seconds: number) => {
       const { answer, costs } = await withCosts(service, () => run(seconds));

@@ -6,11 +6,11 @@ import { startService } from './running.ts';
 import { twoProcessesRows } from './two-processes.ts';
 import { webhookRows } from './webhooks.ts';
 
-// npm run bench -- [row ...] [--json]: each row beside its limit, measured in the same run on the same machine.
+// npm run bench -- [row ...] [--json]: measures each row and its limit in the same run on the same machine.
 
 const rows: Readonly<Record<string, Row>> = { ...readRows, ...ingestRows, ...renewalRows, ...webhookRows, ...twoProcessesRows };
 
-// Whole numbers say enough of thousands; of milliseconds the first decimal matters.
+// Thousands need no decimals; for milliseconds the first one matters.
 function rounded(value: number): number {
   return value < 100 ? Math.round(value * 10) / 10 : Math.round(value);
 }

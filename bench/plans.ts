@@ -1,4 +1,3 @@
-/** Billed by the month. */
 export const month = { intervalUnit: 'month', intervalCount: 1 };
 
 function credits(slug: string) {
@@ -7,7 +6,7 @@ function credits(slug: string) {
     slug: `${slug}-credits`,
     name: slug,
     description: '',
-    // So many that no load uses them up: usage that they do not cover is booked another way.
+    // Enough for any load: uncovered usage is booked in another way.
     amount: 1_000_000_000,
     renewalFrequency: 'every_billing_period',
     usageMeterSlug: slug,
@@ -19,7 +18,7 @@ function meter(slug: string) {
   return { usageMeter: { name: slug, slug }, prices: [{ ...price, isDefault: true }] };
 }
 
-/** The default product: it costs nothing and grants all of them. */
+/** The default product: free, with all of these credits. */
 export function freeProduct(features: readonly { slug: string }[]) {
   return {
     product: { name: 'Free', slug: 'free', active: true, default: true },
@@ -76,5 +75,4 @@ export const featurePlan = {
   resources: resourceSlugs.map((slug) => ({ slug, name: slug })),
 };
 
-/** The slugs of its features. */
 export const featureSlugs = features.map(({ slug }) => slug);

@@ -27,7 +27,7 @@ async function usageBalances(service: BenchService): Promise<Measured> {
 const customersChecked = 100;
 const customersPerRequest = 10;
 
-/** What 100 customers may do of 100 features, in ten requests of 1,000 pairs, which so many connections send. */
+/** Checks 100 features for 100 customers, in ten requests of 1,000 pairs over the given number of connections. */
 function entitlementsRow(order: 'at once' | 'one after the other'): Row {
   return async (service) => {
     const { externalIds } = await makePopulation(service, featurePlan, customersChecked);
@@ -54,7 +54,7 @@ function entitlementsRow(order: 'at once' | 'one after the other'): Row {
   };
 }
 
-/** A figure of checks that found nothing would be none. */
+/** Checks that find nothing would make the figure worthless. */
 async function requireAllAllowed(service: BenchService, bodies: readonly string[]): Promise<void> {
   for (const body of bodies) {
     const asked: unknown = JSON.parse(body);

@@ -7,7 +7,7 @@ import type { Measured, Row } from './measured.ts';
 import { ask, type BenchService } from './running.ts';
 import { renewalSubscriptions } from './settings.ts';
 
-/** The test environment with so many subscriptions that come due on 1 February. Making them is not measured. */
+/** Fills the test environment with subscriptions that become due on 1 February. Not measured. */
 async function populate(service: BenchService, client: pg.Client, size: number): Promise<void> {
   await ask(service, 'PUT', '/test-clock', { testClock: { now: monthStart } });
   await ask(service, 'POST', '/pricing-models/setup', duePlan);
@@ -15,7 +15,7 @@ async function populate(service: BenchService, client: pg.Client, size: number):
   await client.query('vacuum analyze');
 }
 
-/** What a renewal adds rows to, in the order in which they can be filled again. What it changes in place is not counted. */
+/** Tables that a renewal inserts into, in an order in which they can be refilled. Updates are not counted. */
 const filledTables = [
   'billing_periods',
   'invoices',
@@ -27,7 +27,10 @@ const filledTables = [
   'test_processor.operations',
 ];
 
-/** Rows a second that COPY puts back into the tables that renewals fill, with their indexes and keys, and how many there are. Empties them first. */
+/**
+ * Rows per second that COPY writes back to the tables that renewals fill, with indexes and keys, and their number.
+ * Empties them first.
+ */
 async function copiedRows(client: pg.Client): Promise<{ rowsPerSecond: number; rows: number }> {
   const copies: { table: string; chunks: Buffer[] }[] = [];
   let rows = 0;
@@ -40,7 +43,7 @@ async function copiedRows(client: pg.Client): Promise<{ rowsPerSecond: number; r
     const { rows: counted } = await client.query<{ count: string }>(`select count(*) from ${table}`);
     rows += Number(counted[0]?.count);
   }
-  // The accounts are to stay. They can point at credits and series, which point at periods; here none does.
+  // The accounts stay. They may reference credits and series, which reference periods; here none does.
   await client.query(`
     alter table ledger_accounts
       drop constraint ledger_accounts_environment_id_drawn_credit_id_fkey,
@@ -51,7 +54,7 @@ async function copiedRows(client: pg.Client): Promise<{ rowsPerSecond: number; r
   return { rows, rowsPerSecond: rows / ((performance.now() - startedAt) / 1000) };
 }
 
-/** So many subscriptions through so many months, by one move of the test clock. */
+/** Renews the given number of subscriptions for the given months, by one move of the test clock. */
 async function measure(service: BenchService, size: number, months: number): Promise<Measured> {
   const client = new pg.Client({ connectionString: service.databaseUrl });
   await client.connect();
@@ -75,7 +78,7 @@ async function measure(service: BenchService, size: number, months: number): Pro
   }
 }
 
-/** Moves the clock, and asks again where the move takes longer than a request waits: who asks again joins it. */
+/** Moves the clock, and repeats the request while the move takes longer than a request may: a repeat joins it. */
 async function moveClock(service: BenchService, now: number): Promise<void> {
   for (;;) {
     try {
@@ -93,7 +96,7 @@ async function countRows(client: pg.Client): Promise<number> {
   return Number(rows[0]?.count);
 }
 
-/** A figure of work that was not done is none. */
+/** Verifies the renewals, because a figure of undone work is worthless. */
 async function requireRenewed(client: pg.Client, renewals: number): Promise<void> {
   const { rows } = await client.query<{ paid: string }>(
     `select count(*) as paid from invoices where reason = 'renewal' and status = 'paid'`,

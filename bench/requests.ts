@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 
-/** What is used: a subscription and a price, of which each event takes one of each at random. */
+/** Subscriptions and prices, from which each event draws at random. */
 export interface EventSources {
   readonly subscriptionIds: readonly string[];
   readonly priceSlugs: readonly string[];
@@ -8,7 +8,7 @@ export interface EventSources {
   readonly shareOfLateEvents?: number;
 }
 
-/** The requests of a load, as the load process is told of them. It makes them while it runs. */
+/** The requests of a load, as sent to the load process, which builds them while it runs. */
 export type Requests =
   | { readonly kind: 'get'; readonly paths: readonly string[] }
   | { readonly kind: 'post'; readonly path: string; readonly bodies: readonly string[] }

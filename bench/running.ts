@@ -23,10 +23,10 @@ export interface BenchService {
 
 const key = 'sk_test_bench';
 
-// As this process was started by the same launcher as a user's.
+// This process was started by the same launcher as a user's, so its options are the same.
 const engineOptions = process.execArgv.filter((option) => option.startsWith('--max-semi-space-size='));
 
-/** Starts `serve` as a user would, on a port and a data directory of its own. `nodeOptions` go before the program. */
+/** Starts `serve` as a user would, on its own port and data directory. `nodeOptions` precede the program. */
 export async function startService(nodeOptions: readonly string[] = []): Promise<BenchService> {
   const dataDirectory = await mkdtemp(join(tmpdir(), 'tollkeeper-bench-'));
   const child = serve(dataDirectory, '', nodeOptions);
@@ -92,8 +92,8 @@ async function end(child: ChildProcess): Promise<void> {
 const journalFiles = 128;
 
 /**
- * Lets the database have files for its journal, as one that has run for a while does: after a checkpoint it uses those again that
- * it needs no more. A new one has none, and all who commit wait each time until one has been made and filled with zeros.
+ * Preallocates WAL files, as in a database that has run for a while: after a checkpoint it recycles old files. A new
+ * database has none, and all commits wait whenever a file is created and zeroed.
  */
 async function makeJournalFiles(url: string): Promise<void> {
   await connected(url, async (client) => {
@@ -107,7 +107,7 @@ async function makeJournalFiles(url: string): Promise<void> {
   });
 }
 
-/** Where the service listens, once it says so. */
+/** The address of the service, once it prints that. */
 function addressOf(child: ChildProcessByStdio<null, Readable, null>): Promise<string> {
   return new Promise((resolve, reject) => {
     child.once('exit', (code) => reject(new Error(`the service ended with ${code}`)));
@@ -118,7 +118,7 @@ function addressOf(child: ChildProcessByStdio<null, Readable, null>): Promise<st
   });
 }
 
-/** One request that must succeed. */
+/** Sends one request that must succeed. */
 export async function ask<Answer>(
   service: BenchService,
   method: string,

@@ -1,15 +1,15 @@
-// What may be set from outside, for a try: each has the value that the documented figures were taken with.
+// Settings that can be changed for an experiment. The defaults are those of the documented figures.
 
-/** How long a load runs, in seconds. */
+/** The duration of a load in seconds. */
 export const seconds = numberOf('BENCH_SECONDS', 10);
 
-/** Subscriptions that come due at once in `renewals`; a year takes a tenth of them. */
+/** Subscriptions due at once in `renewals`; a year uses a tenth of them. */
 export const renewalSubscriptions = numberOf('BENCH_SUBSCRIPTIONS', 10_000);
 
-/** Usage events that are there before `bulk-ingest-at-20m` is measured. */
+/** Existing usage events for `bulk-ingest-at-20m`. */
 export const storedEvents = numberOf('BENCH_STORED', 20_000_000);
 
-/** Connections of a load, each with one request under way. */
+/** Connections of a load, each with one request in flight. */
 export const connectionsOr = (usual: number): number => numberOf('BENCH_CONNECTIONS', usual);
 
 function numberOf(name: string, usual: number): number {

@@ -1,9 +1,9 @@
 import { freeProduct, meterPlan, month } from './plans.ts';
 import type { BenchService } from './running.ts';
 
-// The slow part of a mixed load: customers who come, pay, change their plan, look at their bills and leave.
+// The slow part of a mixed load: customers who sign up, pay, change plans, view their bills and leave.
 
-/** The plan of the benchmarks, with two more that cost money. */
+/** The benchmarks' plan with two additional paid ones. */
 export const soakPlan = {
   ...meterPlan,
   name: 'Soak',
@@ -35,7 +35,7 @@ const items = (priceSlug: string) => ({
   adjustment: { timing: 'immediately', newSubscriptionItems: [{ priceSlug, quantity: 1 }] },
 });
 
-// What a customer does, in order.
+// The steps of a customer, in order.
 const steps: readonly ((life: Life) => Step)[] = [
   ({ externalId }) => {
     const customer = { externalId, email: `${externalId}@soak.test`, name: externalId };
@@ -70,13 +70,13 @@ const steps: readonly ((life: Life) => Step)[] = [
 
 const subscribeStep = 2;
 
-/** What came of one step: its status, and of an answer that is not 200 what it says. */
+/** The result of a step: its status, and the body of a response other than 200. */
 export interface StepAnswer {
   readonly status: number;
   readonly text: string;
 }
 
-/** Lives that go on one step at a time; a new one begins where none waits. */
+/** Customer lives that advance one step at a time; a new one starts if none is waiting. */
 export class Lives {
   readonly #service: BenchService;
   readonly #waiting: Life[] = [];
@@ -86,7 +86,7 @@ export class Lives {
     this.#service = service;
   }
 
-  /** Takes the next step of some life. A life that is refused a step ends there. */
+  /** Takes the next step of some life. A refused step ends the life. */
   async goOn(): Promise<StepAnswer> {
     const life = this.#waiting.shift() ?? { externalId: `life-${this.#begun++}`, step: 0, subscriptionId: '' };
     const step = steps[life.step]?.(life);

@@ -4,7 +4,7 @@ import { type EventSources, requestMaker } from './requests.ts';
 import type { BenchService } from './running.ts';
 import { Lives } from './soak-lives.ts';
 
-/** What the load is made of, in hundredths, and how many usage events each request stores. */
+/** The load mix in percent, and the usage events stored per request. */
 const mix = {
   event: { share: 60, events: 1 },
   bulk: { share: 5, events: 100 },
@@ -16,12 +16,12 @@ const mix = {
 type Kind = keyof typeof mix;
 const kinds = Object.entries(mix).flatMap(([kind, { share }]) => Array<Kind>(share).fill(kind as Kind));
 
-// Latencies are counted in classes a tenth apart, so that half an hour of them takes no memory.
+// Latencies are counted in classes a tenth apart, so that half an hour of them needs little memory.
 const classes = 160;
 const classOf = (ms: number) => Math.min(classes - 1, Math.max(0, Math.ceil(Math.log(ms / 0.05) / Math.log(1.1))));
 const upperEnd = (index: number) => 0.05 * 1.1 ** index;
 
-/** What was answered in a stretch of time. */
+/** Responses counted over a period. */
 export class Tally {
   readonly counts = new Uint32Array(classes);
   answered = 0;
@@ -39,7 +39,7 @@ export class Tally {
     }
   }
 
-  /** Adds what another has counted. */
+  /** Adds the counts of another tally. */
   addAll(other: Tally): void {
     for (const [index, count] of other.counts.entries()) this.counts[index] = (this.counts[index] ?? 0) + count;
     this.answered += other.answered;
@@ -48,7 +48,7 @@ export class Tally {
     this.refusal ??= other.refusal;
   }
 
-  /** The latency in milliseconds under which that share of the answers came, to a tenth of itself. */
+  /** The latency in milliseconds below which this share of the responses came, with an accuracy of a tenth. */
   percentile(share: number): number {
     let left = this.answered * share;
     for (const [index, count] of this.counts.entries()) {
@@ -66,15 +66,15 @@ export interface Population {
 }
 
 const closedConnections = 64;
-// More than are ever busy when the service keeps up; where it does not, requests wait here, and their waiting counts.
+// More than a service that keeps up ever uses; otherwise requests queue here, and their waiting counts.
 const openConnections = 256;
 
-/** Sends the mix, each request drawn by chance. */
+/** Sends the mix, drawing each request at random. */
 export class Load {
   readonly #make: Readonly<Record<Exclude<Kind, 'life'>, () => string>>;
   readonly #lives: Lives;
   readonly #address: string;
-  /** Where answers are counted; whoever wants to know a stretch puts a new one here. */
+  /** The current tally; replace it to measure another period. */
   tally = new Tally();
 
   constructor(service: BenchService, population: Population) {
@@ -96,7 +96,7 @@ export class Load {
     this.#address = service.address;
   }
 
-  /** As fast as it is answered, on so many connections; answers requests a second. */
+  /** Sends at full speed on a fixed number of connections; returns requests per second. */
   async closed(seconds: number): Promise<number> {
     const connections = await this.#open(closedConnections);
     const startedAt = performance.now();
@@ -112,8 +112,8 @@ export class Load {
   }
 
   /**
-   * So many requests a second, whether earlier ones have been answered or not, until `isOver`. A latency counts from the
-   * instant at which the request was due: a service that stands still is seen to.
+   * Sends at a fixed rate, independent of responses, until `isOver`. A latency counts from the scheduled time of the
+   * request, so that a stalled service shows.
    */
   async open(perSecond: number, isOver: () => boolean): Promise<void> {
     const idle = await this.#open(openConnections);
@@ -144,7 +144,7 @@ export class Load {
     for (let made = 0; !isOver() && failure === null; ) {
       for (const target = ((performance.now() - startedAt) / 1000) * perSecond; made < target; made += 1) {
         const dueAt = startedAt + (made * 1000) / perSecond;
-        // In turn, so that none is idle for so long that the service closes it.
+        // Round-robin, so that no connection is idle long enough to be closed.
         const connection = idle.shift();
         if (connection === undefined) due.push(dueAt);
         else send(connection, dueAt);

@@ -1,4 +1,4 @@
-/** One look at the service while it is under load. Latencies in milliseconds, memory in bytes. */
+/** A sample of the service under load. Latencies in milliseconds, memory in bytes. */
 export interface Sample {
   readonly second: number;
   readonly rss: number;
@@ -10,11 +10,11 @@ export interface Sample {
   readonly p95: number;
   readonly p99: number;
   readonly refused: number;
-  /** What the same work took each time, of which the service had no part. */
+  /** The duration of a fixed amount of work, unrelated to the service. */
   readonly machineMs: number;
 }
 
-/** What was counted when the load had ended. */
+/** The counts at the end of the load. */
 export interface Ending {
   readonly refused: number;
   readonly refusal: string | null;
@@ -22,16 +22,16 @@ export interface Ending {
   readonly eventsStored: number;
   readonly invariants: string;
   readonly invariantsHold: boolean;
-  /** Connections to the database by state, when nothing was asked any more. */
+  /** Database connections by state, when no requests are left. */
   readonly connections: Readonly<Record<string, number>>;
   readonly messagesReceived: number;
   readonly deliveriesOpen: number;
 }
 
-/** A claim of the soak, whether it held, and the figures. */
+/** A claim of the soak test, its result, and the figures. */
 export interface Verdict {
   readonly claim: string;
-  /** Null where the run was too short to tell. */
+  /** Null if the run was too short. */
   readonly holds: boolean | null;
   readonly figures: string;
 }
@@ -39,7 +39,7 @@ export interface Verdict {
 // Until then code is compiled, pools fill and caches grow.
 const settlingSeconds = 300;
 const shortestSeconds = 600;
-// Collections of garbage alone move the resident memory by some per cent.
+// Garbage collection alone changes the resident memory by a few percent.
 const allowedGrowth = 0.1;
 const allowedSlowdown = 1.5;
 const slackMs = 5;
@@ -47,7 +47,7 @@ const slackMs = 5;
 const megabytes = (bytes: number) => `${(bytes / 2 ** 20).toFixed(1)} MB`;
 const sum = (values: Iterable<number>) => [...values].reduce((total, value) => total + value, 0);
 
-/** What the samples and the end say of a run. */
+/** Judges the samples and the final counts of a run. */
 export function judge(samples: readonly Sample[], ending: Ending): Verdict[] {
   const meanOf = (measure: (sample: Sample) => number, from: number, to: number) => {
     const part = samples.slice(Math.floor(samples.length * from), Math.ceil(samples.length * to));
@@ -70,7 +70,7 @@ export function judge(samples: readonly Sample[], ending: Ending): Verdict[] {
     {
       claim: 'latency is flat',
       holds: samples.length < 4 ? null : last <= second * allowedSlowdown + slackMs,
-      // A machine that has become slower explains a latency that is not flat, and does not make it so.
+      // A slower machine explains a rising latency, but the claim still fails.
       figures:
         `p95 ${second.toFixed(1)} ms in the second quarter, ${last.toFixed(1)} ms in the last; the same work of the machine ` +
         `${machineThen.toFixed(2)} and ${machineLast.toFixed(2)} ms`,
@@ -100,8 +100,8 @@ export function judge(samples: readonly Sample[], ending: Ending): Verdict[] {
 }
 
 /**
- * What is kept: the lowest of the last third beside that of the first, after the settling. Requests under way hold memory of
- * their own, now more and now less.
+ * Compares the lowest value of the last third with that of the first, after settling. Requests in flight use varying
+ * amounts of memory.
  */
 function flat(claim: string, samples: readonly Sample[], measure: (sample: Sample) => number): Verdict {
   const lasted = samples.at(-1)?.second ?? 0;

@@ -13,8 +13,8 @@ import { soakPlan } from './soak-lives.ts';
 import { Load, Tally } from './soak-load.ts';
 import { type Ending, judge, type Sample } from './soak-verdict.ts';
 
-// npm run soak -- [--minutes 30] [--json]: a mixed load at half of the peak that is measured before it, on a service and a
-// database of their own. Ends with 1 when a claim does not hold.
+// npm run soak -- [--minutes 30] [--json]: a mixed load at half of the previously measured peak, on a separate service
+// and database. Exits with 1 if a claim fails.
 
 const { values } = parseArgs({
   options: { minutes: { type: 'string', default: '30' }, json: { type: 'boolean', default: false } },
@@ -31,7 +31,7 @@ const say = (line: string) => {
   if (!values.json) console.log(line);
 };
 
-/** A server that takes messages and counts them. */
+/** A server that accepts and counts messages. */
 async function startReceiver() {
   let received = 0;
   const server = createServer((request, response) => {
@@ -53,13 +53,13 @@ async function startReceiver() {
   };
 }
 
-/** The value of a metric that has no labels. */
+/** Reads a metric without labels. */
 async function readMetrics(service: BenchService): Promise<(name: string) => number> {
   const text = await (await fetch(`${service.address}/metrics`)).text();
   return (name) => Number(new RegExp(`^tollkeeper_${name} (\\S+)$`, 'm').exec(text)?.[1] ?? Number.NaN);
 }
 
-/** The service's connections by their state; ours is left out. */
+/** The service's connections by state, without ours. */
 async function connectionsOf(client: pg.Client): Promise<Record<string, number>> {
   const { rows } = await client.query<{ state: string; count: number }>(`
     select coalesce(state, 'none') as state, count(*)::integer as count from pg_stat_activity
@@ -70,8 +70,8 @@ async function connectionsOf(client: pg.Client): Promise<Record<string, number>>
 const someBytes = Buffer.alloc(2 ** 20);
 
 /**
- * What work takes that has nothing to do with the service, in milliseconds: a machine that is shared with others is at times
- * half as fast, and what runs on it with it.
+ * The duration of work unrelated to the service, in milliseconds: a shared machine is at times half as fast, and with
+ * it everything on it.
  */
 function machineMs(): number {
   const times = Array.from({ length: 5 }, () => {
@@ -82,7 +82,7 @@ function machineMs(): number {
   return Math.min(...times);
 }
 
-// Memory is told by what is left of it after garbage has been collected; else it tells when that was last.
+// Memory is measured after a garbage collection; otherwise it depends on when the last one was.
 const collectOnSignal = new URL('../scripts/collect-on-signal.js', import.meta.url).href;
 const collectWithinMs = 500;
 
@@ -127,14 +127,14 @@ function showSample({
   );
 }
 
-/** The load at half of its peak, looked at now and then. */
+/** Runs the load at half of its peak, with periodic samples. */
 async function soak(service: BenchService, client: pg.Client, load: Load, perSecond: number): Promise<Sample[]> {
   const samples: Sample[] = [];
   const startedAt = performance.now();
   const elapsed = () => (performance.now() - startedAt) / 1000;
   let isOver = false;
   const all = new Tally();
-  /** What was counted since it was taken last. */
+  /** The counts since the last call. */
   const take = () => {
     const { tally } = load;
     load.tally = new Tally();
@@ -161,7 +161,7 @@ async function soak(service: BenchService, client: pg.Client, load: Load, perSec
   return samples;
 }
 
-/** What `tollkeeper check` says of the database. */
+/** The result of `tollkeeper check` for the database. */
 function checkInvariants(service: BenchService): Promise<{ invariants: string; invariantsHold: boolean }> {
   const main = new URL('../src/main.ts', import.meta.url).pathname;
   const env = { ...process.env, DATABASE_URL: service.databaseUrl };
@@ -196,7 +196,7 @@ async function endOf(service: BenchService, client: pg.Client, tally: Tally, rec
   };
 }
 
-// One key asks for everything here, as no customer's would.
+// All requests use one key, unlike real customers.
 process.env.TOLLKEEPER_RATE_LIMIT ??= '0';
 const service = await startService(['--expose-gc', '--import', collectOnSignal]);
 const receiver = await startReceiver();
@@ -206,7 +206,7 @@ try {
   const featureSlugs = soakPlan.features.map(({ slug }) => slug);
   const load = new Load(service, { ...people, featureSlugs });
   await load.closed(warmUpSeconds);
-  // What autovacuum does within its minute of any table that has grown.
+  // Autovacuum does the same within a minute for any grown table.
   await connected(service.databaseUrl, (client) => client.query('vacuum (analyze)'));
   const peak = await load.closed(peakSeconds);
   say(`peak ${peak.toFixed(0)} requests/s; ${minutes} minutes at half of it:`);

@@ -1,17 +1,17 @@
 import { formatId, idPrefixes } from '../src/kernel/id.ts';
 import { connected, readNumber } from './database.ts';
 
-// What one statement inserts: its trigger looks through all of them at its end.
+// The batch size of a statement, whose trigger scans all of its rows at the end.
 const portion = 1_000_000;
 const month = 30 * 24 * 3_600_000;
 
 /**
- * Fills the usage events table with so many events of the series that are there, one after the other, of the last thirty
- * days. Their transactions are in no order. It writes straight into the table, as its owner.
+ * Fills the usage events table with events of existing series over the last thirty days. Their transaction ids are
+ * unordered. Writes directly to the table as its owner.
  */
 export async function storeEvents(url: string, size: number): Promise<void> {
   await connected(url, async (client) => {
-    // Checkpoints on the way would only make this longer.
+    // Checkpoints would only slow this down.
     await client.query(`alter system set max_wal_size = '32GB'`);
     await client.query('select pg_reload_conf()');
     await client.query(`
@@ -30,8 +30,8 @@ export async function storeEvents(url: string, size: number): Promise<void> {
   });
 }
 
-// Made at the end, which takes a fraction of the time, and as full as it would have become: an index whose keys come in no
-// order has pages that are 69 % full, the logarithm of 2.
+// Created at the end in a fraction of the time, with a realistic fill factor. Pages of an index with unordered keys are
+// 69 % full, the natural logarithm of 2.
 const transactionsIndexed = `
   set maintenance_work_mem = '1GB';
   alter table usage_events add constraint usage_events_transaction_unique unique (transaction_key) with (fillfactor = 69);
@@ -46,7 +46,7 @@ interface Portion {
 
 function portionOf({ first, last, size, series }: Portion): string {
   const now = Date.now();
-  // After the ids that are there, and before those to come: as if they had been stored just now.
+  // After the existing ids and before future ones, as if stored just now.
   const idStart = formatId('usageEvent', now, 0, 0).slice(idPrefixes.usageEvent.length + 1, -13);
   return `
     insert into usage_events (environment_id, series_id, booking, amount, usage_date, created_at, transaction_key, id, transaction_id)

@@ -11,7 +11,7 @@ import { meterPlan } from './plans.ts';
 import { ask, type BenchService } from './running.ts';
 import { seconds } from './settings.ts';
 
-/** A local receiver that answers 204, and notes when each message arrived. */
+/** A local receiver that responds with 204 and records the arrival of each message. */
 async function startReceiver() {
   const arrivals = new Map<string, number>();
   const server = createServer((request, response) => {
@@ -33,7 +33,7 @@ async function startReceiver() {
   };
 }
 
-/** A server that takes connections and never answers. */
+/** A server that accepts connections and never responds. */
 async function startDeadEndpoint() {
   const server = createServer(() => undefined);
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
@@ -50,7 +50,7 @@ async function register(service: BenchService, url: string): Promise<void> {
   await ask(service, 'POST', '/webhooks', { webhook: { name: 'bench', url, filterTypes: [] } });
 }
 
-/** Writes so many events in one commit, of a thousand objects in turn, as the service writes them. */
+/** Inserts events in one commit, about a thousand objects in turn, like the service. */
 async function writeEvents(client: pg.Client, count: number, label: string): Promise<void> {
   await client.query(
     `insert into events (environment_id, id, pricing_model_id, type, object, object_id, payload, occurred_at, created_at)
@@ -68,7 +68,7 @@ async function writeEvents(client: pg.Client, count: number, label: string): Pro
 
 const inOneCommit = 20_000;
 
-/** From the commit of many events to the last answer of the one endpoint. */
+/** From the commit of the events to the last response of the one endpoint. */
 async function throughput(service: BenchService): Promise<Measured> {
   const receiver = await startReceiver();
   try {
@@ -103,7 +103,7 @@ async function arrived(arrivals: ReadonlyMap<string, number>, count: number): Pr
     if (Date.now() > end) throw new Error(`${arrivals.size} of ${count} events have arrived`);
 }
 
-/** Requests a second to the receiver, when nothing is read, signed or written for them. */
+/** Requests per second to the receiver without reading, signing or recording. */
 async function postsPerSecond(url: string): Promise<number> {
   const outbound = createOutbound({ allow: [], allowInTestMode: loopback });
   const body = JSON.stringify({ id: 'cust_1', object: 'customer', text: 'x'.repeat(250) });
@@ -122,7 +122,7 @@ async function postsPerSecond(url: string): Promise<number> {
 
 const eventsPerSecond = 100;
 
-/** How long events take from their commit to their arrival, when a hundred are committed a second, each by itself. */
+/** The time of events from commit to arrival, at a hundred single commits per second. */
 function latencyRow(withDeadEndpoint: boolean): Row {
   return async (service) => {
     const receiver = await startReceiver();
@@ -155,7 +155,7 @@ function latencyRow(withDeadEndpoint: boolean): Row {
   };
 }
 
-/** Commits an event each hundredth of a second, and answers when each was about to be committed. */
+/** Commits one event per hundredth of a second, and returns the time just before each commit. */
 async function commitSteadily(client: pg.Client): Promise<Map<string, number>> {
   const committed = new Map<string, number>();
   const startedAt = performance.now();

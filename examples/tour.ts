@@ -1,8 +1,8 @@
 import { readFile } from 'node:fs/promises';
 import process from 'node:process';
 
-// A walk through the main job against a running service: from a pricing model to a refund.
-// TOLLKEEPER_URL and TOLLKEEPER_TEST_KEY say where it runs and with which key; each run makes records of its own.
+// A walk through the main use case against a running service: from a pricing model to a refund. TOLLKEEPER_URL and
+// TOLLKEEPER_TEST_KEY give its address and key; each run creates new records.
 
 const address = process.env.TOLLKEEPER_URL ?? `http://127.0.0.1:${process.env.PORT || 3000}`;
 const key = process.env.TOLLKEEPER_TEST_KEY;
@@ -22,7 +22,7 @@ interface Balance {
   readonly availableBalance: number;
 }
 
-/** Sends a request, prints it, and gives the body of the answer. */
+/** Sends a request, prints it, and returns the body of the response. */
 async function ask<Answer>(method: string, path: string, body?: unknown): Promise<Answer> {
   console.log(`\n${method} ${path}${body === undefined ? '' : ` ${abbreviated(body)}`}`);
   const response = await fetch(`${address}/api/v1${path}`, {

@@ -3,35 +3,35 @@ import addFormats from 'ajv-formats';
 import type { OpenApi, Operation } from './operations.ts';
 import type { FuzzRequest } from './requests.ts';
 
-/** What came back. */
+/** A response. */
 export interface FuzzAnswer {
   readonly status: number;
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
   readonly body: Buffer;
 }
 
-/** What is wrong with an answer, or with there being none. */
+/** A problem with a response, or a missing response. */
 export interface Finding {
   readonly kind: string;
   readonly detail: string;
 }
 
-/** Says what is wrong with the answer to a request; null when it is one that we stand by. */
+/** Returns the problem with the response to a request; null if it is acceptable. */
 export type Judge = (request: FuzzRequest, answer: FuzzAnswer) => Finding | null;
 
-// What any operation may answer, and openapi.json says once for all.
+// Statuses that any operation may return, documented once in openapi.json.
 const everywhere: ReadonlySet<number> = new Set([408, 413, 415, 429, 431, 503]);
-// Words of ours that no caller should read: where our files are, what our SQL says, what PostgreSQL says.
+// Internal text that no caller should see: file paths, SQL, PostgreSQL messages.
 const inside =
   /node_modules|\.ts:\d+|\n\s+at |file:\/\/\/|select .{1,80} from |insert into |violates |SQLSTATE|relation "|syntax error at or|invalid input syntax|out of range for type|deadlock|ECONN|properties of undefined|cannot read prop/i;
 
-/** Judges answers by openapi.json and by what holds for all of them. */
+/** Judges responses by openapi.json and by general rules. */
 export function createJudge(document: OpenApi): Judge {
   const ajv = new Ajv2020({ strict: false });
   addFormats.default(ajv);
-  // Addresses are what browsers take for one: letters beyond ASCII may stand in them as they were sent.
+  // URLs follow the browser's rules: they may contain unescaped non-ASCII letters.
   ajv.addFormat('uri', (text: string) => URL.canParse(text));
-  // Years beyond 9999 and before 0 are written with a sign, which the format has no place for.
+  // Years beyond 9999 and before 0 have a sign, which the standard format does not allow.
   ajv.addFormat('date-time', /^(?:\d{4}|[+-]\d{6})-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
   ajv.addSchema(document, 'openapi.json');
   return (request, answer) => {
@@ -49,7 +49,7 @@ function judgeSuccess(ajv: Ajv2020, { operation }: FuzzRequest, { status, header
   return differs(documented(ajv, operation, status), parsed(body));
 }
 
-/** The documented media type that the answer is of, or its own when it is none of them. */
+/** The documented media type that matches the response, or its own if none does. */
 function mediaTypeOf(contentType: string, documented: Readonly<Record<string, unknown>> = {}): string {
   const [first = ''] = contentType.split(';');
   return contentType in documented ? contentType : first;
@@ -70,7 +70,7 @@ function judgeRefusal(ajv: Ajv2020, request: FuzzRequest, { status, headers, bod
   const error = differs(schema, value);
   if (error !== null) return error;
   const leak = inside.exec(text);
-  // What the caller has sent is quoted, and no leak.
+  // Quoting the caller's own input is not a leak.
   if (leak && !`${request.path}${request.body?.toString('utf8') ?? ''}`.includes(leak[0]))
     return { kind: 'tells internals', detail: text.slice(0, 300) };
   if (operation === null || isDocumented || everywhere.has(status)) return null;

@@ -7,19 +7,19 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { createDatabase, createPool } from '../src/database/database.ts';
 import type { Target } from './tenants.ts';
 
-/** The service in a process of its own. */
+/** The service in a separate process. */
 export interface FuzzedService extends Target {
   readonly pid: number;
-  /** What the log says of a request, as far as it failed. */
+  /** The logged errors of a request. */
   readonly logOf: (requestId: string) => string | undefined;
   readonly isRunning: () => boolean;
   readonly stop: () => Promise<void>;
 }
 
-// More log lines than anybody reads; then the oldest go.
+// More log lines than anybody reads; the oldest are dropped.
 const keptLines = 2000;
 
-// What stays is seen best when what is not needed has been collected.
+// Retained memory shows best after a garbage collection.
 const collectOnSignal = new URL('../scripts/collect-on-signal.js', import.meta.url).href;
 const collectWithinMs = 300;
 
@@ -67,18 +67,18 @@ export async function startService(databaseUrl: string, dataDirectory: string): 
 function noteLine(log: Map<string, string>, line: string): void {
   if (!line.startsWith('{')) return;
   const { requestId, err, msg } = JSON.parse(line);
-  // What no request has caused is told under its own words, once.
+  // Background messages are recorded once, by their text.
   log.set(requestId ?? `(background) ${msg}`, err?.stack ?? msg);
   if (log.size > keptLines) log.delete(log.keys().next().value ?? '');
 }
 
-/** How much memory the process holds, and how much of it its heap, in bytes. */
+/** The resident memory and the heap of the process, in bytes. */
 export interface MemorySample {
   readonly resident: number;
   readonly heap: number;
 }
 
-/** Looks at the memory of the service again and again, until it is told to stop. */
+/** Samples the memory of the service until stopped. */
 export function watchMemory({ address, pid }: FuzzedService, everyMs = 3000) {
   const samples: MemorySample[] = [];
   const look = async () => {
@@ -89,7 +89,7 @@ export function watchMemory({ address, pid }: FuzzedService, everyMs = 3000) {
     const [, kilobytes] = /^VmRSS:\s+(\d+)/m.exec(await readFile(`/proc/${pid}/status`, 'utf8')) ?? [];
     samples.push({ resident: Number(kilobytes) * 1024, heap: Number(heap) });
   };
-  // A look that fails is one sample less; whether the service lives is looked at elsewhere.
+  // A failed sample is skipped; liveness is checked elsewhere.
   const timer = setInterval(() => look().catch(() => undefined), everyMs);
   return {
     stop(): MemoryGrowth {
@@ -103,14 +103,14 @@ export interface MemoryGrowth {
   readonly samples: number;
   readonly second: MemorySample;
   readonly last: MemorySample;
-  /** Whether the last quarter of the run held so much more than the second that something stays. */
+  /** Whether the last quarter of the run used so much more than the second that memory leaks. */
   readonly grows: boolean;
 }
 
-// Pages that the allocator keeps; what requests under way hold.
+// Pages kept by the allocator, and requests in flight.
 const residentAllowance = 96 * 1024 * 1024;
 const heapAllowance = 32 * 1024 * 1024;
-// The first quarter warms up: code is compiled, caches fill.
+// The first quarter is the warm-up: code is compiled, and caches fill.
 const fewestSamples = 16;
 
 function growthOf(samples: readonly MemorySample[]): MemoryGrowth {

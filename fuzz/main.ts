@@ -9,7 +9,7 @@ import { type FuzzedService, type MemoryGrowth, startService, watchMemory } from
 import { type FuzzReport, runFuzz, tellFailures } from './run.ts';
 
 // npm run fuzz -- [--requests 50000] [--seed N] [--connections 16] [--only "POST /customers"] [--from N] [--seconds N]
-// Sends hostile requests to the real service on a throw-away PostgreSQL, and ends with 1 when anything was wrong.
+// Sends hostile requests to the real service on a temporary PostgreSQL, and exits with 1 if anything was wrong.
 
 const { values } = parseArgs({
   options: {
@@ -36,7 +36,7 @@ const endAt = Date.now() + numberOf('seconds', 1) * 1000;
 interface Outcome {
   readonly report: FuzzReport;
   readonly memory: MemoryGrowth;
-  /** What is wrong after the run, in words. */
+  /** The problems after the run, in words. */
   readonly problems: readonly string[];
 }
 
@@ -56,7 +56,7 @@ async function fuzz(service: FuzzedService): Promise<Outcome> {
   return { report, memory: growth, problems: [...(await problemsAfter(service)), ...tellGrowth(growth)] };
 }
 
-/** What must hold when the last answer has come. */
+/** Checks that must hold after the last response. */
 async function problemsAfter({ address, owner, isRunning }: FuzzedService): Promise<string[]> {
   if (!isRunning()) return ['the service has ended'];
   const problems: string[] = [];

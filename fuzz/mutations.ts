@@ -2,14 +2,14 @@ import { isInstant } from './operations.ts';
 import type { Random } from './random.ts';
 import { addresses, anyValue, instants, jsonText, numbers, RawJson, texts } from './values.ts';
 
-/** Ids that exist, by their prefix: `cust` -> [`cust_...`]. */
+/** Existing ids by prefix: `cust` -> [`cust_...`]. */
 export type IdPool = Map<string, string[]>;
 
 const idPattern = /^([a-z_]+)_[0-9A-Za-z]{21}$/;
-// Enough to choose from; the oldest go first.
+// Enough to choose from; the oldest are dropped.
 const idsOfKind = 40;
 
-/** Remembers an id of a record, so that later requests can name it. */
+/** Stores the id of a record, so that later requests can use it. */
 export function remember(pool: IdPool, text: string): void {
   const prefix = idPattern.exec(text)?.[1];
   if (prefix === undefined) return;
@@ -20,7 +20,7 @@ export function remember(pool: IdPool, text: string): void {
   if (ids.length > idsOfKind) ids.shift();
 }
 
-/** Remembers every id that stands in an answer. */
+/** Stores every id in a response. */
 export function rememberAll(pool: IdPool, value: unknown, depth = 0): void {
   if (typeof value === 'string') remember(pool, value);
   if (typeof value !== 'object' || value === null || depth > 4) return;
@@ -32,7 +32,7 @@ export function idsLike(pool: IdPool, id: string): readonly string[] {
   return pool.get(idPattern.exec(id)?.[1] ?? '') ?? [];
 }
 
-/** Another id: mostly one of the same kind, at times one of another kind or one that is nearly one. */
+/** Another id: usually of the same kind, sometimes of another kind or nearly valid. */
 export function otherId(random: Random, pool: IdPool, id: string): string {
   const prefix = idPattern.exec(id)?.[1] ?? '';
   const same = idsLike(pool, id);
@@ -51,7 +51,7 @@ interface Place {
   readonly key: string | number;
 }
 
-/** Changes one place of a body, anywhere in it. The body is changed itself. */
+/** Mutates one place anywhere in a body, in place. */
 export function mutate(random: Random, body: unknown, pool: IdPool, now: number): void {
   const places = placesOf(body);
   const place = places.length > 0 ? random.pick(places) : null;
@@ -77,7 +77,7 @@ export function mutate(random: Random, body: unknown, pool: IdPool, now: number)
   }
 }
 
-/** A value of the same kind, at its bounds or beyond. */
+/** A value of the same kind, at its limits or beyond. */
 function likeValue(
   random: Random,
   value: unknown,
@@ -126,7 +126,7 @@ function placesOf(value: unknown, places: Place[] = []): Place[] {
   return places;
 }
 
-/** Spoils the text of a body: what a parser sees that no object can say. */
+/** Corrupts the text of a body in ways that no object can express. */
 export function spoilText(random: Random, text: string): Buffer {
   const brace = text.indexOf('{') + 1;
   const quote = text.indexOf('"');

@@ -1,7 +1,7 @@
 import type { Random } from './random.ts';
 import { addresses, anyValue, instants, numbers, RawJson, texts } from './values.ts';
 
-/** A schema of openapi.json, as far as requests are made from it. */
+/** The part of openapi.json's schemas that requests are generated from. */
 export interface Schema {
   readonly $ref?: string;
   readonly type?: string | readonly string[];
@@ -47,7 +47,7 @@ export interface OpenApi {
 
 /** An operation of openapi.json. */
 export interface Operation {
-  /** As test/support/api-calls.ts names it: `POST /customers`. */
+  /** The name used by test/support/api-calls.ts: `POST /customers`. */
   readonly name: string;
   readonly method: string;
   readonly path: string;
@@ -74,10 +74,10 @@ export function readOperations(document: OpenApi): Operation[] {
   );
 }
 
-/** Ids and slugs that exist, by the name of the field that carries one. */
+/** Existing ids and slugs, by the name of the field that contains them. */
 export type KnownIds = Readonly<Record<string, readonly string[]>>;
 
-/** Makes values by schema. Most are as the schema wants them; `wildness` says how often one is not. */
+/** Generates values by schema. Most are valid; `wildness` is the share that is not. */
 export class ValueMaker {
   readonly #random: Random;
   readonly #schemas: OpenApi['components']['schemas'];
@@ -96,7 +96,7 @@ export class ValueMaker {
     this.#wildness = wildness;
   }
 
-  /** A value of the schema; `name` is the field that it is for. */
+  /** A value of the schema; `name` is its field. */
   make(given: Schema, name = '', depth = 0): unknown {
     const random = this.#random;
     if (random.chance(this.#wildness)) return anyValue(random, this.#now);
@@ -147,7 +147,7 @@ export class ValueMaker {
     const singular = name.replace(/s$/, '');
     const made = Array.from({ length }, () => this.make(items, singular, depth + 1));
     if (!this.#random.chance(this.#wildness / 4)) return made;
-    // One more than is allowed: the same again and again, as text, so that it costs no time to make.
+    // One more than allowed: the same item repeated as text, which is fast to generate.
     const each = JSON.stringify(made[0] ?? null);
     return new RawJson(`[${`${each},`.repeat(Math.min(maxItems, 10_000))}${each}]`);
   }
@@ -177,7 +177,7 @@ export class ValueMaker {
   }
 }
 
-/** Whether a field is an instant, by its name and what is said of it. */
+/** Whether a field is an instant, judging by its name and description. */
 export function isInstant(name: string, description = ''): boolean {
   return /(At|Date|End|Start|since|until|from|to|now|asOf)$/.test(name) || description.includes('ISO 8601');
 }

@@ -1,4 +1,4 @@
-/** Chance that can be repeated: the same seed draws the same. */
+/** A reproducible random number generator: the same seed gives the same numbers. */
 export class Random {
   #state: number;
 
@@ -6,14 +6,14 @@ export class Random {
     this.#state = seed >>> 0;
   }
 
-  /** The chance of one request: it does not depend on what the requests before it have drawn. */
+  /** The generator of one request, independent of earlier requests. */
   static of(seed: number, number: number): Random {
     const random = new Random(Math.imul(seed ^ 0x9e3779b9, 0x85ebca6b) ^ Math.imul(number + 1, 0xc2b2ae35));
     random.fraction();
     return random;
   }
 
-  /** 0 to 1, without 1 (mulberry32). */
+  /** From 0 to below 1 (mulberry32). */
   fraction(): number {
     this.#state = (this.#state + 0x6d2b79f5) >>> 0;
     let mixed = Math.imul(this.#state ^ (this.#state >>> 15), this.#state | 1);
@@ -21,17 +21,17 @@ export class Random {
     return ((mixed ^ (mixed >>> 14)) >>> 0) / 0x1_0000_0000;
   }
 
-  /** A whole number, 0 to `below` without it. */
+  /** A whole number from 0 to below `below`. */
   below(below: number): number {
     return Math.floor(this.fraction() * below);
   }
 
-  /** True as often as `probability` says. */
+  /** True with this probability. */
   chance(probability: number): boolean {
     return this.fraction() < probability;
   }
 
-  /** One of them. */
+  /** A random element. */
   pick<Value>(values: readonly Value[]): Value {
     return values[this.below(values.length)] as Value;
   }

@@ -5,22 +5,22 @@ import { type KnownIds, type OpenApi, type Operation, ValueMaker } from './opera
 import type { Random } from './random.ts';
 import { instants, jsonText, texts } from './values.ts';
 
-/** Whose records a request is about. */
+/** The records that requests use. */
 export interface Tenant {
   readonly key: string;
   readonly liveKey: string;
-  /** Of an organization without customers, whose clock may be set to any time. */
+  /** The key of an organization without customers, whose clock may be set to any time. */
   readonly bareKey: string;
-  /** Of somebody else. */
+  /** The key of another organization. */
   readonly strangerKey: string;
   readonly world: World;
   readonly pool: IdPool;
 }
 
-/** A request as it goes out. */
+/** A request to send. */
 export interface FuzzRequest {
   readonly number: number;
-  /** The operation that it is meant for, or null when method or path may lead elsewhere. */
+  /** The intended operation, or null if method or path may lead elsewhere. */
   readonly operation: Operation | null;
   readonly method: string;
   readonly path: string;
@@ -28,15 +28,15 @@ export interface FuzzRequest {
   readonly body: Buffer | null;
 }
 
-/** How often a request is changed in which way. */
+/** The amount and kind of mutation. */
 export interface Wildness {
-  /** No answer may then change anything: every mutation is a dry run. */
+  /** No response may then change anything: every mutation is a dry run. */
   readonly dryRun: boolean;
 }
 
 const prefix = '/api/v1';
 const mutatesAtMost = 4;
-// A move further ahead does years of work, as it is asked to.
+// A longer move would do years of work, as requested.
 const longestMoveDays = 40;
 const dayMs = 86_400_000;
 const cursors = ['', 'x', 'bnVsbA==', 'e30=', '////', `${'A'.repeat(4097)}`, 'eyJwYXJhbWV0ZXJzIjp7fX0=', '-_-_'];
@@ -55,7 +55,7 @@ const contentTypes = [
   '',
 ];
 
-/** Makes request `number`: an operation's valid call, or a body by its schema, changed in up to four places. */
+/** Generates request `number`: an operation's valid call, or a body by its schema, with up to four mutations. */
 export function makeRequest(
   random: Random,
   number: number,
@@ -94,11 +94,11 @@ function callOf(operation: Operation, world: World, unique: string): Call {
   return make ? make(world, unique) : { path: operation.path };
 }
 
-/** The ids that fields of this name carry: those of the world, and of what was made since. */
+/** The ids for fields of each name: those of the world, and of records created since. */
 function knownIds({ world, pool }: Tenant): KnownIds {
   const known: Record<string, readonly string[]> = {};
   for (const [name, id] of Object.entries(world)) {
-    // That of the world is the one most things hang on, so every other time it is that.
+    // Most records depend on the world's own id, so it is used every other time.
     const others = idsLike(pool, id);
     known[name] = [...others, ...others.map(() => id), id];
   }
@@ -143,7 +143,7 @@ function bodyOf(random: Random, { operation, call, maker, tenant, now }: Making)
   return random.chance(0.04) ? spoilText(random, text) : Buffer.from(text);
 }
 
-/** The valid call about other records of the same kinds, at times: some of them can do what this one has done. */
+/** Sometimes the valid call with other records of the same kinds, for which the same operation may succeed. */
 function withOtherIds(random: Random, body: unknown, { pool }: Tenant): unknown {
   if (!random.chance(0.3)) return body;
   const swapped = (_key: string, value: unknown) =>
@@ -186,7 +186,7 @@ function pathPart(random: Random, part: string, { pool, world }: Tenant): string
   return random.pick([text, `${part}%00`, '%2e%2e', '%zz', `${part}%2F..`, '..', `${part};a=b`, 'default', 'setup']);
 }
 
-/** Whether the path leads to its operation for certain. */
+/** Whether the path certainly leads to its operation. */
 function isPlain(path: string, operation: Operation): boolean {
   const plain = operation.path.replaceAll(/\{\w+\}/g, '[A-Za-z0-9_-]+');
   return new RegExp(`^${plain}$`).test(path) && !/\/(default|setup|upcoming)$/.test(path);
@@ -215,12 +215,12 @@ function keyOf(random: Random, tenant: Tenant, operation: Operation): string {
   if (random.chance(0.01)) return random.pick(['', 'sk_test_wrong', 'é', 'x'.repeat(300), `${tenant.key} `]);
   if (random.chance(0.03)) return tenant.liveKey;
   if (random.chance(0.03)) return tenant.strangerKey;
-  // Its clock may stand at the end of time, where nothing should be sold.
+  // Its clock may be at the end of the calendar, where nothing should be sold.
   const isHarmless = !/customers|subscriptions/.test(operation.path) || operation.method === 'GET';
   return isHarmless && random.chance(0.03) ? tenant.bareKey : tenant.key;
 }
 
-/** Moves the clock of the world a little, or sets that of the bare organization to anything. */
+/** Moves the world's clock a little, or sets the bare organization's clock to anything. */
 function clockRequest(
   random: Random,
   {
@@ -244,7 +244,7 @@ function clockRequest(
   };
 }
 
-/** The request as a command that sends it again. */
+/** The request as a curl command. */
 export function asCurl(address: string, { method, path, headers, body }: FuzzRequest): string {
   const quote = (text: string) => `'${text.replaceAll("'", "'\\''")}'`;
   const given = Object.entries(headers).map(([name, value]) => `-H ${quote(`${name}: ${value.slice(0, 300)}`)}`);

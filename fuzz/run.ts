@@ -9,21 +9,21 @@ import { makeTenant, type Target } from './tenants.ts';
 export interface FuzzOptions {
   readonly seed: number;
   readonly requests: number;
-  /** Requests under way at a time. */
+  /** Requests in flight at a time. */
   readonly connections: number;
-  /** Tenants at a time: connections of the same one meet on the same records. */
+  /** Tenants at a time: connections of the same one compete for the same records. */
   readonly tenants: number;
-  /** Requests to a tenant before a new one takes its place, whose records are whole. */
+  /** Requests per tenant before a new one with intact records replaces it. */
   readonly requestsPerTenant: number;
-  /** Names of operations; all when absent. */
+  /** A filter of operation names; all when absent. */
   readonly only?: RegExp | undefined;
-  /** The first request's number: a later one goes on where a run was left. */
+  /** The first request's number, to continue an earlier run. */
   readonly from?: number;
   /** Ends the run early. */
   readonly until?: () => boolean;
 }
 
-/** Something wrong, where it was first seen, and how often. */
+/** A problem with its first occurrence and its count. */
 export interface Failure extends Finding {
   readonly where: string;
   readonly status: number | null;
@@ -35,14 +35,14 @@ export interface Failure extends Finding {
 
 export interface FuzzReport {
   readonly sent: number;
-  /** How many answers there were of each status. */
+  /** The number of responses by status. */
   readonly statuses: ReadonlyMap<number, number>;
-  /** The same for each operation. */
+  /** The same by operation. */
   readonly reached: ReadonlyMap<string, ReadonlyMap<number, number>>;
   readonly failures: readonly Failure[];
 }
 
-/** Sends requests until all are answered, and tells what was wrong with the answers: each kind of failure once. */
+/** Sends all requests, and returns the problems of their responses, each kind once. */
 export async function runFuzz(target: Target, options: FuzzOptions): Promise<FuzzReport> {
   const document = (await (await fetch(`${target.address}/openapi.json`)).json()) as OpenApi;
   const run = new FuzzRun(target, document, options);
@@ -54,9 +54,9 @@ interface Lane {
   left: number;
 }
 
-/** A request after which the database was not as before, though nothing was to come of it. */
+/** A change of the database by requests that must not change anything. */
 export interface Change {
-  /** What was sent since the look before, each with its answer. */
+  /** The requests since the previous comparison, with their responses. */
   readonly sent: readonly string[];
 }
 
@@ -65,17 +65,16 @@ export interface AloneOptions {
   readonly requests: number;
   /** The first request's number. */
   readonly from: number;
-  /** Requests between two looks at the database: all of them dry runs, or a single one in earnest. */
+  /** Requests between two comparisons of the database: dry runs only, or a single real one. */
   readonly dryRunsAtATime: number;
   readonly digest: () => Promise<string>;
 }
 
-// A charge that fails is refused and leaves its failed payment behind, as it must.
+// A failed charge is refused and leaves its failed payment behind, as it must.
 const leavesTraces: ReadonlySet<number> = new Set([402]);
 
 /**
- * Sends requests one after another while nobody else does anything, and finds those that have changed something though
- * they were dry runs, or were refused.
+ * Sends requests in sequence without other activity, and finds dry runs and refused requests that changed something.
  */
 export async function findChanges(target: Target, options: AloneOptions): Promise<Change[]> {
   const document = (await (await fetch(`${target.address}/openapi.json`)).json()) as OpenApi;
@@ -190,7 +189,7 @@ class FuzzRun {
   #fail(request: FuzzRequest, answer: FuzzAnswer | null, { kind, detail }: Finding): void {
     const where = request.operation?.name ?? `${request.method} elsewhere`;
     const status = answer?.status ?? null;
-    // What differs from case to case says nothing of the kind.
+    // Variable parts do not distinguish kinds of failures.
     const same = `${where} ${status} ${kind} ${detail.replaceAll(/[a-z_]+_[0-9A-Za-z]{21}|"request_id":"\w+"|\d+|"[^"]{20,}"/g, '#').slice(0, 160)}`;
     const known = this.#failures.get(same);
     if (known) {
@@ -215,7 +214,7 @@ function readJson(body: Buffer): unknown {
   }
 }
 
-/** The failures as text, each with the command that sends its request again. */
+/** The failures as text, each with a command that repeats its request. */
 export function tellFailures(seed: number, failures: readonly Failure[]): string {
   return failures
     .map(

@@ -2,14 +2,14 @@ import { Agent, request as httpRequest } from 'node:http';
 import type { FuzzAnswer } from './answers.ts';
 import type { FuzzRequest } from './requests.ts';
 
-/** Sends a request exactly as it is, and answers what came back. Throws when nothing came in time. */
+/** Sends a request unchanged, and returns the response. Throws on a timeout. */
 export type Send = (request: FuzzRequest) => Promise<FuzzAnswer>;
 
-// What takes longer hangs: no statement of a request may take a minute. What moves the clock does work meanwhile.
+// Anything slower hangs: no statement of a request may take a minute. Moving the clock performs work meanwhile.
 const answerWithinMs = 60_000;
 const clockAnswerWithinMs = 120_000;
 
-/** A client with as many connections as it needs, which are kept. */
+/** A client with as many keep-alive connections as it needs. */
 export function createSend(address: string): { readonly send: Send; readonly close: () => void } {
   const agent = new Agent({ keepAlive: true });
   const { hostname, port } = new URL(address);

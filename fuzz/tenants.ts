@@ -1,4 +1,4 @@
-// Buying as a page would writes money as the service does.
+// Buying like a page does serializes money like the service.
 import '../src/http/json-bigint.ts';
 import { foundOrganization } from '../src/billing/create-organization.ts';
 import type { Database } from '../src/database/database.ts';
@@ -6,19 +6,19 @@ import { buildWorld } from '../test/support/world.ts';
 import { remember } from './mutations.ts';
 import type { Tenant } from './requests.ts';
 
-/** The service that is fuzzed. */
+/** The fuzzed service. */
 export interface Target {
   readonly address: string;
-  /** The owner's connection: sees every environment. */
+  /** The owner's connection, which sees every environment. */
   readonly owner: Database;
-  /** Bound by row-level security, as the service is. */
+  /** Bound by row-level security, like the service. */
   readonly database: Database;
 }
 
-// On a busy machine the short trial of a world may be over before it has begun.
+// On a busy machine the short trial of a world may end before it has begun.
 const attempts = 5;
 
-/** A new organization in which every kind of record exists, and beside it one without any. */
+/** A new organization with every kind of record, and a second one without any. */
 export async function makeTenant(target: Target, suffix: string): Promise<Tenant> {
   for (let left = attempts; ; left--) {
     try {

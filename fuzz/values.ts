@@ -1,6 +1,6 @@
 import type { Random } from './random.ts';
 
-/** JSON text that a parsed value cannot carry: written into a body as it is. */
+/** JSON text that no parsed value can represent: inserted into a body as it is. */
 export class RawJson {
   readonly text: string;
   constructor(text: string) {
@@ -117,7 +117,7 @@ export const texts: readonly string[] = [
   ' '.repeat(300),
 ];
 
-/** Instants as requests carry them, good and bad. */
+/** Valid and invalid instants in a request. */
 export function instants(now: number): readonly unknown[] {
   return [
     now,
@@ -154,7 +154,7 @@ export function instants(now: number): readonly unknown[] {
   ];
 }
 
-/** Addresses that lead nowhere: `.invalid` is no domain, and the others are refused. */
+/** Unreachable addresses: `.invalid` is not a domain, and the others are refused. */
 export const addresses: readonly string[] = [
   'https://hooks.invalid/in',
   'http://hooks.invalid',
@@ -176,8 +176,8 @@ export const addresses: readonly string[] = [
   `https://${'a'.repeat(64)}.invalid/`,
 ];
 
-/** What is no text, no number and no record. */
-/** Made anew each time: what is put into a body may be changed there. */
+/** Values that are neither text, number nor record. */
+/** Created again for each use, because a body's values may be changed in place. */
 export const oddities = (): readonly unknown[] => [
   null,
   true,
@@ -194,7 +194,7 @@ export const oddities = (): readonly unknown[] => [
   new RawJson('{"a":1,"a":2}'),
 ];
 
-/** Nesting and width that few bodies have. */
+/** Extreme nesting and width. */
 export function heavy(random: Random): RawJson {
   const depth = random.pick([60, 63, 64, 65, 66, 1000, 20_000]);
   const width = random.pick([101, 1001, 10_001]);
@@ -221,7 +221,7 @@ export function anyValue(random: Random, now: number): unknown {
   return heavy(random);
 }
 
-/** JSON text of a value in which RawJson stands for itself. */
+/** JSON text of a value in which RawJson is inserted as it is. */
 export function jsonText(value: unknown): string {
   if (value instanceof RawJson) return value.text;
   if (Array.isArray(value)) return `[${value.map((each) => jsonText(each ?? null)).join()}]`;
@@ -229,6 +229,6 @@ export function jsonText(value: unknown): string {
     const fields = Object.entries(value).filter(([, field]) => field !== undefined);
     return `{${fields.map(([key, field]) => `${JSON.stringify(key)}:${jsonText(field)}`).join()}}`;
   }
-  // What JSON has no word for is null, as JSON.stringify has it.
+  // Values without a JSON form become null, as in JSON.stringify.
   return JSON.stringify(value) ?? 'null';
 }

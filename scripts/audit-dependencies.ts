@@ -5,8 +5,8 @@ import process from 'node:process';
 import { auditDependencies, Lock, Manifest } from './dependency-rules.ts';
 
 // node scripts/run.js scripts/audit-dependencies.ts [directory]
-// Looks at every dependency by our own rules, and asks the registry what is known against them. Exits with 1 when a rule
-// is broken or a weakness is known. A registry that gives no advice is said to, and does not count as a good answer.
+// Checks every dependency against our rules, and asks the registry for known vulnerabilities. Exits with 1 if a rule is
+// broken or a vulnerability is known. A registry without advisories is reported, and does not count as a good result.
 
 const root = process.argv[2] ?? process.cwd();
 const readJson = (path: string): unknown => JSON.parse(readFileSync(join(root, path), 'utf8'));
@@ -33,7 +33,7 @@ const advice = askRegistry();
 console.log(`Advisories: ${advice.text}`);
 if (breaches.length > 0 || advice.isBad) process.exitCode = 1;
 
-/** What `npm audit` says of what runs in production. */
+/** The result of `npm audit` for production dependencies. */
 function askRegistry(): { isBad: boolean; text: string } {
   const parameters = ['audit', '--omit=dev', '--audit-level=high', '--json'];
   const { stdout, error } = spawnSync('npm', parameters, {

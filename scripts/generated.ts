@@ -15,7 +15,7 @@ import { withScratchPostgres } from './scratch-postgres.ts';
 const root = new URL('../', import.meta.url);
 const run = promisify(execFile);
 
-/** The files that are made from other files, by their path in the project. */
+/** The generated files by path. */
 async function makeFiles(): Promise<Map<string, string>> {
   return withScratchPostgres(async (url) => {
     const pool = createPool({ url, size: 3, as: 'owner' });
@@ -60,7 +60,7 @@ export async function generateFiles(): Promise<void> {
   for (const [path, text] of await makeFiles()) await writeFile(new URL(path, root), text);
 }
 
-/** The generated files that are not what they would be made as now. */
+/** The generated files that are out of date. */
 export async function staleFiles(): Promise<string[]> {
   const stale: string[] = [];
   for (const [path, text] of await makeFiles()) {

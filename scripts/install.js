@@ -6,11 +6,11 @@ import { basename, join } from 'node:path';
 import process from 'node:process';
 import { setTimeout as sleep } from 'node:timers/promises';
 
-// The lock's owner shows every beat that it lives; one that was killed is given up on after three that are missing.
+// The lock's owner updates it every beat; after three missed beats the lock counts as abandoned.
 const beatMs = 1000;
 const deadAfterMs = 3 * beatMs;
 
-/** Something that the user has to put right; `code` is the exit code. */
+/** A problem that the user must fix; `code` is the exit code. */
 export class LauncherProblem extends Error {
   /**
    * @param {string} message
@@ -23,7 +23,7 @@ export class LauncherProblem extends Error {
 }
 
 /**
- * Makes node_modules what package-lock.json says, unless it is that already.
+ * Installs node_modules from package-lock.json, unless it is up to date.
  * @param {string} root the project's directory
  */
 export async function installMissing(root) {
@@ -42,7 +42,7 @@ export async function installMissing(root) {
   }
 }
 
-/** Why an install is needed, or null. What somebody installed with npm by hand is found good as well, and noted. */
+/** The reason for an install, or null. A manual npm install is accepted too, and recorded. */
 async function findReason(root, wanted) {
   const stamp = await readIfThere(stampPath(root));
   if (stamp === wanted) return null;
@@ -55,7 +55,7 @@ async function findReason(root, wanted) {
   if (!covers(JSON.parse(installed).packages, JSON.parse(lockfile).packages)) {
     return 'node_modules is not what package-lock.json asks for';
   }
-  // A note that cannot be made, in a directory of somebody else's, is only missing the next time again.
+  // In a directory of another user the record cannot be written; it is then missing the next time as well.
   await writeFile(stampPath(root), wanted).catch(() => undefined);
   return null;
 }
@@ -70,8 +70,8 @@ function covers(installed, wanted) {
 }
 
 async function npmCi(root) {
-  // npm's warnings are about the Node that it runs on, which is not the one that the packages will run on.
-  // The runtime and the tools are development dependencies, wanted even where NODE_ENV or npm's settings leave those out.
+  // npm warns about the Node that it runs on, which is not the one for the packages. The runtime and the tools are
+  // development dependencies, required even where NODE_ENV or npm's settings omit those.
   const parameters = ['ci', '--include=dev', '--include=optional', '--no-audit', '--no-fund', '--loglevel=error'];
   const ended = await runNpm(root, parameters);
   if (ended.error !== undefined) {
@@ -86,7 +86,7 @@ async function npmCi(root) {
 
 function runNpm(root, parameters) {
   const { command, leading, shell } = npmCommand();
-  // npm's words go where messages go: the output belongs to the command that was asked for.
+  // npm's output goes to stderr: stdout belongs to the requested command.
   const child = spawn(command, [...leading, ...parameters], { cwd: root, stdio: ['ignore', 2, 2], shell });
   const forward = (signal) => child.kill(signal);
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, forward);
@@ -98,7 +98,7 @@ function runNpm(root, parameters) {
   });
 }
 
-/** The npm that started us if there is one: it need not be in the path. */
+/** The npm that started this process, if any: it need not be in the PATH. */
 function npmCommand() {
   const running = process.env.npm_execpath;
   if (running !== undefined && basename(running) === 'npm-cli.js') {
@@ -108,7 +108,7 @@ function npmCommand() {
   return { command: 'npm', leading: [], shell: process.platform === 'win32' };
 }
 
-/** Waits until the file can be created by nobody but us; answers what gives it up again. */
+/** Waits until this process has created the lock file; returns the release function. */
 async function lock(path) {
   let told = false;
   while (!(await create(path))) {
@@ -145,7 +145,7 @@ async function ageOf(path) {
   }
 }
 
-/** Tells lockfiles and kinds of machines apart: packages with programs in them differ between machines. */
+/** Identifies the lockfile and the platform: packages with native programs differ between machines. */
 async function stampOf(root) {
   const lockfile = await readFile(join(root, 'package-lock.json'));
   return `${process.platform}-${process.arch} ${createHash('sha256').update(lockfile).digest('hex')}\n`;

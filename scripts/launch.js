@@ -9,16 +9,16 @@ import { installMissing, LauncherProblem } from './install.js';
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const neededNode = 26;
 const stopSignals = ['SIGINT', 'SIGTERM', 'SIGHUP'];
-// One Ctrl-C can arrive twice: from the terminal, and again from npm, which passes it on.
+// One Ctrl-C can arrive twice: from the terminal, and forwarded by npm.
 const samePressMs = 500;
 const parentCheckMs = 250;
-// MiB. What requests need while they are under way is then mostly forgotten by itself: with Node's 16 it is copied twice as
-// often, and everything waits for that. Taken only as far as the load makes use of it.
+// In MiB. Most request data then dies in the young generation: with Node's default of 16 it is copied twice as often,
+// which pauses everything. Allocated only as far as the load needs it.
 const youngGeneration = '--max-semi-space-size=64';
 
 /**
- * Installs what is missing, then runs a TypeScript file of the project (or a program of a package) on Node 26 and ends
- * as it ends: with its exit code, or by the signal that ended it.
+ * Installs missing packages, runs a TypeScript file of the project (or a program of a package) on Node 26, and ends
+ * with its exit code or signal.
  * @param {{ file: string, parameters: string[] } | { bin: string, parameters: string[] }} command
  */
 export async function launch(command) {
@@ -42,22 +42,22 @@ function run(command) {
   const leading = 'bin' in command ? [] : [youngGeneration, '--import', stopWithParent(), resolve(root, command.file)];
   const child = spawn(program, [...leading, ...command.parameters], {
     env: {
-      // Node remembers there what it made of the TypeScript files, by their content: the next start is faster.
+      // Node caches compiled TypeScript files there by content, which speeds up the next start.
       NODE_COMPILE_CACHE: join(root, 'node_modules', '.cache', 'tollkeeper'),
-      // Looking up a name takes a thread for as long as its name server takes: a few dead ones must not hold up all others.
+      // A DNS lookup occupies a thread until its name server responds: a few dead ones must not block all others.
       UV_THREADPOOL_SIZE: '64',
       ...process.env,
       ...pathWith(binDirectory),
       TOLLKEEPER_LAUNCHER: String(process.pid),
     },
     stdio: 'bin' in command ? 'inherit' : ['inherit', 'inherit', 'inherit', 'ipc'],
-    // A process group of its own, so that the program has signals from us alone, and each once. On Windows that would
+    // A separate process group, so that the program gets signals only from us, and each once. On Windows that would
     // open a window.
     detached: !windows,
     shell: windows && 'bin' in command,
   });
   if (!windows) forwardSignals(child);
-  // On Windows Ctrl-C reaches the child as well; it decides when we end.
+  // On Windows Ctrl-C reaches the child as well, and the child decides when we end.
   else for (const signal of stopSignals) process.on(signal, () => undefined);
   return new Promise((ended, failed) => {
     child.once('error', (error) =>
@@ -80,7 +80,7 @@ function forwardSignals(child) {
   };
   for (const signal of stopSignals) process.on(signal, forward);
   if (process.env.npm_lifecycle_event === undefined) return;
-  // npm runs us in a shell and passes SIGTERM to the shell, which ends without telling us.
+  // npm runs us in a shell and sends SIGTERM to the shell, which ends without notifying us.
   const parent = process.ppid;
   const check = setInterval(() => {
     if (process.ppid === parent) return;
@@ -90,16 +90,16 @@ function forwardSignals(child) {
   check.unref();
 }
 
-/** To the program and what it started, as a terminal does. */
+/** Signals the program and its children, as a terminal does. */
 function signalGroup(child, signal) {
   try {
     process.kill(-child.pid, signal);
   } catch {
-    // It has ended meanwhile, which is what the signal asks for.
+    // It has already ended, which the signal asks for anyway.
   }
 }
 
-/** The Node that package.json pins, or the one we run on where that is new enough. */
+/** The Node that package.json pins, or the current one if new enough. */
 function findNode() {
   const pinned = join(root, 'node_modules', 'node', 'bin', process.platform === 'win32' ? 'node.exe' : 'node');
   if (existsSync(pinned)) return pinned;

@@ -3,10 +3,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { startEmbeddedPostgres } from '../src/embedded-postgres/start.ts';
 
-// A throw-away database may forget everything in a power cut, so it need not wait for the disk.
+// A temporary database need not survive a power failure, so it skips disk syncs.
 const unsafeButFast = { fsync: 'off', synchronous_commit: 'off', full_page_writes: 'off' };
 
-/** Runs `act` with a real PostgreSQL server that is gone afterwards. `binaries` names another version's programs. */
+/**
+ * Runs `act` with a real PostgreSQL server that is deleted afterwards. `binaries` selects another version's programs.
+ */
 export async function withScratchPostgres<Answer>(
   act: (url: string) => Promise<Answer>,
   { binaries, settings = unsafeButFast }: { binaries?: string; settings?: Readonly<Record<string, string>> } = {},

@@ -1,10 +1,10 @@
-// Loaded into what scripts/launch.js starts. When the launcher is killed it can pass nothing on any more; the channel
-// between the two closes, and that is taken as the signal to stop.
+// Loaded into the process that scripts/launch.js starts. A killed launcher can no longer forward signals, but the
+// channel to it closes, which counts as the signal to stop.
 import process from 'node:process';
 
-// Child processes inherit the variable and are no concern of the launcher's.
+// Child processes inherit the variable but have another parent.
 if (process.channel !== undefined && process.env.TOLLKEEPER_LAUNCHER === String(process.ppid)) {
-  // 0 is the process group that the launcher made: the program and what it started.
+  // 0 is the process group created by the launcher: the program and its children.
   const target = process.platform === 'win32' ? process.pid : 0;
   process.once('disconnect', () => process.kill(target, 'SIGTERM'));
   process.channel.unref();

@@ -5,12 +5,12 @@ import { availableParallelism } from 'node:os';
 import { staleFiles } from './generated.ts';
 import { withScratchPostgres } from './scratch-postgres.ts';
 
-// Everything that npm test checks: types, lint and format, generated files, then every test on a real PostgreSQL.
-// Arguments name test files; without any, all run.
+// Runs all checks of npm test: types, lint and format, generated files, then every test on a real PostgreSQL. Arguments
+// select test files; without any, all run.
 
 const files = process.argv.slice(2);
 
-// Ctrl-C ends the step that runs; the database that was started for it is stopped on the way out.
+// Ctrl-C ends the current step; its database is stopped on the way out.
 let running: ChildProcess | null = null;
 let interrupted = false;
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
@@ -49,10 +49,10 @@ async function testFiles(): Promise<string[]> {
   return found.sort();
 }
 
-// Tests wait for the database about half of the time, so one more than there are cores keeps them busy.
+// Tests spend about half of the time waiting for the database, so one process more than cores keeps the cores busy.
 const concurrency = availableParallelism() + 1;
 
-/** Where the oldest version that we support is found, on machines that have it; what runs there answers for the rest. */
+/** The programs of the oldest supported version, on machines that have it. */
 const oldestPostgres = ['/usr/lib/postgresql/15/bin', '/opt/homebrew/opt/postgresql@15/bin'].find((path) =>
   existsSync(path),
 );

@@ -1,7 +1,7 @@
 import { discounts, structure, taxRates } from './catalogue.ts';
 import type { Ask } from './client.ts';
 
-/** What the seller sets up before anybody comes. */
+/** The seller's setup before the first customer. */
 export function beginning(inboxUrl: string): Ask[] {
   const post = (path: string, body: object): Ask => ({ method: 'POST', path, body, key: keyOf(path, body) });
   return [

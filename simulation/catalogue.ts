@@ -1,16 +1,18 @@
-/** What is sold in the simulated world. Both the service and the oracle are told this, and nothing else is shared. */
+/** The catalog of the simulated world: the only data that the service and the oracle share. */
 
 export interface Plan {
   readonly slug: string;
-  /** In minor units, for an interval. */
+  /** In minor units per interval. */
   readonly unitPrice: number;
   readonly unit: 'day' | 'week' | 'month' | 'year';
   readonly count: number;
   readonly trialDays: number;
-  /** Credits of the first period, which never end, and those of each period, which end with it. Of one unit of the plan. */
+  /**
+   * Credits per unit of the plan: of the first period, which never expire, and of each period, which expire with it.
+   */
   readonly once: number;
   readonly recurring: number;
-  /** How much of the credits of a period goes over into the next, and for so many periods. */
+  /** The limit of a period's credits that roll over, and the number of periods. */
   readonly rollover?: { readonly maximum: number; readonly periods: number };
   readonly seats: number;
 }
@@ -69,7 +71,7 @@ export interface Discount {
   readonly code: string;
   readonly type: 'percent' | 'fixed';
   readonly amount: number;
-  /** Invoices that it is good for; null: all. */
+  /** The number of invoices that it applies to; null: all. */
   readonly times: number | null;
 }
 
@@ -80,7 +82,7 @@ export const discounts: readonly Discount[] = [
   { code: 'GIFT', type: 'percent', amount: 100, times: 1 },
 ];
 
-/** Where somebody lives. */
+/** A customer's place. */
 export interface Place {
   readonly country: string;
   readonly state: string | null;
@@ -88,7 +90,7 @@ export interface Place {
 
 export interface TaxRate extends Place {
   readonly percentage: number;
-  /** Whether prices contain it. */
+  /** Whether prices include it. */
   readonly isInclusive: boolean;
 }
 
@@ -108,22 +110,22 @@ export const places: readonly Place[] = [
   { country: 'NZ', state: null },
 ].map(({ country, state }) => ({ country, state }));
 
-/** The price of so many units of the one meter. */
+/** The price of this many units of the one meter. */
 export const overage = { unitPrice: 50, units: 100 } as const;
 export const meterSlug = 'calls';
-/** Counts distinct properties, at no price but that of nothing. */
+/** Counts distinct properties, at the no-charge price only. */
 export const usersSlug = 'users';
 export const seatSlug = 'seat';
 
-/** Days that whoever pays without a payment method may have; none: nothing begins without one. */
+/** Net terms in days for customers without a payment method; 0: no start without one. */
 export const netTerms = [0, 10, 30] as const;
-/** Days until the next attempt to collect, after each failed one. */
+/** Days until the next collection attempt, after each failed one. */
 export const retryDays = [3, 5, 5] as const;
 export const incompleteHours = 23;
-/** The payment network takes no less, in minor units. */
+/** The minimum charge of the payment network, in minor units. */
 export const smallestCharge = 50;
 
-/** The pricing model as `POST /pricing-models/setup` takes it. */
+/** The pricing model as a body of `POST /pricing-models/setup`. */
 export function structure() {
   const plans = [freePlan, ...paidPlans];
   return {

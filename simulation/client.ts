@@ -7,7 +7,7 @@ export interface Ask {
   readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE';
   readonly path: string;
   readonly body?: unknown;
-  /** Instead of a body: one that has a value in each line. */
+  /** A body of NDJSON lines instead. */
   readonly lines?: readonly unknown[];
   /** Its Idempotency-Key. */
   readonly key?: string;
@@ -18,10 +18,10 @@ export interface Answer {
   readonly body: Body;
 }
 
-// Not a measure of speed: a connection on which nothing has come by then is dead.
+// Not a performance limit: a connection without any data by then is dead.
 const longestWaitMs = 60_000;
 
-/** One request on a connection of its own. Answers null when that breaks. */
+/** Sends one request on a new connection. Returns null if it breaks. */
 export function sendOnce(port: number, token: string, { method, path, body, lines, key }: Ask): Promise<Answer | null> {
   const text =
     lines?.map((line) => `${JSON.stringify(line)}\n`).join('') ?? (body === undefined ? null : JSON.stringify(body));

@@ -14,7 +14,7 @@ import { spread } from './oracle-tax.ts';
 import { usersLines } from './oracle-usage.ts';
 import { type Picture, pictureOf } from './reality.ts';
 
-/** What the service should have written down, in the lines of `readReality`. */
+/** The records that the service should have, in the lines of `readReality`. */
 export function expectedOf(books: Books): Picture {
   const told = books.customers.flatMap((customer) => {
     const { name } = customer;
@@ -103,7 +103,7 @@ function paymentLine(payments: readonly Payment[]) {
   };
 }
 
-/** How two pictures differ, in lines that say so: what should be and is not, and what is and should not be. */
+/** The differences of two pictures as lines: missing and unexpected ones. */
 export function differences(expected: Picture, actual: Picture): string[] {
   const names = [...new Set([...expected.keys(), ...actual.keys()])];
   return names.flatMap((name) => {
@@ -118,7 +118,7 @@ function sorted(lines: readonly string[] = []): string[] {
   return [...lines].sort();
 }
 
-/** The lines that the others lack, as often as they do. */
+/** The lines missing in the others, counting duplicates. */
 function without(lines: readonly string[], others: readonly string[]): string[] {
   const left = [...others];
   return lines.filter((line) => {
@@ -128,7 +128,7 @@ function without(lines: readonly string[], others: readonly string[]): string[] 
   });
 }
 
-/** What the network should have taken from each customer and given back, beside what it has. */
+/** Compares the expected charges and refunds of each customer with the network's. */
 export function networkDifferences(
   customers: readonly Customer[],
   totals: ReadonlyMap<string, { taken: number; returned: number }>,

@@ -2,20 +2,23 @@ import type { AddressInfo } from 'node:net';
 import { connect, createServer, type Server, type Socket } from 'node:net';
 
 /**
- * What is cut. `request`: when half of the next request has gone through. `answer`: when the next answer begins, so what was
- * asked has been done. `before_commit`: when the next commit is asked for. `after_commit`: when its answer comes.
+ * The place of a cut:
+ * - `request`: after half of the next request;
+ * - `answer`: at the start of the next response, so the request was processed;
+ * - `before_commit`: at the next commit;
+ * - `after_commit`: at the response to it.
  */
 export type Cut = 'request' | 'answer' | 'before_commit' | 'after_commit';
 
-/** A TCP proxy on this machine that cuts one connection when it is told to, at a place that is told. */
+/** A local TCP proxy that cuts one connection on demand, at a given place. */
 export class CuttingProxy {
   readonly #server: Server;
   readonly #sockets = new Set<Socket>();
   #upstreamPort: number;
   #armed: Cut | null = null;
-  /** Commits that go by before the one that is cut. */
+  /** Commits to pass before the one that is cut. */
   #skips = 0;
-  /** How often something was cut. */
+  /** The number of cuts. */
   cuts = 0;
 
   private constructor(upstreamPort: number) {
@@ -33,12 +36,12 @@ export class CuttingProxy {
     return (this.#server.address() as AddressInfo).port;
   }
 
-  /** Where new connections lead from now on. */
+  /** Sets the target of new connections. */
   leadTo(port: number): void {
     this.#upstreamPort = port;
   }
 
-  /** Cuts the next connection on which that happens, once; of commits, the one after `skips` others. */
+  /** Cuts the next connection at this place, once; for commits, after `skips` others. */
   arm(cut: Cut, skips = 0): void {
     [this.#armed, this.#skips] = [cut, skips];
   }
@@ -75,7 +78,7 @@ export class CuttingProxy {
     client.on('data', (chunk: Buffer) => {
       const armed = this.#fires(chunk);
       if (armed === 'request') {
-        // The other side gets half of a request, and nobody who waits for an answer.
+        // The other side gets half of a request, and nobody waits for the response.
         upstream.end(chunk.subarray(0, chunk.length / 2));
         this.cuts += 1;
         client.destroy();
@@ -91,12 +94,12 @@ export class CuttingProxy {
     });
   }
 
-  /** What this chunk sets off, if anything; it is set off once. */
+  /** The cut that this chunk triggers, if any; it triggers once. */
   #fires(chunk: Buffer): Cut | null {
     const armed = this.#armed;
     if (armed === null) return null;
     if (armed === 'before_commit' || armed === 'after_commit') {
-      // As the driver sends it: a message of its own, in the words of the query builder.
+      // The driver sends it as a separate message, with the query builder's text.
       if (!/\bcommit\0/i.test(chunk.toString('latin1'))) return null;
       this.#skips -= 1;
       if (this.#skips >= 0) return null;

@@ -4,11 +4,11 @@ import { createDatabase, createPool, type Database } from '../src/database/datab
 import { type EmbeddedPostgres, startEmbeddedPostgres } from '../src/embedded-postgres/start.ts';
 import { killAndWait, postmasterOf } from '../test/support/kill.ts';
 
-// Beside others on one machine. What matters for durability stays as PostgreSQL has it.
+// Small, because several run on one machine. Durability settings keep PostgreSQL's defaults.
 const settings = { shared_buffers: '64MB', max_connections: '200' };
 const applicationName = 'tollkeeper-service';
 
-/** A real PostgreSQL of our own, as durable as it is for users, whose processes may be killed. */
+/** An embedded PostgreSQL with the durability of a user's, whose processes may be killed. */
 export class DatabaseServer {
   readonly #dataDirectory: string;
   #server: EmbeddedPostgres | null = null;
@@ -18,7 +18,7 @@ export class DatabaseServer {
     this.#dataDirectory = dataDirectory;
   }
 
-  /** Starts it, after a kill too. */
+  /** Starts it, also after a kill. */
   async start(): Promise<void> {
     const options = { dataDirectory: this.#dataDirectory, log: () => undefined, settings };
     await this.#endOwner();
@@ -34,11 +34,11 @@ export class DatabaseServer {
     return Number(new URL(this.url).port);
   }
 
-  /** The owner's connection, which no proxy is in the way of. */
+  /** The owner's connection, without a proxy. */
   get owner(): Database {
     if (this.#owner === null) {
       const pool = createPool({ url: this.url, size: 2, as: 'owner' });
-      // A connection that is killed is told to whoever uses it.
+      // A killed connection fails its queries.
       pool.on('error', () => undefined);
       this.#owner = { database: createDatabase(pool), end: () => pool.end() };
     }
@@ -51,7 +51,7 @@ export class DatabaseServer {
     await owner?.end().catch(() => undefined);
   }
 
-  /** kill -9 of one process that works for the service. PostgreSQL ends all others then, and recovers by itself. */
+  /** kill -9 of one backend of the service. PostgreSQL then ends all others and recovers by itself. */
   async killBackend(): Promise<boolean> {
     await this.#endOwner();
     const witness = new Client({ connectionString: this.url });
@@ -84,7 +84,7 @@ export class DatabaseServer {
     await killAndWait([postmaster, ...rows.map(({ pid }) => pid)]);
   }
 
-  /** Ends when connections are taken. */
+  /** Resolves when it accepts connections. */
   async untilReady(): Promise<void> {
     for (const end = Date.now() + 60_000; ; await sleep(20)) {
       try {

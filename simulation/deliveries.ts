@@ -2,12 +2,12 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { sql } from 'kysely';
 import type { World } from './world.ts';
 
-// A dead endpoint is left alone for seconds at first; not a measure of speed.
+// A dead endpoint is paused for seconds at first; this is not a performance limit.
 const longestWaitMs = 90_000;
 
 /**
- * Waits until every event that was committed has been taken, and checks that none is lacking, that none came which never
- * was, and that those about one object came in their order. Answers how many there were.
+ * Waits until every committed event was received. Checks that none is missing, that none was received without a commit,
+ * and that those about one object came in order. Returns their number.
  */
 export async function assertDelivered({ database, inbox }: World): Promise<number> {
   inbox.failureRate = 0;
@@ -32,7 +32,7 @@ export async function assertDelivered({ database, inbox }: World): Promise<numbe
     owner,
   );
   if (lacking.rows.length > 0) throw new Error(`events without a delivery: ${lacking.rows.map(({ id }) => id).join()}`);
-  // A set keeps the order in which its members first came.
+  // A set keeps the order of first insertion.
   const came = [...new Set(inbox.taken.map(({ objectId, eventId }) => `${objectId} ${eventId}`))];
   const told = rows.map(({ objectId, eventId }) => `${objectId} ${eventId}`);
   const [cameOf, toldOf] = [byObject(came), byObject(told)];

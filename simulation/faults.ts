@@ -5,14 +5,14 @@ import type { Random } from './random.ts';
 import type { Expected } from './step.ts';
 import type { Crash, World } from './world.ts';
 
-/** What goes wrong while a step is done. */
+/** A fault during a step. */
 export type Fault =
   | { readonly kind: 'none' }
   | { readonly kind: 'cut'; readonly cut: Cut; readonly skips: number }
   | { readonly kind: 'crash'; readonly crash: Crash; readonly afterMs: number }
-  /** The same request twice at once, under one Idempotency-Key. */
+  /** The same request twice concurrently, with one Idempotency-Key. */
   | { readonly kind: 'twice' }
-  /** Of different requests, the first comes last: when the others have been answered. */
+  /** Several requests, with the first sent last, after the others were answered. */
   | { readonly kind: 'reordered' };
 
 const weights = {
@@ -27,7 +27,7 @@ const weights = {
   reordered: 5,
 };
 const calm = { none: 10, twice: 3, reordered: 5 };
-// About as long as a request takes.
+// About the duration of a request.
 const longestDelayMs = 40;
 const mostSkips = 3;
 
@@ -62,7 +62,7 @@ const zero = {
   reordered: 0,
 };
 
-/** The fault, where it leaves what is expected to be expected: what tries again when it is sent again is sent once. */
+/** The fault, unless it would invalidate the expectation: a request that tries again on repetition is sent once. */
 export function bearable(fault: Fault, expected: readonly Expected[]): Fault {
   if (fault.kind === 'reordered') return expected.length > 1 ? fault : { kind: 'none' };
   return expected.includes('refused_late') ? { kind: 'none' } : fault;
@@ -75,14 +75,14 @@ export function faultText(fault: Fault): string {
   return fault.kind === 'twice' ? ', sent twice at once' : '';
 }
 
-/** One after the other, the last one first. Answers in the order of the requests. */
+/** Sends in sequence, the last one first. Returns responses in the order of the requests. */
 async function askInTurn(asks: readonly Ask[], send: (ask: Ask) => Promise<Answer>): Promise<Answer[]> {
   const answers: Answer[] = [];
   for (const ask of asks.toReversed()) answers.unshift(await send(ask));
   return answers;
 }
 
-/** Sends requests at once while the fault happens, until each is answered. */
+/** Sends requests concurrently during the fault, until each is answered. */
 export async function askWith(world: World, asks: readonly Ask[], fault: Fault, isCalm: boolean): Promise<Answer[]> {
   const sent = fault.kind === 'twice' ? asks.flatMap((ask) => [ask, ask]) : asks;
   if (fault.kind === 'cut') {
@@ -92,7 +92,7 @@ export async function askWith(world: World, asks: readonly Ask[], fault: Fault, 
   const breaks = fault.kind !== 'none' && fault.kind !== 'reordered';
   const send = (ask: Ask) => world.ask(ask, { isCalm: isCalm && !breaks });
   const answered = fault.kind === 'reordered' ? askInTurn(sent, send) : Promise.all(sent.map(send));
-  // Whoever waits for the answers is told.
+  // The caller that awaits the responses gets the error.
   answered.catch(() => undefined);
   if (fault.kind === 'crash') {
     await sleep(fault.afterMs);

@@ -2,13 +2,13 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Random } from './random.ts';
 
-/** A message as the endpoint took it. */
+/** A message received by the endpoint. */
 export interface Taken {
   readonly eventId: string;
   readonly objectId: string;
 }
 
-/** The seller's own endpoint: it writes down what it takes, and fails now and then. */
+/** The seller's endpoint: it records messages, and fails occasionally. */
 export class Inbox {
   readonly #server: Server;
   readonly #random: Random;
@@ -27,7 +27,7 @@ export class Inbox {
         return;
       }
       const { eventId, id } = JSON.parse(Buffer.concat(parts).toString());
-      // After three failures of one event those after it need not wait for it, so none fails so often.
+      // After three failures of an event later ones need not wait for it, so none fails that often.
       if (!this.#failed.has(eventId) && this.#random.chance(this.failureRate)) {
         this.#failed.add(eventId);
         if (this.#random.chance(0.5)) request.socket.destroy();

@@ -4,17 +4,17 @@ import process from 'node:process';
 import type { Readable } from 'node:stream';
 
 const main = new URL('../src/main.ts', import.meta.url).pathname;
-// Not a measure of speed: what has not started by then will not start.
+// Not a performance limit: a process that has not started by then will not start.
 const longestStartMs = 60_000;
 const keptOutput = 20_000;
 
-/** One process of the service, as an operator starts it: `serve` or `work`. It may be killed and started again. */
+/** One process of the service, started like an operator would: `serve` or `work`. It may be killed and restarted. */
 export class ServiceProcess {
   readonly command: 'serve' | 'work';
   readonly #environment: Readonly<Record<string, string>>;
   #child: ChildProcessByStdio<null, Readable, Readable> | null = null;
   #output = '';
-  /** Where it listens, or did last. */
+  /** Its current or last port. */
   port = 0;
 
   constructor(command: 'serve' | 'work', environment: Readonly<Record<string, string>>) {
@@ -26,12 +26,12 @@ export class ServiceProcess {
     return this.#child !== null && this.#child.exitCode === null && this.#child.signalCode === null;
   }
 
-  /** The end of what it has printed. */
+  /** The end of its output. */
   get output(): string {
     return this.#output;
   }
 
-  /** Starts it and waits until it serves, or works. Throws when it ends instead. */
+  /** Starts it and waits until it serves or works. Throws if it exits instead. */
   async start(): Promise<void> {
     const child = spawn(process.execPath, [main, this.command], {
       stdio: ['ignore', 'pipe', 'pipe'],
@@ -50,7 +50,7 @@ export class ServiceProcess {
       this.#output = `${this.#output}${chunk}`.slice(-keptOutput);
       const [, port] = /listens on http:\/\/[^:]+:(\d+)/.exec(printed) ?? [];
       if (port !== undefined) this.port = Number(port);
-      if (port !== undefined || /works the queue/.test(printed)) begun.resolve();
+      if (port !== undefined || /is running jobs/.test(printed)) begun.resolve();
     };
     child.stdout.on('data', read);
     child.stderr.on('data', read);
@@ -61,7 +61,7 @@ export class ServiceProcess {
     }
   }
 
-  /** kill -9. Ends when it is gone. */
+  /** kill -9. Resolves when it is gone. */
   async kill(): Promise<void> {
     const child = this.#child;
     if (child === null || !this.isRunning) return;

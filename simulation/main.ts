@@ -3,7 +3,7 @@ import { parseArgs } from 'node:util';
 import { type Summary, simulate } from './run.ts';
 
 // npm run simulate -- --seed N --steps M [--crashes on|off] [--minutes T] [--verbose]
-// With --minutes: seed after seed, each in a world of its own, until the time is over.
+// With --minutes: runs seed after seed, each in a new world, until the time is over.
 
 const { values } = parseArgs({
   options: {

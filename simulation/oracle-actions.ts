@@ -22,7 +22,7 @@ import {
 } from './oracle-records.ts';
 import { grantPeriod } from './oracle-usage.ts';
 
-/** What callers ask for. What is refused is not brought here. */
+/** Requests of callers. Refused ones never get here. */
 
 export function createCustomer(books: Books, name: string, taxedBy: Pick<Customer, 'place' | 'isExempt'>): Customer {
   const customer: Customer = {
@@ -45,7 +45,7 @@ export function attach(customer: Customer, method: Method, isDefault: boolean): 
   if (isDefault || customer.defaultMethod === null) customer.defaultMethod = method;
 }
 
-/** What a customer is subscribed to, and pays with where it names that. */
+/** The plan to subscribe to, and the payment method, if named. */
 export interface Wish {
   readonly plan: Plan;
   readonly quantity: number;
@@ -88,7 +88,7 @@ export function cancelAtEnd(subscription: Subscription): void {
   subscription.cancelAt = subscription.period?.end ?? null;
 }
 
-/** Takes a scheduled end back: what it would be without. */
+/** Undoes a scheduled cancellation: the status without it. */
 export function uncancel({ now }: Books, subscription: Subscription): void {
   const { trialEnd } = subscription;
   const attempts = invoicesOf(subscription)
@@ -101,12 +101,12 @@ export function uncancel({ now }: Books, subscription: Subscription): void {
   subscription.cancelAt = null;
 }
 
-/** The oldest invoice of a period that is owed. */
+/** The oldest unpaid invoice of a period. */
 export function oldestOwed(subscription: Subscription): Invoice | null {
   return invoicesOf(subscription).find((each) => isForPeriod(each) && isOwed(each)) ?? null;
 }
 
-/** Charges what is owed longest. Answers whether the money came, or may come. */
+/** Charges the oldest debt. Returns whether the payment succeeded or is pending. */
 export function retry(books: Books, invoice: Invoice, method: Method): boolean {
   order(books, invoice, method);
   carryOut(books);
@@ -116,13 +116,13 @@ export function retry(books: Books, invoice: Invoice, method: Method): boolean {
 export function voidInvoice(books: Books, invoice: Invoice): void {
   const { subscription } = invoice;
   takeBack(invoice);
-  // What has ended keeps nothing.
+  // An ended subscription keeps nothing.
   if (subscription.canceledAt === null && subscription.status !== 'incomplete_expired')
     for (const line of invoice.lines) if (line.kind === 'paused_time') subscription.kept -= line.amount;
   recoverFrom(books, subscription);
 }
 
-/** Nobody expects the money any more; what it bills stays billed. */
+/** Writes off an invoice; its items stay billed. */
 export function writeOff(books: Books, invoice: Invoice): void {
   invoice.status = 'uncollectible';
   invoice.nextAt = null;
@@ -134,14 +134,14 @@ function recoverFrom(books: Books, subscription: Subscription): void {
     recover(books, subscription, null);
 }
 
-/** Money that came outside of the network. */
+/** Records a payment outside the network. */
 export function recordMoney(books: Books, invoice: Invoice, amount: number): void {
   invoice.payments.push({ amount, status: 'succeeded', refunded: 0, method: null });
   invoice.subscription.everPaid = true;
   if (paidOf(invoice) === invoice.total) pay(books, invoice, null, null);
 }
 
-/** The bank says how a charge ended that took its time. */
+/** Receives the bank's outcome of a slow charge. */
 export function hearFromBank(books: Books, invoice: Invoice, payment: Payment, takes: boolean): void {
   conclude(books, invoice, payment, takes);
   carryOut(books);
@@ -152,12 +152,12 @@ export function refund(invoice: Invoice, payment: Payment, amount: number): void
   invoice.status = refundedOf(invoice) === paidOf(invoice) ? 'refunded' : 'partially_refunded';
 }
 
-/** Whether the network would take so much. */
+/** Whether the network would accept this amount. */
 export function isCharged(customer: Customer, method: Method, amount: number): boolean {
   return method.isGood && !customer.isBroke && amount >= smallestCharge;
 }
 
-/** Whether it is the plan that every customer stands on. */
+/** Whether it is the default plan of every customer. */
 export function isDefaultPlan({ plan }: Subscription): boolean {
   return plan === freePlan;
 }

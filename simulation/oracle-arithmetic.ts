@@ -1,23 +1,23 @@
 import type { Plan } from './catalogue.ts';
 
-/** The oracle's own sums: dates counted from an anchor, and whole minor units. */
+/** The oracle's own arithmetic: dates counted from an anchor, and whole minor units. */
 
 export const minuteMs = 60_000;
 export const hourMs = 60 * minuteMs;
 export const dayMs = 24 * hourMs;
 
-/** n / d to the nearest whole number, a half away from zero. */
+/** n / d to the nearest whole number, halves away from zero. */
 export function rounded(n: bigint, d: bigint): number {
   const [size, sign] = n < 0n ? [-n, -1] : [n, 1];
   return sign * Number((size * 2n + d) / (d * 2n));
 }
 
-/** The share of an amount that a part of a time has. */
+/** An amount prorated by time. */
 export function share(amount: number, part: number, whole: number): number {
   return rounded(BigInt(amount) * BigInt(part), BigInt(whole));
 }
 
-/** The n-th boundary from the anchor; a day that a month lacks is its last. */
+/** The n-th boundary from the anchor; a day that a month lacks becomes its last. */
 export function boundary(anchor: number, { unit, count }: Interval, n: number): number {
   if (unit === 'day') return anchor + n * count * dayMs;
   if (unit === 'week') return anchor + n * count * 7 * dayMs;
@@ -39,7 +39,7 @@ export interface Span {
   readonly end: number;
 }
 
-/** The interval, counted from the anchor, in which an instant at or after it lies. */
+/** The interval, counted from the anchor, that contains an instant at or after it. */
 export function intervalAt(anchor: number, plan: Interval, at: number): Span & { index: number } {
   for (let index = 0; ; index++) {
     const [start, end] = [boundary(anchor, plan, index), boundary(anchor, plan, index + 1)];

@@ -16,7 +16,7 @@ import {
 import { rateOf, taxed } from './oracle-tax.ts';
 import { grantChange, grantPeriod } from './oracle-usage.ts';
 
-/** Invoices, and what follows when they are paid. */
+/** Invoices, and the consequences of their payment. */
 
 export function sumOf(lines: readonly Line[]): number {
   return lines.reduce((sum, { amount }) => sum + amount, 0);
@@ -28,7 +28,7 @@ export function usageLines(subscription: Subscription): Line[] {
   return [{ kind: 'usage', units, amount: share(overage.unitPrice, units, overage.units) }];
 }
 
-/** Takes off what was paid for paused time, as far as there is something to take it off. */
+/** Takes paid paused time off the lines, as far as they go. */
 export function withPausedTime(lines: readonly Line[], kept: number): Line[] {
   const taken = Math.min(kept, sumOf(lines));
   return taken > 0 ? [...lines, { kind: 'paused_time', amount: -taken, units: 0 }] : [...lines];
@@ -36,7 +36,7 @@ export function withPausedTime(lines: readonly Line[], kept: number): Line[] {
 
 type Asked = Pick<Invoice, 'reason' | 'at' | 'period' | 'lines'>;
 
-/** What an invoice would come to. */
+/** The amounts of an invoice. */
 export function draft(
   subscription: Subscription,
   asked: Asked,
@@ -47,7 +47,7 @@ export function draft(
   return { discount, discountAmount, ...taxed(base - discountAmount, rateOf(subscription.customer)) };
 }
 
-/** Makes an invoice, and takes the usage on it; one of nothing is paid at once. Null where there is nothing to bill. */
+/** Creates an invoice with the unbilled usage; a total of 0 is paid at once. Null without anything to bill. */
 export function issue(
   books: Books,
   subscription: Subscription,
@@ -70,7 +70,7 @@ export function unitsOf({ lines }: Invoice): number {
   return lines.reduce((sum, { units }) => sum + units, 0);
 }
 
-/** A start and a renewal carry it as long as it lasts; what is left at the end, and a change, where it is per cent. */
+/** A start and a renewal carry the discount while it lasts; final usage and changes carry a percentage. */
 function discountOf(
   subscription: Subscription,
   { reason, period }: Pick<Invoice, 'reason' | 'period'>,
@@ -90,13 +90,13 @@ function takenOff({ type, amount }: Discount, base: number): number {
   return type === 'percent' ? share(base, amount, 100) : Math.min(amount, base);
 }
 
-/** Asks for money when what is being done is written down. */
+/** Requests a charge when the current action is recorded. */
 export function order(books: Books, invoice: Invoice, method: Method, change: Terms | null = null): void {
   invoice.nextAt = null;
   books.orders.push({ invoice, method, change });
 }
 
-/** What follows when nothing of an invoice is due any more. */
+/** Applies the consequences of a paid invoice. */
 export function pay(books: Books, invoice: Invoice, method: Method | null, change: Terms | null): void {
   const { subscription } = invoice;
   invoice.status = 'paid';
@@ -105,7 +105,7 @@ export function pay(books: Books, invoice: Invoice, method: Method | null, chang
   if (change !== null) applyChange(books, subscription, change);
   recover(books, subscription, method);
   if (invoice.reason !== 'subscription_start' || invoice.period === null || isTerminal(subscription)) return;
-  // Credits that came before the money do not come again.
+  // Credits granted before the payment are not granted again.
   if (!subscription.isInvoiced) grantPeriod(subscription, invoice.period, true);
 }
 
@@ -127,7 +127,7 @@ export function worthOf({ plan, quantity }: Terms): number {
   return plan.unitPrice * quantity;
 }
 
-/** Whoever owes nothing after a failed attempt is well again; what nobody tried meanwhile is tried. */
+/** A subscription without remaining debts recovers; unattempted invoices are attempted. */
 export function recover(books: Books, subscription: Subscription, method: Method | null): void {
   const { status } = subscription;
   if (isInArrears(subscription)) return;
@@ -138,7 +138,7 @@ export function recover(books: Books, subscription: Subscription, method: Method
     if (isForPeriod(invoice) && invoice.status === 'open') invoice.nextAt ??= books.now;
 }
 
-/** As though it had never been made: its usage is to be billed again. */
+/** Voids an invoice as if it had never been created: its usage is billed again. */
 export function takeBack(invoice: Invoice): void {
   const { subscription } = invoice;
   invoice.status = 'void';

@@ -12,12 +12,12 @@ import {
   type Terms,
 } from './oracle-records.ts';
 
-/** Other plans and quantities in the middle of a period, and pauses: what a period is worth, and what was paid for it. */
+/** Plan and quantity changes within a period, and pauses: the value of a period, and the amount paid for it. */
 
-/** How a change now ends. `lacks_method`: there is nothing to charge, and nothing has been tried. */
+/** The outcome of an immediate change. `lacks_method`: there is no payment method, and nothing was tried. */
 export type Changed = 'made' | 'lacks_method' | 'not_paid';
 
-/** Another plan or quantity, now: paid first, unless nobody is to pay for the rest of the period. */
+/** Another plan or quantity, now: paid first, unless the rest of the period is not charged. */
 export function changeNow(books: Books, subscription: Subscription, terms: Terms, prorates: boolean): Changed {
   const { period } = subscription;
   if (period === null) return 'not_paid';
@@ -37,7 +37,7 @@ export function changeNow(books: Books, subscription: Subscription, terms: Terms
   return invoice?.status === 'paid' ? 'made' : 'not_paid';
 }
 
-/** What the period is worth: of each stretch its share, rounded once. A trial is worth nothing. */
+/** The value of the period: the prorated sum of its stretches, rounded once. A trial is worth nothing. */
 function worthWith({ now }: Books, { holdings }: Subscription, period: Period, terms: Terms): number {
   if (period.isTrial) return 0;
   const rest = BigInt(worthOf(terms)) * BigInt(period.end - now);
@@ -51,7 +51,7 @@ function worthTimesTime(holdings: Subscription['holdings'], period: Period, now:
   }, 0n);
 }
 
-/** What was paid for the plan by the list, or waived: before discount, without usage, less what went back. */
+/** The list value paid or waived for the plan: before discount, without usage, less refunds. */
 function paidForPlan(subscription: Subscription, period: Period): number {
   return invoicesOf(subscription)
     .filter((each) => each.period === period && each.status !== 'void' && each.reason !== 'final_usage')
@@ -64,7 +64,7 @@ function paidByList(invoice: Invoice): number {
   return rounded(BigInt(list) * BigInt(paidOf(invoice) - refundedOf(invoice)), BigInt(invoice.total));
 }
 
-/** What was paid and is not used up is kept, but no more than the rest is worth now. */
+/** Keeps the paid, unused value, but at most the current value of the rest. */
 export function pause({ now }: Books, subscription: Subscription, resumesAt: number | null): void {
   const { period, holdings } = subscription;
   if (period === null) return;

@@ -1,8 +1,8 @@
 import { type Books, type Subscription, seatsOf } from './oracle-records.ts';
 
-/** Seats: claimed under a name or without one, for good or until there is no room for them any more. */
+/** Seats: claimed with or without a name, permanently or until capacity ends. */
 
-// No name that is asked for begins so.
+// No requested name begins like this.
 const nameless = '(nameless)';
 let namelessCount = 0;
 
@@ -16,15 +16,15 @@ export function namelessOf({ claims }: Subscription): string[] {
   return [...claims].filter((name) => name.startsWith(nameless));
 }
 
-/** When what is claimed beyond the room that is left ends; null: it lasts. */
+/** The end of claims beyond the remaining capacity; null: permanent. */
 function endOfRoom({ status, cancelAt, scheduled, period }: Subscription): number | null {
   if (status === 'cancellation_scheduled') return cancelAt;
   return scheduled === null ? null : (period?.end ?? null);
 }
 
 /**
- * Claims seats that are free. Where an end is scheduled they end with it; where a change to fewer is, as many as fit then
- * last.
+ * Claims free seats. With a scheduled end they end with it; with a scheduled reduction, as many as fit afterwards are
+ * permanent.
  */
 export function claim(subscription: Subscription, names: readonly string[]): void {
   const { claims, status, scheduled } = subscription;
@@ -45,18 +45,18 @@ export function release(subscription: Subscription, names: readonly string[]): v
   }
 }
 
-/** What was to end with a change that is made now. */
+/** Ends claims that end with a change made now. */
 export function endClaims(subscription: Subscription): void {
   release(subscription, [...subscription.temporaryClaims]);
 }
 
-/** Where no end and no change is scheduled any more, what was to end with it lasts. */
+/** Makes temporary claims permanent if no end and no change is scheduled any more. */
 export function letClaimsLast({ customers }: Books): void {
   for (const subscription of customers.flatMap(({ subscriptions }) => subscriptions))
     if (endOfRoom(subscription) === null) subscription.temporaryClaims.clear();
 }
 
-/** As reality tells them. */
+/** In the form of reality's lines. */
 export function claimLine(subscription: Subscription, name: string) {
   const of = subscription.customer.subscriptions.indexOf(subscription);
   const endsAt = subscription.temporaryClaims.has(name) ? endOfRoom(subscription) : null;

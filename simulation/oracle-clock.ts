@@ -18,7 +18,7 @@ import {
 } from './oracle-records.ts';
 import { grantPeriod } from './oracle-usage.ts';
 
-/** What comes due with time: at each instant in this order, ends first, attempts to collect last. */
+/** Work that becomes due with time: at each instant in this order, ends first, collection attempts last. */
 
 /** The instants at which anything is due, by kind. */
 function dueAt(books: Books): number[] {
@@ -46,13 +46,13 @@ function attemptAt({ status, nextAt }: Invoice): number | null {
   return status === 'open' ? nextAt : null;
 }
 
-/** When something comes due next; null: never. */
+/** The next due instant; null: none. */
 export function nextDue(books: Books): number | null {
   const all = dueAt(books);
   return all.length === 0 ? null : Math.min(...all);
 }
 
-/** Moves the clock, and does what comes due on the way. */
+/** Moves the clock, performing due work on the way. */
 export function moveTo(books: Books, target: number): void {
   for (let at = nextDue(books); at !== null && at <= target; at = nextDue(books)) {
     books.now = Math.max(books.now, at);
@@ -81,7 +81,7 @@ function doDue(books: Books): void {
   carryOut(books);
 }
 
-/** Tries again, as long as the subscription goes on and is not given up. */
+/** Retries while the subscription is running and not written off. */
 function dun(books: Books, invoice: Invoice): void {
   const { subscription } = invoice;
   invoice.nextAt = null;
@@ -96,7 +96,7 @@ function renew(books: Books, subscription: Subscription): void {
   if (scheduled !== null) {
     endClaims(subscription);
     changeTerms(subscription, scheduled, start);
-    // Boundaries of another interval are counted from here.
+    // Boundaries of a new interval are counted from here.
     if (!isSameInterval(plan, scheduled.plan)) subscription.anchor = start;
   }
   subscription.scheduled = null;
@@ -109,13 +109,13 @@ function renew(books: Books, subscription: Subscription): void {
   grantPeriod(subscription, next, false);
 }
 
-/** The plan in advance: its share, where the period is the rest of an interval. */
+/** The plan in advance, prorated if the period is the rest of an interval. */
 export function itemLines({ plan, quantity }: Subscription, { start, end, wholeStart }: Period): Line[] {
   if (plan.unitPrice === 0 || quantity === 0) return [];
   return [{ kind: 'item', units: 0, amount: share(plan.unitPrice * quantity, end - start, end - wholeStart) }];
 }
 
-/** Goes on: to the next boundary, at the share of the price, less what was kept for paused time. */
+/** Resumes until the next boundary, at the prorated price minus kept paused time. */
 export function resume(books: Books, subscription: Subscription, at: number): void {
   const { anchor, trialEnd, plan, period: paused } = subscription;
   const from = Math.max(anchor, trialEnd ?? anchor);

@@ -12,9 +12,9 @@ import {
   paidOf,
 } from './oracle-records.ts';
 
-/** How money is collected, and what follows when it does not come. */
+/** Collection of payments, and the consequences of failures. */
 
-/** Takes every order to the network, and sees to what follows. */
+/** Sends every order to the network, and applies the consequences. */
 export function carryOut(books: Books): void {
   for (let next = books.orders.shift(); next !== undefined; next = books.orders.shift()) charge(books, next);
 }
@@ -28,7 +28,7 @@ function charge(books: Books, { invoice, method, change }: Order): void {
   else conclude(books, invoice, payment, takes, change);
 }
 
-/** How a charge ended, at once or days later. */
+/** The outcome of a charge, immediate or days later. */
 export function conclude(
   books: Books,
   invoice: Invoice,
@@ -47,7 +47,7 @@ export function conclude(
   fail(books, invoice, 'declined');
 }
 
-/** What follows when an attempt brought no money. It has been counted. */
+/** Applies the consequences of a failed, counted attempt. */
 export function fail(books: Books, invoice: Invoice, cause: 'declined' | 'method_missing'): void {
   const { subscription, reason } = invoice;
   if (reason === 'adjustment') takeBack(invoice);
@@ -69,7 +69,7 @@ export function fail(books: Books, invoice: Invoice, cause: 'declined' | 'method
     subscription.status = days === undefined ? 'unpaid' : 'past_due';
 }
 
-/** Begins to collect a new invoice; where there is nothing to charge, on its due date. */
+/** Starts collecting a new invoice; without a payment method, on its due date. */
 export function collect(books: Books, invoice: Invoice | null): void {
   if (invoice === null || invoice.status !== 'open') return;
   const isOfPeriod = isForPeriod(invoice);
@@ -79,7 +79,7 @@ export function collect(books: Books, invoice: Invoice | null): void {
   else attempt(books, invoice);
 }
 
-/** Charges it, or counts an attempt that has nothing to charge. */
+/** Charges it, or counts an attempt without a payment method. */
 export function attempt(books: Books, invoice: Invoice): void {
   const method = methodOf(invoice.subscription);
   if (method !== null) {

@@ -2,14 +2,14 @@ import { meterSlug } from './catalogue.ts';
 import { boundary, intervalAt } from './oracle-arithmetic.ts';
 import type { Books, Credit, Subscription } from './oracle-records.ts';
 
-/** Credits: how they come, which of them pays first, and how they go. */
+/** Credits: how they are granted, in which order they are used, and how they end. */
 
 export const usualPriority = 100;
 
 type Account = Pick<Subscription, 'credits'>;
 type NewCredit = Pick<Credit, 'issued' | 'expiresAt' | 'kind'> & Partial<Credit>;
 
-/** Grants so many units; of none, nothing. */
+/** Grants a credit; an amount of 0 grants nothing. */
 export function give({ credits }: Account, credit: NewCredit): void {
   if (credit.issued === 0) return;
   const unsaid = { plan: null, priority: usualPriority, transactionId: null };
@@ -20,18 +20,18 @@ export function hasEnded({ expiresAt }: Credit, now: number): boolean {
   return expiresAt !== null && expiresAt <= now;
 }
 
-/** Those that something is left of, and that have not ended. */
+/** Unexpired credits with a remainder. */
 export function liveCredits({ now }: Books, { credits }: Account): Credit[] {
   return credits.filter((credit) => credit.left > 0 && !hasEnded(credit, now));
 }
 
-/** The lowest priority number first, then what ends first, then what never ends, and of equals the oldest. */
+/** The lowest priority number first, then the earliest expiry, then those without one, and of equals the oldest. */
 export function inOrderOfUse(credits: readonly Credit[]): Credit[] {
   const endOf = ({ expiresAt }: Credit) => expiresAt ?? Number.MAX_SAFE_INTEGER;
   return [...credits].sort((one, other) => one.priority - other.priority || endOf(one) - endOf(other));
 }
 
-/** What covers a use: answers what is left of it without credit. */
+/** Covers a use with credits: returns the uncovered rest. */
 export function draw(books: Books, account: Account, amount: number): number {
   let left = amount;
   for (const credit of inOrderOfUse(liveCredits(books, account))) {
@@ -44,8 +44,8 @@ export function draw(books: Books, account: Account, amount: number): number {
 }
 
 /**
- * Ends what has ended where the subscription goes on into a new period. Of each plan's credits as much goes over as keeps
- * what went over, and can still be used, at its maximum: once, until the last of so many periods ends.
+ * Expires credits when the subscription continues into a new period. Each plan's credits roll over up to the maximum of
+ * usable rollovers. A credit rolls over once, until the last of its periods ends.
  */
 export function endCredits(subscription: Subscription, at: number): void {
   const { credits, plan, anchor, trialEnd } = subscription;
@@ -69,7 +69,7 @@ export function endCredits(subscription: Subscription, at: number): void {
   }
 }
 
-/** As reality tells it. */
+/** In the form of reality's line. */
 export function creditLine(subscription: Subscription, credit: Credit, now: number, meter = meterSlug) {
   const { issued, kind, applied, takenBack, left, priority, expiresAt } = credit;
   const of = subscription.customer.subscriptions.indexOf(subscription);

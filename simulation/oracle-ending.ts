@@ -4,20 +4,20 @@ import { issue, methodOf, order, usageLines, withPausedTime, worthOf } from './o
 import { type Books, type Customer, isInTheWay, type Subscription } from './oracle-records.ts';
 import { grantPeriod } from './oracle-usage.ts';
 
-/** How subscriptions begin and end. */
+/** The start and end of subscriptions. */
 
 export interface Ending {
   readonly at: number;
   readonly reason: 'upgraded_to_paid' | 'non_payment' | null;
-  /** Nothing of it was ever paid. */
+  /** It was never paid. */
   readonly neverWas?: boolean;
-  /** The first payment was waited for long enough. */
+  /** The first payment did not arrive in time. */
   readonly isExpired?: boolean;
 }
 
 export type Beginning = Pick<Subscription, 'customer' | 'plan'> & Partial<Subscription>;
 
-/** A subscription of which nothing is decided but what is said. */
+/** A subscription with default values. */
 export function newSubscription(books: Books, beginning: Beginning): Subscription {
   const { plan, quantity = 1 } = beginning;
   const subscription: Subscription = {
@@ -56,7 +56,7 @@ export function newSubscription(books: Books, beginning: Beginning): Subscriptio
   return subscription;
 }
 
-/** The ground that every customer stands on, its periods counted from `anchor` where one is kept. */
+/** The free plan of every customer, with periods counted from `anchor` if one is kept. */
 export function startFree(books: Books, customer: Customer, at: number, anchor: number = at): void {
   const whole = intervalAt(anchor, freePlan, at);
   const period = { start: at, end: whole.end, wholeStart: whole.start, isTrial: false, waived: 0 };
@@ -65,7 +65,7 @@ export function startFree(books: Books, customer: Customer, at: number, anchor: 
   grantPeriod(free, period, true);
 }
 
-/** The one way in which a subscription ends. What it used and nobody billed is billed then. */
+/** Ends a subscription; every end takes this path. Unbilled usage is billed. */
 export function endSubscription(books: Books, subscription: Subscription, ending: Ending): void {
   const { at, reason, neverWas = false, isExpired = false } = ending;
   const { customer, period, kept } = subscription;
@@ -98,7 +98,7 @@ function billFinalUsage(books: Books, subscription: Subscription, kept: number, 
   if (method !== null) order(books, invoice, method);
 }
 
-/** Where the next period ends that begins at an instant. */
+/** The end of the next period that begins at an instant. */
 export function nextEnd({ anchor, trialEnd, plan }: Subscription, start: number): number {
   const from = Math.max(anchor, trialEnd ?? anchor);
   return boundary(from, plan, intervalAt(from, plan, start).index + 1);

@@ -1,7 +1,7 @@
 import type { Discount, Place, Plan } from './catalogue.ts';
 import type { Span } from './oracle-arithmetic.ts';
 
-/** What the oracle writes down. Money in minor units, instants in epoch milliseconds. */
+/** The oracle's records. Money in minor units, instants in epoch milliseconds. */
 
 export type Status =
   | 'trialing'
@@ -16,9 +16,9 @@ export type Status =
 
 export interface Method {
   readonly token: string;
-  /** Whether the network takes money from it, as long as its holder has any. */
+  /** Whether charges succeed, as long as its holder has money. */
   readonly isGood: boolean;
-  /** Whether the bank says only later, after days, whether the money came. */
+  /** Whether the bank reports the outcome only after days. */
   readonly takesDays: boolean;
 }
 
@@ -28,7 +28,7 @@ export interface Customer {
   defaultMethod: Method | null;
   place: Place | null;
   isExempt: boolean;
-  /** While it is broke every charge is declined. */
+  /** While the customer is broke every charge is declined. */
   isBroke: boolean;
   readonly subscriptions: Subscription[];
   readonly invoices: Invoice[];
@@ -37,49 +37,49 @@ export interface Customer {
 }
 
 export interface Period extends Span {
-  /** Where the interval begins that it is the rest of; its own start where it is whole. */
+  /** The start of the interval of which it is the rest; its own start if it is whole. */
   readonly wholeStart: number;
   readonly isTrial: boolean;
-  /** What changes added to its worth that nobody is asked for, by the list. */
+  /** List value that changes added without a charge. */
   waived: number;
 }
 
 export interface Credit {
   readonly issued: number;
-  /** Neither used, nor taken back, nor ended and written down as such. */
+  /** Neither used, nor taken back, nor recorded as expired. */
   left: number;
   applied: number;
   takenBack: number;
-  /** Null: it never ends. */
+  /** Null: no expiry. */
   readonly expiresAt: number | null;
-  /** What a period brings, and ends with it; once; by hand; what went over into a later period. */
+  /** Granted by a period and expiring with it; once; manually; rolled over into a later period. */
   readonly kind: 'recurring' | 'once' | 'by_hand' | 'rollover';
-  /** The plan that brought it. */
+  /** The plan that granted it. */
   readonly plan: Plan | null;
   /** The lowest number is used first. */
   readonly priority: number;
   readonly transactionId: string | null;
 }
 
-/** Units of a subscription that are set aside for a job. */
+/** Units of a subscription reserved for a job. */
 export interface Hold {
   readonly subscription: Subscription;
   readonly amount: number;
   readonly expiresAt: number;
-  /** An open one has expired once its end has come. */
+  /** An open one has expired once its expiry has come. */
   status: 'open' | 'settled' | 'released';
-  /** What was used after all. */
+  /** The settled amount. */
   settled: number | null;
 }
 
-/** What the plan was worth for a whole interval from one instant on, until another or now. */
+/** The plan's value for a whole interval, from one instant until another or now. */
 export interface Holding {
   readonly value: number;
   readonly start: number;
   end: number | null;
 }
 
-/** What a subscription has, or is to have after a change. */
+/** The current terms of a subscription, or those after a change. */
 export interface Terms {
   readonly plan: Plan;
   readonly quantity: number;
@@ -93,48 +93,51 @@ export interface Subscription {
   readonly createdAt: number;
   anchor: number;
   readonly trialEnd: number | null;
-  /** Null while it waits for a first payment. */
+  /** Null while it awaits its first payment. */
   period: Period | null;
   quantity: number;
   readonly holdings: Holding[];
-  /** What it is charged on, where that is its own. */
+  /** Its own payment method, if any. */
   method: Method | null;
   readonly discount: Discount | null;
   everPaid: boolean;
-  /** It began with an invoice to be paid within the terms, and its credits with it. */
+  /** It began with an invoice under net terms, and its credits with it. */
   readonly isInvoiced: boolean;
   canceledAt: number | null;
   cancelAt: number | null;
   reason: string | null;
-  /** The free one whose place it took. */
+  /** The free subscription that it replaced. */
   readonly replaced: Subscription | null;
   readonly credits: Credit[];
-  /** The plans whose credits of the first period it has had. */
+  /** The plans whose first-period credits it has had. */
   readonly hadOnce: Set<Plan>;
   /** By transactionId. */
   readonly events: Map<string, number>;
   used: number;
   covered: number;
   settled: number;
-  /** Used, not covered and on no invoice. */
+  /** Used, not covered and not invoiced. */
   unbilled: number;
   readonly claims: Set<string>;
-  /** Those of them that end by themselves. */
+  /** The temporary ones of them. */
   readonly temporaryClaims: Set<string>;
   readonly users: Users;
-  /** What it is changed to at the end of the period. */
+  /** The scheduled terms for the end of the period. */
   scheduled: Terms | null;
   resumesAt: number | null;
-  /** Paid for paused time and not used up. */
+  /** Paid, unused paused time. */
   kept: number;
 }
 
-/** What a subscription has of the meter of distinct properties. Only what credits cover is used of it, so nothing is billed. */
+/**
+ * A subscription's state of the meter that counts distinct properties. Only covered usage is recorded, so nothing is
+ * billed.
+ */
 export interface Users {
   readonly credits: Credit[];
   /** By transactionId. */
   readonly events: Set<string>;
-  /** Of each period, by its start, the properties that were told in it. */
+  /** The properties recorded in each period, by its start. */
   readonly counted: Set<string>;
   used: number;
 }
@@ -142,7 +145,7 @@ export interface Users {
 export interface Line {
   readonly kind: 'item' | 'usage' | 'change' | 'paused_time';
   readonly amount: number;
-  /** Of usage. */
+  /** Usage only. */
   readonly units: number;
 }
 
@@ -150,7 +153,7 @@ export interface Payment {
   readonly amount: number;
   status: 'succeeded' | 'failed' | 'processing';
   refunded: number;
-  /** What was charged; null where the money came outside of the network. */
+  /** The payment method charged; null for a payment outside the network. */
   readonly method: Method | null;
 }
 
@@ -159,11 +162,11 @@ export type Reason = 'subscription_start' | 'renewal' | 'final_usage' | 'adjustm
 export interface Invoice {
   readonly customer: Customer;
   readonly subscription: Subscription;
-  /** The period that it was made for; null: none. */
+  /** Its period; null: none. */
   readonly period: Period | null;
   readonly reason: Reason;
   readonly at: number;
-  /** Until when it is to be paid. */
+  /** Its due date. */
   readonly dueAt: number;
   readonly lines: readonly Line[];
   readonly discount: Discount | null;
@@ -183,17 +186,17 @@ export interface Invoice {
   readonly payments: Payment[];
 }
 
-/** Money that is to be asked for when what asks for it is written down. */
+/** A charge to request once the current action is recorded. */
 export interface Order {
   readonly invoice: Invoice;
   readonly method: Method;
-  /** What happens once it is paid; null: what always does. */
+  /** The change to apply on payment; null: only the usual consequences. */
   readonly change: Terms | null;
 }
 
 export interface Books {
   now: number;
-  /** Days to pay in, where there is nothing to charge. */
+  /** Net terms in days, without a payment method. */
   netTerms: number;
   readonly customers: Customer[];
   readonly orders: Order[];
@@ -203,21 +206,21 @@ export const paidOf = ({ payments }: Invoice): number =>
   payments.reduce((sum, { status, amount }) => sum + (status === 'succeeded' ? amount : 0), 0);
 export const refundedOf = ({ payments }: Invoice): number => payments.reduce((sum, { refunded }) => sum + refunded, 0);
 export const isForPeriod = ({ reason }: Invoice): boolean => reason === 'subscription_start' || reason === 'renewal';
-/** Whether somebody still expects money for it. */
+/** Whether payment is still expected. */
 export const isOwed = ({ status }: Invoice): boolean => status === 'open' || status === 'awaiting_payment_confirmation';
 export const isTerminal = ({ status }: Subscription): boolean =>
   status === 'canceled' || status === 'incomplete_expired';
 
 const currentStatuses: readonly Status[] = ['trialing', 'active', 'past_due', 'unpaid', 'cancellation_scheduled'];
-/** Whether the customer has it now. */
+/** Whether it is current. */
 export const isCurrent = ({ status }: Subscription): boolean => currentStatuses.includes(status);
-/** Whether it is in the way of another one. */
+/** Whether it prevents another one. */
 export const isInTheWay = (each: Subscription): boolean =>
   isCurrent(each) || each.status === 'paused' || (each.status === 'incomplete' && each.period !== null);
 
 export const invoicesOf = (subscription: Subscription): Invoice[] =>
   subscription.customer.invoices.filter((invoice) => invoice.subscription === subscription);
-/** Whether an invoice of a period is open after a failed attempt. */
+/** Whether a period's invoice is open after a failed attempt. */
 export const isInArrears = (subscription: Subscription): boolean =>
   invoicesOf(subscription).some((each) => isForPeriod(each) && isOwed(each) && each.attempts > 0);
 export const seatsOf = ({ plan, quantity }: Terms): number => plan.seats * quantity;

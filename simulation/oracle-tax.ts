@@ -1,15 +1,15 @@
 import { type Place, type TaxRate, taxRates } from './catalogue.ts';
 import { rounded } from './oracle-arithmetic.ts';
 
-/** Tax, and how what is reckoned once for an invoice falls to its lines. */
+/** Tax, and the split of an invoice's amounts over its lines. */
 
 export interface Taxed {
   readonly tax: number;
-  /** What is asked for: with the tax where prices do not contain it. */
+  /** The total: plus the tax, unless prices include it. */
   readonly total: number;
 }
 
-/** The rate of the state goes before that of the country. */
+/** The rate of the state takes precedence over that of the country. */
 export function rateOf({ place, isExempt }: { readonly place: Place | null; readonly isExempt: boolean }) {
   if (isExempt || place === null) return null;
   const ofCountry = taxRates.filter(({ country }) => country === place.country);
@@ -17,7 +17,7 @@ export function rateOf({ place, isExempt }: { readonly place: Place | null; read
   return ofState ?? ofCountry.find(({ state }) => state === null) ?? null;
 }
 
-/** The tax on what is left after the discount: on top of it, or taken out of it. */
+/** The tax on the amount after the discount: added to it, or included. */
 export function taxed(amount: number, rate: TaxRate | null): Taxed {
   if (rate === null) return { tax: 0, total: amount };
   const [percent, hundred] = [BigInt(Math.round(rate.percentage * 1000)), 100_000n];
@@ -25,7 +25,7 @@ export function taxed(amount: number, rate: TaxRate | null): Taxed {
   return { tax, total: rate.isInclusive ? amount : amount + tax };
 }
 
-/** Shares of an amount by weight that add up to it: rounded down, and one more where the largest remainders are. */
+/** Splits an amount by weight so that the shares add up: rounded down, plus one for the largest remainders. */
 export function spread(amount: number, weights: readonly number[]): number[] {
   const bearing = weights.map((weight) => BigInt(Math.max(0, weight)));
   const sum = bearing.reduce((total, weight) => total + weight, 0n);

@@ -3,9 +3,11 @@ import { creditLine, draw, give, hasEnded, liveCredits } from './oracle-credits.
 import { heldOf } from './oracle-holds.ts';
 import type { Books, Credit, Period, Subscription } from './oracle-records.ts';
 
-/** What comes with a period, and what uses it up. */
+/** Credits of a period, and their use. */
 
-/** Grants what begins with a period: what comes once with the first, and the share of the rest. */
+/**
+ * Grants a period's credits: the one-time ones with the first, and a prorated share if it is the rest of an interval.
+ */
 export function grantPeriod(subscription: Subscription, period: Period, isFirst: boolean): void {
   const { plan, quantity } = subscription;
   if (isFirst) {
@@ -17,8 +19,8 @@ export function grantPeriod(subscription: Subscription, period: Period, isFirst:
 }
 
 /**
- * Grants what a change in the middle of a period brings for its rest, less what came for it already, and what the plan brings
- * once, where it never has.
+ * Grants the credits of a change for the rest of its period, minus those already granted, and the plan's one-time
+ * credits if it never did.
  */
 export function grantChange(subscription: Subscription, now: number): void {
   const { plan, quantity, credits, period, hadOnce } = subscription;
@@ -38,14 +40,14 @@ function partOf(amount: number, from: number, { wholeStart, end }: Period): numb
   return Number((BigInt(amount) * part * 2n + whole) / (whole * 2n));
 }
 
-/** A use that is told under a name: again, it is the same one. */
+/** Records a use with an id: a repeat is the same use. */
 export function use(books: Books, subscription: Subscription, transactionId: string, amount: number): void {
   if (subscription.events.has(transactionId)) return;
   subscription.events.set(transactionId, amount);
   cover(books, subscription, amount);
 }
 
-/** Credits pay for what is used, as far as they go. */
+/** Covers usage with credits, as far as they go. */
 export function cover(books: Books, subscription: Subscription, amount: number): void {
   const uncovered = draw(books, subscription, amount);
   subscription.used += amount;
@@ -53,14 +55,14 @@ export function cover(books: Books, subscription: Subscription, amount: number):
   subscription.unbilled += uncovered;
 }
 
-/** What may still be used and is not held; below zero it is use without credit that nobody has paid for. */
+/** The usable amount, not held; negative: overage that nobody has paid. */
 export function balance(books: Books, subscription: Subscription): number {
   const left = liveCredits(books, subscription).reduce((sum, credit) => sum + credit.left, 0);
   const { covered, settled, used } = subscription;
   return left + covered + settled - used - heldOf(books, subscription);
 }
 
-/** How much may be taken back of a credit, as its rest and what open holds were promised leave; null: `asked` may not. */
+/** The amount that may be taken back of a credit, given its remainder and open holds; null: `asked` is refused. */
 export function takeBackOf(books: Books, subscription: Subscription, credit: Credit, asked: number | null) {
   const rest = hasEnded(credit, books.now) ? 0 : credit.left;
   const amount = asked ?? rest;
@@ -72,7 +74,7 @@ export function usersLeft(books: Books, subscription: Subscription): number {
   return liveCredits(books, subscription.users).reduce((sum, { left }) => sum + left, 0);
 }
 
-/** The first with its properties in a period counts, and each is stored. */
+/** The first with its properties in a period counts; all are stored. */
 export function doesCount(subscription: Subscription, user: number): boolean {
   return !subscription.users.counted.has(`${subscription.period?.start} ${user}`);
 }
@@ -91,7 +93,7 @@ export function useDistinct(
   draw(books, account, amount);
 }
 
-/** As reality tells it: of whoever was ever granted any. */
+/** In the form of reality's lines, for subscriptions that were ever granted any. */
 export function usersLines({ now }: Books, subscription: Subscription): object[] {
   const { credits, used, events } = subscription.users;
   const of = subscription.customer.subscriptions.indexOf(subscription);

@@ -9,7 +9,7 @@ import type { Random } from './random.ts';
 export const networkKey = 'sk_test_simulated';
 export const networkSecret = 'whsec_simulated';
 
-/** What goes wrong with a request that writes: before anything is done, or when it was done. */
+/** Faults of a write request: before it is processed, or after. */
 const troubles = ['slow', 'server_error', 'rate_limit', 'cut_before', 'cut_after'] as const;
 type Trouble = (typeof troubles)[number] | 'none';
 
@@ -19,11 +19,11 @@ type Intent = StripeObject & { readonly status: string };
 
 interface Happenings {
   readonly isBroke: (customerId: string) => boolean;
-  /** Is told of each charge that was made or tried. */
+  /** Called for each charge made or attempted. */
   readonly tell: (intent: Intent) => void;
 }
 
-/** Whoever is broke pays with a card of the same holder that is declined. */
+/** A broke customer pays with a declined card of the same holder. */
 class NetworkObjects extends StripeObjects {
   readonly #happenings: Happenings;
 
@@ -47,8 +47,8 @@ class NetworkObjects extends StripeObjects {
 }
 
 /**
- * The payment network at its edge: Stripe's shapes over HTTP. It remembers what it did under each idempotency key, and
- * may answer late, wrongly or not at all, once for each key: who asks again is served.
+ * The payment network at its boundary: Stripe's API over HTTP. It stores its operations by idempotency key, and may
+ * respond late, wrongly or not at all, once per key: a repeat succeeds.
  */
 export class PaymentNetwork {
   readonly #objects: StripeObjects;
@@ -57,9 +57,9 @@ export class PaymentNetwork {
   readonly #troubled = new Set<string>();
   readonly #notices: string[] = [];
   readonly #random: Random;
-  /** Who has no money at the moment, by the name in its mail address. */
+  /** Customers without money at the moment, by the name in their email address. */
   readonly broke = new Set<string>();
-  /** How likely it is that something goes wrong. */
+  /** The probability of a fault. */
   troubleRate = 0;
   troubles = 0;
 
@@ -87,7 +87,7 @@ export class PaymentNetwork {
     await new Promise<void>((resolve) => this.#server.close(() => resolve()));
   }
 
-  /** What it took from each customer and gave back, by name, in minor units. */
+  /** The amounts charged and refunded by customer name, in minor units. */
   totals(): Map<string, { taken: number; returned: number }> {
     const totals = new Map<string, { taken: number; returned: number }>();
     for (const intent of this.#objects.intents.values()) {
@@ -101,7 +101,7 @@ export class PaymentNetwork {
     return totals;
   }
 
-  /** A bank says, after days, whether the money of a payment of the service came. */
+  /** Reports, after days, a bank's outcome of a payment. */
   conclude(paymentId: string, takes: boolean): void {
     for (const intent of this.#objects.intents.values()) {
       if (intent.metadata.payment_id !== paymentId || intent.status !== 'processing') continue;
@@ -112,8 +112,8 @@ export class PaymentNetwork {
   }
 
   /**
-   * Tells the service of what happened, as far as it was not told: some of it twice, late, or in another order. Answers how
-   * much was taken, and how much nobody took.
+   * Sends the service the events not sent yet: some of them twice, late, or in another order. Returns the numbers of
+   * accepted and lost ones.
    */
   async sendNotices(to: string): Promise<{ sent: number; lost: number }> {
     const waiting = this.#notices.splice(0);
@@ -138,7 +138,7 @@ export class PaymentNetwork {
       await answer.arrayBuffer();
       if (answer.ok) return true;
     } catch {
-      // Nobody took it: it is told again.
+      // Not accepted: it is sent again.
     }
     this.#notices.push(payload);
     return false;
@@ -149,7 +149,7 @@ export class PaymentNetwork {
     try {
       for await (const part of request) parts.push(part);
     } catch {
-      // Whoever asked was killed. What was asked for did not come in whole.
+      // The caller was killed, and the request did not arrive in full.
       return;
     }
     const { method = 'GET', url = '/' } = request;

@@ -1,9 +1,12 @@
-/** Draws from a seed: the same seed, asked the same, answers the same. Knows no clock and no other source of chance. */
+/**
+ * A seeded random number generator: the same seed and calls give the same results. Uses no clock and no other
+ * randomness.
+ */
 export class Random {
   #state: number;
 
   constructor(seed: number) {
-    // The first numbers of neighbouring seeds would be alike.
+    // The first numbers of neighboring seeds would otherwise be similar.
     this.#state = Math.imul(seed ^ 0x9e3779b9, 0x85ebca6b) | 0;
   }
 
@@ -30,12 +33,12 @@ export class Random {
     return this.next() < probability;
   }
 
-  /** One of them, or undefined where there is none. */
+  /** A random element, or undefined if there is none. */
   pick<Choice>(choices: readonly Choice[]): Choice | undefined {
     return choices[this.below(choices.length)];
   }
 
-  /** One of the kinds, each as often as its weight says. */
+  /** One of the kinds, by weight. */
   weighted<Kind extends string>(weights: Readonly<Record<Kind, number>>): Kind {
     const kinds = Object.entries<number>(weights) as [Kind, number][];
     let left = this.next() * kinds.reduce((sum, [, weight]) => sum + weight, 0);
@@ -48,7 +51,7 @@ export class Random {
     return last;
   }
 
-  /** A source of its own, so that who draws more or less from it moves nothing here. */
+  /** An independent generator, unaffected by how many values this one generates. */
   fork(): Random {
     return new Random(Math.floor(this.next() * 2 ** 31));
   }

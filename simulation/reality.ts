@@ -2,17 +2,17 @@ import { sql } from 'kysely';
 import type { Database } from '../src/database/database.ts';
 import { meterSlug, usersSlug } from './catalogue.ts';
 
-/** A record as a line of text that says what matters of it, by whom it is about. */
+/** Each record as a line of text with its relevant fields, grouped by name. */
 export type Picture = ReadonlyMap<string, readonly string[]>;
 
 export interface Told {
-  /** Of a record that no name leads to. */
+  /** For a record without a name. */
   readonly id?: string;
   readonly name: string;
   readonly line: Readonly<Record<string, unknown>>;
 }
 
-/** What the service has written down, read past the service, on one view of the data. */
+/** Reads the service's records directly from the database, on one snapshot. */
 export async function readReality(owner: Database, now: number): Promise<readonly Told[]> {
   return owner
     .transaction()
@@ -32,7 +32,7 @@ export async function readReality(owner: Database, now: number): Promise<readonl
     });
 }
 
-/** Lines of all kinds together, as they were told, by the customer. */
+/** Combines the lines of all kinds by customer, in order. */
 export function pictureOf(told: readonly Told[]): Picture {
   const byName = Map.groupBy(told, ({ name }) => name);
   return new Map([...byName].map(([name, lines]) => [name, lines.map(({ line }) => JSON.stringify(line, asNumbers))]));
@@ -111,11 +111,11 @@ async function methodLines(db: Database): Promise<Told[]> {
   return rows;
 }
 
-/** The place of a subscription `s` among all of its customer, by age. */
+/** The position of a subscription `s` among its customer's, by age. */
 const placeOfSubscription = sql`(select count(*) from subscriptions earlier
     where earlier.environment_id = s.environment_id and earlier.customer_id = s.customer_id and earlier.id < s.id)`;
 
-// Of a credit `u` of an account `a`, with what is drawn from it and not in its row.
+// The applied amount of a credit `u` of an account `a`, including the pending one.
 const applied = sql`(u.applied + case when u.id = a.drawn_credit_id then a.covered - a.applied else 0 end)`;
 
 async function creditLines(db: Database, now: number): Promise<Told[]> {

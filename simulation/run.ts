@@ -20,13 +20,13 @@ export interface RunOptions {
   readonly steps: number;
   readonly crashes: boolean;
   readonly serves?: number;
-  /** Steps begin until then, in real time; those that are left are left out. */
+  /** No steps start after this real time. */
   readonly until?: number;
-  /** Told of each step. */
+  /** Called for each step. */
   readonly log?: (line: string) => void;
-  /** Something that is done wrongly on purpose, when so many steps are done. */
+  /** A deliberate defect, planted after this many steps. */
   readonly plant?: { readonly afterStep: number; readonly perform: (world: World) => Promise<unknown> };
-  /** What looks at the world at its end, where everything agrees: `find` says what does not any more. */
+  /** An inspection at the end, when everything agrees: `find` returns new differences. */
   readonly atEnd?: (world: World, find: () => Promise<readonly string[]>) => Promise<void>;
 }
 
@@ -43,7 +43,7 @@ export interface Summary extends Deeds {
   readonly byKind: Readonly<Partial<Record<StepKind | 'clock', number>>>;
 }
 
-/** Where the service and the oracle do not agree, and how to come there again. */
+/** A difference between the service and the oracle, and how to reproduce it. */
 export class Disagreement extends Error {
   constructor({ seed, crashes }: RunOptions, step: number, what: string, found: string) {
     const again = `npm run simulate -- --seed ${seed} --steps ${step} --crashes ${crashes ? 'on' : 'off'}`;
@@ -53,14 +53,14 @@ export class Disagreement extends Error {
   }
 }
 
-// All instants lie on whole minutes: renewals of one minute may be done together.
+// All instants are whole minutes: renewals within one minute may be batched.
 const invariantsEvery = 8;
 const troubleRate = 0.35;
 
-/** One life of a world, from its first customer to the last message delivered. Throws Disagreement. */
+/** Runs the life of one world, from its first customer to the last delivered message. Throws Disagreement. */
 export async function simulate(options: RunOptions): Promise<Summary> {
   const random = new Random(options.seed);
-  // Faults draw from a source of their own, so that switching them off changes no step.
+  // Faults have their own generator, so that switching them off changes no step.
   const [stepRandom, faultRandom, worldRandom] = [random.fork(), random.fork(), random.fork()];
   const world = await World.create(worldRandom, { serves: options.serves ?? 2 });
   try {
@@ -76,7 +76,7 @@ class Run {
   readonly #random: Random;
   readonly #faults: Random;
   readonly #books: Books;
-  /** What the service had written down when it was last looked at. */
+  /** The service's records at the last comparison. */
   #told: readonly Told[] = [];
   readonly #byKind: Partial<Record<StepKind | 'clock', number>> = {};
   #names = 0;
@@ -88,7 +88,7 @@ class Run {
     this.#world = world;
     this.#random = random;
     this.#faults = faults;
-    // Some live before our time, some after it, and months end in all ways.
+    // Dates before and after the present, with all kinds of month ends.
     const now = Date.UTC(random.chance(0.5) ? 2024 : 2031, random.below(12), random.between(1, 31), random.below(24));
     this.#books = { now, netTerms: 0, customers: [], orders: [] };
   }
@@ -132,7 +132,7 @@ class Run {
     await this.#compare(this.#step % invariantsEvery === 0);
   }
 
-  /** One step, or two at once that touch nothing of each other. */
+  /** One step, or two concurrent independent ones. */
   async #act(fault: Fault, isCalm: boolean): Promise<void> {
     const first = this.#draw();
     const expected = first === null ? [] : [this.#apply(first.step)];
@@ -153,7 +153,7 @@ class Run {
     for (const [index, answer] of answers.entries()) this.#check(expected[Math.floor(index / times)] ?? 'done', answer);
   }
 
-  /** A step that can be done now; beside another one: one that it may be overtaken by. Null where none was found soon. */
+  /** A step that is possible now and, beside another one, independent of its order. Null if none was found quickly. */
   #draw(beside: Drawn | null = null): Drawn | null {
     for (let tries = 0; tries < 40; tries++) {
       const drawing = {
@@ -181,7 +181,7 @@ class Run {
     if (!isRight) throw this.#disagree(`it should be ${expected}, and was answered ${status}: ${JSON.stringify(body)}`);
   }
 
-  /** Moves the clock: a little, to what is due next, or over many boundaries. */
+  /** Moves the clock: a little, to the next due instant, or over many boundaries. */
   async #moveClock(fault: Fault, isTroubled: boolean): Promise<void> {
     const { now } = this.#books;
     const due = nextDue(this.#books);
@@ -195,7 +195,7 @@ class Run {
       months: this.#random.between(30, 100) * dayMs,
       year: 366 * dayMs,
     }[kind];
-    // Work that a broken connection or the network has put off is done at the end of the way: at its own instant only if
+    // Work that a broken connection or the network has deferred runs at the end of the move: at its own instant only if
     // that is the end.
     const breaks =
       isTroubled ||
@@ -222,7 +222,7 @@ class Run {
     if (found.length > 0) throw this.#disagree(found.join('\n'));
   }
 
-  /** Compares all that was written down with the books, and what the network did; asks the service for balances. */
+  /** Compares all records with the books and the network's operations, and queries the service's balances. */
   async #find(isFull: boolean): Promise<string[]> {
     const { owner } = this.#world.database;
     this.#told = await readReality(owner, this.#books.now);

@@ -14,34 +14,36 @@ import type { Random } from './random.ts';
 import type { Told } from './reality.ts';
 
 /**
- * What is expected of a request. `done`: 200. `refused`: 4xx, and nothing has changed. `refused_late`: 4xx, after something
- * was tried at the network, so that sending it again tries again.
+ * The expected outcome of a request:
+ * - `done`: 200;
+ * - `refused`: 4xx, and nothing has changed;
+ * - `refused_late`: 4xx after an attempt at the network, so that a repeat tries again.
  */
 export type Expected = 'done' | 'refused' | 'refused_late';
 
-/** One thing that somebody does, decided in full: nothing about it depends on what the service does. */
+/** A fully decided action, independent of the service's behavior. */
 export interface Step {
-  /** What is done, for whoever reads of a failure. */
+  /** A description for failure reports. */
   readonly text: string;
-  /** Whom it is about, so that two can be done at once that do not touch; null: everybody. */
+  /** The affected customer, so that independent steps can run concurrently; null: everybody. */
   readonly customer: Customer | null;
-  /** The request. Records are found by what the oracle calls them. */
+  /** The request. Records are found by the oracle's names. */
   readonly ask: (records: Records, network: PaymentNetwork) => Promise<Ask>;
-  /** Does it to the books, and says what the request is to be answered. Done before the request is sent. */
+  /** Applies it to the books, and returns the expected outcome. Called before the request is sent. */
   readonly apply: () => Expected;
-  /** What the network is told before. */
+  /** Prepares the network before the request. */
   readonly prepare?: (network: PaymentNetwork) => void;
 }
 
-/** What a step is drawn from. */
+/** The input for drawing a step. */
 export interface Drawing {
   readonly random: Random;
   readonly books: Books;
-  /** A name that nothing had before. */
+  /** A unique name. */
   readonly newName: (kind: string) => string;
 }
 
-/** Draws a step of a kind, or null where nothing of the kind can be done now. */
+/** Draws a step of a kind, or null if none is possible now. */
 export type Draw = (drawing: Drawing) => Step | null;
 
 export function allSubscriptions({ customers }: Books): Subscription[] {
@@ -62,7 +64,7 @@ export function nameOf(subscription: Subscription): string {
   return `${customer.name}'s subscription ${customer.subscriptions.indexOf(subscription)} (${plan.slug})`;
 }
 
-/** The ids that records have in the service. `told` is what it had written down before the step. */
+/** The ids of records in the service, whose records before the step are given. */
 export class Records {
   readonly #owner: Database;
   readonly #told: readonly Told[];
@@ -72,7 +74,7 @@ export class Records {
     this.#told = told;
   }
 
-  /** Of a record that no name leads to: the one that was told with this line, of several the one at this place by age. */
+  /** The id of a record without a name, by its line; of several, the one at this position by age. */
   told(name: string, line: Told['line'], place = 0): string {
     const text = JSON.stringify(line);
     const id = this.#told.filter((each) => each.name === name && JSON.stringify(each.line) === text)[place]?.id;

@@ -9,10 +9,10 @@ import { currentSubscriptions, type Draw, nameOf } from './step.ts';
 const mostUnits = 6;
 const timings = ['immediately', 'auto', 'auto', 'at_end_of_current_billing_period'] as const;
 
-/** Another plan or quantity, now or with the next period. Only where the period's own invoice was paid. */
+/** Another plan or quantity, now or with the next period. Only if the period's own invoice was paid. */
 export const changePlan: Draw = ({ random, books }) => {
   const subscription = random.pick(currentSubscriptions(books).filter(isChangeable));
-  // What becomes of a change whose money takes days is not modelled.
+  // Changes with slow payments are not modelled.
   if (subscription === undefined || methodOf(subscription)?.takesDays) return null;
   const { customer, scheduled } = subscription;
   const plan = random.chance(0.4) ? subscription.plan : (random.pick(paidPlans) ?? subscription.plan);
@@ -50,7 +50,7 @@ export const changePlan: Draw = ({ random, books }) => {
   };
 };
 
-/** Another interval begins with a period. A cheaper plan may wait for one, and a dearer one may not. */
+/** A new interval begins with a period. A downgrade may wait for one, an upgrade may not. */
 function whenMade(before: Subscription, terms: Terms, timing: (typeof timings)[number]): 'now' | 'at_end' | 'never' {
   const takesInterval = !isSameInterval(before.plan, terms.plan);
   const more = worthOf(terms) - worthOf(before);
@@ -68,7 +68,7 @@ function isChangeable(subscription: Subscription): boolean {
   return status === 'active' && isPaid && own.length > 0;
 }
 
-/** Takes a scheduled change back. Refused where there is none. */
+/** Cancels a scheduled change. Refused without one. */
 export const takeChangeBack: Draw = ({ random, books }) => {
   const living = currentSubscriptions(books);
   const scheduled = living.filter((each) => each.scheduled !== null);

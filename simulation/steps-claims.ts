@@ -3,9 +3,9 @@ import { claim, claimLine, namelessOf, newNameless, release } from './oracle-cla
 import { isCurrent, isTerminal, type Subscription, seatsOf } from './oracle-records.ts';
 import { allSubscriptions, currentSubscriptions, type Draw, type Drawing, nameOf, type Records } from './step.ts';
 
-/** Seats, by name or so many: refused where there are not so many, and all or none. */
+/** Claims seats, by name or number: refused beyond the capacity, all or none. */
 export const claimSeats: Draw = ({ random, books, newName }) => {
-  // Now and then of what gives nothing at the moment, or any more.
+  // Sometimes on a subscription without capacity, now or for good.
   const all = allSubscriptions(books).filter(({ status }) => !status.startsWith('incomplete'));
   const subscription = random.pick(random.chance(0.9) ? currentSubscriptions(books) : all);
   if (subscription === undefined) return null;
@@ -18,7 +18,7 @@ export const claimSeats: Draw = ({ random, books, newName }) => {
   if (quantity === null && known !== undefined) names.splice(random.below(names.length), 0, known);
   const fresh = names.filter((name) => !claims.has(name));
   const free = seatsOf(subscription) - claims.size;
-  // A name that is given twice counts once.
+  // A repeated name counts once.
   const sent = random.chance(0.1) ? [...names, ...names] : names;
   const asked = quantity === null ? { externalIds: sent } : { quantity };
   return {
@@ -42,7 +42,7 @@ function namedOf(subscription: Subscription): string[] {
   return [...subscription.claims].filter((name) => !nameless.has(name));
 }
 
-/** Gives seats back: by name, by id, or so many of those without a name, the oldest first. All or none. */
+/** Releases seats: by name, by id, or the oldest unnamed ones. All or none. */
 export const releaseSeats: Draw = (drawing) => {
   const { random, books } = drawing;
   const claimed = allSubscriptions(books).filter((each) => !isTerminal(each) && each.claims.size > 0);
@@ -66,9 +66,9 @@ export const releaseSeats: Draw = (drawing) => {
 };
 
 interface Release {
-  /** Made when it is sent. */
+  /** Built when it is sent. */
   readonly body: (records: Records) => object;
-  /** What is given back; null: it is refused. */
+  /** The released names; null: it is refused. */
   readonly names: string[] | null;
 }
 

@@ -8,7 +8,7 @@ import { allSubscriptions, type Draw, nameOf } from './step.ts';
 
 const priorities = [0, 50, 99, usualPriority, 101, 1000];
 
-/** Credits that somebody grants by hand, for a while or for ever, to be used before others or after them. */
+/** Manual credits, temporary or permanent, with a higher or lower priority than others. */
 export const grantByHand: Draw = ({ random, books, newName }) => {
   const living = allSubscriptions(books).filter((each) => isCurrent(each) || each.status === 'paused');
   const subscription = random.pick(living);
@@ -28,7 +28,7 @@ export const grantByHand: Draw = ({ random, books, newName }) => {
       return { method: 'POST', path: '/usage-credits', body: { usageCredit } };
     },
     apply: () => {
-      // A repeat is answered with the first, whatever else it says.
+      // A repeat returns the first grant, whatever else it says.
       if (earlier !== undefined) return earlier.subscription === subscription ? 'done' : 'refused';
       if (expiresAt !== null && expiresAt <= books.now) return 'refused';
       const known = { issued: amount, expiresAt, kind: 'by_hand', transactionId } as const;
@@ -43,21 +43,21 @@ interface Given {
   readonly credit: Credit;
 }
 
-/** What was granted by hand to the customer, by this subscription or another one. */
+/** Manual grants to the customer, on this subscription or another one. */
 function grantsOf({ customer }: Subscription): Given[] {
   return customer.subscriptions.flatMap((subscription) =>
     subscription.credits.filter(({ kind }) => kind === 'by_hand').map((credit): Given => ({ subscription, credit })),
   );
 }
 
-/** Takes back what is left of a credit or a part of that. Refused beyond it, and of what open holds were promised. */
+/** Takes back the remainder of a credit or a part of it. Refused beyond it, and for amounts promised to open holds. */
 export const takeCreditBack: Draw = ({ random, books }) => {
   const picked = pickCredit(random, books);
   if (picked === undefined) return null;
   const { subscription, credit } = picked;
   const { customer } = subscription;
   const asked = random.chance(0.4) ? null : random.between(1, Math.max(1, Math.ceil(credit.left * 1.1)));
-  // As it is told before anything is done to it.
+  // Its line before the step changes it.
   const line = creditLine(subscription, credit, books.now);
   const text = JSON.stringify(line);
   const equals = subscription.credits.filter(

@@ -14,7 +14,7 @@ const badTokens = [
 const slowToken = 'pm_usBankAccount_success';
 const refusedToken = 'pm_card_chargeDeclined';
 
-/** Somebody new, who stands on the free plan from the first moment on. */
+/** A new customer, on the free plan from the start. */
 export const newCustomer: Draw = ({ random, books, newName }) => {
   if (books.customers.length >= mostCustomers) return null;
   const name = newName('customer');
@@ -50,7 +50,7 @@ function taxationBody({ place, isExempt }: Taxation) {
   return { billingAddress: place === null ? null : { address: place }, taxExempt: isExempt };
 }
 
-/** Somebody moves, or owes no tax any more: what was billed stays as it is. */
+/** A new address or tax exemption: existing invoices stay. */
 export const changeOfAddress: Draw = ({ random, books }) => {
   const customer = random.pick(books.customers);
   if (customer === undefined) return null;
@@ -70,7 +70,7 @@ export const changeOfAddress: Draw = ({ random, books }) => {
   };
 };
 
-/** A payment method: a good one, one that is never charged with success, or one that the network does not take at all. */
+/** A payment method: a good one, one whose charges fail, or one that the network does not know. */
 export const newMethod: Draw = ({ random, books }) => {
   const customer = random.pick(books.customers);
   if (customer === undefined || customer.methods.length >= 4) return null;
@@ -96,7 +96,7 @@ export const newMethod: Draw = ({ random, books }) => {
   };
 };
 
-/** Money comes and goes outside of the service: nothing is asked of that but its name. */
+/** Money comes and goes outside the service: the request only reads the customer. */
 export const changeOfFortune: Draw = ({ random, books }) => {
   const customer = random.pick(books.customers);
   if (customer === undefined) return null;

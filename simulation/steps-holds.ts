@@ -6,7 +6,7 @@ import { balance, cover } from './oracle-usage.ts';
 import type { Random } from './random.ts';
 import { allSubscriptions, type Draw, nameOf } from './step.ts';
 
-/** Sets units aside for a while, as far as the balance covers them. */
+/** Reserves units temporarily, as far as the balance covers them. */
 export const takeHold: Draw = ({ random, books }) => {
   const subscriptions = allSubscriptions(books).filter((each) => isCurrent(each) || each.status === 'paused');
   const usable = subscriptions.filter((each) => balance(books, each) > 0);
@@ -46,7 +46,7 @@ function lengthOf(random: Random): number {
   }[kind];
 }
 
-/** Says what was used of what is held: less, all, more, or nothing. Now and then of what is closed, or has ended. */
+/** Settles a hold with less, all, more, or nothing. Sometimes a closed or expired one. */
 export const settleHold: Draw = ({ random, books }) => {
   const hold = pickHold(random, books);
   if (hold === null) return null;
@@ -56,7 +56,7 @@ export const settleHold: Draw = ({ random, books }) => {
   return closeIt(books, hold, hold.settled !== null && random.chance(0.6) ? hold.settled : drawn);
 };
 
-/** Says that nothing was used of what is held. */
+/** Releases a hold without usage. */
 export const releaseHold: Draw = ({ random, books }) => {
   const hold = pickHold(random, books);
   return hold === null ? null : closeIt(books, hold, null);
@@ -71,7 +71,7 @@ function pickHold(random: Random, { customers }: Books): Hold | null {
 function closeIt(books: Books, hold: Hold, used: number | null): ReturnType<Draw> {
   const { subscription, amount } = hold;
   const { customer } = subscription;
-  // As it is told before anything is done to it.
+  // Its line before the step changes it.
   const line = holdLine(hold, books.now);
   const equals = customer.holds.filter((each) => JSON.stringify(holdLine(each, books.now)) === JSON.stringify(line));
   const place = equals.indexOf(hold);

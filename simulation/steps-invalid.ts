@@ -7,7 +7,7 @@ type Wrong = (records: Records, known: { readonly subscriptionId: string; readon
 
 const post = (path: string, body: Body): Ask => ({ method: 'POST', path, body });
 
-/** What nobody may ask for: each is refused, and nothing has changed. */
+/** Invalid requests: each is refused, and nothing changes. */
 const wrongs: Readonly<Record<string, Wrong>> = {
   'a customer without a name': () => post('/customers', { customer: { externalId: 'x', email: 'x@sim.test' } }),
   'a customer that there is': (_, { customerName }) =>
@@ -54,7 +54,7 @@ const wrongs: Readonly<Record<string, Wrong>> = {
 };
 
 export const askWrongly: Draw = ({ random, books }) => {
-  // Something that each of the requests is wrong for: the ground that somebody stands on.
+  // The default plan, for which each of these requests is invalid.
   const subscription = random.pick(allSubscriptions(books).filter(isDefaultPlan));
   const what = random.pick(Object.keys(wrongs));
   const wrong = wrongs[what ?? ''];

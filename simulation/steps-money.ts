@@ -18,7 +18,7 @@ function invoiceText(invoice: Invoice): string {
   return `${customer.name}'s invoice ${customer.invoices.indexOf(invoice)} (${reason}, ${total})`;
 }
 
-/** Tries to collect what is owed longest. Refused where nothing is, or there is nothing to charge. */
+/** Retries the oldest debt. Refused without one, or without a payment method. */
 export const retryPayment: Draw = ({ random, books }) => {
   const owing = currentSubscriptions(books).filter((each) => oldestOwed(each) !== null);
   const subscription = random.pick(random.chance(0.9) ? owing : currentSubscriptions(books));
@@ -39,7 +39,7 @@ export const retryPayment: Draw = ({ random, books }) => {
   };
 };
 
-/** A bank says how a charge ended that took days: nothing is asked of the service, which is told by the network. */
+/** A bank reports the outcome of a slow charge: the network notifies the service, and the request itself only reads. */
 export const sayHowItEnded: Draw = ({ random, books }) => {
   const waiting = allInvoices(books).flatMap((invoice) =>
     invoice.payments.filter(({ status }) => status === 'processing').map((payment) => ({ invoice, payment })),
@@ -63,7 +63,7 @@ export const sayHowItEnded: Draw = ({ random, books }) => {
   };
 };
 
-/** Takes an invoice back. Refused of one that is not open, or of which money is kept. */
+/** Voids an invoice. Refused if it is not open, or has unreturned payments. */
 export const takeInvoiceBack: Draw = ({ random, books }) => {
   const open = allInvoices(books).filter(({ status }) => status === 'open');
   const invoice = random.pick(random.chance(0.85) ? open : allInvoices(books));
@@ -80,7 +80,7 @@ export const takeInvoiceBack: Draw = ({ random, books }) => {
   };
 };
 
-/** Expects nothing for an invoice any more. Refused of one that is not open. */
+/** Writes off an invoice. Refused if it is not open. */
 export const writeInvoiceOff: Draw = ({ random, books }) => {
   const open = allInvoices(books).filter(({ status }) => status === 'open');
   const invoice = random.pick(random.chance(0.85) ? open : allInvoices(books));
@@ -101,7 +101,7 @@ export const writeInvoiceOff: Draw = ({ random, books }) => {
   };
 };
 
-/** Other terms for all invoices that are made from now on. */
+/** Changes the net terms of future invoices. */
 export const changeNetTerms: Draw = ({ random, books }) => {
   const days = random.pick(netTerms) ?? 0;
   return {
@@ -115,7 +115,7 @@ export const changeNetTerms: Draw = ({ random, books }) => {
   };
 };
 
-/** Money by bank transfer, a part of what is due or all of it. */
+/** A full or partial payment by bank transfer. */
 export const recordPayment: Draw = ({ random, books }) => {
   const open = allInvoices(books).filter(({ status }) => status === 'open');
   const invoice = random.pick(random.chance(0.85) ? open : allInvoices(books));
@@ -138,7 +138,7 @@ export const recordPayment: Draw = ({ random, books }) => {
   };
 };
 
-/** Gives back a part of a payment or all that is left of it. Refused beyond that. */
+/** Refunds a payment in full or in part. Refused beyond the remainder. */
 export const refundPayment: Draw = ({ random, books }) => {
   const payments = allInvoices(books).flatMap((invoice) =>
     invoice.payments.filter(({ method }) => method !== null).map((payment) => ({ invoice, payment })),
@@ -146,7 +146,7 @@ export const refundPayment: Draw = ({ random, books }) => {
   const picked = random.pick(payments);
   if (picked === undefined) return null;
   const { invoice, payment } = picked;
-  // What a refund leaves of an invoice that is paid in part is not modelled.
+  // Refunds of partially paid invoices are not modelled.
   if (!['paid', 'partially_refunded', 'refunded'].includes(invoice.status)) return null;
   const left = payment.amount - payment.refunded;
   const partialAmount = random.chance(0.3) ? null : random.between(1, Math.max(1, Math.floor(left * 1.1)));

@@ -8,7 +8,7 @@ import { carryOut } from './oracle-collecting.ts';
 import { invoicesOf, isInTheWay, isOwed, isTerminal } from './oracle-records.ts';
 import { allSubscriptions, currentSubscriptions, type Draw, nameOf } from './step.ts';
 
-/** A plan for somebody: refused where another paid one is in the way. */
+/** Subscribes to a plan: refused if another paid one prevents it. */
 export const subscribeTo: Draw = ({ random, books }) => {
   const customer = random.pick(books.customers);
   const plan = random.pick(paidPlans);
@@ -16,7 +16,7 @@ export const subscribeTo: Draw = ({ random, books }) => {
   const quantity = random.chance(0.7) ? 1 : random.between(2, 4);
   const discount = random.chance(0.35) ? (random.pick(discounts) ?? null) : null;
   const isRefused = customer.subscriptions.some((each) => isInTheWay(each) && !each.isFree);
-  // A second one is asked for now and then, to be refused.
+  // A second one is requested occasionally, to be refused.
   if (isRefused && random.chance(0.8)) return null;
   return {
     text: `subscribes ${customer.name} to ${quantity} of ${plan.slug}${discount === null ? '' : ` with ${discount.code}`}`,
@@ -39,7 +39,7 @@ export const subscribeTo: Draw = ({ random, books }) => {
   };
 };
 
-/** An end: at once or with the period. Refused of what nobody may cancel. */
+/** Cancels immediately or at the end of the period. Refused if not allowed. */
 export const cancel: Draw = ({ random, books }) => {
   const subscription = random.pick(allSubscriptions(books).filter((each) => !isTerminal(each)));
   if (subscription === undefined) return null;
@@ -66,7 +66,7 @@ export const cancel: Draw = ({ random, books }) => {
   };
 };
 
-/** Takes a scheduled end back. Refused where nothing could be charged. */
+/** Undoes a scheduled cancellation. Refused without a payment method. */
 export const takeCancelBack: Draw = ({ random, books }) => {
   const scheduled = currentSubscriptions(books).filter(({ status }) => status === 'cancellation_scheduled');
   const subscription = random.pick(scheduled);
@@ -88,13 +88,13 @@ export const takeCancelBack: Draw = ({ random, books }) => {
   };
 };
 
-/** A pause, for so long or until somebody ends it. Refused of what owes money. */
+/** Pauses for a time or until resumed. Refused with open debts. */
 export const pauseIt: Draw = ({ random, books }) => {
   const subscription = random.pick(
     currentSubscriptions(books).filter((each) => each.status === 'active' && !isDefaultPlan(each)),
   );
   if (subscription === undefined || subscription.scheduled !== null) return null;
-  // A pause that begins where the period does is no length of time that the rules speak of.
+  // A pause at the start of a period has no duration that the rules cover.
   if (subscription.period?.start === books.now) return null;
   const owes = invoicesOf(subscription).some(isOwed);
   const resumesAt = random.chance(0.6)
@@ -116,11 +116,11 @@ export const pauseIt: Draw = ({ random, books }) => {
   };
 };
 
-/** The end of a pause, now. */
+/** Resumes now. */
 export const resumeIt: Draw = ({ random, books }) => {
   const paused = allSubscriptions(books).filter(({ status }) => status === 'paused');
   const subscription = random.pick(paused);
-  // A pause of no time has not been, which the oracle does not model.
+  // A pause of zero duration is not modelled by the oracle.
   if (subscription === undefined || subscription.period?.end === books.now) return null;
   return {
     text: `resumes ${nameOf(subscription)}`,

@@ -12,7 +12,7 @@ interface Use {
 
 const mostOfBulk = 12;
 
-/** Uses, one or many, of one subscription or several; some of them were told before, and come in any order. */
+/** Records one or many events, of one or several subscriptions; some are repeats, in any order. */
 export const recordUsage: Draw = ({ random, books, newName }) => {
   const isBulk = random.chance(0.5);
   const isByLines = random.chance(0.4);
@@ -48,7 +48,7 @@ export const recordUsage: Draw = ({ random, books, newName }) => {
   };
 };
 
-/** Whoever has something, or has paused; now and then what has ended, of which nothing is used any more. */
+/** A running or paused subscription; sometimes an ended one, which records no usage. */
 function pickUser(random: Random, books: Books): Subscription | undefined {
   const all = allSubscriptions(books);
   const ended = all.filter(isTerminal);
@@ -56,7 +56,7 @@ function pickUser(random: Random, books: Books): Subscription | undefined {
   return random.pick(all.filter((each) => isCurrent(each) || each.status === 'paused'));
 }
 
-/** What was told before: mostly of this subscription, now and then of another one of its customer; or in this request. */
+/** An earlier event: usually of this subscription, sometimes of another one of its customer; or of this request. */
 function pickKnown(random: Random, subscription: Subscription, uses: readonly Use[]): string | undefined {
   const { subscriptions } = subscription.customer;
   const known = (random.chance(0.9) ? [subscription] : subscriptions).flatMap(({ events }) => [...events.keys()]);
@@ -64,7 +64,7 @@ function pickKnown(random: Random, subscription: Subscription, uses: readonly Us
   return random.pick([...known, ...told]);
 }
 
-/** A transaction belongs to the first subscription that it was told of. */
+/** A transaction belongs to the first subscription that recorded it. */
 function mayUse({ subscription, transactionId }: Use, uses: readonly Use[]): boolean {
   const { subscriptions } = subscription.customer;
   const first =
@@ -73,7 +73,7 @@ function mayUse({ subscription, transactionId }: Use, uses: readonly Use[]): boo
   return !isTerminal(subscription) && (first ?? subscription) === subscription;
 }
 
-/** A use only as far as the balance covers it; what was told before is told again. */
+/** Consumes only as far as the balance covers; repeats return the first result. */
 export const consume: Draw = ({ random, books, newName }) => {
   const subscription = pickUser(random, books);
   if (subscription === undefined) return null;

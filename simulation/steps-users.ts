@@ -26,7 +26,7 @@ export const grantUsers: Draw = ({ random, books, newName }) => {
   };
 };
 
-/** Tells of a user, who counts once in a period: in any order of keys, with leave or without. Only what credits cover. */
+/** Records a user, who counts once per period: with keys in any order, by consume or record. Only covered usage. */
 export const tellUser: Draw = ({ random, books, newName }) => {
   const all = currentSubscriptions(books).filter((each) => each.period !== null);
   const granted = all.filter((each) => each.users.credits.length > 0);

@@ -23,7 +23,7 @@ interface Kind {
   readonly weight: number;
 }
 
-/** Everything that may be done, and how often in comparison. */
+/** All steps with their relative frequency. */
 const kinds = {
   newCustomer: { draw: newCustomer, weight: 6 },
   newMethod: { draw: newMethod, weight: 6 },
@@ -62,7 +62,7 @@ const weights = Object.fromEntries(Object.entries(kinds).map(([kind, { weight }]
   Record<StepKind, number>
 >;
 
-/** What touches nothing of each other, even of one customer: such steps may be done in any order. */
+/** Independent topics, even for one customer: such steps may run in any order. */
 const topics: Readonly<Partial<Record<StepKind, string>>> = {
   recordUsage: 'usage',
   claimSeats: 'seats',
@@ -75,7 +75,7 @@ export function commute(one: StepKind, other: StepKind): boolean {
   return topics[one] !== undefined && topics[other] !== undefined && topics[one] !== topics[other];
 }
 
-/** A kind, and a step of it where there is one now. */
+/** A kind, and a step of it if one is possible now. */
 export function drawStep(drawing: Drawing): [StepKind, Step | null] {
   const kind = drawing.random.weighted(weights);
   return [kind, kinds[kind].draw(drawing)];

@@ -11,15 +11,15 @@ import { ServiceProcess } from './killable-process.ts';
 import { networkKey, networkSecret, PaymentNetwork } from './payment-network.ts';
 import type { Random } from './random.ts';
 
-// Not a measure of speed: what has not come by then will not come, and is a defect.
+// Not a performance limit: what has not happened by then is a defect.
 const longestWaitMs = 90_000;
 const pauseMs = 25;
-// From then on jobs that a dead worker holds are freed by a new one, as an operator would.
+// From then on a new worker frees the jobs of a dead one, as an operator would.
 const patienceMs = 1_500;
 
 export type Crash = 'serve' | 'work' | 'backend' | 'postgres';
 
-/** What was done to the world, for the summary. */
+/** Counters for the summary. */
 export interface Deeds {
   requests: number;
   repeats: number;
@@ -27,10 +27,10 @@ export interface Deeds {
   readonly kills: Record<Crash, number>;
 }
 
-/** What goes wrong where nothing was made to go wrong. */
+/** A failure without a planted fault. */
 export class Defect extends Error {}
 
-/** The real service on a real PostgreSQL, with everything around it: reached through proxies, killed and started again. */
+/** The real service on a real PostgreSQL, with everything around it: reached through proxies, killed and restarted. */
 export class World {
   readonly key = 'sk_test_simulation';
   readonly deeds: Deeds = {
@@ -56,7 +56,7 @@ export class World {
     this.#directory = directory;
   }
 
-  /** Starts everything: PostgreSQL, so many processes that serve, and one that works. */
+  /** Starts everything: PostgreSQL, the given number of serving processes, and a worker. */
   static async create(random: Random, { serves }: { readonly serves: number }): Promise<World> {
     const directory = await mkdtemp(join(await realpath(tmpdir()), 'tollkeeper-simulation-'));
     const database = new DatabaseServer(join(directory, 'database'));
@@ -98,7 +98,7 @@ export class World {
     await this.#worker.start();
   }
 
-  /** The proxy that the next request goes through. */
+  /** The proxy for the next request. */
   get nextProxy(): CuttingProxy {
     return this.#next().proxy;
   }
@@ -114,8 +114,8 @@ export class World {
   }
 
   /**
-   * Sends a request until it is answered, as a client does that got no answer: under its Idempotency-Key, to another
-   * process. `isCalm`: nothing was made to go wrong, so an answer of 5xx is a defect.
+   * Sends a request until it is answered, like a client without a response: with its Idempotency-Key, to another
+   * process. When it `isCalm`, no fault is planned, so a 5xx response is a defect.
    */
   async ask(ask: Ask, { isCalm = false }: { readonly isCalm?: boolean } = {}): Promise<Answer> {
     for (const end = Date.now() + longestWaitMs; ; await sleep(pauseMs)) {
@@ -136,7 +136,7 @@ export class World {
     return `${method} ${path} ${JSON.stringify(body)}: ${answer?.status} ${JSON.stringify(answer?.body)}\n${logs.slice(-6000)}`;
   }
 
-  /** kill -9 of one part of it. What was killed is raised again by whoever asks next. */
+  /** kill -9 of one part. The next user of it restarts it. */
   async crash(what: Crash): Promise<void> {
     this.deeds.kills[what] += 1;
     switch (what) {
@@ -156,7 +156,7 @@ export class World {
 
   #raising: Promise<void> | null = null;
 
-  /** Starts again whatever has ended, as an operator's supervisor does. */
+  /** Restarts everything that has ended, like an operator's supervisor. */
   raise(): Promise<void> {
     this.#raising ??= this.#raise().finally(() => {
       this.#raising = null;
@@ -176,7 +176,7 @@ export class World {
     if (this.#worker !== null && !this.#worker.isRunning) await this.#worker.start();
   }
 
-  /** Waits until everything that was asked for is done: what is due at the clock's time, the queue, and every payment. */
+  /** Waits until all requested work is done: due work at the clock's time, the queue, and every payment. */
   async settle(now: number): Promise<void> {
     await this.raise();
     await this.setClock(now);
@@ -190,23 +190,23 @@ export class World {
       if (left.length === 0) return;
       if (Date.now() > end) throw new Defect(`the queue is not done: ${JSON.stringify(left)}`);
       if (Date.now() - idleSince < patienceMs || left.every(({ held }) => !held)) continue;
-      // Whoever held them is dead or lost its connection: a new process frees what the dead hold.
+      // Their worker is dead or lost its connection: a new process frees the jobs of dead ones.
       await this.#worker?.kill();
       await this.raise();
       idleSince = Date.now();
     }
   }
 
-  /** Moves the test clock, however often that has to be asked for. */
+  /** Moves the test clock, repeating the request as needed. */
   async setClock(now: number): Promise<void> {
     const answer = await this.ask({ method: 'PUT', path: '/test-clock', body: { testClock: { now } } });
     if (answer.status !== 200) throw new Defect(`the clock does not move: ${JSON.stringify(answer.body)}`);
   }
 
-  /** Waits for no retry: what is to be tried later is tried now. Answers what is left. */
+  /** Makes deferred jobs run now. Returns the remaining ones. */
   async #hurryJobs(): Promise<{ readonly task: string; readonly held: boolean }[]> {
     const { owner } = this.database;
-    // Workers look for jobs whose time has come once a second, or when they are told.
+    // Workers look for scheduled jobs once a second, or when notified.
     await sql`select pg_notify('jobs:insert', '{"count":10}')`.execute(owner);
     const { rows } = await sql<{ task: string; held: boolean }>`
       with hurried as (
@@ -217,7 +217,7 @@ export class World {
     return rows;
   }
 
-  /** Has the network tell what happened there, until somebody has taken it and has looked. */
+  /** Sends the network's events until they are accepted and processed. */
   async sendNotices(): Promise<void> {
     let isTold = false;
     for (const end = Date.now() + longestWaitMs; ; await sleep(pauseMs)) {
@@ -230,11 +230,11 @@ export class World {
     }
     if (!isTold) return;
     await this.raise();
-    // What follows may be due already: who moves the clock next does that.
+    // The consequences may already be due: the next move of the clock performs them.
     await this.#untilIdle();
   }
 
-  /** Leaves no process and no file, whatever state everything is in. */
+  /** Removes all processes and files, in any state. */
   async remove(): Promise<void> {
     for (const { process, proxy } of this.#serves) {
       await process.kill();
@@ -244,12 +244,12 @@ export class World {
     await this.databaseProxy.close();
     await this.database.stop();
     await Promise.all([this.network.close(), this.inbox.close()]);
-    // Processes that have lost their postmaster end by themselves, and may write until they do.
+    // Processes without their postmaster end by themselves, and may write until then.
     await rm(this.#directory, { recursive: true, force: true, maxRetries: 10, retryDelay: 200 });
   }
 }
 
-/** Whether a client learns nothing from it: the server failed, is busy, or is at the same request still. */
+/** Whether a client learns nothing from it: the server failed, is busy, or is still processing the same request. */
 function isToRepeat({ status, body }: Answer): boolean {
-  return status >= 500 || status === 429 || (status === 409 && /is still running/.test(String(body?.message)));
+  return status >= 500 || status === 429 || (status === 409 && /is still in progress/.test(String(body?.message)));
 }

@@ -30,16 +30,16 @@ import { paymentTasks } from './payments/jobs.ts';
 import { eventMessages } from './webhooks/event-messages.ts';
 import { webhookTasks } from './webhooks/jobs.ts';
 
-/** Every message that we send to addresses that others have registered. */
+/** Every message that the service sends to registered addresses. */
 export const messages: readonly OutgoingMessage[] = eventMessages;
 
-/** Where others tell us something, outside of the API. */
+/** Endpoints for external services, outside the API. */
 const hooks: readonly Hook[] = processorEventHooks;
 
-/** What people open in a browser. */
+/** Pages for browsers. */
 const pages: Pages = { pages: [...checkoutPages, ...portalPages, ...portalPlanPages], showRefusal };
 
-/** Everything that runs in the background, by the name of its job. */
+/** All background jobs, by name. */
 export const tasks: TaskList = {
   ...idempotencyTasks,
   ...auditTasks,
@@ -49,7 +49,7 @@ export const tasks: TaskList = {
   ...invariantTasks,
 };
 
-/** What runs from time to time, in cron's notation (UTC). */
+/** The schedule of periodic jobs, in cron syntax (UTC). */
 export const crontab = `
 * * * * * find_due_work
 7 * * * * check_invariants
@@ -63,26 +63,26 @@ export interface AppOptions {
   /** Bound by row-level security. */
   readonly database: Database;
   readonly logLevel: string;
-  /** What the service was started with to reach others. */
+  /** The external services. */
   readonly outside?: Outside;
-  /** Where the service is reached from outside, if that was said. */
+  /** The public address of the service, if configured. */
   readonly publicUrl?: string | null;
-  /** What opens `/invariants`; without it there is none. */
+  /** The token for `/invariants`; without it that page does not exist. */
   readonly operatorToken?: string | null;
-  /** How much is taken on; without it, everything. */
+  /** Load limits; unlimited when absent. */
   readonly limits?: AppLimits;
-  /** How long connections may be held, where it is not as usual. */
+  /** Connection limits that differ from the defaults. */
   readonly connections?: ConnectionLimits;
-  /** True when every migration of this version has run. */
+  /** Whether every migration of this version has run. */
   readonly migrated: () => Promise<boolean>;
 }
 
 export interface AppLimits extends AdmissionLimits {
-  /** Requests a second of one key; 0 for any number. */
+  /** Requests per second of one key; 0 for no limit. */
   readonly rateLimit: number;
 }
 
-/** The HTTP side of the service, ready to listen. Closing it writes down what is still in memory. */
+/** The HTTP server, ready to listen. Closing it flushes data in memory. */
 export async function createApp({
   database,
   logLevel,
@@ -102,9 +102,9 @@ export async function createApp({
   registerMetrics(server, () => listInvariantCounts(database));
   if (outside.checks !== undefined && operatorToken !== null) registerInvariants(server, outside.checks, operatorToken);
   const document = createOpenApi({ routes, messages, version });
-  // Kept as bytes: who asks for it a thousand times and does not read costs no copy of it each time.
+  // Stored as bytes, so that slow readers of the document share one copy.
   const documentBytes = Buffer.from(JSON.stringify(document));
-  // The second is where existing clients look for it.
+  // The second path is for existing clients.
   for (const path of ['/openapi.json', '/api/openapi'])
     server.get(path, (_request, reply) => reply.type('application/json; charset=utf-8').send(documentBytes));
   await registerReference(server, document);

@@ -8,21 +8,21 @@ const ApiKeyText = z
   .string()
   .regex(/^[\x21-\x7e][\x20-\x7e]{6,198}[\x21-\x7e]$/, 'must be 8 to 200 printable characters');
 
-// Secret and restricted keys say their mode; a publishable key moves no money.
+// Secret and restricted keys contain their mode; a publishable key cannot move money.
 const StripeKey = z
   .string()
   .regex(
     /^(sk|rk)_(test|live)_[A-Za-z0-9]+$/,
-    'must be a secret key of Stripe: sk_live_..., sk_test_..., rk_live_... or rk_test_...',
+    'must be a Stripe secret key: sk_live_..., sk_test_..., rk_live_... or rk_test_...',
   );
 const StripePublishableKey = z
   .string()
-  .regex(/^pk_(test|live)_[A-Za-z0-9]+$/, 'must be a publishable key of Stripe: pk_live_... or pk_test_...');
+  .regex(/^pk_(test|live)_[A-Za-z0-9]+$/, 'must be a Stripe publishable key: pk_live_... or pk_test_...');
 const StripeWebhookSecret = z
   .string()
   .regex(/^whsec_\S+$/, 'must be the signing secret of a webhook endpoint: whsec_...');
 
-/** A text that `parse` reads; what it throws is what is wrong with it. */
+/** A text parsed by `parse`, whose error becomes the issue. */
 function parsedBy<Value>(parse: (text: string) => Value) {
   return z.string().transform((text, context): Value => {
     try {
@@ -66,10 +66,7 @@ const Variables = z.object({
   STRIPE_SECRET_KEY: StripeKey.optional(),
   STRIPE_PUBLISHABLE_KEY: StripePublishableKey.optional(),
   STRIPE_WEBHOOK_SECRET: StripeWebhookSecret.optional(),
-  STRIPE_TEST_SECRET_KEY: StripeKey.refine(
-    isTestKey,
-    'must be a key of test mode: sk_test_... or rk_test_...',
-  ).optional(),
+  STRIPE_TEST_SECRET_KEY: StripeKey.refine(isTestKey, 'must be a test mode key: sk_test_... or rk_test_...').optional(),
   STRIPE_TEST_PUBLISHABLE_KEY: StripePublishableKey.optional(),
   STRIPE_TEST_WEBHOOK_SECRET: StripeWebhookSecret.optional(),
   STRIPE_API_BASE: z.url({ protocol: /^https?$/ }).optional(),
@@ -79,7 +76,7 @@ const Variables = z.object({
   TOLLKEEPER_MAX_REQUESTS: z.coerce.number().int().min(1).max(1_000_000).default(5_000),
   TOLLKEEPER_MAX_BODIES_MIB: z.coerce.number().int().min(16).max(1_000_000).default(256),
   TOLLKEEPER_START_WAIT_S: z.coerce.number().int().min(0).max(86_400).default(60),
-  // The database keeps the last month, whatever is asked for.
+  // The database keeps the last month in any case.
   TOLLKEEPER_AUDIT_DAYS: z.coerce.number().int().min(30).max(36_500).optional(),
   LOG_LEVEL: z.enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']).default('warn'),
 });
@@ -91,23 +88,23 @@ const Environment = Variables.refine(
 )
   .refine((given) => given.STRIPE_TEST_SECRET_KEY === undefined || !isTestKey(given.STRIPE_SECRET_KEY ?? ''), {
     path: ['STRIPE_TEST_SECRET_KEY'],
-    message: 'is one too many: STRIPE_SECRET_KEY is a key of test mode already',
+    message: 'must be left out: STRIPE_SECRET_KEY is already a test mode key',
   })
   .refine((given) => !given.STRIPE_WEBHOOK_SECRET || given.STRIPE_SECRET_KEY, {
     path: ['STRIPE_WEBHOOK_SECRET'],
-    message: 'needs STRIPE_SECRET_KEY beside it',
+    message: 'requires STRIPE_SECRET_KEY',
   })
   .refine((given) => !given.STRIPE_TEST_WEBHOOK_SECRET || given.STRIPE_TEST_SECRET_KEY, {
     path: ['STRIPE_TEST_WEBHOOK_SECRET'],
-    message: 'needs STRIPE_TEST_SECRET_KEY beside it',
+    message: 'requires STRIPE_TEST_SECRET_KEY',
   })
   .refine((given) => fits(given.STRIPE_PUBLISHABLE_KEY, given.STRIPE_SECRET_KEY), {
     path: ['STRIPE_PUBLISHABLE_KEY'],
-    message: 'must be of the mode of STRIPE_SECRET_KEY, and needs that beside it',
+    message: 'requires STRIPE_SECRET_KEY and must be of the same mode',
   })
   .refine((given) => fits(given.STRIPE_TEST_PUBLISHABLE_KEY, given.STRIPE_TEST_SECRET_KEY), {
     path: ['STRIPE_TEST_PUBLISHABLE_KEY'],
-    message: 'must be of test mode, and needs STRIPE_TEST_SECRET_KEY beside it',
+    message: 'must be of test mode, and requires STRIPE_TEST_SECRET_KEY',
   });
 
 function fits(publishableKey: string | undefined, secretKey: string | undefined): boolean {
@@ -115,64 +112,64 @@ function fits(publishableKey: string | undefined, secretKey: string | undefined)
   return secretKey !== undefined && isTestKey(publishableKey) === isTestKey(secretKey);
 }
 
-/** An account at Stripe, in one mode. */
+/** A Stripe account, in one mode. */
 export interface StripeConfig {
   readonly livemode: boolean;
   readonly secretKey: string;
-  /** What its card form in a browser is opened with; null where ours is not to show it. */
+  /** The key of its card form in a browser; null if our pages should not show it. */
   readonly publishableKey: string | null;
-  /** What its events are signed with; null when none are to be taken. */
+  /** The signing secret of its events; null to accept none. */
   readonly webhookSecret: string | null;
-  /** Where its API is; null for Stripe's own address. */
+  /** The address of its API; null for Stripe's own. */
   readonly apiBase: string | null;
 }
 
-/** What the environment variables say, read once at the start. */
+/** The configuration from environment variables, read once at startup. */
 export interface Config {
   readonly port: number;
   readonly host: string;
   /** The server to use, or null for the embedded one. */
   readonly databaseUrl: string | null;
   readonly dataDirectory: string;
-  /** Where the embedded server's journal is copied to; null where it is not kept. */
+  /** The directory of the embedded server's WAL archive; null for none. */
   readonly walArchive: string | null;
-  /** False for a copy that is looked at and does nothing by itself: no jobs, no webhooks. */
+  /** False for a copy under inspection, which runs no jobs and sends no webhooks. */
   readonly works: boolean;
-  /** What opens what is only for whoever runs the service; null: nobody is let in. */
+  /** The token for operator endpoints; null disables them. */
   readonly operatorToken: string | null;
   readonly testKey: string | null;
   readonly liveKey: string | null;
-  /** The address under which customers reach the service, where it differs from host and port. */
+  /** The public address of the service, if it differs from host and port. */
   readonly publicUrl: string | null;
-  /** The first encrypts, all decrypt; null for the one of the data directory. */
+  /** The first encrypts, all decrypt; null for the key of the data directory. */
   readonly encryptionKeys: readonly Buffer[] | null;
-  /** Networks that webhooks may be sent to though they are not public; null when nothing was said. */
+  /** Non-public networks that webhooks may be sent to; null if not configured. */
   readonly webhookAllow: readonly Network[] | null;
-  /** The accounts at Stripe: one for each mode at the most. */
+  /** The Stripe accounts: at most one per mode. */
   readonly stripe: readonly StripeConfig[];
-  /** For how many days the audit log is kept; null for ever. */
+  /** Retention of the audit log in days; null for unlimited. */
   readonly auditDays: number | null;
   readonly logLevel: string;
   readonly limits: LimitsConfig;
 }
 
-/** How much one process takes on, and how long it waits. */
+/** Limits of one process. */
 export interface LimitsConfig {
-  /** Connections to the database that requests may have. */
+  /** Database connections for requests. */
   readonly connections: number;
-  /** How long a statement of a request may take. */
+  /** The timeout of a request's statements. */
   readonly statementTimeoutMs: number;
-  /** Requests a second of one key; 0 for any number. */
+  /** Requests per second of one key; 0 for no limit. */
   readonly rateLimit: number;
-  /** Requests under way. */
+  /** Requests in flight. */
   readonly maxRequests: number;
-  /** Bytes of bodies of requests under way. */
+  /** Bytes of request bodies in flight. */
   readonly maxBodiesBytes: number;
-  /** How long a start waits for the server of DATABASE_URL to be there. */
+  /** How long a start waits for the server of DATABASE_URL. */
   readonly startWaitMs: number;
 }
 
-/** A setting that cannot be used; the message names the variable and says what would be right. */
+/** An invalid setting. The message names the variable and states what is valid. */
 export class InvalidConfig extends Error {}
 
 /** Reads the configuration. An empty variable counts as absent. Throws InvalidConfig. */

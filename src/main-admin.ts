@@ -14,7 +14,7 @@ export interface Output {
   readonly json?: boolean;
 }
 
-/** A command as the audit log names it. */
+/** The name of a command in the audit log. */
 function by(action: string) {
   return { doing: { actor: 'operator', action } } as const;
 }
@@ -25,7 +25,7 @@ function print({ json = false }: Output, data: unknown, text: string): void {
 }
 
 export async function runMigrate(config: Config, output: Output): Promise<void> {
-  // Who brings the database up to date before a service starts is often there before the database is.
+  // The container that runs migrations often starts before the database.
   const waiting = { waitMs: config.limits.startWaitMs, log: (message: string) => console.error(message) };
   const migrations = await withOwner(config, async (access) => access.migrations, waiting);
   print(
@@ -75,9 +75,11 @@ export async function createKey(config: Config, options: KeyOptions): Promise<vo
           ? organizations[0]
           : organizations.find((row) => row.id === options.organization);
       if (organization === undefined)
-        throw new Error(`There is no organization ${options.organization ?? ''}. See: tollkeeper organizations list`);
+        throw new Error(
+          `There is no organization ${options.organization ?? ''}. List them with: tollkeeper organizations list`,
+        );
       if (options.organization === undefined && organizations.length > 1)
-        throw new Error('Say which organization: --organization <id>');
+        throw new Error('There are several organizations. Choose one with --organization <id>');
       const livemode = options.live === true;
       const request = {
         environmentId: livemode ? organization.liveEnvironmentId : organization.testEnvironmentId,
@@ -103,7 +105,7 @@ export async function showKeys(config: Config, options: KeyOptions): Promise<voi
       key.organizationId,
       key.livemode ? 'live' : 'test',
       key.token,
-      key.active ? 'active' : 'ended',
+      key.active ? 'active' : 'revoked',
       key.name,
     ].join('  ');
   print(options, data, data.map(line).join('\n'));
@@ -116,14 +118,16 @@ export async function rotateKey(config: Config, id: string, output: Output): Pro
 
 export async function revokeKey(config: Config, id: string, output: Output): Promise<void> {
   await withOwner(config, ({ owner }) => revokeApiKey(owner, id, Date.now()), by('keys revoke'));
-  print(output, { id, active: false }, `${id} has ended.`);
+  print(output, { id, active: false }, `Revoked ${id}.`);
 }
 
 export interface CheckOptions extends Output {
   readonly full?: boolean;
 }
 
-/** Answers whether nothing is broken. It only reads, on one unchanging view; the checks of the service keep their own answers. */
+/**
+ * Returns whether all invariants hold. Read-only, on one snapshot; the service's own checks keep their stored results.
+ */
 export async function check(config: Config, { full = false, ...output }: CheckOptions): Promise<boolean> {
   const startedAt = Date.now();
   const { since, results } = await withOwner(config, async ({ owner }) => {
@@ -139,8 +143,8 @@ export async function check(config: Config, { full = false, ...output }: CheckOp
       '',
     ]),
     since === null
-      ? 'Everything was read.'
-      : 'Usage that was found right before was not read again: --full reads everything.',
+      ? 'All data was checked.'
+      : 'Usage that passed an earlier check was skipped. Use --full to check all data.',
     `${results.length} invariants checked, ${broken.length} broken.`,
   ];
   const data = {

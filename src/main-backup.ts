@@ -14,15 +14,15 @@ export interface RestoreCommandOptions extends BackupOptions {
   readonly until?: string;
 }
 
-/** Copies the embedded server, beside a running service or without one. */
+/** Backs up the embedded server, with or without a running service. */
 export async function backup(config: Config, directory: string, { json = false }: BackupOptions): Promise<void> {
   if (config.databaseUrl !== null) throw ofDatabaseUrl('A backup', 'pg_basebackup or pg_dump');
   const server = await openServer(config);
   try {
     const note = await takeBackup(config.dataDirectory, server.url, directory);
     const text = `Backed up ${note.files} files, ${Math.ceil(note.bytes / 2 ** 20)} MB, to ${directory}.
-The encryption key is not among them: keep a copy of TOLLKEEPER_ENCRYPTION_KEY, or of encryption.key in
-${config.dataDirectory}, in another place.`;
+The backup does not contain the encryption key. Keep a copy of TOLLKEEPER_ENCRYPTION_KEY, or of encryption.key in
+${config.dataDirectory}, in a separate place.`;
     console.log(json ? JSON.stringify({ directory, ...note }) : text);
   } finally {
     await server.stop();
@@ -31,12 +31,12 @@ ${config.dataDirectory}, in another place.`;
 
 const Instant = z.iso.datetime({ offset: true });
 
-/** Makes a data directory of a backup, brought forward to the end of the archive or to an instant. */
+/** Creates a data directory from a backup and replays the WAL archive to its end or to an instant. */
 export async function restore(config: Config, directory: string, options: RestoreCommandOptions): Promise<void> {
   if (config.databaseUrl !== null) throw ofDatabaseUrl('A restore', 'pg_restore or the archive');
   if (options.until !== undefined && !Instant.safeParse(options.until).success) {
     throw new Error(
-      `--until: ${options.until} is not an instant with its offset, such as 2026-11-22T09:30:00Z or 2026-11-22T10:30:00+01:00`,
+      `--until: ${options.until} is not a date-time with an offset, such as 2026-11-22T09:30:00Z or 2026-11-22T10:30:00+01:00`,
     );
   }
   const lock = await acquireServiceLock(config.dataDirectory);
@@ -49,8 +49,8 @@ export async function restore(config: Config, directory: string, options: Restor
       log: (message) => console.error(message),
     });
     const last = lastCommitAt === null ? null : new Date(lastCommitAt).toISOString();
-    const text = `Restored to ${config.dataDirectory}.${last === null ? '' : ` Its last commit is of ${last}.`}
-Put back its encryption key, look at it with TOLLKEEPER_WORK=off, and run "tollkeeper check" before it works.`;
+    const text = `Restored to ${config.dataDirectory}.${last === null ? '' : ` Its last commit was at ${last}.`}
+Restore its encryption key, inspect it with TOLLKEEPER_WORK=off, and run "tollkeeper check" before you turn work on.`;
     console.log(options.json ? JSON.stringify({ dataDirectory: config.dataDirectory, lastCommitAt }) : text);
   } finally {
     await lock.release();
@@ -58,5 +58,7 @@ Put back its encryption key, look at it with TOLLKEEPER_WORK=off, and run "tollk
 }
 
 function ofDatabaseUrl(what: string, means: string): Error {
-  return new Error(`${what} by this command is for the embedded server; for that of DATABASE_URL use ${means}.`);
+  return new Error(
+    `${what} with this command requires the embedded server. For the server of DATABASE_URL use ${means}.`,
+  );
 }

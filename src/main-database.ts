@@ -8,22 +8,22 @@ import { keepPostgresRunning } from './embedded-postgres/keep-running.ts';
 import { acquireServiceLock } from './embedded-postgres/process-lock.ts';
 import { findEmbeddedPostgres, startEmbeddedPostgres } from './embedded-postgres/start.ts';
 
-/** The database server that a command works with, and how to leave it. */
+/** The database server of a command, and a function that releases it. */
 export interface Server {
   readonly url: string;
   readonly stop: () => Promise<void>;
 }
 
-/** What somebody who stays is told of the database. */
+/** Callbacks of a long-running command about its database. */
 export interface Watching {
   readonly log: (message: string) => void;
-  /** The database is there, but not for this process any more. */
+  /** The database is running, but this process can no longer use it. */
   readonly onLost: (error: Error) => void;
 }
 
 /**
- * The server for a service: that of DATABASE_URL, or our own, which ends with the service. Our own is started again
- * when it ends by itself, where somebody is `watching`.
+ * The server of a service: that of DATABASE_URL, or the embedded one, which stops with the service. With `watching`,
+ * the embedded server is restarted whenever it exits.
  */
 export async function openServerToServe(
   config: Config,
@@ -59,7 +59,7 @@ export async function openServerToServe(
   }
 }
 
-/** The server for a command: beside a running service its own, else one that is started for the command. */
+/** The server of a command: that of the running service, or one started for the command. */
 export async function openServer(config: Config, watching: Watching | null = null): Promise<Server> {
   if (config.databaseUrl === null) {
     const running = await findEmbeddedPostgres(config.dataDirectory);
@@ -68,20 +68,20 @@ export async function openServer(config: Config, watching: Watching | null = nul
   return openServerToServe(config, () => undefined, watching);
 }
 
-/** Connections for the owner: the command line and the queue need few. */
+/** Owner connections: the command line and the queue need few. */
 export const ownerPoolSize = 12;
 
-/** The owner's side of a migrated database. */
+/** The owner's access to a migrated database. */
 export interface OwnerAccess {
   readonly owner: Database;
   readonly ownerPool: pg.Pool;
   readonly migrations: readonly string[];
 }
 
-// How often a server that is not there yet is asked again, and how often it is said that we wait for it.
+// The retry interval for an unavailable server, and the interval of log lines about it.
 const [askAgainMs, sayAgainMs] = [500, 10_000];
 
-/** Waits until the server takes connections, as it does not while it starts. Throws what is in the way after `waitMs`. */
+/** Waits until the server accepts connections, which it does not while it starts. Throws the reason after `waitMs`. */
 async function untilConnected(ownerPool: pg.Pool, waitMs: number, log: (message: string) => void): Promise<void> {
   const begunAt = performance.now();
   for (let saidAt = Number.NEGATIVE_INFINITY; ; await sleep(askAgainMs)) {
@@ -90,31 +90,33 @@ async function untilConnected(ownerPool: pg.Pool, waitMs: number, log: (message:
       return;
     } catch (error) {
       const now = performance.now();
-      // A wrong password or name does not become right by waiting.
+      // Waiting does not fix a wrong password or name.
       if (!mayComeBack(error) || now - begunAt > waitMs) throw error;
       if (now - saidAt < sayAgainMs) continue;
       saidAt = now;
       const seconds = Math.ceil((waitMs - (now - begunAt)) / 1000);
-      log(`PostgreSQL does not answer yet (${reasonOf(error)}). Waiting for it, ${seconds} s at the most.`);
+      log(`PostgreSQL is not responding yet (${reasonOf(error)}). Waiting for up to ${seconds} s.`);
     }
   }
 }
 
-/** What is in the way. Where a name has several addresses, only the first of several errors says so. */
+/**
+ * The reason of a failed connection. For a name with several addresses the message may be empty, but the code is set.
+ */
 function reasonOf(error: unknown): string {
   const { message, code } = error as { message?: string; code?: string };
   return message || code || String(error);
 }
 
 export interface ConnectOptions {
-  /** How long to wait for a server that is not there yet. */
+  /** The maximum wait for an unavailable server. */
   readonly waitMs?: number;
   readonly log?: (message: string) => void;
-  /** Who it is for, and what the audit log calls what they do. */
+  /** The actor and action for the audit log. */
   readonly doing?: { readonly actor: 'operator' | 'system'; readonly action: string };
 }
 
-/** Connects as the owner and brings the database up to date. */
+/** Connects as the owner and migrates the database. */
 export async function connectOwner(
   url: string,
   { waitMs = 0, log = () => undefined, doing }: ConnectOptions = {},
@@ -130,7 +132,7 @@ export async function connectOwner(
   }
 }
 
-/** Runs a command on the migrated database and leaves everything as it was found. */
+/** Runs a command on the migrated database and releases everything afterwards. */
 export async function withOwner<Answer>(
   config: Config,
   act: (access: OwnerAccess) => Promise<Answer>,

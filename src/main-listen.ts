@@ -8,9 +8,9 @@ import type { Config } from './config.ts';
 import { eventTypes } from './webhooks/event.ts';
 
 export interface ListenOptions {
-  /** Where to receive; any free port when absent. */
+  /** The port to receive on; any free one when absent. */
   readonly port?: string;
-  /** The address of the service; the one that PORT names on this machine when absent. */
+  /** The address of the service; this machine at PORT when absent. */
   readonly url?: string;
   readonly key?: string;
   readonly types?: string;
@@ -18,12 +18,12 @@ export interface ListenOptions {
   readonly json?: boolean;
 }
 
-// A service that has not answered by then is not one that somebody develops against.
+// A local service responds faster than this.
 const serviceTimeoutMs = 10_000;
-// Our messages have less than one KiB.
+// Messages are smaller than one KiB.
 const maxMessageBytes = 1024 * 1024;
 
-/** An operation of the service: how it is asked. */
+/** The connection to a service. */
 interface Service {
   readonly address: string;
   readonly key: string;
@@ -32,21 +32,20 @@ interface Service {
 const Made = z.object({ webhook: z.object({ id: z.string(), pricingModelId: z.string() }), secret: z.string() });
 type Made = z.infer<typeof Made>;
 const Refusal = z.object({ message: z.string() });
-// What a line shows. A newer service may send more than we know.
+// The fields to print. A newer service may send more.
 const Payload = z.looseObject({ id: z.string(), type: z.string(), eventId: z.string(), occurredAt: z.number() });
 
 /**
- * Registers a webhook at a running service, prints what it is sent until the process is told to stop, and deletes it.
- * What was received goes to stdout, all that is said about it to stderr. Throws an Error whose message is for the
- * person who typed the command.
+ * Registers a webhook at a running service, prints its messages until the process is stopped, and deletes it. Messages
+ * go to stdout, everything else to stderr. Throws an Error whose message is for the user.
  */
 export async function listen(config: Config, options: ListenOptions): Promise<void> {
   const service = serviceOf(config, options);
   const port = portOf(options.port);
   const stopped = untilStopped();
-  // A listener that was killed leaves its webhook behind. The path tells us its messages from ours.
+  // A killed listener leaves its webhook behind. The random path tells its messages from ours.
   const path = `/${randomUUID()}`;
-  // A message may be here before the answer that tells the secret.
+  // A message may arrive before the response with the secret.
   const { promise: secret, resolve: tellSecret } = Promise.withResolvers<string>();
   const server = createServer((request, response) => {
     receive(request, response, { path, secret, json: options.json === true }).catch(() => request.destroy());
@@ -57,7 +56,9 @@ export async function listen(config: Config, options: ListenOptions): Promise<vo
     const made = await register(service, url, options);
     tellSecret(made.secret);
     try {
-      say(`Listening at ${url} for events of ${made.webhook.pricingModelId} at ${service.address}. Ctrl-C stops it.`);
+      say(
+        `Listening at ${url} for events of ${made.webhook.pricingModelId} from ${service.address}. Press Ctrl-C to stop.`,
+      );
       await stopped;
     } finally {
       await unregister(service, made.webhook.id);
@@ -73,12 +74,13 @@ function say(text: string): void {
 }
 
 function serviceOf(config: Config, { url, key = config.testKey ?? undefined }: ListenOptions): Service {
-  if (key === undefined) throw new Error('Say with which key of test mode: --key <key>, or TOLLKEEPER_TEST_KEY.');
+  if (key === undefined) throw new Error('A test mode API key is required: --key <key>, or TOLLKEEPER_TEST_KEY.');
   const address = url ?? `http://127.0.0.1:${config.port}`;
   if (!/^https?:\/\//i.test(address) || !URL.canParse(address))
-    throw new Error(`--url: ${address} is not an address such as http://127.0.0.1:3000`);
-  // A header has to be able to carry it.
-  if (!/^[\x21-\x7e]([\x20-\x7e]*[\x21-\x7e])?$/.test(key)) throw new Error('--key: must be printable characters');
+    throw new Error(`--url: ${address} is not a URL such as http://127.0.0.1:3000`);
+  // It must fit into a header.
+  if (!/^[\x21-\x7e]([\x20-\x7e]*[\x21-\x7e])?$/.test(key))
+    throw new Error('--key: must consist of printable characters');
   return { address: address.replace(/\/+$/, ''), key };
 }
 
@@ -88,7 +90,7 @@ function portOf(text = '0'): number {
   return port;
 }
 
-/** Ends when the process is told to stop, or when nobody reads any more what it prints. */
+/** Resolves when the process gets a signal to stop, or when its output is closed. */
 function untilStopped(): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>();
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => resolve());
@@ -100,7 +102,7 @@ function bind(server: ReturnType<typeof createServer>, port: number): Promise<nu
   return new Promise((resolve, reject) => {
     server.once('error', (error: NodeJS.ErrnoException) =>
       reject(
-        error.code === 'EADDRINUSE' ? new Error(`--port: ${port} is in use; leave it out for any free one`) : error,
+        error.code === 'EADDRINUSE' ? new Error(`--port: ${port} is in use; omit it to use any free port`) : error,
       ),
     );
     server.listen(port, '127.0.0.1', () => resolve((server.address() as AddressInfo).port));
@@ -112,22 +114,23 @@ async function register(service: Service, url: string, { types, pricingModel }: 
   const filterTypes = types === undefined ? eventTypes : named.filter((type) => type !== '');
   const webhook = { name: 'tollkeeper listen', url, filterTypes, pricingModelId: pricingModel };
   const answer = await ask(service, 'POST', '/webhooks', { webhook }).catch((error: Error) => {
-    throw new Error(`${error.message} Start it with npm start, or say where it is: --url <url>.`);
+    throw new Error(`${error.message} Start it with npm start, or give its address with --url <url>.`);
   });
   if (answer.status === 200) {
     const made = Made.safeParse(answer.body);
     if (made.success) return made.data;
   }
   const refusal = Refusal.safeParse(answer.body);
-  if (!refusal.success) throw new Error(`${service.address} does not answer as Tollkeeper does (${answer.status}).`);
+  if (!refusal.success) throw new Error(`${service.address} does not respond like Tollkeeper (${answer.status}).`);
   const { message } = refusal.data;
-  if (answer.status === 401) throw new Error(`${service.address} does not know this key. See: tollkeeper keys list`);
+  if (answer.status === 401)
+    throw new Error(`${service.address} does not know this key. List the keys with: tollkeeper keys list`);
   const isAboutUrl = answer.status === 400 && message.includes('webhook.url');
   throw new Error(`${service.address} refused the webhook: ${message}${isAboutUrl ? `\n${addressAdvice}` : ''}`);
 }
 
 const addressAdvice =
-  'This command receives on this machine, without TLS. Use a key of test mode. Where the service has a DATABASE_URL, ' +
+  'This command receives webhooks on this machine without TLS. Use a test mode key. If the service has a DATABASE_URL, ' +
   'start it with TOLLKEEPER_WEBHOOK_ALLOW=127.0.0.0/8.';
 
 async function unregister(service: Service, id: string): Promise<void> {
@@ -138,14 +141,14 @@ async function unregister(service: Service, id: string): Promise<void> {
   try {
     const { status } = await ask(service, 'DELETE', `/webhooks/${id}`);
     // Somebody else may have deleted it.
-    if (status === 200 || status === 404) say('Stopped; the webhook is deleted.');
-    else left(`the service answered ${status}.`);
+    if (status === 200 || status === 404) say('Stopped and deleted the webhook.');
+    else left(`the service responded with ${status}.`);
   } catch (error) {
     left((error as Error).message);
   }
 }
 
-/** One request to the service. Throws where no answer comes. */
+/** Sends one request to the service. Throws without a response. */
 async function ask({ address, key }: Service, method: string, path: string, body?: unknown) {
   try {
     const response = await fetch(`${address}/api/v1${path}`, {
@@ -160,10 +163,10 @@ async function ask({ address, key }: Service, method: string, path: string, body
     const text = await response.text();
     return { status: response.status, body: parsed(text) };
   } catch (error) {
-    // `fetch failed` says nothing; its cause does.
+    // `fetch failed` is uninformative; its cause has the reason.
     const { cause = error } = error as Error;
     const reason = (cause as NodeJS.ErrnoException).code ?? (cause as Error).message;
-    throw new Error(`No service answers at ${address} (${reason}).`);
+    throw new Error(`No service responds at ${address} (${reason}).`);
   }
 }
 
@@ -181,19 +184,19 @@ interface Reception {
   readonly json: boolean;
 }
 
-/** Answers one request, and prints it when it is a message of ours. */
+/** Responds to one request, and prints it if it is one of our messages. */
 async function receive(request: IncomingMessage, response: ServerResponse, reception: Reception): Promise<void> {
   const { path, secret, json } = reception;
   const answer = (status: number, text: string) => response.writeHead(status).end(`${text}\n`);
   if (request.url !== path) {
-    say(`${request.method} ${printable(request.url)} is not for this listener: answered 410.`);
-    // 410 makes a service give up an endpoint.
-    return void answer(410, 'Nobody listens here any more.');
+    say(`${request.method} ${printable(request.url)} is not for this listener. Responded with 410.`);
+    // A 410 makes the service deactivate the endpoint.
+    return void answer(410, 'This listener has stopped.');
   }
   const body = await bodyOf(request);
   const verified = verify(body, request.headers as Record<string, string>, await secret);
   if ('problem' in verified) {
-    say(`NOT VERIFIED: ${verified.problem} Answered 400; the message is not shown.`);
+    say(`NOT VERIFIED: ${verified.problem} Responded with 400; the message is not shown.`);
     return void answer(400, verified.problem);
   }
   const { occurredAt, type, id, eventId } = verified.payload;
@@ -203,13 +206,13 @@ async function receive(request: IncomingMessage, response: ServerResponse, recep
   answer(200, 'ok');
 }
 
-/** The body. Throws when it is longer than any message. */
+/** Reads the body. Throws if it is larger than any message. */
 async function bodyOf(request: IncomingMessage): Promise<Buffer> {
   const chunks: Buffer[] = [];
   let bytes = 0;
   for await (const chunk of request) {
     bytes += chunk.length;
-    if (bytes > maxMessageBytes) throw new Error('longer than any message');
+    if (bytes > maxMessageBytes) throw new Error('larger than any message');
     chunks.push(chunk);
   }
   return Buffer.concat(chunks);
@@ -225,10 +228,10 @@ function verify(body: Buffer, headers: Record<string, string>, secret: string): 
     return { problem: `the signature does not verify (${(error as Error).message}).` };
   }
   const payload = Payload.safeParse(signed);
-  return payload.success ? { payload: payload.data } : { problem: 'it is signed, but no event.' };
+  return payload.success ? { payload: payload.data } : { problem: 'it is signed but is not an event.' };
 }
 
-/** What somebody else chose, as far as a terminal may show it. */
+/** Foreign text, made safe for a terminal. */
 function printable(text = ''): string {
   return text.slice(0, 100).replaceAll(/[^\x21-\x7e]/g, '?');
 }

@@ -28,15 +28,15 @@ import { createStripeProcessor } from './payments/processor-stripe.ts';
 import type { WebhookOutside } from './webhooks/actions.ts';
 import { startSender } from './webhooks/jobs-sender.ts';
 
-// As many as jobs run at a time.
+// One connection per concurrent job.
 const jobsPoolSize = 10;
-// One for each job at a time, one to listen, and one to say who lives.
+// One per concurrent job, one to listen, and one for liveness locks.
 const queuePoolSize = 12;
 
-/** Steps to undo, last first. */
+/** Cleanup steps, run in reverse order. */
 type Undo = (() => Promise<void>)[];
 
-/** Serves the API and works the queue, until the process is told to stop. */
+/** Serves the API and runs jobs until the process is stopped. */
 export async function serve(config: Config): Promise<void> {
   await untilStopped(async (undo, fail) => {
     const watching = { log: (message: string) => console.error(message), onLost: fail };
@@ -66,17 +66,17 @@ export async function serve(config: Config): Promise<void> {
       );
       undo.push(() => worker.stop());
     } else {
-      console.log('TOLLKEEPER_WORK is off: this service answers requests, works no queue and sends no webhooks.');
+      console.log('TOLLKEEPER_WORK is off: this service handles requests, but runs no jobs and sends no webhooks.');
     }
     undo.push(() => app.close());
     const address = await app.listen({ host: config.host, port: config.port });
-    console.log(`Tollkeeper listens on ${address} (reference: ${address}/docs). Ctrl-C stops it.`);
+    console.log(`Tollkeeper listens on ${address} (reference: ${address}/docs). Press Ctrl-C to stop.`);
   });
 }
 
-/** Works the queue without serving. */
+/** Runs jobs without serving the API. */
 export async function work(config: Config): Promise<void> {
-  if (!config.works) throw new Error('TOLLKEEPER_WORK is off, and to work is all that this command does.');
+  if (!config.works) throw new Error('TOLLKEEPER_WORK is off, so this command has nothing to do.');
   await untilStopped(async (undo, fail) => {
     const watching = { log: (message: string) => console.error(message), onLost: fail };
     const { server, access } = await openDatabase(config, await openServer(config, watching), undo);
@@ -86,14 +86,14 @@ export async function work(config: Config): Promise<void> {
       if (level === 'error' || level === 'warn') console.error(message);
     });
     undo.push(() => worker.stop());
-    console.log('Tollkeeper works the queue. Ctrl-C stops it.');
+    console.log('Tollkeeper is running jobs. Press Ctrl-C to stop.');
   });
 }
 
 /**
- * Runs `start` and stays until SIGINT, SIGTERM or SIGHUP has come, then undoes what was started: requests first, the
- * database last. A signal that comes during the start stops what the start has made. `fail` stops it too, and says why:
- * the process ends with 1, so that whoever supervises it starts it again.
+ * Runs `start`, waits for SIGINT, SIGTERM or SIGHUP, then undoes the start: requests first, the database last. A signal
+ * during the start undoes what was started so far. `fail` also stops, with a message and exit code 1, so that a
+ * supervisor restarts the process.
  */
 async function untilStopped(start: (undo: Undo, fail: (error: Error) => void) => Promise<void>): Promise<void> {
   const undo: Undo = [];
@@ -113,7 +113,7 @@ async function untilStopped(start: (undo: Undo, fail: (error: Error) => void) =>
   }
 }
 
-/** What somebody who stays has of the database as its owner. */
+/** The owner's database access of a long-running command. */
 interface ServingAccess extends OwnerAccess {
   readonly queuePool: pg.Pool;
 }
@@ -132,7 +132,7 @@ async function openDatabase(
   return { server, access: { ...access, queuePool } };
 }
 
-/** Work of our own has connections of its own: it does not wait for requests, nor they for it. */
+/** Jobs have their own connections: they do not wait for requests, nor requests for them. */
 function openJobsPool(server: Server, undo: Undo): Database {
   return openServicePool(server, { size: jobsPoolSize, patience: patienceOfJobs }, undo);
 }
@@ -143,11 +143,12 @@ function openServicePool({ url }: Server, options: { size: number; patience: Pat
   return createDatabase(pool);
 }
 
-/** The ways to others. Throws when the database was written with an encryption key that is not here. */
+/** Creates the external services. Throws when the database needs an encryption key that is not available. */
 async function reachOutside(config: Config, { owner }: OwnerAccess, undo: Undo) {
   const encryption = createEncryption(config.encryptionKeys ?? [await keyOfDataDirectory(config.dataDirectory)]);
   await claimEncryptionKeys(owner, encryption, Date.now());
-  // Who has said nothing and tries it out on this machine has the receiver on it too.
+  // Without configuration and with the embedded database, this is a trial, whose webhook receiver is on the same
+  // machine.
   const isTriedOut = config.webhookAllow === null && config.databaseUrl === null;
   const outbound = createOutbound({ allow: config.webhookAllow ?? [], allowInTestMode: isTriedOut ? loopback : [] });
   undo.push(() => outbound.close());
@@ -159,7 +160,7 @@ async function reachOutside(config: Config, { owner }: OwnerAccess, undo: Undo) 
   } satisfies Outside;
 }
 
-/** Works the queue, and sends webhooks. */
+/** Runs jobs and sends webhooks. */
 async function startJobs(
   access: ServingAccess,
   database: Database,
@@ -182,11 +183,11 @@ async function startJobs(
 
 type JobsLog = (level: 'error' | 'warn' | 'info' | 'debug', message: string) => void;
 
-/** Says what stops webhooks from being sent: of an outage, which comes with every attempt, now and then. */
+/** Logs failures of the webhook sender. An outage affects every attempt, so it is logged at intervals. */
 function webhookTrouble(log: JobsLog): (error: unknown) => void {
   const trouble = new TroubleLog({
-    error: (_, message) => log('error', `webhooks wait: ${message}`),
-    warn: (_, message) => log('warn', `webhooks wait: ${message}`),
+    error: (_, message) => log('error', `webhooks are waiting: ${message}`),
+    warn: (_, message) => log('warn', `webhooks are waiting: ${message}`),
   });
   return (error) => {
     const outage = problemOfOutage(error);
@@ -195,12 +196,12 @@ function webhookTrouble(log: JobsLog): (error: unknown) => void {
   };
 }
 
-/** What runs from time to time, in cron's notation. */
+/** The schedule of periodic jobs, in cron syntax. */
 function jobTimes({ auditDays }: Config): string {
   return crontab + auditCrontab(auditDays);
 }
 
-/** True when the database has every migration that this version knows. */
+/** Whether the database has every migration of this version. */
 async function isMigrated({ ownerPool }: OwnerAccess): Promise<boolean> {
   const known = await knownMigrations();
   const { rows } = await ownerPool.query<{ name: string }>('select name from kysely_migration');
@@ -219,12 +220,12 @@ async function greetFirstStart(config: Config, { owner }: OwnerAccess): Promise<
     return;
   }
   const address = config.publicUrl ?? `http://${config.host}:${config.port}`;
-  console.log(`First start: made the organization "${founded.organization.name}" (${founded.organization.id}). Its keys are shown this once:
+  console.log(`First start: created the organization "${founded.organization.name}" (${founded.organization.id}). Its keys are shown only this once:
 
   test key  ${founded.testKey.token}
   live key  ${founded.liveKey.token}
 
-Next, for example:
+Try this next:
 
   curl ${address}/api/v1/pricing-models -H "Authorization: Bearer ${founded.testKey.token}"
 `);

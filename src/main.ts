@@ -4,7 +4,7 @@ import { Command } from 'commander';
 import { readConfig } from './config.ts';
 import { version } from './http/version.ts';
 
-// Loaded when a command runs, so that help and mistakes are answered at once.
+// Loaded when a command runs, so that help and usage errors respond immediately.
 const admin = () => import('./main-admin.ts');
 const service = () => import('./main-serve.ts');
 const listener = () => import('./main-listen.ts');
@@ -20,22 +20,22 @@ const program = new Command('tollkeeper')
 
 program
   .command('serve')
-  .description('serve the API and work the queue')
+  .description('serve the API and run jobs')
   .action(async () => (await service()).serve(config()));
 program
   .command('work')
-  .description('work the queue without serving')
+  .description('run jobs without serving the API')
   .action(async () => (await service()).work(config()));
 program
   .command('migrate')
-  .description('bring the database up to date')
+  .description('migrate the database to the latest version')
   .option(...json)
   .action(async (options) => (await admin()).runMigrate(config(), options));
 
-const organizations = program.command('organizations').description('make and list organizations');
+const organizations = program.command('organizations').description('create and list organizations');
 organizations
   .command('create')
-  .description('make an organization with a test and a live key')
+  .description('create an organization with a test key and a live key')
   .requiredOption('--name <name>', 'its name')
   .option(...json)
   .action(async (options) => (await admin()).createOrganization(config(), options));
@@ -45,42 +45,42 @@ organizations
   .option(...json)
   .action(async (options) => (await admin()).showOrganizations(config(), options));
 
-const keys = program.command('keys').description('make, list and end API keys');
+const keys = program.command('keys').description('create, list, rotate and revoke API keys');
 keys
   .command('create')
-  .description('make a key; its text is shown this once')
-  .option('--organization <id>', 'the organization, when there are several')
-  .option('--live', 'a key of the live environment; of the test environment otherwise')
-  .option('--name <name>', 'what it is for')
+  .description('create a key, which is shown only this once')
+  .option('--organization <id>', 'the organization, if there are several')
+  .option('--live', 'create a live mode key instead of a test mode key')
+  .option('--name <name>', 'the name of the key')
   .option('--pricing-model <id>', 'pin it to one pricing model')
-  .option('--expires <date-time>', 'when it ends, in ISO 8601')
+  .option('--expires <date-time>', 'when the key expires, in ISO 8601')
   .option(...json)
   .action(async (options) => (await admin()).createKey(config(), options));
 keys
   .command('list')
   .description('list the keys, masked')
-  .option('--organization <id>', 'of one organization only')
+  .option('--organization <id>', 'only keys of this organization')
   .option(...json)
   .action(async (options) => (await admin()).showKeys(config(), options));
 keys
   .command('rotate <id>')
-  .description('make a key of the same scope and end the old one')
+  .description('replace a key with a new one of the same scope')
   .option(...json)
   .action(async (id, options) => (await admin()).rotateKey(config(), id, options));
 keys
   .command('revoke <id>')
-  .description('end a key at once')
+  .description('revoke a key immediately')
   .option(...json)
   .action(async (id, options) => (await admin()).revokeKey(config(), id, options));
 
 program
   .command('listen')
   .description('receive webhooks of a running service on this machine and print them, for development')
-  .option('--port <number>', 'where to receive; any free port otherwise')
-  .option('--url <url>', 'where the service is; on this machine at PORT otherwise')
-  .option('--key <key>', 'an API key of test mode; TOLLKEEPER_TEST_KEY otherwise')
-  .option('--types <types>', 'the types of events, divided by commas; all otherwise')
-  .option('--pricing-model <id>', 'whose events; those of the key, or of the default one, otherwise')
+  .option('--port <number>', 'the port to receive on (default: any free port)')
+  .option('--url <url>', 'the address of the service (default: this machine at PORT)')
+  .option('--key <key>', 'a test mode API key (default: TOLLKEEPER_TEST_KEY)')
+  .option('--types <types>', 'event types, separated by commas (default: all)')
+  .option('--pricing-model <id>', 'the pricing model to listen to (default: that of the key, or the default one)')
   .option('--json', 'print each event as one line of JSON')
   .action(async (options) => (await listener()).listen(config(), options));
 program
@@ -89,29 +89,29 @@ program
   .action(async () => (await admin()).printOpenApi());
 program
   .command('check')
-  .description('look for rows that break an invariant; exits with 1 when there are any')
-  .option('--full', 'read everything, also what was found right before')
+  .description('find rows that break an invariant; exits with 1 if there are any')
+  .option('--full', 'check all data, including data that passed an earlier check')
   .option(...json)
   .action(async (options) => {
     if (!(await (await admin()).check(config(), options))) process.exitCode = 1;
   });
 program
   .command('backup <directory>')
-  .description('copy the embedded database, beside a running service or without one')
+  .description('back up the embedded database, with or without a running service')
   .option(...json)
   .action(async (directory, options) => (await backups()).backup(config(), directory, options));
 program
   .command('restore <directory>')
-  .description('make the data directory of a backup')
-  .option('--wal <directory>', 'go on with the archived journal in it, to its end')
-  .option('--until <date-time>', 'or to this instant, in ISO 8601 with its offset')
+  .description('create a data directory from a backup')
+  .option('--wal <directory>', 'replay the WAL archive in this directory to its end')
+  .option('--until <date-time>', 'replay only up to this date-time, in ISO 8601 with an offset')
   .option(...json)
   .action(async (directory, options) => (await backups()).restore(config(), directory, options));
 
 try {
   await program.parseAsync();
 } catch (error) {
-  // A command's error is for the person who typed it; where it came from is for whoever asks for it.
+  // Users see the message of an error; its stack is shown on request.
   console.error(process.env.LOG_LEVEL === 'debug' ? error : (error as Error).message);
   process.exitCode = 1;
 }

@@ -3,47 +3,47 @@ import { operations } from './generated-operations.ts';
 import type { CustomersGetEntitlementsAnswer, Entitlements } from './generated-types.ts';
 import type { CallOptions, Transport } from './transport.ts';
 
-/** Of a call's own options, what holds for every request of the reader: who must not wait long asks for little patience. */
+/** Options for every request of the reader: code that must respond quickly sets a short timeout. */
 export interface EntitlementReaderOptions extends Pick<CallOptions, 'timeoutMs' | 'maxRetries'> {
-  /** How old an answer may be, in ms, before the service is asked whether it still holds. 5,000 when absent. */
+  /** The maximum age of a cached response in ms before it is revalidated. 5,000 when absent. */
   readonly maxAgeMs?: number;
-  /** How many customers are remembered; of more, those who were asked about last. 10,000 when absent. */
+  /** The maximum number of cached customers; the least recently used are evicted. 10,000 when absent. */
   readonly max?: number;
   /**
-   * For how long, in ms since it was last confirmed, an answer may be used while the service does not answer. 0 when
-   * absent. Meanwhile the service is asked every `maxAgeMs`.
+   * How long, in ms since the last validation, a cached response may be used while the service is not responding. 0
+   * when absent. The service is queried every `maxAgeMs` meanwhile.
    */
   readonly staleOnErrorMs?: number;
-  /** Needed only when several pricing models have customers of the same external ids. */
+  /** Required only if several pricing models have customers with the same external ids. */
   readonly pricingModelId?: string;
 }
 
-/** Answers from memory what customers are entitled to. Every method throws what the request for it throws. */
+/** Answers entitlement checks from a cache. Every method throws the errors of its request. */
 export interface EntitlementReader {
   /**
-   * Whether the customer has the feature and, where it is of credits or of places, `amount` (1 when absent) of them
-   * left. It reserves nothing: to use credits is `usageEvents.consume`, to take a place `resourceClaims.claim`.
+   * Whether the customer has the feature and, for credits or capacity, `amount` (1 when absent) of it left. Reserves
+   * nothing: use credits with `usageEvents.consume`, and capacity with `resourceClaims.claim`.
    */
   may(externalId: string, featureSlug: string, amount?: number): Promise<boolean>;
-  /** The credits left on the usage meter, of all subscriptions together; 0 where there are none. */
+  /** The remaining credits on the usage meter over all subscriptions; 0 without any. */
   balance(externalId: string, usageMeterSlug: string): Promise<number>;
-  /** All of it: the object that others are given too, so leave it as it is. */
+  /** All entitlements. The object is shared: do not modify it. */
   entitlements(externalId: string): Promise<Entitlements>;
-  /** Forgets what is known of the customer: after a change, so that the next answer shows it. */
+  /** Removes the customer from the cache: call it after a change, so that the next check sees it. */
   forget(externalId: string): void;
 }
 
 interface Known {
   readonly entitlements: Entitlements;
   readonly etag: string | null;
-  /** When the service last said so, and when it was last asked. */
+  /** The time of the last validation, and of the last request. */
   readonly readAt: number;
   readonly askedAt: number;
 }
 
 interface Entry {
   known: Known | null;
-  /** The request that is under way, which all who ask meanwhile wait for. */
+  /** The request in flight, shared by all concurrent callers. */
   pending: Promise<Entitlements> | null;
 }
 
@@ -51,7 +51,7 @@ export function createEntitlementReader(
   transport: Pick<Transport, 'exchange'>,
   { maxAgeMs = 5_000, max = 10_000, staleOnErrorMs = 0, pricingModelId, ...options }: EntitlementReaderOptions,
 ): EntitlementReader {
-  // In the order in which customers were last asked about.
+  // In order of last use.
   const entries = new Map<string, Entry>();
 
   function entryOf(externalId: string): Entry {
@@ -67,7 +67,7 @@ export function createEntitlementReader(
 
   async function ask(externalId: string, entry: Entry): Promise<Entitlements> {
     const { known } = entry;
-    // Counted from here, so that an answer that was long under way is not taken for a fresh one.
+    // Measured from the start of the request, so that a slow response does not count as fresh.
     const askedAt = performance.now();
     try {
       const input = { externalId, pricingModelId };
@@ -118,12 +118,12 @@ function isWithin(since: number, ms: number): boolean {
   return performance.now() - since < ms;
 }
 
-/** Whether the service is at fault and not the question. */
+/** Whether the error is an outage rather than a problem of the request. */
 function isOutage(error: unknown): boolean {
   return error instanceof TollkeeperError && (error.status === null || error.status === 429 || error.status >= 500);
 }
 
-/** Credits and places are those of all subscriptions that give the feature, together. */
+/** Sums credits and capacity over all subscriptions that grant the feature. */
 function isAllowed(
   { features, usageMeterBalances, resources }: Entitlements,
   featureSlug: string,

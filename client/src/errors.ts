@@ -1,11 +1,11 @@
-/** One thing that is wrong with a request, and where: `path` are the keys that lead to the value. */
+/** One problem with a request; `path` is the list of keys that lead to the value. */
 export interface Issue {
   readonly message: string;
   readonly path: readonly (string | number)[];
   readonly code: string;
 }
 
-/** What was answered to a request that failed. */
+/** The response to a failed request. */
 export interface FailedAnswer {
   readonly status: number;
   readonly headers: Headers;
@@ -13,18 +13,18 @@ export interface FailedAnswer {
   readonly body: unknown;
 }
 
-/** The service refused a request, or failed at it. */
+/** An error response of the service. */
 export class TollkeeperError extends Error {
   override readonly name: string = 'TollkeeperError';
-  /** The HTTP status; null when there was no answer. */
+  /** The HTTP status; null without a response. */
   readonly status: number | null;
-  /** Such as `NOT_FOUND` or `CONFLICT`. */
+  /** For example `NOT_FOUND` or `CONFLICT`. */
   readonly code: string;
-  /** What is wrong with the request, one by one. */
+  /** The individual problems with the request. */
   readonly issues: readonly Issue[];
-  /** Names the request in the logs of the service; null when there was no answer. */
+  /** Identifies the request in the logs of the service; null without a response. */
   readonly requestId: string | null;
-  /** The whole body of the answer: some refusals tell more, such as the balance that did not suffice. */
+  /** The whole body of the response: some refusals have more fields, such as the insufficient balance. */
   readonly body: unknown;
 
   constructor(message: string, code: string, answer: FailedAnswer | null = null, options?: ErrorOptions) {
@@ -38,7 +38,7 @@ export class TollkeeperError extends Error {
   }
 }
 
-/** 400: the request says something that cannot be done. */
+/** 400: the request is invalid. */
 export class InvalidRequestError extends TollkeeperError {
   override readonly name = 'InvalidRequestError';
 }
@@ -48,7 +48,7 @@ export class UnauthorizedError extends TollkeeperError {
   override readonly name = 'UnauthorizedError';
 }
 
-/** 402: a charge failed, or a balance does not suffice. */
+/** 402: a charge failed, or a balance is insufficient. */
 export class PaymentRequiredError extends TollkeeperError {
   override readonly name = 'PaymentRequiredError';
 }
@@ -58,17 +58,17 @@ export class NotFoundError extends TollkeeperError {
   override readonly name = 'NotFoundError';
 }
 
-/** 409: another record, or another request, stands in the way. */
+/** 409: the request conflicts with another record or request. */
 export class ConflictError extends TollkeeperError {
   override readonly name = 'ConflictError';
 }
 
-/** 429: too much is asked for at once. */
+/** 429: too many requests. */
 export class RateLimitedError extends TollkeeperError {
   override readonly name = 'RateLimitedError';
 }
 
-/** There was no answer, or one that broke off: whether the request was carried out is not known. */
+/** No response, or an incomplete one: it is unknown whether the request was processed. */
 export class ConnectionError extends TollkeeperError {
   override readonly name: string = 'ConnectionError';
 
@@ -77,7 +77,7 @@ export class ConnectionError extends TollkeeperError {
   }
 }
 
-/** There was no answer in time. */
+/** No response within the timeout. */
 export class TimeoutError extends ConnectionError {
   override readonly name = 'TimeoutError';
 
@@ -95,7 +95,7 @@ const errorsOfStatus: Readonly<Record<number, typeof TollkeeperError>> = {
   429: RateLimitedError,
 };
 
-/** The error that an answer stands for. */
+/** The error class for a response. */
 export function errorOf(answer: FailedAnswer): TollkeeperError {
   const { message, code } = fieldsOf(answer.body);
   const ErrorOfStatus = errorsOfStatus[answer.status] ?? TollkeeperError;

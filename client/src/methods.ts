@@ -1,16 +1,16 @@
 import type { Caller, CallOptions, Input, Operation, WriteOptions } from './transport.ts';
 
-/** As large as the service allows: the fewest requests. */
+/** The maximum of the service, for the fewest requests. */
 const pageSize = 100;
 
-/** The methods of a family: one for each operation of its table, and one more that walks the pages of each list. */
+/** The methods of a group: one per operation of its table, plus one that iterates over the pages of each list. */
 export function methodsOf<Methods>(caller: Caller, table: Readonly<Record<string, Operation>>): Methods {
   const methods: Record<string, unknown> = {};
   for (const [name, operation] of Object.entries(table)) {
     methods[name] = (input?: Input, options?: WriteOptions) => caller.call(operation, input, options);
     if (operation.pages) methods[name.replace(/^list/, 'listAll')] = walkOf(caller, operation);
   }
-  // The interface and the table are made from the same document.
+  // The interface and the table are generated from the same document.
   return methods as Methods;
 }
 

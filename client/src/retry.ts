@@ -1,10 +1,10 @@
-// The first wait, doubled with each attempt up to the longest: a restart of the service is bridged, and nobody waits for long.
+// The first delay, doubled with each attempt up to the longest: bridges a restart of the service without long waits.
 const firstWaitMs = 500;
 const longestWaitMs = 8_000;
-// Who is told to wait for longer than this had better decide for themselves.
+// A longer requested delay is left to the caller.
 const longestToldWaitMs = 60_000;
 
-/** Whether a request that was answered so may be sent again: the service says so, or it did not get to it. */
+/** Whether a request with this response may be retried: the service says so, or did not process it. */
 export function mayRetry(status: number, headers: Headers): boolean {
   const told = headers.get('x-should-retry');
   if (told === 'true' || told === 'false') return told === 'true';
@@ -12,8 +12,8 @@ export function mayRetry(status: number, headers: Headers): boolean {
 }
 
 /**
- * How long to wait before the next attempt, when `attempt` (0 is the first) failed, in ms; null when the service asks
- * for more patience than we have. `luck` is from 0 to 1, so that those who failed together do not come back together.
+ * The delay in ms before the next attempt, when `attempt` (0 is the first) failed. Null if the service requests too
+ * long a delay. The `luck` from 0 to 1 adds jitter, so that clients that failed together do not retry together.
  */
 export function waitBefore(attempt: number, headers: Headers | null, now: number, luck: number): number | null {
   const told = toldWait(headers?.get('retry-after') ?? null, now);
@@ -30,7 +30,7 @@ function toldWait(retryAfter: string | null, now: number): number | null {
   return Number.isNaN(ms) ? null : Math.max(0, ms);
 }
 
-/** Waits, or throws the reason of the signal as soon as it is aborted. */
+/** Waits, or rejects with the signal's reason as soon as it is aborted. */
 export function wait(ms: number, signal: AbortSignal | undefined): Promise<void> {
   return new Promise((resolve, reject) => {
     if (signal?.aborted) return reject(signal.reason);

@@ -2,7 +2,7 @@ import { ConnectionError, errorOf, TimeoutError, type TollkeeperError } from './
 import { mayRetry, wait, waitBefore } from './retry.ts';
 import { webCrypto } from './web-crypto.ts';
 
-/** An operation of the API: how it is called and what it answers. */
+/** An operation of the API: its request and its response. */
 export interface Operation {
   readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE';
   /** With parameters in braces. */
@@ -10,34 +10,37 @@ export interface Operation {
   readonly params: readonly string[];
   readonly query: readonly string[];
   readonly pages?: true;
-  /** What the answer is read as, where it is not JSON. */
+  /** The type of a response that is not JSON. */
   readonly answers?: 'text' | 'bytes';
-  /** It may be sent again as it is, so it needs no Idempotency-Key. */
+  /** Idempotent, so it needs no Idempotency-Key. */
   readonly safe?: true;
 }
 
-/** What a call may say beside its input. */
+/** Options of a call, besides its input. */
 export interface CallOptions {
-  /** Ends the call, which then throws the signal's reason. */
+  /** Aborts the call, which then throws the signal's reason. */
   readonly signal?: AbortSignal;
-  /** How long one attempt may take, in ms; the client's when absent. */
+  /** The timeout of one attempt in ms; the client's when absent. */
   readonly timeoutMs?: number;
-  /** How often a request that failed is sent again; the client's when absent. */
+  /** The number of retries; the client's when absent. */
   readonly maxRetries?: number;
 }
 
-/** What a call that changes something may say beside its input. */
+/** Options of a call that changes data, besides its input. */
 export interface WriteOptions extends CallOptions {
-  /** Do everything, answer it, and roll it back. */
+  /** Runs the request, returns the response, and rolls everything back. */
   readonly dryRun?: boolean;
-  /** Names the request: the service carries it out once, however often it is sent within 24 hours. Made anew for each call when absent. */
+  /**
+   * Makes the request idempotent: the service runs it once, however often it is sent within 24 hours. Generated for
+   * each call when absent.
+   */
   readonly idempotencyKey?: string;
 }
 
-/** Path, query and body in one. */
+/** Path, query and body in one object. */
 export type Input = Readonly<Record<string, unknown>>;
 
-/** An answer in full. */
+/** A complete response. */
 export interface Answer {
   readonly status: number;
   readonly headers: Headers;
@@ -65,7 +68,7 @@ interface Request {
   readonly answers: 'json' | 'text' | 'bytes';
 }
 
-/** Sends requests, and sends them again when that may help. */
+/** Sends requests and retries them where useful. */
 export class Transport implements Caller {
   readonly #options: TransportOptions;
 
@@ -78,7 +81,7 @@ export class Transport implements Caller {
     return (await this.exchange(operation, input, options)).body;
   }
 
-  /** The answer in full, or null when it is still the one of `etag`. */
+  /** The complete response, or null if it still matches `etag`. */
   async exchange(operation: Operation, input: Input, options: WriteOptions, etag?: string): Promise<Answer> {
     const request = await this.#requestOf(operation, input, options);
     if (etag !== undefined) request.headers['if-none-match'] = etag;
@@ -107,7 +110,7 @@ export class Transport implements Caller {
     return { url, method, headers, body: JSON.stringify(Object.fromEntries(fields)), answers };
   }
 
-  /** One request and its answer; or why there was none, or none to be glad of. */
+  /** Makes one attempt and returns its response, or its error. */
   async #attempt(
     request: Request,
     { signal, timeoutMs = this.#options.timeoutMs }: CallOptions,
@@ -151,13 +154,13 @@ async function readBody(response: Response, as: Request['answers'] | 'any'): Pro
   try {
     return JSON.parse(text);
   } catch (error) {
-    // What stands in front of the service may refuse in its own words.
+    // A proxy may refuse with a body of its own.
     if (as === 'any') return text;
     throw error;
   }
 }
 
-/** What went wrong, with what lies behind it: `fetch failed` alone says nothing. */
+/** The message with its cause: `fetch failed` alone is uninformative. */
 function wordsOf(cause: unknown): string {
   if (!(cause instanceof Error)) return String(cause);
   return cause.cause instanceof Error ? `${cause.message} (${cause.cause.message})` : cause.message;
@@ -170,7 +173,7 @@ function pathOf({ path, params }: Operation, input: Input): string {
   );
 }
 
-/** A value that can stand between two slashes: URLs cannot hold an empty one, and dots there lead elsewhere. */
+/** A valid path segment: URLs cannot contain empty ones, and dots change the path. */
 function segmentOf(name: string, value: unknown): string {
   const text = typeof value === 'number' ? String(value) : value;
   if (typeof text !== 'string' || ['', '.', '..'].includes(text)) {

@@ -1,7 +1,7 @@
 import type { WebhookPayload } from './generated-types.ts';
 import { webCrypto } from './web-crypto.ts';
 
-/** A message is not from the service, was altered, or is too old. Answer it with 400. */
+/** The message is not from the service, was altered, or is too old. Respond with 400. */
 export class WebhookVerificationError extends Error {
   override readonly name = 'WebhookVerificationError';
 }
@@ -10,14 +10,14 @@ export class WebhookVerificationError extends Error {
 export type WebhookHeaders = Headers | Readonly<Record<string, string | readonly string[] | undefined>>;
 
 export interface VerifyOptions {
-  /** How far its time may be from ours, in seconds: what was overheard cannot be sent again later. 300 when absent. */
+  /** The maximum clock difference in seconds, which prevents replays. 300 when absent. */
   readonly toleranceSeconds?: number;
 }
 
 /**
- * The payload of a message to a webhook, when it is signed with the webhook's secret (`whsec_...`), by the headers
- * `webhook-*` of Standard Webhooks or by `svix-*`. `payload` is the body as it came, not parsed. Throws a
- * WebhookVerificationError otherwise.
+ * Verifies a message to a webhook and returns its payload. The message must be signed with the webhook's secret
+ * (`whsec_...`), in the headers `webhook-*` of Standard Webhooks or `svix-*`. `payload` is the raw body, not parsed.
+ * Throws a WebhookVerificationError otherwise.
  */
 export async function verifyWebhook(
   payload: string | Uint8Array | ArrayBuffer,
@@ -52,7 +52,7 @@ function checkTime(timestamp: string, toleranceSeconds: number): void {
   }
 }
 
-/** While a secret is being replaced there are two signatures: one that is right will do. */
+/** During a rotation there are two signatures, of which one must be valid. */
 async function isSigned(signed: Uint8Array<ArrayBuffer>, signatures: string, secret: string): Promise<boolean> {
   const { subtle } = await webCrypto();
   const keyBytes = fromBase64(secret.replace(/^whsec_/, ''));
@@ -90,7 +90,7 @@ function concatenated(first: Uint8Array, second: Uint8Array): Uint8Array<ArrayBu
   return both;
 }
 
-/** The bytes, or null when it is not base64. */
+/** The decoded bytes, or null if the text is not base64. */
 function fromBase64(text: string): Uint8Array<ArrayBuffer> | null {
   try {
     return Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));

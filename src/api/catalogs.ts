@@ -19,7 +19,7 @@ const about = 'A catalog is a pricing model under its former name, with instants
 
 const params = z.object({ id: PricingModelId });
 
-/** The family of pricing models as clients from before August 2025 know it. Each acts as its successor does. */
+/** Pricing models under their name before August 2025. Each operation behaves like its successor. */
 export const catalogRoutes = [
   route({
     method: 'POST',

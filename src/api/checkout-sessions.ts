@@ -51,7 +51,7 @@ export const checkoutSessionRoutes = [
     ],
     handle: (work, { body, query }, { outside }) =>
       createCheckoutSession(work, encryptionOf(outside), body.checkoutSession, query.pricingModelId),
-    // The link opens what it leads to, and the database is not to know it.
+    // The link grants access, so it is stored encrypted.
     sealedWith: ({ outside }) => encryptionOf(outside),
   }),
   route({

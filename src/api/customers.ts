@@ -21,7 +21,7 @@ import { LedgerBalance, LedgerEntry } from '../usage/ledger-entry.ts';
 
 const tag = 'Customers';
 
-/** How a path names a customer: by the caller's own id, and by the pricing model where several have that id. */
+/** The path identifies a customer by external id, and the query by pricing model if the id is ambiguous. */
 const externalIdParams = z.object({ externalId: ExternalId });
 
 const pricingModelQuery = z.object({

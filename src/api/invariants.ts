@@ -4,8 +4,8 @@ import type { Checks } from '../invariants/run-checks.ts';
 import { invalid, Problem } from '../kernel/problem.ts';
 
 /**
- * Adds `/invariants`, for whoever runs the service: the last check, or with `?fresh=true` one that is made now. Outside of
- * the API, because its rows are of every tenant.
+ * Adds `/invariants` for the operator: the last check, or a new one with `?fresh=true`. Outside the API, because its
+ * rows span all tenants.
  */
 export function registerInvariants(server: FastifyInstance, checks: Checks, operatorToken: string): void {
   server.get<{ Querystring: { fresh?: string } }>('/invariants', async (request) => {

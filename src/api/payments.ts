@@ -7,7 +7,7 @@ import { Payment, PaymentId } from '../payments/payment.ts';
 
 const tag = 'Payments';
 
-// Any number gets through, so that the refusal of a wrong one can say what remains of the payment.
+// Accepts any number, so that the refusal of a wrong one can state the refundable amount.
 const PartialAmount = z
   .preprocess(
     (value) => (typeof value === 'string' && /^-?\d{1,16}$/.test(value) ? Number(value) : value),

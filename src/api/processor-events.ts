@@ -1,7 +1,7 @@
 import type { Hook } from '../http/hook.ts';
 import { takeStripeEvent } from '../payments/actions-processor-events.ts';
 
-/** Where processors tell what happened there. */
+/** Endpoints for events of payment processors. */
 export const processorEventHooks: readonly Hook[] = [
   {
     path: '/processor-events/stripe',

@@ -32,7 +32,7 @@ import { usageEventRoutes } from './usage-events.ts';
 import { usageMeterRoutes } from './usage-meters.ts';
 import { webhookRoutes } from './webhooks.ts';
 
-/** Every operation of the API, in the order in which its description lists them. */
+/** Every operation of the API, in the order of its documentation. */
 export const routes: readonly Route[] = [
   ...pingRoutes,
   ...apiKeyRoutes,

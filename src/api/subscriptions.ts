@@ -61,7 +61,7 @@ const AddFeature = z
       .meta({ description: 'Give the credits now, once for each billing period. Only for a usage_credit_grant.' }),
   })
   .refine(({ featureId, featureSlug }) => ((featureId ?? null) === null) !== ((featureSlug ?? null) === null), {
-    message: 'give exactly one of featureId and featureSlug',
+    message: 'send exactly one of featureId and featureSlug',
   })
   .meta({ id: 'AddFeature' });
 

@@ -4,7 +4,7 @@ import { type PageRequest, page } from '../kernel/pagination.ts';
 import { toEntry, toIdRange } from './audit-entry.ts';
 import * as store from './store.ts';
 
-/** The environment's audit log, newest first. Refuses a range of time that is empty. */
+/** The environment's audit log, newest first. Refuses an empty time range. */
 export async function listAuditLog(work: Work, request: PageRequest) {
   const { rows, total } = await store.pageOfAuditLog(work, request, toIdRange(request.filters));
   const { data, ...rest } = page(
@@ -15,11 +15,11 @@ export async function listAuditLog(work: Work, request: PageRequest) {
   return { data: data.map(toEntry), ...rest };
 }
 
-// Portions that hold no lock for long, and as many of them as a job may take.
+// Batches that hold no lock for long, and the maximum number of batches per job.
 const forgetAtOnce = 10_000;
 const mostPortions = 100;
 
-/** Deletes entries that are older than so many days, a portion at a time. Answers how many. */
+/** Deletes entries older than `days` days in batches. Returns their number. */
 export async function forgetAuditLogOnce(database: Database, days: number): Promise<number> {
   let forgotten = 0;
   for (let portion = 0; portion < mostPortions; portion++) {

@@ -11,7 +11,7 @@ const Columns = z.record(z.string(), z.unknown()).nullable().meta({
     'Fields by their names in the database, in camelCase. Secrets are shown as (secret), addresses without their path. Whole numbers beyond 2^53-1 are text.',
 });
 
-/** One change of one record: who, what, when, and what it was before and is after. */
+/** One change of one record: who, what and when, with its values before and after. */
 export const AuditLogEntry = z
   .object({
     id: z.string(),
@@ -37,7 +37,7 @@ export const AuditLogEntry = z
   .meta({ id: 'AuditLogEntry' });
 export type AuditLogEntry = z.infer<typeof AuditLogEntry>;
 
-/** What the log may be narrowed by. */
+/** The filters of the log. */
 export const auditFilters = {
   recordId: textFilter,
   record: textFilter.meta({ description: 'The type of the record, such as subscriptionItem.' }),
@@ -48,7 +48,7 @@ export const auditFilters = {
   until: instantFilter.meta({ description: 'Changes made before this instant.' }),
 };
 
-/** A row of the log. `before` and `after` are JSON text with the names of the columns. */
+/** A row of the log. `before` and `after` are JSON text with column names as keys. */
 export interface AuditLogRow {
   readonly id: string;
   readonly pricingModelId: string | null;
@@ -64,14 +64,14 @@ export interface AuditLogRow {
   readonly after: string | null;
 }
 
-/** The entry that a row is. */
+/** Converts a row to an entry. */
 export function toEntry(row: AuditLogRow): AuditLogEntry {
   const { id, pricingModelId, occurredAt, action, requestId } = row;
   return {
     id,
     occurredAt,
     pricingModelId,
-    // The database refuses any other.
+    // The database allows no other value.
     actor: { type: row.actorType as (typeof actorTypes)[number], apiKeyId: row.apiKeyId },
     action,
     requestId,
@@ -82,13 +82,13 @@ export function toEntry(row: AuditLogRow): AuditLogEntry {
   };
 }
 
-/** JSON.parse gives the text of a number too; TypeScript's library does not know it yet. */
+/** JSON.parse passes the source text of a number; TypeScript's library does not declare it yet. */
 const parseJson = JSON.parse as (
   text: string,
   revive: (key: string, value: unknown, context: { source?: string }) => unknown,
 ) => unknown;
 
-/** Columns as they are answered. What a JSON column holds keeps its keys. */
+/** Columns as they are returned. JSON columns keep their keys. */
 function columnsOf(text: string): Record<string, unknown> {
   const columns = parseJson(text, (_key, value, { source }) => (isTooLarge(value, source) ? source : value));
   return Object.fromEntries(
@@ -103,13 +103,13 @@ function isTooLarge(value: unknown, source: string | undefined): boolean {
   return typeof value === 'number' && !Number.isSafeInteger(value) && /^-?\d+$/.test(source ?? '');
 }
 
-/** Bounds of ids: from the first (in it) to the last (not in it); null is an end that is open. */
+/** A range of ids: from the first (in it) to the last (not in it); null is an open end. */
 export interface IdRange {
   readonly from: string | null;
   readonly to: string | null;
 }
 
-// An id begins with the microseconds of its change, so a range of time is a range of ids: every index has it.
+// An id begins with the microseconds of its change, so a time range is an id range, which every index supports.
 const timeDigits = 14;
 const lastMicrosecond = 16n ** BigInt(timeDigits) - 1n;
 
@@ -120,7 +120,7 @@ export function firstIdAt(at: Instant): string {
   return `audit_${bounded.toString(16).padStart(timeDigits, '0')}`;
 }
 
-/** The range that the filters `since` and `until` name. Refuses one that is empty. */
+/** The id range of the filters `since` and `until`. Refuses an empty range. */
 export function toIdRange(filters: PageRequest['filters']): IdRange {
   const { from, to } = instantRange(filters, 'since', 'until') ?? { from: null, to: null };
   return { from: from === null ? null : firstIdAt(from), to: to === null ? null : firstIdAt(to) };

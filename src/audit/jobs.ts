@@ -10,7 +10,10 @@ export const auditTasks: TaskList = {
   },
 };
 
-/** When entries older than so many days go: a line in cron's notation. Without a number they stay for ever. */
+/**
+ * The crontab line that deletes entries older than `days` days. Without a number there is none, and entries stay
+ * forever.
+ */
 export function auditCrontab(days: number | null): string {
   return days === null ? '' : `23 * * * * forget_audit_log {"days":${days}}\n`;
 }

@@ -12,10 +12,13 @@ const filterColumns = {
   requestId: 'request_id',
 } as const;
 
-// The log is longer than anything else, and nobody needs to know by how much.
+// The log is the largest table, and an exact total is not worth its cost.
 export const mostCounted = 10_000;
 
-/** A page of the log, newest first, one row more than the limit when there are more; and how many rows match, as far as counted. */
+/**
+ * A page of the log, newest first, plus one row when there are more, and the number of matching rows up to
+ * `mostCounted`.
+ */
 export async function pageOfAuditLog(
   work: Work,
   request: PageRequest,
@@ -41,7 +44,7 @@ export async function pageOfAuditLog(
   return { rows, total: counted.rows[0]?.total ?? 0 };
 }
 
-/** Deletes the oldest entries that are older than so many days, in every environment. Answers how many. */
+/** Deletes the oldest of the entries older than `days` days, in every environment. Returns their number. */
 export async function forgetAuditLog(database: Database, days: number, atMost: number): Promise<number> {
   const { rows } = await sql<{ count: number }>`select forget_audit_log(${days}, ${atMost}) as count`.execute(database);
   return rows[0]?.count ?? 0;

@@ -23,20 +23,20 @@ import { anchorOfFreePlan } from './open-plan.ts';
 import { firstLine } from './open-subscription.ts';
 import { recordPaid } from './record-paid.ts';
 
-/** A subscription that waits for its first payment, and what that is charged on. */
+/** The activation of a subscription that awaits its first payment, and the payment method to charge. */
 export interface Activation {
   readonly subscriptionId: string;
   readonly paymentMethodId: string;
   readonly checkoutSessionId: string | null;
-  /** Whether it takes over the periods of the free plan that it replaces. */
+  /** Whether it keeps the periods of the free plan that it replaces. */
   readonly preserveBillingCycleAnchor?: boolean;
 }
 
 /**
- * Begins a subscription that waits for its first payment, now: its first period, its invoice, and the charge after the
- * commit. It is active when that succeeds; when it fails it waits again, and another attempt may follow. A checkout
- * session activates once: asked again, the purchase that has not failed is answered. Refuses with
- * `subscriptionNotActivatable` what does not wait.
+ * Starts a subscription that awaits its first payment: its first period, its invoice, and the charge after the commit.
+ * Success makes it active; after a failure it waits again, and another attempt may follow. A checkout session activates
+ * once: a repeat returns its purchase that has not failed. Refuses with `subscriptionNotActivatable` a subscription
+ * that is not waiting.
  */
 export async function activateSubscription(work: Work, activation: Activation): Promise<Bought> {
   const { subscriptionId: id, paymentMethodId, checkoutSessionId } = activation;
@@ -83,7 +83,7 @@ function refuseActivation({ id, status, currentBillingPeriodStart }: Subscriptio
   if (status !== 'incomplete')
     throw new Problem('subscriptionNotActivatable', { id, reason: `its status is ${status}` });
   if (currentBillingPeriodStart !== null)
-    throw new Problem('subscriptionNotActivatable', { id, reason: 'its first payment is under way' });
+    throw new Problem('subscriptionNotActivatable', { id, reason: 'its first payment is in progress' });
 }
 
 interface Begun {
@@ -92,11 +92,11 @@ interface Begun {
   readonly quantity: number;
 }
 
-/** The subscription in its first period, and the invoice of that. */
+/** The subscription in its first period, and the invoice of that period. */
 async function beginNow(work: Work, waiting: SubscriptionRow, keptAnchor: Instant | null): Promise<Begun> {
   const { period: span, anchor, wholeStartAt } = decideActivation(waiting, { anchor: keptAnchor, now: work.now });
   const fresh = newBillingPeriod(work, waiting, { ...span, wholeStartAt, creditsAwaitPayment: true });
-  // An attempt at the same instant may have failed: a period begins once.
+  // An earlier attempt at the same instant may have failed: a period begins only once.
   const revived = await reviveBillingPeriod(work, fresh);
   if (revived === null) await insertBillingPeriod(work, fresh);
   const period = revived ?? fresh;

@@ -18,8 +18,8 @@ export interface AddFeatureRequest {
 }
 
 /**
- * Adds a feature to a subscription by hand. Again: a toggle stays as it is, credits and capacity add up. With
- * `grantCreditsImmediately` its credits are there now, and not only with the next billing period.
+ * Manually adds a feature to a subscription. On repetition a toggle stays, and credits and capacity add up. With
+ * `grantCreditsImmediately` its credits are available now, not only from the next billing period.
  */
 export async function addFeature(
   work: Work,
@@ -50,9 +50,9 @@ async function requireFeature(work: Work, pricingModelId: string, request: AddFe
 }
 
 /**
- * The feature's credits, once for each billing period of the subscription, or once for ever where it has none.
- * Recurring ones end with the period, because the next one brings its own. A subscription that waits for its first
- * payment gets the credits of all its features with that payment: giving them here too would give them twice.
+ * Grants the feature's credits once per billing period, or once in total without one. Recurring credits expire with the
+ * period, because the next one grants its own. A subscription that awaits its first payment gets the credits of all
+ * features with that payment: granting them here would double them.
  */
 async function grantNow(
   work: Work,

@@ -23,10 +23,10 @@ import { type AdjustmentPlan, planAdjustment } from './plan-adjustment.ts';
 import { recordPaid } from './record-paid.ts';
 import { reread } from './subscribe.ts';
 
-/** A change of plan that was asked for, and the subscription with it. */
+/** A requested plan change, with its subscription. */
 export interface Adjusted {
   readonly subscription: SubscriptionRow;
-  /** The items of the plan that count now. */
+  /** The current items of the plan. */
   readonly subscriptionItems: readonly SubscriptionItemRow[];
   readonly resolvedTiming: ResolvedTiming;
   readonly isUpgrade: boolean;
@@ -34,8 +34,8 @@ export interface Adjusted {
 }
 
 /**
- * Changes the items of a subscription: at the end of its period, or now. What a change now costs is charged after the
- * commit, and the items change when the money has arrived; `readAdjusted` says how that ended.
+ * Changes the items of a subscription, now or at the end of its period. The price of an immediate change is charged
+ * after the commit, and the items change when the payment succeeds; `readAdjusted` returns the outcome.
  */
 export async function adjustSubscription(work: Work, id: string, asked: NewAdjustment): Promise<Adjusted> {
   const held = await holdCurrent(work, id);
@@ -67,7 +67,7 @@ async function changeNow(work: Work, plan: AdjustmentPlan): Promise<string> {
   return adjustment.id;
 }
 
-/** Nobody tries the invoice that is to be replaced while its place is being taken. Answers when it was to be tried. */
+/** Suspends retries of the invoice that the change replaces. Returns its retry date. */
 async function restReplaced(work: Work, { charge: { replacedInvoiceId } }: AdjustmentPlan): Promise<Instant | null> {
   if (replacedInvoiceId === null) return null;
   const invoices = await lockInvoices(work, [replacedInvoiceId]);
@@ -98,8 +98,8 @@ function newAdjustment(work: Work, plan: AdjustmentPlan, invoice: InvoiceRow | n
 }
 
 /**
- * How a change stands after its charge: made, or waiting for a payment that takes its time. Refuses with
- * `adjustmentNotPaid` one whose charge failed: nothing has changed.
+ * The state of a change after its charge: applied, or awaiting a slow payment. Refuses with `adjustmentNotPaid` a
+ * change whose charge failed: nothing has changed.
  */
 export async function readAdjusted(
   work: Work,

@@ -10,15 +10,15 @@ import type { BillingPeriodRow } from '../subscriptions/billing-period.ts';
 import { listItemSpans } from '../subscriptions/store-item-versions.ts';
 import { listPeriodInvoices, type PeriodInvoice } from './store-period-invoices.ts';
 
-/** What a change in the middle of a period costs. Money in minor units, list value: before discount and tax. */
+/** The price of a change within a period. Money in minor units at list value: before discount and tax. */
 export interface PlanCharge {
   /** For the change itself. */
   readonly amount: bigint;
-  /** What the change adds to the period and nobody is charged for. */
+  /** Value that the change adds to the period without a charge. */
   readonly waived: bigint;
-  /** What is billed: the change, and usage of the invoice that it takes the place of. */
+  /** The billed lines: the change, and usage of the replaced invoice. */
   readonly lines: readonly NewLine[];
-  /** What of them is such usage. */
+  /** The part of it that is such usage. */
   readonly carriedOver: bigint;
   readonly replacedInvoiceId: string | null;
 }
@@ -27,17 +27,17 @@ export interface PlanCharge {
 export interface PeriodChange {
   readonly period: BillingPeriodRow;
   readonly items: readonly PlanItem[];
-  /** False: nobody is charged for it. */
+  /** False: the change is not charged. */
   readonly prorates: boolean;
-  /** Whether what is charged for it may take the place of the period's own invoice. True when absent. */
+  /** Whether the charge may replace the period's own invoice. True when absent. */
   readonly replaces?: boolean;
   readonly at: Instant;
 }
 
 /**
- * What a change costs: what the period is worth with it, less what was paid for the period or is being paid, and never
- * less than nothing. Where the period's own invoice was never paid, the change asks for all that the period is worth,
- * and for the usage on that invoice, and takes its place. A trial is worth nothing. Worked examples A1 to A11.
+ * Prices a change: the value of the period with it, minus the amounts paid or in flight for the period, but at least 0.
+ * If the period's own invoice was never paid, the change bills the whole value of the period and the usage on that
+ * invoice, and replaces it. A trial is worth nothing. Worked examples A1 to A11.
  */
 export async function priceChange(work: Work, change: PeriodChange): Promise<PlanCharge> {
   const { period, items, prorates, replaces = true, at } = change;
@@ -69,14 +69,14 @@ export async function priceChange(work: Work, change: PeriodChange): Promise<Pla
   };
 }
 
-/** The period's own invoice, when no money came for it and none is on its way (worked example A4). */
+/** The period's own invoice without any received or pending payment (worked example A4). */
 function isNeverPaid(invoice: PeriodInvoice): boolean {
   return isDunned(invoice) && invoice.status === 'open' && !invoice.isBeingPaid && invoice.amountPaid === 0n;
 }
 
 /**
- * What is owed counts, or it would be asked for twice, and so does what was written off, or it would be asked for after
- * all. The invoice of a change is open only where that has been made.
+ * Open and written-off amounts count as expected: otherwise the former would be billed twice and the latter after all.
+ * An invoice of a change is open only if the change was applied.
  */
 function asExpected(invoice: PeriodInvoice): PeriodInvoice {
   const { status } = invoice;
@@ -102,12 +102,12 @@ function lineOf(
 
 type UsageLine = Extract<NewLine, { type: 'usage' }>;
 
-/** The usage lines of an invoice, to be billed by another. */
+/** The usage lines of an invoice, to be billed by another one. */
 async function usageLinesOf(work: Work, invoiceId: string): Promise<UsageLine[]> {
   const lines = await listExplainedLines(work, [invoiceId]);
   return lines.flatMap(({ type, amount, priceId, ledgerAccountId, ledgerAccountCredit: units, ...line }) => {
     if (type !== 'usage' || priceId === null || ledgerAccountId === null || units === null) return [];
-    // A line that is older than explanations is one of its own sum.
+    // A line from before explanations is billed as its own sum.
     const asOne = { kind: 'usage', units, unitPrice: amount, usageEventsPerUnit: Number(units) } as const;
     const explanation = line.explanation ?? asOne;
     return { type, units, amount, priceId, ledgerAccountId, description: line.description, explanation };

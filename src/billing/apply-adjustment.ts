@@ -36,7 +36,7 @@ import { billLateChanges, giveBackCalledOff } from './late-adjustment-payment.ts
 import { giveBackPausedTime } from './paused-time-line.ts';
 import { listReplaceable } from './store-period-invoices.ts';
 
-/** A change to carry out, as of `at`. The caller holds the subscription. */
+/** A change to apply as of `at`. The caller has locked the subscription. */
 export interface Change {
   readonly adjustment: AdjustmentRow;
   readonly subscription: SubscriptionRow;
@@ -44,8 +44,8 @@ export interface Change {
 }
 
 /**
- * Carries out the changes of plan that these paid invoices (of reason `adjustment`) were made for, or gives the money back
- * where the subscription has ended meanwhile. Safe to tell twice.
+ * Applies the plan changes of these paid invoices (of reason `adjustment`), or refunds them if the subscription has
+ * ended meanwhile. Idempotent.
  */
 export async function applyPaidAdjustments(work: Work, invoices: readonly InvoiceRow[]): Promise<void> {
   const invoiceIds = invoices.map(({ id }) => id);
@@ -59,8 +59,8 @@ export async function applyPaidAdjustments(work: Work, invoices: readonly Invoic
   const changes = adjustments.map((adjustment) => {
     const subscription = subscriptions.get(adjustment.subscriptionId);
     assert(subscription, 'a change is of a subscription');
-    // The money was for the time since the change was asked for. When a period has begun meanwhile, the new items begin
-    // with it, and what it was not billed for them is billed now.
+    // The payment covers the time since the request. If a new period has begun meanwhile, the new items apply from its
+    // start, and the difference is billed now.
     const at = Math.max(adjustment.effectiveAt, subscription.currentBillingPeriodStart ?? adjustment.effectiveAt);
     return { adjustment, subscription, at };
   });
@@ -72,16 +72,16 @@ export async function applyPaidAdjustments(work: Work, invoices: readonly Invoic
   );
 }
 
-/** Carries changes out in the middle of their periods, with the credits that come with them, and tells. */
+/** Applies changes within their periods, grants their credits, and publishes the events. */
 export async function applyNow(work: Work, changes: readonly Change[]): Promise<SubscriptionRow[]> {
   const applied = await applyChanges(work, changes);
   const voided = await voidReplaced(
     work,
     changes.map(({ adjustment }) => adjustment),
   );
-  // What they asked for is paid with what replaces them.
+  // The replacing invoices pay for the purchases of the replaced ones.
   await completePurchasesOf(work, voided);
-  // What they took off for paused time did not move to what replaces them.
+  // Paused time taken off a replaced invoice did not move to the replacing one.
   await giveBackPausedTime(work, voided);
   await addProrationWaived(
     work,
@@ -97,21 +97,20 @@ export async function applyNow(work: Work, changes: readonly Change[]): Promise<
 }
 
 /**
- * The invoices in whose place others were paid: nobody is to pay those any more. One that was paid after all stays. Answers
- * the ids of those that are void now.
+ * Voids the invoices that paid ones replaced. One that was paid after all stays. Returns the ids of the voided ones.
  */
 async function voidReplaced(work: Work, adjustments: readonly AdjustmentRow[]): Promise<string[]> {
   const replaced = adjustments.flatMap(({ replacedInvoiceId }) => replacedInvoiceId ?? []);
   const replaceable = await listReplaceable(work, replaced);
   for (const id of replaceable) await voidInvoice(work, id);
-  // The usage on them moved to what replaces them. Where it had been settled once, it is settled with that now.
+  // Their usage moved to the replacing invoices. If it had been settled, those settle it now.
   await undoSettlements(work, await listBilledUsage(work, replaceable));
   return replaceable;
 }
 
 /**
- * The money for these changes of plan did not come: nothing changes, and another change may be asked for. An invoice
- * whose place they were to take is tried again when it was to be. Whoever tells has voided the invoices of the changes.
+ * Marks plan changes as failed because their payment failed: nothing changes, and another change may be requested. An
+ * invoice that was to be replaced gets its retry date back. The caller has voided the invoices of the changes.
  */
 export async function failAdjustments(
   work: Work,
@@ -142,9 +141,8 @@ async function resumeReplaced(work: Work, failed: readonly AdjustmentRow[]): Pro
 }
 
 /**
- * Carries out the scheduled changes that are due at the end of each subscription's current period (`at`), and answers
- * the subscriptions as they are then, in their order. One without a change is answered as it is. The credits come with
- * the next period, and who begins that tells.
+ * Applies the scheduled changes due at the end of each subscription's current period (`at`), and returns all
+ * subscriptions afterwards, in order. Credits come with the next period, whose start publishes the events.
  */
 export async function applyScheduledAdjustments(
   work: Work,
@@ -161,12 +159,12 @@ export async function applyScheduledAdjustments(
   return due.map(({ subscription }) => changed.get(subscription.id) ?? subscription);
 }
 
-/** A change that has been made, with the items that are new or other than before. */
+/** An applied change, with the ids of new and changed items. */
 export interface AppliedChange extends Change {
   readonly changedItemIds: ReadonlySet<string>;
 }
 
-/** An added or changed item as it is now, with the product that it gives the features of. */
+/** A new or changed item, with the product whose features it grants. */
 type Renewed = SubscriptionItemRow & { readonly productId: string };
 
 interface Decided {
@@ -176,8 +174,8 @@ interface Decided {
 }
 
 /**
- * Writes changes down: items, what they give, and the subscriptions, each as of its instant. As many statements for a
- * thousand changes as for one.
+ * Writes changes: items, their features and the subscriptions, each as of its instant. The number of statements does
+ * not depend on the number of changes.
  */
 async function applyChanges(work: Work, changes: readonly Change[]): Promise<AppliedChange[]> {
   if (changes.length === 0) return [];
@@ -238,7 +236,7 @@ function endedItems(decided: readonly Decided[]) {
   return decided.flatMap(({ change: { at }, changes }) => changes.ended.map(({ id }) => ({ id, at })));
 }
 
-/** New items give what their product gives, changed ones give it in their quantity; what ended gives nothing. */
+/** Grants the features of new and changed items, and ends those of ended items. */
 async function changeFeatures(work: Work, decided: readonly Decided[]): Promise<void> {
   const changed = decided.flatMap(({ change, changes }) =>
     changes.changed

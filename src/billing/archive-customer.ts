@@ -8,8 +8,8 @@ import { lockAccountsOfSubscriptions } from '../usage/store-accounts.ts';
 import { endSubscription } from './end-subscription.ts';
 
 /**
- * Puts a customer away: all its subscriptions end now, and its external id is free again. A customer that is archived
- * already stays as it is. Refuses with `customerNotFound`.
+ * Archives a customer: all its subscriptions end now, and its external id is free again. An archived customer stays as
+ * it is. Refuses with `customerNotFound`.
  */
 export async function archiveCustomer(
   work: Work,
@@ -21,7 +21,7 @@ export async function archiveCustomer(
   if (customer === null) throw new Problem('customerNotFound', { id: externalId });
   if (customer.archived) return customer;
   const living = await lockLivingSubscriptions(work, customer.id);
-  // Of all of them, in the order in which usage takes them, before one after the other ends.
+  // Locks the accounts of all of them in the order that usage uses, before they end one by one.
   await lockAccountsOfSubscriptions(
     work,
     living.map(({ id }) => id),

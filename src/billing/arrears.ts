@@ -4,7 +4,7 @@ import { listOwedInvoices } from '../invoicing/store-owed.ts';
 import { readSettings } from '../organizations/store-settings.ts';
 import { type Arrears, arrearsOf } from '../subscriptions/cancellation.ts';
 
-/** Where the attempts to collect the invoices for periods of each of these subscriptions stand, by the subscription's id. */
+/** The state of collecting period invoices for each of these subscriptions, by subscription id. */
 export async function readArrears(work: Work, subscriptionIds: readonly string[]): Promise<(id: string) => Arrears> {
   const owed = (await listOwedInvoices(work, subscriptionIds)).filter(isDunned);
   if (owed.length === 0) return () => 'none';

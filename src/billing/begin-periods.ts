@@ -10,22 +10,22 @@ import { collectInvoices } from './collect-invoices.ts';
 import { grantPeriodCredits } from './grant-period-credits.ts';
 import { pausedCreditLeft } from './paused-time-line.ts';
 
-/** A period that begins, and what it is billed. */
+/** A period that begins, and its lines. */
 export interface Beginning {
-  /** As it is from then on, apart from its current period and what is left of the value kept for paused time. */
+  /** Its new state, except the current period and the remaining value of paused time. */
   readonly subscription: SubscriptionRow;
   readonly period: BillingPeriodRow;
   readonly lines: readonly NewLine[];
   /** True for the first period of its subscription. */
   readonly isFirst: boolean;
-  /** False where the credits of the period were granted before. */
+  /** False if the credits of the period were granted before. */
   readonly grantsCredits: boolean;
 }
 
 /**
- * Begins periods whose time has come: writes them and their subscriptions down, bills them as of their start, asks for
- * the money after the commit, and grants their credits. Answers the subscriptions. As many statements for a thousand as
- * for one.
+ * Begins due periods: writes them and their subscriptions, bills them as of their start, requests the charges after the
+ * commit, and grants their credits. Returns the subscriptions. The number of statements does not depend on the number
+ * of periods.
  */
 export async function beginPeriods(work: Work, beginnings: readonly Beginning[]): Promise<SubscriptionRow[]> {
   if (beginnings.length === 0) return [];

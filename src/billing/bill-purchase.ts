@@ -13,17 +13,17 @@ import type { Product } from '../pricing/product.ts';
 import type { PurchaseRow } from '../purchases/purchase.ts';
 import { itemName } from '../subscriptions/subscription-item.ts';
 
-/** What is paid once, to be billed. */
+/** A single-payment purchase to bill. */
 export interface PurchaseBill {
   readonly purchase: PurchaseRow;
   readonly price: Price;
   readonly product: Product;
   readonly discount: InvoiceDiscount | null;
-  /** Whether it is charged at once, so that it has no days to be paid in. */
+  /** Whether it is charged immediately, so that net terms do not apply. */
   readonly isCharged: boolean;
 }
 
-/** Makes the invoice of what is paid once, with its discount and the tax that the customer owes, due in the terms. */
+/** Creates the invoice of a single-payment purchase, with discount, tax and due date. */
 export async function issuePurchaseInvoice(
   work: Work,
   { purchase, price, product, discount, isCharged }: PurchaseBill,

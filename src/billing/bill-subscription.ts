@@ -18,23 +18,23 @@ import type { BillingPeriodRow } from '../subscriptions/billing-period.ts';
 import type { SubscriptionRow } from '../subscriptions/subscription.ts';
 import { releaseOverage } from '../usage/actions-ledger.ts';
 
-/** What a subscription is to be billed. */
+/** A bill of a subscription. */
 export interface Bill {
   readonly subscription: SubscriptionRow;
   readonly period: Pick<BillingPeriodRow, 'id' | 'startAt' | 'endAt'> | null;
   readonly reason: InvoiceReason;
   readonly lines: readonly NewLine[];
-  /** When what it bills came due. */
+  /** The date on which the billed items came due. */
   readonly at: Instant;
-  /** The unpaid invoice of the period that it takes the place of; null or absent: none. */
+  /** The unpaid invoice of the period that it replaces; null or absent: none. */
   readonly replacedInvoiceId?: string | null;
 }
 
 /**
- * Makes the invoices of subscriptions: with the discount that each redeemed, the tax that its customer owes and the due
- * date of the environment's terms. What there is nothing to bill for (no lines) gets null. Usage that no payment could
- * carry is left to the next bill. What follows from one that is paid from the start is the caller's to see to
- * (`recordPaid`). As many statements for a thousand bills as for one.
+ * Creates invoices of subscriptions, with the redeemed discount, the customer's tax and the due date. A bill without
+ * lines gives null. Usage beyond the limit of a single payment is left to the next bill. The caller handles the
+ * consequences of an invoice that is paid from the start (`recordPaid`). The number of statements does not depend on
+ * the number of bills.
  */
 export async function issueBills(work: Work, bills: readonly Bill[]): Promise<(InvoiceRow | null)[]> {
   const asked = bills.filter((bill) => bill.lines.length > 0);
@@ -51,12 +51,12 @@ export async function issueBills(work: Work, bills: readonly Bill[]): Promise<(I
   return bills.map((bill) => made.get(bill) ?? null);
 }
 
-/** What `issueBills` would ask for now, reckoned and not made. What there is nothing to bill for asks for 0. */
+/** The drafts that `issueBills` would invoice now, without creating them. A bill without lines has a total of 0. */
 export async function composeBills(work: Work, bills: readonly Bill[]): Promise<InvoiceDraft[]> {
   return (await invoicesOf(work, bills)).map((request) => draftInvoice(fitted(request).request));
 }
 
-/** A change of plan is somebody's wish, and is refused where it is too large; what is due has to be billed. */
+/** A plan change is a request, and is refused if it is too large; due amounts must be billed. */
 function fitted(request: NewInvoice): ReturnType<typeof fitUsage> {
   return request.reason === 'adjustment' ? { request, left: [] } : fitUsage(request);
 }
@@ -68,7 +68,7 @@ async function invoicesOf(work: Work, bills: readonly Bill[]): Promise<NewInvoic
   const { netTermsDays, seller } = settings;
   const discountOf = await discountsOf(work, bills);
   const taxes = await quoteTaxes(work, settings, [...new Set(subscriptions.map(({ customerId }) => customerId))]);
-  // Without terms every invoice is due at once, however it is paid.
+  // Without net terms every invoice is due immediately, however it is paid.
   const charged = netTermsDays === 0 ? null : await listChargeableMethods(work, subscriptions);
   return bills.map((bill) => ({
     customerId: bill.subscription.customerId,
@@ -87,9 +87,9 @@ async function invoicesOf(work: Work, bills: readonly Bill[]): Promise<NewInvoic
 }
 
 /**
- * Which discount a bill carries. A start and a renewal carry what the subscription redeemed as long as it lasts, and so
- * does usage left over at the end where it is per cent. A change of plan gets the per cent that its period's own
- * invoice carries: a fixed amount was given there already. One that takes the place of that invoice carries what that did.
+ * The discount of each bill. A start and a renewal carry the subscription's redeemed discount while it lasts; final
+ * usage carries it if it is a percentage. A plan change carries the percentage on its period's own invoice: a fixed
+ * amount was already given there. A change that replaces that invoice carries the same discount.
  */
 async function discountsOf(work: Work, bills: readonly Bill[]): Promise<(bill: Bill) => InvoiceDiscount | null> {
   const isAdjustment = ({ reason }: Bill) => reason === 'adjustment';

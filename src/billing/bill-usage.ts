@@ -8,14 +8,14 @@ import type { Overage } from '../usage/ledger.ts';
 type Charged = Pick<SubscriptionRow, 'id' | 'doNotCharge'>;
 
 /**
- * The lines, by subscription, for usage that no credit covered and no invoice billed. It is taken: whoever asks puts
- * the lines on an invoice in the same commit. Who is not charged owes nothing for usage.
+ * Invoice lines, by subscription, for unbilled usage without credits. The usage is marked as invoiced: the caller must
+ * invoice the lines in the same commit. Subscriptions that are not charged owe nothing for usage.
  */
 export async function takeUsageLines(work: Work, subscriptions: readonly Charged[]): Promise<Map<string, NewLine[]>> {
   return linesBySubscription(await claimOverage(work, idsOfCharged(subscriptions)));
 }
 
-/** The lines that `takeUsageLines` would answer now. Nothing is taken. */
+/** The lines that `takeUsageLines` would return now, without marking the usage. */
 export async function draftUsageLines(work: Work, subscriptions: readonly Charged[]): Promise<Map<string, NewLine[]>> {
   return linesBySubscription(await readOverage(work, idsOfCharged(subscriptions)));
 }

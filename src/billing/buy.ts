@@ -23,22 +23,22 @@ import { recordPaid } from './record-paid.ts';
 import { redeem } from './redeem.ts';
 import { requireHolder } from './top-up.ts';
 
-/** What somebody buys. */
+/** An order. */
 export interface Order {
   readonly customer: CustomerRow;
-  /** Of the customer's pricing model: a subscription, or what is paid once. */
+  /** The price, from the customer's pricing model: for a subscription or a single payment. */
   readonly price: Price;
   readonly product: Product;
   readonly quantity: number;
   readonly discount: DiscountRow | null;
-  /** What is charged; null: what the customer has, if anything. */
+  /** The payment method to charge; null: the customer's, if any. */
   readonly paymentMethodId: string | null;
   readonly name: string | null;
   readonly metadata: PurchaseRow['metadata'];
-  /** Becomes the customer's, because tax goes by it; null: the customer's own. */
+  /** Replaces the customer's address, because it determines tax; null: the customer's own. */
   readonly billingAddress: BillingAddress | null;
   readonly checkoutSessionId: string | null;
-  /** Whether a subscription takes over the periods of the free plan that it replaces. */
+  /** Whether a subscription keeps the periods of the free plan that it replaces. */
   readonly preserveBillingCycleAnchor: boolean;
 }
 
@@ -48,10 +48,10 @@ export interface Bought {
 }
 
 /**
- * Buys. What is to be paid is charged after the commit; `recordPaid` and `recordFailed` say what follows. Where there is
- * nothing to pay (it is free, on trial, or a discount takes everything off) it is paid from the start. A checkout session
- * buys once: asked again, the purchase that has not failed is answered. Refuses what is not sold, and with
- * `invalidRequest` on `paymentMethodId` what there is nothing to charge for.
+ * Buys. The amount due is charged after the commit; `recordPaid` and `recordFailed` handle the outcome. If nothing is
+ * due (free, in trial, or fully discounted), it is paid from the start. A checkout session buys once: a repeat returns
+ * its purchase that has not failed. Refuses prices that are not for sale, and with `invalidRequest` on
+ * `paymentMethodId` an order that cannot be charged.
  */
 export async function buy(work: Work, order: Order): Promise<Bought> {
   const customer = await holdBuyer(work, order);
@@ -66,7 +66,7 @@ export async function buy(work: Work, order: Order): Promise<Bought> {
   return { purchase, subscriptionId: purchase.subscriptionId };
 }
 
-/** The customer, held, with the address of the order. */
+/** The customer, locked, with the address of the order. */
 async function holdBuyer(work: Work, { customer: { id }, billingAddress }: Order): Promise<CustomerRow> {
   const customer = await lockCustomer(work, id);
   if (customer === null) throw new Problem('customerNotFound', { id });
@@ -78,9 +78,9 @@ async function holdBuyer(work: Work, { customer: { id }, billingAddress }: Order
 function refuseUnsold({ customer, price, product, quantity }: Order): void {
   const { id } = price;
   if (price.pricingModelId !== customer.pricingModelId) throw new Problem('priceNotFound', { id });
-  if (price.type === 'usage') throw new Problem('priceNotSold', { id, reason: 'what is used is billed afterwards' });
+  if (price.type === 'usage') throw new Problem('priceNotSold', { id, reason: 'usage is billed in arrears' });
   if (product.default)
-    throw new Problem('priceNotSold', { id, reason: 'it is that of the plan that every customer starts on' });
+    throw new Problem('priceNotSold', { id, reason: 'it belongs to the default plan, on which every customer starts' });
   if (!price.active || !product.active) throw new Problem('priceInactive', { id });
   if (price.unitPrice * BigInt(quantity) <= maxPeriodAmount) return;
   const most = maxPeriodAmount / price.unitPrice;
@@ -94,7 +94,7 @@ async function methodFor(work: Work, { id }: CustomerRow, given: string | null):
 }
 
 function refuseUnpayable(): never {
-  throw invalid(['paymentMethodId'], 'is needed: there is something to pay, and nothing to charge');
+  throw invalid(['paymentMethodId'], 'is required: an amount is due and the customer has no payment method');
 }
 
 async function buyPlan(work: Work, order: Order): Promise<PurchaseRow> {
@@ -123,19 +123,19 @@ function isCovered({ price: { unitPrice }, quantity, discount }: Order): boolean
   return discountAmount({ kind: discount.amountType, amount: discount.amount }, listed) === listed;
 }
 
-/** What of a purchase is known of a subscription that is bought, at the start of it or when it is activated. */
+/** The part of an order that is known for a subscription, both at its start and at its activation. */
 export type PlanPurchase = Pick<
   Order,
   'customer' | 'price' | 'quantity' | 'name' | 'metadata' | 'billingAddress' | 'checkoutSessionId' | 'paymentMethodId'
 > & { readonly product: Pick<Product, 'name'> };
 
-/** Writes the purchase of a subscription down, whose first invoice has been made, and what follows if that is paid. */
+/** Records the purchase of a subscription whose first invoice was created, and the consequences if that is paid. */
 export async function insertPlanPurchase(
   work: Work,
   order: PlanPurchase,
   { subscription, invoice: made }: Pick<Opened, 'subscription' | 'invoice'>,
 ): Promise<PurchaseRow> {
-  // A dry run has charged it already.
+  // A dry run has already charged it.
   const invoice = made && (await findInvoice(work, made.id));
   const purchase: PurchaseRow = {
     ...newPurchase(work, order),

@@ -11,8 +11,8 @@ import type { SubscriptionRow } from '../subscriptions/subscription.ts';
 import { holdCurrent } from './catch-up.ts';
 
 /**
- * Takes a scheduled change back: everything is as it was before, and claims that were to end with it last. Answers how
- * many items the change would have added or changed. Refuses with `noAdjustmentScheduled`.
+ * Cancels a scheduled change and makes the claims that were to end with it permanent. Returns the number of items that
+ * the change would have added or changed. Refuses with `noAdjustmentScheduled`.
  */
 export async function cancelScheduledAdjustment(
   work: Work,

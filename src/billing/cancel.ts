@@ -9,7 +9,7 @@ import { requireStatusAfter, type SubscriptionRow } from '../subscriptions/subsc
 import { holdCurrent } from './catch-up.ts';
 import { endSubscription, type Held } from './end-subscription.ts';
 
-/** What a caller asks for: the subscription ends now, at the end of the period that it is in, or at a date. */
+/** Cancels a subscription on request: now, at the end of its current period, or at a date. */
 export async function cancelSubscription(work: Work, id: string, cancellation: Cancellation): Promise<SubscriptionRow> {
   const held = await holdCurrent(work, id);
   const decision = decideCancel(held.subscription, cancellation, work.now);

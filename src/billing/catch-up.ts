@@ -7,20 +7,19 @@ import { type Held, holdSubscription } from './end-subscription.ts';
 import { renewStep } from './renew.ts';
 import { resumeStep } from './resume-paused.ts';
 
-// Which of them is due of one subscription at a time is decided by their dates: never two of them.
+// At most one of these steps is due for a subscription at a time, by their dates.
 const steps = [cancelStep, resumeStep, renewStep];
 
 /**
- * Does what is due for this subscription and not done yet, each as of the instant at which it was due, in this
- * transaction: its scheduled end, its going on after a pause, its renewals, one after the other. So what a caller asks
- * for meets the subscription as it is now, whether or not the worker has come by. Nothing is due: one read. Where due
- * work failed lately, it is left as it is, so that a caller can still act on it.
+ * Performs the overdue work of this subscription in this transaction, each step as of its due date: its scheduled end,
+ * its resumption, its renewals. A request thus sees the current state, whether or not the worker has run. Without
+ * overdue work it costs one read. After a recent failure the work is skipped, so that requests still succeed.
  */
 export async function catchUp(work: Work, subscriptionId: string): Promise<void> {
   await catchUpAll(work, [subscriptionId]);
 }
 
-/** The same for several. As many rounds as the longest of them is behind. */
+/** The same for several. Takes as many rounds as the one with the most overdue steps needs. */
 export async function catchUpAll(work: Work, subscriptionIds: readonly string[]): Promise<void> {
   for (;;) {
     const behind = await findBehind(work, subscriptionIds);
@@ -29,10 +28,7 @@ export async function catchUpAll(work: Work, subscriptionIds: readonly string[])
   }
 }
 
-/**
- * The subscription and its customer as they are now, held until the work ends: what was due has been done. Refuses with
- * `subscriptionNotFound`.
- */
+/** The up-to-date subscription and its customer, locked until the work ends. Refuses with `subscriptionNotFound`. */
 export async function holdCurrent(work: Work, id: string): Promise<Held> {
   const held = await holdSubscription(work, id);
   if (await hasOvertaken(work, held.subscription)) throw new RunAgain();
@@ -42,8 +38,8 @@ export async function holdCurrent(work: Work, id: string): Promise<Held> {
 }
 
 /**
- * Whether the subscription went into its period while this work waited for it: an instant that lies ahead of the work's own,
- * and has come by now. As of its own it would find the subscription in no period at all.
+ * Whether the subscription's period began after this work's own time, while the work waited for the lock. As of its own
+ * time the subscription would have no current period.
  */
 async function hasOvertaken(work: Work, { currentBillingPeriodStart: start, startDate }: SubscriptionRow) {
   if (start === null || start <= work.now || startDate > work.now) return false;

@@ -6,8 +6,8 @@ import type { PaymentRow } from '../payments/store.ts';
 import { recordPaid } from './record-paid.ts';
 
 /**
- * Asks for the charges of open invoices after the commit. A dry run commits nothing, so there the charges are taken to
- * succeed and what follows from them is done at once.
+ * Requests the charges of open invoices after the commit. A dry run commits nothing, so it assumes success and applies
+ * the consequences at once.
  */
 export function chargeInvoices(work: Work, orders: readonly ChargeOrder[]): Promise<PaymentRow[]> {
   return requestCharges(work, orders, assumePaid);
@@ -24,7 +24,7 @@ export async function chargeInvoice(
   return payment;
 }
 
-/** What a dry run puts in place of charges: that they succeed, and what follows. */
+/** The assumed result in a dry run: the charges succeed, with all consequences. */
 export async function assumePaid(work: Work, payments: readonly { readonly id: string }[]): Promise<void> {
   const changed = await applyChargeOutcomes(
     work,

@@ -4,8 +4,8 @@ import { assumePaid } from './charge-invoice.ts';
 import type { DueStep } from './due-step.ts';
 
 /**
- * Asks the processors again how charges stand that take their time, after the commit. What they answer says when to ask
- * next, at the earliest a minute later; a charge that they call under way is never taken for failed.
+ * Queries slow charges at their processors after the commit. The response sets the next query, at the earliest a minute
+ * later; a charge that the processor calls pending never counts as failed.
  */
 export const checkStep: DueStep = {
   name: 'check',

@@ -12,8 +12,8 @@ import { completePeriods, recoverSubscriptions } from './record-paid.ts';
 import { holdPayers } from './settle-payment.ts';
 
 /**
- * The invoice, held until the work ends, with its customer and subscription before it. Refuses with `invoiceNotFound`,
- * and one that is being paid: how that ends decides what becomes of it.
+ * The invoice, locked until the work ends, after its customer and subscription. Refuses with `invoiceNotFound`, and an
+ * invoice with a payment in flight: its outcome decides the next state.
  */
 export async function holdInvoice(work: Work, id: string): Promise<InvoiceRow> {
   const found = await findInvoice(work, id);
@@ -27,9 +27,9 @@ export async function holdInvoice(work: Work, id: string): Promise<InvoiceRow> {
 }
 
 /**
- * Takes an open invoice back, as though it had never been made: the usage on it is to be billed again, what it took off for
- * paused time is kept again, the change that it was made for is not carried out, and a subscription that owes nothing
- * else after a failed attempt has recovered. Refuses one of which money is kept.
+ * Voids an open invoice, as if it had never been created. Its usage is billed again, its credit for paused time is
+ * available again, its plan change is not applied, and a subscription without other debts recovers. Refuses one with
+ * unreturned payments.
  */
 export async function takeBackInvoice(work: Work, id: string): Promise<InvoiceRow> {
   const invoice = await holdInvoice(work, id);
@@ -47,8 +47,8 @@ export async function takeBackInvoice(work: Work, id: string): Promise<InvoiceRo
 }
 
 /**
- * Writes an open invoice off: what it bills stays billed, nobody expects the money any more, and a subscription that owes
- * nothing else after a failed attempt has recovered.
+ * Writes off an open invoice: its items stay billed, payment is no longer expected, and a subscription without other
+ * debts recovers.
  */
 export async function writeOffInvoice(work: Work, id: string): Promise<InvoiceRow> {
   await holdInvoice(work, id);

@@ -8,20 +8,20 @@ import { chargeInvoices } from './charge-invoice.ts';
 import { recordFailed } from './record-failed.ts';
 import { recordPaid } from './record-paid.ts';
 
-/** An invoice of a subscription that the caller holds. */
+/** An invoice of a subscription that the caller has locked. */
 export interface Collectable {
   readonly invoice: InvoiceRow;
   readonly subscription: SubscriptionRow;
 }
 
-// From this attempt on the backup payment method is tried, where there is one.
+// From this attempt on the backup payment method is used, if there is one.
 const firstAttemptOnBackup = 3;
 
 /**
- * Begins to collect invoices that were just made: charges the subscription's payment method (else its customer's
- * default) after the commit. Where there is none, the first attempt is due on the invoice's due date, and fails when that
- * has come. One that is paid from the start has its consequences; one of an unpaid subscription waits for somebody to
- * retry. As many statements for five hundred as for one.
+ * Starts collecting new invoices: charges the subscription's payment method (else the customer's default) after the
+ * commit. Without one, the first attempt is made on the due date and fails. An invoice that is paid from the start has
+ * its consequences; one of an unpaid subscription waits for a manual retry. The number of statements does not depend on
+ * the number of invoices.
  */
 export async function collectInvoices(work: Work, collectables: readonly Collectable[]): Promise<void> {
   await recordPaid(
@@ -43,13 +43,13 @@ export async function collectInvoices(work: Work, collectables: readonly Collect
   );
 }
 
-/** Tries open invoices again: charges them after the commit; an attempt without anything to charge fails at once. */
+/** Retries open invoices: charges them after the commit. An attempt without a payment method fails immediately. */
 export async function retryInvoices(work: Work, collectables: readonly Collectable[]): Promise<void> {
   const { lacking } = await chargeWherePossible(work, collectables);
   await failForLackOfMethod(work, lacking);
 }
 
-/** Charges the invoices for which there is a payment method after the commit, and answers those for which there is none. */
+/** Charges the invoices that have a payment method after the commit, and returns those without one. */
 async function chargeWherePossible(
   work: Work,
   collectables: readonly Collectable[],

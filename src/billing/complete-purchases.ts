@@ -4,12 +4,12 @@ import type { PurchaseRow } from '../purchases/purchase.ts';
 import { findPurchasesOfInvoices } from '../purchases/store.ts';
 import { grantTopUps } from './top-up.ts';
 
-/** What follows when what was bought is paid for: it is told of, and its credits are there. Once for each. */
+/** Publishes paid purchases and grants their credits, once for each. */
 export async function recordBought(work: Work, purchases: readonly PurchaseRow[]): Promise<void> {
   await grantTopUps(work, await completePurchases(work, purchases));
 }
 
-/** The same for the purchases of these invoices, which are paid. */
+/** The same for the purchases of these paid invoices. */
 export async function completePurchasesOf(work: Work, invoiceIds: readonly string[]): Promise<void> {
   await recordBought(work, await findPurchasesOfInvoices(work, invoiceIds));
 }

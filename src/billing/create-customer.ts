@@ -6,8 +6,8 @@ import { startDefaultPlan } from './default-plan.ts';
 import type { Opened } from './open-subscription.ts';
 
 /**
- * Makes a customer of the pricing model that it names, else of the default one, and starts its default plan in the
- * same commit: neither is there without the other. `plan` is null where the pricing model has no default product.
+ * Creates a customer in the given pricing model or the default one, and starts its default plan in the same commit:
+ * neither exists without the other. The `plan` is null if the pricing model has no default product.
  */
 export async function createCustomer(
   work: Work,

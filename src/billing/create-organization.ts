@@ -16,7 +16,7 @@ import { provisionPricingModel } from '../pricing/actions-setup.ts';
 
 export interface FoundRequest {
   readonly name: string;
-  /** The keys themselves, where the operator chose them. */
+  /** The keys, if the operator chose them. */
   readonly testKey?: string | null;
   readonly liveKey?: string | null;
 }
@@ -27,7 +27,7 @@ export interface Founded {
   readonly liveKey: MadeApiKey;
 }
 
-/** Makes an organization: its two environments, each with its default pricing model and a key. Owner's connection. */
+/** Creates an organization: its two environments, each with its default pricing model and a key. Owner's connection. */
 export async function foundOrganization(owner: Database, request: FoundRequest, now: Instant): Promise<Founded> {
   return owner.transaction().execute((db) => found(db, request, now));
 }
@@ -51,7 +51,7 @@ function firstKey(environmentId: number, livemode: boolean, token: string | null
   return { environmentId, livemode, name: livemode ? 'Live key' : 'Test key', token };
 }
 
-/** Makes the first organization, or answers null when there is one already. Safe when several processes start at once. */
+/** Creates the first organization, or returns null if there is one already. Safe with concurrent starts. */
 export async function foundFirstOrganization(
   owner: Database,
   request: FoundRequest,
@@ -63,7 +63,7 @@ export async function foundFirstOrganization(
   });
 }
 
-/** Adds the keys that the operator chose to the first organization where they are not known yet. */
+/** Adds the operator's keys to the first organization unless they exist. */
 export async function ensureApiKeys(
   owner: Database,
   { testKey, liveKey }: Omit<FoundRequest, 'name'>,

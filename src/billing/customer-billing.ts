@@ -40,13 +40,13 @@ const contents = {
   }),
 };
 
-/** A subscription with what is in it and what it gives. */
+/** A subscription with its items and features. */
 export const SubscriptionDetails = z
   .discriminatedUnion('renews', [RenewingSubscription.extend(contents), NonRenewingSubscription.extend(contents)])
   .meta({ id: 'SubscriptionDetails' });
 export type SubscriptionDetails = z.infer<typeof SubscriptionDetails>;
 
-/** Everything about one customer that an application asks for, in one answer. */
+/** All data about one customer in one response. */
 export const CustomerBilling = z
   .object({
     customer: Customer,
@@ -66,8 +66,7 @@ export const CustomerBilling = z
 export type CustomerBilling = z.infer<typeof CustomerBilling>;
 
 /**
- * What a customer has and owes. The number of statements is fixed, however many subscriptions there are. Refuses with
- * `customerNotFound`.
+ * The customer's subscriptions, invoices and more. The number of statements is fixed. Refuses with `customerNotFound`.
  */
 export async function getBilling(
   work: Work,
@@ -99,7 +98,7 @@ export async function getBilling(
 const hourMs = 3_600_000;
 const portalHours = 24;
 
-/** A link of a day or a little more: within an hour it stays the same, so that who compares answers finds them the same. */
+/** A link valid for about a day. It stays the same within an hour, so that responses are comparable. */
 function billingPortalUrl({ publicUrl, environmentId }: Work, encryption: Encryption, customerId: string): string {
   const expiresAt = (Math.ceil(Date.now() / hourMs) + portalHours) * hourMs;
   return portalUrl(publicUrl, encryption, { environmentId, customerId, expiresAt, returnUrl: null });
@@ -113,14 +112,14 @@ async function listDetails(
   const ids = rows.map((row) => row.id);
   const prices = new Map((await listPrices(work, [pricingModelId])).map((price) => [price.id, price]));
   const items = Map.groupBy(await listSubscriptionItems(work, ids), (item) => item.subscriptionId);
-  // What is paused gives nothing until it goes on.
+  // A paused subscription grants nothing until it resumes.
   const givingIds = rows.filter((row) => row.status !== 'paused').map((row) => row.id);
   const features = Map.groupBy(await listActiveItemFeatures(work, givingIds), (feature) => feature.subscriptionId);
   const balances = Map.groupBy(await readBalances(work, ids), (balance) => balance.subscriptionId);
   return rows.map((row) => ({
     ...toSubscription(work, row),
     subscriptionItems: (items.get(row.id) ?? []).flatMap((item) => {
-      // The item that holds features added by hand has no price and is nothing that anybody bought.
+      // The item of manually added features has no price and was not bought.
       const price = item.priceId === null ? undefined : prices.get(item.priceId);
       return price === undefined || !isActiveItem(item, work.now) ? [] : { ...item, livemode: work.livemode, price };
     }),

@@ -8,8 +8,8 @@ import { decideStart, defaultPlanName } from '../subscriptions/subscription-star
 import { type Opened, openSubscription } from './open-subscription.ts';
 
 /**
- * Subscribes the customer to the default product of its pricing model, from `startDate` on, its periods counted from
- * `anchor` where one is named. Answers null when the pricing model has none that is sold.
+ * Subscribes the customer to the default product of its pricing model from `startDate`, with an optional `anchor` for
+ * its periods. Returns null if the pricing model has none for sale.
  */
 export async function startDefaultPlan(
   work: Work,
@@ -53,8 +53,8 @@ export async function startDefaultPlan(
 }
 
 /**
- * Gives the customer its default plan again, with the periods that it had before the subscription took its place: what
- * was to be paid for never was.
+ * Restores the customer's default plan with its earlier periods, because the paid subscription that replaced it was
+ * never paid.
  */
 export async function restoreDefaultPlan(work: Work, customer: CustomerRow, subscriptionId: string): Promise<void> {
   const replaced = await findReplacedDefaultPlan(work, subscriptionId);

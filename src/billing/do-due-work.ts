@@ -10,32 +10,32 @@ import { inTransactions, type Workplace } from './due-work-runner.ts';
 import { incompleteLifetimeMs } from './expire-incomplete.ts';
 import { type DueKind, findLastRenewal, findSubscriptionOfPiece, readAgenda } from './store-due.ts';
 
-// Long enough that a processor or a person may have mended it, short enough that a customer hardly notices.
+// Long enough for an outage to be fixed, short enough that a customer hardly notices.
 const setAsideMs = 5 * 60_000;
-// The outside is slow, the database is not: charges wait beside each other.
+// External calls are slow, so charges run concurrently.
 const effectsAtOnce = 8;
-// Of what takes many portions, so many are done beside each other: one is reckoned here while another is written there.
+// Concurrent batches of a step with many pieces: one computes while another writes.
 const lanesOfOne = 2;
-// Renewals of one minute are done together, as they are in real time. A minute of the calendar, so that a clock that is
-// moved to whole minutes has the same portions wherever it stops on the way.
+// Renewals within one minute are batched, as in real time. Aligned to calendar minutes, so that a clock moved to whole
+// minutes has the same batches wherever it stops on the way.
 const togetherMs = 60_000;
-// How often to look whether somebody else has done what he holds, and how long before it is taken for a mistake of ours.
+// The interval for checking work that another process has locked, and the time after which the lock counts as a bug.
 const lookAgainMs = 25;
 const longestHoldMs = 30_000;
-// A charge that is not made by then was asked for by a process that died, or is slow: it does no harm to ask again.
+// A charge pending for this long belongs to a process that died or is slow: requesting it again does no harm.
 const unsentPatienceMs = 2_000;
-// A log that is read by people names some failures and the number of all.
+// The log names a few failures and the total number.
 const failuresTold = 20;
 
-/** How far a run goes. */
+/** The bounds of a run. */
 export interface DueWorkBounds {
-  /** It begins nothing after so many milliseconds of real time. */
+  /** No work starts after this many milliseconds of real time. */
   readonly forMs: number;
-  /** One transaction takes no more pieces than this, where it would take more. */
+  /** The maximum number of pieces per transaction. */
   readonly portion?: number;
 }
 
-/** What a run has done: pieces by kind, and whether it came to the end of what was due. */
+/** The result of a run: pieces by kind, and whether all due work was done. */
 export interface DueWorkDone {
   readonly done: Readonly<Record<DueKind, number>>;
   readonly finished: boolean;
@@ -48,28 +48,28 @@ interface Run {
   readonly portion: number;
   readonly done: Record<DueKind, number>;
   readonly failures: unknown[];
-  /** Pieces that failed alone, and payments that could not be charged or asked about. */
+  /** Pieces that failed on their own, and payments that could not be charged or queried. */
   readonly failed: Set<string>;
-  /** Payments that were asked for again in this run: the clock does not wait for them any longer. */
+  /** Payments requested again in this run: the clock no longer waits for them. */
   readonly askedAgain: Set<string>;
-  /** Kinds that this run can do no more of. */
+  /** Kinds that this run cannot do more of. */
   readonly leftAlone: Set<DueKind>;
 }
 
 /**
- * Does everything that is due in an environment and not done, kind by kind, until nothing is due: by its own time. Where
- * the test clock is being moved, the clock goes from one due instant to the next, and everything due at one is done,
- * charges included, before it goes on; in the end it stands where it was moved to.
+ * Performs all due work of an environment by its own time, kind by kind. While the test clock moves, it advances from
+ * one due instant to the next, and all work due at one, including charges, is done before it advances. It ends at its
+ * target.
  *
- * Safe beside others that do the same: each piece is done once, and the clock never passes what another one is doing.
- * A piece that fails is set aside for a while and holds up no other; the failures are thrown together at the end.
- * `finished` says whether it came to the end.
+ * Safe with concurrent runs: each piece is done once, and the clock never passes work of another run. A failed piece is
+ * deferred and blocks no other; the failures are thrown together at the end. `finished` says whether all due work was
+ * done.
  */
 export function doDueWork(context: JobContext, environmentId: number, bounds: DueWorkBounds): Promise<DueWorkDone> {
   return doDueWorkAt(inTransactions(context, environmentId), environmentId, bounds);
 }
 
-/** The same wherever it is done. */
+/** The same with any runner. */
 export async function doDueWorkAt(
   place: Workplace,
   environmentId: number,
@@ -91,15 +91,15 @@ export async function doDueWorkAt(
   if (failures.length > 0)
     throw new AggregateError(
       failures.slice(0, failuresTold),
-      `${failures.length} steps of the due work of environment ${environmentId} failed, the first: ${failures[0]}`,
+      `${failures.length} steps of due work failed in environment ${environmentId}, the first: ${failures[0]}`,
     );
   return { done, finished };
 }
 
-/** What is to be done next. */
+/** The next work. */
 interface Next {
   readonly kinds: readonly DueKind[];
-  /** While the clock is being moved: what others have to charge before it may go on. */
+  /** While the clock moves: charges that other processes must make before it may advance. */
   readonly unsent: readonly string[];
   readonly isMoving: boolean;
 }
@@ -114,7 +114,7 @@ async function doAll(run: Run): Promise<boolean> {
       idleSince = null;
       continue;
     }
-    // Somebody else holds the rest. In real time it is theirs; a clock that is being moved has to wait for it.
+    // Another process has locked the rest. In real time that is fine; a moving clock must wait for it.
     if (!next.isMoving) return true;
     idleSince ??= Date.now();
     const idleMs = Date.now() - idleSince;
@@ -123,7 +123,7 @@ async function doAll(run: Run): Promise<boolean> {
       for (const paymentId of next.unsent) run.askedAgain.add(paymentId);
       idleSince = null;
     } else if (idleMs > longestHoldMs) {
-      throw new Error(`somebody has held what is due (${next.kinds.join(', ')}) for ${idleMs} ms`);
+      throw new Error(`another transaction has locked the due work (${next.kinds.join(', ')}) for ${idleMs} ms`);
     } else await sleep(lookAgainMs);
   }
 }
@@ -133,7 +133,7 @@ interface DueAt {
   readonly at: Instant;
 }
 
-/** What is due, after the clock has been taken to the next due instant where it is being moved; null: nothing more. */
+/** The next due work, after advancing a moving clock to its next due instant; null: none. */
 async function lookAhead(work: Work, run: Run): Promise<Next | null> {
   const { dueAt, target, unsent } = await readAgenda(work, incompleteLifetimeMs, [...run.failed, ...run.askedAgain]);
   const due = dueSteps.flatMap(({ kind }): DueAt[] => {
@@ -156,8 +156,8 @@ function kindsDueBy(due: readonly DueAt[], now: Instant): DueKind[] {
 }
 
 /**
- * Where the clock goes next: to the earliest due instant. From renewals that are due in the same minute, and nothing
- * else between them, to the last: subscriptions that were made one after the other would cost a round each.
+ * The clock's next stop: the earliest due instant. From consecutive renewals due in the same minute it goes to the
+ * last, because subscriptions created one after another would otherwise cost a round each.
  */
 async function nextInstant(work: Work, due: readonly DueAt[], target: Instant): Promise<Instant | null> {
   const next = Math.min(...due.map(({ at }) => at));
@@ -167,7 +167,7 @@ async function nextInstant(work: Work, due: readonly DueAt[], target: Instant): 
   return upTo > next ? ((await findLastRenewal(work, upTo)) ?? next) : next;
 }
 
-/** Does what is due of these kinds, and answers how many pieces were taken up. */
+/** Performs due work of these kinds, and returns the number of pieces. */
 async function doSteps(run: Run, kinds: readonly DueKind[]): Promise<number> {
   let count = 0;
   for (const { kind, step, atOnce } of dueSteps.filter((each) => kinds.includes(each.kind))) {
@@ -188,13 +188,13 @@ async function doPortions(run: Run, ordered: OrderedStep): Promise<number> {
   return count;
 }
 
-/** Does one portion of a step in one transaction; when it fails, its pieces one by one. */
+/** Performs one batch of a step in one transaction; if it fails, its pieces individually. */
 async function doPortion(run: Run, { kind, step, atOnce }: OrderedStep): Promise<number> {
   let ids: string[] = [];
   try {
     await actAndRun(run, async (work) => {
       ids = await step.claim(work, atOnce);
-      // Nothing but what has failed in this run and could not even be set aside.
+      // Only pieces that failed in this run and could not even be deferred.
       if (ids.length > 0 && ids.every((id) => run.failed.has(id))) {
         run.leftAlone.add(kind);
         ids = [];
@@ -230,14 +230,14 @@ async function doAlone(run: Run, { kind, step }: Omit<OrderedStep, 'atOnce'>, id
   }
 }
 
-/** One transaction, and right after it what it asked for outside of the database. */
+/** Runs one transaction, then its effects outside the database. */
 async function actAndRun<Answer>(run: Run, act: (work: Work) => Promise<Answer>): Promise<Answer> {
   const { answer, effects } = await run.place.act(act);
   await runAll(run, effects);
   return answer;
 }
 
-/** Runs effects beside each other. One that fails is told at the end; its job tries it again. */
+/** Runs effects concurrently. A failure is reported at the end; its job retries it. */
 async function runAll(run: Run, effects: readonly Effect[]): Promise<void> {
   const waiting = [...effects];
   const takeTurns = async () => {

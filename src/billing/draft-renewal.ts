@@ -11,17 +11,17 @@ import type { Bill } from './bill-subscription.ts';
 import { draftUsageLines, takeUsageLines } from './bill-usage.ts';
 import { pausedTimeLine } from './paused-time-line.ts';
 
-/** What the next period of a subscription is billed, by the list. */
+/** The bill of a subscription's next period, at list value. */
 export interface RenewalBill extends Bill {
-  /** The period that is to begin; it has its id already. */
+  /** The upcoming period, which already has its id. */
   readonly period: { readonly id: string; readonly startAt: Instant; readonly endAt: Instant };
 }
 
 /**
- * What the next period of each subscription (the first of one that waits for its start) is billed, in their order: its
- * items in advance, the usage until now that no credit covered in arrears, less what was paid for paused time. A bill of
- * nothing has no lines. With `claim` the usage is taken, so the caller issues the bills in the same commit; without it
- * nothing changes. What has no next period is left out. As many statements for a thousand subscriptions as for one.
+ * The bill of each subscription's next period (the first, if it awaits its start), in order: its items in advance,
+ * unbilled usage without credits in arrears, minus paid paused time. A bill of nothing has no lines. `claim` marks the
+ * usage as invoiced, so the caller must issue the bills in the same commit. Subscriptions without a next period are
+ * omitted. The number of statements does not depend on the number of subscriptions.
  */
 export async function draftRenewalBills(
   work: Work,
@@ -30,7 +30,7 @@ export async function draftRenewalBills(
 ): Promise<RenewalBill[]> {
   const renewing = subscriptions.flatMap((subscription) => withNextPeriod(subscription) ?? []);
   const charged = renewing.map(({ subscription }) => subscription).filter(({ doNotCharge }) => !doNotCharge);
-  // What is told before the start is in arrears too: it comes with the second invoice.
+  // Usage recorded before the start is also in arrears: it is billed with the second invoice.
   const begun = charged.filter((subscription) => !isWaitingForStart(subscription));
   const usage = await (claim ? takeUsageLines : draftUsageLines)(work, begun);
   const items = Map.groupBy(await listActiveItems(work, charged.map(atItsEnd)), (item) => item.subscriptionId);
@@ -61,14 +61,14 @@ function linesOf(
   usage: readonly NewLine[],
 ): NewLine[] {
   const { trialEnd } = subscription;
-  // What waits for its start begins with its trial.
+  // A subscription with a future start begins with its trial.
   const isTrial = trialEnd !== null && start < trialEnd;
   return isTrial ? [] : periodLines(subscription, { start, end, wholeStartAt: null }, items, usage);
 }
 
 /**
- * What a period is billed, by the list: the items in advance, for their share where it is the rest of an interval, and
- * usage in arrears, less what was kept for paused time. Who is not charged is billed nothing.
+ * The lines of a period at list value: items in advance, prorated if the period is the rest of an interval, and usage
+ * in arrears, minus kept paused time. Subscriptions that are not charged have no lines.
  */
 export function periodLines(
   { pausedCredit, doNotCharge }: Pick<SubscriptionRow, 'pausedCredit' | 'doNotCharge'>,

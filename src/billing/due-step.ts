@@ -1,16 +1,16 @@
 import type { Work } from '../database/work.ts';
 
 /**
- * One kind of work that comes due by the environment's time. Due and not done, so an outage is caught up; claimed under
- * a lock that other workers step over, so each piece is done once.
+ * One kind of work that becomes due by the environment's time. Selected by state, so that an outage is caught up;
+ * locked rows are skipped by other workers, so each piece is done once.
  */
 export interface DueStep {
   readonly name: string;
   /**
-   * Holds up to `limit` pieces that are due at `work.now`, the longest due first, stepping over those that somebody else
-   * holds, and answers their ids. `only` narrows it to some, and waits for their locks.
+   * Locks up to `limit` pieces due at `work.now`, longest due first, skipping locked ones, and returns their ids.
+   * `only` limits them, and waits for their locks.
    */
   claim(work: Work, limit: number, only?: readonly string[]): Promise<string[]>;
-  /** Does the claimed pieces, set by set, each as of the instant at which it was due. */
+  /** Performs the locked pieces as sets, each as of its due date. */
   perform(work: Work, ids: readonly string[]): Promise<void>;
 }

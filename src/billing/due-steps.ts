@@ -7,14 +7,14 @@ import { renewStep } from './renew.ts';
 import { resumeStep } from './resume-paused.ts';
 import type { DueKind } from './store-due.ts';
 
-/** A step, and how many pieces of it one transaction takes: as many as it can do set by set, or a few where it cannot. */
+/** A step with its batch size: large if it works in sets, small if not. */
 export interface OrderedStep {
   readonly kind: DueKind;
   readonly step: DueStep;
   readonly atOnce: number;
 }
 
-/** Everything that comes due, in the order in which it is done at one instant. */
+/** All kinds of due work, in order of execution at one instant. */
 export const dueSteps: readonly OrderedStep[] = [
   { kind: 'check', step: checkStep, atOnce: 500 },
   { kind: 'cancel', step: cancelStep, atOnce: 50 },

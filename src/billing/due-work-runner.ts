@@ -4,19 +4,21 @@ import { type Effect, runInEnvironment, type Work } from '../database/work.ts';
 import { type JobContext, runEffects } from '../jobs/queue.ts';
 import { readClock } from '../organizations/store-clock.ts';
 
-/** Where due work is done: in many transactions, or inside of the one of a dry run. The work itself is the same. */
+/**
+ * The way to run due work: in many transactions, or within the transaction of a dry run. The work itself is the same.
+ */
 export interface Workplace {
-  /** Whether what fails is undone alone, so that the rest can go on. */
+  /** Whether failures are rolled back individually, so that the rest can continue. */
   readonly isolates: boolean;
-  /** Does all of it or nothing, at the environment's present instant. Answers what is to be done outside, too. */
+  /** Runs all of it or nothing, at the environment's present time. Also returns the effects. */
   act<Answer>(act: (work: Work) => Promise<Answer>): Promise<{ answer: Answer; effects: readonly Effect[] }>;
-  /** Does a step outside of the database. */
+  /** Runs a step outside the database. */
   run(effect: Effect): Promise<void>;
-  /** Is called between the acts. */
+  /** Called between the acts. */
   rest(): Promise<void>;
 }
 
-/** Every act is a transaction of its own. */
+/** Runs every act in a transaction of its own. */
 export function inTransactions(context: JobContext, environmentId: number): Workplace {
   return {
     isolates: true,
@@ -30,7 +32,7 @@ export function inTransactions(context: JobContext, environmentId: number): Work
   };
 }
 
-/** Every act is a part of the one transaction of a dry run, in which the outside is taken to agree. */
+/** Runs every act within the transaction of a dry run, which assumes that external services succeed. */
 export function insideDryRun(work: Work): Workplace {
   assert(work.dryRun);
   return {

@@ -8,7 +8,7 @@ import { isTerminal, type SubscriptionRow } from '../subscriptions/subscription.
 import { type Collectable, retryInvoices } from './collect-invoices.ts';
 import type { DueStep } from './due-step.ts';
 
-/** Tries invoices again that could not be collected, and for the first time those whose due date has come. */
+/** Retries uncollected invoices, and makes the first attempt for those whose due date has come. */
 export const dunStep: DueStep = { name: 'dun', claim: claimAttempts, perform: dun };
 
 async function dun(work: Work, ids: readonly string[]): Promise<void> {
@@ -26,13 +26,13 @@ async function dun(work: Work, ids: readonly string[]): Promise<void> {
       due.push({ invoice, subscription });
     else given.push(invoice);
   }
-  // Nobody tries these by himself any more; that of a change of plan is tried once.
+  // These are not retried automatically; the invoice of a plan change has a single attempt.
   const last = due.map(({ invoice }) => invoice).filter((invoice) => !isDunned(invoice));
   await saveCollections(work, [...given, ...last].map(attemptBegun));
   await retryInvoices(work, due);
 }
 
-/** What ended, or is unpaid after its last attempt, is not charged any more unless somebody asks for it. */
+/** An ended subscription, or one unpaid after its last attempt, is charged on request only. */
 function isToTry(invoice: InvoiceRow, { status }: SubscriptionRow): boolean {
   const isTried = isDunned(invoice) || invoice.reason === 'adjustment';
   return invoice.status === 'open' && isTried && !isTerminal(status) && status !== 'unpaid';

@@ -3,12 +3,12 @@ import { lockAccountsOfSubscriptions } from '../usage/store-accounts.ts';
 import type { DueStep } from './due-step.ts';
 import { cancelIfDue } from './end-subscription.ts';
 
-/** Carries out the cancellations whose date has come, each as of that date. */
+/** Carries out due cancellations, each as of its date. */
 export const cancelStep: DueStep = {
   name: 'cancel',
   claim: claimCancelDue,
   async perform(work, ids) {
-    // Of all of them, in the order in which usage takes them, before one after the other ends.
+    // Locks the accounts of all of them in the order that usage uses, before they end one by one.
     await lockAccountsOfSubscriptions(work, ids);
     for (const id of ids) await cancelIfDue(work, id);
   },

@@ -24,7 +24,7 @@ import { restoreDefaultPlan, startDefaultPlan } from './default-plan.ts';
 import { pausedTimeLine } from './paused-time-line.ts';
 import { recordPaid } from './record-paid.ts';
 
-/** Both records, held until the work ends: the customer first, as everyone does who needs both. */
+/** Both records, locked until the work ends: the customer first, as everywhere. */
 export interface Held {
   readonly customer: CustomerRow;
   readonly subscription: SubscriptionRow;
@@ -39,7 +39,7 @@ export async function holdSubscription(work: Work, id: string): Promise<Held> {
   return { customer, subscription };
 }
 
-/** Ends a subscription whose scheduled end has come, as of that instant. Answers false when it has not. */
+/** Ends a subscription whose scheduled end has come, as of that instant. Otherwise returns false. */
 export async function cancelIfDue(work: Work, id: string): Promise<boolean> {
   const held = await holdSubscription(work, id);
   const at = cancelDueAt(held.subscription, work.now);
@@ -48,21 +48,21 @@ export async function cancelIfDue(work: Work, id: string): Promise<boolean> {
   return true;
 }
 
-/** How a subscription ends. */
+/** The way a subscription ends. */
 export interface Ending {
   readonly at: Instant;
-  /** `expired`: the first payment was waited for long enough. */
+  /** `expired`: the first payment did not arrive in time. */
   readonly happening?: 'canceled' | 'expired';
   readonly reason?: CancellationReason;
-  /** Nothing of it was ever paid: the default plan goes on with the periods that it had before. */
+  /** It was never paid: the default plan continues with its earlier periods. */
   readonly neverWas?: boolean;
-  /** The subscription that takes its place. */
+  /** The subscription that replaces it. */
   readonly replacedBy?: string;
 }
 
 /**
- * The one way in which a subscription ends, whoever asks for it: its caller, its date, a failed first payment, a paid
- * plan that replaces it, or the archiving of its customer.
+ * Ends a subscription. Every end takes this path: a cancel request, a scheduled date, a failed first payment, a
+ * replacing paid plan, or the archiving of its customer.
  */
 export async function endSubscription(
   work: Work,
@@ -94,20 +94,20 @@ export async function endSubscription(
     else await startDefaultPlan(work, customer, at);
   }
   if (happening === 'expired') await publishSubscription(work, 'subscription.updated', ended, customer);
-  // An upgrade is told by the creation of what replaces it.
+  // An upgrade is published by the creation of the new subscription.
   else if (reason !== 'upgraded_to_paid') await publishSubscription(work, 'subscription.canceled', ended, customer);
   return ended;
 }
 
-/** Who leaves a plan stands on the default plan again, unless it left that very plan, or left for good. */
+/** A customer that leaves a plan gets the default plan again, unless it left that plan or was archived. */
 function givesBackDefaultPlan(ended: SubscriptionRow, reason: CancellationReason | undefined): boolean {
   return !ended.isDefaultPlan && reason !== 'upgraded_to_paid' && reason !== 'customer_archived';
 }
 
 /**
- * Invoices the usage that was not billed yet, and charges it. What was paid for paused time (`kept`) is taken off it; the
- * rest of that is lost with the subscription. The invoice stays open where there is nothing to charge, and after a failed
- * first payment: the same method would fail again.
+ * Invoices the unbilled usage and charges it, minus paid paused time (`kept`), whose rest is lost with the
+ * subscription. The invoice stays open without a payment method, and after a failed first payment, because the same
+ * method would fail again.
  */
 async function billFinalUsage(
   work: Work,

@@ -2,12 +2,12 @@ import { claimIncomplete } from '../subscriptions/store-due.ts';
 import type { DueStep } from './due-step.ts';
 import { endSubscription, holdSubscription } from './end-subscription.ts';
 
-/** How long a subscription waits for its first payment: the next day finds it gone. */
+/** The maximum time that a subscription awaits its first payment: by the next day it is gone. */
 export const incompleteLifetimeMs = 23 * 60 * 60 * 1000;
 
 /**
- * Ends subscriptions that have waited 23 hours for a first payment, each as of the end of its 23 hours. One whose first
- * payment is under way is left alone.
+ * Ends subscriptions that have been incomplete for 23 hours, each as of that time. Skips those with a first payment in
+ * flight.
  */
 export const expireStep: DueStep = {
   name: 'expire',

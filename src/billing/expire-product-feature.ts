@@ -3,8 +3,8 @@ import { detachItemFeatures } from '../entitlements/actions.ts';
 import * as productFeatures from '../pricing/actions-product-features.ts';
 
 /**
- * Ends a link between a product and a feature: new subscriptions are not given it. What subscriptions got from it stays
- * theirs, detached from the product. Safe to repeat.
+ * Ends a link between a product and a feature: new subscriptions do not get it. Existing subscriptions keep the
+ * feature, detached from the product. Idempotent.
  */
 export async function expireProductFeature(work: Work, id: string): Promise<void> {
   await productFeatures.expireProductFeature(work, id);

@@ -8,9 +8,9 @@ import { findPurchasesOfInvoices } from '../purchases/store.ts';
 import type { FailedAttempt } from './record-failed.ts';
 
 /**
- * What becomes of purchases when their invoices could not be collected. What is paid once has failed, and nobody owes its
- * invoice; money that was taken back for it is owed, and nobody collects it by himself. The first invoice of a
- * subscription fails with it; as long as that is tried again, its purchase is under way.
+ * Updates purchases whose invoices could not be collected. A single-payment purchase has failed, and its invoice is no
+ * longer owed; after a reversed payment it is owed, but not collected automatically. The first invoice of a
+ * subscription fails with the subscription; while it is retried, its purchase is pending.
  */
 export async function failPurchases(
   work: Work,
@@ -28,7 +28,7 @@ export async function failPurchases(
   }
 }
 
-/** Nobody is to pay this invoice any more: so what it was to pay for has not been bought. */
+/** Marks the purchase of an invoice that nobody will pay as failed. */
 export async function giveUpPurchases(work: Work, invoiceId: string): Promise<void> {
   for (const purchase of await findPurchasesOfInvoices(work, [invoiceId])) await movePurchase(work, purchase, 'failed');
 }

@@ -11,15 +11,15 @@ import type { AppliedChange } from './apply-adjustment.ts';
 import { grantPeriodCredits } from './grant-period-credits.ts';
 import { listPeriodInvoices, type PeriodInvoice } from './store-period-invoices.ts';
 
-/** A change with the period that it was made in. */
+/** A change with its period. */
 interface InPeriod extends AppliedChange {
   readonly period: BillingPeriodRow;
 }
 
 /**
- * Grants the credits that come with changes of plan in the middle of periods: those of new and changed items, for the
- * rest of the period. Where those of a first period come with its money and that has not arrived, they all come then, and
- * come now where the change was paid in place of that.
+ * Grants the credits of plan changes within periods: those of new and changed items, for the rest of the period. If the
+ * credits of a first period await its payment, they are all granted with that; they are granted now if the change was
+ * paid instead.
  */
 export async function grantChangedCredits(work: Work, changes: readonly AppliedChange[]): Promise<void> {
   const periods = new Map(
@@ -83,7 +83,7 @@ async function grantRest(work: Work, changes: readonly InPeriod[]): Promise<void
       amount,
       expiresAt,
       source: 'manual_adjustment' as const,
-      // What makes the grant one: this feature of this item, with this change.
+      // Identifies the grant: this feature of this item, with this change.
       sourceId: `${adjustment.id}:${feature.id}`,
     })),
   );

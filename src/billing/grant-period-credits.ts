@@ -12,15 +12,14 @@ export interface BegunPeriod {
   readonly subscription: SubscriptionRow;
   readonly period: BillingPeriodRow | null;
   readonly isFirst: boolean;
-  /** The features that give access at this instant count. */
+  /** Features that grant access at this instant count. */
   readonly at: Instant;
 }
 
 /**
- * Grants the credits that come with a period: those of `every_billing_period` until the period ends, and with the
- * first period those of `once`, which never expire. A subscription that does not renew has no period and gets both
- * once, for good. A period that is the rest of an interval grants its share, rounded once. Granting the same period
- * again changes nothing.
+ * Grants the credits of a period: those of `every_billing_period` until its end, and in the first period those of
+ * `once`, which never expire. A subscription that does not renew has no period and gets both once, without expiry. A
+ * period that is the rest of an interval grants its share, rounded once. Idempotent per period.
  */
 export async function grantPeriodCredits(work: Work, begun: readonly BegunPeriod[]): Promise<void> {
   if (begun.length === 0) return;
@@ -45,12 +44,12 @@ function grantOf({ subscription, period, isFirst }: BegunPeriod, feature: Credit
     amount: isRecurring ? shareOf(feature.amount, period) : feature.amount,
     expiresAt: isRecurring && period !== null ? period.endAt : null,
     source: 'billing_period_transition',
-    // What makes the grant one: this feature of this item, in this period.
+    // Identifies the grant: this feature of this item, in this period.
     sourceId: `${period?.id ?? subscription.id}:${feature.id}`,
   };
 }
 
-/** What is granted for a period: all of the amount, or its share where the period is the rest of an interval. */
+/** The amount granted for a period: all of it, or its share if the period is the rest of an interval. */
 function shareOf(amount: bigint, period: BillingPeriodRow | null): bigint {
   if (period === null || period.wholeStartAt === null) return amount;
   const { wholeStartAt, startAt, endAt } = period;

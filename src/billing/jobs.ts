@@ -23,10 +23,10 @@ const look: Task = (context, payload) => {
 };
 
 const dueWorkTask = 'do_due_work';
-// A job that has so much to do leaves the rest to the next one, so that a stop waits no longer.
+// A long job leaves the rest to the next one, so that stopping the worker takes no longer.
 const longestJobMs = 3 * 60_000;
 
-/** Finds the environments in which something is due: one job each, so that one does not wait for another. */
+/** Finds the environments with due work and enqueues one job for each, so that they are independent. */
 const findDueWork: Task = ({ database }) =>
   enqueueInDueEnvironments(database, dueWorkTask, Date.now(), incompleteLifetimeMs);
 

@@ -9,9 +9,9 @@ import { priceChange } from './adjustment-charge.ts';
 import { type Bill, issueBills } from './bill-subscription.ts';
 
 /**
- * Bills what the current period costs more since a change that was made late: it was billed for the old items before the
- * money for the change arrived. Tried once, with what is due now; without success the invoice stays open. Where the
- * period has cost as much, there is nothing to bill. The changes have been made.
+ * Bills the price difference of the current period after changes that were applied late: the period was billed for the
+ * old items before the payment for the change arrived. Tried once; on failure the invoice stays open. Without a
+ * difference nothing is billed. The changes have been applied.
  */
 export async function billLateChanges(
   work: Work,
@@ -39,8 +39,8 @@ export async function billLateChanges(
 }
 
 /**
- * Gives back the money that arrived for changes of plan which are not made any more, because their subscriptions have
- * ended. What was paid in place of an unpaid invoice is kept: its period and its usage are paid for with it.
+ * Refunds payments for plan changes that are no longer applied, because their subscriptions have ended. A payment that
+ * replaced an unpaid invoice is kept: it covers the period and its usage.
  */
 export async function giveBackCalledOff(work: Work, calledOff: readonly AdjustmentRow[]): Promise<void> {
   const invoiceIds = calledOff.flatMap(({ invoiceId, replacedInvoiceId }) =>

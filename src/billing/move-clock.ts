@@ -11,22 +11,23 @@ import { doDueWork, doDueWorkAt } from './do-due-work.ts';
 import { insideDryRun } from './due-work-runner.ts';
 import { type ClockWork, countWorkSince } from './store-clock-work.ts';
 
-/** The task that does the work which the clock has to pass. */
+/** The task that performs the work which the clock must pass. */
 export const moveClockTask = 'move_clock';
 
-// A request waits no longer: many clients give up after five minutes. Years of thousands of subscriptions take less.
+// The maximum duration of a request: many clients time out after five minutes. Years of thousands of subscriptions take
+// less.
 const longestMoveMs = 4 * 60_000;
 
-/** The clock after it was set, and what was done on the way. */
+/** The clock after the request, and the work done on the way. */
 export interface MovedClock {
   readonly testClock: TestClock;
   readonly work: ClockWork;
 }
 
 /**
- * Freezes the environment's time at an instant, or moves it there. What comes due on the way is done after the commit,
- * in many transactions, and the request waits for it. Who asks while the clock is being moved waits for that work too,
- * which counts as his. Refuses what `decideClock` refuses.
+ * Freezes the environment's time at an instant, or moves it there. Work due on the way is done after the commit in many
+ * transactions, and the request waits for it. A concurrent request waits for that work too and reports it. Refuses what
+ * `decideClock` refuses.
  */
 export async function setTestClock(work: Work, to: Instant): Promise<MovedClock> {
   const clock = await lockClock(work);
@@ -47,7 +48,7 @@ export async function setTestClock(work: Work, to: Instant): Promise<MovedClock>
     default:
       decision satisfies never;
   }
-  // Who moves the clock wants to know what fails, so it is tried again.
+  // The caller wants to see failures, so deferred work is retried.
   await takeUpAgain(work);
   await requestEffect(work, {
     task: moveClockTask,
@@ -58,7 +59,7 @@ export async function setTestClock(work: Work, to: Instant): Promise<MovedClock>
   return readMovedClock(work);
 }
 
-/** What is made from the next millisecond on has an id that says so: older records are none of the move. */
+/** Ids from the next millisecond on sort after this move began: older records do not belong to it. */
 function nextMillisecond(): number {
   return Date.now() + 1;
 }
@@ -67,15 +68,15 @@ async function untilBegun(movedAt: number | null): Promise<void> {
   while (movedAt !== null && Date.now() <= movedAt) await sleep(1);
 }
 
-/** The clock, and what was done since it was last set. */
+/** The clock, and the work done since it was last set. */
 export async function readMovedClock(work: Work): Promise<MovedClock> {
   const { movedAt } = await readClock(work);
   return { testClock: await getTestClock(work), work: await countWorkSince(work, movedAt ?? Date.now()) };
 }
 
 /**
- * Takes the clock of an environment where it is being moved to, with all the work that is due on the way. Nothing to do
- * where it is there. Refuses with `testClockMoving` when the time for it is up: the queue goes on with it.
+ * Moves the clock of an environment to its target with all work due on the way. Does nothing if it has arrived. Refuses
+ * with `testClockMoving` when the time is up: the queue continues it.
  */
 export async function moveClock(context: JobContext, environmentId: number): Promise<void> {
   const before = await runInJob(context, environmentId, readClock);
@@ -91,5 +92,6 @@ async function moveClockInDryRun(work: Work): Promise<void> {
   const { movedAt } = await readClock(work);
   await untilBegun(movedAt);
   const { finished } = await doDueWorkAt(insideDryRun(work), work.environmentId, { forMs: longestMoveMs });
-  if (!finished) throw invalid(['testClock', 'now'], 'lies too far ahead for a dry run, which does all of it at once');
+  if (!finished)
+    throw invalid(['testClock', 'now'], 'is too far in the future for a dry run, which does all the work at once');
 }

@@ -20,22 +20,22 @@ import {
 import { endSubscription } from './end-subscription.ts';
 import { type Opened, type Opening, openSubscription } from './open-subscription.ts';
 
-/** What a customer is to be subscribed to, everything looked up. The customer is held. */
+/** A plan to subscribe to, with all references resolved. The customer is locked. */
 export interface PlanOrder {
   readonly customer: CustomerRow;
   readonly price: Price;
   readonly product: Product;
   readonly discount: DiscountRow | null;
   readonly given: Omit<NewSubscription, 'customerId' | 'customerExternalId' | 'priceId' | 'priceSlug' | 'discountCode'>;
-  /** Whether a paid plan takes over the anchor of the free one: its first period is the rest of an interval then. */
+  /** Whether a paid plan keeps the anchor of the free one: its first period is then the rest of an interval. */
   readonly keepsAnchor: boolean;
-  /** Whether a discount takes everything off for now, so that nothing waits for a payment method. */
+  /** Whether a discount covers the full amount for now, so that no payment method is required. */
   readonly isCovered?: boolean;
 }
 
 /**
- * The one way to subscribe. A paid subscription takes the place of the customer's free one. What is to be paid now is
- * charged after the commit. Worked example U1: with its anchor kept, 20 of 30 days of 3000 are 2000.
+ * Subscribes a customer; every subscription takes this path. A paid subscription replaces the customer's free one. The
+ * amount due is charged after the commit. Worked example U1: with a kept anchor, 20 of 30 days of 3000 are 2000.
  */
 export async function openPlan(work: Work, order: PlanOrder): Promise<Opened> {
   const { customer } = order;
@@ -44,7 +44,7 @@ export async function openPlan(work: Work, order: PlanOrder): Promise<Opened> {
   const { isFreePlan } = opening.start;
   const replaced = decideReplaced(living, { isFreePlan, allowMultiple: work.allowMultipleSubscriptions });
   const opened = await openSubscription(work, opening);
-  // What starts later takes its place then.
+  // A future start replaces it then.
   if (replaced !== null && !opening.start.startsLater) {
     const ending = { at: work.now, reason: 'upgraded_to_paid', replacedBy: opened.subscription.id } as const;
     await endSubscription(work, { customer, subscription: replaced }, ending);
@@ -52,7 +52,7 @@ export async function openPlan(work: Work, order: PlanOrder): Promise<Opened> {
   return opened;
 }
 
-/** What the periods of the customer's free plan are counted from; null where it has none that has begun. */
+/** The anchor of the customer's free plan; null if it has none that has begun. */
 export function anchorOfFreePlan(living: readonly SubscriptionRow[], now: Instant): Instant | null {
   const free = living.find((each) => each.isFreePlan && each.renews && isCurrent(each.status));
   if (free === undefined || isWaitingForStart(free)) return null;
@@ -83,7 +83,7 @@ async function decideOpening(
     hadTrial: await hasHadTrial(work, customer.id),
     givenPaymentMethodId: given.defaultPaymentMethodId ?? null,
     storedPaymentMethodId: stored?.id ?? null,
-    // Its invoice is of nothing, and so paid from the start.
+    // Its invoice has a total of 0 and is paid from the start.
     hasNetTerms: netTermsDays > 0 || isCovered,
     anchor,
   });

@@ -22,12 +22,12 @@ import { grantPeriodCredits } from './grant-period-credits.ts';
 import { recordPaid } from './record-paid.ts';
 import { redeem } from './redeem.ts';
 
-/** A subscription to make, everything about it decided. */
+/** A fully decided subscription to create. */
 export interface Opening {
   readonly customer: CustomerRow;
   readonly product: { readonly id: string; readonly name: string; readonly default: boolean };
   readonly price: Price;
-  /** Redeemed by the subscription. */
+  /** The discount that the subscription redeems. */
   readonly discount: DiscountRow | null;
   readonly start: Start;
   readonly startDate: Instant;
@@ -42,19 +42,18 @@ export interface Opening {
 export interface Opened {
   readonly subscription: SubscriptionRow;
   readonly items: SubscriptionItemRow[];
-  /** That of its first period, as it was made; null where there was nothing to bill. */
+  /** The invoice of its first period as created; null without anything to bill. */
   readonly invoice: InvoiceRow | null;
 }
 
 /**
- * Makes a subscription: its row, its item, what the item's product gives, its first period, and what the first period
- * brings: credits, or an invoice and a charge after the commit. One that starts later has no period until then. Tells
- * that it was created.
+ * Creates a subscription: its row, its item, the features of its product, and its first period with credits, or an
+ * invoice and a charge after the commit. A future start has no period until then. Publishes its creation.
  */
 export async function openSubscription(work: Work, opening: Opening): Promise<Opened> {
   const subscription = newSubscription(work, opening);
   await insertSubscription(work, subscription);
-  // Before the first invoice, which it is taken off.
+  // Before the first invoice, which carries it.
   if (opening.discount !== null) await redeem(work, opening.discount, { subscriptionId: subscription.id });
   const item = newItem(work, opening, subscription);
   await insertSubscriptionItems(work, [item]);
@@ -128,7 +127,7 @@ async function beginFirstPeriod(
   if (start.startsLater) return null;
   const trialPeriod = subscription.trialEnd !== null;
   const { wholeStartAt } = start;
-  // What is free, on trial, not charged or invoiced waits for no money, so its credits are there from the start.
+  // Free, trial, uncharged and invoiced subscriptions await no payment, so their credits are granted from the start.
   const creditsAwaitPayment = start.chargeWith !== null || start.status === 'incomplete';
   const known = { trialPeriod, wholeStartAt, creditsAwaitPayment };
   const period = start.period && newBillingPeriod(work, subscription, { ...start.period, ...known });
@@ -139,15 +138,15 @@ async function beginFirstPeriod(
   const bill = { subscription, period, reason: 'subscription_start', lines, at: work.now } as const;
   const [invoice] = await issueBills(work, [bill]);
   if (!invoice) return null;
-  // A discount took everything off: what waited for money waits no longer.
+  // A discount covered the full amount, so no payment is pending.
   if (invoice.status === 'paid') await recordPaid(work, [{ invoice, paymentMethodId: start.chargeWith }]);
   else if (start.chargeWith !== null) await chargeInvoice(work, invoice, start.chargeWith);
-  // The customer has the terms to pay in. Where nothing has come by then, collecting begins.
+  // The customer has net terms. If no payment arrives by then, collection begins.
   else await saveCollections(work, [{ ...invoice, nextAttemptAt: invoice.dueDate }]);
   return invoice;
 }
 
-/** The line of the first period: its share of the price, where it is the rest of an interval. */
+/** The line of the first period, prorated if it is the rest of an interval. */
 export function firstLine(item: SubscriptionItemRow, period: BillingPeriodRow | null): NewLine {
   if (period === null) return itemLine(item, null);
   const { startAt: start, endAt: end, wholeStartAt } = period;

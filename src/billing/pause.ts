@@ -14,8 +14,8 @@ import type { Held } from './end-subscription.ts';
 import { periodWorth } from './period-value.ts';
 
 /**
- * What a caller asks for: the subscription gives nothing and costs nothing until it goes on. What was paid for the rest
- * of its period is kept. Usage that is told meanwhile is taken, and billed with the first invoice after the pause.
+ * Pauses a subscription on request: it grants nothing and costs nothing until it resumes. The paid rest of its period
+ * is kept. Usage recorded meanwhile is accepted, and billed with the first invoice after the pause.
  */
 export async function pauseSubscription(work: Work, id: string, pause: Pause): Promise<SubscriptionRow> {
   const held = await holdCurrent(work, id);

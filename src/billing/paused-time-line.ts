@@ -4,7 +4,7 @@ import { listPausedTime } from '../invoicing/store-collecting.ts';
 import { pausedTimeTakenOff } from '../subscriptions/pause.ts';
 import { addPausedCredit } from '../subscriptions/store.ts';
 
-/** The line that takes off an invoice of `lines` what is kept of the value paid for paused time; null where nothing is. */
+/** The line that takes kept paused time off an invoice with these lines; null if there is none. */
 export function pausedTimeLine(lines: readonly NewLine[], kept: bigint): NewLine | null {
   const billed = lines.reduce((sum, line) => sum + priceLine(line).amount, 0n);
   const takenOff = pausedTimeTakenOff(kept, billed);
@@ -20,7 +20,7 @@ export function pausedTimeLine(lines: readonly NewLine[], kept: bigint): NewLine
   };
 }
 
-/** What is left of the kept value, in minor units, when these lines have been billed. */
+/** The remaining kept value, in minor units, after billing these lines. */
 export function pausedCreditLeft(lines: readonly NewLine[], kept: bigint): bigint {
   return lines.reduce(
     (left, line) => (line.type === 'static' && line.explanation.kind === 'paused_time' ? left + line.price : left),
@@ -29,8 +29,8 @@ export function pausedCreditLeft(lines: readonly NewLine[], kept: bigint): bigin
 }
 
 /**
- * These invoices were just taken back: what they took off for paused time is kept again, for the next invoice. The
- * caller holds the subscriptions.
+ * Restores the paused time taken off by these voided invoices, for the next invoice. The caller has locked the
+ * subscriptions.
  */
 export async function giveBackPausedTime(work: Work, voidedInvoiceIds: readonly string[]): Promise<void> {
   await addPausedCredit(work, await listPausedTime(work, voidedInvoiceIds));

@@ -7,7 +7,7 @@ import { listItemSpans } from '../subscriptions/store-item-versions.ts';
 import { listActiveItems } from '../subscriptions/store-items.ts';
 import { listPeriodInvoices } from './store-period-invoices.ts';
 
-/** What the plan of a period was worth until now and is worth from now to its end, and what was paid for that. */
+/** The value of a period's plan until now and from now to its end, and the amount paid for it. */
 export async function periodWorth(work: Work, period: BillingPeriodRow): Promise<PeriodWorth> {
   const { subscriptionId } = period;
   const history = await listItemSpans(work, subscriptionId, period.startAt);

@@ -30,36 +30,35 @@ import type { SubscriptionItemRow } from '../subscriptions/subscription-item.ts'
 import { type PlanCharge, priceChange } from './adjustment-charge.ts';
 import { type Bill, composeBills } from './bill-subscription.ts';
 
-/** A change of plan with everything about it decided. Nothing has been written. Money in minor units. */
+/** A fully decided plan change, not yet written. Money in minor units. */
 export interface AdjustmentPlan {
   readonly subscription: SubscriptionRow;
   readonly period: BillingPeriodRow;
-  /** The items of the plan as they are, and the complete new set. */
+  /** The current items of the plan, and the complete new set. */
   readonly current: readonly SubscriptionItemRow[];
   readonly items: readonly PlanItem[];
-  /** What each costs for a whole period. */
+  /** The price of each for a whole period. */
   readonly currentTotal: bigint;
   readonly newTotal: bigint;
   readonly isUpgrade: boolean;
   readonly timing: ResolvedTiming;
   readonly effectiveAt: Instant;
-  /** Capacity of each resource after the change, by its id. */
+  /** The capacity of each resource after the change, by id. */
   readonly capacities: Readonly<Record<string, number>>;
   readonly charge: PlanCharge;
-  /** What has to be paid before the change is made, as a bill and reckoned; null: nothing. */
+  /** The bill and draft that must be paid before the change; null: none. */
   readonly bill: Bill | null;
   readonly draft: InvoiceDraft | null;
-  /** What would be charged for it. */
+  /** The payment method to charge. */
   readonly paymentMethodId: string | null;
 }
 
 const nothingToPay: PlanCharge = { amount: 0n, waived: 0n, lines: [], carriedOver: 0n, replacedInvoiceId: null };
 
 /**
- * What a change of plan comes to: the new items, when they take effect, and what is to be paid first. To preview a
- * change is to stop here. Refuses in this order: a subscription that cannot be changed, items and prices that there are
- * not, values out of range, capacity below what is claimed, a timing that does not fit, and a charge without anything
- * to charge.
+ * Decides a plan change: the new items, their effective date, and the amount to pay first. A preview stops here.
+ * Refuses in this order: an unchangeable subscription, unknown items and prices, values out of range, capacity below
+ * claims, an unsuitable timing, and a charge without a payment method.
  */
 export async function planAdjustment(
   work: Work,
@@ -110,7 +109,7 @@ interface CapacityQuestion {
   readonly catalog: Catalog;
 }
 
-/** The capacity of each resource when the new set is there. */
+/** The capacity of each resource with the new set. */
 async function planCapacities(work: Work, question: CapacityQuestion): Promise<Record<string, number>> {
   const { subscription, active, items, catalog } = question;
   const { added, changed, ended } = decideItemChanges(
@@ -123,7 +122,7 @@ async function planCapacities(work: Work, question: CapacityQuestion): Promise<R
   const staysWithProduct = ({ before, item }: (typeof changed)[number]) =>
     productOf.get(before.priceId ?? '') === item.productId;
   const granted = await planItemFeatures(work, [
-    // A new item has no id yet; its place in the list tells it from the others.
+    // A new item has no id yet; its list position identifies it.
     ...added.map((item, index) => ({ ...item, ...common, id: `new ${index}` })),
     ...changed.map((each) => ({ ...each.item, ...common, id: each.before.id, keepsEnds: staysWithProduct(each) })),
   ]);
@@ -152,7 +151,7 @@ async function planPayment(
   return { bill, draft, paymentMethodId };
 }
 
-/** What a change is charged on: the subscription's own payment method, else its backup, else its customer's. */
+/** The payment method of a change: the subscription's own, else its backup, else its customer's. */
 export async function chargedMethod(work: Work, subscription: SubscriptionRow): Promise<string | null> {
   const own = subscription.defaultPaymentMethodId ?? subscription.backupPaymentMethodId;
   return own ?? (await defaultPaymentMethod(work, subscription.customerId))?.id ?? null;

@@ -15,7 +15,7 @@ const PreviewItem = z.object({
   priceId: z.string().nullable(),
 });
 
-/** What a change of plan would do. All but the first two keys are there only where it can be made; `reason` where it cannot. */
+/** A preview of a plan change. All but the first two keys are present only if it is possible, `reason` only if not. */
 export const AdjustmentPreview = z
   .object({
     canAdjust: z.boolean(),
@@ -45,7 +45,10 @@ export const AdjustmentPreview = z
   .meta({ id: 'AdjustmentPreview' });
 export type AdjustmentPreview = z.infer<typeof AdjustmentPreview>;
 
-/** What `adjustSubscription` would do now. It is the same decision, so the two cannot differ; a refusal is the answer. */
+/**
+ * The result that `adjustSubscription` would have now. Both use the same decision, so they cannot differ; a refusal
+ * becomes the reason.
+ */
 export async function previewAdjustment(work: Work, id: string, asked: NewAdjustment): Promise<AdjustmentPreview> {
   const previewGeneratedAt = work.now;
   try {

@@ -14,7 +14,7 @@ import { type Activation, activateSubscription } from './activate-subscription.t
 import { type Bought, buy, type Order } from './buy.ts';
 import { holdSubscription } from './end-subscription.ts';
 
-/** What buying would bill now. Money in minor units. */
+/** The amounts that a purchase would bill now. Money in minor units. */
 export interface Quote {
   readonly lines: readonly {
     readonly description: string | null;
@@ -22,32 +22,32 @@ export interface Quote {
     readonly price: bigint;
     readonly amount: bigint;
   }[];
-  /** What the lines add up to, less the discount, without tax. */
+  /** The sum of the lines minus the discount, without tax. */
   readonly subtotal: bigint;
   readonly discountAmount: bigint;
   readonly taxAmount: bigint;
   readonly total: bigint;
-  /** What would be charged now. */
+  /** The amount that would be charged now. */
   readonly dueNow: bigint;
-  /** When a trial that would begin now would end; null for none. */
+  /** The end of a trial that would begin now; null: none. */
   readonly trialEnd: Instant | null;
   readonly currency: string;
 }
 
 /**
- * What `buy` would bill now, on a card that is there or will be: by buying and taking everything back, so the two cannot
- * differ. Refuses what `buy` refuses.
+ * The amounts that `buy` would bill now, on the customer's present or future payment method. Computed by buying and
+ * rolling back, so the two cannot differ. Refuses what `buy` refuses.
  */
 export function quote(work: Work, order: Order): Promise<Quote> {
   return tentatively(work, async (given) => {
-    // What is asked for outside is never carried out, so nothing needs to be assumed of it.
+    // Effects are never carried out here, so no outcome needs to be assumed.
     const tentative = { ...given, dryRun: false };
     const paymentMethodId = order.paymentMethodId ?? (await methodToCome(tentative, order.customer));
     return quoteOf(tentative, await buy(tentative, { ...order, paymentMethodId, checkoutSessionId: null }));
   });
 }
 
-/** What `activateSubscription` would bill now, in the same way. */
+/** The amounts that `activateSubscription` would bill now, in the same way. */
 export function quoteActivation(
   work: Work,
   activation: Omit<Activation, 'paymentMethodId' | 'checkoutSessionId'>,
@@ -61,7 +61,7 @@ export function quoteActivation(
   });
 }
 
-/** The customer's payment method, else one that stands for what the customer is going to enter. */
+/** The customer's payment method, else a placeholder for the one that it will enter. */
 async function methodToCome(work: Work, customer: CustomerRow): Promise<string> {
   const stored = await defaultPaymentMethod(work, customer.id);
   if (stored !== null) return stored.id;
@@ -83,7 +83,7 @@ async function methodToCome(work: Work, customer: CustomerRow): Promise<string> 
   return id;
 }
 
-/** What was billed for a purchase when it was made. */
+/** The amounts billed for an existing purchase. */
 export async function quoteOf(work: Work, { purchase, subscriptionId }: Bought): Promise<Quote> {
   const { invoiceId } = purchase;
   const invoice = invoiceId === null ? null : await findInvoice(work, invoiceId);

@@ -30,22 +30,27 @@ import { restoreDefaultPlan } from './default-plan.ts';
 import { type Ending, endSubscription, holdSubscription } from './end-subscription.ts';
 import { failPurchases } from './fail-purchases.ts';
 
-/** An attempt to collect an invoice that ended without money. */
+/** A failed attempt to collect an invoice. */
 export interface FailedAttempt {
-  /** As it is since: the attempt has been counted. */
+  /** Its state afterwards: the attempt has been counted. */
   readonly invoice: InvoiceRow;
-  /** `method_missing`: there was nothing to charge. `reversed`: the money had arrived, and was taken back. */
+  /** `method_missing`: no payment method. `reversed`: the payment had succeeded and was reversed. */
   readonly cause: 'declined' | 'method_missing' | 'reversed';
   readonly code: string | null;
   readonly message: string | null;
 }
 
 /**
- * What follows when invoices could not be collected. A change of plan that was to be paid for is not made, and what was
- * bought has not been. A subscription for which no money ever arrived ends with its first payment that fails, and nobody
- * owes its invoice; one that was to be activated waits for another. Any other is past due, and its invoice is tried again as the settings say; after the last attempt they say what becomes of
- * the subscription. An invoice of final usage stays open. The caller holds customers and subscriptions. As many
- * statements for a thousand as for one, those apart that end something.
+ * Applies the consequences of failed invoices:
+ * - plan changes awaiting the payment are not applied, and purchases fail;
+ * - a subscription that never received a payment ends with its first failed one, and its invoice is no longer owed;
+ * - one that was being activated waits for another attempt;
+ * - any other becomes past due and its invoice is retried by the settings, which also decide its state after the last
+ *   attempt;
+ * - an invoice of final usage stays open.
+ *
+ * The caller has locked customers and subscriptions. The number of statements does not depend on the number of
+ * invoices, except for subscriptions that end.
  */
 export async function recordFailed(work: Work, failures: readonly FailedAttempt[]): Promise<void> {
   if (failures.length === 0) return;
@@ -76,7 +81,7 @@ async function collectAgain(
     assert(subscription, 'an invoice has its subscription');
     if (isTerminal(subscription.status)) await voidNeverOwed(work, invoice, subscription, everPaid);
     else if (cause === 'declined' && !subscription.isFreePlan && !everPaid.has(subscription.id)) {
-      // What is bought begins at once, so one that is incomplete was there before it was bought.
+      // A purchase begins immediately, so an incomplete subscription existed before it.
       const waits = subscription.status === 'incomplete' && bought.has(invoice.id);
       const unpaid = waits ? await waitAgain(work, invoice, subscription) : await endUnpaid(work, invoice);
       subscriptions.set(subscription.id, unpaid);
@@ -100,7 +105,7 @@ function statusOf(subscriptions: ReadonlyMap<string, SubscriptionRow>, invoice: 
   return subscription.status;
 }
 
-/** What was to be paid for has not been done, so there is nothing to take back. What has been done is owed. */
+/** Unapplied changes need no undoing. Applied changes are still owed. */
 async function failChanges(work: Work, failures: readonly FailedAttempt[]): Promise<void> {
   const ofChanges = failures.filter(({ invoice, cause }) => invoice.reason === 'adjustment' && cause !== 'reversed');
   if (ofChanges.length === 0) return;
@@ -114,8 +119,9 @@ async function failChanges(work: Work, failures: readonly FailedAttempt[]): Prom
 }
 
 /**
- * It ended while this payment was under way, and none ever arrived: nobody owes periods that never were. That is the
- * first one, and where the first payment failed late, those that had begun by then. What bills usage is owed.
+ * The subscription ended while this payment was in flight, and it never received one: periods that were never paid are
+ * not owed. The unpaid periods are the first and, if its payment failed late, those begun by then. Invoices with usage
+ * are owed.
  */
 async function voidNeverOwed(
   work: Work,
@@ -134,13 +140,13 @@ async function endUnpaid(work: Work, invoice: InvoiceRow): Promise<SubscriptionR
   return end(work, subscriptionOf(invoice), { neverWas: true });
 }
 
-/** Nobody owes it. Usage before the first payment is owed all the same, and billed later. */
+/** Voids an invoice that is no longer owed. Usage before the first payment is still owed, and billed later. */
 async function takeBack(work: Work, invoice: InvoiceRow): Promise<void> {
   if (invoice.status === 'open') await voidInvoice(work, invoice.id);
   await releaseOverage(work, await listBilledUsage(work, [invoice.id]));
 }
 
-/** It waits for its first payment as before, its customer on the default plan. */
+/** Makes the subscription await its first payment again, with its customer on the default plan. */
 async function waitAgain(work: Work, invoice: InvoiceRow, { id }: SubscriptionRow): Promise<SubscriptionRow> {
   await takeBack(work, invoice);
   if (invoice.billingPeriodId !== null) await cancelBillingPeriod(work, invoice.billingPeriodId);
@@ -156,7 +162,10 @@ async function end(work: Work, subscriptionId: string, how: Pick<Ending, 'neverW
   return endSubscription(work, held, { at: work.now, reason: 'non_payment', ...how });
 }
 
-/** Says when each invoice is tried again, and what its subscription is until then or, after the last attempt, for good. */
+/**
+ * Schedules the next retry of each invoice, and sets the status of its subscription until then or, after the last
+ * attempt, permanently.
+ */
 async function scheduleRetries(
   work: Work,
   failures: readonly FailedAttempt[],
@@ -176,7 +185,7 @@ async function scheduleRetries(
   for (const { invoice, cause } of scheduled) {
     const id = subscriptionOf(invoice);
     const before = statuses.get(id) ?? statusOf(subscriptions, invoice);
-    // The default plan is what every customer stands on: it is never canceled.
+    // The default plan, which every customer has, is never canceled.
     const isKept = dunning.terminalAction === 'canceled' && subscriptions.get(id)?.isDefaultPlan === true;
     const terminalAction = isKept ? 'unpaid' : dunning.terminalAction;
     statuses.set(id, statusAfterFailure(before, { invoice, cause }, terminalAction));

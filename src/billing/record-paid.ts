@@ -12,20 +12,25 @@ import { applyPaidAdjustments } from './apply-adjustment.ts';
 import { completePurchasesOf } from './complete-purchases.ts';
 import { grantPeriodCredits } from './grant-period-credits.ts';
 
-/** An invoice of which nothing is due any more. */
+/** A fully paid invoice. */
 export interface PaidInvoice {
   readonly invoice: InvoiceRow;
-  /** What it was charged on; null where nothing was. */
+  /** The payment method charged; null if none was. */
   readonly paymentMethodId: string | null;
 }
 
 /**
- * What follows when invoices have been paid: their usage is no longer owed, their discounts have counted, the changes
- * that they were made for are carried out, subscriptions that waited for the money are active, their periods that are
- * over are completed, the credits of a first period that had to be paid for are granted, and what was bought is told of and
- * gives its credits. Told once for each invoice;
- * those that are not paid are left alone. The caller holds customers and subscriptions. As many statements for five
- * hundred as for one.
+ * Applies the consequences of paid invoices:
+ * - their discounts are counted;
+ * - plan changes awaiting the payment are applied;
+ * - their usage is settled;
+ * - periods that are over are completed;
+ * - subscriptions awaiting the payment become active;
+ * - the credits of a first period awaiting the payment are granted;
+ * - their purchases are published, and grant their credits.
+ *
+ * Called once per invoice; invoices that are not paid are ignored. The caller has locked customers and subscriptions.
+ * The number of statements does not depend on the number of invoices.
  */
 export async function recordPaid(work: Work, told: readonly PaidInvoice[]): Promise<void> {
   const paid = told.filter(({ invoice }) => invoice.status === 'paid' || invoice.status === 'partially_refunded');
@@ -34,7 +39,7 @@ export async function recordPaid(work: Work, told: readonly PaidInvoice[]): Prom
   await countDiscounts(work, invoices);
   const adjustments = invoices.filter(({ reason }) => reason === 'adjustment');
   if (adjustments.length > 0) await applyPaidAdjustments(work, adjustments);
-  // Only now is the usage on an invoice whose place one of these took owed to nobody else.
+  // Only now does no replaced invoice own their usage any more.
   await settleUsage(work, await listBilledUsage(work, idsOf(invoices)));
   await completePeriods(work, invoices);
   const subscriptions = await activate(work, paid);
@@ -46,7 +51,7 @@ export async function recordPaid(work: Work, told: readonly PaidInvoice[]): Prom
   await completePurchasesOf(work, idsOf(invoices));
 }
 
-/** Completes the periods of these invoices that are over and of which nothing is owed any more. */
+/** Completes the ended periods of these invoices without remaining debts. */
 export async function completePeriods(work: Work, invoices: readonly InvoiceRow[]): Promise<void> {
   const subscriptionIds = [...new Set(invoices.flatMap(({ subscriptionId }) => subscriptionId ?? []))];
   const periodIds = [...new Set(invoices.flatMap(({ billingPeriodId }) => billingPeriodId ?? []))];
@@ -62,7 +67,9 @@ function idsOf(rows: readonly { readonly id: string }[]): string[] {
   return rows.map((row) => row.id);
 }
 
-/** The subscriptions after the payments. One that was started without a payment method keeps the one that was charged first. */
+/**
+ * Activates the subscriptions of paid invoices. One that started without a payment method keeps the first one charged.
+ */
 async function activate(work: Work, paid: readonly PaidInvoice[]): Promise<SubscriptionRow[]> {
   const methods = new Map(
     paid.flatMap(({ invoice, paymentMethodId }) =>
@@ -75,8 +82,8 @@ async function activate(work: Work, paid: readonly PaidInvoice[]): Promise<Subsc
 }
 
 /**
- * What follows when nobody is to pay some invoices of these subscriptions any more: those that owe nothing else after a
- * failed attempt have recovered, as though they had been paid. The caller holds customers and subscriptions.
+ * Recovers subscriptions after some of their invoices were voided or written off: those without remaining debts after a
+ * failed attempt recover as if they had paid. The caller has locked customers and subscriptions.
  */
 export async function recoverSubscriptions(work: Work, subscriptionIds: readonly string[]): Promise<void> {
   const lapsed = (await findSubscriptions(work, subscriptionIds)).filter(
@@ -86,8 +93,8 @@ export async function recoverSubscriptions(work: Work, subscriptionIds: readonly
 }
 
 /**
- * Moves those that owe nothing after a failed attempt, tells of each whose status changes, and answers these. What they
- * were billed while they were unpaid, and nobody tried to collect, is tried now.
+ * Updates the status of subscriptions without remaining debts, publishes each change, and returns the changed ones.
+ * Invoices billed while they were unpaid, which nobody tried to collect, are attempted now.
  */
 async function moveWhatIsPaid(
   work: Work,
@@ -100,7 +107,7 @@ async function moveWhatIsPaid(
     const { id } = subscription;
     const status = inArrears.has(id) ? null : statusAfter(subscription.status, 'paid');
     if (status === null || status === subscription.status) return [];
-    // Later it may be paid on any method, which does not make that the usual one.
+    // A later payment on another method does not change the default.
     const charged = subscription.status === 'incomplete' ? (methods.get(id) ?? null) : null;
     return { ...subscription, status, defaultPaymentMethodId: subscription.defaultPaymentMethodId ?? charged };
   });
@@ -120,9 +127,9 @@ async function grantFirstCredits(
   const living = new Map(subscriptions.flatMap((each) => (isTerminal(each.status) ? [] : [[each.id, each]])));
   const begun = (await findBillingPeriods(work, periodIds)).flatMap((period) => {
     const subscription = living.get(period.subscriptionId);
-    // Those that came before the money are not to come again with what has changed since.
+    // Credits granted before the payment must not be granted again after changes.
     if (subscription === undefined || !period.creditsAwaitPayment) return [];
-    // What begins later gives nothing yet, but it is paid for now.
+    // A future start grants nothing yet, but is paid for now.
     return { subscription, period, isFirst: true, at: Math.max(work.now, subscription.startDate) };
   });
   await grantPeriodCredits(work, begun);

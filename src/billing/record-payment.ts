@@ -10,15 +10,15 @@ import type { PaymentRow } from '../payments/store.ts';
 import { holdInvoice } from './close-invoice.ts';
 import { settleCharges } from './settle-payment.ts';
 
-/** Money that came by bank transfer, in cash or in any other way that no processor knows of. */
+/** A payment received by bank transfer, in cash or in any other way outside the processors. */
 export interface MoneyReceived {
-  /** In minor units; all that is due when absent. */
+  /** In minor units; the whole amount due when absent. */
   readonly amount?: bigint | null | undefined;
   /** Now when absent. */
   readonly paidAt?: Instant | null | undefined;
   readonly paymentMethodType?: PaymentMethodType | null | undefined;
   readonly description?: string | null | undefined;
-  /** What the payer or the bank calls it. */
+  /** The payer's or bank's reference. */
   readonly reference?: string | null | undefined;
 }
 
@@ -27,12 +27,12 @@ export interface RecordedPayment {
   readonly invoice: InvoiceRow;
 }
 
-// Most money that no processor brings comes by bank transfer.
+// Most payments outside a processor are bank transfers.
 const usualMethod: PaymentMethodType = 'us_bank_account';
 
 /**
- * Writes down that money arrived for an open invoice, a part of what is due or all of it, with everything that follows
- * from a payment. Worked example I7: of 5000 due, 2000 are recorded, so 3000 are charged next.
+ * Records a full or partial payment of an open invoice, with all consequences of a payment. Worked example I7: of 5000
+ * due, 2000 are recorded, so 3000 are charged next.
  */
 export async function recordPayment(work: Work, invoiceId: string, received: MoneyReceived): Promise<RecordedPayment> {
   const invoice = await holdInvoice(work, invoiceId);
@@ -41,8 +41,8 @@ export async function recordPayment(work: Work, invoiceId: string, received: Mon
   const { description, reference } = received;
   const amount = received.amount ?? due;
   const paidAt = received.paidAt ?? work.now;
-  if (amount > due) throw invalid(['payment', 'amount'], `must be at most ${due}, which is what is due`);
-  if (paidAt > work.now) throw invalid(['payment', 'paidAt'], `must not lie ahead: it is ${work.now} now`);
+  if (amount > due) throw invalid(['payment', 'amount'], `must be at most ${due}, the amount due`);
+  if (paidAt > work.now) throw invalid(['payment', 'paidAt'], `must not be in the future: it is now ${work.now}`);
   const { id } = await insertManualPayment(work, invoice, {
     amount,
     paidAt,

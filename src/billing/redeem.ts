@@ -4,10 +4,10 @@ import type { InvoiceDiscount } from '../invoicing/invoice.ts';
 import { insertRedemption } from '../invoicing/store-redemptions.ts';
 import type { DiscountRow } from '../pricing/discount.ts';
 
-/** Who redeems a discount: a subscription, or what is paid once. */
+/** The redeemer of a discount: a subscription or a single-payment purchase. */
 export type Redeemer = { readonly subscriptionId: string } | { readonly purchaseId: string };
 
-/** Copies the discount as it is now for whoever redeems it, and answers what it takes off the next invoice. */
+/** Copies the current discount for its redeemer, and returns the discount of the next invoice. */
 export async function redeem(work: Work, discount: DiscountRow, redeemer: Redeemer): Promise<InvoiceDiscount> {
   const { id: discountId, pricingModelId, name, code, amountType, amount, duration, numberOfPayments } = discount;
   const id = newId('discountRedemption');

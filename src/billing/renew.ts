@@ -30,24 +30,23 @@ export const renewStep: DueStep = {
     const waiting = due.filter(isWaitingForStart);
     if (waiting.length === 0) return renew(work, due);
     await startSubscriptions(work, waiting);
-    // A free plan whose place is taken now does not renew any more.
+    // A free plan that is replaced now is not renewed.
     const others = due.filter((subscription) => !isWaitingForStart(subscription)).map(({ id }) => id);
     const living = (await findSubscriptions(work, others)).filter(({ status }) => !isTerminal(status));
     await renew(work, living);
   },
 };
 
-/** A subscription whose period is over since `at`. */
+/** A subscription whose period has been over since `at`. */
 interface Due {
   readonly subscription: SubscriptionRow;
   readonly at: Instant;
 }
 
 /**
- * Begins one period of each subscription, as of the end of the one before: carries out its scheduled change, lets claims
- * and credits lapse that end with the period, but for what rolls over, bills what it owes, and grants the credits of the
- * new period, also to who is past due. The charge comes after the commit. As many statements for a thousand subscriptions
- * as for one.
+ * Begins one period of each subscription at the end of the previous one. Applies its scheduled change, ends claims and
+ * credits that end with the period except for rollovers, and bills it. Grants the credits of the new period, even when
+ * past due. Charges come after the commit. The number of statements does not depend on the number of subscriptions.
  */
 async function renew(work: Work, over: readonly SubscriptionRow[]): Promise<void> {
   if (over.length === 0) return;
@@ -76,7 +75,7 @@ async function beginNext(work: Work, over: readonly SubscriptionRow[]): Promise<
   );
 }
 
-/** Closes the periods that are over, and answers the subscriptions as they are then, the longest due first. */
+/** Closes ended periods, and returns the updated subscriptions, longest due first. */
 async function endPeriods(work: Work, subscriptions: readonly SubscriptionRow[]): Promise<SubscriptionRow[]> {
   const due = subscriptions.map(toDue).sort((one, other) => one.at - other.at);
   const changed = await applyChanges(work, due);
@@ -104,7 +103,7 @@ function toDue(subscription: SubscriptionRow): Due {
   return { subscription, at };
 }
 
-/** The subscriptions after the changes that were scheduled for now. Most have none, and cost no look. */
+/** Applies the changes scheduled for now. Most subscriptions have none, which costs no query. */
 async function applyChanges(work: Work, due: readonly Due[]): Promise<readonly Due[]> {
   const changing = due.filter(({ subscription }) => subscription.scheduledAdjustmentAt !== null);
   if (changing.length === 0) return due;
@@ -112,7 +111,7 @@ async function applyChanges(work: Work, due: readonly Due[]): Promise<readonly D
   return due.map(({ subscription, at }) => ({ subscription: changed.get(subscription.id) ?? subscription, at }));
 }
 
-/** Its trial, if it was on one, is over. */
+/** Ends the trial, if it was in one. */
 function afterRenewal(subscription: SubscriptionRow): SubscriptionRow {
   const { status } = subscription;
   return status === 'trialing' ? { ...subscription, status: requireStatusAfter(status, 'trial_ended') } : subscription;

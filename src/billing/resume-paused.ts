@@ -17,7 +17,7 @@ import { takeUsageLines } from './bill-usage.ts';
 import { periodLines } from './draft-renewal.ts';
 import type { DueStep } from './due-step.ts';
 
-/** Lets paused subscriptions go on whose pause is over, each as of its date. */
+/** Resumes paused subscriptions whose resume date has come, each as of that date. */
 export const resumeStep: DueStep = {
   name: 'resume',
   claim: claimResumeDue,
@@ -31,16 +31,15 @@ export const resumeStep: DueStep = {
   },
 };
 
-/** A paused subscription that goes on at an instant after its pause began. */
+/** A paused subscription that resumes at an instant after its pause began. */
 export interface Resuming {
   readonly subscription: SubscriptionRow;
   readonly at: Instant;
 }
 
 /**
- * Begins the period of each subscription that goes on: it lasts to the next boundary, and is billed its share of the
- * interval, with the usage until now, less what was kept for paused time. Of credits that ended in the pause, what rolls
- * over does so into this period.
+ * Begins the period of each resumed subscription. It lasts to the next boundary, and bills its share of the interval
+ * and unbilled usage, minus kept paused time. Credits that expired in the pause roll over into this period.
  */
 export async function resumeAll(work: Work, resuming: readonly Resuming[]): Promise<SubscriptionRow[]> {
   const ids = resuming.map(({ subscription }) => subscription.id);
@@ -78,7 +77,7 @@ async function beginAgain(work: Work, resuming: readonly Resuming[]): Promise<Su
   );
 }
 
-/** What a subscription that was paused is again. It owes something where money was taken back during the pause. */
+/** The status after a pause. It owes something if a payment was reversed during the pause. */
 export function activeAgain({ status: paused }: SubscriptionRow, arrears: Arrears) {
   const resumed = requireStatusAfter(paused, 'resumed');
   const owing = arrears === 'none' ? resumed : requireStatusAfter(resumed, 'payment_failed');

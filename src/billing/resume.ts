@@ -14,13 +14,13 @@ import type { Held } from './end-subscription.ts';
 import { periodWorth } from './period-value.ts';
 import { activeAgain, resumeAll } from './resume-paused.ts';
 
-/** What a caller asks for: the subscription goes on now. One that is not paused is answered as it is. */
+/** Resumes a subscription now, on request. One that is not paused is returned as it is. */
 export async function resumeSubscription(work: Work, id: string): Promise<SubscriptionRow> {
   const held = await holdCurrent(work, id);
   const { subscription } = held;
   if (subscription.status !== 'paused') return subscription;
   const pausedAt = sinceWhen(subscription);
-  // Real time may have been set back a little since.
+  // Real time may have been set back slightly since.
   const at = Math.max(work.now, pausedAt);
   if (at === pausedAt) return undoPause(work, held);
   const [resumed] = await resumeAll(work, [{ subscription, at }]);
@@ -28,7 +28,7 @@ export async function resumeSubscription(work: Work, id: string): Promise<Subscr
   return resumed;
 }
 
-/** A pause that lasted no time has not been: its period goes on, and what was kept of it is used for it after all. */
+/** Undoes a pause of zero duration: its period continues, and the kept value is used for it. */
 async function undoPause(work: Work, { subscription, customer }: Held): Promise<SubscriptionRow> {
   const at = sinceWhen(subscription);
   const period = await findCurrentBillingPeriod(work, subscription);

@@ -8,16 +8,16 @@ import { holdCurrent } from './catch-up.ts';
 import { chargeInvoice } from './charge-invoice.ts';
 import { reread } from './subscribe.ts';
 
-/** A subscription, and a payment that was asked for. */
+/** A subscription and the payment requested for it. */
 export interface RetriedPayment {
   readonly subscription: SubscriptionRow;
   readonly payment: PaymentRow;
 }
 
 /**
- * Charges the oldest invoice for a period that the subscription owes, now, after the commit: on the payment method that
- * is named, else on what the subscription is charged on. Refuses one that owes nothing, has ended or is not charged, and
- * where there is nothing to charge.
+ * Charges the oldest unpaid period invoice of the subscription after the commit: to the given payment method, else to
+ * the subscription's. Refuses a subscription that owes nothing, has ended or is not charged, and one without a payment
+ * method.
  */
 export async function retryPayment(work: Work, id: string, paymentMethodId: string | null): Promise<RetriedPayment> {
   const { subscription } = await holdCurrent(work, id);
@@ -41,7 +41,7 @@ async function methodFor(work: Work, subscription: SubscriptionRow, given: strin
   return stored;
 }
 
-/** How the charge ended. Refuses with `paymentFailed` when it brought no money. */
+/** The outcome of the charge. Refuses with `paymentFailed` if it failed. */
 export async function reportRetry(
   work: Work,
   asked: { readonly subscription: { readonly id: string }; readonly payment: { readonly id: string } },

@@ -19,9 +19,9 @@ import { type FailedAttempt, recordFailed } from './record-failed.ts';
 import { recordPaid } from './record-paid.ts';
 
 /**
- * Takes payments as far as they go: asks the processor, outside of any transaction, then writes down what it said and
- * what follows from it. Safe to run twice and twice at once: the processor charges once for each payment, and what is
- * told twice changes nothing. What failed is thrown together when all the others are done.
+ * Advances payments: queries the processor outside any transaction, then records the response and its consequences.
+ * Safe to repeat and to run concurrently: the processor charges each payment once, and repeated outcomes change
+ * nothing. All errors are thrown together at the end.
  */
 export async function settlePayments(
   context: JobContext,
@@ -42,12 +42,12 @@ function isUnderWay({ status }: PaymentRow): boolean {
   return livePaymentStatuses.some((each) => each === status);
 }
 
-// A failure may end a subscription, which takes many statements: so many at once hold their customers for no long time.
+// A failure may end a subscription, which takes many statements: this batch size bounds how long customers stay locked.
 const failuresAtOnce = 50;
 
 /**
- * Settles what was told of charges: the failed ones in portions, all others in one transaction. Where that fails, each
- * alone, so that one holds up no other.
+ * Settles reported outcomes: failures in batches, all others in one transaction. If that fails, each individually, so
+ * that none blocks another.
  */
 export async function settleTold(
   context: JobContext,
@@ -71,15 +71,15 @@ export async function settleTold(
 }
 
 /**
- * Writes down how charges ended, or how far they are, and does what follows. Telling it again changes nothing. As many
- * statements for five hundred that succeeded as for one.
+ * Records outcomes or progress of charges and applies the consequences. Idempotent. The number of statements does not
+ * depend on the number of successful charges.
  */
 export async function settleCharges(work: Work, told: readonly ToldCharge[]): Promise<void> {
   const payments = await findPayments(
     work,
     told.map(({ paymentId }) => paymentId),
   );
-  // Customers and subscriptions first, then invoices and payments: the order in which everyone takes them.
+  // Customers and subscriptions first, then invoices and payments: the common lock order.
   await holdPayers(work, payments);
   const changed = await applyChargeOutcomes(work, told);
   const succeeded = changed.filter(({ payment }) => payment.status === 'succeeded');
@@ -95,15 +95,15 @@ export async function settleCharges(work: Work, told: readonly ToldCharge[]): Pr
   await recordFailed(work, failed.map(toFailedAttempt));
 }
 
-/** Who pays, and for which of its subscriptions; null: for what is paid once. */
+/** A payer, and the subscription that it pays for; null: a single-payment purchase. */
 interface Payer {
   readonly customerId: string;
   readonly subscriptionId: string | null;
 }
 
 /**
- * Holds customers and the subscriptions that they pay for until the work ends: the customers first, each in order of id.
- * What is paid once may add credits to any subscription of its customer.
+ * Locks customers and the subscriptions that they pay for until the work ends: customers first, each in order of id. A
+ * single-payment purchase may add credits to any subscription of its customer.
  */
 export async function holdPayers(work: Work, payers: readonly Payer[]): Promise<void> {
   if (payers.length === 0) return;
@@ -118,8 +118,9 @@ function wasReversed({ before }: ChangedCharge): boolean {
 }
 
 /**
- * What follows when money has been taken back, besides that the invoice is owed again: its period is, too, and its discount
- * has not counted. Usage stays settled, because the invoice that is open again bills it; credits and features stay.
+ * Applies the consequences of reversed payments, besides reopening their invoices: their periods are owed again, and
+ * their discounts no longer count. Usage stays settled, because the reopened invoice bills it; credits and features
+ * stay.
  */
 async function recordReversed(work: Work, invoices: readonly InvoiceRow[]): Promise<void> {
   await reopenPaidPeriods(

@@ -11,9 +11,9 @@ import { draftRenewalBills } from './draft-renewal.ts';
 import { endSubscription } from './end-subscription.ts';
 
 /**
- * Starts subscriptions whose start has come, each as of its start: a paid one takes the place of its customer's free one,
- * its first period begins (the trial, where it has one) and is billed. What costs nothing gets its credits at once, what
- * costs something when it is paid; if that first payment fails, the subscription ends as any other does.
+ * Starts subscriptions whose start has come, each as of its start: a paid one replaces its customer's free one, and its
+ * first period (or trial) begins and is billed. A free one gets its credits immediately, a paid one with its payment; a
+ * failed first payment ends the subscription as usual.
  */
 export async function startSubscriptions(work: Work, waiting: readonly SubscriptionRow[]): Promise<void> {
   if (waiting.length === 0) return;

@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
 import type { Work } from '../database/work.ts';
 
-/** Whether the environment holds an amount of money above 0: then its currency means something. */
+/** Whether the environment contains an amount of money above 0, so that its currency matters. */
 export async function hasAmounts(work: Work): Promise<boolean> {
   const { rows } = await sql<{ found: boolean }>`
     select exists (select from prices where environment_id = ${work.environmentId} and unit_price > 0)

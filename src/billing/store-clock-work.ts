@@ -3,19 +3,19 @@ import { sql } from 'kysely';
 import type { Work } from '../database/work.ts';
 import { formatId, type IdKind } from '../kernel/id.ts';
 
-/** What was done while the test clock was being moved. */
+/** The work done while the test clock moved. */
 export interface ClockWork {
   readonly periodsRenewed: number;
   readonly subscriptionsCanceled: number;
   readonly invoicesCreated: number;
   readonly paymentsSucceeded: number;
   readonly paymentsFailed: number;
-  /** Credits whose unused rest is gone. */
+  /** Credits that expired with a remainder. */
   readonly creditsExpired: number;
   readonly eventsCreated: number;
 }
 
-/** Counts what was made since an instant of real time, which ids follow: the newest end of each primary key. */
+/** Counts records created since an instant of real time, by id: a range at the end of each primary key. */
 export async function countWorkSince(work: Work, movedAt: number): Promise<ClockWork> {
   const since = (kind: IdKind) =>
     sql`environment_id = ${work.environmentId} and id >= ${formatId(kind, movedAt, 0, 0)}`;

@@ -4,36 +4,36 @@ import type { Work } from '../database/work.ts';
 import { calendarEnd, type Instant } from '../kernel/calendar.ts';
 import { currentStatuses } from '../subscriptions/subscription.ts';
 
-/** What can come due, in the order in which it is done where several things are due at one instant. */
+/** All kinds of due work, in order of execution at one instant. */
 export const dueKinds = ['check', 'cancel', 'expire', 'resume', 'renew', 'dun'] as const;
 export type DueKind = (typeof dueKinds)[number];
 
-/** What an environment has to do next. */
+/** The next due work of an environment. */
 export interface Agenda {
-  /** The earliest instant at which something of the kind is due, done by nobody yet; null when nothing ever will be. */
+  /** The earliest due time of each kind; null if none will ever be due. */
   readonly dueAt: Readonly<Record<DueKind, Instant | null>>;
-  /** Where the test clock is being moved to; null when it is not. */
+  /** The target of a moving test clock; null if it is not moving. */
   readonly target: Instant | null;
-  /** While the clock is being moved: charges that were asked for and have not been made, the newest first. */
+  /** While the clock moves: requested charges that were not made yet, newest first. */
   readonly unsent: readonly string[];
 }
 
-// As literals in the words of the partial indexes: a prepared statement could not know them otherwise.
+// Literals that match the partial indexes: a prepared statement could not match parameters.
 const renewing = sql.join(currentStatuses.map((status) => sql.lit(status)));
-// More than one round settles at a time are not worth carrying over.
+// More than a round can settle is not worth reading.
 const unsentAtOnce = 100;
 
 const isToRenew = sql`s.renews and s.status in (${renewing}) and s.current_billing_period_end < ${sql.lit(calendarEnd)}
   and (s.cancel_scheduled_at is null or s.cancel_scheduled_at > s.current_billing_period_end)`;
 
-/** True for a subscription `s`, or for none, unless work on it failed lately. */
+/** True for a subscription `s`, or none, unless work on it failed recently. */
 function isReady() {
   return sql`(s.work_retry_at is null or s.work_retry_at <= ${Date.now()}::bigint)`;
 }
 
 /**
- * When something is due next, of every kind in one statement: each the first row of an index. What failed lately is left
- * out, as the claims leave it out. `passedOver` are charges that could not be made in this run.
+ * The next due time of every kind in one statement, each from the first row of an index. Excludes recent failures, as
+ * the locking queries do. `passedOver` are charges that could not be made in this run.
  */
 export async function readAgenda(
   work: Work,
@@ -69,7 +69,7 @@ export async function readAgenda(
   return { dueAt, target, unsent: unsent ?? [] };
 }
 
-/** The last instant up to `upTo` at which a renewal is due; null when none is. */
+/** The last due time of a renewal up to `upTo`; null if there is none. */
 export async function findLastRenewal(work: Work, upTo: Instant): Promise<Instant | null> {
   const { rows } = await sql<{ at: Instant }>`
     select s.current_billing_period_end as at from subscriptions s
@@ -79,7 +79,7 @@ export async function findLastRenewal(work: Work, upTo: Instant): Promise<Instan
   return rows[0]?.at ?? null;
 }
 
-/** The subscription that a piece of due work is about: itself, or that of the payment or invoice; null without one. */
+/** The subscription of a piece of due work: itself, or that of the payment or invoice; null without one. */
 export async function findSubscriptionOfPiece(work: Work, id: string): Promise<string | null> {
   const { rows } = await sql<{ id: string | null }>`
     select id from subscriptions where environment_id = ${work.environmentId} and id = ${id}
@@ -91,8 +91,8 @@ export async function findSubscriptionOfPiece(work: Work, id: string): Promise<s
 }
 
 /**
- * Asks for a job in each environment in which something is due by its own time, all in one statement. One that waits
- * for a worker already is not asked for twice. `realNow` is the time of the environments without a test clock.
+ * Enqueues a job for each environment with due work, in one statement. An already waiting job is not duplicated.
+ * `realNow` is the time of environments without a test clock.
  */
 export async function enqueueInDueEnvironments(
   database: Database,
@@ -105,5 +105,5 @@ export async function enqueueInDueEnvironments(
       from environments_with_work_due(${realNow}, ${incompleteLifetimeMs}) as id`.execute(database);
 }
 
-// The next minute asks again, so a job that fails need not come back for days by itself.
+// The next minute enqueues again, so a failing job need not retry for days.
 const jobAttempts = 5;

@@ -3,7 +3,7 @@ import type { Work } from '../database/work.ts';
 import type { InvoiceReason } from '../invoicing/invoice.ts';
 import type { PlanInvoice } from '../invoicing/list-value.ts';
 
-/** An invoice of a billing period, as far as a change of plan asks. */
+/** The fields of a period's invoice that a plan change needs. */
 export interface PeriodInvoice extends PlanInvoice {
   readonly id: string;
   readonly billingPeriodId: string;
@@ -33,7 +33,7 @@ export async function listPeriodInvoices(
   return rows;
 }
 
-/** Those of these invoices that are still to be paid and for which no payment is under way. */
+/** The unpaid ones of these invoices without a payment in flight. */
 export async function listReplaceable(work: Work, invoiceIds: readonly string[]): Promise<string[]> {
   if (invoiceIds.length === 0) return [];
   const { rows } = await sql<{ id: string }>`

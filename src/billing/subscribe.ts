@@ -15,8 +15,8 @@ import type { NewSubscription } from '../subscriptions/subscription-start.ts';
 import { openPlan } from './open-plan.ts';
 
 /**
- * Subscribes a customer to a price. A paid subscription takes the place of the customer's free one. What is to be paid
- * now is charged after the commit; `reread` says how that ended.
+ * Subscribes a customer to a price. A paid subscription replaces the customer's free one. The amount due is charged
+ * after the commit; `reread` returns the outcome.
  */
 export async function subscribe(
   work: Work,
@@ -31,7 +31,7 @@ export async function subscribe(
   return reread(work, subscription);
 }
 
-/** The subscription as it is now: a charge may have changed it since. */
+/** The subscription after its charge. */
 export async function reread(work: Work, subscription: { id: string }): Promise<SubscriptionRow> {
   const row = await findSubscription(work, subscription.id);
   if (row === null) throw new Problem('subscriptionNotFound', { id: subscription.id });
@@ -53,7 +53,7 @@ async function holdCustomer(
   return customer;
 }
 
-/** The price, of the customer's pricing model, and its product. */
+/** The price, from the customer's pricing model, and its product. */
 async function findOffer(
   work: Work,
   { pricingModelId }: CustomerRow,
@@ -64,13 +64,13 @@ async function findOffer(
       ? await findActivePriceBySlug(work, pricingModelId, priceSlug ?? '')
       : await findPrice(work, priceId);
   if (price?.pricingModelId !== pricingModelId) throw new Problem('priceNotFound', { id: priceId ?? priceSlug ?? '' });
-  // A price of metered usage belongs to no product, and nobody subscribes to it alone.
+  // A usage price belongs to no product and cannot be subscribed to.
   const product = price.productId === null ? null : await findProduct(work, price.productId);
   if (product === null) throw new Problem('priceNotSubscribable', { id: price.id, type: price.type });
   return { price, product };
 }
 
-/** The discount to redeem, of the customer's pricing model. */
+/** The discount to redeem, from the customer's pricing model. */
 async function findDiscount(
   work: Work,
   { pricingModelId }: CustomerRow,

@@ -5,9 +5,8 @@ import { findPayment } from '../payments/store.ts';
 import { settlePayments, settleTold } from './settle-payment.ts';
 
 /**
- * Asks the processor how a payment stands, because it told that something has changed, and does what follows: a charge
- * that has ended, refunds that were made there, money that was taken back. Outside of any transaction; what is found
- * twice changes nothing.
+ * Queries the processor about a payment after an event, and applies changes: a completed charge, refunds made there,
+ * reversals. Runs outside any transaction; idempotent.
  */
 export async function lookAtPayment(
   context: JobContext,
@@ -30,7 +29,7 @@ export async function lookAtPayment(
   await settleTold(context, environmentId, [{ paymentId, outcome: sinceItSucceeded(outcome) }]);
 }
 
-/** A charge that had succeeded and has failed by now has lost its money since. */
+/** A failure after an earlier success means that the payment was reversed. */
 function sinceItSucceeded(outcome: ChargeOutcome): ChargeOutcome {
   if (outcome.result !== 'failed') return outcome;
   return { result: 'reversed', code: outcome.code, message: outcome.message };

@@ -10,9 +10,9 @@ import { grantCredits } from '../usage/actions-ledger.ts';
 import type { CreditGrant } from '../usage/ledger.ts';
 
 /**
- * Grants the credits of what was paid once: so many of each credit feature of its product as were bought, on the
- * customer's current subscription, for good. Telling it again changes nothing. The caller holds the customers. Worked
- * example: 3 packs of 1000 calls are 3000 calls.
+ * Grants the credits of single-payment purchases: each credit feature of the product times the quantity, on the
+ * customer's current subscription, without expiry. Idempotent. The caller has locked the customers. Worked example: 3
+ * packs of 1000 calls are 3000 calls.
  */
 export async function grantTopUps(work: Work, purchases: readonly PurchaseRow[]): Promise<void> {
   const once = purchases.filter(({ priceType }) => priceType === 'single_payment');
@@ -36,7 +36,10 @@ export async function grantTopUps(work: Work, purchases: readonly PurchaseRow[])
   );
 }
 
-/** Refuses with `nothingHoldsCredits` a product whose credits could be added to nothing. The caller holds the customer. */
+/**
+ * Refuses with `nothingHoldsCredits` a product whose credits have no subscription to go to. The caller has locked the
+ * customer.
+ */
 export async function requireHolder(work: Work, productId: string, { id: customerId }: CustomerRow): Promise<void> {
   const features = await listCreditFeaturesOfProducts(work, [productId]);
   if (features.size > 0 && !(await listHolders(work, [customerId])).has(customerId))
@@ -55,12 +58,12 @@ async function listCreditFeaturesOfProducts(
   return Map.groupBy(credits, ({ productId }) => productId);
 }
 
-/** The newest subscription that each customer has now; else the newest that it will have again when that goes on. */
+/** The newest current subscription of each customer; else its newest paused one. */
 async function listHolders(work: Work, customerIds: readonly string[]): Promise<Map<string, SubscriptionRow>> {
   const living = await lockLivingSubscriptionsOf(work, customerIds);
   const current = living.filter((each) => isCurrent(each.status) && !isWaitingForStart(each));
   const paused = living.filter(({ status }) => status === 'paused');
-  // Of one customer the last to be set stays.
+  // For each customer the last entry wins.
   return new Map([...current, ...paused].toReversed().map((each) => [each.customerId, each]));
 }
 

@@ -10,11 +10,11 @@ import { readArrears } from './arrears.ts';
 import { holdCurrent } from './catch-up.ts';
 import { endSubscription } from './end-subscription.ts';
 
-/** Takes a scheduled cancel back: everything is as it was before. Where none is scheduled, nothing changes. */
+/** Undoes a scheduled cancellation. Without one, nothing changes. */
 export async function uncancelSubscription(work: Work, id: string): Promise<SubscriptionRow> {
   const held = await holdCurrent(work, id);
   const { customer, subscription } = held;
-  // What was to end by now has ended, even where carrying it out failed lately.
+  // An overdue end has taken effect, even if processing it failed recently.
   const dueAt = cancelDueAt(subscription, work.now);
   if (dueAt !== null) return endSubscription(work, held, { at: dueAt });
   const status = decideUncancel(subscription, {

@@ -10,8 +10,8 @@ import { composeBills } from './bill-subscription.ts';
 import { draftRenewalBills, type RenewalBill } from './draft-renewal.ts';
 
 /**
- * What the next renewal of the subscription would ask for if it came now, its scheduled change made, by the functions
- * that the renewal uses. Nothing is stored. Refuses with `subscriptionNotFound` and `noUpcomingInvoice`.
+ * Previews the next renewal invoice as if it came now, with the scheduled change applied, by the functions of the
+ * renewal itself. Stores nothing. Refuses with `subscriptionNotFound` and `noUpcomingInvoice`.
  */
 export async function previewUpcomingInvoice(work: Work, subscriptionId: string): Promise<UpcomingInvoiceWithLines> {
   const subscription = await findSubscription(work, subscriptionId);
@@ -19,7 +19,10 @@ export async function previewUpcomingInvoice(work: Work, subscriptionId: string)
   const reason = whyNoneFollows(subscription);
   const bill = reason === null ? await nextBill(work, subscription) : undefined;
   if (bill === undefined)
-    throw new Problem('noUpcomingInvoice', { id: subscriptionId, reason: reason ?? 'the calendar ends' });
+    throw new Problem('noUpcomingInvoice', {
+      id: subscriptionId,
+      reason: reason ?? 'its next period ends after the last supported date',
+    });
   const [draft] = await composeBills(work, [bill]);
   assert(draft, 'a bill is reckoned');
   return renderDraft(work, draft);
@@ -28,7 +31,7 @@ export async function previewUpcomingInvoice(work: Work, subscriptionId: string)
 async function nextBill(work: Work, subscription: SubscriptionRow): Promise<RenewalBill | undefined> {
   const at = subscription.currentBillingPeriodEnd;
   if (at === null || subscription.scheduledAdjustmentAt === null) return draftNext(work, subscription);
-  // The change is made to see what it costs, and taken back.
+  // The change is applied to compute its price, then rolled back.
   return tentatively(work, async (tentative) => {
     const [changed = subscription] = await applyScheduledAdjustments(tentative, [{ subscription, at }]);
     return draftNext(tentative, changed);
@@ -40,13 +43,14 @@ async function draftNext(work: Work, subscription: SubscriptionRow): Promise<Ren
   return bill;
 }
 
-/** Why no period and no invoice follows the current period; null when they do. */
+/** The reason why no period and invoice follows the current one; null if one does. */
 function whyNoneFollows(subscription: SubscriptionRow): string | null {
   const { status, renews, currentBillingPeriodEnd, cancelScheduledAt } = subscription;
   if (isTerminal(status)) return 'it has ended';
   if (!renews) return 'it does not renew';
   if (status === 'paused') return 'it is paused';
-  if (status === 'incomplete' || currentBillingPeriodEnd === null) return 'it waits for its first payment';
-  if (cancelScheduledAt !== null && cancelScheduledAt <= currentBillingPeriodEnd) return 'it ends with its period';
+  if (status === 'incomplete' || currentBillingPeriodEnd === null) return 'it is waiting for its first payment';
+  if (cancelScheduledAt !== null && cancelScheduledAt <= currentBillingPeriodEnd)
+    return 'it ends with its current period';
   return null;
 }

@@ -5,8 +5,8 @@ import type { PricingModel } from '../pricing/pricing-model.ts';
 import type { UpdateInput } from '../pricing/structure.ts';
 
 /**
- * Changes a pricing model. What subscriptions got from a feature that a product no longer gives stays theirs, detached
- * from the product; prices that were replaced stay those of the subscriptions that are on them.
+ * Changes a pricing model. Existing subscriptions keep features that their product loses, detached from the product,
+ * and keep replaced prices.
  */
 export async function updatePricingModel(work: Work, id: string, input: UpdateInput): Promise<PricingModel> {
   const { pricingModel, expiredProductFeatureIds } = await pricing.updatePricingModel(work, id, input);

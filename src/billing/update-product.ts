@@ -3,10 +3,7 @@ import { detachItemFeatures } from '../entitlements/actions.ts';
 import * as products from '../pricing/actions-products.ts';
 import type { Product } from '../pricing/product.ts';
 
-/**
- * Changes a product. What subscriptions got from a feature that the product no longer gives stays theirs, detached
- * from the product.
- */
+/** Changes a product. Existing subscriptions keep features that the product loses, detached from it. */
 export async function updateProduct(work: Work, id: string, asked: products.ProductUpdate): Promise<Product> {
   const { product, expiredProductFeatureIds } = await products.updateProduct(work, id, asked);
   await detachItemFeatures(work, expiredProductFeatureIds);

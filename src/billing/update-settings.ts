@@ -6,9 +6,9 @@ import { liftExclusivity } from '../subscriptions/store-exclusive.ts';
 import { hasAmounts } from './store-amounts.ts';
 
 /**
- * Changes how the environment bills, from the next invoice, attempt and subscription on. Refuses with `currencyInUse`
- * another currency once something of more than nothing is written down in the present one. Where several subscriptions
- * are allowed from now on, the living ones stand in the way of none; where they are not any more, what there is stays.
+ * Changes the billing settings for future invoices, attempts and subscriptions. Refuses with `currencyInUse` another
+ * currency once non-zero amounts exist. Allowing several subscriptions makes the running ones non-exclusive;
+ * disallowing them keeps the existing ones.
  */
 export async function updateSettings(work: Work, change: SettingsChange): Promise<Settings> {
   if (work.pinnedPricingModelId !== null) throw new Problem('outsidePinnedPricingModel');

@@ -21,19 +21,19 @@ import { checkDraft, readBuyer } from './checkout-input.ts';
 import type { CheckoutConfirmation, CheckoutDraft, CheckoutView } from './checkout-view.ts';
 import { lockSession, saveSession } from './store.ts';
 
-/** How far a confirmation has come. */
+/** The progress of a confirmation. */
 export interface Confirmed {
-  /** The payment method that a processor outside is asked about first: confirm again with it when that has ended. */
+  /** The payment method that an external processor must check first: confirm again with it afterwards. */
   readonly awaits: string | null;
 }
 
 /**
- * Confirms a session: keeps the card, buys, and asks for the charge after the commit. Who confirms one session takes
- * turns, and a session that is no longer open stays as it is: however often it is confirmed, it buys once. A session
- * that cannot be confirmed as things are (`refusal`) stays open.
+ * Confirms a session: stores the card, buys, and requests the charge after the commit. Confirmations of a session are
+ * serialized, and a session that is no longer open stays as it is, so repeated confirmations buy once. A session that
+ * currently cannot be confirmed (`refusal`) stays open.
  *
- * A processor outside is asked about the card after the commit, and then this is called again with `attachedId`.
- * Refuses as `performCheckout` says, and a card that is declined with `paymentMethodDeclined`.
+ * An external processor checks the card after the commit, and then this is called again with `attachedId`. Refuses like
+ * `performCheckout`, and with `paymentMethodDeclined` a declined card.
  */
 export async function confirmCheckout(
   work: Work,
@@ -48,7 +48,7 @@ export async function confirmCheckout(
   if (session === null) throw new Problem('checkoutSessionNotFound', { id: sessionId });
   if (statusAt(session, work.now) !== 'open') return { awaits: null };
   const buyer = session.anonymous ? readBuyer(given) : {};
-  // What the view says holds until this is done: nobody else sells to the customer meanwhile.
+  // The customer lock keeps the view valid until the end: no concurrent purchase.
   if (session.customerId !== null) await lockCustomer(work, session.customerId);
   const view = await viewCheckout(work, processors, sessionId, draft);
   if (view.refusal !== null) return { awaits: null };
@@ -63,7 +63,7 @@ export async function confirmCheckout(
   return { awaits: null };
 }
 
-/** What of a confirmation changes amounts. */
+/** The fields of a confirmation that change amounts. */
 export function draftOf({ quantity, discountCode, billingAddress }: CheckoutConfirmation): CheckoutDraft {
   return {
     ...(quantity === undefined ? {} : { quantity }),
@@ -72,15 +72,15 @@ export function draftOf({ quantity, discountCode, billingAddress }: CheckoutConf
   };
 }
 
-/** Less than was shown is possible: what is left of a period melts away while somebody types. */
+/** The amount may be less than shown, because the rest of a period shrinks while the buyer types. */
 function refuseMoreThanShown({ dueNow }: CheckoutView, given: CheckoutConfirmation): void {
   if (given.dueNow !== undefined && dueNow > given.dueNow)
-    throw invalid(['dueNow'], `${dueNow} are due by now: show that first`);
+    throw invalid(['dueNow'], `is now ${dueNow}: show the buyer this amount first`);
 }
 
 interface Card {
   readonly paymentMethodId: string | null;
-  /** Whether its processor has yet to be asked. */
+  /** Whether its processor has yet to be called. */
   readonly isPending: boolean;
 }
 
@@ -98,7 +98,7 @@ async function keepCard(work: Work, processor: PaymentProcessor, attaching: Atta
     return { paymentMethodId: id, isPending: false };
   }
   const { token } = given;
-  if (token === null) throw invalid(['token'], 'is needed: enter a card');
+  if (token === null) throw invalid(['token'], 'is required: enter a card');
   const known = await cardOfBefore(work, session, token);
   if (known !== null) return known;
   const method = await attachPaymentMethod(work, processor, {
@@ -111,7 +111,7 @@ async function keepCard(work: Work, processor: PaymentProcessor, attaching: Atta
   return { paymentMethodId: method.id, isPending: processor.identifyCustomer !== undefined };
 }
 
-/** The same token sent again is the same card: a form that is sent twice, or a second attempt with it. */
+/** The same token is the same card: a form sent twice, or another attempt with it. */
 async function cardOfBefore(
   work: Work,
   { paymentToken, paymentMethodId }: CheckoutSessionRow,
@@ -120,7 +120,8 @@ async function cardOfBefore(
   if (paymentToken !== token || paymentMethodId === null) return null;
   if ((await findPaymentMethod(work, paymentMethodId)) !== null) return { paymentMethodId, isPending: false };
   if ((await findPendingAttachment(work, paymentMethodId)) === null) return null;
-  // Whoever sent it first may be about to ask. Asking twice is asking once, and this one has to wait for the answer too.
+  // The first request may be about to call the processor. Calling twice is safe, and this request must await the result
+  // too.
   work.effects.push({ task: attachTask, payload: { environmentId: work.environmentId, paymentMethodId } });
   return { paymentMethodId, isPending: true };
 }
@@ -133,7 +134,7 @@ interface Decision {
   readonly card: Card;
 }
 
-/** Writes down what the buyer has decided, before what comes of it is told to the session. */
+/** Stores the buyer's input, before the outcome updates the session. */
 async function saveDecision(
   work: Work,
   session: CheckoutSessionRow,
@@ -156,7 +157,7 @@ async function saveDecision(
   });
 }
 
-/** Does what the session is for. Of a purchase the database tells the session, in the same commit. */
+/** Completes the session. For a purchase a database trigger updates the session in the same commit. */
 async function complete(
   work: Work,
   session: CheckoutSessionRow,
@@ -175,7 +176,7 @@ async function complete(
   await carryOut(work, { session, sold, customer, quantity, discount }, paymentMethodId);
 }
 
-/** The subscription that the card was added for is charged on it from now on. The caller holds the customer. */
+/** Makes the card the payment method of the session's subscription. The caller has locked the customer. */
 async function chargeTargetOn(
   work: Work,
   { targetSubscriptionId }: CheckoutSessionRow,
@@ -183,7 +184,7 @@ async function chargeTargetOn(
 ): Promise<void> {
   if (targetSubscriptionId === null) return;
   const target = await lockSubscription(work, targetSubscriptionId);
-  // It may have ended since the link was made; the card is added all the same.
+  // It may have ended since the link was created; the card is added anyway.
   if (target === null || isTerminal(target.status) || target.defaultPaymentMethodId === paymentMethodId) return;
   const changed = await saveSubscription(work, target.id, { defaultPaymentMethodId: paymentMethodId });
   await publishSubscriptions(work, 'subscription.updated', [changed]);

@@ -17,13 +17,13 @@ import { findProduct } from '../pricing/store-products.ts';
 import type { CheckoutSessionRow } from './checkout.ts';
 import type { CheckoutDraft } from './checkout-view.ts';
 
-/** What a session sells. */
+/** The price and product of a session. */
 export interface Sold {
   readonly price: Price;
   readonly product: Product;
 }
 
-/** What the session sells; null where nothing is bought. */
+/** The price and product of the session; null if nothing is bought. */
 export async function findSold(work: Work, { type, priceId }: CheckoutSessionRow): Promise<Sold | null> {
   if (type === 'add_payment_method' || priceId === null) return null;
   const price = await findPrice(work, priceId);
@@ -33,8 +33,8 @@ export async function findSold(work: Work, { type, priceId }: CheckoutSessionRow
 }
 
 /**
- * The discount that counts: the one whose code is entered, else the session's; null for none. Refuses with
- * `invalidRequest` a code that is none of the pricing model's active ones.
+ * The effective discount: the one whose code was entered, else the session's; null for none. Refuses with
+ * `invalidRequest` a code that is not active in the pricing model.
  */
 export async function chosenDiscount(
   work: Work,
@@ -44,19 +44,19 @@ export async function chosenDiscount(
   if (discountCode === null) return null;
   if (discountCode === undefined) return discountId === null ? null : findDiscount(work, discountId);
   const discount = await findDiscountByCode(work, pricingModelId, normalizeCode(discountCode));
-  if (!discount?.active) throw invalid(['discountCode'], 'is not a code that counts here');
+  if (!discount?.active) throw invalid(['discountCode'], 'is not valid');
   return discount;
 }
 
-/** Who a buyer has said to be. */
+/** The buyer's details as entered. */
 export interface BuyerDetails extends Pick<CheckoutDraft, 'billingAddress'> {
   readonly name?: string;
   readonly email?: string;
 }
 
 /**
- * The customer of the session, held, with the address that was entered: tax goes by it. An anonymous session's is made
- * when its buyer first confirms, and is known by the session's id to the application. Refuses with `customerArchived`.
+ * The customer of the session, locked, with the entered address, which determines tax. For an anonymous session it is
+ * created at the first confirmation, and its external id is the session's id. Refuses with `customerArchived`.
  */
 export async function prepareBuyer(
   work: Work,
@@ -78,13 +78,13 @@ export async function prepareBuyer(
   const customer = await lockCustomer(work, customerId);
   assert(customer, 'customers are never deleted');
   if (customer.archived) throw new Problem('customerArchived', { id: customerId });
-  // Who is known to the application is not renamed by whoever has a link.
+  // A link must not allow renaming an existing customer.
   const said = session.anonymous ? { name, email } : {};
   const changed = decideChange(customer, { ...said, billingAddress: billingAddress ?? undefined });
   return changed === null ? customer : saveChangedCustomer(work, changed);
 }
 
-/** What a session comes to. */
+/** An order of a session. */
 export interface CheckoutOrder {
   readonly session: CheckoutSessionRow;
   readonly sold: Sold;
@@ -93,7 +93,7 @@ export interface CheckoutOrder {
   readonly discount: DiscountRow | null;
 }
 
-/** What `carryOut` would bill now. */
+/** The amounts that `carryOut` would bill now. */
 export function quoteOrder(work: Work, order: CheckoutOrder): Promise<Quote> {
   const { session } = order;
   return session.type === 'activate_subscription'
@@ -101,7 +101,7 @@ export function quoteOrder(work: Work, order: CheckoutOrder): Promise<Quote> {
     : quote(work, orderOf(order, null));
 }
 
-/** Buys, or activates, and tells the session. What is to be paid is charged after the commit. */
+/** Buys or activates. A trigger updates the session, and the amount due is charged after the commit. */
 export async function carryOut(work: Work, order: CheckoutOrder, paymentMethodId: string | null): Promise<void> {
   const { session } = order;
   if (session.type !== 'activate_subscription') {

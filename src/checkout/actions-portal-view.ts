@@ -13,10 +13,10 @@ import { findPaymentToConfirm } from './actions.ts';
 import type { PortalPlan, PortalSubscription, PortalView } from './portal-view.ts';
 import { readSellerName } from './store.ts';
 
-// Four years of monthly ones; whoever needs older ones asks the seller.
+// Four years of monthly invoices; the seller has older ones.
 const maxInvoices = 48;
 
-/** What the customer sees of itself. */
+/** The portal data of the customer. */
 export async function viewPortal(work: Work, processors: Processors, customer: CustomerRow): Promise<PortalView> {
   const processor = processors.defaultIn(work);
   const rows = (await listSubscriptionsOfCustomer(work, customer.id)).filter((row) => !isTerminal(row.status));
@@ -67,7 +67,7 @@ async function describe(work: Work, rows: readonly SubscriptionRow[]): Promise<P
   }));
 }
 
-/** A subscription of the customer. Another one's looks like none. */
+/** A subscription of the customer. One of another customer is reported as not found. */
 export async function requireOwnSubscription(
   work: Work,
   customer: CustomerRow,
@@ -79,7 +79,9 @@ export async function requireOwnSubscription(
   return described;
 }
 
-/** The plans of the customer's pricing model that a subscription could change to: all that are sold, its own first. */
+/**
+ * The plans that a subscription could change to: all that are for sale in the customer's pricing model, its own first.
+ */
 export async function listPlans(
   work: Work,
   customer: CustomerRow,

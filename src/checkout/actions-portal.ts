@@ -5,8 +5,8 @@ import type { Encryption } from '../jobs/encryption.ts';
 import { type NewPortalSession, type PortalSession, portalSessionSeconds } from './portal-session.ts';
 
 /**
- * A link by which a customer looks after its plan by itself. It expires by real time, and not by the environment's:
- * a test clock that stands still would keep it open for ever. Refuses with `customerNotFound`.
+ * A link to the customer's portal. It expires by real time: with a frozen test clock it would never expire. Refuses
+ * with `customerNotFound`.
  */
 export async function createPortalSession(
   work: Work,

@@ -18,7 +18,7 @@ import type { NewCheckoutSession } from './checkout-input.ts';
 import { checkoutUrl } from './link.ts';
 import { findSession, insertSession, pageOfSessions } from './store.ts';
 
-/** A session, and where its page is. */
+/** A session and the address of its page. */
 export interface LinkedSession {
   readonly checkoutSession: CheckoutSession;
   readonly url: string;
@@ -27,8 +27,8 @@ export interface LinkedSession {
 type Kind<Type extends NewCheckoutSession['type']> = Extract<NewCheckoutSession, { type: Type }>;
 
 /**
- * Makes a session. Where several pricing models have the external id, `pricingModelId` says which one's is meant. What
- * is wrong with what it sells is told now, and what depends on the day (a plan that the customer has by then) on its page.
+ * Creates a session. `pricingModelId` resolves an external id that several pricing models have. Static problems of the
+ * order are refused now; those that depend on the time (such as another plan of the customer) are shown on its page.
  */
 export async function createCheckoutSession(
   work: Work,
@@ -46,7 +46,7 @@ export async function createCheckoutSession(
   };
 }
 
-/** The session. Refuses with `checkoutSessionNotFound`. */
+/** Returns a session. Refuses with `checkoutSessionNotFound`. */
 export async function requireSession(work: Work, id: string): Promise<CheckoutSessionRow> {
   const session = await findSession(work, id);
   if (session === null) throw new Problem('checkoutSessionNotFound', { id });
@@ -65,7 +65,7 @@ export async function listCheckoutSessions(work: Work, request: PageRequest) {
   return page(request, sessions, total);
 }
 
-/** The answer's form of a session. */
+/** A session as returned by the API. */
 export function renderSession(work: Work, row: CheckoutSessionRow): CheckoutSession {
   const { anonymous: _, paymentMethodId: _method, paymentToken: _token, expiresAt, ...shown } = row;
   const isActivation = row.type === 'activate_subscription';
@@ -75,10 +75,10 @@ export function renderSession(work: Work, row: CheckoutSessionRow): CheckoutSess
     organizationId: work.organizationId,
     status: statusAt(row, work.now),
     invoiceId: null,
-    // What an activation pays for is the subscription; its answer has had no purchase from the beginning.
+    // An activation pays for the subscription; its API form has never had a purchase.
     purchaseId: isActivation ? null : row.purchaseId,
     expires: expiresAt,
-    // The constraints of the table hold the fields to the type.
+    // Table constraints guarantee the fields of each type.
   } as CheckoutSession;
 }
 
@@ -121,7 +121,7 @@ async function sellProduct(
   };
 }
 
-/** The price, of the customer's pricing model, and one that a page can sell. */
+/** The price, from the customer's pricing model, which must be sellable on a page. */
 async function findOffered(
   work: Work,
   { priceId, priceSlug }: Kind<'product'>,
@@ -139,10 +139,10 @@ async function findOffered(
   if (!isSeen) throw new Problem('priceNotFound', { id: priceId ?? priceSlug ?? '' });
   const path = ['checkoutSession', priceId === undefined ? 'priceSlug' : 'priceId'];
   if (price.productId === null)
-    throw invalid(path, 'must be the price of a product: metered usage is billed with the plan that allows it');
+    throw invalid(path, 'must be the price of a product: metered usage is billed with its plan');
   const product = await findProduct(work, price.productId);
   if (product?.default)
-    throw invalid(path, 'must not be that of the default product, which every customer starts with');
+    throw invalid(path, 'must not be the price of the default product, on which every customer starts');
   if (!price.active || !product?.active) throw new Problem('priceInactive', { id: price.id });
   return price;
 }
@@ -157,7 +157,7 @@ async function activate(
   if (subscription.status !== 'incomplete')
     throw invalid(
       ['checkoutSession', 'targetSubscriptionId'],
-      `must be a subscription whose status is incomplete, and not ${subscription.status}`,
+      `must be a subscription with status incomplete, not ${subscription.status}`,
     );
   const items = await listActiveItems(work, [{ subscriptionId: subscription.id, at: work.now }]);
   return {
@@ -178,7 +178,7 @@ async function addPaymentMethod(
   const targetId = asked.targetSubscriptionId ?? null;
   const target = targetId === null ? null : await requireTarget(work, customer, targetId);
   if (target !== null && (isTerminal(target.status) || target.doNotCharge))
-    throw invalid(['checkoutSession', 'targetSubscriptionId'], 'must be a subscription that is still charged');
+    throw invalid(['checkoutSession', 'targetSubscriptionId'], 'must be a subscription that is still being charged');
   return {
     ...newSession(work, asked, customer, customer.pricingModelId),
     targetSubscriptionId: targetId,

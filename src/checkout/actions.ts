@@ -35,9 +35,9 @@ const noBill: Bill = {
 };
 
 /**
- * What the page of the session shows, with amounts for what the buyer has entered so far. Refuses with
- * `checkoutSessionNotFound`, and what has been entered wrongly with `invalidRequest` that names the field
- * (`discountCode`, `quantity`, `billingAddress`): look again without it then.
+ * The page data of a session, with amounts for the buyer's input so far. Refuses with `checkoutSessionNotFound`, and
+ * with `invalidRequest` invalid input, naming the field (`discountCode`, `quantity`, `billingAddress`): call again
+ * without it.
  */
 export async function viewCheckout(
   work: Work,
@@ -48,7 +48,7 @@ export async function viewCheckout(
   checkDraft(draft);
   const view = await viewAsRead(work, processors, sessionId, draft);
   if (view.refusal === null) return view;
-  // What is in the way may be what the same form, sent twice, has bought since the session was read.
+  // The refusal may stem from a purchase that the same form, sent twice, made since the session was read.
   return viewAsRead(work, processors, sessionId, draft);
 }
 
@@ -87,7 +87,7 @@ async function viewAsRead(
   };
 }
 
-const noCardsTaken = 'Cards are not taken here: no payment processor is set up.';
+const noCardsTaken = 'Cards are not accepted: no payment processor is configured.';
 
 async function describe(work: Work, session: CheckoutSessionRow, sold: Sold | null, draft: CheckoutDraft) {
   const { customerId, anonymous, customerName, customerEmail, type } = session;
@@ -119,7 +119,7 @@ async function describe(work: Work, session: CheckoutSessionRow, sold: Sold | nu
   };
 }
 
-/** Whoever will ever owe something gives a card now: a plan may be free today. */
+/** A card is required whenever anything will be owed: a plan may be free only today. */
 function asksForCard({ type }: CheckoutSessionRow, sold: Sold | null, { total }: Bill): boolean {
   if (sold === null || type === 'activate_subscription') return true;
   return sold.price.unitPrice > 0n && (sold.price.type === 'subscription' || total > 0n);
@@ -134,7 +134,7 @@ interface Asked {
 
 const draftFields: ReadonlySet<unknown> = new Set(['quantity', 'discountCode', 'billingAddress']);
 
-/** The quote, or why there is none. What was entered wrongly is refused, for it can be entered otherwise. */
+/** The quote, or the reason why there is none. Invalid input is refused instead, because the buyer can correct it. */
 async function tryQuote(work: Work, asked: Asked): Promise<{ bill: Bill; refusal: string | null }> {
   try {
     return { bill: await quoteSession(work, asked), refusal: null };
@@ -146,11 +146,14 @@ async function tryQuote(work: Work, asked: Asked): Promise<{ bill: Bill; refusal
   }
 }
 
-/** What confirming would bill now, by doing it: the customer of an anonymous session is made for it, and nobody keeps it. */
+/**
+ * The amounts that confirming would bill now, computed by doing it and rolling back, including the customer of an
+ * anonymous session.
+ */
 async function quoteSession(work: Work, { session, sold, discount, draft }: Asked): Promise<Bill> {
   const quoted = await tentatively(work, async (tentative) => {
     const said = { name: 'Buyer', email: 'buyer@example.com', billingAddress: draft.billingAddress ?? null };
-    // By another id, for who is about to confirm makes the customer that is known by the session's.
+    // Uses another id, because a concurrent confirmation creates the customer with the session's id.
     const viewed = { ...session, id: newId('checkoutSession'), anonymous: session.customerId === null };
     const customer = await prepareBuyer(tentative, viewed, said);
     const quantity = draft.quantity ?? session.quantity;
@@ -159,7 +162,7 @@ async function quoteSession(work: Work, { session, sold, discount, draft }: Aske
   return toBill(work, quoted);
 }
 
-/** What was billed for a purchase. */
+/** The amounts billed for a purchase. */
 async function readBill(work: Work, purchase: PurchaseRow): Promise<Bill> {
   return toBill(work, await quoteOf(work, { purchase, subscriptionId: purchase.subscriptionId }));
 }
@@ -179,7 +182,7 @@ function toBill({ now }: Work, quoted: Quote): Bill {
   };
 }
 
-// An invoice of a checkout is charged once, and again where somebody collects it by hand.
+// An invoice of a checkout is charged once, plus any manual retries.
 const maxPayments = 100;
 
 function paymentsOf(work: Work, filters: { readonly [field: string]: string }) {
@@ -193,7 +196,7 @@ function paymentsOf(work: Work, filters: { readonly [field: string]: string }) {
   });
 }
 
-/** Why no money came for the purchase, in the processor's words; null where none was asked for. */
+/** The processor's reason why the payment for the purchase failed; null without a failed payment. */
 async function lastFailure(work: Work, purchase: PurchaseRow | null): Promise<string | null> {
   const invoiceId = purchase?.invoiceId ?? null;
   if (invoiceId === null) return null;
@@ -204,8 +207,8 @@ async function lastFailure(work: Work, purchase: PurchaseRow | null): Promise<st
 const Confirmable = z.object({ clientSecret: z.string() });
 
 /**
- * The oldest charge of an invoice, or of a customer, that waits until it is confirmed to the bank; null without one, and
- * where our pages cannot ask for it.
+ * The oldest charge of an invoice or customer that awaits confirmation by the bank; null without one, or if our pages
+ * cannot request it.
  */
 export async function findPaymentToConfirm(
   work: Work,

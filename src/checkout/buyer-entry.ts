@@ -3,15 +3,15 @@ import { countryCodes } from '../kernel/country.ts';
 import type { CheckoutDraft, CheckoutView } from './checkout-view.ts';
 import type { FieldErrors } from './page-form.ts';
 
-/** The fields of the first step, in their order. The names of an address are those of its record. */
+/** The fields of the first step, in order. Address fields have the names of the record. */
 const addressNames = ['country', 'line1', 'line2', 'city', 'state', 'postal_code'] as const;
 export const detailNames = ['quantity', 'discountCode', 'name', 'email', ...addressNames] as const;
 export type DetailName = (typeof detailNames)[number];
 
-/** What stands in the fields of the first step, as text. */
+/** The field values of the first step, as text. */
 export type Details = Readonly<Record<DetailName, string>>;
 
-/** What the session knows already. */
+/** The values that the session already has. */
 export function knownDetails(view: CheckoutView): Details {
   const { customer, quantity, discountCode } = view;
   const address = customer.billingAddress?.address;
@@ -29,7 +29,7 @@ export function knownDetails(view: CheckoutView): Details {
   };
 }
 
-/** What was filled in; what was not asked for is as the session knows it. */
+/** The submitted values; fields that the form does not have come from the session. */
 export function enteredDetails(view: CheckoutView, form: Readonly<Record<string, string>>): Details {
   const known = knownDetails(view);
   return Object.fromEntries(detailNames.map((name) => [name, form[name]?.trim() ?? known[name]])) as Details;
@@ -37,24 +37,24 @@ export function enteredDetails(view: CheckoutView, form: Readonly<Record<string,
 
 const countries: ReadonlySet<string> = new Set(countryCodes);
 
-/** What has to be filled in otherwise before it can be looked at. Of codes and numbers in stock the seller's records decide. */
+/** Input errors that need no lookup. Codes and amounts are checked against the records. */
 export function detailErrors(view: CheckoutView, details: Details): FieldErrors {
   const errors: Record<string, string> = {};
   if (view.mayChangeQuantity && !/^[1-9]\d{0,8}$/.test(details.quantity))
-    errors.quantity = 'Enter how many: a whole number from 1 on.';
+    errors.quantity = 'Enter a quantity of 1 or more.';
   if (view.isAnonymous && details.name === '') errors.name = 'Enter your name.';
   if (view.isAnonymous && !/^[^\s@]+@[^\s@]+$/.test(details.email))
-    errors.email = 'Enter your e-mail address, such as name@example.com.';
+    errors.email = 'Enter your email address, such as name@example.com.';
   if (asksAddress(view) && !countries.has(details.country)) errors.country = 'Choose your country.';
   return errors;
 }
 
-/** Who buys is asked where; who only adds a card is not. */
+/** A purchase requires an address; adding a card does not. */
 export function asksAddress({ type }: CheckoutView): boolean {
   return type !== 'add_payment_method';
 }
 
-/** What was filled in, as far as it changes amounts. */
+/** The input that changes amounts. */
 export function draftOf(view: CheckoutView, details: Details): CheckoutDraft {
   return {
     ...(view.mayChangeQuantity ? { quantity: Number(details.quantity) } : {}),
@@ -63,7 +63,7 @@ export function draftOf(view: CheckoutView, details: Details): CheckoutDraft {
   };
 }
 
-/** The address as it is to be kept: what the record knows besides stays. */
+/** The address to store; other fields of the record stay. */
 function addressOf({ customer, isAnonymous }: CheckoutView, details: Details): BillingAddress {
   const known = customer.billingAddress;
   const orNull = (text: string) => (text === '' ? null : text);

@@ -35,7 +35,7 @@ test('what is wrong is named by its field, all of it at once', () => {
     errors: {
       cardNumber: 'Enter the card number.',
       cardExpiry: 'Enter the expiry date as month and year, such as 12 / 34.',
-      cardCode: 'Enter the security code: 3 or 4 digits on the card.',
+      cardCode: 'Enter the security code, the 3 or 4 digits on the card.',
     },
   });
 });

@@ -2,8 +2,8 @@ import type { Instant } from '../kernel/calendar.ts';
 import type { FieldErrors } from './page-form.ts';
 
 /**
- * Stripe's test numbers, and the test tokens that they stand for. Numbers are taken on pages of test mode only, where no
- * money moves; none is ever kept or logged, and of a number that does not stand here nothing is done at all.
+ * Stripe's test numbers and the corresponding test tokens. Numbers are accepted on test mode pages only, where no money
+ * moves. They are never stored or logged, and other numbers are ignored.
  */
 const tokenOfNumber: ReadonlyMap<string, string> = new Map([
   ['4242424242424242', 'pm_card_visa'],
@@ -18,7 +18,7 @@ const tokenOfNumber: ReadonlyMap<string, string> = new Map([
 
 export type CardEntry = { readonly token: string } | { readonly errors: FieldErrors };
 
-/** What was filled in of a card: the token that it stands for, or what is wrong, by the name of the field. */
+/** Parses the card fields: the token, or the errors by field name. */
 export function readCard(form: Readonly<Record<string, string>>, now: Instant): CardEntry {
   const token = readNumber(form.cardNumber ?? '');
   const errors: Record<string, string> = {
@@ -37,14 +37,14 @@ function readNumber(text: string): { token: string } | { error: string } {
   const digits = text.replaceAll(/[\s-]/g, '');
   if (digits === '') return { error: 'Enter the card number.' };
   if (!/^\d{12,19}$/.test(digits) || !hasCheckDigit(digits))
-    return { error: 'This is not a card number: check its digits.' };
+    return { error: 'This card number is not valid. Check the digits.' };
   const token = tokenOfNumber.get(digits);
   if (token === undefined)
-    return { error: 'Real cards are not taken in test mode: use a test number such as 4242 4242 4242 4242.' };
+    return { error: 'Real cards are not accepted in test mode. Use a test number such as 4242 4242 4242 4242.' };
   return { token };
 }
 
-/** Luhn's check (ISO/IEC 7812-1): one wrong digit, or two that changed places, are found. */
+/** Luhn's check (ISO/IEC 7812-1) detects one wrong digit, or two transposed ones. */
 function hasCheckDigit(digits: string): boolean {
   const sum = [...digits].reverse().reduce((total, digit, index) => {
     const value = Number(digit) * (index % 2 === 0 ? 1 : 2);
@@ -53,7 +53,7 @@ function hasCheckDigit(digits: string): boolean {
   return sum % 10 === 0;
 }
 
-/** A card is good until its month ends. */
+/** A card is valid until the end of its month. */
 function expiryError(text: string, now: Instant): string | null {
   const [, month, year] = /^\s*(\d{1,2})(?:\s*[/-])?\s*(\d{4}|\d{2})\s*$/.exec(text) ?? [];
   if (month === undefined || year === undefined || Number(month) < 1 || Number(month) > 12)
@@ -63,5 +63,5 @@ function expiryError(text: string, now: Instant): string | null {
 }
 
 function codeError(text: string): string | null {
-  return /^\s*\d{3,4}\s*$/.test(text) ? null : 'Enter the security code: 3 or 4 digits on the card.';
+  return /^\s*\d{3,4}\s*$/.test(text) ? null : 'Enter the security code, the 3 or 4 digits on the card.';
 }

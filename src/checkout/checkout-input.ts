@@ -7,19 +7,19 @@ import type { CheckoutConfirmation, CheckoutDraft } from './checkout-view.ts';
 
 const Reference = z.string().min(1).max(255);
 
-// What an address bar takes.
+// The usual limit of browsers.
 const maxUrlLength = 2048;
-/** Schemes that are no place to go to: a browser would run or show what stands behind them as if it were ours. */
+/** Unsafe schemes: a browser would run or show their content as if it were ours. */
 const refusedSchemes = new Set(['javascript:', 'data:', 'vbscript:', 'blob:', 'file:', 'about:', 'filesystem:']);
 
-/** Where a browser is sent afterwards: a web page, or an app by a scheme of its own. */
+/** The return address: a web page, or an app by its own scheme. */
 export const ReturnUrl = z
   .string()
   .max(maxUrlLength)
   .refine((text) => URL.canParse(text) && !refusedSchemes.has(new URL(text).protocol), {
     message: 'must be an absolute URL, such as https://example.com/paid',
   })
-  // It goes into a header one day.
+  // It may be used in a header later.
   .transform((text) => (/^[\x21-\x7e]+$/.test(text) ? text : new URL(text).href));
 
 const returns = { successUrl: ReturnUrl, cancelUrl: ReturnUrl };
@@ -47,15 +47,15 @@ const NewProductSession = z
   })
   .refine((given) => (given.priceId === undefined) !== (given.priceSlug === undefined), {
     path: ['priceId'],
-    message: 'give exactly one of priceId and priceSlug',
+    message: 'send exactly one of priceId and priceSlug',
   })
   .refine((given) => !given.anonymous || (given.customerExternalId ?? null) === null, {
     path: ['customerExternalId'],
-    message: 'must be absent or null where anonymous is true',
+    message: 'must be absent or null when anonymous is true',
   })
   .refine((given) => given.anonymous || (given.customerExternalId ?? null) !== null, {
     path: ['customerExternalId'],
-    message: 'name the customer, or send anonymous: true',
+    message: 'is required unless anonymous is true',
   });
 const NewActivationSession = z.object({
   ...returns,
@@ -77,7 +77,7 @@ const NewPaymentMethodSession = z.object({
     .meta({ description: "Whether all of the customer's subscriptions are charged on it from then on." }),
 });
 
-/** A session to make. */
+/** A request for a checkout session. */
 export const NewCheckoutSession = z.discriminatedUnion(
   'type',
   [NewProductSession, NewActivationSession, NewPaymentMethodSession],
@@ -95,16 +95,16 @@ const Draft = z.object({
   billingAddress: BillingAddress.nullable().optional(),
 });
 
-/** Refuses with `invalidRequest` what the buyer has entered and no session can use, whatever it sells. */
+/** Refuses with `invalidRequest` input that is invalid for every session. */
 export function checkDraft(draft: CheckoutDraft): void {
   refuse(Draft.safeParse(draft));
 }
 
-// Longer ones cannot be delivered to (RFC 5321).
+// Longer addresses are undeliverable (RFC 5321).
 const maxEmailLength = 254;
 const Buyer = z.object({ name: SafeString, email: z.email().max(maxEmailLength) });
 
-/** Who the buyer of an anonymous session is. Refuses with `invalidRequest`, by `name` and `email`. */
+/** Parses the buyer of an anonymous session. Refuses with `invalidRequest`, naming `name` or `email`. */
 export function readBuyer({ name, email }: Pick<CheckoutConfirmation, 'name' | 'email'>): z.infer<typeof Buyer> {
   const read = Buyer.safeParse({ name: name ?? '', email: (email ?? '').trim() });
   refuse(read);

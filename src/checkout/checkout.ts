@@ -16,10 +16,10 @@ export const CheckoutStatus = z
   .meta({ id: 'CheckoutSessionStatus' });
 export type CheckoutStatus = z.infer<typeof CheckoutStatus>;
 
-// Long enough for who is interrupted, and short enough that a price is not held for ever.
+// Long enough for an interrupted buyer, short enough not to hold a price forever.
 const lifetimeMs = 24 * 3_600_000;
 
-/** When a session that is made now can no longer be confirmed. */
+/** The expiry of a session that is created now. */
 export function expiryOf(now: Instant): Instant {
   return now + lifetimeMs;
 }
@@ -91,7 +91,7 @@ const PurchaseSession = z.object({
   automaticallyUpdateSubscriptions: z.null(),
 });
 
-/** A page that a buyer is sent to, and what came of it. */
+/** A page for a buyer, and its outcome. */
 export const CheckoutSession = z
   .discriminatedUnion('type', [ProductSession, ActivationSession, PaymentMethodSession, PurchaseSession])
   .meta({ id: 'CheckoutSession' });
@@ -104,9 +104,9 @@ export interface CheckoutSessionRow {
   readonly updatedAt: Instant;
   readonly pricingModelId: string;
   readonly type: CheckoutType;
-  /** That an open one has expired follows from the clock. */
+  /** The expiry of an open session follows from the clock. */
   readonly status: Exclude<CheckoutStatus, 'expired'>;
-  /** Null in an anonymous session until its buyer has said who it is. */
+  /** Null in an anonymous session until its buyer has entered its details. */
   readonly customerId: string | null;
   readonly anonymous: boolean;
   readonly customerName: string | null;
@@ -129,7 +129,7 @@ export interface CheckoutSessionRow {
   readonly expiresAt: Instant;
 }
 
-/** How the session stands at `now`: an open one that nobody has confirmed in time has expired. */
+/** The status at `now`: an open session past its expiry has expired. */
 export function statusAt({ status, expiresAt }: CheckoutSessionRow, now: Instant): CheckoutStatus {
   return status === 'open' && now >= expiresAt ? 'expired' : status;
 }

@@ -15,21 +15,21 @@ const cookieName = 'tollkeeper_portal';
 const cookiePath = '/portal';
 const formContext = 'portal form';
 
-/** A request of somebody who came by a link that is still good. */
+/** A request of a visitor with a valid link. */
 export interface Visit extends Visited {
   readonly context: PageContext;
   readonly request: PageRequest;
   readonly pass: PortalPass;
 }
 
-/** What an action of a visit works with. */
+/** The context of an action. */
 export interface At {
   readonly work: Work;
   readonly customer: CustomerRow;
   readonly processors: Processors;
 }
 
-/** The link: what it proves goes into a cookie, so that the address can be seen by anybody from then on. */
+/** Handles the link: stores its pass in a cookie, so that the address no longer grants access. */
 export function beginVisit(context: PageContext, { query }: PageRequest): PageAnswer | null {
   const { key } = query;
   if (key === undefined) return null;
@@ -42,10 +42,10 @@ function cookieOf(value: string, maxAgeSeconds: number): Cookie {
   return { name: cookieName, value, path: cookiePath, maxAgeSeconds };
 }
 
-/** Takes the cookie away again. */
+/** Deletes the cookie. */
 export const endedCookie: Cookie = cookieOf('', 0);
 
-/** The visit that the cookie proves. Refuses a form that no page of the same visit has made. */
+/** The visit of the cookie. Refuses a form that no page of the same visit has created. */
 function visitOf(context: PageContext, request: PageRequest, isForm: boolean): Visit {
   const encryption = encryptionOf(context.outside);
   const key = request.cookies[cookieName] ?? '';
@@ -56,7 +56,7 @@ function visitOf(context: PageContext, request: PageRequest, isForm: boolean): V
   return { context, request, pass, returnUrl, formToken: encryption.mac(key, formContext) };
 }
 
-/** A page of the portal: it sees what belongs to the customer of the visit, and nothing else. */
+/** A page of the portal, limited to the data of the visit's customer. */
 export function portalPage(
   method: Page['method'],
   path: Page['path'],
@@ -65,7 +65,7 @@ export function portalPage(
   return { method, path, handle: async (context, request) => handle(visitOf(context, request, method === 'POST')) };
 }
 
-/** One unit of work for the customer of the visit, and what it asked for outside of the database. */
+/** Runs one unit of work for the customer of the visit, then its effects. */
 export async function inVisit<Answer>(
   { context, pass, request }: Visit,
   act: (at: At) => Promise<Answer>,
@@ -86,7 +86,7 @@ export async function inVisit<Answer>(
   return outcome.answer;
 }
 
-/** The words of a refusal that the customer can do something about. What is none is thrown on. */
+/** The message of a refusal that the customer can act on. Other errors are thrown on. */
 export function refusalText(error: unknown): string {
   if (error instanceof Problem && error.status < 500 && error.code !== 'NOT_FOUND' && error.problem !== 'portalClosed')
     return withoutCode(error.message);

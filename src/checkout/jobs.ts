@@ -8,7 +8,7 @@ import { viewCheckout } from './actions.ts';
 import { confirmCheckout, draftOf } from './actions-confirm.ts';
 import type { CheckoutConfirmation, CheckoutView } from './checkout-view.ts';
 
-/** Where a checkout is confirmed: the environment that the link's key names, and where the service is reached. */
+/** The checkout to confirm: its environment, from the link's key, and the service's address. */
 export interface CheckoutPlace {
   readonly environmentId: number;
   readonly publicUrl: string;
@@ -16,13 +16,13 @@ export interface CheckoutPlace {
 }
 
 /**
- * Confirms a checkout: keeps the card, buys, charges, and answers how that ended. Its transactions are its own, so call
- * it outside of any. Who confirms twice, at once or later, pays once and is answered how it is.
+ * Confirms a checkout: stores the card, buys, charges, and returns the outcome. Call it outside any transaction.
+ * Confirming twice, concurrently or later, pays once and returns the current state.
  *
- * Answers a view whose status is `succeeded`, `pending` (the money is under way), `open` with its `failure` (declined:
- * try another card) or its `refusal`, `expired` or `failed`. Refuses with `checkoutSessionNotFound`, and what was
- * entered wrongly with `invalidRequest` that names the field (`name`, `email`, `billingAddress`, `discountCode`,
- * `quantity`, `token`, `dueNow`).
+ * Returns a view with the status `succeeded`, `pending` (payment in progress), `open` with its `failure` (declined: try
+ * another card) or its `refusal`, `expired` or `failed`. Refuses with `checkoutSessionNotFound`, and with
+ * `invalidRequest` invalid input, naming the field (`name`, `email`, `billingAddress`, `discountCode`, `quantity`,
+ * `token`, `dueNow`).
  */
 export async function performCheckout(
   context: JobContext,
@@ -39,7 +39,7 @@ export async function performCheckout(
 
 type Failure = Pick<CheckoutView, 'failure' | 'cardToConfirm'>;
 
-/** Answers why no card could be charged, null where one could or none was needed. */
+/** Returns the reason why no card could be charged, null if one was or none was required. */
 async function tryToConfirm(
   context: JobContext,
   place: CheckoutPlace,
@@ -76,24 +76,24 @@ async function run<Answer>(
   return outcome;
 }
 
-/** What is the card's or its processor's doing, in place of a refusal: the buyer may try again. */
+/** Problems of the card or its processor, which become a failure instead of a refusal: the buyer may try again. */
 const failures: ReadonlySet<ProblemName> = new Set<ProblemName>(['paymentMethodDeclined', 'processorUnavailable']);
 
 function failureOf(error: unknown): Failure {
   if (!(error instanceof Problem)) throw error;
-  // The code before the words is for programs.
+  // The code before the message is for programs.
   const failure = error.message.replace(/^\w+(?: \(\w+\))?: /, '');
   if (failures.has(error.problem)) return { failure, cardToConfirm: cardToConfirmOf(error) };
   const issue = error.issues.find(({ path }) => path.join('.') === 'paymentMethod.token');
   throw issue === undefined ? error : invalid(['token'], issue.message);
 }
 
-/** What the buyer has to confirm to its bank so that the card can be kept after all; null where that does not help. */
+/** The confirmation with the bank that would allow storing the card; null if that does not help. */
 export function cardToConfirmOf({ data }: Problem): CardConfirmation | null {
   return (data.nextAction as CardConfirmation | undefined) ?? null;
 }
 
-/** Asks the processor how a charge is that was just confirmed, or was not, and does what follows. */
+/** Queries the status of a charge after its confirmation attempt, and applies the consequences. */
 export async function performConfirmed(context: JobContext, environmentId: number, paymentId: string): Promise<void> {
   await lookAtPayment(context, createProcessors(context.database, context.outside), environmentId, paymentId);
 }

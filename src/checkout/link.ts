@@ -1,19 +1,19 @@
 import type { Encryption } from '../jobs/encryption.ts';
 
-// Links of the customer portal are made and read in customers/portal-link.ts, because the billing answer has one.
+// Links of the customer portal are in customers/portal-link.ts, because the billing response contains one.
 
-/** Which page a link of a checkout session opens. Both show the same session. */
+/** The page that a link opens. Both show the same session. */
 export type CheckoutPage = 'checkout' | 'add-payment-method';
 
-/** A session, and the environment that it is in. */
+/** A session and its environment. */
 export interface SessionPlace {
   readonly environmentId: number;
   readonly sessionId: string;
 }
 
 /**
- * Where a checkout session is opened: `<publicUrl>/checkout/<id>?key=<environment>.<mac>`. Who has the link may pay;
- * nobody can guess it from the id.
+ * The address of a checkout session: `<publicUrl>/checkout/<id>?key=<environment>.<mac>`. The link authorizes its
+ * holder to pay, and cannot be guessed from the id.
  */
 export function checkoutUrl(
   publicUrl: string,
@@ -26,7 +26,7 @@ export function checkoutUrl(
   return `${publicUrl.replace(/\/+$/, '')}/${page}/${sessionId}?key=${key}`;
 }
 
-/** The environment of the session that `key` opens, or null when it opens none by this id. */
+/** The environment of the session for which `key` is valid, or null. */
 export function readCheckoutKey(encryption: Encryption, sessionId: string, key: string): number | null {
   const parts = key.split('.');
   const [environment = '', mac = ''] = parts;

@@ -4,29 +4,29 @@ import type { CardConfirmation } from '../payments/processor.ts';
 import type { PaymentToConfirm } from './checkout-view.ts';
 import { type FieldErrors, fieldHtml } from './page-form.ts';
 
-/** Who takes the card. */
+/** The processor that takes the card. */
 export interface CardTaker {
   readonly name: string;
   readonly publishableKey: string | null;
   readonly currency: string;
 }
 
-/** Where the script stands that shows Stripe's own card form. */
+/** The path of the script that shows Stripe's card form. */
 export const stripeScriptPath = '/checkout-assets/stripe.js';
 
-/** Whether a card can be asked for at all. */
+/** Whether a card can be entered at all. */
 export function takesCards({ name, publishableKey }: Pick<CardTaker, 'name' | 'publishableKey'>): boolean {
   return name === 'test' || (name.startsWith('stripe') && publishableKey !== null);
 }
 
-/** Where a card is entered: fields of ours for the test network, Stripe's own form for Stripe. */
+/** The card form: own fields for the test network, Stripe's form for Stripe. */
 export function cardHtml(taker: CardTaker, errors: FieldErrors, toConfirm: CardConfirmation | null = null): Html {
   if (!takesCards(taker))
-    return html`<p class="notice bad">The seller takes no cards here. Please ask the seller how to pay.</p>`;
+    return html`<p class="notice bad">This seller does not accept cards here. Please ask the seller how to pay.</p>`;
   return taker.name === 'test' ? testCardHtml(errors) : stripeCardHtml(taker, errors, toConfirm);
 }
 
-/** What stands on the button of a form with a card: Stripe's cannot be sent before its script is there. */
+/** The submit button of a card form. Stripe's is disabled until its script has loaded. */
 export function cardButtonHtml(taker: CardTaker, rest: Html | null, text: string): Html {
   const isHeld = taker.name !== 'test' && takesCards(taker);
   return html`<button class="wide"${rest}${isHeld && html` data-card disabled`}>${text}</button>`;
@@ -35,7 +35,7 @@ export function cardButtonHtml(taker: CardTaker, rest: Html | null, text: string
 function testCardHtml(errors: FieldErrors): Html {
   return html`<fieldset>
 <legend>Card</legend>
-<p class="hint">Test numbers: 4242 4242 4242 4242 is accepted, 4000 0000 0000 0002 is declined, with any date to come and any code.</p>
+<p class="hint">Test numbers: 4242 4242 4242 4242 is accepted, 4000 0000 0000 0002 is declined. Use any future date and any code.</p>
 ${fieldHtml({ name: 'cardNumber', label: 'Card number', autocomplete: 'cc-number', inputMode: 'numeric', maxLength: 30 }, errors)}
 <div class="pair">
 ${fieldHtml({ name: 'cardExpiry', label: 'Expiry date', hint: 'MM / YY', autocomplete: 'cc-exp', inputMode: 'numeric', maxLength: 9 }, errors)}
@@ -45,7 +45,7 @@ ${fieldHtml({ name: 'cardCode', label: 'Security code', hint: '3 or 4 digits', a
 `;
 }
 
-const needsScript = html`<noscript><p class="notice bad">The card form of Stripe needs JavaScript. Please allow it for this page.</p></noscript>`;
+const needsScript = html`<noscript><p class="notice bad">The Stripe card form requires JavaScript. Please enable it for this page.</p></noscript>`;
 
 function stripeCardHtml(
   { publishableKey, currency }: CardTaker,
@@ -65,7 +65,7 @@ ${needsScript}
 `;
 }
 
-/** Where a charge is confirmed to the customer's bank. `hidden` goes along when that is over, however it ended. */
+/** The form that confirms a charge with the customer's bank. `hidden` is submitted afterwards, whatever the outcome. */
 export function confirmPaymentHtml(
   { publishableKey }: Pick<CardTaker, 'publishableKey'>,
   { clientSecret }: PaymentToConfirm,
@@ -81,7 +81,7 @@ ${needsScript}
 `;
 }
 
-/** What the page with the card form loads besides: nothing, unless Stripe takes the card. */
+/** The scripts of a page with the card form: none, unless Stripe takes the card. */
 export function cardScripts(
   taker: Pick<CardTaker, 'name' | 'publishableKey'>,
 ): Pick<PageDocument, 'scripts' | 'sources'> {
@@ -97,8 +97,8 @@ export function cardScripts(
 }
 
 /**
- * The script beside Stripe's own. It shows the card form, and sends ours with the token that Stripe gives for the card;
- * and it has the bank ask the customer, where that is asked for. Until it runs, the buttons that need it are held.
+ * The script for Stripe's own one. It shows the card form, submits our form with the card's token, and runs a
+ * confirmation by the bank if required. Until it runs, the buttons that need it are disabled.
  */
 export const stripeScript = `'use strict';
 (() => {
@@ -109,11 +109,11 @@ export const stripeScript = `'use strict';
   const buttons = form.querySelectorAll('button[data-card]');
   const hold = (held) => { for (const button of buttons) button.disabled = held; };
   const fail = (error) => {
-    problem.textContent = error.message || 'That did not work. Please try again.';
+    problem.textContent = error.message || 'Something went wrong. Please try again.';
     hold(false);
   };
   if (typeof Stripe === 'undefined') {
-    problem.textContent = 'The form of Stripe could not be loaded. Please allow js.stripe.com, then load this page again.';
+    problem.textContent = 'The Stripe form could not be loaded. Please allow js.stripe.com, then reload this page.';
     return;
   }
   const stripe = Stripe(place.dataset.key);

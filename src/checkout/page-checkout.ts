@@ -9,14 +9,14 @@ import { layout } from './page-layout.ts';
 import { agreementText, confirmText, orderHtml } from './page-order.ts';
 import { safeAddress, withoutCode } from './page-text.ts';
 
-/** A step of the checkout as it is to be shown. */
+/** A step of the checkout to render. */
 export interface Step {
   readonly view: CheckoutView;
   readonly details: Details;
-  /** Where the form is sent. */
+  /** The target of the form. */
   readonly action: string;
   readonly errors?: FieldErrors;
-  /** What there is to say about the whole of it. */
+  /** A message about the whole step. */
   readonly message?: string | null;
 }
 
@@ -25,7 +25,7 @@ const countries: readonly Choice[] = countryCodes
   .map((code) => ({ value: code, label: regionNames.of(code) ?? code }))
   .sort((a, b) => a.label.localeCompare(b.label, 'en'));
 
-/** The first step: who buys, how many, and with which code. Its answer is the exact total. */
+/** The first step: buyer, quantity and code. Submitting it shows the exact total. */
 export function detailsPage({ view, details, action, errors = {}, message = null }: Step): PageDocument {
   const content = html`${summaryHtml(errors, message)}
 ${orderHtml(view)}
@@ -71,7 +71,7 @@ function contactHtml(view: CheckoutView, { name, email }: Details, errors: Field
   return html`<fieldset>
 <legend>Your details</legend>
 ${fieldHtml({ name: 'name', label: 'Name', value: name, autocomplete: 'name', maxLength: 255 }, errors)}
-${fieldHtml({ name: 'email', label: 'E-mail', value: email, type: 'email', autocomplete: 'email', maxLength: 255 }, errors)}
+${fieldHtml({ name: 'email', label: 'Email', value: email, type: 'email', autocomplete: 'email', maxLength: 255 }, errors)}
 </fieldset>
 `;
 }
@@ -83,7 +83,7 @@ function addressFields(details: Details, errors: FieldErrors): Html {
 <legend>Billing address</legend>
 ${selectHtml({ name: 'country', label: 'Country', value: details.country, autocomplete: 'country' }, countries, errors)}
 ${field('line1', 'Address', 'address-line1')}
-${field('line2', 'Address, second line', 'address-line2')}
+${field('line2', 'Address line 2', 'address-line2')}
 <div class="pair">
 ${field('postal_code', 'Postal code', 'postal-code')}
 ${field('city', 'City', 'address-level2')}
@@ -93,7 +93,7 @@ ${field('state', 'State or region', 'address-level1')}
 `;
 }
 
-/** The second step: the exact total, and the card. What was entered before comes along unseen. */
+/** The second step: the exact total, and the card. Earlier input is carried in hidden fields. */
 export function paymentPage({ view, details, action, errors = {}, message = null }: Step): PageDocument {
   const taker: CardTaker = { ...view.processor, currency: view.currency };
   const canConfirm = !view.needsCard || takesCards(taker);
@@ -104,7 +104,7 @@ ${orderHtml(view)}
 <form method="post" action="${action}" novalidate>
 ${hiddenHtml({ ...details, shownDue: String(view.dueNow) })}
 <section>
-${!view.needsCard && html`<p>There is nothing to pay, so no card is needed.</p>`}
+${!view.needsCard && html`<p>Nothing is due, so no card is needed.</p>`}
 ${view.needsCard && cardHtml(taker, errors, view.cardToConfirm)}
 ${agreement !== null && html`<p class="soft">${agreement}</p>`}
 </section>
@@ -127,32 +127,32 @@ function payButton(view: CheckoutView, taker: CardTaker): Html {
     : html`<button class="wide"${rest}>${confirmText(view)}</button>`;
 }
 
-/** What is shown while the buyer's bank asks for a confirmation of the charge. */
+/** The page during the confirmation of the charge by the buyer's bank. */
 export function confirmPaymentPage(view: CheckoutView, toConfirm: PaymentToConfirm, action: string): PageDocument {
   const hidden = hiddenHtml({ step: 'confirmed', paymentId: toConfirm.id });
-  const content = html`<p role="status">Your bank asks you to confirm this payment. Nothing is charged before you have done that.</p>
+  const content = html`<p role="status">Your bank asks you to confirm this payment. You will not be charged until you do.</p>
 ${orderHtml(view)}
 ${confirmPaymentHtml(view.processor, toConfirm, { action, hidden })}`;
   return page(view, { heading: 'Confirm your payment', content, more: cardScripts(view.processor) });
 }
 
-/** What is said while the processor's script has the bank ask for a confirmation of the card. */
+/** The message during the confirmation of the card by the bank. */
 export const confirmCardText = 'Your bank asks you to confirm this card. Nothing has been charged yet.';
 
-/** What a buyer reads of a card that was declined. */
+/** The message after a declined card. */
 export function declinedText(reason: string): string {
   const words = withoutCode(reason).replace(/ Use another payment method\.$/, '');
-  return `The payment did not go through, and nothing was charged. ${words} Try another card.`;
+  return `The payment failed and you were not charged. ${words} Try another card.`;
 }
 
-/** What is shown where the session is open and cannot be confirmed as things are, whatever is entered. */
+/** The page of an open session that currently cannot be confirmed, whatever is entered. */
 export function refusedPage(view: CheckoutView, refusal: string): PageDocument {
-  const content = html`<div class="notice bad" role="alert"><p>This cannot be completed now. Nothing was charged.</p><p>${refusal}</p></div>
+  const content = html`<div class="notice bad" role="alert"><p>This order cannot be completed right now. You were not charged.</p><p>${refusal}</p></div>
 ${cancelHtml(view)}`;
   return page(view, { heading: headingOf(view), content, isWrong: true });
 }
 
-/** What is shown of a session that is open no more. After the checkout itself the browser goes on by itself. */
+/** The page of a session that is no longer open. After the checkout itself the browser is redirected. */
 export function outcomePage(view: CheckoutView, { goesOn }: { readonly goesOn: boolean }): PageDocument {
   const { heading, text } = outcomeOf(view);
   const isDone = view.status === 'succeeded' || view.status === 'pending';
@@ -173,18 +173,18 @@ function outcomeOf({ status, type }: CheckoutView): { heading: string; text: str
         : { heading: 'Thank you', text: 'This checkout is complete.' };
     case 'pending':
       return {
-        heading: 'Your payment is under way',
-        text: 'It can take a while until the money has arrived. There is nothing more to do here: this page shows how it ended when you open it again.',
+        heading: 'Your payment is being processed',
+        text: 'It can take a while for the money to arrive. There is nothing more to do here. Open this page again later to see the result.',
       };
     case 'expired':
       return {
         heading: 'This checkout has expired',
-        text: 'Nothing was charged. Please start again where you came from.',
+        text: 'You were not charged. Please go back to the seller and start again.',
       };
     case 'failed':
       return {
-        heading: 'This checkout has failed',
-        text: 'Nothing was charged. Please start again where you came from.',
+        heading: 'This checkout failed',
+        text: 'You were not charged. Please go back to the seller and start again.',
       };
     case 'open':
       return { heading: headingOf({ type }), text: 'This checkout is open.' };

@@ -1,6 +1,6 @@
 import { type Html, html } from '../kernel/html.ts';
 
-/** What is wrong with what was filled in, by the name of the field. */
+/** Input errors by field name. */
 export type FieldErrors = Readonly<Record<string, string>>;
 
 export interface Field {
@@ -15,7 +15,7 @@ export interface Field {
   readonly maxLength?: number;
 }
 
-/** A field with its label; what is wrong with it stands beside it and is read out with it. */
+/** A field with its label; its error is shown beside it and announced with it. */
 export function fieldHtml(field: Field, errors: FieldErrors): Html {
   const { name, type = 'text', value = '', autocomplete = 'off', inputMode = 'text', maxLength = 500 } = field;
   return framed(
@@ -30,7 +30,7 @@ export interface Choice {
   readonly label: string;
 }
 
-/** A choice among many. Nothing is chosen until somebody does. */
+/** A selection from a list, initially empty. */
 export function selectHtml(field: Field, choices: readonly Choice[], errors: FieldErrors): Html {
   const { name, value = '', autocomplete = 'off' } = field;
   return framed(
@@ -63,13 +63,13 @@ export function hiddenHtml(values: Readonly<Record<string, string>>): Html {
   return html`${Object.entries(values).map(([name, value]) => html`<input type="hidden" name="${name}" value="${value}">\n`)}`;
 }
 
-/** What was wrong, above the form, with a way to each field. It is read out when the page opens. */
+/** The errors above the form, with links to the fields. Announced when the page opens. */
 export function summaryHtml(errors: FieldErrors, message: string | null): Html | null {
   const entries = Object.entries(errors);
   if (entries.length === 0 && message === null) return null;
   return html`<div class="notice bad" role="alert">
 ${message !== null && html`<p>${message}</p>`}
-${entries.length > 0 && html`<p>Please look at this again:</p><ul>${entries.map(([name, error]) => html`<li><a href="#${name}">${error}</a></li>`)}</ul>`}
+${entries.length > 0 && html`<p>Please correct the following:</p><ul>${entries.map(([name, error]) => html`<li><a href="#${name}">${error}</a></li>`)}</ul>`}
 </div>
 `;
 }

@@ -3,17 +3,17 @@ import { type Html, html } from '../kernel/html.ts';
 import { pageStyle } from './page-style.ts';
 
 export interface Layout {
-  /** What the page is for; its heading and, with the seller, its title. */
+  /** The purpose of the page: its heading and, with the seller, its title. */
   readonly heading: string;
   readonly seller: string;
   readonly livemode: boolean;
   readonly content: Html;
-  /** Whether something was filled in wrongly: the title says so first, because it is read out first. */
+  /** Whether the input has errors: the title begins with that, because it is announced first. */
   readonly isWrong?: boolean;
   readonly more?: Pick<PageDocument, 'scripts' | 'sources' | 'goOnTo'>;
 }
 
-/** A page of ours around its content. */
+/** Wraps content in the page layout. */
 export function layout({ heading, seller, livemode, content, isWrong = false, more = {} }: Layout): PageDocument {
   return {
     ...more,
@@ -22,18 +22,17 @@ export function layout({ heading, seller, livemode, content, isWrong = false, mo
     body: html`<header>${seller}</header>
 <main>
 <h1>${heading}</h1>
-${!livemode && html`<p class="notice test">Test mode: no money moves here.</p>`}
+${!livemode && html`<p class="notice test">Test mode: no real money is charged.</p>`}
 ${content}
 </main>
 `,
   };
 }
 
-/** What is shown where there is nothing else to show. */
+/** The page for a refusal or an error. */
 export function showRefusal({ status, problem, requestId }: Refusal): PageDocument {
-  const heading = status >= 500 ? 'Something went wrong' : 'This cannot be shown';
-  const message =
-    problem === null ? 'This is our fault, and nothing that you have done. Please try again shortly.' : problem.message;
+  const heading = status >= 500 ? 'Something went wrong' : 'This page cannot be shown';
+  const message = problem === null ? 'This is an error on our side. Please try again shortly.' : problem.message;
   return {
     title: heading,
     style: pageStyle,

@@ -3,7 +3,7 @@ import { moneyText } from '../kernel/money-text.ts';
 import type { CheckoutView } from './checkout-view.ts';
 import { dayText, priceText } from './page-text.ts';
 
-/** What is bought, and what it comes to. Nothing where only a card is added. */
+/** The order and its total. Nothing if only a card is added. */
 export function orderHtml(view: CheckoutView): Html | null {
   const { productName, description, currency, lines } = view;
   if (productName === null) return null;
@@ -19,7 +19,7 @@ ${sumsHtml(view)}
 `;
 }
 
-/** What a unit costs, and when it is paid: `USD 30.00 per month, after a free trial until 5 December 2026`. */
+/** The unit price and its terms: `USD 30.00 per month, after a free trial until 5 December 2026`. */
 function termsText({ unitPrice, currency, intervalUnit, intervalCount, trialEnd }: CheckoutView): string {
   if (unitPrice === null) return '';
   const price = priceText(unitPrice, currency, { unit: intervalUnit, count: intervalCount });
@@ -32,26 +32,26 @@ function sumsHtml(view: CheckoutView): Html {
     html`<dt${isSum && html` class="sum"`}>${label}</dt><dd${isSum && html` class="sum"`}>${moneyText(amount, currency)}</dd>\n`;
   return html`${row('Subtotal', subtotal)}
 ${(discountCode !== null || discountAmount !== 0n) && row(discountCode === null ? 'Discount' : `Discount (${discountCode})`, -discountAmount)}
-${taxAmount !== 0n && row(taxIncluded ? 'Tax, included' : 'Tax', taxAmount)}
+${taxAmount !== 0n && row(taxIncluded ? 'Tax (included)' : 'Tax', taxAmount)}
 ${total !== dueNow && row('Total', total)}
 ${row(status === 'succeeded' ? 'Charged' : 'Due today', dueNow, true)}`;
 }
 
-/** What is agreed to by confirming, where it goes on by itself. */
+/** The agreement for recurring charges. */
 export function agreementText({ intervalUnit, unitPrice, trialEnd, seller }: CheckoutView): string | null {
   if (intervalUnit === null || unitPrice === null || unitPrice === 0n) return null;
-  const start = trialEnd === null ? '' : ` from ${dayText(trialEnd)} on`;
-  return `By confirming you allow ${seller} to charge you${start} for each period, until you cancel.`;
+  const start = trialEnd === null ? '' : ` from ${dayText(trialEnd)}`;
+  return `By confirming, you allow ${seller} to charge you for each billing period${start}, until you cancel.`;
 }
 
-/** What the button does, in its own words. */
+/** The label of the confirm button. */
 export function confirmText({ type, dueNow, trialEnd, currency }: CheckoutView): string {
   if (type === 'add_payment_method') return 'Save card';
   if (dueNow > 0n) return `Pay ${moneyText(dueNow, currency)}`;
   return trialEnd === null ? 'Confirm' : 'Start free trial';
 }
 
-/** An item of a plan says its quantity itself. */
+/** Descriptions of plan items already contain their quantity. */
 function namedWithQuantity({
   description,
   quantity,

@@ -1,4 +1,4 @@
-/** The look of every page: one column, large enough to touch, readable at 360 pixels and at 400 per cent. */
+/** The style of every page: one column, large touch targets, readable at 360 pixels and at 400 % zoom. */
 export const pageStyle = `
 :root { color-scheme: light; --ink: #1c2430; --soft: #4d5866; --line: #c9d0d8; --action: #1a4fb4; --bad: #a3141e; }
 * { box-sizing: border-box; }

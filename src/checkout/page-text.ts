@@ -6,12 +6,12 @@ const days = new Intl.DateTimeFormat('en-GB', { dateStyle: 'long', timeZone: 'UT
 // The last instant that a Date can hold.
 const lastDate = 8_640_000_000_000_000;
 
-/** A day as people read it, in UTC: `5 December 2026`. */
+/** A day for display, in UTC: `5 December 2026`. */
 export function dayText(at: Instant): string {
   return Math.abs(at) > lastDate ? isoText(at).replace(/T.*/, '') : days.format(at);
 }
 
-/** How often something is paid: `per month`, `every 3 months`; `once` where it has no interval. */
+/** The payment interval: `per month`, `every 3 months`; `once` without one. */
 export function intervalText(unit: IntervalUnit | null, count: number | null): string {
   if (unit === null) return 'once';
   return count === null || count === 1 ? `per ${unit}` : `every ${count} ${unit}s`;
@@ -28,7 +28,7 @@ export function priceText(
 
 const brands: Readonly<Record<string, string>> = { visa: 'Visa', mastercard: 'Mastercard', amex: 'American Express' };
 
-/** What a payment method is known by: `Visa ending in 4242`. */
+/** The display name of a payment method: `Visa ending in 4242`. */
 export function methodText(type: string, data: Readonly<Record<string, string | number>>): string {
   const kinds: Readonly<Record<string, string>> = {
     card: 'Card',
@@ -42,13 +42,13 @@ export function methodText(type: string, data: Readonly<Record<string, string | 
 
 const unsafe = new Set(['javascript:', 'data:', 'vbscript:', 'blob:', 'file:']);
 
-/** An address that a page may lead to, or null: what would run as a script is none. */
+/** An address that a page may link to, or null if it could run as a script. */
 export function safeAddress(address: string | null): string | null {
   if (address === null || !URL.canParse(address)) return null;
   return unsafe.has(new URL(address).protocol) ? null : address;
 }
 
-/** The words of a refusal without the processor's code before its reason, which is for programs. */
+/** The message of a refusal without the processor's code, which is for programs. */
 export function withoutCode(message: string): string {
   return message.replace(/(^|\. )[a-z_]+(?: \([a-z_]+\))?: /, '$1');
 }

@@ -17,25 +17,25 @@ import {
   type PortalView,
 } from './portal-view.ts';
 
-/** What the pages of one visit have in common. */
+/** The common data of the pages of one visit. */
 export interface Visited {
-  /** What proves that a form is from a page of this visit. */
+  /** Proves that a form comes from a page of this visit. */
   readonly formToken: string;
   readonly returnUrl: string | null;
 }
 
-/** What has just been done, by the word that the address carries. Another word says nothing. */
+/** Success messages by the word in the address. Other words show none. */
 const doneTexts: Readonly<Record<string, string>> = {
-  canceled: 'Your cancellation is scheduled. You keep everything until then.',
-  uncanceled: 'Your subscription goes on as before.',
-  kept: 'The change was taken back. You keep your plan.',
+  canceled: 'Your cancellation is scheduled. Your plan stays active until then.',
+  uncanceled: 'Your subscription will continue as before.',
+  kept: 'The scheduled change was canceled. You keep your current plan.',
   changed: 'Your plan has been changed.',
   scheduled: 'Your plan will change at the end of the current period.',
-  waiting: 'Your payment is under way. The plan changes when the money has arrived.',
+  waiting: 'Your payment is being processed. Your plan will change when it has arrived.',
   added: 'Your card has been saved.',
-  paid: 'Thank you: your payment has been made.',
-  paying: 'Your payment is under way.',
-  default: 'You will be charged on this from now on.',
+  paid: 'Thank you. Your payment was successful.',
+  paying: 'Your payment is being processed.',
+  default: 'This payment method will be used for future charges.',
 };
 
 const statusTexts: Readonly<Record<PortalSubscription['status'], string>> = {
@@ -50,10 +50,10 @@ const statusTexts: Readonly<Record<PortalSubscription['status'], string>> = {
   paused: 'Paused',
 };
 
-// What a seller has written off, a customer has not paid.
+// To a customer, a written-off invoice is not paid.
 const invoiceTexts: typeof invoiceStatusTexts = { ...invoiceStatusTexts, uncollectible: 'Not paid' };
 
-/** A form of a visit that is nothing but a button. */
+/** A form that consists of a button. */
 export function buttonForm(
   visit: Visited,
   action: string,
@@ -64,13 +64,13 @@ export function buttonForm(
 <button${plain && html` class="plain"`}>${label}</button></form>`;
 }
 
-/** Everything at a glance: the plans, how to pay, and what was paid. */
+/** The overview: plans, payment methods and invoices. */
 export function overviewPage(view: PortalView, visit: Visited, done: string, problem: string | null): PageDocument {
   const address = safeAddress(visit.returnUrl);
   const content = html`${doneTexts[done] !== undefined && html`<p class="notice" role="status">${doneTexts[done]}</p>`}
 ${summaryHtml({}, problem)}
 ${view.paymentToConfirm !== null && paymentHtml(view, view.paymentToConfirm, visit)}
-${view.subscriptions.length === 0 && html`<section><h2>Your plan</h2><p>You have no plan at the moment.</p></section>`}
+${view.subscriptions.length === 0 && html`<section><h2>Your plan</h2><p>You currently have no plan.</p></section>`}
 ${view.subscriptions.map((subscription) => subscriptionHtml(subscription, view, visit))}
 ${methodsHtml(view, visit)}
 ${invoicesHtml(view)}
@@ -79,7 +79,7 @@ ${address !== null && html`<a href="${address}">Back to ${view.seller}</a>`}
 ${buttonForm(visit, '/portal/leave', 'Sign out', { plain: true })}
 </div>`;
   return layout({
-    heading: `Billing of ${view.customerName}`,
+    heading: `Billing for ${view.customerName}`,
     seller: view.seller,
     livemode: view.livemode,
     content,
@@ -92,7 +92,7 @@ function paymentHtml({ processor }: PortalView, toConfirm: PaymentToConfirm, { f
   const hidden = hiddenHtml({ formToken });
   return html`<section aria-labelledby="confirm">
 <h2 id="confirm">Your bank asks you to confirm a payment</h2>
-<p>Nothing is charged before you have done that.</p>
+<p>You will not be charged until you do.</p>
 ${confirmPaymentHtml(processor, toConfirm, { action: `/portal/payments/${toConfirm.id}/confirmed`, hidden })}
 </section>
 `;
@@ -104,7 +104,7 @@ function subscriptionHtml(subscription: PortalSubscription, { currency }: Portal
 <h2 id="${id}">${name} <span class="tag">${statusTexts[status]}</span></h2>
 ${items.map((item) => html`<p>${item.quantity > 1 && `${item.quantity} x `}${priceText(item.unitPrice, currency, { unit, count })}</p>\n`)}
 ${datesOf(subscription).map((text) => html`<p class="soft">${text}</p>\n`)}
-${balances.length > 0 && html`<h3>Left to use</h3><dl>${balances.map((each) => html`<dt>${each.name}</dt><dd>${each.available.toLocaleString('en-US')}</dd>\n`)}</dl>`}
+${balances.length > 0 && html`<h3>Remaining usage</h3><dl>${balances.map((each) => html`<dt>${each.name}</dt><dd>${each.available.toLocaleString('en-US')}</dd>\n`)}</dl>`}
 <div class="actions">
 ${mayPay(subscription) && buttonForm(visit, `/portal/subscriptions/${id}/pay`, 'Pay now')}
 ${mayChange(subscription) && html`<a class="button" href="/portal/subscriptions/${id}/plans">${subscription.isDefaultPlan ? 'Choose a plan' : 'Change plan'}</a>`}
@@ -116,7 +116,7 @@ ${mayCancel(subscription) && html`<a class="button plain" href="/portal/subscrip
 `;
 }
 
-/** What the dates of a subscription mean for its customer. */
+/** The dates of a subscription in the customer's terms. */
 function datesOf(subscription: PortalSubscription): string[] {
   const { status, trialEnd, periodEnd, cancelScheduledAt, scheduledAdjustmentAt, isDefaultPlan } = subscription;
   if (cancelScheduledAt !== null) return [`Ends on ${dayText(cancelScheduledAt)}.`];
@@ -130,14 +130,14 @@ function datesOf(subscription: PortalSubscription): string[] {
 function methodsHtml({ paymentMethods }: PortalView, visit: Visited): Html {
   const row = ({ id, type, paymentMethodData: data, default: isDefault }: PortalView['paymentMethods'][number]) => {
     const text = methodText(type, data);
-    const until = data.expMonth === undefined ? '' : `, valid until ${data.expMonth}/${data.expYear}`;
+    const until = data.expMonth === undefined ? '' : `, expires ${data.expMonth}/${data.expYear}`;
     const use = html`<form method="post" action="/portal/payment-methods/${id}/default">${hiddenHtml({ formToken: visit.formToken })}
-<button class="plain" aria-label="Use this: ${text}">Use this</button></form>`;
-    return html`<li><span>${text}${until}</span>${isDefault ? html`<span class="tag">In use</span>` : use}</li>\n`;
+<button class="plain" aria-label="Make default: ${text}">Make default</button></form>`;
+    return html`<li><span>${text}${until}</span>${isDefault ? html`<span class="tag">Default</span>` : use}</li>\n`;
   };
   return html`<section aria-labelledby="methods">
 <h2 id="methods">Payment methods</h2>
-${paymentMethods.length === 0 ? html`<p>There is none yet.</p>` : html`<ul class="rows">${paymentMethods.map(row)}</ul>`}
+${paymentMethods.length === 0 ? html`<p>No payment methods yet.</p>` : html`<ul class="rows">${paymentMethods.map(row)}</ul>`}
 <div class="actions"><a class="button plain" href="/portal/payment-methods">Add a card</a></div>
 </section>
 `;
@@ -151,7 +151,7 @@ function invoicesHtml({ invoices }: PortalView): Html {
 </li>\n`;
   return html`<section aria-labelledby="invoices">
 <h2 id="invoices">Invoices</h2>
-${invoices.length === 0 ? html`<p>There are none yet.</p>` : html`<ul class="rows">${invoices.map(row)}</ul>`}
+${invoices.length === 0 ? html`<p>No invoices yet.</p>` : html`<ul class="rows">${invoices.map(row)}</ul>`}
 </section>
 `;
 }

@@ -2,12 +2,12 @@ import { z } from 'zod';
 import { countInput, Timestamp } from '../kernel/json.ts';
 import { ReturnUrl } from './checkout-input.ts';
 
-/** How long a link to the portal is good for when nobody says: long enough to be clicked, and for a visit. */
+/** The default validity of a portal link: long enough to click it, and for a visit. */
 export const portalSessionSeconds = 3600;
-// Who has the link is taken for the customer, so none is good for longer than a week.
+// A link acts for the customer, so none is valid for longer than a week.
 const maxPortalSessionSeconds = 7 * 86_400;
 
-/** A link to the portal to make. */
+/** A request for a portal link. */
 export const NewPortalSession = z.object({
   returnUrl: ReturnUrl.nullish().meta({ description: 'Where the portal leads back to.' }),
   expiresInSeconds: countInput(1, maxPortalSessionSeconds)
@@ -18,7 +18,7 @@ export const NewPortalSession = z.object({
 });
 export type NewPortalSession = z.output<typeof NewPortalSession>;
 
-/** A link to the portal. Who has it acts as the customer until it expires. */
+/** A portal link. Anyone who has it acts for the customer until it expires. */
 export const PortalSession = z
   .object({
     url: z.string().meta({ format: 'uri' }),

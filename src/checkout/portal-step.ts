@@ -19,7 +19,7 @@ function page(frame: Frame, heading: string, content: Html, more: Partial<Parame
   return layout({ heading, seller, livemode, content: html`${content}\n${back}`, ...more });
 }
 
-/** What the customer could change to. */
+/** The page of available plans. */
 export function plansPage(
   frame: Frame,
   visit: Visited,
@@ -36,8 +36,8 @@ ${hiddenHtml(isDefaultPlan ? { formToken: visit.formToken, priceId } : { priceId
 ${choose(plan)}
 </li>\n`;
   const content = html`<section>
-<p>You have: <strong>${subscription.name}</strong></p>
-${plans.length === 0 ? html`<p>There is no other plan at the moment.</p>` : html`<ul class="rows">${plans.map(row)}</ul>`}
+<p>Current plan: <strong>${subscription.name}</strong></p>
+${plans.length === 0 ? html`<p>No other plans are available at the moment.</p>` : html`<ul class="rows">${plans.map(row)}</ul>`}
 </section>`;
   return page(frame, isDefaultPlan ? 'Choose a plan' : 'Change plan', content);
 }
@@ -51,7 +51,7 @@ export interface ChangeStep {
   readonly message?: string | null;
 }
 
-/** What a change of plan comes to, to the cent, before it is made. */
+/** The preview of a plan change, with exact amounts. */
 export function changePage(frame: Frame, visit: Visited, step: ChangeStep): PageDocument {
   const { subscription, plan, quantity, preview, errors = {}, message = null } = step;
   const action = `/portal/subscriptions/${subscription.id}/change`;
@@ -64,7 +64,7 @@ export function changePage(frame: Frame, visit: Visited, step: ChangeStep): Page
   } as const;
   const confirm = html`<form method="post" action="${action}">
 ${hiddenHtml({ formToken: visit.formToken, priceId: plan.priceId, quantity: String(quantity), shownDue: String(preview.totalDue ?? 0n) })}
-<div class="actions"><button class="wide">${(preview.totalDue ?? 0n) > 0n ? `Pay ${moneyText(preview.totalDue ?? 0n, frame.currency)} and change` : 'Change plan'}</button></div>
+<div class="actions"><button class="wide">${(preview.totalDue ?? 0n) > 0n ? `Pay ${moneyText(preview.totalDue ?? 0n, frame.currency)} and change plan` : 'Change plan'}</button></div>
 </form>`;
   const content = html`${summaryHtml(errors, message)}
 <section>
@@ -76,7 +76,7 @@ ${fieldHtml(quantityField, errors)}
 <button class="plain">Update amounts</button>
 </form>
 </section>
-${preview.canAdjust ? previewHtml(preview, frame) : html`<p class="notice bad" role="alert">This change cannot be made. ${preview.reason}</p>`}
+${preview.canAdjust ? previewHtml(preview, frame) : html`<p class="notice bad" role="alert">This change is not possible. ${preview.reason}</p>`}
 ${preview.canAdjust && confirm}`;
   return page(frame, 'Change plan', content, { isWrong: message !== null || Object.keys(errors).length > 0 });
 }
@@ -88,31 +88,31 @@ function previewHtml(preview: AdjustmentPreview, { currency }: Frame): Html {
     html`<dt${isSum && html` class="sum"`}>${label}</dt><dd${isSum && html` class="sum"`}>${moneyText(amount, currency)}</dd>\n`;
   const isNow = resolvedTiming === 'immediately';
   return html`<section aria-labelledby="preview">
-<h2 id="preview">What it comes to</h2>
-<p>${isNow ? 'The plan changes at once.' : `The plan changes on ${dayText(effectiveDate ?? 0)}. Until then you keep what you have.`}</p>
+<h2 id="preview">Summary</h2>
+<p>${isNow ? 'Your plan changes immediately.' : `Your plan changes on ${dayText(effectiveDate ?? 0)}. Until then, you keep your current plan.`}</p>
 <dl>
-${row('A whole period now', currentPlanTotal)}
-${row('A whole period afterwards', newPlanTotal)}
-${row('For the rest of this period', prorationAmount)}
-${carriedOverAmount !== 0n && row('Usage not paid yet', carriedOverAmount)}
+${row('Current plan, full period', currentPlanTotal)}
+${row('New plan, full period', newPlanTotal)}
+${row('Difference for the rest of this period', prorationAmount)}
+${carriedOverAmount !== 0n && row('Unpaid usage', carriedOverAmount)}
 ${discountAmount !== 0n && row('Discount', -discountAmount)}
 ${taxAmount !== 0n && row('Tax', taxAmount)}
 ${row('Due today', totalDue, true)}
 </dl>
-${totalDue > 0n && paymentMethod !== undefined && html`<p class="soft">Charged on ${methodText(paymentMethod.type, { ...(paymentMethod.brand === undefined ? {} : { brand: paymentMethod.brand }), ...(paymentMethod.last4 === undefined ? {} : { last4: paymentMethod.last4 }) })}.</p>`}
+${totalDue > 0n && paymentMethod !== undefined && html`<p class="soft">Charged to ${methodText(paymentMethod.type, { ...(paymentMethod.brand === undefined ? {} : { brand: paymentMethod.brand }), ...(paymentMethod.last4 === undefined ? {} : { last4: paymentMethod.last4 }) })}.</p>`}
 </section>
 `;
 }
 
-/** The last question before a subscription is canceled. */
+/** The confirmation page before a cancellation. */
 export function cancelPage(frame: Frame, visit: Visited, subscription: PortalSubscription): PageDocument {
   const { id, name, periodEnd } = subscription;
-  const until = periodEnd === null ? '' : ` It ends on ${dayText(periodEnd)}, and you keep everything until then.`;
+  const until = periodEnd === null ? '' : ` It stays active until ${dayText(periodEnd)}.`;
   const content = html`<section>
 <p>Do you want to cancel <strong>${name}</strong>?${until}</p>
-<p>Nothing more is charged for it after that. You can take this back until it ends.</p>
+<p>You will not be charged for it after that. You can undo the cancellation until then.</p>
 <form method="post" action="/portal/subscriptions/${id}/cancel">${hiddenHtml({ formToken: visit.formToken })}
-<div class="actions"><button>Cancel subscription</button><a class="button plain" href="/portal">Keep it</a></div></form>
+<div class="actions"><button>Cancel subscription</button><a class="button plain" href="/portal">Keep subscription</a></div></form>
 </section>`;
   return page(frame, 'Cancel subscription', content);
 }
@@ -120,11 +120,11 @@ export function cancelPage(frame: Frame, visit: Visited, subscription: PortalSub
 export interface CardStep {
   readonly errors?: FieldErrors;
   readonly message?: string | null;
-  /** What the customer has to confirm to its bank first. */
+  /** A confirmation that the customer's bank requires first. */
   readonly toConfirm?: CardConfirmation | null;
 }
 
-/** Where a card is added. It becomes what the customer is charged on. */
+/** The form to add a card, which becomes the default. */
 export function newCardPage(
   frame: Frame,
   visit: Visited,
@@ -136,7 +136,7 @@ export function newCardPage(
 ${hiddenHtml({ formToken: visit.formToken })}
 <section>
 ${cardHtml(taker, errors, toConfirm)}
-<p class="soft">From now on you are charged on this card.</p>
+<p class="soft">Future charges will go to this card.</p>
 </section>
 ${takesCards(taker) && html`<div class="actions">${cardButtonHtml(taker, null, 'Save card')}</div>`}
 </form>`;
@@ -144,12 +144,12 @@ ${takesCards(taker) && html`<div class="actions">${cardButtonHtml(taker, null, '
   return page(frame, 'Add a card', content, { isWrong, more: cardScripts(taker) });
 }
 
-/** Where a visit has ended. */
+/** The page after signing out. */
 export function leftPage(): PageDocument {
   return layout({
     heading: 'You have signed out',
     seller: 'Billing',
     livemode: true,
-    content: html`<section><p>To come back, open a link to this page again.</p></section>`,
+    content: html`<section><p>To sign in again, open your link to this page.</p></section>`,
   });
 }

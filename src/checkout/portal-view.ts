@@ -4,20 +4,20 @@ import type { PaymentMethod } from '../payments/payment-method.ts';
 import type { SubscriptionStatus } from '../subscriptions/subscription.ts';
 import type { PaymentToConfirm } from './checkout-view.ts';
 
-/** What a customer sees of itself. Amounts are minor units of `currency`. */
+/** The portal data of a customer. Amounts are minor units of `currency`. */
 export interface PortalView {
   readonly seller: string;
   readonly livemode: boolean;
   readonly currency: string;
   readonly customerName: string;
-  /** Those that have not ended, newest first. */
+  /** The running subscriptions, newest first. */
   readonly subscriptions: readonly PortalSubscription[];
   /** The default first. */
   readonly paymentMethods: readonly Pick<PaymentMethod, 'id' | 'type' | 'default' | 'paymentMethodData'>[];
   /** Newest first. */
   readonly invoices: readonly PortalInvoice[];
   readonly processor: { readonly name: string; readonly publishableKey: string | null };
-  /** The charge under way that the customer has to confirm to its bank; null without one. */
+  /** The pending charge that the customer must confirm with its bank; null without one. */
   readonly paymentToConfirm: PaymentToConfirm | null;
 }
 
@@ -35,11 +35,11 @@ export interface PortalSubscription {
   readonly periodEnd: Instant | null;
   readonly cancelScheduledAt: Instant | null;
   readonly scheduledAdjustmentAt: Instant | null;
-  /** What is left of each meter. */
+  /** The remaining balance of each meter. */
   readonly balances: readonly { readonly name: string; readonly available: bigint }[];
 }
 
-/** What the customer pays for: of items added by hand, which cost nothing, none is here. */
+/** A paid item; manually added items are free and not listed. */
 export interface PortalItem {
   readonly priceId: string | null;
   readonly name: string;
@@ -64,27 +64,27 @@ export interface PortalPlan {
   readonly unitPrice: bigint;
   readonly intervalUnit: IntervalUnit | null;
   readonly intervalCount: number | null;
-  /** Whether it is the one that the customer has: only its quantity can change then. */
+  /** Whether it is the customer's current plan: only its quantity can change then. */
   readonly isOwn: boolean;
 }
 
-/** Whether a payment is missing that the customer can make up for by itself. */
+/** Whether the customer can make a missing payment itself. */
 export function mayPay({ status, doNotCharge }: PortalSubscription): boolean {
   return (status === 'past_due' || status === 'unpaid') && !doNotCharge;
 }
 
-/** Whether the customer may end it by itself: what it stands on, and what does not renew, it may not. */
+/** Whether the customer may cancel it: not the default plan, nor one that does not renew. */
 export function mayCancel({ status, renews, isDefaultPlan, scheduledAdjustmentAt }: PortalSubscription): boolean {
   const isUnderWay = status === 'trialing' || status === 'active' || status === 'past_due' || status === 'unpaid';
   return isUnderWay && renews && !isDefaultPlan && scheduledAdjustmentAt === null;
 }
 
-/** Whether the end that is scheduled can be taken back. */
+/** Whether the scheduled cancellation can be undone. */
 export function mayUncancel({ status }: PortalSubscription): boolean {
   return status === 'cancellation_scheduled';
 }
 
-/** Whether the customer may choose another plan by itself: of several items in one, only the seller knows what is meant. */
+/** Whether the customer may choose another plan: with several items, only the seller knows the intent. */
 export function mayChange(subscription: PortalSubscription): boolean {
   return (
     subscription.isDefaultPlan ||

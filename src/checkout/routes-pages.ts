@@ -22,13 +22,13 @@ import {
 } from './page-checkout.ts';
 import type { FieldErrors } from './page-form.ts';
 
-/** A session that the link of a request opens. */
+/** The session of the request's link. */
 interface Opened {
   readonly context: PageContext;
   readonly environmentId: number;
   readonly sessionId: string;
   readonly publicUrl: string;
-  /** Where its forms are sent. */
+  /** The target of its forms. */
   readonly action: string;
 }
 
@@ -70,7 +70,7 @@ function firstPage(view: CheckoutView, action: string, goesOn: boolean): PageAns
   return { show: view.type === 'add_payment_method' ? paymentPage(step) : detailsPage(step) };
 }
 
-/** What a form of the checkout leads to. Only the last step changes anything. */
+/** Handles a form of the checkout. Only the last step changes anything. */
 async function takeForm(opened: Opened, form: PageRequest['form']): Promise<PageAnswer> {
   const { action } = opened;
   const view = await look(opened);
@@ -89,7 +89,7 @@ async function takeForm(opened: Opened, form: PageRequest['form']): Promise<Page
     : { show: paymentPage({ view: quoted.view, details, action }) };
 }
 
-/** The bank has asked the buyer, and how that ended the processor knows. */
+/** The processor knows the outcome of the buyer's confirmation with the bank. */
 async function takeConfirmed(
   { context, environmentId, action }: Opened,
   { id }: PaymentToConfirm,
@@ -98,7 +98,7 @@ async function takeConfirmed(
   return { goTo: `${action}&to=success` };
 }
 
-/** The view with what was entered; what the seller's records refuse is shown beside its field. */
+/** The view with the buyer's input; refused input is shown beside its field. */
 async function lookWithDraft(
   opened: Opened,
   view: CheckoutView,
@@ -112,8 +112,8 @@ async function lookWithDraft(
   }
 }
 
-// Nobody is charged more than the page has shown. Less is possible: what is left of a period melts away.
-const amountChanged = 'The amount has changed since it was shown. Please look at it again before you go on.';
+// A buyer is never charged more than was shown. Less is possible, because the rest of a period shrinks.
+const amountChanged = 'The amount has changed. Please review it before you continue.';
 
 async function pay(opened: Opened, step: Step, form: PageRequest['form']): Promise<PageAnswer> {
   const { view, details, action } = step;
@@ -137,7 +137,7 @@ async function pay(opened: Opened, step: Step, form: PageRequest['form']): Promi
   }
 }
 
-/** What could not be done, on the step that it belongs to. */
+/** Shows a failure on the step that it belongs to. */
 function refusedPayment(step: Step, error: unknown): PageAnswer {
   const { errors: found, message: words } = refusalOf(error);
   const { dueNow, ...errors } = found;
@@ -149,7 +149,7 @@ function refusedPayment(step: Step, error: unknown): PageAnswer {
   return { show: (isOfDetails ? detailsPage : paymentPage)({ ...step, errors, message: said }), status };
 }
 
-/** The token of the card, null where none is needed. */
+/** The token of the card, null if none is required. */
 function cardOf(view: CheckoutView, form: PageRequest['form']): { token: string | null } | { errors: FieldErrors } {
   if (!view.needsCard) return { token: null };
   if (view.processor.name === 'test') return readCard(form, Date.now());
@@ -157,10 +157,10 @@ function cardOf(view: CheckoutView, form: PageRequest['form']): { token: string 
   return token === '' ? { errors: { token: 'Enter your card.' } } : { token };
 }
 
-// How the pages call what an address of a record consists of.
+// The form fields for issues of a whole record.
 const fieldOf: Readonly<Record<string, string>> = { billingAddress: 'country', token: 'cardNumber' };
 
-/** A refusal as a form shows it: beside the field that it names, or above all. What is no refusal is thrown on. */
+/** A refusal as form errors: beside its field, or above the form. Other errors are thrown on. */
 function refusalOf(error: unknown): { errors: FieldErrors; message: string | null } {
   if (!(error instanceof Problem)) throw error;
   if (error.problem === 'checkoutSessionNotFound' || error.problem === 'linkInvalid') throw error;
@@ -182,12 +182,12 @@ const subjects: Readonly<Record<string, string>> = {
   quantity: 'The quantity',
   discountCode: 'This code',
   name: 'The name',
-  email: 'The e-mail address',
+  email: 'The email address',
   billingAddress: 'The address',
   token: 'The card',
 };
 
-/** What is wrong, as a sentence for people: an issue says `must be ...` of a field that it names apart. */
+/** The issue as a sentence: its message, such as `must be ...`, lacks the subject. */
 function sentence(field: string, text: string): string {
   const words = `${subjects[field] ?? 'This'} ${text}`;
   return /[.!?]$/.test(words) ? words : `${words}.`;
@@ -222,5 +222,5 @@ const stripeAsset: Page = {
   handle: async () => ({ file: stripeScript, contentType: 'text/javascript; charset=utf-8' }),
 };
 
-/** What a buyer opens by the link of a checkout session. */
+/** The pages behind the link of a checkout session. */
 export const checkoutPages: readonly Page[] = [...pagesOf('checkout'), ...pagesOf('add-payment-method'), stripeAsset];

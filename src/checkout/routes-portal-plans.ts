@@ -23,7 +23,7 @@ const plans = portalPage('GET', '/portal/subscriptions/:id/plans', (visit) =>
   }),
 );
 
-/** What a change is asked to: a plan that is offered, and how many of it. */
+/** A requested change: an offered plan and its quantity. */
 interface Asked {
   readonly subscription: PortalSubscription;
   readonly plan: PortalPlan;
@@ -39,7 +39,7 @@ async function readAsked(at: At, visit: Visit, texts: PageRequest['form']): Prom
   const now = subscription.items[0]?.quantity ?? 1;
   const text = texts.quantity?.trim() ?? String(now);
   const isCount = /^[1-9]\d{0,8}$/.test(text);
-  const error = isCount ? null : 'Enter how many: a whole number from 1 on.';
+  const error = isCount ? null : 'Enter a quantity of 1 or more.';
   return { subscription, plan, quantity: isCount ? Number(text) : now, error };
 }
 
@@ -47,7 +47,7 @@ function adjustmentTo({ plan, quantity }: Asked) {
   return { timing: 'auto' as const, newSubscriptionItems: [{ priceId: plan.priceId, quantity }] };
 }
 
-/** The change with what it comes to now. */
+/** The change with its current preview. */
 async function previewed(at: At, asked: Asked): Promise<ChangeStep> {
   const { subscription, plan, quantity, error } = asked;
   const preview = await previewAdjustment(at.work, subscription.id, adjustmentTo(asked));
@@ -78,7 +78,7 @@ const change = portalPage('POST', changePath, async (visit) => {
     const words: Readonly<Record<string, string>> = { scheduled: 'scheduled', awaiting_payment: 'waiting' };
     return { goTo: `/portal?done=${words[adjustment.status] ?? 'changed'}` };
   } catch (error) {
-    // The same form was sent before, and its charge is not done yet.
+    // The same form was sent before, and its charge is still pending.
     if (error instanceof Problem && error.problem === 'adjustmentAwaitsPayment')
       return { goTo: '/portal?done=waiting' };
     const status = error instanceof Problem ? error.status : 500;
@@ -86,7 +86,7 @@ const change = portalPage('POST', changePath, async (visit) => {
   }
 });
 
-/** Changes the plan, if that costs no more than was shown. Who has the default plan buys the other one instead. */
+/** Changes the plan if it costs no more than shown. On the default plan, starts a purchase instead. */
 async function changeTo(at: At, visit: Visit, asked: Asked) {
   const { subscription, plan, quantity, error } = asked;
   if (subscription.isDefaultPlan) return buy(at, visit, plan);
@@ -94,8 +94,7 @@ async function changeTo(at: At, visit: Visit, asked: Asked) {
   const { preview: now } = await previewed(at, asked);
   const shown = visit.request.form.shownDue ?? '';
   const isMore = !/^\d{1,20}$/.test(shown) || (now.totalDue ?? 0n) > BigInt(shown);
-  if (now.canAdjust && isMore)
-    return { message: 'The amount has changed since it was shown. Please look at it again.' };
+  if (now.canAdjust && isMore) return { message: 'The amount has changed. Please review it.' };
   return { adjusted: await adjustSubscription(at.work, subscription.id, adjustmentTo({ ...asked, quantity })) };
 }
 
@@ -110,5 +109,5 @@ async function buy({ work, customer }: At, { context, request }: Visit, { priceI
   return { goTo: url };
 }
 
-/** Where a customer changes its plan. */
+/** The pages of a plan change. */
 export const portalPlanPages: readonly Page[] = [plans, preview, change];

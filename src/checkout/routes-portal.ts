@@ -38,7 +38,7 @@ async function showOverview(visit: Visit, problem: string | null = null, status 
 
 const overview = portalPage('GET', '/portal', (visit) => showOverview(visit));
 
-/** The link itself comes in here too, and is taken before a cookie is looked for. */
+/** Handles the link itself before looking for a cookie. */
 const entrance: Page = {
   ...overview,
   handle: async (context, request) => beginVisit(context, request) ?? overview.handle(context, request),
@@ -47,7 +47,7 @@ const entrance: Page = {
 const leave = portalPage('POST', '/portal/leave', async () => ({ goTo: '/portal/left', cookies: [endedCookie] }));
 const left: Page = { method: 'GET', path: '/portal/left', handle: async () => ({ show: leftPage() }) };
 
-// As the invoices of the API: a page that shows itself, and nothing from elsewhere.
+// Same policy as for invoices of the API: no external resources.
 const invoicePolicy =
   "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'; form-action 'none'; base-uri 'none'";
 
@@ -70,7 +70,7 @@ const invoiceFile = portalPage('GET', '/portal/invoices/:id/pdf', async (visit) 
   contentType: 'application/pdf',
 }));
 
-/** Does something with a subscription of the customer, and says on the overview what was done, or why it was not. */
+/** Changes a subscription of the customer, and shows the result or the refusal on the overview. */
 async function changeOwn(visit: Visit, word: string, act: Parameters<typeof inVisit<void>>[1]): Promise<PageAnswer> {
   try {
     await inVisit(visit, async (at) => {
@@ -105,7 +105,7 @@ const keep = portalPage('POST', '/portal/subscriptions/:id/keep', (visit) =>
   }),
 );
 
-/** Charges what is owed, on what the subscription is charged on. */
+/** Charges the amount owed to the subscription's payment method. */
 const pay = portalPage('POST', '/portal/subscriptions/:id/pay', async (visit) => {
   try {
     const asked = await inVisit(visit, async ({ work, customer }) => {
@@ -121,7 +121,7 @@ const pay = portalPage('POST', '/portal/subscriptions/:id/pay', async (visit) =>
   }
 });
 
-/** The bank has asked the customer about a charge of its own, and how that ended the processor knows. */
+/** The processor knows the outcome of the customer's confirmation with the bank. */
 const confirmed = portalPage('POST', '/portal/payments/:id/confirmed', async (visit) => {
   const toConfirm = (await view(visit)).paymentToConfirm;
   if (toConfirm?.id !== idOf(visit)) return { goTo: '/portal' };
@@ -167,7 +167,7 @@ const makeDefault = portalPage('POST', '/portal/payment-methods/:id/default', as
   return done('default');
 });
 
-/** What a customer opens by the link of a portal session. Changes of plan stand in routes-portal-plans.ts. */
+/** The pages behind a portal link. Plan changes are in routes-portal-plans.ts. */
 export const portalPages: readonly Page[] = [
   entrance,
   leave,

@@ -39,8 +39,7 @@ const columns = [
 type StoredSession = Pick<Selectable<CheckoutSessions>, (typeof columns)[number]>;
 
 function toSession(row: StoredSession): CheckoutSessionRow {
-  // The constraints of the table hold type and status to their types, and nothing but what the type says is written into
-  // its columns of JSON.
+  // Table constraints guarantee type and status, and only values of the declared types are written to JSON columns.
   return row as CheckoutSessionRow;
 }
 
@@ -70,7 +69,7 @@ export async function findSession(work: Work, id: string): Promise<CheckoutSessi
   return row === undefined ? null : toSession(row);
 }
 
-/** Holds the session until the work ends: who confirms it takes turns. */
+/** Locks the session until the work ends, which serializes confirmations. */
 export async function lockSession(work: Work, id: string): Promise<CheckoutSessionRow | null> {
   const row = await select(work, id).forNoKeyUpdate().executeTakeFirst();
   return row === undefined ? null : toSession(row);
@@ -91,7 +90,7 @@ export async function pageOfSessions(
   return { rows: rows.map(toSession), total };
 }
 
-/** What a buyer decides about a session. */
+/** A change of a session by its buyer. */
 export interface SessionChange {
   readonly status?: CheckoutSessionRow['status'];
   readonly customerId?: string;
@@ -118,7 +117,7 @@ export async function saveSession(work: Work, id: string, { billingAddress, ...c
     .execute();
 }
 
-/** Who sells here: the name that stands on invoices, else the organization's. */
+/** The seller's name: the one on invoices, else the organization's. */
 export async function readSellerName(work: Work): Promise<string> {
   const { rows } = await sql<{ name: string }>`select seller_name() as name`.execute(work.db);
   return rows[0]?.name ?? '';

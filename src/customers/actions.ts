@@ -8,12 +8,12 @@ import { Problem } from '../kernel/problem.ts';
 import { type Customer, type CustomerChange, type CustomerRow, decideChange, type NewCustomer } from './customer.ts';
 import * as store from './store.ts';
 
-/** The answer's form of a customer. */
+/** A customer as returned by the API. */
 export function renderCustomer(work: Work, row: CustomerRow): Customer {
   return { ...row, livemode: work.livemode, organizationId: work.organizationId };
 }
 
-/** The customer that is not archived and has this external id. Refuses with `customerNotFound`. */
+/** The active customer with this external id. Refuses with `customerNotFound`. */
 export async function requireCustomerByExternalId(
   work: Work,
   externalId: string,
@@ -24,7 +24,6 @@ export async function requireCustomerByExternalId(
   return customer;
 }
 
-/** The environment's customers. */
 export async function listCustomers(work: Work, request: PageRequest) {
   const { rows, total } = await store.pageOfCustomers(work, request);
   return page(
@@ -34,12 +33,12 @@ export async function listCustomers(work: Work, request: PageRequest) {
   );
 }
 
-// Seven digits of base 16: what invoice numbers begin with is short enough to be read out.
+// Seven hexadecimal digits: short enough to read out.
 const baseDigits = 7;
-// One clash is unlikely and five in a row are not: then the bases of the environment are used up.
+// One collision is unlikely; five in a row mean that the bases of the environment are used up.
 const maxBases = 5;
 
-/** Makes the customer, and tells of it. Its plan is not made here. Refuses with `externalIdTaken`. */
+/** Creates a customer and publishes the event, without its plan. Refuses with `externalIdTaken`. */
 export async function insertNewCustomer(work: Work, pricingModelId: string, given: NewCustomer): Promise<CustomerRow> {
   const customer = {
     id: newId('customer'),
@@ -74,7 +73,7 @@ export async function insertNewCustomer(work: Work, pricingModelId: string, give
   assert.fail('no free base for invoice numbers');
 }
 
-/** Changes what the caller may change of a customer. Tells of it when something did change. */
+/** Updates the changeable fields of a customer. Publishes the event if anything changed. */
 export async function updateCustomer(
   work: Work,
   externalId: string,
@@ -89,7 +88,7 @@ export async function updateCustomer(
   return changed === null ? current : saveChangedCustomer(work, changed);
 }
 
-/** Writes a changed customer, and tells of it. The caller holds it. */
+/** Saves a changed customer and publishes the event. The caller has locked it. */
 export async function saveChangedCustomer(work: Work, changed: CustomerRow): Promise<CustomerRow> {
   const row = { ...changed, updatedAt: work.now };
   await store.saveCustomer(work, row);

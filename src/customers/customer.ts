@@ -18,7 +18,7 @@ const AddressLines = z.object({
   country: FreeText,
 });
 
-/** Where invoices go. Only the country is asked for, because it decides about tax. */
+/** The invoice address. Only the country is required, because it determines tax. */
 export const BillingAddress = z
   .object({
     name: FreeText.nullish(),
@@ -31,7 +31,7 @@ export const BillingAddress = z
   .meta({ id: 'BillingAddress' });
 export type BillingAddress = z.infer<typeof BillingAddress>;
 
-/** Who is billed. */
+/** The party that is billed. */
 export const Customer = z
   .object({
     id: CustomerId,
@@ -56,10 +56,10 @@ export const Customer = z
   .meta({ id: 'Customer' });
 export type Customer = z.infer<typeof Customer>;
 
-/** A customer without what the environment knows. */
+/** A customer without the fields of its environment. */
 export type CustomerRow = Omit<Customer, 'livemode' | 'organizationId'>;
 
-/** What a caller may say of a customer, at the start and later. */
+/** The fields of a customer that a caller may set. */
 export const CustomerDetails = z.object({
   email: FreeText,
   name: FreeText,
@@ -84,7 +84,7 @@ export const NewCustomer = CustomerDetails.extend({
 });
 export type NewCustomer = z.infer<typeof NewCustomer>;
 
-/** The customer with the change made, or null when the change changes nothing. A field that is absent stays. */
+/** The changed customer, or null if nothing changes. Absent fields keep their value. */
 export function decideChange(customer: CustomerRow, change: CustomerChange): CustomerRow | null {
   const changed: CustomerRow = {
     ...customer,
@@ -104,14 +104,14 @@ function given<Value>(value: Value | undefined, stored: Value): Value {
   return value === undefined ? stored : value;
 }
 
-/** Whether two JSON values are the same; the order of an object's keys is not part of it. */
+/** Whether two JSON values are equal; the order of an object's keys does not matter. */
 function isSame(a: unknown, b: unknown): boolean {
   if (typeof a !== 'object' || typeof b !== 'object' || a === null || b === null) return (a ?? null) === (b ?? null);
   const [left, right] = [new Map(Object.entries(a)), new Map(Object.entries(b))];
   return [...new Set([...left.keys(), ...right.keys()])].every((key) => isSame(left.get(key), right.get(key)));
 }
 
-// Five digits: the numbers of a customer sort as text for longer than anyone is billed.
+// With five digits, the numbers of a customer sort as text for longer than anyone is billed.
 const numberDigits = 5;
 
 /** The n-th invoice number of a customer, counted from 1: `9F3A0C1-00001`. */

@@ -29,7 +29,7 @@ const columns = [
 type StoredCustomer = Pick<Selectable<Customers>, (typeof columns)[number]>;
 
 function toCustomer({ logoUrl, iconUrl, billingAddress, ...row }: StoredCustomer): CustomerRow {
-  // Nothing but a parsed BillingAddress is ever written into the column.
+  // Only a parsed BillingAddress is ever written to the column.
   return { ...row, logoURL: logoUrl, iconURL: iconUrl, billingAddress: billingAddress as BillingAddress | null };
 }
 
@@ -42,7 +42,7 @@ export async function findCustomer(work: Work, id: string): Promise<CustomerRow 
   return row === undefined ? null : toCustomer(row);
 }
 
-/** What the caller calls these customers, by id. */
+/** The external ids of these customers, by id. */
 export async function listExternalIds(work: Work, ids: readonly string[]): Promise<ReadonlyMap<string, string>> {
   const rows = await work.db
     .selectFrom('customers')
@@ -59,13 +59,16 @@ export async function listCustomersById(work: Work, ids: readonly string[]): Pro
   return rows.map(toCustomer);
 }
 
-/** Holds the customer until the work ends: whoever changes its subscriptions takes this first, so they take turns. */
+/**
+ * Locks the customer until the work ends. Every change of its subscriptions takes this lock first, which serializes
+ * them.
+ */
 export async function lockCustomer(work: Work, id: string): Promise<CustomerRow | null> {
   const row = await select(work).where('id', '=', id).forNoKeyUpdate().executeTakeFirst();
   return row === undefined ? null : toCustomer(row);
 }
 
-/** Holds the customers until the work ends, in order of id. */
+/** Locks the customers until the work ends, in order of id. */
 export async function lockCustomers(work: Work, ids: readonly string[]): Promise<void> {
   await sql`
     select from customers where environment_id = ${work.environmentId} and id = any(${ids}::text[])
@@ -73,7 +76,7 @@ export async function lockCustomers(work: Work, ids: readonly string[]): Promise
 }
 
 /**
- * The customer with this external id that is not archived, of the pricing model where one is named. Refuses with
+ * The active customer with this external id, within the pricing model if one is given. Refuses with
  * `externalIdAmbiguous` when several pricing models have one.
  */
 export async function findCustomerByExternalId(
@@ -88,7 +91,7 @@ export async function findCustomerByExternalId(
   return single(rows, externalId);
 }
 
-/** The same, and when there is none that is not archived, the one that was archived last. */
+/** The same, or else the most recently archived customer with this external id. */
 export async function findCustomerEvenArchived(
   work: Work,
   externalId: string,
@@ -128,7 +131,7 @@ export async function pageOfCustomers(
   return { rows: rows.map(toCustomer), total };
 }
 
-/** Answers false when another customer has the same external id or the same `invoiceNumberBase`. */
+/** Returns false when another customer has the same external id or `invoiceNumberBase`. */
 export async function insertCustomer(work: Work, customer: CustomerRow): Promise<boolean> {
   const { logoURL, iconURL, billingAddress, ...row } = customer;
   const result = await work.db
@@ -145,7 +148,7 @@ export async function insertCustomer(work: Work, customer: CustomerRow): Promise
   return (result.numInsertedOrUpdatedRows ?? 0n) > 0n;
 }
 
-/** Writes what may change of a customer. */
+/** Saves the changeable fields of a customer. */
 export async function saveCustomer(work: Work, customer: CustomerRow): Promise<void> {
   await work.db
     .updateTable('customers')
@@ -166,9 +169,9 @@ export async function saveCustomer(work: Work, customer: CustomerRow): Promise<v
     .execute();
 }
 
-/** Invoice numbers that a customer was given, and who it was then. */
+/** Assigned invoice numbers, and the customer's details at that time. */
 export interface InvoiceNumbers {
-  /** In their order, without a gap. */
+  /** In order, without a gap. */
   readonly numbers: readonly string[];
   readonly customer: Pick<CustomerRow, 'name' | 'email' | 'billingAddress'>;
 }
@@ -179,9 +182,8 @@ interface CountedCustomer extends Pick<StoredCustomer, 'id' | 'invoiceNumberBase
 }
 
 /**
- * The next invoice numbers of customers, as many as `counts` says by the customer's id. Numbers have no gap: those that
- * are rolled back are given to the next. Customers are held in the order of their ids, so two batches never wait for
- * each other in a circle.
+ * Assigns the next invoice numbers: `counts` gives the number per customer id. Numbers have no gap: a rollback returns
+ * them. Customers are locked in order of id to avoid deadlocks between batches.
  */
 export async function takeInvoiceNumbers(
   work: Work,

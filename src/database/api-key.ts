@@ -5,12 +5,15 @@ import { LRUCache } from 'lru-cache';
 const hashes = new LRUCache<string, Buffer>({ max: 1_000 });
 const names = new WeakMap<Buffer, string>();
 
-/** What the database keeps of a key. */
+/** The hash that the database stores for a key. */
 export function hashApiKey(key: string): Buffer {
   return hash('sha256', key, 'buffer');
 }
 
-/** The hash of the key that a request carries, or null where it has none: `Bearer <key>` or the bare key. Not to be written to. */
+/**
+ * The hash of the request's key (`Bearer <key>` or the bare key), or null without one. The buffer is shared: do not
+ * modify it.
+ */
 export function keyHashOf(authorization: string | undefined): Buffer | null {
   if (authorization === undefined) return null;
   const known = hashes.get(authorization);
@@ -22,7 +25,7 @@ export function keyHashOf(authorization: string | undefined): Buffer | null {
   return hashed;
 }
 
-/** The hash as a text, for maps. */
+/** The hash as text, for map keys. */
 export function nameOfHash(apiKeyHash: Buffer): string {
   const known = names.get(apiKeyHash);
   if (known !== undefined) return known;

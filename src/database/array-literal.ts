@@ -1,9 +1,9 @@
 /*
- * Arrays as PostgreSQL reads them, to be sent as one text: `${idArray(ids)}::text[]`. The driver's own way looks at each
- * element of a list of ten thousand several times.
+ * Arrays in PostgreSQL's text format, sent as one parameter: `${idArray(ids)}::text[]`. The driver's own conversion
+ * visits each element of a list of ten thousand several times.
  */
 
-/** What stands in an array as it is: it holds no comma, quote, brace, backslash or space, and is not empty. */
+/** An array element that needs no quotes: not empty, and without commas, quotes, braces, backslashes and spaces. */
 export type Word = string | number | bigint | null;
 
 /** An array of ids, numbers and other words. */
@@ -11,7 +11,7 @@ export function idArray(values: readonly Word[]): string {
   return idColumn(values, (value) => value);
 }
 
-/** The same of a column of rows. Each is read by a function of its own: one that reads any column takes twice as long. */
+/** The same for a column of rows. The reader is a function because a generic property lookup takes twice as long. */
 export function idColumn<Row>(rows: readonly Row[], read: (row: Row) => Word): string {
   let text = '';
   for (const row of rows) {
@@ -21,7 +21,7 @@ export function idColumn<Row>(rows: readonly Row[], read: (row: Row) => Word): s
   return `{${text}}`;
 }
 
-// What stands between quotes, and the word that would be read as null, must be told apart from plain words.
+// Plain words need no quotes; null is a keyword, so the text must be quoted.
 const plain = /^[A-Za-z0-9_.:-]+$/;
 
 /** An array of any texts; null stays null. */

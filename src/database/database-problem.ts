@@ -1,6 +1,6 @@
 import { Problem, type ProblemName } from '../kernel/problem.ts';
 
-/** What an outage of the database is for the caller, and what whoever runs the service can do about it. */
+/** An outage of the database: the refusal for the caller, and the advice for the operator. */
 interface Outage {
   readonly problem: ProblemName;
   readonly advice: string;
@@ -8,33 +8,33 @@ interface Outage {
 
 const unreachable: Outage = {
   problem: 'serviceUnavailable',
-  advice: 'PostgreSQL does not answer. See that it runs and can be reached; the service goes on by itself then.',
+  advice: 'PostgreSQL is not responding. Check that it is running and reachable; the service then recovers by itself.',
 };
 const tooLong: Outage = {
   problem: 'databaseTookTooLong',
   advice:
-    'PostgreSQL stopped a statement that ran or waited too long. See pg_stat_activity and pg_locks for what is in its way, or set TOLLKEEPER_STATEMENT_TIMEOUT_MS.',
+    'PostgreSQL canceled a statement that ran or waited too long. See pg_stat_activity and pg_locks for the cause, or raise TOLLKEEPER_STATEMENT_TIMEOUT_MS.',
 };
 const full: Outage = {
   problem: 'databaseFull',
-  advice: 'The disk of PostgreSQL is full. Make room on it; the service goes on by itself then.',
+  advice: 'PostgreSQL is out of disk space. Free some space; the service then recovers by itself.',
 };
 const readOnly: Outage = {
   problem: 'databaseReadOnly',
   advice:
-    'PostgreSQL is read-only: a standby, or default_transaction_read_only is on. Point DATABASE_URL at the primary, or switch that off.',
+    'PostgreSQL is read-only: a standby, or default_transaction_read_only is on. Point DATABASE_URL at the primary, or turn that setting off.',
 };
 const failing: Outage = {
   problem: 'databaseFailing',
-  advice: 'PostgreSQL has no memory left, or its disk fails. Its own log says which.',
+  advice: 'PostgreSQL is out of memory or its disk is failing. See its log for which.',
 };
 const tooMany: Outage = {
   problem: 'serviceUnavailable',
   advice:
-    'PostgreSQL has no connection left. Raise its max_connections, or lower TOLLKEEPER_CONNECTIONS of the processes that share it.',
+    'PostgreSQL is out of connections. Raise its max_connections, or lower TOLLKEEPER_CONNECTIONS of the processes that share it.',
 };
 
-/** By PostgreSQL's codes (its manual, appendix A) and the operating system's. */
+/** Keyed by PostgreSQL error codes (its manual, appendix A) and operating system error codes. */
 const outages: Readonly<Record<string, Outage>> = {
   '25006': readOnly,
   '25P03': tooLong,
@@ -66,11 +66,11 @@ const outages: Readonly<Record<string, Outage>> = {
   ETIMEDOUT: unreachable,
 };
 
-// What the driver says of a connection that is gone has no code.
+// Driver errors about lost connections have no code.
 const brokenConnection =
   /^(Connection terminated|Client has encountered a connection error|Client was closed|timeout exceeded when trying to connect|Cannot use a pool after calling end)/;
 
-/** Where a problem came about for want of a connection: what the driver said is its `cause`. */
+/** The problem when no connection could be obtained; the driver's error is its `cause`. */
 export function noConnection(error: unknown): Problem {
   const problem = new Problem(outageOf(error)?.problem ?? 'serviceUnavailable');
   problem.cause = error;
@@ -81,31 +81,31 @@ function outageOf(error: unknown): Outage | null {
   if (!(error instanceof Error)) return null;
   const { code } = error as { code?: unknown };
   if (typeof code !== 'string') return brokenConnection.test(error.message) ? unreachable : null;
-  // Class 08 are the failures of connections.
+  // Class 08: connection exceptions.
   return outages[code] ?? (/^08\w{3}$/.test(code) ? unreachable : null);
 }
 
-/** The refusal that an outage of the database is answered with, or null when the error is something else. */
+/** The refusal for an outage of the database, or null when the error is something else. */
 export function problemOfOutage(error: unknown): Problem | null {
   const outage = outageOf(error);
   return outage === null ? null : new Problem(outage.problem);
 }
 
-/** What to do about the outage behind an error, in a sentence for the log, or null when it is something else. */
+/** The advice for the log about the outage behind an error, or null when it is something else. */
 export function adviceOnOutage(error: unknown): string | null {
   if (error instanceof Problem) {
-    // Without a connection there is a reason, and be it that the database lets nobody in.
+    // A connection failure always has a cause, even if PostgreSQL only rejects new connections.
     return error.cause === undefined ? null : (outageOf(error.cause) ?? unreachable).advice;
   }
   return outageOf(error)?.advice ?? null;
 }
 
-/** True where a later attempt to connect may well succeed: the server starts, restarts, or is not there yet. */
+/** Whether a later attempt to connect may succeed: the server is starting, restarting, or not there yet. */
 export function mayComeBack(error: unknown): boolean {
   return ['serviceUnavailable'].includes(outageOf(error)?.problem ?? '');
 }
 
-/** Whether what was written breaks a rule of the schema: class 23 of PostgreSQL's codes. */
+/** Whether the write violates a constraint: class 23 of PostgreSQL's error codes. */
 export function isConstraintViolation(error: unknown): boolean {
   const { code } = error as { code?: unknown };
   return typeof code === 'string' && code.startsWith('23');

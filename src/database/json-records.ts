@@ -1,8 +1,8 @@
 import { type RawBuilder, sql } from 'kysely';
 
 /**
- * Rows as JSON text whose keys are the names of the columns, for `json_populate_recordset`: many rows in one parameter.
- * What a JSON column holds stays as it is.
+ * Rows as JSON text with column names as keys, for `json_populate_recordset`: many rows in one parameter. Values of
+ * JSON columns are kept as they are.
  */
 export function jsonRecords<Row>(rows: readonly Row[], columns: readonly (keyof Row & string)[]): string {
   const names = columns.map((column) => [column, column.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)]);
@@ -11,7 +11,7 @@ export function jsonRecords<Row>(rows: readonly Row[], columns: readonly (keyof 
   );
 }
 
-/** A value as a jsonb column takes it, null for none. By itself the driver would send a list as an array of PostgreSQL's. */
+/** A value for a jsonb column; null stays null. The driver would otherwise send a list as a PostgreSQL array. */
 export function jsonb(value: object): RawBuilder<never>;
 export function jsonb(value: object | null): RawBuilder<never> | null;
 export function jsonb(value: object | null) {

@@ -8,15 +8,15 @@ import { serviceRole } from './database.ts';
 const migrationsDirectory = new URL('../../migrations/', import.meta.url);
 const oldestServerVersion = 150_000;
 
-/** A server that Tollkeeper cannot use, in words that say what to do. */
+/** A server that Tollkeeper cannot use. The message says what to do. */
 export class UnusableServer extends Error {}
 
 /**
- * Brings the database up to date: the queue's tables, the numbered migrations (under an advisory lock, so several
- * processes may start at once), the restricted role and row-level security. Answers the migrations it ran.
+ * Migrates the database: the queue's tables, the numbered migrations, the restricted role and row-level security. An
+ * advisory lock allows several processes to start at once. Returns the migrations that ran.
  */
 export async function migrate(ownerPool: pg.Pool): Promise<readonly string[]> {
-  // A Kysely of its own, without the camel-case plugin and without closing the pool it borrows.
+  // A separate Kysely instance without the camel-case plugin. It does not close the pool that it borrows.
   const database = new Kysely<unknown>({ dialect: new PostgresDialect({ pool: ownerPool }) });
   await checkServer(database);
   await createServiceRole(database);
@@ -27,13 +27,13 @@ export async function migrate(ownerPool: pg.Pool): Promise<readonly string[]> {
   return (results ?? []).filter((result) => result.status === 'Success').map((result) => result.migrationName);
 }
 
-/** The names of the migrations that this version of the program knows, in order. */
+/** The names of the migrations that this version contains, in order. */
 export async function knownMigrations(): Promise<readonly string[]> {
   const files = await readdir(migrationsDirectory);
   return files.filter((file) => file.endsWith('.sql')).sort();
 }
 
-// The first migrations run before there is an audit log.
+// The first migrations run before the audit log exists.
 const auditIfItCan = `do $$ begin
   if to_regprocedure('audit_tenant_tables()') is not null then perform audit_tenant_tables(); end if;
 end $$`;
@@ -60,16 +60,16 @@ async function checkServer(database: Kysely<unknown>): Promise<void> {
            current_setting('server_encoding') as encoding`.execute(database);
   const server = rows[0];
   if (server === undefined || Number(server.version) < oldestServerVersion) {
-    throw new UnusableServer(`PostgreSQL 15 or newer is needed; the server of DATABASE_URL is ${server?.name}.`);
+    throw new UnusableServer(`PostgreSQL 15 or newer is required; the server of DATABASE_URL is ${server?.name}.`);
   }
   if (server.encoding !== 'UTF8') {
     throw new UnusableServer(
-      `The database must be encoded in UTF8; this one is ${server.encoding}: create database ... encoding 'UTF8' template template0.`,
+      `The encoding of the database must be UTF8, not ${server.encoding}: create database ... encoding 'UTF8' template template0.`,
     );
   }
   if (!server.creates) {
     throw new UnusableServer(
-      'The user of DATABASE_URL may not create tables and schemas here. As the owner of the database, run:\n' +
+      'The user of DATABASE_URL cannot create tables and schemas in this database. As the owner of the database, run:\n' +
         '  grant create on database <database> to <user>; grant create, usage on schema public to <user>;',
     );
   }
@@ -89,7 +89,7 @@ async function createServiceRole(database: Kysely<unknown>): Promise<void> {
       .execute(database);
   } catch (error) {
     throw new UnusableServer(
-      `Tollkeeper works as the restricted role ${serviceRole}, which this server lacks and the user of DATABASE_URL may not make ` +
+      `Tollkeeper uses the restricted role ${serviceRole}, which does not exist and which the user of DATABASE_URL cannot create ` +
         `(${(error as Error).message}). As a superuser, run:\n  create role ${serviceRole} nologin;\n  grant ${serviceRole} to <user>;`,
     );
   }

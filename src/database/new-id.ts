@@ -6,8 +6,8 @@ let start = '';
 let counter = 0;
 
 /**
- * A new id of the kind. Ids of one process only ever grow, also when the clock of the machine is set back.
- * They follow real time, not the environment's test clock: their order is the order of creation.
+ * A new id of the kind. Ids of one process always increase, even when the machine's clock is set back. They follow real
+ * time, not the environment's test clock: their order is the order of creation.
  */
 export function newId(kind: IdKind): string {
   const nowMs = Date.now();

@@ -1,8 +1,8 @@
 import pg from 'pg';
 import { problemOfOutage } from './database-problem.ts';
 
-// The queue does not wait for the end of a job to be written down, and a failure of that which it does not know to be
-// passing would end the process. Of this code it knows, and it tries again for hours.
+// graphile-worker does not wait until the end of a job is stored, and an error that it does not know to be transient
+// would end the process. It knows this code and retries for hours.
 const cannotConnectNow = '57P03';
 
 function passing(error: unknown): never {
@@ -10,9 +10,9 @@ function passing(error: unknown): never {
   throw error;
 }
 
-/** A connection of the queue: whatever is wrong with the database, it says that it cannot be connected to now. */
+/** A connection of the queue that reports any outage of the database as "cannot connect now". */
 export class QueueClient extends pg.Client {
-  // The signature of pg's own method has a dozen forms.
+  // The signature of pg's own method has a dozen overloads.
   // biome-ignore lint/suspicious/noExplicitAny: whatever it is given, the parent's method is given too.
   override query(...parameters: any[]): any {
     const answer = (super.query as (...all: unknown[]) => unknown).apply(this, parameters);
@@ -20,7 +20,7 @@ export class QueueClient extends pg.Client {
   }
 }
 
-/** Says the same where there is no connection to be had. */
+/** Reports the same error when no connection is available. */
 export function waitOutOutages(pool: pg.Pool): void {
   const connect = pool.connect.bind(pool) as (callback?: unknown) => Promise<pg.PoolClient>;
   Object.assign(pool, {

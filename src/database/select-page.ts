@@ -2,13 +2,13 @@ import { type RawBuilder, sql } from 'kysely';
 import type { PageRequest } from '../kernel/pagination.ts';
 import type { Work } from './work.ts';
 
-/** Which filters of the query a list knows, and the column each compares, or what is reckoned from some. */
+/** The filters that a list supports, and the column or expression that each compares. */
 export type FilterColumns = Readonly<Record<string, string | RawBuilder<string>>>;
 
 /**
- * A page of a table's rows of this environment, in order of creation, one row more than the limit when there are
- * more; and how many rows match the filters in all. `table` and the filter columns are names of ours, never input.
- * The columns are camelCase, as is the answer.
+ * A page of this environment's rows of a table in order of creation, plus one row when there are more, and the total
+ * number of matching rows. The `table` and the filter columns are constants, never input. Columns are camelCase, in the
+ * request and in the result.
  */
 export async function selectPage<Row>(
   work: Work,

@@ -1,16 +1,16 @@
 import type { Socket } from 'node:net';
 import type pg from 'pg';
 
-// How often it is looked. What has gone silent is found a little later than the limit, which is no exact one.
+// Checks per limit. A silent connection is found slightly later than the limit, which need not be exact.
 const looksInLimit = 4;
 
-/** A connection as the driver has it: false while an answer is outstanding, which is not declared. */
+/** A connection with the driver's undeclared field, which is false while a response is outstanding. */
 type Client = pg.PoolClient & { readonly readyForQuery: boolean };
 
 /**
- * Closes connections of the pool that owe an answer and have sent nothing for so long. The database would have stopped the
- * statement by then, so there is nobody at the other end: a machine or a network that died without a word, which the
- * operating system takes a quarter of an hour to notice.
+ * Closes connections that await a response and have received nothing for `limitMs`. The database would have canceled
+ * the statement by then, so the peer is gone: a machine or network that died silently. The operating system takes a
+ * quarter of an hour to notice.
  */
 export function endSilentConnections(pool: pg.Pool, limitMs: number): void {
   const heard = new Map<Client, { bytesRead: number; at: number }>();

@@ -12,11 +12,12 @@ interface ScopeRow {
 }
 
 /**
- * Acts in the same organization's environment of the given mode, in the transaction of this work, and comes back. While
- * it acts, row-level security shows the other environment only: what is needed from here is read before. The time there
- * is the time of that environment.
+ * Acts in the same organization's environment of the given mode within this transaction, then switches back. Row-level
+ * security shows only the other environment meanwhile, so read everything needed from this one before. The time is that
+ * of the other environment.
  *
- * A key that is pinned to a pricing model is refused. If `act` fails, the transaction is lost, so nobody comes back.
+ * Refuses a key that is pinned to a pricing model. If `act` fails, the transaction is lost and nothing is switched
+ * back.
  */
 export async function inOtherEnvironment<Answer>(
   work: Work,

@@ -2,9 +2,8 @@ import { sql } from 'kysely';
 import type { Work } from './work.ts';
 
 /**
- * What `act` answers when it has done what it does, and all of that undone again: to tell what something would come to
- * by doing it. Effects that it asks for are not carried out. When it refuses, what it did until then is undone as well,
- * so that the work may go on.
+ * Runs `act`, returns its result and rolls all of it back: a preview computed by doing it. Effects that it requests are
+ * not carried out. If `act` refuses, its changes are rolled back too, and the transaction remains usable.
  */
 export async function tentatively<Answer>(work: Work, act: (work: Work) => Promise<Answer>): Promise<Answer> {
   await sql`savepoint tentative`.execute(work.db);
@@ -12,7 +11,7 @@ export async function tentatively<Answer>(work: Work, act: (work: Work) => Promi
   try {
     return await act(tentative);
   } finally {
-    // Released too: one inside of another has the same name, and the outer one is to be found again.
+    // Released too: a nested savepoint has the same name, and the outer one must be found again.
     await sql`rollback to savepoint tentative`.execute(work.db);
     await sql`release savepoint tentative`.execute(work.db);
   }

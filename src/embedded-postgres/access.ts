@@ -5,13 +5,13 @@ import { z } from 'zod';
 import { ownerName } from './cluster.ts';
 import { isMissing } from './data-directory.ts';
 
-// How the embedded server is reached: what the file postgres.json of a data directory says.
+// Access data of the embedded server: the file postgres.json of a data directory.
 
-/** The password of the owner, and the port that the server listened on last. */
+/** The owner's password, and the port that the server last used. */
 const Access = z.object({ password: z.string(), port: z.number().int() });
 export type Access = z.infer<typeof Access>;
 
-/** What is noted in that data directory, or null where nothing is. */
+/** Reads the access data of a data directory, or null when there is none. */
 export async function readAccess(dataDirectory: string): Promise<Access | null> {
   try {
     return Access.parse(JSON.parse(await readFile(accessPath(dataDirectory), 'utf8')));
@@ -21,7 +21,7 @@ export async function readAccess(dataDirectory: string): Promise<Access | null> 
   }
 }
 
-/** Notes it, to be read by its owner only. */
+/** Stores the access data, readable by its owner only. */
 export async function saveAccess(dataDirectory: string, access: Access): Promise<void> {
   const draft = `${accessPath(dataDirectory)}.${randomUUID()}`;
   const file = await open(draft, 'w', 0o600);
@@ -34,13 +34,13 @@ export async function saveAccess(dataDirectory: string, access: Access): Promise
   await rename(draft, accessPath(dataDirectory));
 }
 
-/** Where the owner connects to. */
+/** The connection URL of the owner. */
 export function urlOf(password: string, port: number, database: string = ownerName): string {
-  // Said here because PGSSLMODE in the environment would win otherwise.
+  // Explicit, because PGSSLMODE in the environment would win otherwise.
   return `postgres://${ownerName}:${password}@127.0.0.1:${port}/${database}?sslmode=disable`;
 }
 
-/** Where it is noted. */
+/** The path of the access data. */
 export function accessPath(dataDirectory: string): string {
   return join(dataDirectory, 'postgres.json');
 }

@@ -6,17 +6,17 @@ import process from 'node:process';
 import { promisify } from 'node:util';
 import { isMissing } from './data-directory.ts';
 
-/** The system account that PostgreSQL's processes belong to. */
+/** The system account of PostgreSQL's processes. */
 export type Account = { uid: number; gid: number };
 
-// Installed by PostgreSQL's packages (the first on Linux, the second on macOS), or by us on an earlier start.
+// Created by PostgreSQL's packages (the first on Linux, the second on macOS), or by an earlier start of Tollkeeper.
 const accountNames = ['postgres', '_postgres', 'tollkeeper'];
 const createdAccount = 'tollkeeper';
 
 /**
- * The account to run PostgreSQL as, or null when it runs as the user we are: only root needs another, because
- * PostgreSQL refuses to run as root. Existing data keep their owner; otherwise it is the machine's PostgreSQL account,
- * or one that is created here (`log` says so).
+ * The account to run PostgreSQL as, or null for the current user. Only root needs another one, because PostgreSQL
+ * refuses to run as root. Existing data keeps its owner; otherwise the machine's PostgreSQL account is used, or one is
+ * created (see `log`).
  */
 export async function postgresAccount(
   clusterDirectory: string | null,
@@ -37,8 +37,8 @@ export async function postgresAccount(
 }
 
 /**
- * The outermost directory on the way to `path`, or the path itself, that the account may not pass, or null when it can
- * get there. Access lists are not looked at.
+ * The outermost directory on the way to `path`, or the path itself, that the account cannot traverse; null when it can
+ * reach the path. Ignores ACLs.
  */
 export async function closedOnTheWay(path: string, account: Account): Promise<string | null> {
   const parent = dirname(path);
@@ -49,14 +49,14 @@ export async function closedOnTheWay(path: string, account: Account): Promise<st
   return (mode & searchBit) === 0 ? path : null;
 }
 
-/** initdb asks for the user's name; a container that was started with a bare number has none. */
+/** initdb requires a user name; a container started with a numeric user has none. */
 function requireName(): void {
   try {
     userInfo();
   } catch (error) {
     throw new Error(
-      `PostgreSQL's data cannot be created by user ${process.getuid?.()}, who has no name on this machine. ` +
-        'Add one to /etc/passwd, start as another user, or set DATABASE_URL to a PostgreSQL of your own.',
+      `PostgreSQL's data cannot be created by user ${process.getuid?.()}, who has no user name on this machine. ` +
+        'Add one to /etc/passwd, start Tollkeeper as another user, or set DATABASE_URL to a PostgreSQL of your own.',
       { cause: error },
     );
   }
@@ -77,14 +77,14 @@ async function findAccount(name: string): Promise<Account | null> {
     const [user, group] = await Promise.all([run('id', ['-u', name]), run('id', ['-g', name])]);
     return { uid: Number(user.stdout), gid: Number(group.stdout) };
   } catch {
-    // id fails when there is no such account.
+    // id fails if the account does not exist.
     return null;
   }
 }
 
 async function createAccount(): Promise<Account> {
   const advice =
-    'PostgreSQL refuses to run as root, and no other account could be created for it. Start as a normal user, ' +
+    'PostgreSQL refuses to run as root, and no other account could be created for it. Start Tollkeeper as a normal user, ' +
     'create a user named "postgres", or set DATABASE_URL to a PostgreSQL of your own.';
   try {
     await run('useradd', ['--system', '--user-group', '--no-create-home', '--shell', '/bin/false', createdAccount]);

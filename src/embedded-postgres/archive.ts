@@ -4,26 +4,26 @@ import process from 'node:process';
 import { Client } from 'pg';
 import { type Account, closedOnTheWay } from './account.ts';
 
-// PostgreSQL's journal, copied file by file into a directory of the operator's: what a restore to an instant reads.
+// The WAL archive: PostgreSQL's WAL, copied file by file into the operator's directory for point-in-time recovery.
 
-// A file of the journal is copied when it is full, or after so long: what a lost machine takes with it at the most.
+// A WAL file is archived when it is full or after this time, which bounds the data lost with a machine.
 const archiveTimeoutSeconds = 60;
 
 /**
- * The settings with which PostgreSQL archives into that directory, which is made if it is missing. `account` is who
- * PostgreSQL runs as, or null for the user we are. Throws when the account could not write there.
+ * The settings for archiving into a directory, which is created if missing. `account` is the account that PostgreSQL
+ * runs as, or null for the current user. Throws when the account cannot write there.
  */
 export async function archiveTo(directory: string, account: Account | null): Promise<Record<string, string>> {
   const path = resolve(directory);
   refuseForShell(path, 'TOLLKEEPER_WAL_ARCHIVE');
   await mkdir(path, { recursive: true, mode: 0o700 });
   if (account !== null) {
-    // We are root, and the directory is for PostgreSQL alone.
+    // Running as root: give the directory to PostgreSQL.
     if ((await stat(path)).uid !== account.uid) await chown(path, account.uid, account.gid);
     const closed = await closedOnTheWay(path, account);
     if (closed !== null) {
       throw new Error(
-        `TOLLKEEPER_WAL_ARCHIVE: PostgreSQL runs as user ${account.uid}, who may not pass ${closed}. ` +
+        `TOLLKEEPER_WAL_ARCHIVE: PostgreSQL runs as user ${account.uid}, who cannot traverse ${closed}. ` +
           `Choose another directory, or open it with: chmod o+x ${closed}`,
       );
     }
@@ -32,8 +32,8 @@ export async function archiveTo(directory: string, account: Account | null): Pro
 }
 
 /**
- * Copies under another name first and gives it its own when it is on the disk: a file in the archive is whole. One that is
- * there already is never replaced; the same one again, after a crash between the copy and its note, is a success.
+ * Copies to a temporary name, syncs, then renames: files in the archive are always complete. An existing file is never
+ * replaced; if it is identical, after a crash during archiving, the command succeeds.
  */
 function commandTo(path: string): string {
   const [kept, draft] = [`"${path}/%f"`, `"${path}/%f.part"`];
@@ -41,14 +41,14 @@ function commandTo(path: string): string {
   return `if test -e ${kept}; then cmp -s "%p" ${kept}; else ${copy}; fi`;
 }
 
-/** The command with which PostgreSQL reads the archive in that directory. */
+/** The restore command that reads the archive in this directory. */
 export function commandFrom(directory: string): string {
   const path = resolve(directory);
   refuseForShell(path, '--wal');
   return `cp "${path}/%f" "%p"`;
 }
 
-/** Whether the server that runs archives as `settings` say, where they say it. */
+/** Whether the running server archives as `settings` require, if they require anything. */
 export async function archivesAs(settings: Readonly<Record<string, string>>, url: string): Promise<boolean> {
   const wanted = settings.archive_command;
   if (wanted === undefined) return true;
@@ -65,10 +65,10 @@ export async function archivesAs(settings: Readonly<Record<string, string>>, url
 
 function refuseForShell(path: string, setting: string): void {
   if (process.platform === 'win32') {
-    throw new Error(`${setting}: the archive needs a Unix shell. Set DATABASE_URL to a PostgreSQL of your own.`);
+    throw new Error(`${setting}: the WAL archive requires a Unix shell. Set DATABASE_URL to a PostgreSQL of your own.`);
   }
-  // The command stands between double quotes in a shell, in which PostgreSQL replaces what begins with a percent sign.
+  // The path is inside double quotes in a shell, and PostgreSQL replaces percent sequences.
   if (/["$`\\%\n]/.test(path)) {
-    throw new Error(`${setting}: the path ${path} may not have any of " $ \` \\ % in it.`);
+    throw new Error(`${setting}: the path ${path} must not contain any of " $ \` \\ %.`);
   }
 }

@@ -9,14 +9,14 @@ import { copyFile, copyTree } from './copied-files.ts';
 import { isMissing, isThere } from './data-directory.ts';
 import { syncDirectory, writeDurably } from './durable-files.ts';
 
-// A copy of the running embedded server: its files, and as much of its journal as they need to be whole again.
+// Online backup of the embedded server: its files and the WAL that makes them consistent.
 
-/** What a backup says of itself, in `backup.json`. Instants are epoch milliseconds. */
+/** The description of a backup, in `backup.json`. Instants are epoch milliseconds. */
 export const BackupNote = z.object({
   startedAt: z.number().int(),
-  /** A restore can lead to this instant or a later one. */
+  /** The earliest instant that a restore can reach. */
   endedAt: z.number().int(),
-  /** The major version of the PostgreSQL that can read it. */
+  /** The PostgreSQL major version that can read it. */
   postgresMajor: z.number().int(),
   firstWal: z.string(),
   lastWal: z.string(),
@@ -25,27 +25,26 @@ export const BackupNote = z.object({
 });
 export type BackupNote = z.infer<typeof BackupNote>;
 
-/** Where the parts of a backup lie. */
+/** The paths within a backup. */
 export const backupParts = { cluster: 'cluster', access: 'postgres.json', note: 'backup.json' } as const;
 
-// What PostgreSQL makes anew when it starts, or what would mislead it.
+// Files that PostgreSQL recreates at startup, or that would mislead it.
 const emptied = /^(pg_wal|pg_replslot|pg_dynshmem|pg_notify|pg_serial|pg_snapshots|pg_stat_tmp|pg_subtrans)[\\/]/;
 const leftOut = /(^|[\\/])(postmaster\.(pid|opts)|pgsql_tmp[^\\/]*|pg_internal\.init[^\\/]*|current_logfiles)$/;
-// Read last, after every file that it describes.
+// Copied last, after every file that it describes.
 const control = join('global', 'pg_control');
 
 const walName = /^[0-9A-F]{24}$/;
 
 /**
- * Copies the embedded server of that data directory, which runs and goes on running, into a directory that is made.
- * `url` is the owner's. Throws when there is something in the directory already. What is there is whole: a backup that
- * was cut short leaves a directory of another name.
+ * Copies the running embedded server of a data directory into a new directory. `url` is the owner's. Throws if the
+ * directory is not empty. A completed backup is always whole: an interrupted one has a different name.
  */
 export async function takeBackup(dataDirectory: string, url: string, destination: string): Promise<BackupNote> {
   const target = resolve(destination);
-  if (await isThere(target)) throw new Error(`${target} exists already: a backup needs a directory of its own.`);
+  if (await isThere(target)) throw new Error(`${target} already exists: a backup needs a new directory.`);
   const cluster = await findCluster(dataDirectory);
-  if (cluster === null) throw new Error(`There are no data in ${dataDirectory}.`);
+  if (cluster === null) throw new Error(`There is no data in ${dataDirectory}.`);
   const draft = `${target}.${randomUUID()}.partial`;
   await mkdir(draft, { recursive: true, mode: 0o700 });
   try {
@@ -62,13 +61,13 @@ export async function takeBackup(dataDirectory: string, url: string, destination
   }
 }
 
-/** What the backup in that directory says of itself. Throws when there is none. */
+/** Reads the description of a backup. Throws when there is none. */
 export async function readBackupNote(directory: string): Promise<BackupNote> {
   const path = join(directory, backupParts.note);
   try {
     return BackupNote.parse(JSON.parse(await readFile(path, 'utf8')));
   } catch (cause) {
-    if (isMissing(cause)) throw new Error(`${directory} holds no backup: there is no ${path}.`, { cause });
+    if (isMissing(cause)) throw new Error(`${directory} is not a backup: ${path} is missing.`, { cause });
     throw new Error(`${path} cannot be read.`, { cause });
   }
 }
@@ -76,8 +75,8 @@ export async function readBackupNote(directory: string): Promise<BackupNote> {
 async function copyRunning(client: Client, cluster: string, draft: string): Promise<BackupNote> {
   const spaces = await client.query("select from pg_tablespace where spcname not in ('pg_default', 'pg_global')");
   if (spaces.rowCount !== 0)
-    throw new Error('The database has tablespaces of its own, which this backup does not take.');
-  // Keeps the journal from being recycled while we copy, whether it is archived or not; it ends with the connection.
+    throw new Error('The database has custom tablespaces, which this backup does not support.');
+  // The slot keeps WAL from being recycled during the copy, with or without an archive; it ends with the connection.
   await client.query('select pg_create_physical_replication_slot($1, true, true)', [`backup_${process.pid}`]);
   const startedAt = Date.now();
   const first = await one(client, 'select pg_walfile_name(pg_backup_start($1, true)) as wal', ['tollkeeper backup']);
@@ -105,12 +104,12 @@ async function copyRunning(client: Client, cluster: string, draft: string): Prom
   };
 }
 
-/** The files from the first to the last that the copy needs, and those that say where timelines have parted. */
+/** Copies the WAL files that the backup needs, and the timeline history files. */
 async function copyJournal(from: string, to: string, first: string, last: string) {
   const names = await readdir(from);
   const needed = names.filter((name) => walName.test(name) && name >= first && name <= last);
   if (!needed.includes(first) || !needed.includes(last))
-    throw new Error(`The journal from ${first} to ${last} is not complete in ${from}.`);
+    throw new Error(`The WAL from ${first} to ${last} is incomplete in ${from}.`);
   const taken = [...needed, ...names.filter((name) => name.endsWith('.history'))];
   let bytes = 0;
   for (const name of taken) bytes += (await copyFile(join(from, name), join(to, name))) ?? 0;
@@ -127,7 +126,7 @@ async function one(client: Client, query: string, values: readonly unknown[] = [
 
 async function connected<Answer>(url: string, act: (client: Client) => Promise<Answer>): Promise<Answer> {
   const client = new Client({ connectionString: url });
-  // A connection that breaks is told to the query as well; without a listener it would end the process.
+  // A broken connection also fails the query; without a listener the event would end the process.
   client.on('error', () => undefined);
   await client.connect();
   try {

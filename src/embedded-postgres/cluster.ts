@@ -8,20 +8,20 @@ import { isMissing } from './data-directory.ts';
 import { syncDirectory, writeDurably } from './durable-files.ts';
 import { commandLineOf, signalReaches } from './process-lock.ts';
 
-/** A PostgreSQL server that is alive. `status` is PostgreSQL's own word: starting, ready, stopping. */
+/** A live PostgreSQL server. `status` is PostgreSQL's own word: starting, ready, stopping. */
 export type Server = { pid: number; port: number; status: string };
 
-/** The role that owns everything in the cluster, and the name of its database. */
+/** The role that owns the cluster, and the name of its database. */
 export const ownerName = 'tollkeeper';
 
 const settingsFile = 'tollkeeper.conf';
 
 const draftPrefix = 'postgres.new.';
 
-// No process has this number: the systems' limits are far lower.
+// Far above the pid limit of any system.
 const impossiblePid = 2 ** 31 - 2;
 
-/** The real path of the cluster of a data directory, or null before the first start. */
+/** The real path of a data directory's cluster, or null before the first start. */
 export async function findCluster(dataDirectory: string): Promise<string | null> {
   const entry = clusterEntry(dataDirectory);
   try {
@@ -34,13 +34,13 @@ export async function findCluster(dataDirectory: string): Promise<string | null>
     return await realpath(entry);
   } catch (error) {
     if (!isMissing(error)) throw error;
-    throw new Error(`${entry} leads to data that are not there. Bring them back, or remove ${entry} to start empty.`, {
+    throw new Error(`${entry} points to data that is missing. Restore it, or remove ${entry} to start empty.`, {
       cause: error,
     });
   }
 }
 
-/** Creates the cluster of a data directory and answers its real path. */
+/** Creates the cluster of a data directory and returns its real path. */
 export async function createCluster(
   dataDirectory: string,
   binaries: Binaries,
@@ -51,13 +51,13 @@ export async function createCluster(
   return placeCluster(place, (draft) => initialize(draft, binaries, options));
 }
 
-/** Where a cluster is to appear, and who it is for. */
+/** The location of a new cluster, and the account that owns it. */
 export type ClusterPlace = { dataDirectory: string; account: Account | null; sharedDirectory: string; sync: boolean };
 
 /**
- * Lets `fill` fill an empty directory, and makes that the cluster of the data directory; answers its real path. It appears
- * at once and complete: a start that is killed half way leaves nothing that the next one could mistake for data.
- * With an account that cannot get to the data directory the files lie under `sharedDirectory`, and a link leads there.
+ * Lets `fill` fill an empty directory, then makes it the cluster of the data directory and returns its real path. The
+ * cluster appears atomically: an interrupted start leaves nothing that looks like data. If the account cannot reach the
+ * data directory, the files are stored under `sharedDirectory` and a symlink points there.
  */
 export async function placeCluster(place: ClusterPlace, fill: (draft: string) => Promise<void>): Promise<string> {
   const { dataDirectory, account } = place;
@@ -74,13 +74,13 @@ export async function placeCluster(place: ClusterPlace, fill: (draft: string) =>
   return realpath(cluster);
 }
 
-/** Writes the settings that the next start of the server uses; they win over postgresql.conf. */
+/** Writes settings for the next start of the server; they override postgresql.conf. */
 export async function writeSettings(cluster: string, settings: Record<string, string>): Promise<void> {
   const lines = Object.entries(settings).map(([name, value]) => `${name} = '${value.replaceAll("'", "''")}'\n`);
   await writeDurably(join(cluster, settingsFile), lines.join(''), 'w');
 }
 
-/** The server that runs on the cluster, or null. What PostgreSQL noted about one that is gone does not count. */
+/** The server that runs on the cluster, or null. A stale postmaster.pid does not count. */
 export async function readServer(cluster: string): Promise<Server | null> {
   const lines = await readPidFile(cluster);
   if (lines === null) return null;
@@ -90,9 +90,9 @@ export async function readServer(cluster: string): Promise<Server | null> {
 }
 
 /**
- * A note left by a killed server makes PostgreSQL refuse to start while any process has that server's number: one that
- * got it since, or the killed one itself where nobody collects it. The note is kept, because by it PostgreSQL finds out
- * whether workers of the killed server still use the data; only the number is replaced by one that no process has.
+ * A stale postmaster.pid blocks the start while any process has its pid: a new process with the same number, or an
+ * uncollected zombie. The file is kept, because PostgreSQL uses it to detect workers of the killed server; only the pid
+ * is replaced by an impossible one.
  */
 export async function disarmStalePid(cluster: string): Promise<void> {
   const lines = await readPidFile(cluster);
@@ -102,14 +102,14 @@ export async function disarmStalePid(cluster: string): Promise<void> {
 }
 
 async function servesCluster(pid: number, cluster: string): Promise<boolean> {
-  // Windows tells no command line cheaply; there PostgreSQL's own check has to do.
+  // Windows has no cheap way to read a command line; PostgreSQL's own check must do.
   if (process.platform === 'win32') return signalReaches(pid);
   return `${await commandLineOf(pid)} `.includes(`-D ${cluster} `);
 }
 
 /**
- * What killed first starts left. Each has a name of its own, because their initdb may still be at work, and cleans up
- * after itself when it finds its files gone: a draft that cannot be removed now is not in the way.
+ * Removes remains of interrupted starts. Each has a unique name, because its initdb may still be running, and cleans up
+ * when its files are gone. A draft that cannot be removed now does no harm.
  */
 async function removeDrafts(home: string): Promise<void> {
   const drafts = (await readdir(home)).filter((name) => name.startsWith(draftPrefix));
@@ -118,7 +118,7 @@ async function removeDrafts(home: string): Promise<void> {
 
 async function clusterHome(dataDirectory: string, account: Account | null, sharedDirectory: string): Promise<string> {
   if (account === null) return dataDirectory;
-  // The files in the directory stay closed each by itself; the account only has to pass through.
+  // The files in the directory stay protected individually; the account only needs to traverse it.
   await chmod(dataDirectory, (await stat(dataDirectory)).mode | 0o011);
   if ((await closedOnTheWay(dataDirectory, account)) === null) return dataDirectory;
   const home = join(sharedDirectory, randomUUID());
@@ -134,7 +134,7 @@ async function initialize(
   const passwordFile = `${directory}.password`;
   const parameters = [`--pgdata=${directory}`, `--username=${ownerName}`, `--pwfile=${passwordFile}`];
   parameters.push('--auth=scram-sha-256', '--encoding=UTF8', '--no-locale', '--no-instructions');
-  // From 17 on PostgreSQL knows the letters of all languages by itself, the same on every machine.
+  // PostgreSQL 17 and later have a builtin locale provider with the same rules on every machine.
   if (Number.parseInt(await versionOf(binaries.directory), 10) >= 17) {
     parameters.push('--locale-provider=builtin', '--builtin-locale=C.UTF-8');
   }
@@ -143,7 +143,7 @@ async function initialize(
     await writeDurably(passwordFile, password, 'w');
     await give(passwordFile, binaries.account);
     const code = await runBinary(binaries, 'initdb', parameters, logPath);
-    if (code !== 0) throw new Error(`initdb ended with ${code}`);
+    if (code !== 0) throw new Error(`initdb exited with ${code}`);
   } finally {
     await rm(passwordFile, { force: true });
   }
@@ -161,7 +161,7 @@ async function readPidFile(cluster: string): Promise<string[] | null> {
   }
 }
 
-/** Makes it that account's, where PostgreSQL has one of its own. */
+/** Changes the owner to the account, if PostgreSQL has a separate one. */
 export async function give(path: string, account: Account | null): Promise<void> {
   if (account !== null) await chown(path, account.uid, account.gid);
 }

@@ -3,28 +3,28 @@ import { join } from 'node:path';
 import { isMissing } from './data-directory.ts';
 import { syncDirectory } from './durable-files.ts';
 
-// Copies of files that are on the disk when they are answered.
+// Durable file copies: synced to disk before they are reported as done.
 
 const chunkBytes = 2 ** 20;
-// The disk has more to do than to wait for one file after the other.
+// Parallel copies keep the disk busy.
 const copiedAtOnce = 16;
 
-/** What became of a copied tree. */
+/** The size of a copied tree. */
 export interface Copied {
   readonly files: number;
   readonly bytes: number;
 }
 
 export interface CopyOptions {
-  /** Whether to take a path, relative to the tree; a directory that is not taken is left out with all that is in it. */
+  /** Whether to copy a path, relative to the tree; a skipped directory is skipped with its contents. */
   readonly takes?: (path: string) => boolean;
-  /** Is told of every file and directory that was made. */
+  /** Called for every file and directory created. */
   readonly made?: (path: string) => Promise<void>;
 }
 
 /**
- * Copies a tree of files and directories that others may be writing to. A file that is removed meanwhile is left out; one
- * that grows or shrinks is copied as it is read. Throws on anything that is neither file nor directory.
+ * Copies a tree that others may be writing to. A file that disappears meanwhile is skipped; one that grows or shrinks
+ * is copied as read. Throws on anything other than a file or directory.
  */
 export async function copyTree(from: string, to: string, options: CopyOptions = {}): Promise<Copied> {
   const files: string[] = [];
@@ -35,7 +35,7 @@ export async function copyTree(from: string, to: string, options: CopyOptions = 
       if (!(options.takes?.(path) ?? true)) continue;
       if (entry.isDirectory()) directories.push(path);
       else if (entry.isFile()) files.push(path);
-      else throw new Error(`${join(from, path)} is neither a file nor a directory, and cannot be copied`);
+      else throw new Error(`${join(from, path)} is neither a file nor a directory and cannot be copied`);
     }
   }
   for (const directory of directories) {
@@ -51,7 +51,7 @@ async function copyAll(from: string, to: string, files: readonly string[], { mad
   const waiting = files.values();
   let [count, bytes] = [0, 0];
   const copy = async () => {
-    // Each takes the next one that is waiting: the iterator is one.
+    // The iterator is shared, so each worker takes the next waiting path.
     for (const path of waiting) {
       const taken = await copyFile(join(from, path), join(to, path));
       if (taken === null) continue;
@@ -64,7 +64,7 @@ async function copyAll(from: string, to: string, files: readonly string[], { mad
   return { files: count, bytes };
 }
 
-/** Copies one file, and answers its bytes; null when there is none. Throws when there is one already where it is to go. */
+/** Copies one file and returns its size, or null if it does not exist. Throws if the target exists. */
 export async function copyFile(from: string, to: string): Promise<number | null> {
   const source = await open(from, 'r').catch((error: unknown) => {
     if (isMissing(error)) return null;

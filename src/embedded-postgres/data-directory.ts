@@ -3,8 +3,8 @@ import { resolve } from 'node:path';
 import process from 'node:process';
 
 /**
- * Makes the directory in which the service keeps its files, and answers its absolute path.
- * Throws with advice when it cannot be made or belongs to somebody else.
+ * Creates the data directory and returns its absolute path. Throws with advice when it cannot be created or belongs to
+ * another user.
  */
 export async function makeDataDirectory(dataDirectory: string): Promise<string> {
   const path = resolve(dataDirectory);
@@ -12,7 +12,7 @@ export async function makeDataDirectory(dataDirectory: string): Promise<string> 
     await mkdir(path, { recursive: true, mode: 0o700 });
   } catch (error) {
     throw new Error(
-      `Cannot make the data directory ${path}: set TOLLKEEPER_DATA_DIR to a directory that can be written, ` +
+      `Cannot create the data directory ${path}: set TOLLKEEPER_DATA_DIR to a writable directory, ` +
         'or DATABASE_URL to a PostgreSQL of your own.',
       { cause: error },
     );
@@ -21,24 +21,24 @@ export async function makeDataDirectory(dataDirectory: string): Promise<string> 
   const ourselves = process.getuid?.() ?? owner;
   if (ourselves !== 0 && ourselves !== owner) {
     throw new Error(
-      `The data directory ${path} belongs to another user (uid ${owner}): it was made by a start as that user. ` +
-        'Start as that user again, or set TOLLKEEPER_DATA_DIR to another directory.',
+      `The data directory ${path} belongs to another user (uid ${owner}), who started Tollkeeper first. ` +
+        'Start it as that user, or set TOLLKEEPER_DATA_DIR to another directory.',
     );
   }
   return path;
 }
 
-/** Is this the error that a missing file or directory gives? */
+/** Whether the error means a missing file or directory. */
 export function isMissing(error: unknown): boolean {
   return hasCode(error, 'ENOENT');
 }
 
-/** Is this a system error with that code, such as `EEXIST`? */
+/** Whether the error is a system error with this code, such as `EEXIST`. */
 export function hasCode(error: unknown, code: string): boolean {
   return error instanceof Error && 'code' in error && error.code === code;
 }
 
-/** Whether there is a file or directory of this name. */
+/** Whether a file or directory exists. */
 export async function isThere(path: string): Promise<boolean> {
   try {
     await access(path);

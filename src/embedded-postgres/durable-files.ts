@@ -2,8 +2,8 @@ import { open } from 'node:fs/promises';
 import process from 'node:process';
 
 /**
- * Writes a file that is on the disk when this ends: a new one (`wx`, throws when there is one already), in place of what
- * it holds (`w`), or behind it (`a`). Only its owner may read it.
+ * Writes a file and syncs it to disk: a new file (`wx`, throws if it exists), a replacement (`w`) or an append (`a`).
+ * Only its owner can read it.
  */
 export async function writeDurably(path: string, content: string, flag: 'wx' | 'w' | 'a'): Promise<void> {
   const file = await open(path, flag, 0o600);
@@ -15,9 +15,9 @@ export async function writeDurably(path: string, content: string, flag: 'wx' | '
   }
 }
 
-/** Makes the names in a directory outlive a power failure. */
+/** Syncs a directory, so that its entries survive a power failure. */
 export async function syncDirectory(path: string): Promise<void> {
-  // Windows opens no directories, and needs no such thing.
+  // Windows cannot open directories and needs no sync.
   if (process.platform === 'win32') return;
   const directory = await open(path, 'r');
   try {

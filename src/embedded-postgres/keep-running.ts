@@ -1,27 +1,27 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type EmbeddedPostgres, findEmbeddedPostgres } from './start.ts';
 
-/** What sees to it that the embedded PostgreSQL runs. */
+/** A supervisor of the embedded PostgreSQL. */
 export interface KeptPostgres {
-  /** Ends when it starts nothing more. */
+  /** Resolves when no further restart is attempted. */
   stop(): Promise<void>;
 }
 
 export interface KeptPostgresOptions {
   readonly dataDirectory: string;
-  /** Where everybody expects it. */
+  /** The URL that all connections use. */
   readonly url: string;
   readonly start: () => Promise<EmbeddedPostgres>;
   readonly log: (message: string) => void;
-  /** It runs, but where nobody looks for it. */
+  /** Called when the server runs again at another URL. */
   readonly onMoved: (error: Error) => void;
 }
 
 const lookEveryMs = 500;
-// A server that cannot start for now, such as for want of disk, is tried again, and not all the time.
+// A server that cannot start for now, for example for lack of disk space, is retried with backoff.
 const [firstPauseMs, longestPauseMs] = [1_000, 30_000];
 
-/** Starts the embedded PostgreSQL again whenever it has ended, until it is told to stop. */
+/** Restarts the embedded PostgreSQL whenever it exits, until stopped. */
 export function keepPostgresRunning({ dataDirectory, url, start, log, onMoved }: KeptPostgresOptions): KeptPostgres {
   const stopped = new AbortController();
   const { signal } = stopped;
@@ -29,16 +29,20 @@ export function keepPostgresRunning({ dataDirectory, url, start, log, onMoved }:
   const isRunning = () => findEmbeddedPostgres(dataDirectory).then((found) => found !== null);
 
   const startAgain = async () => {
-    log('PostgreSQL has ended without being told to: it is started again.');
+    log('PostgreSQL exited unexpectedly. Restarting it.');
     for (let pauseMs = firstPauseMs; !signal.aborted; pauseMs = Math.min(pauseMs * 2, longestPauseMs)) {
       try {
         const started = await start();
-        log('PostgreSQL runs again.');
+        log('PostgreSQL is running again.');
         if (started.url !== url)
-          onMoved(new Error('PostgreSQL runs again, but its port was taken: start the service again.'));
+          onMoved(
+            new Error(
+              'PostgreSQL is running again, but on another port because its old one was taken. Restart the service.',
+            ),
+          );
         return;
       } catch (error) {
-        log(`${(error as Error).message}\nIt is tried again in ${pauseMs / 1000} s.`);
+        log(`${(error as Error).message}\nRetrying in ${pauseMs / 1000} s.`);
         await pause(pauseMs);
       }
     }

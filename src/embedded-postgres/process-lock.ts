@@ -7,19 +7,19 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { hasCode, isMissing, makeDataDirectory } from './data-directory.ts';
 
-/** Held by the one service that serves from a data directory, until it is released or its process ends. */
+/** A lock on a data directory, held by one service until it is released or its process ends. */
 export type ServiceLock = { release(): Promise<void> };
 
 type Holder = { pid: number; birth: string };
 
-// A contender that loses the race for a stale lock looks again; more than a few seconds of it means a bug or a broken disk.
+// A contender that loses the race for a stale lock tries again; more than a few seconds of this means a bug or a broken
+// disk.
 const maximumRounds = 500;
 const roundMs = 10;
 
 /**
- * Makes this process the one service of that data directory (made if missing).
- * A lock left by a process that was killed does not count, even when its number now belongs to another process.
- * Throws when another service is alive.
+ * Makes this process the only service of a data directory (created if missing). A lock of a killed process does not
+ * count, even if another process now has its pid. Throws when another service is alive.
  */
 export async function acquireServiceLock(dataDirectory: string): Promise<ServiceLock> {
   const directory = await makeDataDirectory(dataDirectory);
@@ -33,12 +33,12 @@ export async function acquireServiceLock(dataDirectory: string): Promise<Service
     if (holder !== null) throw alreadyServing(holder, directory);
     await removeStale(path, found, mine);
   }
-  throw new Error(`Cannot take the lock ${path}: it changes all the time.`);
+  throw new Error(`Cannot acquire the lock ${path}: it keeps changing.`);
 }
 
 /**
- * Removes the lock of a dead process, one contender at a time: whoever has the turn looks again, so that a lock that a
- * living one has put there meanwhile is never touched. A turn of a dead process does not count.
+ * Removes the lock of a dead process, one contender at a time. The contender checks again, so that a lock taken by a
+ * live process meanwhile is never touched. A turn file of a dead process does not count.
  */
 async function removeStale(path: string, stale: string, mine: string): Promise<void> {
   const turn = `${path}.turn`;
@@ -52,13 +52,13 @@ async function removeStale(path: string, stale: string, mine: string): Promise<v
   else await sleep(roundMs);
 }
 
-/** The process that holds the lock of that data directory and is alive, or null. */
+/** The pid of the live process that holds the lock of a data directory, or null. */
 export async function serviceLockHolder(dataDirectory: string): Promise<number | null> {
   const found = await readIfThere(lockPath(resolve(dataDirectory)));
   return found === null ? null : livingHolder(found);
 }
 
-/** The refusal a second service gets. */
+/** The error for a second service. */
 export function alreadyServing(pid: number, dataDirectory: string): Error {
   return new Error(
     `Another Tollkeeper (process ${pid}) is already serving from ${dataDirectory}; stop it or set TOLLKEEPER_DATA_DIR.`,
@@ -66,8 +66,8 @@ export function alreadyServing(pid: number, dataDirectory: string): Error {
 }
 
 /**
- * What tells a living process from an earlier one of the same number, or null when there is none.
- * A zombie counts as ended: it does nothing any more, but stays listed where nobody collects it.
+ * An identity that distinguishes a live process from an earlier one with the same pid, or null if there is none. A
+ * zombie counts as dead: it stays listed until its parent collects it.
  */
 export async function birthOf(pid: number): Promise<string | null> {
   if (process.platform === 'win32') return signalReaches(pid) ? 'running' : null;
@@ -76,7 +76,7 @@ export async function birthOf(pid: number): Promise<string | null> {
   return line === '' || line.startsWith('Z') ? null : line.replace(/^\S+\s+/, '');
 }
 
-/** The command line of a living process, or null when there is none or the system does not tell. */
+/** The command line of a live process, or null if there is none or the system does not provide it. */
 export async function commandLineOf(pid: number): Promise<string | null> {
   if (process.platform === 'win32') return null;
   if (process.platform !== 'linux') return (await ps(pid, 'command=')) || null;
@@ -84,7 +84,7 @@ export async function commandLineOf(pid: number): Promise<string | null> {
   return raw === null || raw === '' ? null : raw.replaceAll('\0', ' ');
 }
 
-/** Does any process answer to that number, a zombie or somebody else's included? */
+/** Whether any process has this pid, including zombies and those of other users. */
 export function signalReaches(pid: number): boolean {
   try {
     process.kill(pid, 0);
@@ -97,11 +97,11 @@ export function signalReaches(pid: number): boolean {
 async function birthOnLinux(pid: number): Promise<string | null> {
   const stat = await readIfThere(`/proc/${pid}/stat`);
   if (stat === null) return null;
-  // The second field is the program's name in parentheses and may itself hold blanks and parentheses.
+  // The second field is the program name in parentheses, which may itself contain blanks and parentheses.
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
   const [state, startTicks] = [fields[0], fields[19]];
   if (state === 'Z' || state === 'X') return null;
-  // Ticks count from the start of the machine, so they are only comparable within one.
+  // Ticks count from boot, so they are only comparable within one boot.
   const boot = (await readIfThere('/proc/sys/kernel/random/boot_id')) ?? '';
   return `${boot.trim()} ${startTicks}`;
 }
@@ -111,7 +111,7 @@ async function ps(pid: number, columns: string): Promise<string> {
     const asked = ['-ww', '-o', columns, '-p', String(pid)];
     return (await promisify(execFile)('ps', asked, { env: { ...process.env, LC_ALL: 'C' } })).stdout.trim();
   } catch {
-    // ps fails when there is no such process.
+    // ps fails if the process does not exist.
     return '';
   }
 }
@@ -127,12 +127,12 @@ function parseHolder(content: string): Holder | null {
     const { pid, birth } = JSON.parse(content);
     return Number.isInteger(pid) && typeof birth === 'string' ? { pid, birth } : null;
   } catch {
-    // A torn file after a power failure: nobody can hold it.
+    // A torn file after a power failure has no holder.
     return null;
   }
 }
 
-/** Creates the file with its whole content at once; false when there is one already. */
+/** Creates a file atomically with its content; false if it exists. */
 async function createWhole(path: string, content: string): Promise<boolean> {
   const draft = `${path}.${randomUUID()}`;
   await writeFile(draft, content, { mode: 0o600 });
@@ -147,7 +147,7 @@ async function createWhole(path: string, content: string): Promise<boolean> {
   }
 }
 
-/** Moved aside first, because between reading a stale lock and removing it another process may have put its own there. */
+/** Renamed first, because another process may replace a stale lock between reading and removing it. */
 async function removeIfUnchanged(path: string, content: string): Promise<void> {
   const aside = `${path}.${randomUUID()}`;
   try {

@@ -14,8 +14,8 @@ import { writeDurably } from './durable-files.ts';
 import { freePort, type Keeper, launch, logPathOf, ourSettings, quoteLog, sizeOf, stop } from './server.ts';
 
 /**
- * `backup` is what takeBackup made, `dataDirectory` where a service is to find it, empty so far. `wal` is the archive to
- * go on from there with, to its end or to the instant `until` (epoch milliseconds).
+ * Options of a restore. The `backup` is a directory made by takeBackup; the `dataDirectory` is the target, which has no
+ * data yet. The `wal` is the WAL archive to replay, to its end or to the instant `until` (epoch milliseconds).
  */
 export type RestoreOptions = {
   backup: string;
@@ -28,33 +28,28 @@ export type RestoreOptions = {
   sharedDirectory?: string;
 };
 
-/** The time of the last commit that was read from the journal, in epoch milliseconds; null when none was. */
+/** The time of the last replayed commit, in epoch milliseconds; null if none was replayed. */
 export type Restored = { lastCommitAt: number | null };
 
 const pollMs = 50;
-// Reading a journal takes less time than writing it did; a backup that is older than this many hours of it is too old.
+// Replaying WAL takes less time than writing it did. A backup that needs more hours than this is too old.
 const recoveryTimeoutMs = 24 * 3_600_000;
 
 const segmentsPerLog = 256;
 
 /**
- * Makes the data of a backup those of a data directory, brought forward by the archived journal. They appear there when
- * the recovery has succeeded, and not before. Throws when there are data already, when the archive does not reach as far as
- * `until`, and when it has a gap.
+ * Restores a backup into a data directory and replays the WAL archive. The data appears there only after recovery has
+ * succeeded. Throws when there is data already, when the archive ends before `until`, and when it has a gap.
  */
 export async function restoreBackup(options: RestoreOptions): Promise<Restored> {
   const backup = resolve(options.backup);
   const note = await readBackupNote(backup);
   if (options.until !== null && options.until < note.endedAt) {
-    throw new Error(
-      `--until: this backup leads to ${new Date(note.endedAt).toISOString()} or later. Take an earlier backup.`,
-    );
+    throw new Error(`--until: this backup ends at ${new Date(note.endedAt).toISOString()}. Use an earlier backup.`);
   }
   const dataDirectory = await makeDataDirectory(options.dataDirectory);
   if ((await findCluster(dataDirectory)) !== null) {
-    throw new Error(
-      `${join(dataDirectory, 'postgres')} exists already: a restore needs a data directory without data.`,
-    );
+    throw new Error(`${join(dataDirectory, 'postgres')} already exists: restore into an empty data directory.`);
   }
   const sharedDirectory = options.sharedDirectory ?? '/var/lib/tollkeeper';
   const account = await postgresAccount(null, options.log);
@@ -87,20 +82,22 @@ async function requireVersion({ directory }: Binaries, major: number): Promise<v
   const version = await versionOf(directory);
   if (Number.parseInt(version, 10) === major) return;
   throw new Error(
-    `This backup is of PostgreSQL ${major}, and the one here is ${version}: use the Tollkeeper that took it.`,
+    `This backup was taken with PostgreSQL ${major}, and this is ${version}: use the Tollkeeper version that took it.`,
   );
 }
 
 async function recoverySettings({ wal, until }: RestoreOptions, { account }: Binaries) {
-  // Nobody is to be let in before the recovery has ended, and a recovery that fails ends the server.
+  // No connections before the end of recovery; a failed recovery stops the server.
   const settings: Record<string, string> = { hot_standby: 'off', archive_mode: 'off' };
   if (wal === null) {
-    if (until !== null) throw new Error('--until needs the archived journal: --wal <directory>');
+    if (until !== null) throw new Error('--until requires the WAL archive: --wal <directory>');
     return settings;
   }
-  if (!(await stat(wal).catch(() => null))?.isDirectory()) throw new Error(`--wal: ${resolve(wal)} is no directory.`);
+  if (!(await stat(wal).catch(() => null))?.isDirectory())
+    throw new Error(`--wal: ${resolve(wal)} is not a directory.`);
   const closed = account === null ? null : await closedOnTheWay(resolve(wal), account);
-  if (closed !== null) throw new Error(`--wal: user ${account?.uid}, as whom PostgreSQL runs, may not pass ${closed}.`);
+  if (closed !== null)
+    throw new Error(`--wal: PostgreSQL runs as user ${account?.uid}, who cannot traverse ${closed}.`);
   settings.restore_command = commandFrom(wal);
   settings.recovery_target_action = 'promote';
   if (until !== null)
@@ -108,7 +105,7 @@ async function recoverySettings({ wal, until }: RestoreOptions, { account }: Bin
   return settings;
 }
 
-/** Without an instant to reach, PostgreSQL would take a gap for the end, and leave out without a word what comes after. */
+/** Without a target, PostgreSQL would take a gap for the end of the archive and silently skip everything after it. */
 async function refuseGap(wal: string, lastOfBackup: string): Promise<void> {
   const timeline = lastOfBackup.slice(0, 8);
   const numberOf = (name: string) =>
@@ -119,19 +116,18 @@ async function refuseGap(wal: string, lastOfBackup: string): Promise<void> {
   for (const number of names.map(numberOf).sort((a, b) => a - b)) {
     if (number < next) continue;
     const missing = `${timeline}${hexadecimal(Math.floor(next / segmentsPerLog))}${hexadecimal(next % segmentsPerLog)}`;
-    if (number > next)
-      throw new Error(`--wal: ${missing} is missing, and later files are there. Find it, or say --until.`);
+    if (number > next) throw new Error(`--wal: ${missing} is missing, but later files exist. Add it, or use --until.`);
     next += 1;
   }
 }
 
-/** What tells PostgreSQL to go on with the archive where the backup ends. */
+/** Tells PostgreSQL to continue with the archive after the backup. */
 async function writeSignal(cluster: string, { account }: Binaries): Promise<void> {
   await writeDurably(join(cluster, 'recovery.signal'), '', 'wx');
   await give(join(cluster, 'recovery.signal'), account);
 }
 
-/** Starts the server, waits until it has recovered, and stops it. */
+/** Starts the server, waits for the end of recovery, and stops it. */
 async function recover(keeper: Keeper, settings: Record<string, string>): Promise<Restored> {
   const port = await freePort(0);
   const logged = await sizeOf(keeper.logPath);
@@ -143,7 +139,9 @@ async function recover(keeper: Keeper, settings: Record<string, string>): Promis
     if (server?.status === 'ready') break;
     if (server === null) throw new Error(`PostgreSQL did not recover. ${await quoteLog(keeper.logPath, logged)}`);
     if (performance.now() - begunAt > recoveryTimeoutMs)
-      throw new Error(`PostgreSQL has not recovered in ${recoveryTimeoutMs / 3_600_000} hours; see ${keeper.logPath}.`);
+      throw new Error(
+        `PostgreSQL did not recover within ${recoveryTimeoutMs / 3_600_000} hours; see ${keeper.logPath}.`,
+      );
     await sleep(pollMs);
   }
   const lastCommitAt = await readLastCommit(keeper.dataDirectory, port);

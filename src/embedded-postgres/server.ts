@@ -6,43 +6,44 @@ import { type Binaries, runBinary } from './binaries.ts';
 import { disarmStalePid, readServer, writeSettings } from './cluster.ts';
 import { isMissing } from './data-directory.ts';
 
-// Starting and stopping PostgreSQL on a cluster, whatever the cluster is for.
+// Starts and stops PostgreSQL on any cluster.
 
-/** What a server is started with: its cluster, its programs, and the file that its log goes to. */
+/** The parts of a server: cluster, programs and log file. */
 export type Keeper = { dataDirectory: string; cluster: string; binaries: Binaries; logPath: string };
 
-// What matters for durability (fsync, synchronous_commit, full_page_writes) stays as PostgreSQL has it: on.
+// Durability settings (fsync, synchronous_commit, full_page_writes) keep PostgreSQL's default: on.
 const megabyte = 2 ** 20;
-// A quarter of the memory, as PostgreSQL's manual advises; what is not used is not taken.
+// A quarter of the memory, as PostgreSQL's manual advises; unused memory is not allocated.
 const sharedBuffers = Math.round(Math.min(Math.max(totalmem() / 4 / megabyte, 128), 4096));
 
-/** What a server is started with where nothing else is said. */
+/** The default settings of the server. */
 export const ourSettings = {
   listen_addresses: '127.0.0.1',
   unix_socket_directories: '',
   max_connections: '200',
   shared_buffers: `${sharedBuffers}MB`,
-  // After a checkpoint the first change of each page writes the whole page to the journal, which for the index of
-  // transactions is more than the events themselves: checkpoints that are far apart make a busy service write half as much.
+  // After a checkpoint the first change of each page writes the whole page to the WAL. For the transaction index that
+  // exceeds the events themselves, so infrequent checkpoints halve the writes of a busy service.
   checkpoint_timeout: '15min',
   max_wal_size: '4GB',
   timezone: 'UTC',
   log_timezone: 'UTC',
 };
 
-// Reading the journal again after a crash takes as long as writing it did; PostgreSQL writes at most about 4 GB between checkpoints.
+// Replaying WAL after a crash takes as long as writing it did; PostgreSQL writes at most about 4 GB between
+// checkpoints.
 export const startTimeoutMs = 300_000;
-// A fast stop writes a checkpoint. When that takes longer something hangs, and the journal makes an immediate stop safe.
+// A fast stop writes a checkpoint. If that takes longer, something hangs, and the WAL makes an immediate stop safe.
 const fastStopSeconds = 60;
 const immediateStopSeconds = 10;
 const quotedLogLines = 10;
 
-/** Answers null, or a failure that another attempt may not meet. Throws when the server cannot start. */
+/** Returns null, or a failure that a retry may avoid. Throws when the server cannot start. */
 export async function launch(keeper: Keeper, settings: Record<string, string>): Promise<Error | null> {
   await disarmStalePid(keeper.cluster);
   await writeSettings(keeper.cluster, settings);
   const logged = await sizeOf(keeper.logPath);
-  // pg_ctl gives the server a session of its own, so that Ctrl-C in our terminal does not reach it before we are done.
+  // pg_ctl starts the server in its own session, so that Ctrl-C in the terminal does not reach it early.
   const parameters = ['start', '--silent', '--wait', `--timeout=${startTimeoutMs / 1000}`];
   const code = await runBinary(
     keeper.binaries,
@@ -53,27 +54,27 @@ export async function launch(keeper: Keeper, settings: Record<string, string>): 
   if (code === 0 || (await readServer(keeper.cluster)) !== null) return null;
   const reason = await quoteLog(keeper.logPath, logged);
   const failure = new Error(`PostgreSQL could not be started. ${reason}`);
-  // Workers of a killed server that are still leaving, and a port that was taken since we looked.
+  // Workers of a killed server that are still exiting, or a port that was taken since it was checked.
   if (/shared memory block .* still in use|Address already in use/.test(reason)) return failure;
   throw failure;
 }
 
-/** Stops the server on that cluster, if there is one. Throws when it does not stop. */
+/** Stops the server on a cluster, if there is one. Throws when it does not stop. */
 export async function stop(keeper: Keeper): Promise<void> {
   await stopWith(keeper, 'fast', fastStopSeconds);
   await stopWith(keeper, 'immediate', immediateStopSeconds);
   if ((await readServer(keeper.cluster)) === null) return;
-  throw new Error(`PostgreSQL does not stop; see ${keeper.logPath}.`);
+  throw new Error(`PostgreSQL did not stop; see ${keeper.logPath}.`);
 }
 
 async function stopWith(keeper: Keeper, mode: 'fast' | 'immediate', timeoutSeconds: number): Promise<void> {
-  // pg_ctl would signal whatever process has the number that it reads.
+  // pg_ctl would signal any process that has the pid in the file.
   if ((await readServer(keeper.cluster)) === null) return;
   const parameters = ['stop', '--silent', `--mode=${mode}`, '--wait', `--timeout=${timeoutSeconds}`];
   await runBinary(keeper.binaries, 'pg_ctl', [...parameters, `--pgdata=${keeper.cluster}`], keeper.logPath);
 }
 
-/** The port that was used last if it is free, otherwise any free one. */
+/** The last used port if it is free, otherwise any free one. */
 export async function freePort(preferred: number): Promise<number> {
   return (await canListen(preferred)) ?? (await canListen(0)) ?? preferred;
 }
@@ -90,7 +91,7 @@ async function canListen(port: number): Promise<number | null> {
   });
 }
 
-/** Its bytes; none where there is no such file. */
+/** The size of a file; 0 if it does not exist. */
 export async function sizeOf(path: string): Promise<number> {
   try {
     return (await stat(path)).size;
@@ -100,14 +101,14 @@ export async function sizeOf(path: string): Promise<number> {
   }
 }
 
-/** The last lines of what was logged from `offset` on, with the name of the file. */
+/** The last log lines written since `offset`, with the name of the file. */
 export async function quoteLog(logPath: string, offset: number): Promise<string> {
   if ((await sizeOf(logPath)) === 0) return '';
   const text = (await readFile(logPath)).subarray(offset).toString('utf8').trim();
   return `The end of ${logPath}:\n${text.split('\n').slice(-quotedLogLines).join('\n')}`;
 }
 
-/** Where the server of that data directory writes its log. */
+/** The log file of the server. */
 export function logPathOf(dataDirectory: string): string {
   return join(dataDirectory, 'postgres.log');
 }

@@ -24,16 +24,19 @@ import {
 } from './server.ts';
 
 /**
- * A real PostgreSQL of our own, in processes of its own that outlive ours unless they are stopped.
- * `url` connects to the database `tollkeeper` as its owner. `startedHere` is false when the server was running already.
+ * An embedded PostgreSQL. Its processes outlive this one unless they are stopped. `url` connects to the database
+ * `tollkeeper` as its owner. `startedHere` is false if the server was already running.
  */
 export type EmbeddedPostgres = { url: string; startedHere: boolean; stop(): Promise<void> };
 
 /**
- * `dataDirectory` holds the data (`postgres/`), the password and port (`postgres.json`) and the server's log (`postgres.log`).
- * `settings` are PostgreSQL settings that win over ours. `binaries` is a directory with the programs of another PostgreSQL.
- * `sharedDirectory` is where data and programs go when we are root and PostgreSQL's account cannot get to the usual place.
- * `walArchive` is the directory that the journal is copied to; without it there is no archive.
+ * Options of the embedded server:
+ * - `dataDirectory` holds the data (`postgres/`), the password and port (`postgres.json`) and the log (`postgres.log`);
+ * - `settings` override the default settings;
+ * - `binaries` is a directory with the programs of another PostgreSQL;
+ * - `sharedDirectory` stores data and programs when running as root, if PostgreSQL's account cannot reach the usual
+ *   place;
+ * - `walArchive` is the directory of the WAL archive; without it there is none.
  */
 export type EmbeddedPostgresOptions = {
   dataDirectory: string;
@@ -44,17 +47,17 @@ export type EmbeddedPostgresOptions = {
   walArchive?: string | null;
 };
 
-// Workers of a killed server notice within moments; a port is lost to another program at most a few times.
+// Workers of a killed server exit within moments, and losing a port to another program is rare.
 const retryTimeoutMs = 30_000;
 const pollMs = 50;
 // The log of a healthy server grows by a few kilobytes a day.
 const maximumLogBytes = 10 * 1024 * 1024;
-// PostgreSQL's code for it.
+// PostgreSQL's error code.
 const wrongPassword = '28P01';
 
 /**
- * Starts PostgreSQL on that data directory, or takes over the server that a killed service left running.
- * The caller should hold the service lock of the directory; throws when another process does, and when PostgreSQL cannot start.
+ * Starts PostgreSQL on a data directory, or adopts the server that a killed service left running. The caller should
+ * hold the service lock of the directory. Throws when another process holds it, and when PostgreSQL cannot start.
  */
 export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): Promise<EmbeddedPostgres> {
   const dataDirectory = await makeDataDirectory(options.dataDirectory);
@@ -76,7 +79,7 @@ export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): P
   return { url: urlOf(access.password, port), startedHere, stop: stopOnce };
 }
 
-/** The server that runs on that data directory, if there is one that takes connections. Starts and changes nothing. */
+/** The running server of a data directory, if it accepts connections. Read-only. */
 export async function findEmbeddedPostgres(dataDirectory: string): Promise<{ url: string } | null> {
   const directory = resolve(dataDirectory);
   const access = await readAccess(directory);
@@ -86,7 +89,7 @@ export async function findEmbeddedPostgres(dataDirectory: string): Promise<{ url
   return server?.status === 'ready' ? { url: urlOf(access.password, server.port) } : null;
 }
 
-/** Programs, account and cluster; the cluster is created on the first start. */
+/** Programs, account and cluster; the first start creates the cluster. */
 async function prepare(dataDirectory: string, options: EmbeddedPostgresOptions, password: string): Promise<Keeper> {
   const sharedDirectory = options.sharedDirectory ?? '/var/lib/tollkeeper';
   const given = options.binaries ?? (await packagedBinaries());
@@ -104,7 +107,7 @@ async function prepare(dataDirectory: string, options: EmbeddedPostgresOptions, 
   try {
     const cluster = await createCluster(dataDirectory, binaries, sharedDirectory, creation);
     if (cluster.startsWith(sharedDirectory))
-      options.log(`Its files are in ${cluster}, where its account can reach them`);
+      options.log(`Its files are in ${cluster}, where its system account can reach them`);
     return { dataDirectory, cluster, binaries, logPath };
   } catch (error) {
     const reason = await quoteLog(logPath, logged);
@@ -112,7 +115,7 @@ async function prepare(dataDirectory: string, options: EmbeddedPostgresOptions, 
   }
 }
 
-/** Waits for a server that is coming or going, starts one when there is none, and answers it when the database is there. */
+/** Waits for a starting or stopping server, starts one if there is none, and returns it once the database exists. */
 async function ensureRunning(
   keeper: Keeper,
   access: Access,
@@ -137,11 +140,11 @@ async function ensureRunning(
   }
   throw new Error(
     `PostgreSQL was not ready after ${startTimeoutMs / 1000} s; see ${keeper.logPath}. ` +
-      'A start after a crash goes on where it was: try again.',
+      'Recovery after a crash may take longer: try again to continue it.',
   );
 }
 
-/** Leaves the server alone when a service that is not ours has come to depend on it. */
+/** Leaves the server running if another service depends on it by now. */
 async function stopServer(keeper: Keeper): Promise<void> {
   const holder = await serviceLockHolder(keeper.dataDirectory);
   if (holder !== null && holder !== process.pid) return;
@@ -149,12 +152,12 @@ async function stopServer(keeper: Keeper): Promise<void> {
 }
 
 /**
- * Answers null, or a failure that another attempt may not meet: a server that is being killed looks ready until it is
- * gone. Throws when the server refuses our password.
+ * Returns null, or a failure that a retry may avoid: a server that is being killed looks ready until it is gone. Throws
+ * when the server rejects the password.
  */
 async function ensureDatabase(dataDirectory: string, password: string, port: number): Promise<Error | null> {
   const client = new Client({ connectionString: urlOf(password, port, 'postgres') });
-  // A connection that breaks is told to the query as well; without a listener it would end the process.
+  // A broken connection also fails the query; without a listener the event would end the process.
   client.on('error', () => undefined);
   try {
     await client.connect();
@@ -162,17 +165,20 @@ async function ensureDatabase(dataDirectory: string, password: string, port: num
     if (found.rowCount === 0) await client.query(`create database ${ownerName}`);
     return null;
   } catch (cause) {
-    const place = `PostgreSQL runs on port ${port}`;
-    if (!hasCode(cause, wrongPassword)) return new Error(`${place} but takes no connection.`, { cause });
-    throw new Error(`${place} but refuses us: does ${accessPath(dataDirectory)} belong to the data beside it?`, {
-      cause,
-    });
+    const place = `PostgreSQL is running on port ${port}`;
+    if (!hasCode(cause, wrongPassword)) return new Error(`${place} but does not accept connections.`, { cause });
+    throw new Error(
+      `${place} but rejects the password: does ${accessPath(dataDirectory)} belong to the data next to it?`,
+      {
+        cause,
+      },
+    );
   } finally {
     await client.end().catch(() => undefined);
   }
 }
 
-/** Kept from the first start on; noted before the data exist, so that there are never data whose password nobody knows. */
+/** Stored before the cluster is created, so that there is never data without a known password. */
 async function loadAccess(dataDirectory: string): Promise<Access> {
   const known = await readAccess(dataDirectory);
   if (known !== null) return known;
@@ -186,7 +192,7 @@ async function loadAccess(dataDirectory: string): Promise<Access> {
   return access;
 }
 
-/** A server that runs on keeps writing to the old file, which is still there under its other name. */
+/** A running server keeps writing to the renamed file. */
 async function rotateLog(logPath: string): Promise<void> {
   if ((await sizeOf(logPath)) > maximumLogBytes) await rename(logPath, `${logPath}.1`);
 }
@@ -195,15 +201,15 @@ async function refuseClosed(cluster: string, account: Account | null): Promise<v
   const closed = account === null ? null : await closedOnTheWay(cluster, account);
   if (closed === null) return;
   throw new Error(
-    `PostgreSQL runs as user ${account?.uid}, who owns the data in ${cluster} but may not pass ${closed}. ` +
+    `PostgreSQL runs as user ${account?.uid}, who owns the data in ${cluster} but cannot traverse ${closed}. ` +
       `Open it with: chmod o+x ${closed}`,
   );
 }
 
 function refuseUnquotable(path: string): void {
-  // pg_ctl starts the server through a shell and writes the path between double quotes.
+  // pg_ctl starts the server through a shell and puts the path in double quotes.
   if (process.platform === 'win32' || !/["$`\\]/.test(path)) return;
   throw new Error(
-    `PostgreSQL's data cannot lie in ${path}: its path may not have any of " $ \` \\ in it. Set TOLLKEEPER_DATA_DIR.`,
+    `PostgreSQL's data cannot be stored in ${path}: the path must not contain any of " $ \` \\. Set TOLLKEEPER_DATA_DIR.`,
   );
 }

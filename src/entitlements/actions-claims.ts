@@ -21,7 +21,7 @@ import {
 } from './resource-claim.ts';
 import * as store from './store-claims.ts';
 
-/** A resource's usage with the claims that make it. */
+/** A resource's usage and its claims. */
 export interface UsageWithClaims {
   readonly usage: ResourceUsage;
   readonly claims: ResourceClaim[];
@@ -36,7 +36,7 @@ function renderAll(work: Work, claims: readonly StoredClaim[], holding: Holding)
   return claims.map((claim) => render(work, claim, holding.subscriptionItemFeatureId));
 }
 
-/** The names that a request asks for, each once; null when it asks for a number of claims without names. */
+/** The distinct names in a request; null if it asks for a number of unnamed claims. */
 function namesOf({ externalId, externalIds }: NewClaims | ClaimsToRelease): string[] | null {
   const names = externalIds ?? (typeof externalId === 'string' ? [externalId] : null);
   return names === null ? null : [...new Set(names)];
@@ -49,11 +49,11 @@ async function requireHolding(work: Work, subscription: store.Holder, slug: stri
 }
 
 /**
- * Claims units of a resource, all or none. A name that is held already is answered as it is, at full capacity too.
+ * Claims units of a resource, all or none. An already claimed name is returned as it is, even at full capacity.
  *
- * Whoever changes the claims of a subscription holds its row, so counting and inserting are one step, whatever else
- * runs. The row, and not an advisory lock for each resource, because cancel, uncancel and adjust hold it too: a claim
- * can neither slip in behind a cancel nor miss the end that one has set, and there is one order of locking only.
+ * Every change of a subscription's claims locks its row, so that counting and inserting are one step. The row instead
+ * of an advisory lock per resource, because cancel, uncancel and adjust lock it too. A claim therefore neither slips in
+ * behind a cancellation nor misses the end that it sets, and there is only one lock order.
  */
 export async function claimResource(work: Work, subscriptionId: string, request: NewClaims) {
   const subscription = await lockLivingSubscription(work, subscriptionId);
@@ -96,7 +96,7 @@ async function makeClaims(
   return store.insertClaims(work, subscription, terms, claims);
 }
 
-/** Releases claims of a resource, all that were asked for or none. */
+/** Releases claims of a resource, all or none. */
 export async function releaseResource(work: Work, subscriptionId: string, request: ClaimsToRelease) {
   const subscription = await lockSubscription(work, subscriptionId);
   if (subscription === null) throw new Problem('subscriptionNotFound', { id: subscriptionId });
@@ -122,7 +122,7 @@ async function releaseAsked(
   const by = names === null ? 'id' : 'externalId';
   const asked = names ?? ids ?? [];
   const released = await store.releaseChosenClaims(work, subscriptionId, resourceId, by, asked);
-  // The refusal undoes what was released.
+  // The refusal rolls back the releases.
   const found = new Set(released.map((claim) => claim[by]));
   const unknown = asked.find((value) => !found.has(value));
   if (unknown !== undefined) throw new Problem('resourceClaimNotFound', { id: unknown, slug });
@@ -135,7 +135,7 @@ async function requireSubscription(work: Work, id: string): Promise<Subscription
   return subscription;
 }
 
-/** The active claims of a subscription, of one resource or of all, oldest first. */
+/** The active claims of a subscription, of one resource or all, oldest first. */
 export async function listClaims(work: Work, subscriptionId: string, slug?: string): Promise<ResourceClaim[]> {
   const subscription = await requireSubscription(work, subscriptionId);
   if (slug !== undefined) {
@@ -149,12 +149,12 @@ export async function listClaims(work: Work, subscriptionId: string, slug?: stri
   return claims.map((claim) => render(work, claim, features.get(claim.resourceId) ?? null));
 }
 
-/** The claims are read after the holding: counting them makes the two agree whatever happened in between. */
+/** The claims are read after the holding; counting them keeps the two consistent. */
 function withUsage(work: Work, holding: Holding, claims: readonly StoredClaim[]): UsageWithClaims {
   return { usage: toUsage({ ...holding, claimed: claims.length }), claims: renderAll(work, claims, holding) };
 }
 
-/** What a subscription may hold and holds of one resource. */
+/** A subscription's capacity and claims of one resource. */
 export async function getUsage(
   work: Work,
   subscriptionId: string,
@@ -169,7 +169,7 @@ export async function getUsage(
   return withUsage(work, holding, await store.listActiveClaims(work, subscription.id, [holding.resourceId]));
 }
 
-/** The same for each resource that a feature of the subscription was ever about, or those of them that are asked for. */
+/** The same for each resource of the subscription's present and past features, or the requested ones of them. */
 export async function listUsages(
   work: Work,
   subscriptionId: string,

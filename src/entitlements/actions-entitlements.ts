@@ -18,8 +18,8 @@ import {
 import * as store from './store-entitlements.ts';
 
 /**
- * What a customer's current subscriptions let it use, or the one of them that the query names; one that is not current
- * gives nothing. Refuses with `customerNotFound`, `externalIdAmbiguous` and `subscriptionNotFound`.
+ * The entitlements of a customer's current subscriptions, or of the one in the query; a subscription that is not
+ * current grants nothing. Refuses with `customerNotFound`, `externalIdAmbiguous` and `subscriptionNotFound`.
  */
 export async function readEntitlements(
   work: Work,
@@ -57,13 +57,13 @@ function toEntitled({ subscriptions }: store.FoundEntitlements) {
   return { features: toEntitledFeatures(grants), usageMeterBalances, resources };
 }
 
-/** Checks, of customers of one pricing model only where it is named. */
+/** Checks, limited to customers of one pricing model if given. */
 export interface ChecksRequest {
   readonly checks: readonly EntitlementCheck[];
   readonly pricingModelId?: string | undefined;
 }
 
-/** Answers checks in their order. Refuses an external id that several pricing models have a customer with. */
+/** Decides checks in order. Refuses an external id that is ambiguous between pricing models. */
 export async function checkEntitlements(
   work: Work,
   { checks, pricingModelId }: ChecksRequest,
@@ -76,7 +76,7 @@ export async function checkEntitlements(
     assert(index >= 0, 'every external id stands in a check');
     throw invalid(
       ['checks', index, 'customerExternalId'],
-      'several pricing models have a customer with this external id: add pricingModelId',
+      'is ambiguous: several pricing models have a customer with this external id, so send pricingModelId',
     );
   }
   return decideChecks(checks, asked, found, work.now);

@@ -33,7 +33,7 @@ export async function getItemFeature(work: Work, id: string): Promise<Subscripti
   return toItemFeature(row, work.livemode);
 }
 
-/** The subscription, held until the work ends. Refuses one that does not exist or has ended. */
+/** The subscription, locked until the work ends. Refuses one that does not exist or has ended. */
 export async function lockLivingSubscription(work: Work, id: string): Promise<SubscriptionRow> {
   const subscription = await lockSubscription(work, id);
   if (subscription === null) throw new Problem('subscriptionNotFound', { id });
@@ -43,7 +43,7 @@ export async function lockLivingSubscription(work: Work, id: string): Promise<Su
   return subscription;
 }
 
-/** Gives a feature through an item. What the request leaves out is the feature's own. */
+/** Grants a feature through an item. Absent fields default to the feature's. */
 export async function createItemFeature(work: Work, sent: NewItemFeature): Promise<SubscriptionItemFeature> {
   const item = await store.findItem(work, sent.subscriptionItemId);
   if (item === null) throw new Problem('subscriptionItemNotFound', { id: sent.subscriptionItemId });
@@ -64,7 +64,7 @@ export async function createItemFeature(work: Work, sent: NewItemFeature): Promi
   );
 }
 
-/** Changes what was sent, and nothing else. An `expiredAt` of null gives the feature back. */
+/** Changes the sent fields only. An `expiredAt` of null restores the feature. */
 export async function updateItemFeature(
   work: Work,
   id: string,
@@ -79,7 +79,7 @@ export async function updateItemFeature(
   return getItemFeature(work, id);
 }
 
-/** Ends the feature at the instant, now when none is given. Claims and credits that it gave stay. */
+/** Expires the feature at the given instant, or now. Its claims and credits stay. */
 export async function expireItemFeature(
   work: Work,
   id: string,
@@ -92,7 +92,7 @@ export async function expireItemFeature(
   return toExpiredItemFeature(expired, work.livemode);
 }
 
-/** Refuses a usage meter, resource or link that is not of the pricing model, or a link of another feature. */
+/** Refuses a usage meter, resource or link of another pricing model, or a link of another feature. */
 async function checkReferences(
   work: Work,
   pricingModelId: string,
@@ -111,14 +111,17 @@ async function checkReferences(
     const link = await findProductFeature(work, productFeatureId);
     if (link?.pricingModelId !== pricingModelId) throw new Problem('productFeatureNotFound', { id: productFeatureId });
     if (link.featureId !== featureId)
-      throw invalid(['subscriptionItemFeature', 'productFeatureId'], `must be a link of the feature ${featureId}`);
+      throw invalid(
+        ['subscriptionItemFeature', 'productFeatureId'],
+        `must be a product feature of feature ${featureId}`,
+      );
   }
 }
 
-/** What a new grant says of its end: nothing. */
+/** A new grant has no end. */
 const lasting = { expiredAt: null, detachedAt: null, detachedReason: null } as const;
 
-/** An item whose product's features are to be given. */
+/** An item to grant its product's features to. */
 export interface GrantedItem {
   readonly id: string;
   readonly subscriptionId: string;
@@ -126,11 +129,13 @@ export interface GrantedItem {
   readonly productId: string;
   readonly quantity: number;
   readonly addedDate: Instant;
-  /** True for an item that had features of this product before: one of them that was ended keeps its end. */
+  /**
+   * True for an item that had features of this product before: features that were ended individually keep their end.
+   */
   readonly keepsEnds?: boolean;
 }
 
-/** What an item now gives; `amount` in credits or places, the quantity of the item already in it. */
+/** A granted feature; `amount` in credits or units of capacity, already multiplied by the item's quantity. */
 export interface GrantedFeature {
   readonly id: string;
   readonly subscriptionId: string;
@@ -144,9 +149,9 @@ export interface GrantedFeature {
 }
 
 /**
- * Gives with each item what its product gives: every active feature whose link has not ended when the item begins, its
- * amount times the item's quantity. Of several features of one product for the same resource, only the newest counts.
- * An item that has a feature already keeps it, with the new amount and, where it is said so, until its end.
+ * Grants each item the features of its product: every active feature whose link is unexpired when the item begins,
+ * multiplied by the quantity. Only the newest of several features of one product for the same resource counts. An
+ * existing feature of the item gets the new amount and, with `keepsEnds`, keeps its end.
  */
 export async function grantItemFeatures(work: Work, items: readonly GrantedItem[]): Promise<GrantedFeature[]> {
   const rows = await planItemFeatures(work, items);
@@ -164,7 +169,7 @@ export async function grantItemFeatures(work: Work, items: readonly GrantedItem[
   return rows.map((row) => toGrantedFeature(row, ids.get(store.pairOf(row))));
 }
 
-/** What `grantItemFeatures` would give with these items now. Nothing is written. */
+/** The grants that `grantItemFeatures` would make now, without writing. */
 export async function planItemFeatures(work: Work, items: readonly GrantedItem[]): Promise<store.NewRow[]> {
   if (items.length === 0) return [];
   const links = await store.listProductLinks(work, [...new Set(items.map((item) => item.productId))]);
@@ -199,7 +204,7 @@ function toGrantedFeature(row: store.NewRow, id: string | undefined): GrantedFea
   };
 }
 
-/** The links of one product without those whose resource an earlier one, which is newer, is about. */
+/** Removes links whose resource has a newer link of the same product, which comes first. */
 function newestOfEachResource(links: readonly store.ProductLink[]): store.ProductLink[] {
   const seen = new Set<string>();
   return links.filter(({ resourceId }) => {
@@ -228,8 +233,8 @@ function toGrantedRow(item: GrantedItem, link: store.ProductLink): store.NewRow 
 }
 
 /**
- * Adds a feature by hand to the item that holds such features. A second time amounts add up, and a toggle stays as it
- * is. The caller holds the subscription.
+ * Manually adds a feature to the item for such features. Repeated additions sum up amounts, and a toggle stays. The
+ * caller has locked the subscription.
  */
 export async function addFeatureToItem(
   work: Work,
@@ -259,7 +264,7 @@ export async function addFeatureToItem(
   return getItemFeature(work, id);
 }
 
-/** The features of these subscriptions that give access now, oldest first. */
+/** The features of these subscriptions that grant access now, oldest first. */
 export async function listActiveItemFeatures(
   work: Work,
   subscriptionIds: readonly string[],
@@ -269,12 +274,12 @@ export async function listActiveItemFeatures(
   return rows.map((row) => toItemFeature(row, work.livemode));
 }
 
-/** Ends every feature of these subscriptions at the instant; one that ends earlier keeps its date. */
+/** Ends every feature of these subscriptions at the instant; an earlier end stays. */
 export async function expireItemFeatures(work: Work, subscriptionIds: readonly string[], at: Instant): Promise<void> {
   if (subscriptionIds.length > 0) await store.endItemFeatures(work, subscriptionIds, at);
 }
 
-/** Ends what these items give, each at its instant; what ends earlier keeps its date. */
+/** Ends the features of these items, each at its instant; an earlier end stays. */
 export async function expireFeaturesOfItems(
   work: Work,
   items: readonly { readonly id: string; readonly at: Instant }[],
@@ -282,7 +287,10 @@ export async function expireFeaturesOfItems(
   if (items.length > 0) await store.endFeaturesOfItems(work, items);
 }
 
-/** Ends, each at its instant, the features added by hand to subscriptions whose plan gives them too: the plan wins. */
+/**
+ * Ends manually added features that the subscription's plan also grants, each at its instant: the plan takes
+ * precedence.
+ */
 export async function expireManualFeatures(
   work: Work,
   subscriptions: readonly { readonly id: string; readonly at: Instant }[],
@@ -290,12 +298,12 @@ export async function expireManualFeatures(
   if (subscriptions.length > 0) await store.endManualFeaturesOfPlan(work, subscriptions);
 }
 
-/** Tells what customers have of links that ended: they keep the features, but no longer by their product. */
+/** Detaches customers' features from expired links: they keep the features, but no longer through the product. */
 export async function detachItemFeatures(work: Work, productFeatureIds: readonly string[]): Promise<void> {
   if (productFeatureIds.length > 0) await store.detachFromProducts(work, productFeatureIds);
 }
 
-/** Releases every claim of these subscriptions, whoever holds them. The caller holds the subscriptions. */
+/** Releases every claim of these subscriptions. The caller has locked them. */
 export async function releaseClaims(
   work: Work,
   subscriptionIds: readonly string[],
@@ -305,7 +313,7 @@ export async function releaseClaims(
   if (subscriptionIds.length > 0) await claims.releaseAllClaims(work, subscriptionIds, at, reason);
 }
 
-/** Releases the claims of each subscription whose time is over at its instant. The caller holds the subscriptions. */
+/** Releases the expired claims of each subscription at its instant. The caller has locked them. */
 export async function releaseLapsedClaims(
   work: Work,
   asked: readonly { readonly subscriptionId: string; readonly at: Instant }[],
@@ -314,16 +322,16 @@ export async function releaseLapsedClaims(
 }
 
 /**
- * Takes away the end that a scheduled cancel or change of plan gave to claims, when it is undone. They are the only ones
- * who give an end: claims that have one and whose time is not over are theirs. The caller holds the subscription.
+ * Removes the end that a scheduled cancellation or change gave to claims, when it is undone. Nothing else gives claims
+ * an end, so every unexpired one belongs to it. The caller has locked the subscription.
  */
 export async function clearTemporaryClaims(work: Work, subscriptionId: string): Promise<void> {
   await claims.keepTemporaryClaims(work, subscriptionId);
 }
 
 /**
- * Moves the end of the claims that a scheduled cancel gave one to, when the cancel itself is moved: they end with the
- * subscription. The caller holds the subscription.
+ * Moves the end of temporary claims when a scheduled cancellation is moved: they end with the subscription. The caller
+ * has locked the subscription.
  */
 export async function moveClaimsEnd(
   work: Work,

@@ -6,10 +6,10 @@ import { FeatureType } from '../pricing/feature.ts';
 import { type Grant, grantsMeant } from './entitlement.ts';
 import { claimableCapacity } from './resource-claim.ts';
 
-// As many as are looked up in some ten milliseconds. Who asks about more sends several requests.
+// A lookup of this size takes about ten milliseconds. Callers split larger checks.
 export const maxChecksPerRequest = 1_000;
 
-/** May this customer use (so much of) this feature? */
+/** A check whether a customer may use a feature, or an amount of it. */
 export const EntitlementCheck = z
   .object({
     customerExternalId: z.string().min(1).max(255),
@@ -34,7 +34,7 @@ const CheckReason = z
   .meta({ id: 'EntitlementCheckReason' });
 type CheckReason = z.infer<typeof CheckReason>;
 
-/** The answer to one check. */
+/** The result of one check. */
 export const EntitlementCheckResult = z
   .object({
     customerExternalId: z.string(),
@@ -55,26 +55,26 @@ export const EntitlementCheckResult = z
   .meta({ id: 'EntitlementCheckResult' });
 export type EntitlementCheckResult = z.infer<typeof EntitlementCheckResult>;
 
-/** Checks as the store is asked about them: each customer, slug and pair once. Places in lists count from 1. */
+/** Deduplicated checks for the store: each customer, slug and pair once. Positions count from 1. */
 export interface Asked {
   readonly externalIds: readonly string[];
   readonly slugs: readonly string[];
-  /** The places of its customer and its slug. */
+  /** The positions of its customer and slug. */
   readonly pairs: readonly AskedPair[];
-  /** For each check the place of its pair. */
+  /** For each check the position of its pair. */
   readonly pairOf: readonly number[];
-  /** The places of the slugs that some customers are asked about, and no others: mostly there are few such groups. */
+  /** Distinct sets of slugs that customers are checked for, as positions. There are usually few. */
   readonly groups: readonly (readonly number[])[];
-  /** For each customer the place of its group. */
+  /** For each customer the position of its group. */
   readonly groupOf: readonly number[];
 }
 type AskedPair = readonly [customer: number, slug: number];
 
-/** What there is of what was asked for, in no particular order. Rows are lists because there are many small ones. */
+/** The stored data for the checks, unordered. Rows are arrays because there are many small ones. */
 export interface Found {
   readonly customers: readonly (readonly [customer: number, pricingModelId: string])[];
   readonly features: readonly FoundFeature[];
-  /** The current ones that give any of it. */
+  /** The current subscriptions that grant any of it. */
   readonly subscriptions: readonly FoundSubscription[];
   readonly inactiveResources: readonly string[];
 }
@@ -88,19 +88,19 @@ type FoundFeature = readonly [
 export type FoundSubscription = readonly [
   customer: number,
   subscriptionId: string,
-  /** What it gives, with the usage meter or the resource that it is about, null with a toggle. */
+  /** Its features, with their usage meter or resource, null for a toggle. */
   features: readonly (readonly [featureId: string, about: string | null])[],
-  /** Texts, for they may be beyond what JSON carries exactly. Without an account there is none. */
+  /** Texts, because they may exceed JSON's exact numbers. Missing without an account. */
   balances: readonly (readonly [usageMeterId: string, available: string])[],
   capacities: readonly (readonly [resourceId: string, capacity: number])[],
-  /** Active ones, where there are any. */
+  /** Active claims, if there are any. */
   claims: readonly (readonly [resourceId: string, claimed: number])[],
-  /** When a change of plan that is scheduled takes effect, and what it leaves of resources, by id; else null. */
+  /** The effective date of a scheduled plan change, and the remaining capacity by resource id; else null. */
   plannedAt: Instant | null,
   planned: Readonly<Record<string, number>> | null,
 ];
 
-/** Each customer, slug and pair of the checks once. */
+/** Deduplicates the customers, slugs and pairs of checks. */
 export function askedOf(checks: readonly EntitlementCheck[]): Asked {
   const customers = new Map<string, number>();
   const slugs = new Map<string, number>();
@@ -117,7 +117,7 @@ export function askedOf(checks: readonly EntitlementCheck[]): Asked {
 }
 
 function groupsOf(pairs: readonly AskedPair[]): Pick<Asked, 'groups' | 'groupOf'> {
-  // Customers are numbered in the order in which they are first named, and so they come up here.
+  // Customers are numbered in order of first appearance, which is the order here.
   const slugsOf = new Map<number, number[]>();
   for (const [customer, slug] of pairs) {
     const slugs = slugsOf.get(customer);
@@ -134,7 +134,7 @@ function groupsOf(pairs: readonly AskedPair[]): Pick<Asked, 'groups' | 'groupOf'
   return { groups, groupOf };
 }
 
-/** The place of a key among those that were asked for, from 1. */
+/** The position of a key, from 1; new keys get the next one. */
 function placeIn<Key>(places: Map<Key, number>, key: Key): number {
   const known = places.get(key);
   if (known !== undefined) return known;
@@ -142,12 +142,12 @@ function placeIn<Key>(places: Map<Key, number>, key: Key): number {
   return places.size;
 }
 
-// A number for each pair: there are fewer slugs than this in one request.
+// A number for each pair: a request has fewer slugs than the factor.
 function keyOf(customer: number, slug: number): number {
   return customer * (maxChecksPerRequest + 1) + slug;
 }
 
-/** The places in `asked.externalIds` of those that more than one customer has. */
+/** The positions in `asked.externalIds` that more than one customer has. */
 export function ambiguousCustomers({ customers }: Found): Set<number> {
   const seen = new Set<number>();
   const ambiguous = new Set<number>();
@@ -155,11 +155,11 @@ export function ambiguousCustomers({ customers }: Found): Set<number> {
   return ambiguous;
 }
 
-/** Where a customer stands with a feature: what any check of it is answered from. */
+/** A customer's state for a feature, from which any check of it is decided. */
 interface Standing extends Pick<EntitlementCheckResult, 'type' | 'availableBalance' | 'capacity' | 'claimed'> {
-  /** Why nothing is allowed, whatever the amount. */
+  /** The reason to refuse any amount. */
   readonly refusal: CheckReason | null;
-  /** What an amount must not be above; null: any will do. */
+  /** The maximum allowed amount; null: any. */
   readonly left: bigint | number | null;
 }
 
@@ -177,8 +177,8 @@ const withoutLimit: Standing = {
 };
 
 /**
- * The answers to checks, in their order, from what was found of `asked`, which is `askedOf` them. Credits and places are
- * those of all subscriptions that give the feature, together; where several give it, one alone may have less.
+ * Decides checks in order from the data found for `asked`, their `askedOf`. Credits and capacity are summed over all
+ * subscriptions that grant the feature; a single one may have less.
  */
 export function decideChecks(
   checks: readonly EntitlementCheck[],
@@ -221,7 +221,7 @@ function standingsOf({ pairs }: Asked, found: Found, now: Instant): Standing[] {
   });
 }
 
-/** The type of the feature that a slug stands for where nothing is given under it. */
+/** The type of a slug's feature when the customer has no grant under it. */
 function typeUnder(features: readonly FoundFeature[]): FeatureType | null {
   const [lead] = grantsMeant(
     features.map(([, featureId, , type, active]) => ({ featureId, type, active, subscriptionId: '', about: null })),
@@ -233,7 +233,7 @@ interface CheckedGrant extends Grant {
   readonly subscription: FoundAmounts;
 }
 
-/** What a subscription has left, by meter and by resource. */
+/** A subscription's remaining amounts, by meter and by resource. */
 interface FoundAmounts {
   readonly balances: ReadonlyMap<string, string>;
   readonly capacities: ReadonlyMap<string, number>;
@@ -271,7 +271,7 @@ function grantsByPair(found: Found): Map<number, CheckedGrant[]> {
   return grants;
 }
 
-/** Of what a customer has under one slug: one grant at least, all about the same. */
+/** The state for a customer's grants under one slug: at least one, all for the same meter or resource. */
 function standingWith(grants: readonly CheckedGrant[], inactive: ReadonlySet<string>, now: Instant): Standing {
   const [lead] = grants;
   assert(lead, 'there is something to decide about');
@@ -310,7 +310,7 @@ function standingOfPlaces(
   }
   const refusal = isInactive ? 'resource_inactive' : null;
   const left = capacity - claimed;
-  // Two times without limit is without limit.
+  // Unlimited plus unlimited stays unlimited.
   return {
     type: 'resource',
     availableBalance: null,

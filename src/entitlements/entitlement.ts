@@ -16,7 +16,7 @@ const Amount = WholeNumber.meta({
   description: 'What these subscriptions grant of it together: credits each time they are granted, or places.',
 });
 
-/** A feature that a customer has, through one subscription or several. */
+/** A feature that a customer has, through one or several subscriptions. */
 export const EntitledFeature = z
   .discriminatedUnion('type', [
     z.object({
@@ -44,7 +44,7 @@ export const EntitledFeature = z
   .meta({ id: 'EntitledFeature' });
 export type EntitledFeature = z.infer<typeof EntitledFeature>;
 
-/** What is left to use of a meter by one subscription. */
+/** The remaining balance of a meter on one subscription. */
 export const EntitledBalance = z
   .object({
     usageMeterId: z.string(),
@@ -58,7 +58,7 @@ export const EntitledBalance = z
   .meta({ id: 'EntitledBalance' });
 export type EntitledBalance = z.infer<typeof EntitledBalance>;
 
-/** How much of a resource one subscription may hold and holds. */
+/** The capacity and claims of a resource on one subscription. */
 export const EntitledResource = z
   .object({
     resourceId: z.string(),
@@ -71,7 +71,7 @@ export const EntitledResource = z
   .meta({ id: 'EntitledResource' });
 export type EntitledResource = z.infer<typeof EntitledResource>;
 
-/** All that a customer's current subscriptions let it use. */
+/** Everything that a customer's current subscriptions grant. */
 export const Entitlements = z
   .object({
     customerId: z.string(),
@@ -88,12 +88,12 @@ export const Entitlements = z
   .meta({ id: 'Entitlements' });
 export type Entitlements = z.infer<typeof Entitlements>;
 
-/** A feature as one item of a current subscription gives it. */
+/** A feature as granted by one item of a current subscription. */
 export interface Grant {
   readonly subscriptionId: string;
   readonly featureId: string;
   readonly type: FeatureType;
-  /** Whether the feature is at work; the slug of one that is not can be used again. */
+  /** Whether the feature is active; the slug of an inactive one can be reused. */
   readonly active: boolean;
   /** The usage meter or the resource; null for a toggle. */
   readonly about: string | null;
@@ -110,9 +110,9 @@ function leadingFirst(one: Grant, other: Grant): number {
 }
 
 /**
- * Of what a customer has under one slug, what the slug stands for, the newest first. A slug can have been used before, for
- * a feature that some still have, and what a customer has can be about another meter or resource than the feature: the
- * active feature leads, else the newest one, and with it goes what is of the same type and about the same thing.
+ * Resolves a slug that several features have used over time, newest grant first. The active feature leads, else the
+ * newest one. Grants of the same type for the same meter or resource are included, because a customer's grant may point
+ * to another meter or resource than the feature.
  */
 export function grantsMeant<Given extends Grant>(grants: readonly Given[]): readonly Given[] {
   if (grants.length === 1) return grants;
@@ -122,7 +122,7 @@ export function grantsMeant<Given extends Grant>(grants: readonly Given[]): read
   return sorted.filter((each) => each.type === lead.type && each.about === lead.about);
 }
 
-/** The subscriptions that give something, each once, the newest first. */
+/** The distinct subscriptions of the grants, newest first. */
 export function subscriptionsOf(grants: readonly Pick<Grant, 'subscriptionId'>[]): string[] {
   const [only, other] = grants;
   if (only && other === undefined) return [only.subscriptionId];
@@ -130,7 +130,7 @@ export function subscriptionsOf(grants: readonly Pick<Grant, 'subscriptionId'>[]
   return [...ids].sort((one, other) => compareTexts(other, one));
 }
 
-/** The same with what the list of features shows of it. */
+/** A grant with the fields shown in the list of features. */
 export interface NamedGrant extends Grant {
   readonly slug: string;
   readonly name: string;

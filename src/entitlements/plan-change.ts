@@ -4,7 +4,7 @@ import type { FeatureType } from '../pricing/feature.ts';
 import { proratedCredit } from '../rating/proration.ts';
 import { saturated } from './subscription-item-feature.ts';
 
-/** What an item gives, as far as a change of plan asks. */
+/** The fields of a granted feature that a plan change needs. */
 export interface GivenFeature {
   readonly subscriptionItemId: string;
   readonly featureId: string;
@@ -16,20 +16,20 @@ export interface GivenFeature {
   readonly expiredAt: Instant | null;
 }
 
-/** A change of plan as far as features go: items by their ids. */
+/** The effect of a plan change on features: items by id. */
 export interface FeatureChange {
-  /** Items whose features end: those that end themselves, and those that go over to another product. */
+  /** Items whose features end: ending items, and items that move to another product. */
   readonly endingItemIds: ReadonlySet<string>;
-  /** Items for features that were added by hand. */
+  /** Items of manually added features. */
   readonly manualItemIds: ReadonlySet<string>;
-  /** What new and changed items give. */
+  /** The features granted by new and changed items. */
   readonly granted: readonly GivenFeature[];
   readonly at: Instant;
 }
 
 /**
- * What a subscription has once the change has been made. An item that stays keeps what it gives, in the new amounts; a
- * feature that was added by hand ends when the plan gives it now.
+ * The features of a subscription after the change. A kept item keeps its features with the new amounts; a manually
+ * added feature ends if the plan now grants it.
  */
 export function featuresAfter(features: readonly GivenFeature[], change: FeatureChange): GivenFeature[] {
   const { endingItemIds, manualItemIds, granted, at } = change;
@@ -53,7 +53,7 @@ function pairOf({ subscriptionItemId, featureId }: GivenFeature): string {
   return `${subscriptionItemId} ${featureId}`;
 }
 
-/** The capacity of each resource that the features are about, by its id: 0 to 2^53-1. */
+/** The total capacity of each resource by id: 0 to 2^53-1. */
 export function capacitiesOf(features: readonly GivenFeature[]): Record<string, number> {
   const sums = new Map<string, bigint>();
   for (const { resourceId, amount } of features) {
@@ -62,31 +62,30 @@ export function capacitiesOf(features: readonly GivenFeature[]): Record<string, 
   return Object.fromEntries([...sums].map(([id, sum]) => [id, Number(saturated(sum > 0n ? sum : 0n))]));
 }
 
-/** Credits of a feature that were granted on a subscription. */
+/** Credits granted to a subscription by a feature. */
 export interface GrantedCredits {
   readonly usageMeterId: string;
   readonly featureId: string;
-  /** Of the current period, those that end with it. */
+  /** The part granted in the current period that expires with it. */
   readonly inPeriod: bigint;
 }
 
-/** What a change of plan grants of a feature, in units of the meter. */
+/** The credits that a plan change grants for a feature, in units of the meter. */
 export interface ExtraCredits<Feature extends GivenFeature> {
   readonly feature: Feature;
   readonly usageMeterId: string;
   readonly amount: bigint;
-  /** Null: they last. */
+  /** Null: no expiry. */
   readonly expiresAt: Instant | null;
 }
 
 /**
- * The credits that come with a change of plan in the middle of a period. Recurring ones come for the rest of the period,
- * less what the period has granted on the meter already; what items that did not change brought is theirs and is not
- * counted. Those of `once` come in full where the feature was never granted. So changing to and fro gives nothing more,
- * and nothing is taken back.
+ * Decides the credits of a plan change within a period. Recurring credits are granted for the rest of the period, minus
+ * those already granted on the meter in this period by changed items. One-time credits are granted in full if the
+ * feature was never granted. Changing back and forth therefore grants nothing more, and nothing is taken back.
  *
- * `features` are those after the change, `changedItemIds` the items that are new or changed, `whole` the interval that
- * amounts are for.
+ * `features` are those after the change, `changedItemIds` the new or changed items, `whole` the interval that amounts
+ * refer to.
  */
 export function creditsOfChange<Feature extends GivenFeature>(
   features: readonly Feature[],
@@ -129,7 +128,7 @@ export function creditsOfChange<Feature extends GivenFeature>(
   return [...recurring, ...once].filter(({ amount }) => amount > 0n);
 }
 
-/** What the period has granted on the meter, without what the kept features account for. */
+/** The amount granted in the period on the meter, minus the share of kept features. */
 function grantedByOthers(
   granted: readonly GrantedCredits[],
   usageMeterId: string,

@@ -7,16 +7,16 @@ import { stamps } from '../kernel/record.ts';
 
 export const ResourceClaimId = idSchema('resourceClaim');
 
-// A request makes or ends so many claims at the most: their rows and the answer stay within a few megabytes, and the
-// lock on the subscription is held for well under a second. Who needs more sends several requests.
+// The maximum number of claims created or released per request. It bounds the response to a few megabytes and the lock
+// on the subscription to well under a second.
 export const maxClaimsPerRequest = 10_000;
-// More resources than any pricing model has at work, and a query that still fits into a URL.
+// More resources than any real pricing model, in a query that still fits into a URL.
 const maxListedResources = 100;
 
-/** Why a claim ended. */
+/** The reason for the end of a claim. */
 export type ReleaseReason = 'released' | 'subscription_canceled' | 'scheduled_cancellation' | 'expired';
 
-/** One unit of a resource that a subscription holds, under a name of the caller's own or without one. */
+/** One unit of a resource that a subscription holds, with or without a name given by the caller. */
 export const ResourceClaim = z
   .object({
     id: ResourceClaimId,
@@ -40,7 +40,7 @@ export const ResourceClaim = z
   .meta({ id: 'ResourceClaim' });
 export type ResourceClaim = z.infer<typeof ResourceClaim>;
 
-/** How much of a resource a subscription may hold and holds. */
+/** The capacity and claims of a resource. */
 export const ResourceUsage = z
   .object({
     resourceSlug: z.string(),
@@ -73,16 +73,18 @@ function isExactlyOneGiven(values: readonly unknown[]): boolean {
   return values.filter((value) => value !== undefined && value !== null).length === 1;
 }
 
-/** What to claim: exactly one of `quantity`, `externalId` and `externalIds`. */
+/** A request to claim: exactly one of `quantity`, `externalId` and `externalIds`. */
 export const NewClaims = z
   .object({ resourceSlug: ResourceSlug, metadata: Metadata.nullable().optional(), ...selectors })
   .refine(({ quantity, externalId, externalIds }) => isExactlyOneGiven([quantity, externalId, externalIds]), {
-    message: 'give exactly one of quantity, externalId and externalIds',
+    message: 'send exactly one of quantity, externalId and externalIds',
   })
   .meta({ id: 'NewResourceClaims' });
 export type NewClaims = z.output<typeof NewClaims>;
 
-/** What to release: exactly one of `quantity` (the oldest without a name), `externalId`, `externalIds`, `claimIds`. */
+/**
+ * A request to release: exactly one of `quantity` (the oldest unnamed claims), `externalId`, `externalIds`, `claimIds`.
+ */
 export const ClaimsToRelease = z
   .object({
     resourceSlug: ResourceSlug,
@@ -90,7 +92,7 @@ export const ClaimsToRelease = z
     claimIds: z.array(z.string().min(1).max(255)).min(1).max(maxClaimsPerRequest).nullable().optional(),
   })
   .refine((body) => isExactlyOneGiven([body.quantity, body.externalId, body.externalIds, body.claimIds]), {
-    message: 'give exactly one of quantity, externalId, externalIds and claimIds',
+    message: 'send exactly one of quantity, externalId, externalIds and claimIds',
   })
   .meta({ id: 'ResourceClaimsToRelease' });
 export type ClaimsToRelease = z.output<typeof ClaimsToRelease>;
@@ -99,19 +101,19 @@ export type ClaimsToRelease = z.output<typeof ClaimsToRelease>;
 export const OneResource = z
   .object({ resourceSlug: ResourceSlug.optional(), resourceId: ResourceSlug.optional() })
   .refine(({ resourceSlug, resourceId }) => isExactlyOneGiven([resourceSlug, resourceId]), {
-    message: 'give exactly one of resourceSlug and resourceId',
+    message: 'send exactly one of resourceSlug and resourceId',
   });
 export type OneResource = z.output<typeof OneResource>;
 
-// The comma separates, yet a slug may hold one: a text with commas stands for its parts and for itself. What matches
-// nothing is left out anyway.
+// Slugs are separated by commas but may contain them: a text with commas means both its parts and itself. Unknown slugs
+// are ignored anyway.
 const Listed = z
   .union([z.string(), z.array(z.string())])
   .transform((given, context) => {
     const texts = [given].flat();
     const parts = texts.flatMap((text) => text.split(','));
     if (parts.length > maxListedResources)
-      context.addIssue({ code: 'custom', message: `must name at most ${maxListedResources}` });
+      context.addIssue({ code: 'custom', message: `must contain at most ${maxListedResources} resources` });
     return [...new Set([...parts, ...texts])];
   })
   .optional();
@@ -125,7 +127,7 @@ export const SeveralResources = z.object({
 });
 export type SeveralResources = z.output<typeof SeveralResources>;
 
-/** Whether a query asks for the resource. Slugs win over ids; a query that names neither asks for all. */
+/** Whether a query includes the resource. Slugs take precedence over ids; a query with neither includes all. */
 export function isAskedFor({ resourceId, resourceSlug }: Holding, query: SeveralResources): boolean {
   const slugs = [query.resourceSlugs, query['resourceSlugs[]']];
   if (slugs.some((list) => list !== undefined)) return slugs.some((list) => list?.includes(resourceSlug));
@@ -133,7 +135,7 @@ export function isAskedFor({ resourceId, resourceSlug }: Holding, query: Several
   return ids.every((list) => list === undefined) || ids.some((list) => list?.includes(resourceId));
 }
 
-/** A claim as it is kept. */
+/** A stored claim. */
 export interface StoredClaim {
   readonly id: string;
   readonly createdAt: Instant;
@@ -149,37 +151,37 @@ export interface StoredClaim {
   readonly metadata: z.infer<typeof Metadata> | null;
 }
 
-/** What a subscription has of a resource at an instant. */
+/** The state of a resource on a subscription at an instant. */
 export interface Holding {
   readonly resourceId: string;
   readonly resourceSlug: string;
   readonly resourceActive: boolean;
-  /** What its active features grant together, 0 to 2^53-1. */
+  /** The total capacity of its active features, 0 to 2^53-1. */
   readonly capacity: number;
   /** Active claims. */
   readonly claimed: number;
-  /** Active claims without a name. */
+  /** Active unnamed claims. */
   readonly anonymous: number;
-  /** Claims that have expired and were not released, so that their names are still taken. */
+  /** Expired claims that were not released, so that their names are still taken. */
   readonly lapsed: number;
-  /** Active claims that have no end. */
+  /** Active claims without an end. */
   readonly lasting: number;
-  /** The oldest active feature that grants the resource, or null when there is none. */
+  /** The oldest active feature that grants the resource, or null if there is none. */
   readonly subscriptionItemFeatureId: string | null;
-  /** What a change of plan that is scheduled, or waits for its payment, leaves of the capacity; null without one. */
+  /** The capacity after a scheduled or unpaid plan change; null without one. */
   readonly plannedCapacity: number | null;
-  /** When that change takes effect. */
+  /** The effective date of that change. */
   readonly plannedAt: Instant | null;
 }
 
-/** The usage to answer; `change` claims were added (or, when negative, released) since the holding was read. */
+/** The usage to return. `change` claims were added (or released, if negative) since the holding was read. */
 export function toUsage(holding: Holding, change = 0): ResourceUsage {
   const claimed = holding.claimed + change;
   const { resourceSlug, resourceId, capacity } = holding;
   return { resourceSlug, resourceId, capacity, claimed, available: capacity - claimed };
 }
 
-/** Refuses, at `now`, to claim `requested` more of a resource when they do not fit, or are too many for one request. */
+/** Refuses to claim `requested` more units at `now` if they exceed the capacity or the request limit. */
 export function checkClaim(holding: Holding, requested: number, now: Instant): void {
   if (requested === 0) return;
   const { resourceSlug: slug, claimed } = holding;
@@ -190,7 +192,7 @@ export function checkClaim(holding: Holding, requested: number, now: Instant): v
   if (requested > maxClaimsPerRequest) throw new Problem('tooManyClaims', { requested, limit: maxClaimsPerRequest });
 }
 
-/** Refuses to release more claims without a name than there are, or too many for one request. */
+/** Refuses to release more unnamed claims than there are, or than the request limit. */
 export function checkRelease(holding: Holding, requested: number): void {
   const { resourceSlug: slug, anonymous: available } = holding;
   if (requested > available) throw new Problem('tooFewClaims', { slug, requested, available });
@@ -198,8 +200,7 @@ export function checkRelease(holding: Holding, requested: number): void {
 }
 
 /**
- * What can be claimed of. A change whose instant has come, and which waits for its payment or for being carried out,
- * must find room for what is claimed.
+ * The claimable capacity. A plan change whose date has come, but that is not yet paid or applied, already limits it.
  */
 export function claimableCapacity(
   { capacity, plannedCapacity, plannedAt }: Pick<Holding, 'capacity' | 'plannedCapacity' | 'plannedAt'>,
@@ -209,10 +210,10 @@ export function claimableCapacity(
   return isImminent ? Math.min(capacity, plannedCapacity) : capacity;
 }
 
-/** Why a claim ends by itself. */
+/** The reason for the automatic end of a claim. */
 export const TemporaryReason = z.enum(['scheduled_cancellation', 'scheduled_adjustment']);
 
-/** The claims of an answer that end by themselves. */
+/** The temporary claims of a response. */
 export const TemporaryClaims = z
   .object({
     claimIds: z.array(ResourceClaimId),
@@ -222,17 +223,17 @@ export const TemporaryClaims = z
   .meta({ id: 'TemporaryResourceClaims' });
 export type TemporaryClaims = z.infer<typeof TemporaryClaims>;
 
-/** Of claims to be made, how many are for good, and when the others end. */
+/** The number of permanent ones among new claims, and the end of the others. */
 export interface ClaimTerm {
   readonly lasting: number;
   readonly end: { readonly at: Instant; readonly reason: TemporaryClaims['reason'] } | null;
 }
 
 /**
- * For how long `requested` new claims are made. Until the subscription ends, where that is scheduled; claims that were
- * made before go with the subscription itself (worked example C2). Where a change to a lower capacity is scheduled, as
- * many as fit then are for good, and the others end with it: capacity 10 and 3 from July on, 2 claimed and 4 more asked
- * for: 1 is for good, 3 end (C1). A higher capacity has room for all (C3).
+ * Decides the term of `requested` new claims. If the cancellation is scheduled, they end with the subscription; older
+ * claims do so anyway (worked example C2). If a reduction of capacity is scheduled, as many as fit afterwards are
+ * permanent and the others end with it. Example C1: capacity 10, and 3 from July; 2 are claimed and 4 requested: 1 is
+ * permanent, 3 end. An increase has room for all (C3).
  */
 export function claimTerm(
   holding: Pick<Holding, 'lasting' | 'plannedCapacity' | 'plannedAt'>,
@@ -250,7 +251,7 @@ export function claimTerm(
   return { lasting, end: lasting === requested ? null : { at: plannedAt, reason: 'scheduled_adjustment' } };
 }
 
-/** The claims of an answer that end by themselves, when and why; null when there are none. */
+/** The temporary claims of a response with their end and reason; null if there are none. */
 export function temporaryOf(
   claims: readonly Pick<StoredClaim, 'id' | 'expiredAt'>[],
   subscription: { readonly cancelScheduledAt: Instant | null },
@@ -262,14 +263,14 @@ export function temporaryOf(
   return { claimIds: ending.map(({ id }) => id), expiredAt, reason };
 }
 
-/** How many claims of a resource a subscription holds. */
+/** The number of claims of a resource that a subscription holds. */
 export interface ClaimCount {
   readonly resourceId: string;
   readonly resourceSlug: string;
   readonly claimed: number;
 }
 
-/** Refuses a change that leaves less of a resource than is claimed; 0 of what `capacities`, by resource id, do not name. */
+/** Refuses a change that leaves less capacity than is claimed; resources missing in `capacities` count as 0. */
 export function checkCapacities(capacities: Readonly<Record<string, number>>, counts: readonly ClaimCount[]): void {
   for (const { resourceId, resourceSlug: slug, claimed } of counts) {
     const capacity = capacities[resourceId] ?? 0;

@@ -7,7 +7,7 @@ import type { SubscriptionStatus } from '../subscriptions/subscription.ts';
 import type { ClaimCount, Holding, ReleaseReason, StoredClaim } from './resource-claim.ts';
 import { givesAccess } from './store-item-features.ts';
 
-/** The subscription whose claims are meant, and the pricing model whose resources it can hold. */
+/** The subscription of the claims, and the pricing model of its resources. */
 export interface Holder {
   readonly id: string;
   readonly pricingModelId: string;
@@ -17,25 +17,25 @@ export interface Holder {
 const claimColumns = sql`c.id, c.created_at, c.updated_at, c.pricing_model_id, c.subscription_id, c.resource_id,
   c.external_id, c.claimed_at, c.released_at, c.release_reason, c.expired_at, c.metadata`;
 
-/** The claims of a subscription that are not released; the condition is that of the partial index. */
+/** The unreleased claims of a subscription, in the terms of the partial index. */
 function unreleased(work: Work, subscriptionId: string): RawBuilder<boolean> {
   return sql<boolean>`c.environment_id = ${work.environmentId} and c.subscription_id = ${subscriptionId}
     and c.released_at is null`;
 }
 
-/** True for a claim `c` that has not expired; it is active when it is not released either. */
+/** True for an unexpired claim `c`, which is active if it is also unreleased. */
 export function notExpired(at: Instant): RawBuilder<boolean> {
   return sql<boolean>`(c.expired_at is null or c.expired_at > ${at})`;
 }
 
-/** What features `s` grant together of one resource, of which some may have ended: those that `count` is true for. */
+/** The total capacity of features `s` for one resource, counting those for which `count` is true. */
 export function capacityOf(count: RawBuilder<boolean>): RawBuilder<number> {
   return sql<number>`least(greatest(coalesce(sum(s.amount) filter (where ${count}), 0), 0), ${maxSafeInteger})::bigint`;
 }
 
 /**
- * What a subscription has of the resources that `which` picks out of its pricing model, where `r` is the resource and
- * `granted.features` counts the features for it, expired ones too.
+ * A subscription's state for the resources of its pricing model that `which` selects; `r` is the resource and
+ * `granted.features` counts its features, expired ones included.
  */
 async function readHoldings(work: Work, holder: Holder, which: RawBuilder<unknown>): Promise<Holding[]> {
   const result = await sql<Holding>`
@@ -68,12 +68,14 @@ async function readHoldings(work: Work, holder: Holder, which: RawBuilder<unknow
      where r.environment_id = ${work.environmentId} and r.pricing_model_id = ${holder.pricingModelId} and ${which}`.execute(
     work.db,
   );
-  // What is paused gives nothing. Its claims stay, and have their places again when it goes on.
+  // A paused subscription has no capacity. Its claims stay and are covered again on resume.
   if (holder.status !== 'paused') return result.rows;
   return result.rows.map((holding) => ({ ...holding, capacity: 0, subscriptionItemFeatureId: null }));
 }
 
-/** By slug: the active resource, else the newest inactive one, because a deactivated slug can be used again. */
+/**
+ * By slug: the active resource, else the newest inactive one, because the slug of an inactive resource can be reused.
+ */
 export async function findHoldingBySlug(work: Work, holder: Holder, slug: string): Promise<Holding | null> {
   const [holding] = await readHoldings(work, holder, sql`r.slug = ${slug} order by r.active desc, r.id desc limit 1`);
   return holding ?? null;
@@ -84,7 +86,7 @@ export async function findHoldingById(work: Work, holder: Holder, resourceId: st
   return holding ?? null;
 }
 
-/** Of each resource that a feature of the subscription is about, whether it has expired or not. */
+/** For each resource of the subscription's features, expired ones included. */
 export async function listHoldings(work: Work, holder: Holder): Promise<Holding[]> {
   return readHoldings(work, holder, sql`granted.features > 0 order by r.id`);
 }
@@ -103,7 +105,7 @@ export async function listActiveClaims(
   return result.rows;
 }
 
-/** How many active claims a subscription holds of each resource that it holds any of. */
+/** The number of active claims by resource, for resources with any. */
 export async function countClaims(work: Work, subscriptionId: string): Promise<ClaimCount[]> {
   const result = await sql<ClaimCount>`
     select c.resource_id, r.slug as resource_slug, count(*) as claimed
@@ -114,7 +116,7 @@ export async function countClaims(work: Work, subscriptionId: string): Promise<C
   return result.rows;
 }
 
-/** The active claims of a resource under these names. */
+/** The active claims of a resource with these names. */
 export async function findNamedClaims(
   work: Work,
   subscriptionId: string,
@@ -128,21 +130,21 @@ export async function findNamedClaims(
   return result.rows;
 }
 
-/** What new claims have in common. */
+/** The shared values of new claims. */
 export interface ClaimTerms {
   readonly resourceId: string;
   readonly metadata: StoredClaim['metadata'];
 }
 
-/** A claim to be made. */
+/** A claim to insert. */
 export interface NewClaim {
   /** Its name; null: it has none. */
   readonly externalId: string | null;
-  /** When it ends by itself; null: it does not. */
+  /** Its automatic end; null: none. */
   readonly expiredAt: Instant | null;
 }
 
-/** Makes claims, all in one statement. Answers them in the order given. */
+/** Inserts claims in one statement and returns them in the given order. */
 export async function insertClaims(
   work: Work,
   holder: Holder,
@@ -193,7 +195,7 @@ async function release(
   return result.rows;
 }
 
-/** Releases the oldest active claims without a name, `count` at the most. Answers them, oldest first. */
+/** Releases at most `count` of the oldest active unnamed claims. Returns them, oldest first. */
 export async function releaseAnonymousClaims(
   work: Work,
   subscriptionId: string,
@@ -208,7 +210,7 @@ export async function releaseAnonymousClaims(
   return release(work, work.now, 'released', sql`c.environment_id = ${work.environmentId} and c.id in (${oldest})`);
 }
 
-/** Releases the active claims with these names or ids; what is not there is left out. Answers them, oldest first. */
+/** Releases the active claims with these names or ids; missing ones are ignored. Returns them, oldest first. */
 export async function releaseChosenClaims(
   work: Work,
   subscriptionId: string,
@@ -221,14 +223,14 @@ export async function releaseChosenClaims(
   return release(work, work.now, 'released', chosen);
 }
 
-/** Marks claims as released that have expired, at the time they did, so that their names are free again. */
+/** Releases expired claims as of their expiry, which frees their names. */
 export async function releaseLapsedClaims(work: Work, subscriptionId: string, resourceId: string): Promise<void> {
   const lapsed = sql`${unreleased(work, subscriptionId)} and c.resource_id = ${resourceId}
     and not ${notExpired(work.now)}`;
   await release(work, sql<Instant>`c.expired_at`, 'expired', lapsed);
 }
 
-/** Marks claims of each subscription as released that have expired by its instant, at the time they did. */
+/** Releases the claims of each subscription that have expired by its instant, as of their expiry. */
 export async function releaseClaimsLapsedBy(
   work: Work,
   asked: readonly { readonly subscriptionId: string; readonly at: Instant }[],
@@ -242,8 +244,8 @@ export async function releaseClaimsLapsedBy(
 }
 
 /**
- * Releases every claim of these subscriptions. One that was made after the instant, while an end that was due had not
- * been carried out yet, is released when it was made.
+ * Releases every claim of these subscriptions at the instant. A claim created later, before an overdue end was
+ * processed, is released at its creation time.
  */
 export async function releaseAllClaims(
   work: Work,
@@ -258,7 +260,7 @@ export async function releaseAllClaims(
        and released_at is null`.execute(work.db);
 }
 
-/** Gives the temporary claims of a subscription that end at one instant another one to end at. */
+/** Moves the end of a subscription's temporary claims from one instant to another. */
 export async function moveTemporaryClaims(
   work: Work,
   subscriptionId: string,
@@ -274,7 +276,7 @@ export async function moveTemporaryClaims(
     .execute();
 }
 
-/** Makes the temporary claims of a subscription lasting ones, except those whose time is over. */
+/** Makes the unexpired temporary claims of a subscription permanent. */
 export async function keepTemporaryClaims(work: Work, subscriptionId: string): Promise<void> {
   await work.db
     .updateTable('resourceClaims')

@@ -10,29 +10,28 @@ import { capacityOf, notExpired } from './store-claims.ts';
 import { isUnderWay, lasts } from './store-item-features.ts';
 
 /*
- * Two statements with much in common. Each set of rows is found once, by an index, and answered by itself; what goes with
- * what is put together elsewhere. The planner does not know how many rows a list holds that it is given: it would join two
- * lists of a thousand row by row, or read a table of the whole environment. Where it might, `offset 0` makes it look up
- * row after row by the index.
+ * Two statements with common parts. Each set of rows is found once by an index and returned separately; the caller
+ * joins them. The planner does not know the length of list parameters: it would join two lists of a thousand row by
+ * row, or scan a table of the whole environment. An `offset 0` forces index lookups in such queries.
  */
 
 /**
- * A list whose length the planner does not see. It would take a plan made for a short one to be so much cheaper that it
- * would plan every time anew, which takes longer than carrying it out.
+ * A list whose length is hidden from the planner. Otherwise a plan for a short list would look so much cheaper that
+ * PostgreSQL would replan each time, which takes longer than the execution.
  */
 function hidden(list: RawBuilder<unknown>) {
   return sql`(select ${list})`;
 }
 
-/** Narrows customers `c` to those that an external id can mean: of one pricing model where one is named. */
+/** Limits customers `c` to those that an external id may mean: of one pricing model if given. */
 function canBeMeant(pricingModelId: string | undefined) {
   const ofModel = pricingModelId === undefined ? sql`` : sql`and c.pricing_model_id = ${pricingModelId}`;
   return sql`not c.archived ${ofModel}`;
 }
 
 /**
- * The subscriptions that the rows of `customer` have now, with their items that are under way. One whose start lies ahead has an
- * empty period until then.
+ * The current subscriptions of the rows of `customer`, with their active items. A subscription with a future start has
+ * an empty period until then.
  */
 function currentSubscriptions(work: Work, which: RawBuilder<unknown> = sql``) {
   return sql`subscription as materialized (
@@ -46,12 +45,12 @@ function currentSubscriptions(work: Work, which: RawBuilder<unknown> = sql``) {
          and coalesce(s.current_billing_period_start < s.current_billing_period_end, true) ${which})`;
 }
 
-/** What a subscription really gives: of its features `s` those that last, on items that are under way. */
+/** The effective grants of a subscription: unexpired features `s` on active items. */
 function isGiven(work: Work, itemIds: RawBuilder<unknown>) {
   return sql<boolean>`${lasts(work.now)} and s.subscription_item_id = any(${itemIds})`;
 }
 
-/** What a subscription has of each resource: `count` is true for the features `s` that give access. */
+/** A subscription's capacity of each resource; `count` is true for features `s` that grant access. */
 function capacities(
   work: Work,
   subscriptionId: RawBuilder<unknown>,
@@ -64,7 +63,7 @@ function capacities(
        group by s.resource_id)`;
 }
 
-/** How many active claims a subscription has of each resource, where it has any. */
+/** A subscription's number of active claims by resource, if any. */
 function claims(work: Work, subscriptionId: RawBuilder<unknown>, resources: RawBuilder<unknown>) {
   return sql`(
       select c.resource_id, count(*) as claimed from resource_claims c
@@ -73,14 +72,14 @@ function claims(work: Work, subscriptionId: RawBuilder<unknown>, resources: RawB
        group by c.resource_id)`;
 }
 
-/** Rows as one value, a list of lists: `from` is what stands behind the columns of a select. */
+/** Rows as one value, a list of lists; `from` is the rest of the select after its columns. */
 function listed(columns: RawBuilder<unknown>, from: RawBuilder<unknown>, order: RawBuilder<unknown> = sql``) {
   return sql`(select coalesce(json_agg(json_build_array(${columns}) ${order}), '[]'::json) from ${from})`;
 }
 
 /**
- * Finds in this order: the customers, their subscriptions, the features under the slugs that are asked about (each by
- * itself: there may be many pricing models), and which of them each subscription gives, in one scan of an index.
+ * Finds customers, then their subscriptions, then the features of the requested slugs, then those that each
+ * subscription grants, in one index scan. Slugs are looked up one by one, because there may be many pricing models.
  */
 function givenOf(work: Work, asked: Asked, pricingModelId: string | undefined) {
   const { environmentId } = work;
@@ -124,7 +123,7 @@ function givenOf(work: Work, asked: Asked, pricingModelId: string | undefined) {
        where g.features is not null)`;
 }
 
-/** What there is of what checks ask for. Customers of one pricing model only, where it is named. */
+/** The stored data for checks, limited to customers of one pricing model if given. */
 export async function findForChecks(work: Work, asked: Asked, pricingModelId: string | undefined): Promise<Found> {
   const { environmentId } = work;
   const balances = listed(
@@ -157,11 +156,14 @@ export async function findForChecks(work: Work, asked: Asked, pricingModelId: st
   return found;
 }
 
-/** What a customer's entitlements are made of. Amounts and balances are texts: they may be beyond what JSON carries. */
+/**
+ * The stored data of a customer's entitlements. Amounts and balances are texts, because they may exceed JSON's exact
+ * numbers.
+ */
 export interface FoundEntitlements {
-  /** Those that the external id may mean: one if all is well. */
+  /** The customers with the external id: normally one. */
   readonly customers: readonly (readonly [id: string, pricingModelId: string])[];
-  /** Whether the customer has the subscription that was asked for, current or not. */
+  /** Whether the customer has the requested subscription, current or not. */
   readonly hasSubscription: boolean;
   /** Newest first. */
   readonly subscriptions: readonly (readonly [
@@ -183,7 +185,7 @@ export interface FoundEntitlements {
   ])[];
 }
 
-/** Which entitlements to read: those that all current subscriptions of a customer give, or one of them. */
+/** The entitlements to read: of all current subscriptions of a customer, or of one of them. */
 export interface EntitlementsQuery {
   readonly pricingModelId?: string | undefined;
   readonly subscriptionId?: string | undefined;

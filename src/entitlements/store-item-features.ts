@@ -7,18 +7,18 @@ import { statementsOf } from '../pricing/store-rows.ts';
 import { type ItemFeatureValues, productFeatureExpired, type StoredItemFeature } from './subscription-item-feature.ts';
 
 /**
- * True for a feature `s` of an item `i` that gives access at the instant: neither has expired, and the item has begun.
+ * True for a feature `s` of an item `i` that grants access at the instant: neither has expired, and the item has begun.
  */
 export function givesAccess(at: Instant | RawBuilder<unknown>): RawBuilder<boolean> {
   return sql<boolean>`${lasts(at)} and ${isUnderWay(at)}`;
 }
 
-/** The half of it that is about the feature `s`. */
+/** The condition on the feature `s`. */
 export function lasts(at: Instant | RawBuilder<unknown>): RawBuilder<boolean> {
   return sql<boolean>`(s.expired_at is null or s.expired_at > ${at})`;
 }
 
-/** The half of it that is about the item `i`. */
+/** The condition on the item `i`. */
 export function isUnderWay(at: Instant | RawBuilder<unknown>): RawBuilder<boolean> {
   return sql<boolean>`(i.expired_at is null or i.expired_at > ${at}) and i.added_date <= ${at}`;
 }
@@ -46,12 +46,12 @@ export async function findItemFeature(work: Work, id: string): Promise<StoredIte
   return firstOf(work, sql`${selectItemFeatures(work)} and s.id = ${id}`);
 }
 
-/** Holds the row until the work ends, so that two changes of it come one after the other. */
+/** Locks the row until the work ends, which serializes its changes. */
 export async function lockItemFeature(work: Work, id: string): Promise<StoredItemFeature | null> {
   return firstOf(work, sql`${selectItemFeatures(work)} and s.id = ${id} for no key update of s`);
 }
 
-/** The feature on this item that has no end, or null. */
+/** The feature of this item without an end, or null. */
 export async function findLastingItemFeature(
   work: Work,
   subscriptionItemId: string,
@@ -64,7 +64,7 @@ export async function findLastingItemFeature(
   );
 }
 
-/** The features of these subscriptions that give access at the instant, in order of creation. */
+/** The features of these subscriptions that grant access at the instant, in order of creation. */
 export async function listItemFeatures(
   work: Work,
   subscriptionIds: readonly string[],
@@ -76,7 +76,7 @@ export async function listItemFeatures(
   return result.rows;
 }
 
-/** Credits that a feature grants: `amount` of them, as often as `renewalFrequency` says. */
+/** A feature that grants credits: `amount` of them per `renewalFrequency`. */
 export interface CreditFeature {
   readonly id: string;
   readonly subscriptionId: string;
@@ -86,7 +86,7 @@ export interface CreditFeature {
   readonly renewalFrequency: 'once' | 'every_billing_period';
 }
 
-/** The features of each subscription that grant credits and give access at its instant, in order of creation. */
+/** The credit features of each subscription that grant access at its instant, in order of creation. */
 export async function listCreditFeatures(
   work: Work,
   asked: readonly { readonly subscriptionId: string; readonly at: Instant }[],
@@ -103,7 +103,7 @@ export async function listCreditFeatures(
   return result.rows;
 }
 
-/** The item that a feature is to be put on. */
+/** The item that a feature is added to. */
 export interface HoldingItem {
   readonly id: string;
   readonly pricingModelId: string;
@@ -122,7 +122,7 @@ export async function findItem(work: Work, id: string): Promise<HoldingItem | nu
   return row ?? null;
 }
 
-/** A link by which a product gives a feature, with the values to copy. */
+/** A link from a product to a feature, with the values to copy. */
 export interface ProductLink {
   readonly productFeatureId: string;
   readonly productId: string;
@@ -135,7 +135,7 @@ export interface ProductLink {
   readonly resourceId: string | null;
 }
 
-/** The links of these products to active features that have not ended by now; the newest feature of each first. */
+/** The unexpired links of these products to active features; newest feature first. */
 export async function listProductLinks(work: Work, productIds: readonly string[]): Promise<ProductLink[]> {
   const result = await sql<ProductLink>`
     select l.id as product_feature_id, l.product_id, l.expired_at as link_expired_at, f.id as feature_id, f.type,
@@ -148,7 +148,7 @@ export async function listProductLinks(work: Work, productIds: readonly string[]
   return result.rows;
 }
 
-/** What a new row says besides its id and the values that a request may choose. */
+/** The fields of a new row, besides its id. */
 export interface NewRow extends ItemFeatureValues {
   readonly pricingModelId: string;
   readonly subscriptionId: string;
@@ -185,7 +185,7 @@ function toValues(values: ItemFeatureValues) {
   };
 }
 
-/** Makes one row and answers its id. An item that has the feature without an end already breaks the unique key. */
+/** Inserts a row and returns its id. A duplicate without an end violates the unique key. */
 export async function insertItemFeature(work: Work, row: NewRow): Promise<string> {
   const id = newId('subscriptionItemFeature');
   await work.db
@@ -196,8 +196,8 @@ export async function insertItemFeature(work: Work, row: NewRow): Promise<string
 }
 
 /**
- * Makes rows that come from products. Where an item has the feature without an end already, that row takes the new
- * values and keeps its id. Answers the ids by `pairOf`.
+ * Inserts rows that come from products, or updates the existing row of the item and feature without an end, which keeps
+ * its id. Returns the ids by `pairOf`.
  */
 export async function upsertItemFeatures(work: Work, rows: readonly NewRow[]): Promise<Map<string, string>> {
   const ids = new Map<string, string>();
@@ -227,7 +227,7 @@ export async function upsertItemFeatures(work: Work, rows: readonly NewRow[]): P
   return ids;
 }
 
-/** Gives features that are to end the new values; they keep their ids and their ends. Answers the ids by `pairOf`. */
+/** Updates features that have an end; they keep their ids and ends. Returns the ids by `pairOf`. */
 export async function changeEndingItemFeatures(work: Work, rows: readonly NewRow[]): Promise<Map<string, string>> {
   if (rows.length === 0) return new Map();
   const all = <Key extends keyof NewRow>(key: Key) => rows.map((row) => row[key]);
@@ -246,7 +246,7 @@ export async function changeEndingItemFeatures(work: Work, rows: readonly NewRow
   return new Map(result.rows.map((row) => [pairOf(row), row.id]));
 }
 
-/** When each feature of these items ended or ends, by `pairOf`; those that have no end are left out. */
+/** The end of each feature of these items by `pairOf`; features without an end are omitted. */
 export async function listItemFeatureEnds(work: Work, itemIds: readonly string[]): Promise<Map<string, Instant>> {
   if (itemIds.length === 0) return new Map();
   const result = await sql<{ subscriptionItemId: string; featureId: string; expiredAt: Instant | null }>`
@@ -257,12 +257,12 @@ export async function listItemFeatureEnds(work: Work, itemIds: readonly string[]
   return new Map(result.rows.flatMap((row) => (row.expiredAt === null ? [] : [[pairOf(row), row.expiredAt]])));
 }
 
-/** What names a feature of an item. */
+/** The key of an item's feature. */
 export function pairOf({ subscriptionItemId, featureId }: { subscriptionItemId: string; featureId: string }): string {
   return `${subscriptionItemId} ${featureId}`;
 }
 
-/** Writes what a request may choose. */
+/** Saves the fields that a request may set. */
 export async function saveItemFeature(work: Work, row: StoredItemFeature): Promise<void> {
   await work.db
     .updateTable('subscriptionItemFeatures')
@@ -272,7 +272,7 @@ export async function saveItemFeature(work: Work, row: StoredItemFeature): Promi
     .execute();
 }
 
-/** Ends the features of these subscriptions; one that ends earlier keeps its date. */
+/** Ends the features of these subscriptions; an earlier end stays. */
 export async function endItemFeatures(work: Work, subscriptionIds: readonly string[], at: Instant): Promise<void> {
   await work.db
     .updateTable('subscriptionItemFeatures')
@@ -283,7 +283,7 @@ export async function endItemFeatures(work: Work, subscriptionIds: readonly stri
     .execute();
 }
 
-/** Ends the features of these items, each at its instant; one that ends earlier keeps its date. */
+/** Ends the features of these items, each at its instant; an earlier end stays. */
 export async function endFeaturesOfItems(
   work: Work,
   items: readonly { readonly id: string; readonly at: Instant }[],
@@ -295,7 +295,7 @@ export async function endFeaturesOfItems(
        and (s.expired_at is null or s.expired_at > ended.at)`.execute(work.db);
 }
 
-/** Ends, each at its instant, features on items made by hand that another item of the subscription gives as well. */
+/** Ends manually added features that another item of the subscription also grants, each at its instant. */
 export async function endManualFeaturesOfPlan(
   work: Work,
   subscriptions: readonly { readonly id: string; readonly at: Instant }[],
@@ -318,7 +318,7 @@ export async function endManualFeaturesOfPlan(
             and i.added_date <= ended.at)`.execute(work.db);
 }
 
-/** Cuts what customers have of features from links that have ended. */
+/** Detaches customers' features from expired links. */
 export async function detachFromProducts(work: Work, productFeatureIds: readonly string[]): Promise<void> {
   await work.db
     .updateTable('subscriptionItemFeatures')

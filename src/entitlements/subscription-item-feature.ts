@@ -17,10 +17,10 @@ import {
 
 export const SubscriptionItemFeatureId = idSchema('subscriptionItemFeature');
 
-/** Why a feature that a customer has no longer hangs on its product: the product stopped giving it. */
+/** The reason for a feature's detachment: its product no longer includes it. */
 export const productFeatureExpired = 'product_feature_expired';
 
-/** One of the three shapes that a feature has, by its type, around fields that all of them share. */
+/** A union of the three feature types around shared fields. */
 function byType<Shared extends z.ZodRawShape>(shared: Shared) {
   return z.discriminatedUnion('type', [
     z.object({ ...shared, ...toggleFields }),
@@ -43,7 +43,7 @@ const identity = {
   manuallyCreated: z.boolean(),
 };
 
-/** What a customer really has of a feature, through one item of a subscription. */
+/** A customer's copy of a feature, granted through an item of a subscription. */
 export const SubscriptionItemFeature = byType({
   ...identity,
   ...stamps,
@@ -52,7 +52,7 @@ export const SubscriptionItemFeature = byType({
 }).meta({ id: 'SubscriptionItemFeature' });
 export type SubscriptionItemFeature = z.infer<typeof SubscriptionItemFeature>;
 
-/** The same as the answer to its expiry spells it: instants are ISO 8601 texts, and the fields of commits are there. */
+/** The form that the expire operation returns: instants are ISO 8601 texts, and the fields of commits are included. */
 export const ExpiredItemFeature = byType({
   ...identity,
   createdAt: TimestampText,
@@ -66,7 +66,7 @@ export type ExpiredItemFeature = z.infer<typeof ExpiredItemFeature>;
 
 const Reference = z.string().min(1).max(255).nullable().optional();
 
-/** The fields that a request may choose; which of them a feature uses depends on its type. */
+/** The fields that a request may set; the type decides which of them apply. */
 const choosable = {
   productFeatureId: Reference,
   usageMeterId: Reference,
@@ -102,7 +102,7 @@ export const ItemFeatureChange = z
   .meta({ id: 'SubscriptionItemFeatureChange' });
 export type ItemFeatureChange = z.output<typeof ItemFeatureChange>;
 
-/** What of a feature depends on its type. */
+/** The fields that depend on the type. */
 interface TypeFields {
   readonly amount: bigint | null;
   readonly usageMeterId: string | null;
@@ -110,7 +110,7 @@ interface TypeFields {
   readonly resourceId: string | null;
 }
 
-/** The definition that a subscription item feature is a copy of. */
+/** The feature that a subscription item feature copies. */
 export interface GrantableFeature extends TypeFields {
   readonly id: string;
   readonly pricingModelId: string;
@@ -120,7 +120,7 @@ export interface GrantableFeature extends TypeFields {
   readonly active: boolean;
 }
 
-/** The values of a subscription item feature that a request may choose. */
+/** The values of a subscription item feature that a request may set. */
 export interface ItemFeatureValues extends TypeFields {
   readonly productFeatureId: string | null;
   readonly expiredAt: Instant | null;
@@ -129,7 +129,7 @@ export interface ItemFeatureValues extends TypeFields {
   readonly manuallyCreated: boolean;
 }
 
-/** A subscription item feature as it is kept, with the name and slug of its feature. */
+/** A stored subscription item feature, with the name and slug of its feature. */
 export interface StoredItemFeature extends ItemFeatureValues {
   readonly id: string;
   readonly createdAt: Instant;
@@ -143,13 +143,13 @@ export interface StoredItemFeature extends ItemFeatureValues {
   readonly slug: string;
 }
 
-/** The answer for a stored row. */
+/** A stored row as returned by the API. */
 export function toItemFeature(row: StoredItemFeature, livemode: boolean): SubscriptionItemFeature {
-  // The table's own check makes sure that the fields are those of the type.
+  // A table constraint ensures the fields of the type.
   return { ...row, livemode } as SubscriptionItemFeature;
 }
 
-/** The answer to an expiry: instants as texts. */
+/** A row in the form of the expire operation: instants are texts. */
 export function toExpiredItemFeature(row: StoredItemFeature, livemode: boolean): ExpiredItemFeature {
   return {
     ...toItemFeature(row, livemode),
@@ -163,19 +163,22 @@ export function toExpiredItemFeature(row: StoredItemFeature, livemode: boolean):
 }
 
 /**
- * An amount of credits or capacity that the wire can carry. It stops at 2^53-1 instead of being refused: whoever
- * grants that much means "without limit", and twice without limit is the same.
+ * Saturates an amount at 2^53-1, the largest that the API can carry, instead of refusing it: such a grant means
+ * "unlimited", and twice unlimited is the same.
  */
 export function saturated(amount: bigint): bigint {
   return smallerOf(amount, maxSafeAmount);
 }
 
-/** What a feature gives with an item: its amount times the quantity, in credits or places. Null for a toggle. */
+/**
+ * The amount of a feature on an item: its amount times the quantity, in credits or units of capacity. Null for a
+ * toggle.
+ */
 export function amountFor(amount: bigint | null, quantity: number): bigint | null {
   return amount === null ? null : saturated(amount * BigInt(quantity));
 }
 
-/** The same feature added by hand once more: amounts add up, and a toggle stays as it is. */
+/** The amount after another manual addition: amounts add up, and a toggle stays. */
 export function amountAdded(amount: bigint | null, added: bigint | null): bigint | null {
   return amount === null || added === null ? null : saturated(amount + added);
 }
@@ -187,15 +190,15 @@ const usedFields: Readonly<Record<FeatureType, readonly (keyof TypeFields)[]>> =
 };
 const typeFields = ['amount', 'usageMeterId', 'renewalFrequency', 'resourceId'] as const;
 
-/** Refuses values that do not belong together: fields of another type, or half of what a detachment says. */
+/** Refuses inconsistent values: fields of another type, or an incomplete detachment. */
 function checkValues(type: FeatureType, values: ItemFeatureValues): void {
   for (const field of typeFields) {
     const isUsed = usedFields[type].includes(field);
-    if (isUsed && values[field] === null) throw refused(field, `a ${type} feature needs one`);
-    if (!isUsed && values[field] !== null) throw refused(field, `must be null, because a ${type} feature has none`);
+    if (isUsed && values[field] === null) throw refused(field, `is required for a ${type} feature`);
+    if (!isUsed && values[field] !== null) throw refused(field, `must be null for a ${type} feature`);
   }
   if ((values.detachedAt === null) !== (values.detachedReason === null))
-    throw refused('detachedReason', 'detachedAt and detachedReason go together: give both, or null for both');
+    throw refused('detachedReason', 'detachedAt and detachedReason belong together: send both, or null for both');
 }
 
 function refused(field: string, message: string) {
@@ -221,8 +224,8 @@ function withChoices(kept: ItemFeatureValues, sent: NewItemFeature | ItemFeature
 }
 
 /**
- * The values of a new subscription item feature: what the request leaves out is the feature's own. One on the item
- * for features added by hand is made by hand unless the request says otherwise.
+ * The values of a new subscription item feature; absent fields default to the feature's. On the item of manually added
+ * features it counts as manual by default.
  */
 export function decideNew(
   feature: GrantableFeature,
@@ -230,7 +233,7 @@ export function decideNew(
   sent: NewItemFeature,
 ): ItemFeatureValues {
   if (sent.type !== undefined && sent.type !== feature.type)
-    throw refused('type', `must be that of the feature, ${feature.type}`);
+    throw refused('type', `must be ${feature.type}, the type of the feature`);
   const { amount, usageMeterId, renewalFrequency, resourceId } = feature;
   const unlinked = { productFeatureId: null, expiredAt: null, detachedAt: null, detachedReason: null };
   const own = { amount, usageMeterId, renewalFrequency, resourceId, ...unlinked };
@@ -241,7 +244,7 @@ export function decideNew(
 
 const fixedFields = ['type', 'featureId', 'subscriptionItemId', 'subscriptionId'] as const;
 
-/** The row after a change: only what was sent changes, and what it is and whose it is never does. */
+/** The row after a change: only sent fields change, and its identity is fixed. */
 export function decideChange(current: StoredItemFeature, sent: ItemFeatureChange): StoredItemFeature {
   for (const field of fixedFields) {
     if (sent[field] !== undefined && sent[field] !== current[field])

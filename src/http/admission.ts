@@ -3,20 +3,20 @@ import { Transform, type TransformCallback } from 'node:stream';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { Problem } from '../kernel/problem.ts';
 
-/** How much one process takes on at a time. */
+/** The load that one process accepts at a time. */
 export interface AdmissionLimits {
-  /** Requests under way, whether they are received, wait or are carried out. */
+  /** Requests in flight, whether they are being received, queued or processed. */
   readonly maxRequests: number;
-  /** Bytes of bodies that were received for requests under way. */
+  /** Bytes of request bodies in flight. */
   readonly maxBodiesBytes: number;
 }
 
-// What asks how the service is gets an answer also when it takes on nothing more.
+// Health checks and metrics are answered even at capacity.
 const alwaysAdmitted = new Set(['/health', '/ready', '/metrics']);
 // Bodies up to this size are bounded well enough by the number of requests.
 const smallBodyBytes = 64 * 1024;
 
-/** Refuses with `overloaded` what is more than the process can take on, before any of it is read. */
+/** Load shedding: refuses with `overloaded` requests beyond capacity, before any of the body is read. */
 export function registerAdmission(server: FastifyInstance, { maxRequests, maxBodiesBytes }: AdmissionLimits): void {
   let underWay = 0;
   let bodiesBytes = 0;
@@ -38,7 +38,7 @@ export function registerAdmission(server: FastifyInstance, { maxRequests, maxBod
       bodiesBytes += bytes;
       return bodiesBytes <= maxBodiesBytes;
     });
-    // What was parsed of it is there until the answer is.
+    // The parsed body is kept in memory until the response is sent.
     reply.raw.once('close', () => {
       bodiesBytes -= own;
       own = 0;
@@ -53,12 +53,12 @@ function announcedBytes({ headers }: FastifyRequest): number | null {
   return length === undefined ? null : Number(length);
 }
 
-/** Whether the body is large, or of a length that nobody has said. */
+/** Whether the body is large or has no declared length. */
 function isLarge(request: FastifyRequest): boolean {
   return request.headers['transfer-encoding'] !== undefined || (announcedBytes(request) ?? 0) > smallBodyBytes;
 }
 
-/** A body on its way in, which `take` counts and may refuse. */
+/** An incoming body whose bytes are counted by `take`, which may refuse them. */
 class CountedBody extends Transform {
   readonly #take: (bytes: number) => boolean;
 
@@ -70,8 +70,7 @@ class CountedBody extends Transform {
   receive(source: IncomingMessage): this {
     source.pipe(this);
     source.once('error', (error) => this.destroy(error));
-    // What is left of it is read and forgotten, so that the sender gets to reading the answer, and the next request on this
-    // connection to us.
+    // Drains the rest of the body, so that the client reads the response and can reuse the connection.
     this.once('close', () => {
       source.unpipe(this);
       source.resume();

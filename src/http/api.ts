@@ -23,18 +23,18 @@ import type { Route, RouteInput } from './route.ts';
 export interface ApiContext extends JobContext {
   readonly routes: readonly Route[];
   readonly keyUse: KeyUse;
-  /** How often one key may ask; without it, as often as it likes. */
+  /** The limit on requests per key; unlimited when absent. */
   readonly rateLimit?: RateLimit;
-  /** Where the service is reached from outside; when absent, the address that the request was sent to. */
+  /** The public address of the service; when absent, the address that the request was sent to. */
   readonly publicUrl?: string | null;
 }
 
-/** What the routes of one server share. */
+/** State that the routes of one server share. */
 interface Serving extends ApiContext {
   readonly batcher: RequestBatcher;
 }
 
-/** The path that every route of the API stands under. */
+/** The path prefix of all API routes. */
 export const apiPrefix = '/api/v1';
 
 /** Adds every route to the server. */
@@ -59,12 +59,12 @@ export function registerApi(server: FastifyInstance, options: ApiContext): void 
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** Who asks, where the key has a limit. */
+    /** The caller, if the key has a rate limit. */
     caller: Caller | null;
   }
 }
 
-/** Refuses who asks too often, before a body is read. */
+/** Enforces the rate limit before a body is read. */
 function admitBy(rateLimit: RateLimit) {
   return (request: FastifyRequest, reply: FastifyReply, done: (error?: Error) => void) => {
     const apiKeyHash = keyHashOf(request.headers.authorization);
@@ -73,7 +73,7 @@ function admitBy(rateLimit: RateLimit) {
       request.caller = rateLimit.admit(apiKeyHash, request.ip);
     } catch (error) {
       if (error instanceof Problem && error.problem === 'rateLimited') {
-        // Told to those who need it only: on every answer they would be a tenth of it.
+        // Sent only with refusals: these headers would be a tenth of every response.
         reply.headers({ 'ratelimit-limit': rateLimit.perKey, 'ratelimit-remaining': 0, 'ratelimit-reset': 1 });
       }
       return done(error as Error);
@@ -82,7 +82,7 @@ function admitBy(rateLimit: RateLimit) {
   };
 }
 
-/** Lets the rate limit know whether the key was good, from how the request was answered. */
+/** Reports to the rate limit whether the key was valid, judging by the response. */
 async function noteKey(rateLimit: RateLimit, { caller }: FastifyRequest, answered: Promise<Payload>) {
   try {
     const answer = await answered;
@@ -91,7 +91,7 @@ async function noteKey(rateLimit: RateLimit, { caller }: FastifyRequest, answere
   } catch (error) {
     if (caller && error instanceof Problem) {
       if (error.problem === 'unauthorized') rateLimit.reject(caller);
-      // Refused after the key was looked up, unless nobody was there to look it up.
+      // The refusal came after the key lookup, unless the lookup itself was not possible.
       else if (error.status < 500 && error.status !== 429) rateLimit.accept(caller);
     }
     throw error;
@@ -105,10 +105,10 @@ interface Asked {
   readonly idempotency: IdempotentRequest | null;
 }
 
-/** What is to be sent; its headers are set. */
+/** The payload to send; the headers are set. */
 async function answer(context: Serving, route: Route, request: FastifyRequest, reply: FastifyReply): Promise<Payload> {
   const apiKeyHash = request.caller?.apiKeyHash ?? hashOfKey(request);
-  // What is wrong with the request is told to holders of a key only, so a parse problem waits for the transaction.
+  // Parse problems are reported to holders of a valid key only, so they wait for the transaction.
   const asked = attempt(() => readRequest(route, request));
   if (!(asked instanceof Problem) && route.batched && !asked.dryRun && asked.idempotency === null) {
     const { operation, request: toRequest, text } = route.batched;
@@ -117,7 +117,7 @@ async function answer(context: Serving, route: Route, request: FastifyRequest, r
     context.keyUse.note(apiKeyHash);
     return jsonPayload(route, request, reply, text(answered));
   }
-  // A read leaves nothing in the audit log that would name it.
+  // Reads leave no audit log entries, so they need no audit context.
   const doing = route.method === 'GET' ? undefined : { action: actionOf(route), requestId: request.id };
   const outcome = await runInEnvironment(
     context.database,
@@ -142,7 +142,7 @@ async function answer(context: Serving, route: Route, request: FastifyRequest, r
   return jsonPayload(route, request, reply, text);
 }
 
-/** A route as the audit log and the documents name it. */
+/** The name of a route in the audit log and the documentation. */
 function actionOf({ method, path }: Route): string {
   return `${method} ${path}`;
 }
@@ -153,7 +153,7 @@ function hashOfKey(request: FastifyRequest): Buffer {
   return apiKeyHash;
 }
 
-// Handed to the server, and not sent here: a reply that is answered would be waited for like a promise, several times.
+// Returned to the server instead of sent here: Fastify awaits a returned reply like a promise, several times.
 type Payload = string | Buffer | undefined;
 
 function jsonPayload(route: Route, request: FastifyRequest, reply: FastifyReply, text: string): Payload {
@@ -169,12 +169,14 @@ function jsonPayload(route: Route, request: FastifyRequest, reply: FastifyReply,
   return text;
 }
 
-/** Whether `If-None-Match` names the answer. Proxies weaken an ETag, so `W/` makes no difference (RFC 9110, 13.1.2). */
+/**
+ * Whether `If-None-Match` names the response. Proxies weaken an ETag, so `W/` makes no difference (RFC 9110, 13.1.2).
+ */
 function hasAlready(ifNoneMatch: string | undefined, etag: string): boolean {
   return ifNoneMatch?.split(',').some((each) => [etag, '*'].includes(each.trim().replace(/^W\//, ''))) ?? false;
 }
 
-// A page of ours shows itself and nothing else: no script, nothing from elsewhere, inside of no other page.
+// A file may show itself and nothing else: no scripts, no external resources, no embedding in other pages.
 const fileSecurityPolicy =
   "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'; form-action 'none'; base-uri 'none'";
 
@@ -229,7 +231,7 @@ async function perform(context: JobContext, work: Work, { route, input, idempote
   if (idempotency) {
     const stored = await beginIdempotent(work, idempotency);
     if (stored !== null) {
-      // The request that was answered so died before its effects were done, or they are under way: see to them too.
+      // The original request died before its effects finished, or they are still in progress: run them here too.
       work.effects.push(...stored.effects);
       const text = encryption ? encryption.open(stored.text, sealedFor) : stored.text;
       return { replayed: true, answer: JSON.parse(text), text };
@@ -241,7 +243,7 @@ async function perform(context: JobContext, work: Work, { route, input, idempote
   return { replayed: false, answer: result, text };
 }
 
-/** Runs what the commit asked for outside of the database, then reads the answer again. */
+/** Runs the effects that the commit requested outside the database, then reads the response again. */
 async function finish(
   context: ApiContext,
   asked: Asked,
@@ -262,8 +264,8 @@ async function finish(
     });
     return outcome?.answer ?? performed.text;
   } catch (error) {
-    // The outside refused, so a repeat is to try again. After a failure of ours the stored answer stays: what it waits
-    // for may have been done, and a repeat must find that and not do it anew.
+    // The external service refused, so a repeat may try again. After an internal failure the stored response stays: its
+    // effect may have happened, and a repeat must find it instead of redoing it.
     if (idempotency && error instanceof Problem)
       await runInEnvironment(context.database, { apiKeyHash }, (work) => forgetAnswer(work, idempotency));
     throw error;

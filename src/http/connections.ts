@@ -1,38 +1,41 @@
 import type { FastifyRequest } from 'fastify';
 import { Problem } from '../kernel/problem.ts';
 
-/** How long a connection may do nothing that is of use, in milliseconds, and how many there may be. */
+/** Limits on idle connections, in milliseconds, and on the number of connections. */
 export interface ConnectionLimits {
-  /** From the first byte, or from the connection where none comes, until the headers are whole. */
+  /** From the first byte (or from the connection, if none comes) to complete headers. */
   readonly headersMs: number;
-  /** Until the body is whole too. */
+  /** To a complete body. */
   readonly requestMs: number;
-  /** Between an answer and the next request. */
+  /** Between a response and the next request. */
   readonly keepAliveMs: number;
-  /** Without a byte in either direction: a request that waits for its answer, an answer that nobody reads. */
+  /**
+   * Without a byte in either direction: a request that awaits its response, or a response that the client does not
+   * read.
+   */
   readonly silentMs: number;
-  /** How often the first two are looked at. */
+  /** Interval at which the first two limits are checked. */
   readonly checkMs: number;
-  /** More are closed as soon as they are opened. */
+  /** Further connections are closed immediately. */
   readonly connections: number;
 }
 
-/** What holds where nothing else is said. */
+/** The default limits. */
 export const connectionLimits: ConnectionLimits = {
-  // Headers fit into a packet or a few; whoever drips them holds a connection and wants nothing else.
+  // Headers fit into a few packets; a client that sends them byte by byte only holds a connection.
   headersMs: 20_000,
-  // Room for a slow link, too short for a body that is dripped to hold a connection.
+  // Enough for a slow link, too short to hold a connection by dripping the body.
   requestMs: 60_000,
-  // Longer than load balancers keep theirs, 60 s mostly: who closes first must not be we, or a request gets lost.
+  // Longer than the keep-alive of load balancers, mostly 60 s: if the server closed first, a request could be lost.
   keepAliveMs: 72_000,
-  // Moving the clock may take four minutes before there is anything to say.
+  // Moving the test clock may take four minutes before the first byte of the response.
   silentMs: 5 * 60_000,
   checkMs: 5_000,
-  // A connection that waits costs some kilobytes: these are bounded well before the memory is.
+  // An idle connection costs some kilobytes, so this bounds them well before memory runs out.
   connections: 10_000,
 };
 
-/** The limits as the server's own options. */
+/** The limits as options of the Node server. */
 export function connectionOptions({ headersMs, requestMs, keepAliveMs, silentMs, checkMs }: ConnectionLimits) {
   return {
     requestTimeout: requestMs,
@@ -41,19 +44,19 @@ export function connectionOptions({ headersMs, requestMs, keepAliveMs, silentMs,
     http: {
       headersTimeout: Math.min(headersMs, requestMs),
       connectionsCheckingInterval: checkMs,
-      // We look at it ourselves, and say what is missing.
+      // `hostProblem` checks the header and returns a better message.
       requireHostHeader: false,
     },
   };
 }
 
-// A name, an IPv4 address or an IPv6 address in brackets, and a port. Length is bounded by that of the headers.
+// A name, an IPv4 address or an IPv6 address in brackets, and an optional port. The header limit bounds the length.
 const hostPattern = /^(?:[\w.-]+|\[[\da-f:.]+\])(?::(\d{1,5}))?$/i;
 const largestPort = 65_535;
 
 /**
- * Why a Host cannot be taken, or undefined when it can: it stands in links that we answer, so an address must come of it.
- * Only HTTP/1.0 may leave it out, as health checks do.
+ * The problem with the Host header, or undefined. The host appears in returned links, so it must form a valid URL. Only
+ * HTTP/1.0 may omit it, as health checks do.
  */
 export function hostProblem({ headers: { host }, raw }: FastifyRequest): Problem | undefined {
   if (host === undefined && raw.httpVersion === '1.0') return undefined;

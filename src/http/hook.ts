@@ -1,25 +1,25 @@
 import type { FastifyInstance } from 'fastify';
 import type { JobContext } from '../jobs/queue.ts';
 
-/** What somebody sent of their own accord, as it came: a signature over a body holds for these bytes only. */
+/** An incoming message as raw bytes: a signature over a body is valid for exactly these bytes. */
 export interface HookMessage {
   readonly body: Buffer;
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
 }
 
 /**
- * Where somebody outside tells us something. Nobody has an API key there: the message itself proves whose it is. It is
- * answered 200 when it has been taken, and sent again by its sender when it has not.
+ * An endpoint for messages of external services. There is no API key: the message itself proves its sender. A 200
+ * acknowledges the message; otherwise the sender retries it.
  */
 export interface Hook {
   readonly path: `/${string}`;
   readonly handle: (context: JobContext, message: HookMessage) => Promise<void>;
 }
 
-// A message names what has changed; nobody sends a megabyte for that.
+// A message names the changed object; a megabyte is more than enough.
 const maxMessageBytes = 1024 * 1024;
 
-/** Adds the hooks to the server. They take every content type, unread. */
+/** Adds the hooks to the server. They accept every content type as raw bytes. */
 export function registerHooks(server: FastifyInstance, context: JobContext, hooks: readonly Hook[]): void {
   server.register((scope, _options, done) => {
     scope.removeAllContentTypeParsers();

@@ -5,11 +5,11 @@ import type { Effect, Work } from '../database/work.ts';
 import type { JobContext, TaskList } from '../jobs/queue.ts';
 import { invalid, Problem } from '../kernel/problem.ts';
 
-/** How long an answer is kept for its key. */
+/** How long a response is kept for its key. */
 export const idempotencyLifetimeMs = 24 * 60 * 60 * 1000;
 const maxKeyLength = 255;
 
-/** A request that may be sent again under the same key, and what makes it the same. */
+/** A request that may be repeated under the same key, and the hash that identifies it. */
 export interface IdempotentRequest {
   readonly key: string;
   readonly requestHash: Buffer;
@@ -28,15 +28,15 @@ export function readIdempotencyKey(request: FastifyRequest): IdempotentRequest |
   return { key, requestHash: hash.digest() };
 }
 
-/** An answer that was given before, and the steps that it waits for when its request died before they were done. */
+/** A stored response, and the effects that are still pending because its request died before they finished. */
 export interface StoredAnswer {
   readonly text: string;
   readonly effects: readonly Effect[];
 }
 
 /**
- * The stored answer of an earlier request with this key, or null when this is the first. The key stays locked until
- * the transaction ends, so of two at once one runs and the other is refused.
+ * The stored response of an earlier request with this key, or null for the first. The key stays locked until the
+ * transaction ends: of two concurrent requests one runs and the other is refused.
  */
 export async function beginIdempotent(
   work: Work,
@@ -54,17 +54,17 @@ export async function beginIdempotent(
     .executeTakeFirst();
   if (stored === undefined) return null;
   if (!stored.requestHash.equals(scopedHash(work, requestHash))) throw new Problem('idempotencyKeyReused');
-  // What we wrote there ourselves.
+  // Written by `rememberAnswer`.
   return { text: stored.response, effects: (stored.effects as Effect[] | null) ?? [] };
 }
 
-/** The same words of a key that sees another part of the environment are another request. */
+/** The same request with a key that sees another pricing model is a different request. */
 function scopedHash(work: Work, requestHash: Buffer): Buffer {
   const scope = work.pinnedPricingModelId;
   return scope === null ? requestHash : createHash('sha256').update(requestHash).update(scope).digest();
 }
 
-/** Stores the answer in the commit of what it answers. An outlived row of the same key is replaced. */
+/** Stores the response in the same commit as its changes. Replaces an expired row of the same key. */
 export async function rememberAnswer(
   work: Work,
   { key, requestHash }: IdempotentRequest,
@@ -79,7 +79,7 @@ export async function rememberAnswer(
     .execute();
 }
 
-/** Replaces the stored answer by the one that was given in the end, when nothing is left to wait for. */
+/** Replaces the stored response by the final one once no effects are pending. */
 export async function renewAnswer(work: Work, { key }: IdempotentRequest, response: string): Promise<void> {
   await work.db
     .updateTable('idempotencyKeys')
@@ -89,7 +89,7 @@ export async function renewAnswer(work: Work, { key }: IdempotentRequest, respon
     .execute();
 }
 
-/** Takes a stored answer back: the request was refused in the end, so a repeat is to try again. */
+/** Deletes a stored response: the request was refused after all, so a repeat may try again. */
 export async function forgetAnswer(work: Work, { key }: IdempotentRequest): Promise<void> {
   await work.db
     .deleteFrom('idempotencyKeys')
@@ -98,10 +98,10 @@ export async function forgetAnswer(work: Work, { key }: IdempotentRequest): Prom
     .execute();
 }
 
-// A day's answers of a busy service, in portions that hold no lock for long.
+// A batch size at which the daily responses of a busy service are deleted without holding locks for long.
 const forgetAtOnce = 10_000;
 
-/** Deletes answers that are too old to be replayed, in every environment, a portion at a time. Answers how many. */
+/** Deletes a batch of expired responses over all environments. Returns their number. */
 export async function forgetOldAnswersOnce({ database }: JobContext): Promise<number> {
   const before = Date.now() - idempotencyLifetimeMs;
   const { rows } = await sql<{ count: number }>`
@@ -109,7 +109,7 @@ export async function forgetOldAnswersOnce({ database }: JobContext): Promise<nu
   return rows[0]?.count ?? 0;
 }
 
-/** Housekeeping of this folder, by the name of its job. */
+/** Housekeeping jobs of this folder, by name. */
 export const idempotencyTasks: TaskList = {
   async forget_old_answers(context) {
     await forgetOldAnswersOnce(context);

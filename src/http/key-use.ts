@@ -2,17 +2,17 @@ import { sql } from 'kysely';
 import { nameOfHash } from '../database/api-key.ts';
 import type { Database } from '../database/database.ts';
 
-// Often enough to see which keys are in use, seldom enough to cost nothing.
+// Frequent enough to show which keys are in use, at negligible cost.
 const flushEveryMs = 5_000;
 
-/** Remembers which keys were used and writes it down from time to time, many keys in one statement. */
+/** Collects the use of keys and stores it periodically, many keys in one statement. */
 export interface KeyUse {
   note(hash: Buffer): void;
   flush(): Promise<void>;
   stop(): Promise<void>;
 }
 
-/** Starts noting. Losing the last seconds in a crash is fine: the time of last use is for people to read. */
+/** Starts collecting. A crash may lose the last seconds: the time of last use is informational. */
 export function startKeyUse(database: Database): KeyUse {
   const used = new Map<string, Buffer>();
   async function flush(): Promise<void> {
@@ -20,7 +20,7 @@ export function startKeyUse(database: Database): KeyUse {
     const hashes = [...used.values()];
     used.clear();
     await sql`select touch_api_keys(${hashes}::bytea[], ${Date.now()})`.execute(database).catch(() => {
-      // The time of last use is for people to read; the next use notes it again.
+      // The time of last use is informational, and the next use stores it again.
     });
   }
   const timer = setInterval(flush, flushEveryMs);

@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify';
 import { collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 
-/** How many rows break an invariant, by its name. Nothing of any tenant. */
+/** The number of rows that break an invariant, by its name, over all tenants. */
 export interface CheckedCount {
   readonly name: string;
   readonly violations: number;
@@ -10,15 +10,15 @@ export interface CheckedCount {
 }
 
 /**
- * Adds `/metrics` in Prometheus' format: the process, each request by route and status, and what the last check of the
- * data counted, which `listCounts` answers.
+ * Adds `/metrics` in Prometheus format: the process, requests by route and status, and the counts of the last invariant
+ * check.
  */
 export function registerMetrics(server: FastifyInstance, listCounts: () => Promise<readonly CheckedCount[]>): void {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry, prefix: 'tollkeeper_' });
   const durations = new Histogram({
     name: 'tollkeeper_http_request_duration_seconds',
-    help: 'How long requests took, by route and status.',
+    help: 'Duration of requests, by route and status.',
     labelNames: ['method', 'route', 'status'],
     buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10],
     registers: [registry],
@@ -30,31 +30,31 @@ export function registerMetrics(server: FastifyInstance, listCounts: () => Promi
     done();
   });
   server.get('/metrics', async (_request, reply) => {
-    // What the process says of itself is wanted most when the database does not answer.
+    // Process metrics are most needed when the database is not responding.
     showCounts(await listCounts().catch(() => []));
     return reply.type(registry.contentType).send(await registry.metrics());
   });
 }
 
-/** The gauges of the last check: without a sample until there is one, or when it cannot be read. */
+/** The gauges of the last check. They have no sample before the first check, or when it cannot be read. */
 function registerCounts(registry: Registry): (counts: readonly CheckedCount[]) => void {
   const registers = [registry];
   const violations = new Gauge({
     name: 'tollkeeper_invariant_violations',
-    help: 'How many rows broke an invariant when it was last checked.',
+    help: 'Number of rows that broke an invariant in its last check.',
     labelNames: ['invariant'],
     registers,
   });
   const checkedAt = new Gauge({
     name: 'tollkeeper_invariants_checked_timestamp_seconds',
-    help: 'When the invariants were last checked.',
-    // A gauge without labels would say 0 before the first check; with none in use it says nothing.
+    help: 'Time of the last check of the invariants.',
+    // A gauge without labels would report 0 before the first check; an unused label suppresses that.
     labelNames: ['never'],
     registers,
   });
   const duration = new Gauge({
     name: 'tollkeeper_invariants_check_duration_seconds',
-    help: 'How long the last check of the invariants took.',
+    help: 'Duration of the last check of the invariants.',
     labelNames: ['never'],
     registers,
   });

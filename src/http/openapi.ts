@@ -9,7 +9,7 @@ import { problemCode, statusOfCode } from '../kernel/problem.ts';
 import { apiPrefix } from './api.ts';
 import type { Route } from './route.ts';
 
-// Some refusals tell more, such as the balance that did not suffice.
+// Some refusals have more fields, such as the insufficient balance.
 const ErrorBody = z
   .looseObject({
     message: z.string(),
@@ -34,7 +34,7 @@ const idempotencyKey = z
   .optional()
   .meta({ description: 'A request that is sent again under the same key is answered from the first, for 24 hours.' });
 
-/** A message that we send to addresses that others have registered. */
+/** A message that the service sends to addresses registered by users. */
 export interface OutgoingMessage {
   readonly name: string;
   readonly summary: string;
@@ -42,7 +42,7 @@ export interface OutgoingMessage {
   readonly tag: string;
   readonly headers: z.ZodObject;
   readonly body: z.ZodType;
-  /** What the receiver's answers mean to us, by status: `200`, `3XX`, `default`. */
+  /** The meaning of the receiver's responses, by status: `200`, `3XX`, `default`. */
   readonly answers: readonly { readonly status: MessageStatus; readonly description: string }[];
 }
 type MessageStatus = keyof ZodOpenApiResponsesObject & (`${1 | 2 | 3 | 4 | 5}${string}` | 'default');
@@ -53,7 +53,10 @@ export interface ApiParts {
   readonly version: string;
 }
 
-/** The OpenAPI 3.1 document of the routes and of what we send. Deterministic: the same parts give the same document. */
+/**
+ * The OpenAPI 3.1 document of the routes and the outgoing messages. Deterministic: the same input gives the same
+ * document.
+ */
 export function createOpenApi({ routes, messages, version }: ApiParts) {
   const paths: Record<string, Record<string, ZodOpenApiOperationObject>> = {};
   for (const route of routes) {
@@ -85,7 +88,7 @@ export function createOpenApi({ routes, messages, version }: ApiParts) {
   };
   return createDocument(document, {
     override: ({ zodSchema, jsonSchema }) => {
-      // Money is a bigint inside and an integer on the wire.
+      // Money is a bigint internally and an integer on the wire.
       if (zodSchema._zod.def.type === 'bigint') Object.assign(jsonSchema, { type: 'integer' });
     },
     allowEmptySchema: { bigint: true, transform: true, unknown: true, any: true, custom: true },
@@ -119,7 +122,7 @@ function operation(route: Route): ZodOpenApiOperationObject {
   };
 }
 
-/** What a receiver is sent, as an operation of the receiver. */
+/** An outgoing message as an operation of the receiver. */
 function sending({
   name,
   summary,
@@ -134,7 +137,7 @@ function sending({
     summary,
     description,
     tags: [tag],
-    // Its receiver knows us by the signature, not by a key of the API.
+    // The receiver authenticates the message by its signature, not by an API key.
     security: [],
     requestParams: { header: headers },
     requestBody: { required: true, content: { 'application/json': { schema: body } } },
@@ -142,7 +145,7 @@ function sending({
   };
 }
 
-/** An absent body is read as an empty object, so it is required where an empty object is refused. */
+/** An absent body is parsed as an empty object, so the body is required if an empty object is invalid. */
 function requestBody(schema: z.ZodType, lines: string | undefined) {
   const asLines =
     lines === undefined

@@ -6,56 +6,56 @@ import { jsonIssues } from '../kernel/json.ts';
 import { Problem } from '../kernel/problem.ts';
 import { addressAsked } from './connections.ts';
 
-/** What a page is given besides the request. */
+/** The context of a page, besides the request. */
 export interface PageContext extends JobContext {
-  /** Where the service is reached from outside; when absent, the address that the request was sent to. */
+  /** The public address of the service; when absent, the address that the request was sent to. */
   readonly publicUrl?: string | null;
 }
 
 type Texts = Readonly<Record<string, string>>;
 
-/** What a browser asked. Of what it gave several times, the first counts. */
+/** The browser's request. Only the first of repeated parameters counts. */
 export interface PageRequest {
   readonly params: Texts;
   readonly query: Texts;
-  /** What was filled in; empty for a GET. */
+  /** The submitted form; empty for a GET. */
   readonly form: Texts;
   readonly cookies: Texts;
-  /** Where the service is reached from outside, without a path. */
+  /** The public address of the service, without a path. */
   readonly publicUrl: string;
 }
 
-/** A page as the browser shows it. It loads what it names here and nothing else. */
+/** A page as the browser shows it. It loads the resources named here and nothing else. */
 export interface PageDocument {
   readonly title: string;
   readonly style: string;
   readonly body: Html;
-  /** Scripts, by their addresses: of ours, or of somebody else whom `sources` names. */
+  /** Script URLs: on this server, or on an origin listed in `sources`. */
   readonly scripts?: readonly string[];
-  /** Whom the page may load from and talk to besides, by directive: { 'frame-src': 'https://js.example.com' }. */
+  /** Additional allowed origins by CSP directive: { 'frame-src': 'https://js.example.com' }. */
   readonly sources?: Texts;
-  /** Where the browser is to go on at once. */
+  /** An address to redirect to immediately. */
   readonly goOnTo?: string | null;
 }
 
-/** Something that the browser keeps and brings along, which no script sees. */
+/** An HttpOnly cookie. */
 export interface Cookie {
   readonly name: string;
   readonly value: string;
-  /** The pages that it is brought to. */
+  /** The path prefix that the cookie is sent to. */
   readonly path: string;
   readonly maxAgeSeconds: number;
 }
 
 export type PageAnswer =
   | { readonly show: PageDocument; readonly status?: number; readonly cookies?: readonly Cookie[] }
-  /** After a form has been taken, the browser is sent on, so that a reload does not send it again. */
+  /** A redirect after a form, so that a reload does not submit it again. */
   | { readonly goTo: string; readonly cookies?: readonly Cookie[] }
   | { readonly file: string | Buffer; readonly contentType: string; readonly securityPolicy?: string };
 
 /**
- * What people open in a browser. Nobody has an API key there: the address, or a cookie that it has set, proves what they
- * may see. A POST is taken from our own pages only.
+ * A page for browsers. There is no API key: the address, or a cookie that it has set, proves the access. A POST is
+ * accepted from our own pages only.
  */
 export interface Page {
   readonly method: 'GET' | 'POST';
@@ -64,10 +64,10 @@ export interface Page {
   readonly handle: (context: PageContext, request: PageRequest) => Promise<PageAnswer>;
 }
 
-/** Why there is nothing else to show. */
+/** The reason why the requested page is not shown. */
 export interface Refusal {
   readonly status: number;
-  /** Null where it is no doing of the caller's. */
+  /** Null for an internal error. */
   readonly problem: Problem | null;
   readonly requestId: string;
 }
@@ -77,11 +77,11 @@ export interface Pages {
   readonly showRefusal: (refusal: Refusal) => PageDocument;
 }
 
-// A form is filled in by hand.
+// Forms are filled in by hand, so they are small.
 const maxFormBytes = 64 * 1024;
 const formType = 'application/x-www-form-urlencoded';
 
-/** Adds the pages to the server. `problemOf` says which refusal an error stands for. */
+/** Adds the pages to the server. `problemOf` maps an error to its refusal. */
 export function registerPages(
   server: FastifyInstance,
   context: PageContext,
@@ -118,7 +118,7 @@ export function registerPages(
   });
 }
 
-/** A form names its page in the audit log, as an operation of the API does: `POST /checkout/{id}`. */
+/** The audit log names a form by its page, like an API operation: `POST /checkout/{id}`. */
 function withDoing(context: PageContext, { method, path }: Page, { id: requestId }: FastifyRequest): PageContext {
   if (method === 'GET') return context;
   const action = `${method} ${path.replaceAll(/:(\w+)/g, '{$1}')}`;
@@ -126,8 +126,8 @@ function withDoing(context: PageContext, { method, path }: Page, { id: requestId
 }
 
 /**
- * Whether a form was sent by a page of ours. Browsers say so themselves (`Sec-Fetch-Site`) where the connection is safe,
- * and name the page's origin otherwise. A proxy before us may speak another protocol, so only the hosts are compared.
+ * Whether a form was sent by one of our pages. Browsers send `Sec-Fetch-Site` on secure connections, and the page's
+ * origin otherwise. A proxy may change the protocol, so only the hosts are compared.
  */
 function isFromOurPages({ headers, host }: FastifyRequest, publicUrl: string): boolean {
   const site = headers['sec-fetch-site'];
@@ -185,7 +185,7 @@ function cookieText({ name, value, path, maxAgeSeconds }: Cookie, isSecure: bool
   return `${name}=${value}; Path=${path}; Max-Age=${maxAgeSeconds}; HttpOnly; SameSite=Lax${secure}`;
 }
 
-/** What holds for everything here: kept nowhere, and no other site learns the address, because that opens the page. */
+/** Headers of all pages: no caching, and no referrer, because the address itself grants access. */
 function withHeaders(reply: FastifyReply, securityPolicy: string): FastifyReply {
   return reply
     .header('content-security-policy', securityPolicy)
@@ -199,7 +199,7 @@ function sendDocument(reply: FastifyReply, page: PageDocument): FastifyReply {
   return withHeaders(reply, securityPolicyOf(page)).type('text/html; charset=utf-8').send(textOf(page));
 }
 
-/** Nothing is allowed but what the page names. Its style is known by its hash, so no other one is taken. */
+/** Allows only the resources that the page names. Its style is allowed by hash, so no other style applies. */
 function securityPolicyOf({ style, scripts = [], sources = {} }: PageDocument): string {
   const origins = scripts.map((address) => (address.startsWith('/') ? "'self'" : new URL(address).origin));
   const directives: Record<string, string> = {
@@ -222,7 +222,7 @@ function textOf({ title, style, body, scripts = [], goOnTo = null }: PageDocumen
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>${title}</title>
 ${goOn}${scripts.map((address) => html`<script src="${address}" defer></script>`)}`;
-  // The style is ours, and a style is no text that could be escaped.
+  // The style is a constant of ours; CSS cannot be escaped like text.
   return `<!doctype html>
 <html lang="en">
 <head>

@@ -2,20 +2,20 @@ import { LRUCache } from 'lru-cache';
 import { nameOfHash } from '../database/api-key.ts';
 import { Problem } from '../kernel/problem.ts';
 
-// A caller may do at once what it may do in this many seconds.
+// Burst size: the number of seconds whose allowance may be used at once.
 const burstSeconds = 2;
-// Keys and addresses that are remembered; who is forgotten begins with a full allowance.
+// Cached keys and addresses; an evicted caller restarts with a full allowance.
 const mostRemembered = 10_000;
-// Nobody types that fast; a client with an old key is told quickly what is wrong, and guessing gets nowhere.
+// No person types that fast. A client with an old key gets a clear error, and guessing keys gets nowhere.
 const wrongKeysPerSecond = 100;
 
-/** What is left of an allowance that fills up again with time. */
+/** A token bucket, which refills over time. */
 interface Allowance {
   left: number;
   countedAt: number;
 }
 
-/** Who asks, by the hash of the key, from where; `allowance` is null until the key has proven good. */
+/** The caller: key hash and address. `allowance` is null until the key has proven valid. */
 export interface Caller {
   readonly apiKeyHash: Buffer;
   readonly address: string;
@@ -23,15 +23,15 @@ export interface Caller {
 }
 
 export interface RateLimitOptions {
-  /** Requests a second of one key, 0 for any number. */
+  /** Requests per second of one key, 0 for no limit. */
   readonly perKey: number;
-  /** Milliseconds that only go forward. */
+  /** A monotonic clock in milliseconds. */
   readonly now?: () => number;
 }
 
 /**
- * How often a key may ask this process, and how often an address may ask with keys that are not valid. Only keys that were
- * good before are remembered by name: who guesses cannot push others out.
+ * Limits the requests of each key, and of each address that sends invalid keys, in this process. Only valid keys are
+ * cached by hash, so guesses cannot evict others.
  */
 export class RateLimit {
   readonly perKey: number;
@@ -44,7 +44,7 @@ export class RateLimit {
     this.#now = now;
   }
 
-  /** Lets a request in. Refuses with `rateLimited` or, where the key is not known yet, `tooManyWrongKeys`. */
+  /** Admits a request. Refuses with `rateLimited` or, for an unknown key, `tooManyWrongKeys`. */
   admit(apiKeyHash: Buffer, remoteAddress: string): Caller {
     const allowance = this.#keys.get(nameOfHash(apiKeyHash)) ?? null;
     const address = networkOf(remoteAddress);
@@ -58,12 +58,12 @@ export class RateLimit {
     return { apiKeyHash, address, allowance };
   }
 
-  /** The key was good. */
+  /** Records that the key was valid. */
   accept({ apiKeyHash, allowance }: Caller): void {
     if (allowance === null) this.#keys.set(nameOfHash(apiKeyHash), this.#full(this.perKey));
   }
 
-  /** The key is not valid, or is no longer. */
+  /** Records that the key is not, or no longer, valid. */
   reject({ apiKeyHash, address }: Caller): void {
     this.#keys.delete(nameOfHash(apiKeyHash));
     const wrong = this.#addresses.get(address) ?? this.#full(wrongKeysPerSecond);
@@ -90,7 +90,10 @@ export class RateLimit {
   }
 }
 
-/** Whoever has one IPv6 address has a network of them, 64 bits long; an IPv4 address is one. */
+/**
+ * The network of an address: the /64 of an IPv6 address, because its owner controls all of it, or the IPv4 address
+ * itself.
+ */
 function networkOf(address: string): string {
   if (!address.includes(':') || address.includes('.')) return address;
   const [head = '', tail] = address.split('::');

@@ -5,8 +5,8 @@ import { withCursorFilters } from '../kernel/pagination.ts';
 import { type Issue, Problem } from '../kernel/problem.ts';
 
 /**
- * A request body as JSON. An empty one is `{}`. Refuses what is not JSON, not UTF-8, holds what cannot be stored, or would
- * take too long to read.
+ * Parses a request body as JSON; an empty one is `{}`. Refuses invalid JSON, invalid UTF-8, values that cannot be
+ * stored, and bodies that would take too long to parse.
  */
 export function parseJsonBody(body: Buffer): unknown {
   if (body.length === 0) return {};
@@ -22,7 +22,7 @@ export function parseJsonBody(body: Buffer): unknown {
   return value;
 }
 
-/** A body of application/x-ndjson: a JSON value in each line. */
+/** A body of application/x-ndjson: one JSON value per line. */
 export class BodyLines {
   readonly values: readonly unknown[];
   constructor(values: readonly unknown[]) {
@@ -30,7 +30,9 @@ export class BodyLines {
   }
 }
 
-/** A request body as lines of JSON; empty lines are nothing. Refuses as `parseJsonBody` does, and names the line. */
+/**
+ * Parses a request body as lines of JSON; empty lines are ignored. Refuses as `parseJsonBody` does, and names the line.
+ */
 export function parseLinesBody(body: Buffer): BodyLines {
   checkReadable(body);
   const values = body
@@ -56,14 +58,14 @@ function parseLine(line: string, number: number): unknown {
   }
 }
 
-/** The body as the route's schema reads it: lines are the elements of the field that takes them. */
+/** The body in the shape of the route's schema: lines become the elements of the field that takes them. */
 export function bodyOf(lines: string | undefined, body: unknown): unknown {
   if (!(body instanceof BodyLines)) return body === undefined ? {} : body;
   if (lines === undefined) throw new Problem('unsupportedMediaType');
   return { [lines]: body.values };
 }
 
-/** Parses one part of a request; the issues name the field and say what would be right. */
+/** Parses one part of a request. The issues name the field and state what is valid. */
 export function parsePart(schema: z.ZodType | undefined, value: unknown): unknown {
   if (schema === undefined) return undefined;
   const result = schema.safeParse(value);
@@ -77,7 +79,7 @@ export function parsePart(schema: z.ZodType | undefined, value: unknown): unknow
   );
 }
 
-/** Says which values a choice allows: the alternatives of a union each tell what they miss. */
+/** Lists the values that a union allows: each of its alternatives reports its own issue. */
 function messageOf(issue: z.core.$ZodIssue): string {
   if (issue.code !== 'invalid_union' || issue.message !== 'Invalid input') return issue.message;
   const alternatives = issue.errors.map((errors) =>
@@ -93,14 +95,14 @@ export function parseParams(schema: z.ZodType | undefined, raw: unknown): unknow
   return parsePart(schema, raw);
 }
 
-/** The query of a request; a list's cursor brings the filters along that the list was begun with. */
+/** Parses the query of a request. A list's cursor adds the filters of the first page. */
 export function parseQuery(schema: z.ZodType | undefined, raw: Readonly<Record<string, unknown>>): unknown {
   if (schema === undefined) return undefined;
   const issues = jsonIssues(raw);
   if (issues.length > 0) throw validationProblem(issues);
   for (const key of ['cursor', 'limit']) {
     if (Array.isArray(raw[key]))
-      throw validationProblem([{ path: [key], message: 'must be given once', code: 'custom' }]);
+      throw validationProblem([{ path: [key], message: 'must be sent only once', code: 'custom' }]);
   }
   return parsePart(schema, withCursorFilters(raw));
 }

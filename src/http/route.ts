@@ -7,20 +7,20 @@ import type { ProblemName } from '../kernel/problem.ts';
 
 type Parsed<Schema> = Schema extends z.ZodType ? z.output<Schema> : undefined;
 
-/** What a handler is given: each part parsed by the route's own schema. */
+/** The input of a handler: each part parsed by the route's schema. */
 export interface RouteInput<Params, Query, Body> {
   readonly params: Parsed<Params>;
   readonly query: Parsed<Query>;
   readonly body: Parsed<Body>;
 }
 
-/** An answer that is a document to look at, made of what the handler answers, after the transaction has ended. */
+/** A response that is a document, rendered from the handler's result after the transaction. */
 export interface FileAnswer<Answer> {
   readonly contentType: string;
   readonly render: (answer: Answer) => string | Promise<string | Buffer>;
 }
 
-/** An operation of the API as a value: the server, openapi.json and the contract test come from the same list. */
+/** An operation of the API as a value: the server, openapi.json and the contract test use the same list. */
 export interface RouteDefinition<
   Params extends z.ZodType | undefined,
   Query extends z.ZodType | undefined,
@@ -28,11 +28,11 @@ export interface RouteDefinition<
   Returns extends z.ZodType,
 > {
   readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE';
-  /** Below /api/v1, with parameters in braces. */
+  /** The path below /api/v1, with parameters in braces. */
   readonly path: `/${string}`;
   readonly summary: string;
   readonly description?: string;
-  /** The family it belongs to: a heading of the reference page. */
+  /** The family of the route: a heading of the reference page. */
   readonly tag: string;
   readonly params?: Params;
   readonly query?: Query;
@@ -42,21 +42,24 @@ export interface RouteDefinition<
   readonly handle: (
     work: Work,
     input: RouteInput<Params, Query, Body>,
-    /** What the effects of the commit will be given. None of it may be used in the transaction but to see what is there. */
+    /**
+     * The context of the effects after the commit. In the transaction, use it only to check which services are
+     * configured.
+     */
     context: JobContext,
   ) => Promise<z.output<Returns>>;
   /**
-   * Reads the answer again after the effects of the commit have run (a charge, a refund), in a transaction of its
-   * own, so that the caller sees how it ended.
+   * Reads the response again in a separate transaction after the effects of the commit (a charge, a refund), so that
+   * the caller sees their result.
    */
   readonly afterEffects?: (work: Work, answer: z.output<Returns>) => Promise<z.output<Returns>>;
-  /** Where the answer is not JSON. Only for a GET. */
+  /** A response that is not JSON. Only for a GET. */
   readonly file?: FileAnswer<z.output<Returns>>;
-  /** A read whose answer carries an ETag: who has it already, as `If-None-Match` says, is answered 304 without it. */
+  /** A read whose response carries an ETag. A matching `If-None-Match` gets 304 without a body. */
   readonly etag?: boolean;
-  /** The field of the body that the lines of an application/x-ndjson body are the elements of, where one may be sent. */
+  /** The field of the body whose elements may be sent as lines of application/x-ndjson. */
   readonly lines?: string;
-  /** Where the answer tells a secret: what it is encrypted with while it is kept for a repeat. Not with `afterEffects`. */
+  /** The encryption of the stored response, when it contains a secret. Not with `afterEffects`. */
   readonly sealedWith?: (context: JobContext) => Encryption;
 }
 

@@ -13,7 +13,7 @@ import { type Pages, registerPages } from './page.ts';
 import { parseJsonBody, parseLinesBody } from './request.ts';
 import { TroubleLog } from './trouble-log.ts';
 
-/** The largest body a request may carry: 10,000 usage events with properties fit. */
+/** The largest request body: 10,000 usage events with properties fit. */
 export const maxBodyBytes = 16 * 1024 * 1024;
 // External ids of 255 characters, each of up to twelve once percent-encoded.
 const maxParameterLength = 255 * 12;
@@ -22,13 +22,13 @@ export interface HttpOptions extends ApiContext {
   readonly hooks: readonly Hook[];
   readonly pages?: Pages;
   readonly logLevel: string;
-  /** How much is taken on at a time; without it, everything. */
+  /** The load that is accepted at a time; unlimited when absent. */
   readonly admission?: AdmissionLimits;
-  /** How long connections may be held, where it is not as usual. */
+  /** Connection limits that differ from the defaults. */
   readonly connections?: ConnectionLimits;
 }
 
-/** The HTTP server: every route under /api/v1, problems as JSON, a request id in each answer and log line. */
+/** The HTTP server: every route under /api/v1, problems as JSON, and a request id in each response and log line. */
 export function createHttp(options: HttpOptions): FastifyInstance {
   const limits = options.connections ?? connectionLimits;
   const server = Fastify({
@@ -77,12 +77,12 @@ export function createHttp(options: HttpOptions): FastifyInstance {
   return server;
 }
 
-/** An address as it may stand in the log: a key in it would open the page to whoever reads. */
+/** The address for the log: a key in it would grant access to the page. */
 function withoutKey(url: string): string {
   return url.replace(/([?&]key=)[^&]*/g, '$1...');
 }
 
-/** A body parser as the server takes it, without a promise for each request. */
+/** A body parser in callback style, without a promise per request. */
 function parserOf(parse: (body: Buffer) => unknown) {
   return (_request: FastifyRequest, body: Buffer, done: (error: Error | null, value?: unknown) => void) => {
     let value: unknown;
@@ -95,7 +95,7 @@ function parserOf(parse: (body: Buffer) => unknown) {
   };
 }
 
-/** A compressed body is refused unseen: what it would grow to, nobody knows before it has. */
+/** Refuses a compressed body unread: its decompressed size is unknown. */
 function encodingProblem({ headers }: FastifyRequest): Problem | undefined {
   const encoding = headers['content-encoding'];
   if (encoding === undefined || encoding === '' || encoding === 'identity') return undefined;
@@ -103,7 +103,7 @@ function encodingProblem({ headers }: FastifyRequest): Problem | undefined {
 }
 
 let lastRequest = randomBytes(4).readUInt32BE();
-// Odd, so that no id comes twice before all others have, and large, so that those of neighbours look different.
+// An odd step visits all ids before any repeats; a large one makes consecutive ids look different.
 const step = 0x9e3779b1;
 
 function newRequestId(): string {
@@ -111,16 +111,16 @@ function newRequestId(): string {
   return lastRequest.toString(16).padStart(8, '0');
 }
 
-// Who runs the service has to do something first, which takes longer than a moment.
+// Recovery needs action by the operator, which takes longer than a moment.
 const retryAfterSeconds: Partial<Record<ProblemName, number>> = { databaseFull: 30, databaseReadOnly: 30 };
 
-/** Answers an error as the one error body. Anything that is not the caller's doing is a 500 without detail. */
+/** Sends an error as the error body. An error that the caller did not cause is a 500 without details. */
 function sendError(error: unknown, problem: Problem | null, request: FastifyRequest, reply: FastifyReply) {
   if (problem === null) request.log.error({ err: error }, 'request failed');
   if (problem?.code === 'CONFLICT') reply.header('x-should-retry', 'false');
   if (problem?.code === 'TOO_MANY_REQUESTS' || problem?.code === 'SERVICE_UNAVAILABLE')
     reply.header('retry-after', String(retryAfterSeconds[problem.problem] ?? 1));
-  // Set here too: a path that the router refuses never comes by the hook.
+  // Set here too: paths that the router refuses skip the hook.
   reply.header('x-request-id', request.id);
   return reply.code(problem?.status ?? 500).send(errorBody(problem, request.id));
 }
@@ -137,7 +137,7 @@ function errorBody(problem: Problem | null, requestId: string) {
   };
 }
 
-/** Answers what Node could not read as a request: no route, hook or log line ever sees it. */
+/** Responds to input that Node could not parse as a request. Routes, hooks and logs never see it. */
 function refuseUnreadable(error: Error & { code?: string }, socket: Socket, limits: ConnectionLimits): void {
   if (socket.writable) {
     const requestId = newRequestId();
@@ -154,7 +154,7 @@ function refuseUnreadable(error: Error & { code?: string }, socket: Socket, limi
 function problemOfUnreadable(code: string | undefined, { requestMs }: ConnectionLimits): Problem {
   if (code === 'HPE_HEADER_OVERFLOW') return new Problem('headersTooLarge', { limit: maxHeaderSize });
   if (code === 'ERR_HTTP_REQUEST_TIMEOUT') return new Problem('requestTimeout', { seconds: requestMs / 1000 });
-  return new Problem('invalidRequest', { reason: 'The request is not HTTP/1.1.' });
+  return new Problem('invalidRequest', { reason: 'The request is not valid HTTP/1.1.' });
 }
 
 interface KnownError {
@@ -163,13 +163,14 @@ interface KnownError {
   statusCode?: number;
 }
 
-/** The refusal that an error stands for, or null when it is a bug of ours. */
+/** The refusal for an error, or null when it is a bug. */
 export function problemOf(error: unknown): Problem | null {
   if (error instanceof Problem) return error;
   const { code, constraint, statusCode } = error as KnownError;
-  // Whoever sent the body has gone: the framework says so with a status, of which the database's connections know nothing.
+  // The client closed the connection during the body. Fastify sets a status, which database connection errors do not
+  // have.
   if (code === 'ECONNRESET' && statusCode === 400)
-    return new Problem('invalidRequest', { reason: 'The request broke off.' });
+    return new Problem('invalidRequest', { reason: 'The request ended early.' });
   switch (code) {
     case 'FST_ERR_CTP_BODY_TOO_LARGE':
       return new Problem('bodyTooLarge', { limit: maxBodyBytes });
@@ -177,7 +178,7 @@ export function problemOf(error: unknown): Problem | null {
       return new Problem('unsupportedMediaType');
     case 'FST_ERR_MAX_PARAM_LENGTH':
       return new Problem('invalidRequest', {
-        reason: `A part of the path is longer than ${maxParameterLength} characters.`,
+        reason: `A path segment is longer than ${maxParameterLength} characters.`,
       });
     case 'FST_ERR_BAD_URL':
     case 'FST_ERR_CTP_INVALID_CONTENT_LENGTH':

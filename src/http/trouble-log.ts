@@ -1,16 +1,16 @@
 import { adviceOnOutage } from '../database/database-problem.ts';
 import { Problem } from '../kernel/problem.ts';
 
-/** What a trouble log writes to. */
+/** The target of a trouble log. */
 export interface Log {
   error(details: object, message: string): void;
   warn(details: object, message: string): void;
 }
 
-// Trouble comes with every request: a line now and then says the same.
+// Outages affect every request, so one line every ten seconds is enough.
 const repeatEveryMs = 10_000;
 
-/** Says in the log what refuses many requests and what to do about it, each kind of trouble at most every ten seconds. */
+/** Logs outages that refuse many requests, with advice, each kind at most every ten seconds. */
 export class TroubleLog {
   readonly #log: Log;
   readonly #kinds = new Map<string, { saidAt: number; since: number }>();
@@ -19,7 +19,7 @@ export class TroubleLog {
     this.#log = log;
   }
 
-  /** Notes what a request was refused with, and the error behind it. Passes over what is the caller's own doing. */
+  /** Records the refusal of a request and the error behind it. Ignores refusals that the caller caused. */
   note(problem: Problem | null, error: unknown): void {
     if (problem === null || !(problem.status === 503 || problem.status === 429)) return;
     const kind = this.#kinds.get(problem.problem) ?? { saidAt: Number.NEGATIVE_INFINITY, since: 0 };

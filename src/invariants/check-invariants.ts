@@ -17,7 +17,7 @@ import { termInvariants } from './store-invariants-terms.ts';
 import { toldInvariants } from './store-invariants-told.ts';
 import { usageInvariants } from './store-invariants-usage.ts';
 
-/** Everything that is true of the data at any time. */
+/** All invariants of the data. */
 export const invariants: readonly Invariant[] = [
   ...ownershipInvariants,
   ...pricingInvariants,
@@ -31,20 +31,19 @@ export const invariants: readonly Invariant[] = [
   ...dueInvariants,
 ];
 
-/** An invariant and what breaks it. */
+/** An invariant and its violations. */
 export interface CheckedInvariant {
   readonly name: string;
   readonly sentence: string;
   readonly violations: Violations;
 }
 
-// Sums of ten million rows fit into it: on disk they would take several times as long. Nothing else reads so much.
+// The memory for sums over ten million rows: on disk they would take several times as long.
 const memory = '256MB';
 
 /**
- * Checks every invariant over all environments, on one unchanging view of the data: the service may run meanwhile, and
- * is neither stopped nor written to. Of usage and its ledger it reads what came after the mark, or (null) everything.
- * Owner's connection.
+ * Checks every invariant over all environments on one snapshot of the data, while the service runs undisturbed. Reads
+ * only usage and ledger rows after the mark, or (null) everything. Owner's connection.
  */
 export async function checkInvariants(owner: Database, since: Since = null): Promise<CheckedInvariant[]> {
   const reading = owner.transaction().setIsolationLevel('repeatable read').setAccessMode('read only');

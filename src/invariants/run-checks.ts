@@ -7,46 +7,46 @@ import { Problem } from '../kernel/problem.ts';
 import { type CheckedInvariant, checkInvariants, invariants } from './check-invariants.ts';
 import { advanceMark, findLastRun, forgetSums, insertRun, type KeptRun, readMark } from './store-checks.ts';
 
-/** What a check of all invariants found. */
+/** The result of a check of all invariants. */
 export interface CheckReport {
-  /** When it began, in real time. */
+  /** The start in real time. */
   readonly checkedAt: Instant;
   readonly durationMs: number;
-  /** Whether all was read; else what had been found right before was taken as it was. */
+  /** Whether all rows were read, instead of only those after the last good mark. */
   readonly full: boolean;
   readonly healthy: boolean;
   readonly invariants: readonly CheckedInvariant[];
 }
 
 export interface CheckOptions {
-  /** Reads everything, whatever was found right before. */
+  /** Reads everything, including previously checked rows. */
   readonly full: boolean;
-  /** Waits for another process that is checking; else it is refused with `checkUnderWay`. */
+  /** Waits for another process that is checking; otherwise refuses with `checkUnderWay`. */
   readonly waits: boolean;
 }
 
-/** The checks of a service. Owner's connections: they are of every environment. */
+/** The checks of a service. Owner's connections, because they cover every environment. */
 export interface Checks {
-  /** The last check that any process made, or null before the first. */
+  /** The last check by any process, or null before the first. */
   last(): Promise<CheckReport | null>;
-  /** Checks now, and keeps the answer. Who asks while this process is at it is given that answer. */
+  /** Runs a check now and stores its result. A concurrent call in this process gets the same result. */
   run(options: CheckOptions): Promise<CheckReport>;
 }
 
 declare module '../jobs/queue.ts' {
   interface Outside {
-    /** It sees every environment, as what is outside does; null where it is not wanted. */
+    /** Grouped with external services because it sees every environment; null if not wanted. */
     readonly checks?: Checks;
   }
 }
 
 export const checkTask = 'check_invariants';
 
-// What came due while the service was down is done by then.
+// By then, work that became due while the service was down is done.
 const firstCheckAfterMs = 2 * 60_000;
 const oldestMs = 60 * 60_000;
 
-/** Asks for a check soon where the last one is older than an hour: by a job, so that one of several processes makes it. */
+/** Enqueues a check soon if the last one is older than an hour: a job, so that only one process runs it. */
 export async function askForFirstCheck(owner: Database): Promise<void> {
   const last = await findLastRun(owner);
   if (last !== null && last.startedAt > Date.now() - oldestMs) return;
@@ -70,13 +70,13 @@ export function createChecks(owner: Database): Checks {
   };
 }
 
-// One check at a time over all processes: it reads much, and two would say the same.
+// One check at a time over all processes: it reads a lot, and a second one would find the same.
 const checkLock = advisoryLocks.checks;
 const lookAgainMs = 500;
-// Longer than everything takes on many millions of rows.
+// Longer than a full check of many millions of rows.
 const longestWaitMs = 60 * 60_000;
 
-/** Checks everything and keeps the answer, one process at a time. Refuses with `checkUnderWay` where it is not to wait. */
+/** Runs a check and stores its result, one process at a time. Refuses with `checkUnderWay` if it should not wait. */
 export async function runCheck(owner: Database, { full, waits }: CheckOptions): Promise<CheckReport> {
   return owner.connection().execute(async (connection) => {
     await takeTurn(connection, waits);
@@ -101,8 +101,8 @@ async function takeTurn(connection: Database, waits: boolean): Promise<void> {
 }
 
 /**
- * What was found right is added up, so that the next check need not read it; what is wrong is read again each time, until
- * it is right or nothing is left of it.
+ * Healthy rows are summed up, so that the next check need not read them; broken ones are read each time until they are
+ * fixed or gone.
  */
 async function checkAndKeep(owner: Database, full: boolean): Promise<CheckReport> {
   const startedAt = Date.now();
@@ -124,7 +124,7 @@ async function checkAndKeep(owner: Database, full: boolean): Promise<CheckReport
 
 const sentences = new Map(invariants.map(({ name, sentence }) => [name, sentence]));
 
-/** An invariant of another version of the program is left out: nobody could say what it means. */
+/** Skips invariants of another version of the program, which have no description here. */
 function toReport({ startedAt, durationMs, isFull, result }: KeptRun): CheckReport {
   const known = result.flatMap(({ name, violations }) => {
     const sentence = sentences.get(name);

@@ -14,21 +14,21 @@ import {
 } from './store-invariants-sums.ts';
 
 /*
- * What the checks of all environments keep: the answers of the last ones, and the sums of what was found right. Owner's
- * connections: the service itself sees none of it.
+ * Stored data of the checks over all environments: results of the last ones, and sums of healthy rows. Owner's
+ * connections: the service role has no access.
  */
 
-/** An invariant as a check found it. */
+/** An invariant with its violations. */
 export interface FoundInvariant {
   readonly name: string;
   readonly violations: Violations;
 }
 
-/** A check as it is kept. Its instants are real time. */
+/** A stored check. Its instants are real time. */
 export interface KeptRun {
   readonly startedAt: Instant;
   readonly durationMs: number;
-  /** Whether all was read; else what had been found right before was taken as it was. */
+  /** Whether all rows were read, instead of only those after the last good mark. */
   readonly isFull: boolean;
   readonly result: readonly FoundInvariant[];
 }
@@ -52,7 +52,7 @@ export async function findLastRun(owner: Database): Promise<KeptRun | null> {
   return rows[0] ?? null;
 }
 
-/** How many rows break an invariant, as the last check found it. */
+/** The number of rows that broke an invariant in the last check. */
 export interface InvariantCount {
   readonly name: string;
   readonly violations: number;
@@ -60,13 +60,13 @@ export interface InvariantCount {
   readonly durationMs: number;
 }
 
-/** The same without anything of any tenant: for a connection of the service. Empty before the first check. */
+/** The counts without tenant data, for a service connection. Empty before the first check. */
 export async function listInvariantCounts(database: Database): Promise<InvariantCount[]> {
   const { rows } = await sql<InvariantCount>`select * from invariant_counts()`.execute(database);
   return rows;
 }
 
-/** Up to where everything was found right; null when nothing is kept. */
+/** The mark up to which all rows were healthy; null if none is stored. */
 export async function readMark(owner: Database): Promise<Since> {
   const { rows } = await sql<{ entrySequence: number | null; booking: number | null }>`
     select entry_sequence, booking from checks.marks`.execute(owner);
@@ -76,7 +76,7 @@ export async function readMark(owner: Database): Promise<Since> {
     : { entrySequence: mark.entrySequence, booking: mark.booking };
 }
 
-/** Forgets what was found right: the next check reads everything. */
+/** Deletes the stored sums: the next check reads everything. */
 export async function forgetSums(owner: Database): Promise<void> {
   await owner.transaction().execute(async (db) => {
     await sql`update checks.marks set entry_sequence = null, booking = null`.execute(db);
@@ -89,13 +89,13 @@ async function emptySums(db: Database): Promise<void> {
     await sql`delete from ${sql.table(`checks.${table}`)}`.execute(db);
 }
 
-// A number is drawn a moment before its transaction can be seen to run: nobody takes so long in between.
+// A sequence number is allocated shortly before its transaction is visible as running; no gap takes this long.
 const shortestWaitMs = 5 * 60_000;
 
 /**
- * Takes the mark to where the tables ended when they were last looked at, once every transaction of then has ended, and
- * adds up what lies behind it: called when everything up to there was found right, of `since` on. Then looks where the
- * tables end now. The numbers of entries and events do not commit in order, so what is behind the mark must have.
+ * Moves the mark to the end of the tables as last seen, once every transaction of that time has ended, and adds up the
+ * rows before it. Called when everything from `since` to there was healthy. Then records the current end of the tables.
+ * Numbers of entries and events do not commit in order, so all rows before the mark must have committed.
  */
 export async function advanceMark(
   owner: Database,
@@ -116,7 +116,7 @@ export async function advanceMark(
   await lookWhereTablesEnd(owner, now);
 }
 
-/** Looks where the tables end, unless it is not known yet whether what was seen then has been written. */
+/** Records the end of the tables, unless it is unknown whether the rows up to the previous one have committed. */
 async function lookWhereTablesEnd(owner: Database, now: Instant): Promise<void> {
   const { rows } = await sql<{ waits: boolean }>`
     select (entry_sequence, booking) is distinct from (seen_entry_sequence, seen_booking)
@@ -124,7 +124,7 @@ async function lookWhereTablesEnd(owner: Database, now: Instant): Promise<void> 
            and seen_transaction <= pg_snapshot_xmax(pg_current_snapshot()) as waits
       from checks.marks`.execute(owner);
   if (rows[0]?.waits) return;
-  // The entries first, in a statement of their own: a booking that is drawn later has later entries.
+  // The entries first, in a separate statement: a booking with a later number has later entries.
   const { rows: ends } = await sql<{ sequence: number }>`
     select last_value as sequence from ledger_entries_sequence_seq`.execute(owner);
   await sql`
@@ -135,7 +135,7 @@ async function lookWhereTablesEnd(owner: Database, now: Instant): Promise<void> 
            seen_transaction = excluded.seen_transaction, seen_at = excluded.seen_at`.execute(owner);
 }
 
-/** Where the tables ended when they were last looked at, if that was by `before` and no transaction of then still runs. */
+/** The end of the tables as last seen, if that was by `before` and no transaction of that time still runs. */
 async function findSettledEnd(db: Database, before: Instant): Promise<Mark | null> {
   const { rows } = await sql<Mark>`
     select seen_entry_sequence as entry_sequence, seen_booking as booking from checks.marks
@@ -143,7 +143,7 @@ async function findSettledEnd(db: Database, before: Instant): Promise<Mark | nul
   return rows[0] ?? null;
 }
 
-/** Adds the sums of what lies between the marks to those that are kept. */
+/** Adds the sums between the marks to the stored ones. */
 async function addSums(db: Database, since: Since, upTo: Mark): Promise<void> {
   const added = { entrySequence: since?.entrySequence ?? -1, booking: since?.booking ?? -1, upTo };
   await sql`

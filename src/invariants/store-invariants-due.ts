@@ -5,18 +5,19 @@ import { idPrefixes } from '../kernel/id.ts';
 import { currentStatuses } from '../subscriptions/subscription.ts';
 import type { Invariant } from './store-invariants.ts';
 
-// What is due is done within a minute; after a stop, or behind a slow processor, within a few. Then nobody is at it.
+// Due work is done within a minute; after an outage, or with a slow processor, within a few. After this time nothing is
+// working on it.
 const graceMs = 15 * 60_000;
 const incompleteLifetimeMs = 23 * 60 * 60_000;
-// What is forgotten goes ten thousand at a time, every ten minutes: a busy day may take a while.
+// Expired rows are deleted in batches of ten thousand every ten minutes, so a busy day may take a while.
 const forgettingGraceMs = 6 * 60 * 60_000;
 
 const realNow = sql<number>`(extract(epoch from now()) * 1000)::bigint`;
 const late = sql<number>`(${realNow} - ${sql.lit(graceMs)})`;
 
 /**
- * What was due by this instant of its environment, and is not done, is late; never, where the test clock was moved a moment
- * ago. Where it stands still, what was due before its instant was done on the way.
+ * The limit for overdue work by the time of its environment; never if the test clock was moved recently. With a frozen
+ * clock, everything due was done on the way.
  */
 const environments = sql`
   (select e.id as environment_id,
@@ -26,7 +27,7 @@ const environments = sql`
 
 const renewing = sql.join(currentStatuses.map((status) => sql.lit(status)));
 
-/** Rows `r` of a table that have been due for too long. */
+/** Rows `r` of a table that are overdue. */
 function overdue(table: string, column: string, where: RawBuilder<unknown>): RawBuilder<Record<string, unknown>> {
   return sql`
     select r.environment_id, r.id, r.status, r.${sql.ref(column)} as due_at, n.late_at
@@ -34,19 +35,19 @@ function overdue(table: string, column: string, where: RawBuilder<unknown>): Raw
      where r.${sql.ref(column)} <= n.late_at and ${where}`;
 }
 
-/** True for records `r` whose ids were made, in real time, so long ago. */
+/** True for records `r` whose ids are this old in real time. */
 function isOlder(prefix: string): RawBuilder<boolean> {
   return sql<boolean>`r.id < ${sql.lit(`${prefix}_`)} || id_time(${late})`;
 }
 
-/** True where the queue has a job of this task whose payload names the record `r`. */
+/** True if the queue has a job of this task whose payload names the record `r`. */
 function hasJob(task: string): RawBuilder<boolean> {
   return sql<boolean>`exists (
     select from graphile_worker._private_jobs j join graphile_worker._private_tasks t on t.id = j.task_id
      where t.identifier = ${sql.lit(task)} and j.attempts < j.max_attempts and strpos(j.payload::text, r.id) > 0)`;
 }
 
-/** What is due is done: by somebody, not long after. */
+/** Due work is done in time. */
 export const dueInvariants: readonly Invariant[] = [
   {
     name: 'renewalsAreMade',
@@ -60,17 +61,17 @@ export const dueInvariants: readonly Invariant[] = [
   },
   {
     name: 'scheduledCancelsLieAhead',
-    sentence: 'A scheduled cancel lies ahead, or not more than 15 minutes behind.',
+    sentence: 'A scheduled cancellation is carried out within 15 minutes of its date.',
     query: overdue('subscriptions', 'cancel_scheduled_at', sql`r.status = 'cancellation_scheduled'`),
   },
   {
     name: 'pausesEnd',
-    sentence: 'A paused subscription goes on within 15 minutes of its date.',
+    sentence: 'A paused subscription resumes within 15 minutes of its resume date.',
     query: overdue('subscriptions', 'resumes_at', sql`r.status = 'paused'`),
   },
   {
     name: 'incompleteSubscriptionsExpire',
-    sentence: 'A subscription waits 23 hours for its first payment, and at most 15 minutes longer.',
+    sentence: 'An incomplete subscription expires after 23 hours, at most 15 minutes late.',
     query: sql`
       select r.environment_id, r.id, r.status, r.created_at, n.late_at
         from subscriptions r join ${environments} n on n.environment_id = r.environment_id
@@ -79,7 +80,7 @@ export const dueInvariants: readonly Invariant[] = [
   },
   {
     name: 'trialsEnd',
-    sentence: 'A trial has an end, which lies ahead, or not more than 15 minutes behind.',
+    sentence: 'A trial has an end date and ends within 15 minutes of it.',
     query: sql`
       select r.environment_id, r.id, r.status, r.trial_end, n.late_at
         from subscriptions r join ${environments} n on n.environment_id = r.environment_id
@@ -87,22 +88,22 @@ export const dueInvariants: readonly Invariant[] = [
   },
   {
     name: 'scheduledChangesAreMade',
-    sentence: 'A scheduled change of plan is made within 15 minutes of its date.',
+    sentence: 'A scheduled plan change is applied within 15 minutes of its date.',
     query: overdue('subscription_adjustments', 'effective_at', sql`r.status = 'scheduled'`),
   },
   {
     name: 'invoicesAreTriedAgain',
-    sentence: 'An invoice is tried again within 15 minutes of the date that was set for it.',
+    sentence: 'Payment of an invoice is retried within 15 minutes of the scheduled date.',
     query: overdue('invoices', 'next_attempt_at', sql`r.subscription_id is not null`),
   },
   {
     name: 'paymentsAreAskedAbout',
-    sentence: 'A payment that is under way is asked about within 15 minutes of the date that was set for it.',
+    sentence: 'The status of a pending payment is requested within 15 minutes of the scheduled date.',
     query: overdue('payments', 'check_at', sql`true`),
   },
   {
     name: 'chargesAreSent',
-    sentence: 'A charge is taken to its processor within 15 minutes, or a job is there that does it.',
+    sentence: 'A charge is sent to its processor within 15 minutes, or a job exists that sends it.',
     query: sql`
       select r.environment_id, r.id, r.status, r.created_at from payments r
        where r.status = 'processing' and r.processor_reference is null and ${isOlder(idPrefixes.payment)}
@@ -110,14 +111,14 @@ export const dueInvariants: readonly Invariant[] = [
   },
   {
     name: 'refundsAreSent',
-    sentence: 'A refund is taken to its processor within 15 minutes, or a job is there that does it.',
+    sentence: 'A refund is sent to its processor within 15 minutes, or a job exists that sends it.',
     query: sql`
       select r.environment_id, r.id, r.status, r.created_at from refunds r
        where r.status = 'pending' and ${isOlder(idPrefixes.refund)} and not ${hasJob('refund_payment')}`,
   },
   {
     name: 'clockMovesEnd',
-    sentence: 'A test clock that is being moved arrives within 15 minutes, or a job is there that moves it.',
+    sentence: 'A moving test clock arrives within 15 minutes, or a job exists that moves it.',
     query: sql`
       select e.id as environment_id, e.clock_now, e.clock_target, e.clock_moved_at from environments e
        where e.clock_target is not null and coalesce(e.clock_moved_at, e.updated_at) < ${late}
@@ -127,8 +128,8 @@ export const dueInvariants: readonly Invariant[] = [
   },
   {
     name: 'webhooksAreSent',
-    // An endpoint that is slow, or fails, may have a long line; it gets shorter, or the endpoint is switched off.
-    sentence: 'A delivery to an active webhook is not due for 15 minutes while none is attempted there.',
+    // A slow or failing endpoint may have a long queue; it shrinks, or the endpoint is deactivated.
+    sentence: 'No active webhook has deliveries that have been due for 15 minutes without any attempt.',
     query: sql`
       select w.environment_id, w.id, d.due, d.first_due_at, d.last_attempt_at
         from webhooks w
@@ -143,7 +144,7 @@ export const dueInvariants: readonly Invariant[] = [
   },
   {
     name: 'jobsAreRun',
-    sentence: 'A job of the queue is run within 15 minutes of its time, and ends before its attempts do.',
+    sentence: 'A job runs within 15 minutes of its scheduled time and succeeds before its attempts run out.',
     query: sql`
       select j.payload ->> 'environmentId' as environment_id, j.id, t.identifier as task, j.attempts, j.max_attempts,
              j.run_at, j.locked_at, j.last_error
@@ -158,21 +159,21 @@ export const dueInvariants: readonly Invariant[] = [
   },
   {
     name: 'answersAreForgotten',
-    sentence: 'An answer is kept for its Idempotency-Key for a day, and not for much longer.',
+    sentence: 'A response is stored for its Idempotency-Key for a day and not much longer.',
     query: sql`
       select environment_id, key, created_at from idempotency_keys
        where created_at <= ${realNow} - ${sql.lit(24 * 60 * 60_000 + forgettingGraceMs)}`,
   },
   {
     name: 'processorMessagesAreForgotten',
-    sentence: 'It is remembered for 31 days that a message of a processor was seen, and not for much longer.',
+    sentence: 'A processed message of a payment processor is stored for 31 days and not much longer.',
     query: sql`
       select environment_id, processor, id, received_at from processor_events
        where received_at <= ${realNow} - ${sql.lit(31 * 24 * 60 * 60_000 + forgettingGraceMs)}`,
   },
   {
     name: 'attemptsAreForgotten',
-    sentence: 'An attempt to deliver a webhook is remembered for 30 days, and not for much longer.',
+    sentence: 'A webhook delivery attempt is stored for 30 days and not much longer.',
     query: sql`
       select environment_id, delivery_id, number, started_at from webhook_attempts
        where started_at <= ${realNow} - ${sql.lit(30 * 24 * 60 * 60_000 + forgettingGraceMs)}`,

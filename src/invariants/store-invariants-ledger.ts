@@ -10,14 +10,14 @@ import {
   usageOfPrices,
 } from './store-invariants-sums.ts';
 
-/** The ledger that usage is booked in, the credits that pay for it, and the holds that set some of it aside. */
+/** The ledger of usage, the credits that cover it, and the holds that reserve balances. */
 export const ledgerInvariants: readonly Invariant[] = [
   {
     name: 'ledgerEntriesPointAtRecords',
-    // No foreign key says so: a trigger looks when entries are added, and nobody looks later.
+    // There is no foreign key: a trigger checks new entries only.
     sentence:
-      'A ledger entry points at a transaction, an account, a price of its meter, a period of its subscription, and a credit of its own.',
-    // Entries are many, and name few accounts, prices and periods: each combination is looked up once.
+      'A ledger entry references an existing transaction and account, and a price, a billing period and a credit of that account.',
+    // Many entries share few accounts, prices and periods: each combination is looked up once.
     query: (since) => sql`
       select e.environment_id, e.id, e.ledger_transaction_id, e.ledger_account_id, e.price_id, e.billing_period_id, e.usage_credit_id
         from ${entriesSince(since)} e
@@ -51,14 +51,14 @@ export const ledgerInvariants: readonly Invariant[] = [
   },
   {
     name: 'ledgerSidesLeaveAvailable',
-    sentence: 'What is available on a ledger account is granted + settled - used - expired - taken back.',
+    sentence: 'The available amount of a ledger account is granted + settled - used - expired - taken back.',
     query: sql`
       select environment_id, id, available, granted, settled, used, expired, taken_back
         from ledger_accounts where available is distinct from granted + settled - used - expired - taken_back`,
   },
   {
     name: 'accountsKnowTheirSubscription',
-    sentence: 'A ledger account says the revision of its subscription.',
+    sentence: 'A ledger account stores the current revision of its subscription.',
     query: sql`
       select a.environment_id, a.id, a.subscription_revision, s.revision
         from ledger_accounts a
@@ -67,7 +67,7 @@ export const ledgerInvariants: readonly Invariant[] = [
   },
   {
     name: 'entriesKnowWhatIsAvailable',
-    sentence: 'An entry says what is available with it: the sum of what was booked on its account up to it.',
+    sentence: 'An entry stores the available amount after it: the sum of all bookings on its account up to it.',
     query: (since) => sql`
       select environment_id, id, ledger_account_id, available_after, booked
         from (select e.environment_id, e.id, e.ledger_account_id, e.available_after,
@@ -82,7 +82,7 @@ export const ledgerInvariants: readonly Invariant[] = [
   },
   {
     name: 'entriesAreInOrderOfTime',
-    sentence: 'An entry that was booked on an account after another one does not carry an earlier instant.',
+    sentence: 'Entries of an account are booked in order of time.',
     query: (since) => sql`
       select environment_id, id, ledger_account_id, sequence, created_at, previous_created_at
         from (select e.environment_id, e.id, e.ledger_account_id, e.sequence, e.created_at,
@@ -96,7 +96,7 @@ export const ledgerInvariants: readonly Invariant[] = [
   {
     name: 'ledgerSidesAreSumsOfCredits',
     sentence:
-      'What was granted, applied, expired and taken back on a ledger account is what its credits issued, applied, lost and gave back.',
+      'The granted, applied, expired and taken back amounts of a ledger account equal the sums over its credits.',
     query: sql`
       select a.environment_id, a.id, a.granted, a.applied, a.expired, a.taken_back, c.issued, c.applied as credits_applied,
              c.expired as credits_expired, c.taken_back as credits_taken_back
@@ -110,7 +110,7 @@ export const ledgerInvariants: readonly Invariant[] = [
   },
   {
     name: 'creditsAreNotOverApplied',
-    sentence: 'A credit is applied, expires and is taken back within what it issued.',
+    sentence: 'The applied, expired and taken back amounts of a credit do not exceed its issued amount.',
     query: sql`
       select environment_id, id, ledger_account_id, issued, applied, expired, taken_back
         from usage_credits
@@ -118,7 +118,8 @@ export const ledgerInvariants: readonly Invariant[] = [
   },
   {
     name: 'creditsAreDrawnFromWithinTheirRest',
-    sentence: 'What is drawn from a credit is drawn by its own ledger account, and is less than is left of it.',
+    sentence:
+      'The pending amount of a ledger account comes from one of its own credits and is less than its remainder.',
     query: sql`
       select a.environment_id, a.id, a.drawn_credit_id, a.covered - a.applied as drawn, a.drawable, c.ledger_account_id,
              c.issued - c.applied - c.expired - c.taken_back as rest
@@ -130,7 +131,7 @@ export const ledgerInvariants: readonly Invariant[] = [
   },
   {
     name: 'accountsKnowWhenCreditsEnd',
-    sentence: 'No credit with a rest ends before its ledger account knows that one does.',
+    sentence: 'The next expiry stored on a ledger account is no later than the expiry of any unspent credit.',
     query: sql`
       select c.environment_id, c.id, c.expires_at, a.id as ledger_account_id, a.credits_end_at
         from usage_credits c
@@ -139,7 +140,7 @@ export const ledgerInvariants: readonly Invariant[] = [
   },
   {
     name: 'creditsAreSumsOfEntries',
-    sentence: 'What a credit issued, lost and gave back is what the entries about it say.',
+    sentence: 'The issued, expired and taken back amounts of a credit equal the sums of its entries.',
     query: (since) => sql`
       select c.environment_id, c.id, c.issued, c.expired, c.taken_back, e.granted as entries_granted,
              e.expired as entries_expired, e.taken_back as entries_taken_back
@@ -153,7 +154,7 @@ export const ledgerInvariants: readonly Invariant[] = [
   },
   {
     name: 'creditsAreAppliedAsBooked',
-    sentence: 'What a credit has applied, with what is drawn from it, is the sum of its applications.',
+    sentence: 'The applied and pending amounts of a credit add up to its applications.',
     query: (since) => sql`
       select c.environment_id, c.id, c.applied, d.covered - d.applied as drawn, a.applied as applications
         from usage_credits c
@@ -174,7 +175,7 @@ export const ledgerInvariants: readonly Invariant[] = [
   },
   {
     name: 'usageIsNotOverCovered',
-    sentence: 'Credits are applied to an entry of usage up to its amount.',
+    sentence: 'Credits applied to a usage entry do not exceed its amount.',
     query: (since) => sql`
       select e.environment_id, e.id, e.amount, a.amount as applications
         from ${entriesSince(since)} e
@@ -185,7 +186,7 @@ export const ledgerInvariants: readonly Invariant[] = [
   },
   {
     name: 'usageIsCoveredOrWaitsForBilling',
-    sentence: 'Usage of an account at a price is what credits covered and what is or was to be billed.',
+    sentence: 'Usage of an account at a price equals the part covered by credits plus the overage.',
     query: (since) => sql`
       select coalesce(u.environment_id, o.environment_id) as environment_id,
              coalesce(u.ledger_account_id, o.ledger_account_id) as ledger_account_id,
@@ -198,7 +199,7 @@ export const ledgerInvariants: readonly Invariant[] = [
   },
   {
     name: 'usageIsNotBilledTwice',
-    sentence: 'The lines of invoices bill no more usage of an account at a price than no credit covered.',
+    sentence: 'Invoice lines bill no more usage of an account at a price than credits left uncovered.',
     query: sql`
       select l.environment_id, l.ledger_account_id, l.price_id, l.billed, o.invoiced, o.uncovered
         from (select line.environment_id, line.ledger_account_id, line.price_id, sum(line.ledger_account_credit) as billed
@@ -229,7 +230,7 @@ export const ledgerInvariants: readonly Invariant[] = [
   },
   {
     name: 'heldIsSumOfOpenHolds',
-    sentence: 'What is held on a ledger account is the sum of its open holds.',
+    sentence: 'The held amount of a ledger account is the sum of its open holds.',
     query: sql`
       select a.environment_id, a.id, a.held, h.amount as holds
         from ledger_accounts a
@@ -240,7 +241,7 @@ export const ledgerInvariants: readonly Invariant[] = [
   },
   {
     name: 'holdsNameTheirMeter',
-    sentence: 'A hold is at a price of the usage meter of its ledger account.',
+    sentence: 'The price of a hold belongs to the usage meter of its ledger account.',
     query: sql`
       select h.environment_id, h.id, h.price_id, p.usage_meter_id, a.usage_meter_id as account_meter_id
         from usage_holds h

@@ -5,7 +5,7 @@ import type { Invariant } from './store-invariants.ts';
 export const moneyInvariants: readonly Invariant[] = [
   {
     name: 'invoiceNumbersHaveNoGap',
-    sentence: 'The invoices of a customer are numbered 1, 2, 3 and so on up to the number that was last taken.',
+    sentence: 'The invoices of a customer are numbered from 1 without gaps up to the last number issued.',
     query: sql`
       select c.environment_id, c.id, c.invoice_count, count(i.id) as invoices, count(distinct i.number) as numbers,
              min(i.number) as first_number, max(i.number) as last_number
@@ -18,7 +18,7 @@ export const moneyInvariants: readonly Invariant[] = [
   },
   {
     name: 'periodIsBilledOnce',
-    sentence: 'A billing period has at most one invoice for each reason, adjustments and void ones apart.',
+    sentence: 'A billing period has at most one invoice for each reason, except adjustments and void invoices.',
     query: sql`
       select environment_id, billing_period_id, reason, count(*) as invoices
         from invoices where billing_period_id is not null and reason <> 'adjustment' and status <> 'void'
@@ -26,7 +26,7 @@ export const moneyInvariants: readonly Invariant[] = [
   },
   {
     name: 'invoiceSubtotalIsSumOfLines',
-    sentence: 'The subtotal of an invoice is the sum of its lines, less its discount and the tax that they contain.',
+    sentence: 'The subtotal of an invoice is the sum of its lines minus its discount and any included tax.',
     query: sql`
       select i.environment_id, i.id, i.subtotal, i.discount_amount, i.tax_inclusive, i.tax_amount, l.amount as lines_amount
         from invoices i
@@ -38,7 +38,7 @@ export const moneyInvariants: readonly Invariant[] = [
   {
     name: 'invoiceSharesAddUp',
     sentence:
-      'The shares of the lines add up to the discount and the tax of their invoice; none is below zero or more than its line.',
+      'The discount and tax shares of the lines add up to those of their invoice; no share is negative or exceeds its line.',
     query: sql`
       select i.environment_id, i.id, i.discount_amount, i.tax_amount, l.discount_shares, l.tax_shares, l.wrong_shares
         from invoices i
@@ -57,7 +57,8 @@ export const moneyInvariants: readonly Invariant[] = [
   },
   {
     name: 'invoiceMoneyStaysWithinTotal',
-    sentence: 'Of an invoice at most its total is paid, and at most what was paid is refunded.',
+    sentence:
+      'The amount paid of an invoice does not exceed its total, and the amount refunded does not exceed the amount paid.',
     query: sql`
       select environment_id, id, total, amount_paid, amount_refunded
         from invoices
@@ -65,8 +66,8 @@ export const moneyInvariants: readonly Invariant[] = [
   },
   {
     name: 'invoiceIsPaidWhenNothingIsDue',
-    // What ended as void or uncollectible stays so when money arrives after all; a draft asks for none.
-    sentence: 'An invoice counts as paid, refunded or not, exactly when nothing of its total is due.',
+    // A void or uncollectible invoice keeps its status when a payment arrives; a draft requests none.
+    sentence: 'An invoice is paid, with or without refunds, if and only if no part of its total is due.',
     query: sql`
       select environment_id, id, status, total, amount_paid
         from invoices
@@ -76,7 +77,7 @@ export const moneyInvariants: readonly Invariant[] = [
   {
     name: 'invoiceStatusTellsRefund',
     sentence:
-      'A paid invoice is refunded or partially refunded exactly when all or some of what was paid was refunded.',
+      'A paid invoice is refunded or partially refunded if and only if all or part of the payment was refunded.',
     query: sql`
       select environment_id, id, status, amount_paid, amount_refunded
         from invoices
@@ -87,7 +88,7 @@ export const moneyInvariants: readonly Invariant[] = [
   },
   {
     name: 'invoiceIsPaidByItsPayments',
-    sentence: 'What was paid and refunded of an invoice is what its payments brought and gave back.',
+    sentence: 'The amounts paid and refunded of an invoice are the sums over its payments.',
     query: sql`
       select i.environment_id, i.id, i.amount_paid, i.amount_refunded, p.amount as payments_amount, p.refunded_amount as payments_refunded
         from invoices i
@@ -99,7 +100,7 @@ export const moneyInvariants: readonly Invariant[] = [
   {
     name: 'invoiceIsNotChargedTwice',
     sentence:
-      'Of an invoice at most one payment is under way, and with those that have succeeded it asks for at most the total.',
+      'An invoice has at most one pending payment, which together with succeeded payments does not exceed its total.',
     query: sql`
       select i.environment_id, i.id, i.total, p.under_way, p.amount as payments_amount
         from invoices i
@@ -114,7 +115,7 @@ export const moneyInvariants: readonly Invariant[] = [
   {
     name: 'redemptionCountsPaidInvoices',
     sentence:
-      'A redeemed discount has counted each paid invoice that carries it of a start, of a renewal or in the place of one, or of a purchase, and no other.',
+      'A discount redemption counts each paid invoice with the discount for a start, a renewal (or its replacement) or a purchase.',
     query: sql`
       select r.environment_id, r.id, r.payments_made, coalesce(i.invoices, 0) as paid_invoices
         from discount_redemptions r
@@ -130,9 +131,9 @@ export const moneyInvariants: readonly Invariant[] = [
   },
   {
     name: 'purchaseTellsItsInvoice',
-    // What is void, or was written off, says nothing: its money may have come with another invoice.
+    // A void or written-off invoice proves nothing: the payment may have come with another one.
     sentence:
-      'A purchase is paid, partly refunded or refunded exactly when its invoice is; what is paid once is named by its invoice.',
+      'A purchase is paid, partially refunded or refunded if and only if its invoice is; the invoice of a single payment names its purchase.',
     query: sql`
       select p.environment_id, p.id, p.status, p.price_type, i.id as invoice_id, i.status as invoice_status, i.purchase_id
         from purchases p join invoices i on i.environment_id = p.environment_id and i.id = p.invoice_id
@@ -145,7 +146,7 @@ export const moneyInvariants: readonly Invariant[] = [
   },
   {
     name: 'purchaseGivesItsCreditsOnce',
-    sentence: 'Credits that come with a purchase come with one that was paid for.',
+    sentence: 'Credits granted by a purchase belong to a paid purchase.',
     query: sql`
       select c.environment_id, c.id, c.source_id, p.id as purchase_id, p.purchase_date
         from usage_credits c
@@ -161,7 +162,7 @@ export const moneyInvariants: readonly Invariant[] = [
   {
     name: 'paymentRefundsStayWithinAmount',
     sentence:
-      'Of a payment at most its amount is refunded or being refunded; it is refunded exactly when all of it is.',
+      'Refunds of a payment, pending ones included, do not exceed its amount; it is refunded if and only if all of it is.',
     query: sql`
       select environment_id, id, status, amount, refunded_amount, refunding_amount
         from payments
@@ -170,7 +171,7 @@ export const moneyInvariants: readonly Invariant[] = [
   },
   {
     name: 'paymentRefundsAreSumsOfRefunds',
-    sentence: 'What was and is being refunded of a payment is the sum of its succeeded and of its pending refunds.',
+    sentence: 'The refunded and refunding amounts of a payment are the sums of its succeeded and its pending refunds.',
     query: sql`
       select p.environment_id, p.id, p.refunded_amount, p.refunding_amount, r.succeeded, r.pending
         from payments p

@@ -3,7 +3,7 @@ import { type IdKind, idPrefixes } from '../kernel/id.ts';
 import type { Invariant } from './store-invariants.ts';
 import { entriesSince, eventsSince, type Since } from './store-invariants-sums.ts';
 
-/** What kind of record stands in a table. Its ids say so. */
+/** The kind of record in each table, which determines its ids. */
 const kinds: Readonly<Record<string, IdKind>> = {
   organizations: 'organization',
   api_keys: 'apiKey',
@@ -40,12 +40,12 @@ const kinds: Readonly<Record<string, IdKind>> = {
   events: 'event',
 };
 
-/** What an id with this prefix looks like. */
+/** The pattern of an id with this prefix. */
 function wellFormed(prefix: string): string {
   return `^${prefix}_[0-9A-Za-z]{21}$`;
 }
 
-/** A table and its ids that are not `<prefix>_` and 21 characters; usage events go without their prefix. */
+/** A table and its malformed ids; usage events are stored without their prefix. */
 function malformed(table: string, prefix: string, since: Since) {
   const rows = table === 'ledger_entries' ? entriesSince(since) : sql.table(table);
   const environment = table === 'organizations' ? sql`null::bigint` : sql`r.environment_id`;
@@ -54,7 +54,7 @@ function malformed(table: string, prefix: string, since: Since) {
      where r.id !~ ${sql.lit(wellFormed(prefix))}`;
 }
 
-/** The tables that have a record's usual stamps, of which the second is never the earlier one. */
+/** The tables with the usual timestamps, of which updated_at is never the earlier one. */
 const stamped = Object.keys(kinds).filter(
   (table) => !['events', 'ledger_entries', 'subscription_item_versions'].includes(table),
 );
@@ -62,11 +62,11 @@ const stamped = Object.keys(kinds).filter(
 const inRealTime = sql`
          and exists (select from environments e where e.id = r.environment_id and e.clock_now is null)`;
 
-/** What holds of records by themselves, and of those that name each other without a foreign key. */
+/** Invariants of single records, and of records that reference each other without a foreign key. */
 export const recordInvariants: readonly Invariant[] = [
   {
     name: 'idsSayTheirKind',
-    sentence: 'An id is the prefix of its kind and 21 digits and letters.',
+    sentence: 'An id is the prefix of its kind followed by 21 letters and digits.',
     query: (since) => sql`
       ${sql.join(
         Object.entries(kinds).map(([table, kind]) => malformed(table, idPrefixes[kind], since)),
@@ -77,9 +77,9 @@ export const recordInvariants: readonly Invariant[] = [
   },
   {
     name: 'recordsChangeAfterTheyAreMade',
-    // Before there are subscriptions a test clock may be set to any instant, also one before all that is there. Time is read
-    // when a transaction begins, and one that waited writes what is a little older than what it waited for.
-    sentence: 'A record was not changed a minute before it was made, where no test clock was set.',
+    // Before there are subscriptions a test clock may be set to any instant, even before existing records. Time is read
+    // when a transaction begins, so one that waited for a lock writes a slightly older time.
+    sentence: 'The update time of a record is at most a minute before its creation time, unless a test clock was set.',
     query: sql.join(
       stamped.map(
         (table) => sql`
@@ -93,8 +93,8 @@ export const recordInvariants: readonly Invariant[] = [
   },
   {
     name: 'pricingModelsExist',
-    // Most tables have it from the record that they belong to, and no foreign key of their own.
-    sentence: 'A record belongs to a pricing model that is there.',
+    // Most tables copy it from their parent record, and have no foreign key of their own.
+    sentence: 'A record belongs to an existing pricing model.',
     query: (since) =>
       sql.join(
         [
@@ -131,7 +131,7 @@ export const recordInvariants: readonly Invariant[] = [
   },
   {
     name: 'organizationsHaveBothModes',
-    sentence: 'An organization has one environment of test mode and one of live mode.',
+    sentence: 'An organization has one test mode and one live mode environment.',
     query: sql`
       select null::bigint as environment_id, o.id, count(e.id) as environments
         from organizations o left join environments e on e.organization_id = o.id
@@ -139,9 +139,9 @@ export const recordInvariants: readonly Invariant[] = [
   },
   {
     name: 'purchasesAndSessionsAgree',
-    // Neither has a foreign key to the other: a session is made first, and its purchase follows.
+    // There is no foreign key in either direction: a session is created first, and its purchase later.
     sentence:
-      'A purchase names a checkout session of its customer and price, and a session that succeeded in selling names a purchase that was paid for.',
+      'A purchase names a checkout session of its customer and price, and a successful selling session names a paid purchase.',
     query: sql`
       select p.environment_id, p.id, p.status, p.checkout_session_id, s.status as session_status, s.purchase_id
         from purchases p
@@ -159,14 +159,14 @@ export const recordInvariants: readonly Invariant[] = [
   },
   {
     name: 'processorCustomersAreApart',
-    sentence: 'What a processor calls a customer is one customer of the environment.',
+    sentence: 'A customer reference of a processor belongs to one customer of the environment.',
     query: sql`
       select environment_id, processor, reference, count(*) as customers
         from processor_customers group by environment_id, processor, reference having count(*) > 1`,
   },
   {
     name: 'chargesAreOnePayment',
-    sentence: 'What a processor calls a charge is one payment of the environment.',
+    sentence: 'A charge reference of a processor belongs to one payment of the environment.',
     query: sql`
       select environment_id, processor, processor_reference, count(*) as payments
         from payments where processor_reference is not null and processor <> 'manual'
@@ -174,7 +174,7 @@ export const recordInvariants: readonly Invariant[] = [
   },
   {
     name: 'testProcessorAgrees',
-    sentence: 'What was paid and given back by the test processor it has done, once and in just that amount.',
+    sentence: 'The test processor performed each payment and refund once and in the recorded amount.',
     query: sql`
       select p.environment_id, p.id, p.status, p.amount, o.amount as done
         from payments p left join test_processor.operations o on o.idempotency_key = p.id and o.kind = 'charge'
@@ -188,7 +188,7 @@ export const recordInvariants: readonly Invariant[] = [
   },
   {
     name: 'paymentsAreOfTheirInvoices',
-    sentence: 'A payment is in the currency of its invoice, and names its purchase and its billing period.',
+    sentence: 'A payment has the currency, the purchase and the billing period of its invoice.',
     query: sql`
       select p.environment_id, p.id, p.currency, p.purchase_id, p.billing_period_id, i.id as invoice_id,
              i.currency as invoice_currency, i.purchase_id as invoice_purchase_id, i.billing_period_id as invoice_billing_period_id
@@ -197,7 +197,7 @@ export const recordInvariants: readonly Invariant[] = [
   },
   {
     name: 'redemptionsStayWithinDuration',
-    sentence: 'A discount takes something off, and as often as its duration says.',
+    sentence: 'A discount redemption has a positive amount and applies as often as its duration allows.',
     query: sql`
       select environment_id, id, duration, number_of_payments, payments_made, amount_type, amount
         from discount_redemptions
@@ -210,7 +210,7 @@ export const recordInvariants: readonly Invariant[] = [
   },
   {
     name: 'guardsAreInForce',
-    sentence: 'The triggers and the row-level security that the data relies on are there and switched on.',
+    sentence: 'The triggers and row-level security that protect the data exist and are enabled.',
     query: sql`
       select null::bigint as environment_id, t.tgrelid::regclass::text as record, t.tgname as name, t.tgenabled::text as state
         from pg_trigger t

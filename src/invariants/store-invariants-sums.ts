@@ -1,18 +1,18 @@
 import { type RawBuilder, sql } from 'kysely';
 
-/** Up to where entries and events were found right and added up: both are only ever added to, and numbered. */
+/** The mark up to which entries and events were healthy and summed up: both are append-only and numbered. */
 export interface Mark {
   readonly entrySequence: number;
   readonly booking: number;
 }
 
 /**
- * What is to be read: what came after the mark, the rest as its sums are kept; or (null) everything. With `upTo` what lies
- * between the two marks, alone.
+ * The rows to read: those after the mark, with stored sums for the rest; or (null) everything. With `upTo`, only those
+ * between the two marks.
  */
 export type Since = (Mark & { readonly upTo?: Mark }) | null;
 
-// The marks stand in the text of a query, so that the planner knows how little lies behind them.
+// Marks are literals, so that the planner knows how few rows lie after them.
 function between(column: string, { after, upTo }: { after: number; upTo: number | undefined }): RawBuilder<boolean> {
   const end = upTo === undefined ? sql`` : sql` and ${sql.ref(column)} <= ${sql.lit(upTo)}`;
   return sql<boolean>`${sql.ref(column)} > ${sql.lit(after)}${end}`;
@@ -22,18 +22,18 @@ function isEntrySince({ entrySequence, upTo }: NonNullable<Since>): RawBuilder<b
   return between('sequence', { after: entrySequence, upTo: upTo?.entrySequence });
 }
 
-/** The ledger entries to be looked at. */
+/** The ledger entries to check. */
 export function entriesSince(since: Since): RawBuilder<unknown> {
   return since === null ? sql`ledger_entries` : sql`(select * from ledger_entries where ${isEntrySince(since)})`;
 }
 
-/** The usage events to be looked at. */
+/** The usage events to check. */
 export function eventsSince(since: Since): RawBuilder<unknown> {
   if (since === null) return sql`usage_events`;
   return sql`(select * from usage_events where ${between('booking', { after: since.booking, upTo: since.upTo?.booking })})`;
 }
 
-/** The applications of credits to the entries to be looked at. */
+/** The applications of credits to the entries to check. */
 export function applicationsSince(since: Since): RawBuilder<unknown> {
   return sql`(select e.environment_id, e.id as ledger_entry_id, e.ledger_account_id, e.credit_side,
          paid.usage_credit_id, paid.amount
@@ -41,12 +41,12 @@ export function applicationsSince(since: Since): RawBuilder<unknown> {
    where e.applied_credit_ids is not null)`;
 }
 
-/** What `found` finds, and beside it what is kept of the rest. Both have the same columns. */
+/** The rows of `found`, plus the stored sums of the rest. Both have the same columns. */
 function withKept(since: Since, found: RawBuilder<unknown>, kept: RawBuilder<unknown>): RawBuilder<unknown> {
   return since === null || since.upTo !== undefined ? found : sql`${found} union all ${kept}`;
 }
 
-/** What the entries moved onto or off each side of each account. One row of an account or several. */
+/** The amounts moved on and off each side of each account. One or several rows per account. */
 export function sidesOfAccounts(since: Since): RawBuilder<unknown> {
   const found = sql`
     select environment_id, ledger_account_id,
@@ -63,7 +63,7 @@ export function sidesOfAccounts(since: Since): RawBuilder<unknown> {
   );
 }
 
-/** What was used of each account at each price, and what credits covered of it. One row or several. */
+/** The usage of each account at each price, and the part covered by credits. One or several rows each. */
 export function usageOfPrices(since: Since): RawBuilder<unknown> {
   const found = sql`
     select e.environment_id, e.ledger_account_id, e.price_id, sum(e.amount) as used, sum(coalesce(a.amount, 0)) as covered
@@ -79,7 +79,7 @@ export function usageOfPrices(since: Since): RawBuilder<unknown> {
   );
 }
 
-/** What the entries about each credit granted, ended and took back. One row of a credit or several. */
+/** The granted, expired and taken back amounts in the entries of each credit. One or several rows per credit. */
 export function entriesOfCredits(since: Since): RawBuilder<unknown> {
   const found = sql`
     select environment_id, usage_credit_id,
@@ -94,7 +94,7 @@ export function entriesOfCredits(since: Since): RawBuilder<unknown> {
   );
 }
 
-/** What was applied of each credit. One row of a credit or several. */
+/** The applied amount of each credit. One or several rows per credit. */
 export function appliedOfCredits(since: Since): RawBuilder<unknown> {
   const found = sql`
     select environment_id, usage_credit_id, sum(amount) as applied
@@ -103,8 +103,8 @@ export function appliedOfCredits(since: Since): RawBuilder<unknown> {
 }
 
 /**
- * The events of each series: how many they are and their amounts, and the same of those that were the first with their
- * properties. One row of a series or several.
+ * The number and amounts of the events of each series, in total and for the first ones with their properties. One or
+ * several rows per series.
  */
 export function eventsOfSeries(since: Since): RawBuilder<unknown> {
   const found = sql`
@@ -121,7 +121,7 @@ export function eventsOfSeries(since: Since): RawBuilder<unknown> {
   );
 }
 
-/** The last instant of the entries of each account that are kept; nothing where none are. */
+/** The last stored time of each account's entries; empty without stored sums. */
 export function lastOfAccounts(since: Since): RawBuilder<unknown> {
   const columns = sql`environment_id, ledger_account_id, last_created_at,
     granted + settled - used - expired - taken_back as available`;

@@ -5,18 +5,18 @@ import type { Invariant } from './store-invariants.ts';
 const current = sql.join(currentStatuses.map((status) => sql.lit(status)));
 const terminal = sql.join(terminalStatuses.map((status) => sql.lit(status)));
 
-/** Two requests whose transactions overlap may write their instants in the other order; none takes longer than this. */
+/** Two overlapping transactions may write their instants in the opposite order; no request takes longer than this. */
 const overlapMs = sql.lit(60_000);
 
-/** The terms of subscriptions: their periods, changes and ends, and what they hold of resources. */
+/** Invariants of subscription terms: their periods, changes, ends and claims. */
 export const termInvariants: readonly Invariant[] = [
   {
     name: 'claimsAreWithinCapacity',
-    // Later the capacity may sink below them: a feature ends or is changed, and nobody loses his seat by that. What it was
-    // before a change nothing says, so subscriptions with one are left out. A change that began before the claim may be
-    // written after it, with the earlier instant.
+    // Capacity may sink below the claims later: a feature ends or is changed, and existing claims stay. Old values of a
+    // feature are not stored, so subscriptions with a change are skipped. A change that began before the claim may be
+    // written after it with the earlier time.
     sentence:
-      'When the last of the active claims on a resource was made, all of them were within what the features of the subscription granted, if none was changed since.',
+      'At the time of the last active claim on a resource, its claims were within the capacity of the subscription, unless a feature changed since.',
     query: sql`
       select c.environment_id, c.subscription_id as id, c.resource_id, c.claims, c.last_claimed_at, coalesce(f.capacity, 0) as capacity
         from (select c.environment_id, c.subscription_id, c.resource_id, count(*) as claims, max(c.claimed_at) as last_claimed_at
@@ -41,8 +41,7 @@ export const termInvariants: readonly Invariant[] = [
   },
   {
     name: 'endedSubscriptionIsAtRest',
-    sentence:
-      'A subscription that has ended has no period that goes on or is to come, and no change of plan that waits.',
+    sentence: 'An ended subscription has no current or upcoming billing period and no pending plan change.',
     query: sql`
       select s.environment_id, s.id, s.status, p.id as billing_period_id, a.id as adjustment_id
         from subscriptions s
@@ -54,7 +53,7 @@ export const termInvariants: readonly Invariant[] = [
   },
   {
     name: 'trialIsATrialPeriod',
-    sentence: 'A subscription in its trial is in a billing period that is a trial and ends with it.',
+    sentence: 'A trialing subscription is in a trial billing period that ends with the trial.',
     query: sql`
       select s.environment_id, s.id, s.status, s.trial_end, s.current_billing_period_end, p.trial_period
         from subscriptions s
@@ -66,7 +65,7 @@ export const termInvariants: readonly Invariant[] = [
   {
     name: 'periodsEndOnTheirAnchor',
     // In UTC, counted from the anchor: the 31st, then the last of February, then the 31st again.
-    sentence: 'The current period of a subscription ends a whole number of intervals after, or before, its anchor.',
+    sentence: 'The current billing period of a subscription ends a whole number of intervals from its anchor.',
     query: sql`
       select environment_id, id, status, billing_cycle_anchor_date, trial_end, interval_unit, interval_count, current_billing_period_end
         from (select s.*, to_timestamp(s.anchor_at / 1000.0) at time zone 'UTC' as anchor,
@@ -84,7 +83,7 @@ export const termInvariants: readonly Invariant[] = [
   },
   {
     name: 'scheduledChangeIsTold',
-    sentence: 'A subscription names the instant of its scheduled change of plan, exactly while there is one.',
+    sentence: 'A subscription has the date of its scheduled plan change if and only if there is one.',
     query: sql`
       select s.environment_id, s.id, s.scheduled_adjustment_at, a.effective_at
         from subscriptions s
@@ -93,7 +92,7 @@ export const termInvariants: readonly Invariant[] = [
   },
   {
     name: 'changeWaitsForOwedMoney',
-    sentence: 'A change of plan that waits for its payment waits for an invoice that is owed.',
+    sentence: 'A plan change that awaits payment has an unpaid invoice.',
     query: sql`
       select a.environment_id, a.id, a.invoice_id, i.status
         from subscription_adjustments a
@@ -102,8 +101,7 @@ export const termInvariants: readonly Invariant[] = [
   },
   {
     name: 'itemVersionsDoNotOverlap',
-    sentence:
-      'Of an item of a subscription one price and quantity holds at a time; the present one since the last version ended.',
+    sentence: 'Versions of a subscription item do not overlap, and the current one starts when the last one ended.',
     query: sql`
       select v.environment_id, v.id, v.subscription_item_id, v.start_at, v.end_at, v.next_start_at
         from (select v.*, coalesce(lead(v.start_at) over item, i.effective_from) as next_start_at
@@ -114,7 +112,7 @@ export const termInvariants: readonly Invariant[] = [
   },
   {
     name: 'archivedCustomerHasNothing',
-    sentence: 'A customer that is archived has no subscription that goes on.',
+    sentence: 'An archived customer has no running subscription.',
     query: sql`
       select c.environment_id, c.id, s.id as subscription_id, s.status
         from customers c join subscriptions s on s.environment_id = c.environment_id and s.customer_id = c.id
@@ -122,7 +120,7 @@ export const termInvariants: readonly Invariant[] = [
   },
   {
     name: 'paymentMethodsAreApart',
-    sentence: 'What a processor calls a payment method is one payment method of a customer.',
+    sentence: 'A payment method reference of a processor belongs to one payment method of a customer.',
     query: sql`
       select environment_id, customer_id, processor, processor_token, count(*) as payment_methods
         from payment_methods where processor <> 'test'

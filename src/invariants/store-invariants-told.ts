@@ -2,10 +2,10 @@ import { sql } from 'kysely';
 import { idPrefixes } from '../kernel/id.ts';
 import type { Invariant } from './store-invariants.ts';
 
-// A webhook and an event that are made at the same time need not see each other: commits are not made in an instant.
+// A webhook and an event created at the same time may not see each other, because commits take time.
 const togetherMs = 60_000;
 
-/** What an event is about, and the table of it. */
+/** The table of each kind of event object. */
 const toldTables = {
   customer: 'customers',
   subscription: 'subscriptions',
@@ -13,13 +13,13 @@ const toldTables = {
   purchase: 'purchases',
 } as const;
 
-/** Events, and their deliveries to webhooks. */
+/** Invariants of events and their deliveries to webhooks. */
 export const toldInvariants: readonly Invariant[] = [
   {
     name: 'eventsHaveTheirDeliveries',
-    // Of a webhook whose filter was another once, or that was switched off, nobody knows what it was to be told before.
+    // The earlier filter or activity of a changed webhook is unknown.
     sentence:
-      'An event has a delivery to each active webhook of its pricing model that wants its type and wanted it a minute before.',
+      'An event has a delivery to each active webhook of its pricing model that subscribed to its type at least a minute before.',
     query: sql`
       select e.environment_id, e.id, e.type, w.id as webhook_id, w.wanted_since
         from (select w.*, ${sql.lit(`${idPrefixes.event}_`)} || id_time(w.wanted_since + ${sql.lit(togetherMs)}) as first_id
@@ -34,7 +34,7 @@ export const toldInvariants: readonly Invariant[] = [
   {
     name: 'deliveriesAreOfTheirEvents',
     sentence:
-      'A delivery names the type, the object and the pricing model of its event, and the webhook is of that model.',
+      'A delivery has the type, object and pricing model of its event, and its webhook belongs to that pricing model.',
     query: sql`
       select d.environment_id, d.id, d.event_id, d.event_type, d.object_id, d.pricing_model_id, e.type, e.object_id as event_object_id,
              e.pricing_model_id as event_pricing_model_id, w.pricing_model_id as webhook_pricing_model_id
@@ -48,7 +48,7 @@ export const toldInvariants: readonly Invariant[] = [
   {
     name: 'deliveriesTellTheirAttempts',
     sentence:
-      'A delivery waits for an attempt, succeeded with its last one or was given up; it counts at least the attempts that are remembered.',
+      'A delivery is pending, succeeded with its last attempt, or failed; it counts at least its stored attempts.',
     query: sql`
       select d.environment_id, d.id, d.status, d.attempts, d.failures, d.next_attempt_at, d.last_attempt_at, a.last_number
         from webhook_deliveries d
@@ -62,7 +62,7 @@ export const toldInvariants: readonly Invariant[] = [
   },
   {
     name: 'eventsTellOfRecords',
-    sentence: 'An event is about a record that is there, of its pricing model.',
+    sentence: 'An event refers to an existing record of its pricing model.',
     query: sql`${sql.join(
       Object.entries(toldTables).map(
         ([object, table]) => sql`
@@ -77,7 +77,7 @@ export const toldInvariants: readonly Invariant[] = [
   },
   {
     name: 'eventsSayWhatTheyAre',
-    sentence: 'The body of an event names its own id, type, object and instant.',
+    sentence: 'The body of an event contains its id, type, object and time.',
     query: sql`
       select environment_id, id, type, object_id, occurred_at, payload
         from events

@@ -2,13 +2,14 @@ import { type RawBuilder, sql } from 'kysely';
 import type { Invariant } from './store-invariants.ts';
 import { entriesSince, eventsOfSeries, eventsSince, type Since, usageOfPrices } from './store-invariants-sums.ts';
 
-// A meter may count differently from one day to the next, so events that repeat properties are only bounded.
-const boundedWhereRepeated = 'where some repeat properties it is between the sum of the first ones and of all';
+// The aggregation of a meter may change, so events with repeated properties only give bounds.
+const boundedWhereRepeated =
+  'if some events repeat properties, it lies between the sum of the first ones and the sum of all';
 
-// Towards the past, also before 1970.
+// Rounds down, for times before 1970 too.
 const hourOfEvent = sql`e.usage_date - ((e.usage_date % 3600000) + 3600000) % 3600000`;
 
-/** The accounts of which an event to be looked at, or one before, is known to be the first with its properties. */
+/** The accounts with an event, in or before the checked ones, that is known as the first with its properties. */
 function accountsThatRepeat(since: Since): RawBuilder<unknown> {
   const found = sql`
     select s.environment_id, s.ledger_account_id
@@ -23,9 +24,9 @@ function accountsThatRepeat(since: Since): RawBuilder<unknown> {
 }
 
 /**
- * These events `e`, for each account and value of `columns` of them and their series `s`: how many they are, and the sums
- * of all and of the first ones. The first event with its properties may be of another hour or price, so it is the account
- * that tells whether only these count.
+ * The number and sums of these events `e`, in total and for first occurrences, by account and by `columns` of the
+ * events and their series `s`. The first event with its properties may have another hour or price, so the account
+ * determines whether only first occurrences count.
  */
 function sumsOfEvents(
   since: Since,
@@ -47,18 +48,20 @@ function sumsOfEvents(
      group by s.environment_id, s.ledger_account_id ${sql.join(grouped, sql``)}`;
 }
 
-/** True for a transaction `t` of which the events are looked at: its entries may be numbered behind the mark when they are not. */
+/**
+ * True for a transaction `t` whose events are checked: its entries may be numbered after the mark even if they are not.
+ */
 function isBookedSince(since: Since): RawBuilder<boolean> {
   if (since === null) return sql<boolean>`true`;
   return sql<boolean>`case when t.source_id ~ '^[0-9]{1,18}$' then t.source_id::bigint > ${sql.lit(since.booking)} else true end`;
 }
 
-/** The hours of series that events to be looked at are of. */
+/** The hours of series with events to check. */
 function hoursSince(since: Since): RawBuilder<unknown> {
   return sql`select distinct e.environment_id, e.series_id, ${hourOfEvent} as hour from ${eventsSince(since)} e`;
 }
 
-/** All events of the hours of series that have events to be looked at: a roll-up is of a whole hour. */
+/** All events of series and hours with events to check: a roll-up covers a whole hour. */
 function eventsOfHours(since: Since): RawBuilder<unknown> {
   if (since === null) return sql`usage_events`;
   return sql`(
@@ -68,15 +71,15 @@ function eventsOfHours(since: Since): RawBuilder<unknown> {
      where e.usage_date >= (select min(hour) from hours) and e.usage_date < (select max(hour) from hours) + 3600000)`;
 }
 
-// What is open of roll-ups on ledger accounts `a`, as those are.
+// The open roll-ups of ledger accounts `a`.
 const openColumns = sql`a.environment_id, a.open_series_id as series_id, a.open_hour as hour, a.open_units as units, a.open_events as events`;
 
-/** The roll-ups, each as it is closed and as it is open. */
+/** The closed and open parts of roll-ups. */
 const rollUpParts = sql`
   select environment_id, series_id, hour, units, events from usage_rollups
   union all select ${openColumns} from ledger_accounts a where a.open_series_id is not null`;
 
-/** The roll-ups to be looked at. */
+/** The roll-ups to check. */
 function rollUpsSince(since: Since): RawBuilder<unknown> {
   const parts =
     since === null
@@ -94,12 +97,12 @@ function rollUpsSince(since: Since): RawBuilder<unknown> {
     from (${parts}) parts group by environment_id, series_id, hour)`;
 }
 
-/** Usage events, the series that they are of, and what is kept of their sums. */
+/** Invariants of usage events, their series, and their stored sums. */
 export const usageInvariants: readonly Invariant[] = [
   {
     name: 'usageSeriesBelongTogether',
     sentence:
-      'A series of usage names a subscription of its customer, a price of its meter, their ledger account, and a period of its subscription.',
+      'A usage series references a subscription of its customer, a price of its meter, their ledger account and a period of its subscription.',
     query: sql`
       select u.environment_id, u.id, u.customer_id, u.subscription_id, u.usage_meter_id, u.price_id, u.ledger_account_id, u.billing_period_id
         from usage_series u
@@ -114,8 +117,8 @@ export const usageInvariants: readonly Invariant[] = [
   },
   {
     name: 'usageEventsAreOfSeries',
-    // No foreign key says so: a trigger looks when events are added, and nobody looks later.
-    sentence: 'A usage event is of a series.',
+    // There is no foreign key: a trigger checks new events only.
+    sentence: 'A usage event belongs to a usage series.',
     query: (since) => sql`
       select e.environment_id, e.id, e.series_id
         from ${eventsSince(since)} e
@@ -123,7 +126,7 @@ export const usageInvariants: readonly Invariant[] = [
   },
   {
     name: 'transactionCountsOnce',
-    sentence: 'A transaction is one usage event of a usage meter.',
+    sentence: 'A transactionId belongs to one usage event of a usage meter.',
     query: (since) =>
       since === null
         ? sql`
@@ -166,7 +169,7 @@ export const usageInvariants: readonly Invariant[] = [
   },
   {
     name: 'usageIsBookedWithItsEvents',
-    sentence: `A ledger transaction of usage books, of each account and price, the sum of the usage events that name it; ${boundedWhereRepeated}.`,
+    sentence: `A usage transaction of the ledger books the sum of its usage events for each account and price; ${boundedWhereRepeated}.`,
     query: (since) => sql`
       select coalesce(u.environment_id, e.environment_id) as environment_id,
              coalesce(u.ledger_account_id, e.ledger_account_id) as ledger_account_id,
@@ -184,7 +187,7 @@ export const usageInvariants: readonly Invariant[] = [
   },
   {
     name: 'openRollUpsAreOfTheirAccount',
-    sentence: 'The roll-up that is open on a ledger account is of a series of that.',
+    sentence: 'The open roll-up of a ledger account belongs to a series of that account.',
     query: sql`
       select a.environment_id, a.id, a.open_series_id, s.ledger_account_id
         from ledger_accounts a
@@ -193,7 +196,7 @@ export const usageInvariants: readonly Invariant[] = [
   },
   {
     name: 'rollUpsAreSumsOfEvents',
-    sentence: `A roll-up is the usage events of its hour, and the sum of their units; ${boundedWhereRepeated}.`,
+    sentence: `A roll-up has the number and the sum of the usage events of its hour; ${boundedWhereRepeated}.`,
     query: (since) => sql`
       select coalesce(r.environment_id, e.environment_id) as environment_id, coalesce(r.series_id, e.series_id) as series_id,
              coalesce(r.hour, e.hour) as hour, r.events, e.events as events_counted, r.units, e.amount as events_amount, e.first_amount

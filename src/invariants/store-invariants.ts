@@ -2,29 +2,29 @@ import { type RawBuilder, sql } from 'kysely';
 import type { Database } from '../database/database.ts';
 import { entriesSince, type Since } from './store-invariants-sums.ts';
 
-/** A row that breaks an invariant: its environment, its id, and the values that contradict each other. */
+/** A row that breaks an invariant: its environment, its id, and the contradictory values. */
 export type Violation = Readonly<Record<string, unknown>>;
 
-/** Something that is true of the data at any time, whatever was done and in which order. */
+/** A statement that is true of the data at any time, after any sequence of operations. */
 export interface Invariant {
   readonly name: string;
-  /** What holds, in a sentence. */
+  /** The invariant as a sentence. */
   readonly sentence: string;
-  /** Selects what breaks it, over all environments; where it reads entries or events, in what came since. */
+  /** Selects violations over all environments; for entries or events, only among the newer ones. */
   readonly query: RawBuilder<Violation> | ((since: Since) => RawBuilder<Violation>);
 }
 
-/** How many rows break an invariant, and some of them. */
+/** The number of rows that break an invariant, and examples. */
 export interface Violations {
   readonly count: number;
   readonly rows: readonly Violation[];
 }
 
-// Enough to see a pattern; the count says how far it goes.
+// Enough to see a pattern; the count shows the extent.
 const maxRows = 20;
 
 /**
- * What breaks the invariant: how many rows, and 20 of them at the most; in what came after the mark, or (null) everywhere.
+ * Finds the violations of an invariant: their number, and at most 20 rows; after the mark, or (null) everywhere.
  * Owner's connection.
  */
 export async function findViolations(owner: Database, { query }: Invariant, since: Since = null): Promise<Violations> {
@@ -36,10 +36,10 @@ export async function findViolations(owner: Database, { query }: Invariant, sinc
   return { count: rows[0]?.violationCount ?? 0, rows: rows.map(({ violationCount: _, ...row }) => row) };
 }
 
-/** A table, the table that one of its columns points to, and that column. */
+/** A table, the target of one of its columns, and that column. */
 type Link = readonly [table: string, target: string, column: string];
 
-/** The rows that differ in `column` from the row that they point to. */
+/** The rows whose `column` differs from the referenced row. */
 function disagreements(column: string, links: readonly Link[], since: Since = null): RawBuilder<Violation> {
   const selects = links.map(
     ([table, target, reference]) => sql<Violation>`
@@ -124,26 +124,26 @@ const linksWithinSubscription: readonly Link[] = [
   ['subscription_adjustments', 'invoices', 'invoice_id'],
 ];
 
-/** Records that belong together say so everywhere. */
+/** Related records belong to the same owner. */
 export const ownershipInvariants: readonly Invariant[] = [
   {
     name: 'pricingModelsAgree',
-    sentence: 'A record belongs to the pricing model of the record that it points to.',
+    sentence: 'A record belongs to the same pricing model as the records it references.',
     query: (since) => disagreements('pricing_model_id', linksWithinPricingModel, since),
   },
   {
     name: 'customersAgree',
-    sentence: 'A record belongs to the customer of the record that it points to.',
+    sentence: 'A record belongs to the same customer as the records it references.',
     query: disagreements('customer_id', linksWithinCustomer),
   },
   {
     name: 'subscriptionsAgree',
-    sentence: 'A record belongs to the subscription of the record that it points to.',
+    sentence: 'A record belongs to the same subscription as the records it references.',
     query: disagreements('subscription_id', linksWithinSubscription),
   },
 ];
 
-/** What a pricing model always has, so that a customer can start on it and usage has a price. */
+/** Required records of a pricing model, so that a customer can start and usage has a price. */
 export const pricingInvariants: readonly Invariant[] = [
   {
     name: 'oneDefaultPricingModel',
@@ -154,7 +154,7 @@ export const pricingInvariants: readonly Invariant[] = [
   },
   {
     name: 'oneDefaultProduct',
-    sentence: 'A pricing model has exactly one default product, and it is active.',
+    sentence: 'A pricing model has exactly one default product, which is active.',
     query: sql`
       select m.environment_id, m.id, count(p.id) as default_products
         from pricing_models m
@@ -163,7 +163,7 @@ export const pricingInvariants: readonly Invariant[] = [
   },
   {
     name: 'oneDefaultPricePerProduct',
-    sentence: 'A product has exactly one default price, and it is active when any price of the product is.',
+    sentence: 'A product has exactly one default price, which is active if any price of the product is.',
     query: sql`
       select p.environment_id, p.id, count(r.id) filter (where r.is_default) as default_prices
         from products p
@@ -174,7 +174,7 @@ export const pricingInvariants: readonly Invariant[] = [
   },
   {
     name: 'oneDefaultPricePerUsageMeter',
-    sentence: 'A usage meter has exactly one default price, and it is active.',
+    sentence: 'A usage meter has exactly one default price, which is active.',
     query: sql`
       select m.environment_id, m.id, count(d.id) as default_prices, count(d.id) filter (where d.active) as active_default_prices
         from usage_meters m
@@ -183,12 +183,12 @@ export const pricingInvariants: readonly Invariant[] = [
   },
 ];
 
-/** The times and statuses of subscriptions, and what they hold. */
+/** Invariants of subscriptions' times, statuses and claims. */
 export const subscriptionInvariants: readonly Invariant[] = [
   {
     name: 'billingPeriodsTile',
     sentence:
-      'A billing period begins where the one before it ends, or later where that one ended in a pause, unless one of the two was canceled.',
+      'A billing period starts when the previous one ends, or later after a pause, unless one of the two was canceled.',
     query: sql`
       select environment_id, id, subscription_id, previous_end_at, start_at
         from (select environment_id, id, subscription_id, status, start_at,
@@ -201,7 +201,7 @@ export const subscriptionInvariants: readonly Invariant[] = [
   },
   {
     name: 'currentBillingPeriodExists',
-    sentence: 'The current billing period of a current subscription is one of its billing periods, not a canceled one.',
+    sentence: 'The current billing period of a subscription is one of its billing periods and is not canceled.',
     query: sql`
       select s.environment_id, s.id, s.status, s.current_billing_period_start, s.current_billing_period_end
         from subscriptions s
@@ -214,14 +214,14 @@ export const subscriptionInvariants: readonly Invariant[] = [
   },
   {
     name: 'canceledAtTellsCanceled',
-    sentence: 'A subscription has canceledAt exactly when it is canceled.',
+    sentence: 'A subscription has canceledAt if and only if it is canceled.',
     query: sql`
       select environment_id, id, status, canceled_at
         from subscriptions where (status = 'canceled') <> (canceled_at is not null)`,
   },
   {
     name: 'scheduledCancelHasDate',
-    sentence: 'A subscription whose cancel is scheduled has a date for it, and no other that still runs has one.',
+    sentence: 'A running subscription has a cancellation date if and only if its cancellation is scheduled.',
     query: sql`
       select environment_id, id, status, cancel_scheduled_at
         from subscriptions
@@ -229,7 +229,7 @@ export const subscriptionInvariants: readonly Invariant[] = [
   },
   {
     name: 'replacedSubscriptionIsCanceled',
-    sentence: 'A subscription that another one replaced is canceled.',
+    sentence: 'A replaced subscription is canceled.',
     query: sql`
       select environment_id, id, status, replaced_by_subscription_id
         from subscriptions where replaced_by_subscription_id is not null and status <> 'canceled'`,
@@ -244,7 +244,7 @@ export const subscriptionInvariants: readonly Invariant[] = [
   },
   {
     name: 'endedSubscriptionHoldsNoClaims',
-    sentence: 'A subscription that has ended holds no claims.',
+    sentence: 'An ended subscription holds no claims.',
     query: sql`
       select c.environment_id, c.id, c.subscription_id, s.status
         from resource_claims c

@@ -9,9 +9,9 @@ import type { InvoiceRow } from './store.ts';
 import { countRedemptions, countRedemptionsOfDiscounts } from './store-redemptions.ts';
 
 /**
- * These invoices have just been paid: the discounts that they carry are used once more. That of a start or a renewal
- * counts, of nothing too; left-over usage gets its discount beside, and so does a change of plan, unless it takes the
- * place of one that counts. Safe to tell twice.
+ * Counts one more use of the discounts on invoices that have just been paid. Invoices of a start or a renewal count,
+ * even with a total of 0. Leftover usage does not count, nor does a plan change, unless it replaces an invoice that
+ * does. Idempotent.
  */
 export async function countDiscounts(
   work: Work,
@@ -23,14 +23,14 @@ export async function countDiscounts(
   );
 }
 
-/** A discount, and how often it was redeemed. */
+/** Returns a discount with the number of its redemptions. */
 export async function getDiscount(work: Work, id: string): Promise<RedeemedDiscount> {
   const row = await findDiscount(work, id);
   if (row === null) throw new Problem('discountNotFound', { id });
   return only(await renderRedeemed(work, [row]));
 }
 
-/** The environment's discounts, active or not. */
+/** Lists discounts, inactive ones included. */
 export async function listDiscounts(work: Work, request: PageRequest) {
   const { rows, total } = await pageOfDiscounts(work, request);
   return page(request, await renderRedeemed(work, rows), total);

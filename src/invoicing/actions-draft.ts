@@ -5,16 +5,16 @@ import type { UpcomingInvoice } from './invoice.ts';
 import type { DraftLine, UpcomingInvoiceLineItem } from './invoice-line-item.ts';
 import type { InvoiceDraft } from './new-invoice.ts';
 
-/** What an invoice of a subscription would be, with its lines, in the shape that invoices have. */
+/** A draft invoice of a subscription with its lines, in the form of an invoice. */
 export interface UpcomingInvoiceWithLines {
   readonly invoice: UpcomingInvoice;
   readonly invoiceLineItems: UpcomingInvoiceLineItem[];
 }
 
-// Nothing of it is shown: what has no id yet shows null.
+// Placeholders that are not shown: fields without a value yet are null in the response.
 const unnamed = { id: '', invoiceNumber: '', buyer: null };
 
-/** A draft as clients see it. */
+/** A draft as returned by the API. */
 export function renderDraft(work: Work, draft: InvoiceDraft): UpcomingInvoiceWithLines {
   const stamps = { createdAt: work.now, updatedAt: work.now };
   const invoice = renderInvoice(work, { ...rowOf(draft), ...unnamed, ...stamps });

@@ -5,7 +5,7 @@ import { explainInvoice, type InvoiceExplanation } from './invoice-explanation.t
 import { findInvoice, listExplainedLines } from './store.ts';
 import { findRedemptions } from './store-redemptions.ts';
 
-/** How every amount of the invoice came about. Refuses with `invoiceNotFound`. */
+/** Explains every amount of the invoice. Refuses with `invoiceNotFound`. */
 export async function getExplanation(work: Work, id: string): Promise<InvoiceExplanation> {
   const invoice = await findInvoice(work, id);
   if (invoice === null) throw new Problem('invoiceNotFound', { id });
@@ -15,7 +15,7 @@ export async function getExplanation(work: Work, id: string): Promise<InvoiceExp
   return explainInvoice(invoice, lines, (redemptionId !== null && redemptions.get(redemptionId)) || null);
 }
 
-/** The invoice as it is printed. Refuses with `invoiceNotFound`. */
+/** The invoice as a document. Refuses with `invoiceNotFound`. */
 export async function getDocument(work: Work, id: string): Promise<InvoiceDocument> {
   const invoice = await findInvoice(work, id);
   if (invoice === null) throw new Problem('invoiceNotFound', { id });

@@ -2,12 +2,12 @@ import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import type { InvoiceDocument } from './invoice-document.ts';
 
-// Fonts with Latin, Greek, Cyrillic and more: the ones that a PDF has by itself know Western Europe only.
+// Fonts with Latin, Greek, Cyrillic and more: the built-in PDF fonts cover Western Europe only.
 const fonts = join(dirname(createRequire(import.meta.url).resolve('dejavu-fonts-ttf/package.json')), 'ttf');
 const regular = join(fonts, 'DejaVuSans.ttf');
 const bold = join(fonts, 'DejaVuSans-Bold.ttf');
 
-// A4 in points, with these margins.
+// A4 in points, with its margins.
 const margin = 50;
 const page = { width: 595.28, height: 841.89 };
 const right = page.width - margin;
@@ -18,9 +18,9 @@ const columns = [
   { x: 460, width: right - 460, align: 'right' },
 ] as const;
 
-/** An invoice as a PDF of as many A4 pages as it takes. */
+/** Renders an invoice as a PDF of A4 pages. */
 export async function invoicePdf(document: InvoiceDocument): Promise<Buffer> {
-  // Megabytes of library, which commands that print nothing need not load.
+  // A library of megabytes that commands without PDFs need not load.
   const { default: PDFDocument } = await import('pdfkit');
   const pdf = new PDFDocument({ size: 'A4', margin, info: { Title: document.title, Producer: 'Tollkeeper' } });
   const chunks: Buffer[] = [];
@@ -93,7 +93,7 @@ function heightOf(pdf: PDFKit.PDFDocument, texts: readonly string[], font: strin
   return Math.max(...texts.map((text, index) => pdf.heightOfString(text, { width: columns[index]?.width ?? 100 })));
 }
 
-/** A row stands on one page. One that is higher than a page is left to the library, which breaks it. */
+/** Keeps a row on one page. A row higher than a page is left to the library, which breaks it. */
 function breakBefore(pdf: PDFKit.PDFDocument, height: number): void {
   if (pdf.y + height > page.height - margin && height < page.height - 2 * margin) pdf.addPage();
 }

@@ -16,7 +16,10 @@ import {
   taxPlace,
 } from './tax.ts';
 
-/** Says what tax customers owe on an invoice of now. Who owes none is not in the answer. Waits for nothing outside. */
+/**
+ * Determines the tax of customers on a current invoice. Customers without tax are missing in the result. Makes no
+ * external calls.
+ */
 export interface TaxProvider {
   quote(work: Work, customerIds: readonly string[]): Promise<Map<string, TaxQuote>>;
 }
@@ -27,9 +30,9 @@ const providers: Readonly<Record<Settings['taxProvider'], TaxProvider>> = {
 };
 
 /**
- * The tax that each of the customers owes on an invoice of now, by the tax provider that the environment's settings
- * name. A customer that owes none, because it is exempt or because nothing is known of its place, is not in the answer.
- * Two statements at the most, however many customers.
+ * The tax of each customer on a current invoice, from the tax provider in the settings. Customers without tax, because
+ * they are exempt or their address is unknown, are missing in the result. At most two statements for any number of
+ * customers.
  */
 export async function quoteTaxes(
   work: Work,
@@ -40,7 +43,7 @@ export async function quoteTaxes(
   return providers[taxProvider].quote(work, customerIds);
 }
 
-/** By the environment's own table of rates, and the place of each customer's billing address. */
+/** By the environment's own tax rates and each customer's billing address. */
 async function quoteByRates(work: Work, customerIds: readonly string[]): Promise<Map<string, TaxQuote>> {
   const customers = await listCustomersById(work, customerIds);
   const places = customers.flatMap((customer) => {
@@ -63,12 +66,12 @@ function render(work: Work, row: TaxRateRow): TaxRate {
   return { ...row, livemode: work.livemode, organizationId: work.organizationId };
 }
 
-/** Taxes are the environment's, not a pricing model's. */
+/** Tax rates belong to the environment, not to a pricing model. */
 function refusePinnedKey(work: Work): void {
   if (work.pinnedPricingModelId !== null) throw new Problem('outsidePinnedPricingModel');
 }
 
-/** Makes a tax rate. Refuses with `taxRateExists` a second active one for one place. */
+/** Creates a tax rate. Refuses with `taxRateExists` a second active one for the same place. */
 export async function createTaxRate(work: Work, { state, name, ...asked }: TaxRateInput): Promise<TaxRate> {
   refusePinnedKey(work);
   const row: TaxRateRow = {
@@ -89,7 +92,7 @@ export async function getTaxRate(work: Work, id: string): Promise<TaxRate> {
   return render(work, row);
 }
 
-/** The environment's tax rates, active or not. */
+/** Lists tax rates, inactive ones included. */
 export async function listTaxRates(work: Work, request: PageRequest) {
   const { rows, total } = await store.pageOfTaxRates(work, request);
   return page(
@@ -99,7 +102,7 @@ export async function listTaxRates(work: Work, request: PageRequest) {
   );
 }
 
-/** Changes a tax rate for the invoices to come. Refuses with `taxRateExists` a second active one for one place. */
+/** Changes a tax rate for future invoices. Refuses with `taxRateExists` a second active one for the same place. */
 export async function updateTaxRate(work: Work, id: string, change: TaxRateChange): Promise<TaxRate> {
   refusePinnedKey(work);
   if (change.id !== undefined && change.id !== id) throw new Problem('idMismatch', { bodyId: change.id, pathId: id });
@@ -110,7 +113,7 @@ export async function updateTaxRate(work: Work, id: string, change: TaxRateChang
   return render(work, row);
 }
 
-/** Deletes a tax rate, and answers it as it was. */
+/** Deletes a tax rate and returns its last values. */
 export async function deleteTaxRate(work: Work, id: string): Promise<TaxRate> {
   refusePinnedKey(work);
   const row = await store.deleteTaxRate(work, id);

@@ -10,20 +10,20 @@ import { draftInvoice, type InvoiceDraft, type NewInvoice } from './new-invoice.
 import type { ExplainedLineRow, InvoiceLineItemRow, InvoiceRow } from './store.ts';
 import * as store from './store.ts';
 
-// The whole history of nearly everyone; the list of invoices goes further back, page by page.
+// The complete history of nearly every customer; the paginated list of invoices goes further back.
 const maxInvoicesOfCustomer = 1000;
 
-/** An invoice with its lines, as clients see them. */
+/** An invoice with its lines, as returned by the API. */
 export interface InvoiceWithLines {
   readonly invoice: Invoice;
   readonly invoiceLineItems: InvoiceLineItem[];
 }
 
 /**
- * Makes many invoices, in the order of the requests; several for one customer are numbered in that order, each due as
- * it says. A total of 0 is paid from the start, else the invoice is open. A billing period is invoiced once for each
- * reason, adjustments apart: the second try fails with the constraint behind `periodAlreadyInvoiced`. As many
- * statements for a thousand as for one.
+ * Creates invoices in the order of the requests; a customer's invoices are numbered in that order. A total of 0 is paid
+ * from the start, otherwise the invoice is open. A billing period has one invoice per reason, except adjustments: a
+ * second one violates the constraint behind `periodAlreadyInvoiced`. The number of statements does not depend on the
+ * number of invoices.
  */
 export async function createInvoices(work: Work, requests: readonly NewInvoice[]): Promise<InvoiceRow[]> {
   if (requests.length === 0) return [];
@@ -39,7 +39,7 @@ export async function createInvoices(work: Work, requests: readonly NewInvoice[]
   return invoices;
 }
 
-/** The drafts as invoices, under the next numbers of their customers. */
+/** Numbers the drafts with the next invoice numbers of their customers. */
 async function numberDrafts(work: Work, drafts: readonly InvoiceDraft[]): Promise<InvoiceRow[]> {
   const byCustomer = Map.groupBy(drafts, ({ request }) => request.customerId);
   const counts = new Map([...byCustomer].map(([customerId, { length }]) => [customerId, length]));
@@ -54,7 +54,7 @@ async function numberDrafts(work: Work, drafts: readonly InvoiceDraft[]): Promis
   });
 }
 
-/** What the row of an invoice holds before the invoice has an id and a number. */
+/** The columns of an invoice that are known before it has an id and a number. */
 export function rowOf(
   draft: InvoiceDraft,
 ): Omit<InvoiceRow, 'id' | 'createdAt' | 'updatedAt' | 'invoiceNumber' | 'buyer'> {
@@ -107,14 +107,14 @@ function newLine(work: Work, { id: invoiceId, pricingModelId }: InvoiceRow, line
 }
 
 /**
- * The invoice after something happened to it that moves no money. Refuses with `invoiceStatusForbids` what cannot
- * happen to an invoice of its status.
+ * Applies an event that moves no money. Refuses with `invoiceStatusForbids` an event that is impossible in the current
+ * status.
  */
 async function moveInvoice(work: Work, id: string, happening: InvoiceHappening): Promise<InvoiceRow> {
   const invoice = await lock(work, id);
   const status = nextInvoiceStatus(invoice.status, happening);
   if (status === null) throw new Problem('invoiceStatusForbids', { id, status: invoice.status, happening });
-  // What nobody expects money for is not tried again.
+  // An invoice that is no longer owed is not retried.
   return store.updateInvoice(work, id, { status, nextAttemptAt: null });
 }
 
@@ -124,17 +124,17 @@ async function lock(work: Work, id: string): Promise<InvoiceRow> {
   return invoice;
 }
 
-/** Takes an invoice back that nobody is to pay. One whose payment is under way, or that has ended, is refused. */
+/** Voids an invoice. Refuses one with a payment in flight, and one in a final status. */
 export function voidInvoice(work: Work, id: string): Promise<InvoiceRow> {
   return moveInvoice(work, id, 'voided');
 }
 
-/** Writes an open invoice off: nobody expects the money any more. */
+/** Writes off an open invoice as uncollectible. */
 export function giveUpInvoice(work: Work, id: string): Promise<InvoiceRow> {
   return moveInvoice(work, id, 'given_up');
 }
 
-/** `refunded` minor units of what was paid of the invoice went back. */
+/** Records a refund of `refunded` minor units of the amount paid. */
 export async function recordInvoiceRefund(work: Work, id: string, refunded: bigint): Promise<InvoiceRow> {
   return store.updateInvoice(work, id, decideRefunded(await lock(work, id), refunded));
 }
@@ -176,7 +176,7 @@ export async function listInvoiceLineItems(work: Work, request: PageRequest) {
   return page(request, lines, total);
 }
 
-/** An invoice as clients see it. */
+/** An invoice as returned by the API. */
 export function renderInvoice(work: Work, row: InvoiceRow): Invoice {
   const { reason: _, type, subscriptionId, purchaseId, seller: _seller, buyer: _buyer, ...known } = row;
   const { discountRedemptionId: _redemption, taxInclusive: _inclusive, attemptCount: _count, ...counted } = known;
@@ -212,7 +212,7 @@ export function renderInvoice(work: Work, row: InvoiceRow): Invoice {
   };
 }
 
-/** A line as clients see it. */
+/** A line as returned by the API. */
 export function renderLine(work: Work, row: InvoiceLineItemRow): InvoiceLineItem {
   const { type, subscriptionItemId: _, ledgerAccountId, ledgerAccountCredit, ...shared } = row;
   const { discountAmount: _discount, taxAmount: _tax, ...kept } = shared;

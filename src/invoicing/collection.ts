@@ -2,50 +2,50 @@ import assert from 'node:assert/strict';
 import { addDays, type Instant } from '../kernel/calendar.ts';
 import { decidePaid, type InvoiceMoney, type InvoiceReason, type InvoiceStatus, nextInvoiceStatus } from './invoice.ts';
 
-/** An invoice as far as collecting its money is concerned. */
+/** The fields of an invoice that collection uses. */
 export interface Collection extends InvoiceMoney {
-  /** Attempts that have ended without money. */
+  /** Failed attempts. */
   readonly attemptCount: number;
-  /** When to try again; null when nobody does by itself. */
+  /** The next automatic retry; null if there is none. */
   readonly nextAttemptAt: Instant | null;
 }
 
-/** What an invoice for a period is made for. Only such an invoice is tried again by itself, and makes a subscription past due. */
+/** Reasons of invoices for a period. Only these are retried automatically and make a subscription past due. */
 export const periodReasons = ['subscription_start', 'renewal'] as const satisfies readonly InvoiceReason[];
 
-/** Whether the invoice is tried again when it could not be collected. */
+/** Whether the invoice is retried after a failed attempt. */
 export function isDunned({ reason }: { readonly reason: InvoiceReason }): boolean {
   return periodReasons.some((each) => each === reason);
 }
 
-/** Whether somebody still expects money for it. */
+/** Whether payment of the invoice is still expected. */
 export function isOwed({ status }: { readonly status: InvoiceStatus }): boolean {
   return status === 'open' || status === 'awaiting_payment_confirmation';
 }
 
-/** What is owed no more is not tried again. */
+/** An invoice that is no longer owed is not retried. */
 function inOrder<State extends Collection>(state: State): State {
   return isOwed(state) ? state : { ...state, nextAttemptAt: null };
 }
 
-/** The invoice when an attempt has begun: nothing else is tried until it has ended. */
+/** The invoice when an attempt begins: no other is made until it has ended. */
 export function attemptBegun<State extends Collection>(invoice: State): State {
   return { ...invoice, nextAttemptAt: null };
 }
 
-/** The invoice while an attempt takes its time. */
+/** The invoice while an attempt is in progress. */
 export function attemptUnderWay<State extends Collection>(invoice: State): State {
   return { ...invoice, status: nextInvoiceStatus(invoice.status, 'payment_begun') ?? invoice.status };
 }
 
-/** The invoice after an attempt that brought no money. What ended meanwhile stays as it is. */
+/** The invoice after a failed attempt. A final status stays. */
 export function attemptFailed<State extends Collection>(invoice: State): State {
   if (!isOwed(invoice)) return invoice;
   const status = nextInvoiceStatus(invoice.status, 'payment_failed') ?? invoice.status;
   return { ...invoice, status, attemptCount: invoice.attemptCount + 1 };
 }
 
-/** The invoice after `paid` minor units have arrived. With a part of what is due it is open. */
+/** The invoice after a payment of `paid` minor units. It stays open after a partial payment. */
 export function moneyArrived<State extends Collection>(invoice: State, paid: bigint): State {
   const { amountPaid, status } = decidePaid(invoice, paid);
   const isPart = status === 'awaiting_payment_confirmation';
@@ -53,9 +53,9 @@ export function moneyArrived<State extends Collection>(invoice: State, paid: big
 }
 
 /**
- * The invoice when a payment of `amount` minor units has been taken back, of which `refundedAmount` had been refunded:
- * as though that payment had failed, so it is owed again. The attempts before it had led to money, so the attempts are
- * counted anew from this failure. What is void or was given up stays so.
+ * The invoice after a payment of `amount` minor units was reversed, of which `refundedAmount` had been refunded. The
+ * payment counts as failed, so the invoice is owed again. Earlier attempts led to the payment, so attempts are counted
+ * again from this failure. A void or written-off invoice stays so.
  */
 export function moneyTakenBack<State extends Collection>(
   invoice: State,
@@ -70,8 +70,8 @@ export function moneyTakenBack<State extends Collection>(
 }
 
 /**
- * When to try again after the `failures`-th attempt has failed at `now`: so many days of 24 hours later as `retryDays`
- * says of it; null after the last. With 3, 5 and 5 days, attempts that fail at once are made at 0, +3, +8 and +13 days.
+ * The next retry after the `failures`-th attempt has failed at `now`: as many days of 24 hours later as `retryDays`
+ * says; null after the last. With 3, 5 and 5 days, attempts that fail immediately are made at 0, +3, +8 and +13 days.
  */
 export function nextAttempt(failures: number, retryDays: readonly number[], now: Instant): Instant | null {
   assert(failures > 0, 'an attempt has failed');

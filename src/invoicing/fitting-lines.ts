@@ -4,7 +4,7 @@ import { invoiceAmounts } from './invoice-amounts.ts';
 import { type NewLine, priceLine } from './invoice-line-item.ts';
 import type { NewInvoice } from './new-invoice.ts';
 
-/** Used units that an invoice leaves to the next one. */
+/** Usage that an invoice leaves to the next one. */
 export interface LeftUsage {
   readonly ledgerAccountId: string;
   readonly priceId: string;
@@ -14,15 +14,15 @@ export interface LeftUsage {
 type UsageLine = Extract<NewLine, { type: 'usage' }>;
 
 /**
- * The invoice with no more usage than one payment can carry, and what it leaves to the next one. Nobody decides how much
- * usage there is, so it must not keep a period from ending; anything else that is too large stays, to be refused.
+ * The invoice with at most the usage that one payment can carry, and the usage left to the next one. Nobody controls
+ * the amount of usage, so it must not block the end of a period; anything else that is too large stays and is refused.
  */
 export function fitUsage(request: NewInvoice): { readonly request: NewInvoice; readonly left: readonly LeftUsage[] } {
   const { lines, discount, tax } = request;
   const amounts = lines.map((line) => priceLine(line).amount);
   const { sum, total } = invoiceAmounts(amounts, discount, tax);
   if (total <= maxInvoiceTotal) return { request, left: [] };
-  // Tax at most doubles what the lines add up to.
+  // Tax at most doubles the sum of the lines.
   let excess = sum - (tax === null ? maxInvoiceTotal : maxInvoiceTotal / 2n);
   const left: LeftUsage[] = [];
   const fitting = lines.toReversed().flatMap((line) => {
@@ -36,7 +36,7 @@ export function fitUsage(request: NewInvoice): { readonly request: NewInvoice; r
   return { request: { ...request, lines: fitting.reverse() }, left };
 }
 
-/** As many units of the line as cost at most `room`, in minor units; null: none. */
+/** The units of the line that cost at most `room` minor units; null: none. */
 function cutTo(line: UsageLine, room: bigint): UsageLine | null {
   if (line.explanation.kind !== 'usage' || room <= 0n) return null;
   const { unitPrice, usageEventsPerUnit } = line.explanation;

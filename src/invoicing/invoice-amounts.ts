@@ -3,25 +3,25 @@ import { allocate, mulDiv } from '../kernel/money.ts';
 import { type DiscountTerms, discountAmount, spreadDiscount } from '../rating/discount.ts';
 import type { TaxQuote } from './invoice.ts';
 
-/** An exact value and what it was rounded to, half away from zero. `denominator` is positive. */
+/** An exact value and its rounded form, half away from zero. `denominator` is positive. */
 export interface Rounding {
   readonly numerator: bigint;
   readonly denominator: bigint;
   readonly rounded: bigint;
 }
 
-/** How much of an invoice's discount and of its tax falls to one line, in minor units. */
+/** A line's share of the invoice's discount and tax, in minor units. */
 export interface LineShares {
   readonly discountAmount: bigint;
   readonly taxAmount: bigint;
 }
 
-/** The money of an invoice, in minor units. */
+/** The amounts of an invoice, in minor units. */
 export interface InvoiceAmounts {
-  /** What the lines add up to. */
+  /** The sum of the lines. */
   readonly sum: bigint;
   readonly discountAmount: bigint;
-  /** What tax is reckoned on: the sum less the discount. Tax that the prices contain is still in it. */
+  /** The taxable amount: the sum minus the discount. Tax included in the prices is still part of it. */
   readonly taxable: bigint;
   readonly taxAmount: bigint;
   /** Net of discount and tax. */
@@ -35,11 +35,11 @@ export interface InvoiceAmounts {
 export type TaxTerms = Pick<TaxQuote, 'percentage' | 'inclusive'>;
 
 /**
- * What lines of these amounts ask for. The discount is reckoned on their sum, tax on what is left; each is rounded once,
- * half away from zero, and shared out so that the shares add up to it again. Tax that the prices contain is taken out
- * of them, so the total stays what they say; other tax comes on top. A line below zero lowers the sum and bears neither
- * discount nor tax; the sum is zero or more. Worked examples I1 to I4, I6 and I8; 1000 with 19 % on top are 1190, and
- * 1190 with 19 % in it are 1000 and 190.
+ * Computes the amounts of an invoice. The discount applies to the sum of the lines, tax to the remainder. Each is
+ * rounded once, half away from zero, and split over the lines so that the shares add up. Included tax is taken out of
+ * the prices, so the total is unchanged; other tax is added. A negative line lowers the sum and has no share of
+ * discount or tax; the sum is zero or more. Worked examples I1 to I4, I6 and I8; 1000 plus 19 % is 1190, and 1190
+ * including 19 % is 1000 and 190.
  */
 export function invoiceAmounts(
   lineAmounts: readonly bigint[],
@@ -71,13 +71,13 @@ export function invoiceAmounts(
   };
 }
 
-// Six decimals: a percentage is a whole number of millionths.
+// Six decimal places: a percentage is a whole number of millionths.
 const percentageDecimals = 6;
 const hundredPercent = 100n * 10n ** BigInt(percentageDecimals);
 
 /**
- * The tax on `taxable` minor units: taxable x rate when it comes on top, taxable x rate / (100 % + rate) when it is in
- * there already. 8.875 % on 1000 are 88.75, so 89.
+ * The tax on `taxable` minor units: taxable x rate if added, taxable x rate / (100 % + rate) if included. 8.875 % of
+ * 1000 is 88.75, rounded to 89.
  */
 export function taxRounding({ percentage, inclusive }: TaxTerms, taxable: bigint): Rounding {
   const rate = millionthsOfPercent(percentage);
@@ -86,7 +86,7 @@ export function taxRounding({ percentage, inclusive }: TaxTerms, taxable: bigint
   return { numerator, denominator, rounded: mulDiv(taxable, rate, denominator) };
 }
 
-/** `8.875` as 8875000. Anything but a decimal text of at most six decimals is a bug. */
+/** Converts `8.875` to 8875000. Anything but decimal text with at most six decimal places is a bug. */
 function millionthsOfPercent(percentage: string): bigint {
   const [, whole, decimals = ''] = /^(\d{1,3})(?:\.(\d{1,6}))?$/.exec(percentage) ?? [];
   assert(whole !== undefined, `not a percentage: ${percentage}`);
@@ -94,7 +94,7 @@ function millionthsOfPercent(percentage: string): bigint {
 }
 
 function spreadTax(taxAmount: bigint, taxableAmounts: readonly bigint[]): bigint[] {
-  // An invoice of nothing has no line to weigh by.
+  // Without tax there may be no positive line to weigh by.
   if (taxAmount === 0n) return taxableAmounts.map(() => 0n);
   return allocate(
     taxAmount,

@@ -32,7 +32,7 @@ const sums = (changes: Partial<InvoiceToPrint>) =>
 test('the sums go from the lines to what is due', () => {
   // 3000 - 300 = 2700; 19 % of it is 513.
   assert.deepEqual(sums({}), [
-    'Sum of the lines: EUR 30.00',
+    'Sum of line items: EUR 30.00',
     'Discount: -EUR 3.00',
     'VAT 19 % (DE): EUR 5.13',
     'Total: EUR 32.13',
@@ -49,7 +49,7 @@ test('what does not apply is not there, and what was paid and refunded is', () =
     status: 'partially_refunded',
   } as const;
   assert.deepEqual(sums({ ...paid, amountPaid: 3000n, amountRefunded: 1000n }), [
-    'Sum of the lines: EUR 30.00',
+    'Sum of line items: EUR 30.00',
     'Total: EUR 30.00',
     'Paid: -EUR 30.00',
     'Refunded: EUR 10.00',

@@ -4,7 +4,7 @@ import type { Seller } from '../organizations/setting.ts';
 import type { Buyer, InvoiceStatus } from './invoice.ts';
 import type { LineExplanation } from './invoice-line-item.ts';
 
-/** A line with the time that it is for, where it is for any. Money in minor units. */
+/** A line with its period, if any. Money in minor units. */
 export interface DocumentLine {
   readonly description: string | null;
   readonly quantity: number;
@@ -13,7 +13,7 @@ export interface DocumentLine {
   readonly explanation: LineExplanation | null;
 }
 
-/** What an invoice on paper is made of. Money in minor units. */
+/** The data of a printed invoice. Money in minor units. */
 export interface InvoiceToPrint {
   readonly invoiceNumber: string;
   readonly invoiceDate: Instant;
@@ -37,14 +37,14 @@ export interface InvoiceToPrint {
   readonly buyer: Buyer | null;
 }
 
-/** A row of the sums below the lines. */
+/** A row of the totals below the lines. */
 export interface DocumentSum {
   readonly label: string;
   readonly amount: string;
   readonly strong: boolean;
 }
 
-/** An invoice in words, ready to be set: every text as it is to be read. */
+/** An invoice as formatted text, ready for layout. */
 export interface InvoiceDocument {
   readonly title: string;
   readonly status: string;
@@ -62,11 +62,11 @@ export interface InvoiceDocument {
   readonly memo: string | null;
 }
 
-/** What a status is called on paper. */
+/** The printed name of each status. */
 export const invoiceStatusTexts: Readonly<Record<InvoiceStatus, string>> = {
   draft: 'Draft',
   open: 'Open',
-  awaiting_payment_confirmation: 'Payment under way',
+  awaiting_payment_confirmation: 'Payment pending',
   paid: 'Paid',
   partially_refunded: 'Partly refunded',
   refunded: 'Refunded',
@@ -74,7 +74,7 @@ export const invoiceStatusTexts: Readonly<Record<InvoiceStatus, string>> = {
   uncollectible: 'Uncollectible',
 };
 
-/** Puts an invoice into words. Instants are shown as days in UTC. */
+/** Formats an invoice as text. Instants become days in UTC. */
 export function invoiceDocument(invoice: InvoiceToPrint, lines: readonly DocumentLine[]): InvoiceDocument {
   const money = (amount: bigint) => moneyText(amount, invoice.currency);
   return {
@@ -123,7 +123,7 @@ function sumsOf(
   const row = (label: string, amount: bigint, strong = false) => ({ label, amount: money(amount), strong });
   const sums = [
     row(
-      'Sum of the lines',
+      'Sum of line items',
       lines.reduce((sum, line) => sum + line.amount, 0n),
     ),
   ];
@@ -141,7 +141,7 @@ function isAskedFor(status: InvoiceStatus): boolean {
   return status === 'open' || status === 'awaiting_payment_confirmation' || status === 'draft';
 }
 
-/** `VAT 19 % (DE)`; a tax of the type `none` is a tax all the same. */
+/** For example `VAT 19 % (DE)`; the type `none` is printed as a tax too. */
 function taxName({ taxType, taxRatePercentage, taxCountry, taxState }: InvoiceToPrint): string {
   const name = (taxType === null || taxType === 'none' ? 'tax' : taxType).replaceAll('_', ' ').toUpperCase();
   const place = [taxCountry, taxState].filter((part) => part !== null).join(' ');
@@ -150,7 +150,7 @@ function taxName({ taxType, taxRatePercentage, taxCountry, taxState }: InvoiceTo
 
 function sellerLines(seller: Seller | null): string[] {
   if (seller === null) return [];
-  const taxId = seller.taxId === null ? null : `Tax id: ${seller.taxId}`;
+  const taxId = seller.taxId === null ? null : `Tax ID: ${seller.taxId}`;
   return present([seller.name, ...seller.addressLines, seller.email, taxId]);
 }
 

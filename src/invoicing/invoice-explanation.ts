@@ -62,7 +62,7 @@ const ExplainedLine = z
   .meta({ id: 'ExplainedInvoiceLine' });
 type ExplainedLine = z.infer<typeof ExplainedLine>;
 
-/** How every amount of an invoice came about, so that anybody can reckon it again. */
+/** The derivation of every amount of an invoice, so that anybody can recompute it. */
 export const InvoiceExplanation = z
   .object({
     invoiceId: z.string(),
@@ -106,7 +106,7 @@ export const InvoiceExplanation = z
   .meta({ id: 'InvoiceExplanation' });
 export type InvoiceExplanation = z.infer<typeof InvoiceExplanation>;
 
-/** An invoice as far as its arithmetic goes. */
+/** The fields of an invoice that its arithmetic uses. */
 interface ExplainableInvoice extends Pick<InvoiceExplanation, 'reason' | 'subscriptionId' | 'billingPeriodId'> {
   readonly id: string;
   readonly invoiceNumber: string;
@@ -142,7 +142,7 @@ interface ExplainableLine
   readonly explanation: LineExplanation;
 }
 
-/** Explains an invoice; `discount` is the one that it carries. */
+/** Explains an invoice; `discount` is the one on it. */
 export function explainInvoice(
   invoice: ExplainableInvoice,
   lines: readonly ExplainableLine[],
@@ -222,7 +222,7 @@ function explainLine(line: ExplainableLine): ExplainedLine {
   };
 }
 
-/** What of a line depends on how it was reckoned. */
+/** The part of a line's explanation that depends on its kind. */
 function reckoningOf({
   explanation,
   amount,
@@ -298,7 +298,7 @@ function shownFraction(part: Period, whole: Period) {
   return { part: shownPeriod(part), whole: shownPeriod(whole) };
 }
 
-/** As text, because an exact value may be longer than a number of JSON can be. */
+/** As text, because an exact value may exceed JSON's numbers. */
 function shownRounding({ numerator, denominator, rounded }: Rounding) {
   return { numerator: numerator.toString(), denominator: denominator.toString(), rounded };
 }

@@ -35,11 +35,11 @@ const UsageLine = z.object({
   billingRunId: z.string().meta({ description: 'What billed the units: the id of the invoice.' }),
 });
 
-/** A line of an invoice: so many of an item, or used units of a meter as one sum. */
+/** A line of an invoice: a quantity of an item, or the usage of a meter as one amount. */
 export const InvoiceLineItem = z.discriminatedUnion('type', [StaticLine, UsageLine]).meta({ id: 'InvoiceLineItem' });
 export type InvoiceLineItem = z.infer<typeof InvoiceLineItem>;
 
-/** A line of an invoice that would be made now. */
+/** A line of an invoice preview. */
 export const UpcomingInvoiceLineItem = z
   .discriminatedUnion('type', [
     StaticLine.extend({ id: z.null(), invoiceId: z.null() }),
@@ -48,7 +48,7 @@ export const UpcomingInvoiceLineItem = z
   .meta({ id: 'UpcomingInvoiceLineItem' });
 export type UpcomingInvoiceLineItem = z.infer<typeof UpcomingInvoiceLineItem>;
 
-/** What a line's amount was reckoned from, so that anybody can do it again. Money in minor units. */
+/** The inputs of a line's amount, so that anybody can recompute it. Money in minor units. */
 export type LineExplanation =
   /** unitPrice x quantity x time of `period` / time of `whole`, rounded once. */
   | {
@@ -74,9 +74,9 @@ export type LineExplanation =
       readonly paid: bigint;
       readonly waived: bigint;
     }
-  /** What was paid for time in which the subscription was paused: negative, at most what was kept of it. */
+  /** Paid time in which the subscription was paused: negative, at most the value kept for it. */
   | { readonly kind: 'paused_time'; readonly kept: bigint }
-  /** The line is older than explanations. */
+  /** The line was created before explanations existed. */
   | { readonly kind: 'unexplained' };
 
 const moneyOfExplanations: ReadonlySet<string> = new Set([
@@ -89,16 +89,16 @@ const moneyOfExplanations: ReadonlySet<string> = new Set([
   'kept',
 ]);
 
-/** What the text of a stored explanation says, its money exact at any size. */
+/** Parses a stored explanation with its money exact at any size. */
 export function readExplanation(text: string): LineExplanation {
   const read: object = JSON.parse(text, (key, value, context?: { readonly source?: string }) =>
     moneyOfExplanations.has(key) && context?.source !== undefined ? BigInt(context.source) : value,
   );
-  // Only explanations are ever written; `{}` stands on lines that are older than they.
+  // Only explanations are ever written; lines from before have `{}`.
   return 'kind' in read ? (read as LineExplanation) : { kind: 'unexplained' };
 }
 
-/** A line of an invoice to be made. Money in minor units. */
+/** A line of a new invoice. Money in minor units. */
 export type NewLine =
   | {
       readonly type: 'static';
@@ -112,7 +112,7 @@ export type NewLine =
   | {
       readonly type: 'usage';
       readonly explanation: LineExplanation;
-      /** What is billed, in units of the meter; `amount` is what they cost together. */
+      /** The billed units of the meter; `amount` is their total price. */
       readonly units: bigint;
       readonly amount: bigint;
       readonly priceId: string;
@@ -120,7 +120,7 @@ export type NewLine =
       readonly description: string | null;
     };
 
-/** A line as it is kept, without what every line of its invoice shares and without its shares of discount and tax. */
+/** A stored line without the fields shared by its invoice and without its shares of discount and tax. */
 export interface PricedLine {
   readonly type: 'static' | 'usage';
   readonly quantity: number;
@@ -134,12 +134,12 @@ export interface PricedLine {
   readonly explanation: LineExplanation;
 }
 
-/** A line of an invoice that is not numbered yet. */
+/** A line of an invoice without a number. */
 export interface DraftLine extends PricedLine, LineShares {}
 
 /**
- * A line with its amount, price x quantity. The units of a usage line are priced together and rounded once, so such a
- * line is one of the rounded sum; the units stand beside it.
+ * Computes a line's amount, price x quantity. The units of a usage line are priced together and rounded once, so such a
+ * line has quantity 1 at the rounded sum; the units are stored beside it.
  */
 export function priceLine(line: NewLine): PricedLine {
   if (line.type === 'static') {
@@ -164,8 +164,8 @@ export function priceLine(line: NewLine): PricedLine {
 }
 
 /**
- * The line for an item: so many of its price for all of `period`. Where that is a part of the interval `whole`, which
- * the price is for, the line is one of its share of what so many cost, rounded once.
+ * The line of an item: its quantity and price for all of `period`. If the period is part of the interval `whole` that
+ * the price covers, the line has quantity 1 at its share of the total, rounded once.
  */
 export function itemLine(
   item: { readonly id: string; readonly priceId: string | null; readonly name: string | null } & {
@@ -196,7 +196,7 @@ function priceForPart(
   return { quantity: 1, price: fairValue([{ ...period, value: unitPrice * BigInt(quantity) }], whole) };
 }
 
-/** The text of a usage line: `Usage: API calls, 250 units at 50 per 100`. The price is in minor units. */
+/** The description of a usage line: `Usage: API calls, 250 units at 50 per 100`. The price is in minor units. */
 export function describeUsage(usage: {
   readonly meterName: string;
   readonly units: bigint;

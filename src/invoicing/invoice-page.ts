@@ -19,7 +19,7 @@ const style = `
   @media print { body { margin: 0; max-width: none; } }
 `;
 
-/** An invoice as one printable HTML page that loads nothing. */
+/** Renders an invoice as one printable HTML page without external resources. */
 export function invoicePage(document: InvoiceDocument): string {
   const { title, status, facts, seller, buyer, lines, sums, memo } = document;
   return `<!doctype html>

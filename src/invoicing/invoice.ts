@@ -24,20 +24,20 @@ export const InvoiceStatus = z
   .meta({ id: 'InvoiceStatus' });
 export type InvoiceStatus = z.infer<typeof InvoiceStatus>;
 
-/** What can happen to an invoice. */
+/** Events of an invoice. */
 export type InvoiceHappening =
   | 'finalized'
   | 'payment_begun'
   | 'payment_failed'
   | 'paid'
-  /** Money that it was paid with has been taken back. */
+  /** A payment of it was reversed. */
   | 'payment_reversed'
   | 'voided'
   | 'given_up'
   | 'refunded_in_part'
   | 'refunded';
 
-/** The life of an invoice. What a status does not list cannot happen to it. */
+/** The life cycle of an invoice. Missing entries are impossible. */
 export const invoiceTransitions: Readonly<
   Record<InvoiceStatus, Readonly<Partial<Record<InvoiceHappening, InvoiceStatus>>>>
 > = {
@@ -51,48 +51,48 @@ export const invoiceTransitions: Readonly<
   uncollectible: {},
 };
 
-/** The status after the happening, or null when it cannot happen to an invoice of this status. */
+/** The status after the event, or null if it is impossible in this status. */
 export function nextInvoiceStatus(status: InvoiceStatus, happening: InvoiceHappening): InvoiceStatus | null {
   return invoiceTransitions[status][happening] ?? null;
 }
 
-/** What is taken off an invoice: a discount that its subscription, or its purchase, redeemed. */
+/** The discount on an invoice, redeemed by its subscription or purchase. */
 export interface InvoiceDiscount {
   readonly redemptionId: string;
   readonly code: string;
   readonly kind: 'percent' | 'fixed';
-  /** Whole per cent, or minor units. */
+  /** A whole percentage, or minor units. */
   readonly amount: bigint;
 }
 
-/** The tax that a buyer owes on an invoice. */
+/** The tax of a buyer on an invoice. */
 export interface TaxQuote {
   readonly type: TaxType;
   readonly country: CountryCode;
   readonly state: string | null;
-  /** Decimal text, at most six decimals: `19` or `8.875`. */
+  /** Decimal text with at most six decimal places: `19` or `8.875`. */
   readonly percentage: string;
-  /** True when the prices contain the tax already. */
+  /** True when prices include the tax. */
   readonly inclusive: boolean;
 }
 
-/** Who was billed, as the invoice remembers it. */
+/** The billed party, as stored on the invoice. */
 export interface Buyer {
   readonly name: string;
   readonly email: string;
   readonly billingAddress: BillingAddress | null;
 }
 
-/** Why an invoice was made. Of one billing period there is one invoice for each reason, except adjustments. */
+/** The reason for an invoice. A billing period has one invoice per reason, except adjustments. */
 export const InvoiceReason = z
   .enum(['subscription_start', 'renewal', 'final_usage', 'adjustment', 'purchase'])
   .meta({ id: 'InvoiceReason' });
 export type InvoiceReason = z.infer<typeof InvoiceReason>;
 
-/** The most that one payment can carry, in minor units, and so the most that one invoice can ask for. */
+/** The limit of a single payment in minor units, and so of an invoice. */
 export const maxInvoiceTotal = 4_503_599_627_370_495n;
 
-/** What a tax is called. */
+/** The kind of a tax. */
 export const TaxType = z
   .enum([
     'amusement_tax',
@@ -112,7 +112,7 @@ export const TaxType = z
   .meta({ id: 'TaxType' });
 export type TaxType = z.infer<typeof TaxType>;
 
-/** The tax that an invoice or a payment contains; null where nothing is known of it. */
+/** The tax of an invoice or a payment; null if unknown. */
 export const taxFields = {
   subtotal: WholeNumber.nullable().meta({ description: 'What the lines add up to, less the discount, without tax.' }),
   taxAmount: WholeNumber.nullable(),
@@ -179,13 +179,13 @@ const StandaloneInvoice = z.object({
   stripeTaxTransactionId: z.string().nullable(),
 });
 
-/** What a customer is asked to pay, line by line. */
+/** A request for payment to a customer, line by line. */
 export const Invoice = z
   .discriminatedUnion('type', [SubscriptionInvoice, PurchaseInvoice, StandaloneInvoice])
   .meta({ id: 'Invoice' });
 export type Invoice = z.infer<typeof Invoice>;
 
-/** An invoice that would be made now: it has no id, number, paper and billing period yet. */
+/** An invoice preview: without id, number, document and billing period. */
 export const UpcomingInvoice = SubscriptionInvoice.extend({
   id: z.null(),
   invoiceNumber: z.null(),
@@ -195,7 +195,7 @@ export const UpcomingInvoice = SubscriptionInvoice.extend({
 }).meta({ id: 'UpcomingInvoice' });
 export type UpcomingInvoice = z.infer<typeof UpcomingInvoice>;
 
-/** The money of an invoice, in minor units. */
+/** The amounts of an invoice, in minor units. */
 export interface InvoiceMoney {
   readonly status: InvoiceStatus;
   readonly total: bigint;
@@ -203,14 +203,14 @@ export interface InvoiceMoney {
   readonly amountRefunded: bigint;
 }
 
-/** What is still to be paid, in minor units. Worked example I7: of 5000, 2000 are paid, so 3000 are due. */
+/** The unpaid amount in minor units. Worked example I7: of 5000, 2000 are paid, so 3000 are due. */
 export function amountDue(invoice: Pick<InvoiceMoney, 'total' | 'amountPaid'>): bigint {
   return invoice.total - invoice.amountPaid;
 }
 
 /**
- * The money of a new invoice of this total, in minor units, and the status that it begins in: nothing to pay is paid at
- * once (worked examples I4 and I8). Refuses with `invoiceTooLarge` what no single payment can carry.
+ * The amounts of a new invoice with this total, in minor units, and its initial status: a total of 0 is paid at once
+ * (worked examples I4 and I8). Refuses with `invoiceTooLarge` a total that no single payment can carry.
  */
 export function decideNewInvoice(total: bigint): InvoiceMoney {
   assert(total >= 0n, 'an invoice never owes the customer');
@@ -219,20 +219,20 @@ export function decideNewInvoice(total: bigint): InvoiceMoney {
 }
 
 /**
- * The invoice after a payment of `paid` minor units, at most what is due. Money that arrives when the invoice has
- * ended already (void, uncollectible) is written down all the same, so that it can be refunded; the status stays.
+ * The invoice after a payment of `paid` minor units, at most the amount due. A payment for a final invoice (void,
+ * uncollectible) is recorded too, so that it can be refunded; the status stays.
  */
 export function decidePaid(invoice: InvoiceMoney, paid: bigint): Pick<InvoiceMoney, 'status' | 'amountPaid'> {
   assert(paid > 0n && paid <= amountDue(invoice), 'a payment is at most what is due');
   const amountPaid = invoice.amountPaid + paid;
   const settled = amountPaid === invoice.total ? nextInvoiceStatus(invoice.status, 'paid') : null;
   if (settled === null) return { amountPaid, status: invoice.status };
-  // Some of an earlier part payment may have gone back already.
+  // Part of an earlier payment may already have been refunded.
   const refunded = invoice.amountRefunded > 0n ? nextInvoiceStatus(settled, 'refunded_in_part') : null;
   return { amountPaid, status: refunded ?? settled };
 }
 
-/** The invoice after a refund of `refunded` minor units, at most what was paid of it and is not refunded yet. */
+/** The invoice after a refund of `refunded` minor units, at most the paid and not yet refunded amount. */
 export function decideRefunded(
   invoice: InvoiceMoney,
   refunded: bigint,

@@ -11,19 +11,19 @@ import {
 import { invoiceAmounts } from './invoice-amounts.ts';
 import { type DraftLine, type NewLine, priceLine } from './invoice-line-item.ts';
 
-/** An invoice to be made. */
+/** A request for an invoice. */
 export interface NewInvoice {
   readonly customerId: string;
   readonly pricingModelId: string;
-  /** Null for an invoice that belongs to no subscription. */
+  /** Null for an invoice without a subscription. */
   readonly subscriptionId: string | null;
-  /** Of what is paid once; null or absent: none. */
+  /** The purchase that is paid once; null or absent: none. */
   readonly purchaseId?: string | null;
   readonly billingPeriod: { readonly id: string; readonly startAt: Instant; readonly endAt: Instant } | null;
   readonly reason: InvoiceReason;
   readonly currency: CurrencyCode;
   readonly lines: readonly NewLine[];
-  /** When what it bills came due, which may be earlier than now. */
+  /** The date on which the billed items came due, which may be in the past. */
   readonly invoiceDate: Instant;
   readonly dueDate: Instant;
   readonly discount: InvoiceDiscount | null;
@@ -31,24 +31,24 @@ export interface NewInvoice {
   readonly seller: Seller | null;
 }
 
-/** The money of an invoice that is not numbered yet, in minor units. */
+/** The amounts of an invoice without a number, in minor units. */
 interface DraftMoney extends InvoiceMoney {
   readonly subtotal: bigint;
   readonly taxAmount: bigint;
   readonly discountAmount: bigint;
 }
 
-/** An invoice with everything reckoned, before it has an id and a number. */
+/** A fully computed invoice, before it has an id and a number. */
 export interface InvoiceDraft extends DraftMoney {
   readonly request: NewInvoice;
-  /** The discount that the invoice carries. */
+  /** The discount on the invoice. */
   readonly discount: InvoiceDiscount | null;
   readonly lines: readonly DraftLine[];
 }
 
 /**
- * Reckons an invoice. Its lines add up to zero or more. A discount that has nothing to be taken off is not carried, so
- * it is not used up. Refuses with `invoiceTooLarge`.
+ * Computes an invoice. Its lines add up to zero or more. A discount without effect is left off, so that it is not used
+ * up. Refuses with `invoiceTooLarge`.
  */
 export function draftInvoice(request: NewInvoice): InvoiceDraft {
   const lines = request.lines.map(priceLine);

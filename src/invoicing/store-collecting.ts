@@ -4,7 +4,7 @@ import type { Collection } from './collection.ts';
 import { periodReasons } from './collection.ts';
 import { type InvoiceRow, selectInvoices } from './store.ts';
 
-/** Holds the invoices until the work ends, in order of id. */
+/** Locks the invoices until the work ends, in order of id. */
 export async function lockInvoices(work: Work, ids: readonly string[]): Promise<InvoiceRow[]> {
   return selectInvoices(work)
     .where('id', '=', sql<string>`any(${ids}::text[])`)
@@ -13,7 +13,7 @@ export async function lockInvoices(work: Work, ids: readonly string[]): Promise<
     .execute();
 }
 
-/** Writes what collecting changes of each invoice, as its row says it, in one statement. The caller holds them. */
+/** Saves the collection fields of each invoice in one statement. The caller has locked them. */
 export async function saveCollections(
   work: Work,
   invoices: readonly (Collection & { readonly id: string })[],
@@ -32,9 +32,9 @@ export async function saveCollections(
 }
 
 /**
- * Holds up to `limit` invoices that are to be tried again, with their subscriptions and customers: the longest due first,
- * stepping over what somebody else holds and over subscriptions on which work failed lately. With `only`: of these,
- * waiting for whoever holds them. Answers their ids.
+ * Locks up to `limit` invoices due for a retry, with their subscriptions and customers: longest due first, skipping
+ * locked ones and subscriptions with recent failures. With `only`: just these, waiting for their locks. Returns the
+ * ids.
  */
 export async function claimAttempts(work: Work, limit: number, only?: readonly string[]): Promise<string[]> {
   const { rows } = await sql<{ id: string }>`
@@ -51,7 +51,7 @@ export async function claimAttempts(work: Work, limit: number, only?: readonly s
   return rows.map((row) => row.id);
 }
 
-/** Those of the subscriptions that owe a period's invoice after a failed attempt to collect it. */
+/** The subscriptions with an unpaid period invoice after a failed attempt. */
 export async function listInArrears(work: Work, subscriptionIds: readonly string[]): Promise<Set<string>> {
   const { rows } = await sql<{ subscriptionId: string }>`
     select distinct subscription_id from invoices
@@ -61,7 +61,7 @@ export async function listInArrears(work: Work, subscriptionIds: readonly string
   return new Set(rows.map((row) => row.subscriptionId));
 }
 
-/** Has open invoices for periods of these subscriptions tried at once that nobody tries by himself. */
+/** Schedules an immediate attempt for open period invoices of these subscriptions without a scheduled retry. */
 export async function startAttempts(work: Work, subscriptionIds: readonly string[]): Promise<void> {
   if (subscriptionIds.length === 0) return;
   await sql`
@@ -72,7 +72,7 @@ export async function startAttempts(work: Work, subscriptionIds: readonly string
   );
 }
 
-/** The oldest invoice for a period that the subscription owes; null when it owes none. */
+/** The oldest unpaid period invoice of the subscription; null if there is none. */
 export async function findOldestOwed(work: Work, subscriptionId: string): Promise<InvoiceRow | null> {
   const row = await selectInvoices(work)
     .where('subscriptionId', '=', subscriptionId)
@@ -85,7 +85,7 @@ export async function findOldestOwed(work: Work, subscriptionId: string): Promis
   return row ?? null;
 }
 
-/** What each of these invoices bills of usage: units by account and price, by invoice. */
+/** The usage billed by an invoice: units by account and price. */
 export interface BilledUnits {
   readonly invoiceId: string;
   readonly ledgerAccountId: string;
@@ -102,7 +102,7 @@ export async function listBilledUsage(work: Work, invoiceIds: readonly string[])
   return rows;
 }
 
-/** What these invoices took off for paused time that had been paid for, above 0, by subscription. In minor units. */
+/** Paid time of pauses that invoices took off, above 0, by subscription. In minor units. */
 export interface PausedTime {
   readonly subscriptionId: string;
   readonly amount: bigint;

@@ -2,7 +2,7 @@ import { sql } from 'kysely';
 import type { Work } from '../database/work.ts';
 import type { InvoiceReason } from './invoice.ts';
 
-/** The billing periods of these subscriptions of which an invoice still has to be paid. */
+/** The billing periods of these subscriptions with an unpaid invoice. */
 export async function listOwedPeriods(work: Work, subscriptionIds: readonly string[]): Promise<ReadonlySet<string>> {
   const { rows } = await sql<{ billingPeriodId: string }>`
     select distinct billing_period_id from invoices
@@ -11,16 +11,16 @@ export async function listOwedPeriods(work: Work, subscriptionIds: readonly stri
   return new Set(rows.map((row) => row.billingPeriodId));
 }
 
-/** An invoice that is to be paid and is not. */
+/** An unpaid invoice. */
 export interface OwedInvoice {
   readonly id: string;
   readonly subscriptionId: string;
   readonly reason: InvoiceReason;
-  /** Attempts to collect it that have ended without money. */
+  /** Failed attempts to collect it. */
   readonly attemptCount: number;
 }
 
-/** The invoices of these subscriptions that are open or being charged, oldest first. */
+/** The open and pending invoices of these subscriptions, oldest first. */
 export async function listOwedInvoices(work: Work, subscriptionIds: readonly string[]): Promise<OwedInvoice[]> {
   const { rows } = await sql<OwedInvoice>`
     select id, subscription_id, reason, attempt_count from invoices

@@ -3,7 +3,7 @@ import type { Work } from '../database/work.ts';
 import type { Instant } from '../kernel/calendar.ts';
 import type { InvoiceDiscount } from './invoice.ts';
 
-/** A discount as it is when a subscription, or what is paid once, redeems it. Money in minor units, per cent whole. */
+/** A discount at the time of its redemption by a subscription or purchase. Money in minor units, percentages whole. */
 export interface NewRedemption {
   readonly id: string;
   readonly pricingModelId: string;
@@ -21,7 +21,7 @@ export interface NewRedemption {
   readonly updatedAt: Instant;
 }
 
-/** Writes that somebody redeemed a discount. */
+/** Records the redemption of a discount. */
 export async function insertRedemption(work: Work, redemption: NewRedemption): Promise<void> {
   await work.db
     .insertInto('discountRedemptions')
@@ -40,9 +40,9 @@ function toDiscount({ subscriptionId: _, ...discount }: FoundDiscount): InvoiceD
 }
 
 /**
- * The discounts that the next invoice of each subscription gets, by subscription. One that is used up is left out, and
- * so is one that will be once the open invoices that carry it are paid: `once` is for one invoice, not for each that is
- * made until one of them is paid. A void invoice gives its turn back.
+ * The discount of each subscription's next invoice. Excludes used-up discounts, and those that will be used up when the
+ * open invoices with them are paid. A discount with `once` applies to one invoice, not to every invoice until one is
+ * paid. A void invoice frees its use.
  */
 export async function listActiveRedemptions(
   work: Work,
@@ -65,8 +65,8 @@ export async function listActiveRedemptions(
 }
 
 /**
- * The discount per cent that the own invoice of each billing period carries, that of its start or renewal, by the id of
- * the period. A period without one is not there.
+ * The percentage discount on the invoice that each billing period got at its start or renewal, by period id. Periods
+ * without one are missing.
  */
 export async function listPercentOfPeriods(
   work: Work,
@@ -82,7 +82,7 @@ export async function listPercentOfPeriods(
   return new Map(rows.map(({ billingPeriodId, ...row }) => [billingPeriodId, toDiscount(row)]));
 }
 
-/** The discounts that these invoices carry, by the id of the invoice. One without is not there. */
+/** The discounts on these invoices, by invoice id. Invoices without one are missing. */
 export async function listDiscountsOfInvoices(
   work: Work,
   invoiceIds: readonly string[],
@@ -96,7 +96,7 @@ export async function listDiscountsOfInvoices(
   return new Map(rows.map(({ invoiceId, ...row }) => [invoiceId, toDiscount(row)]));
 }
 
-/** Redeemed discounts by the ids of their redemptions, used up or not. */
+/** Redeemed discounts by redemption id, used up or not. */
 export async function findRedemptions(
   work: Work,
   redemptionIds: readonly string[],
@@ -109,9 +109,9 @@ export async function findRedemptions(
 }
 
 /**
- * Counts again how many invoices that carry each of these redemptions are paid: so it can be told twice, and when the
- * money of one has been taken back. Those of a start or a renewal count, and that of a change of plan which took the place
- * of one: so a turn is used once, whichever of the two was paid. Of what is paid once, its one invoice counts.
+ * Recounts the paid invoices of each of these redemptions, so that it is idempotent and handles reversed payments.
+ * Invoices of a start or a renewal count, and those of a plan change that replaced one: a use counts once, whichever of
+ * the two was paid. For a single-payment purchase, its one invoice counts.
  */
 export async function countRedemptions(work: Work, redemptionIds: readonly string[]): Promise<void> {
   if (redemptionIds.length === 0) return;
@@ -134,7 +134,7 @@ export async function countRedemptions(work: Work, redemptionIds: readonly strin
      where r.environment_id = ${work.environmentId} and r.id = any(${redemptionIds}::text[])`.execute(work.db);
 }
 
-/** How often each of the discounts was redeemed; one that never was is not in the answer. */
+/** The number of redemptions of each discount; discounts without any are missing. */
 export async function countRedemptionsOfDiscounts(
   work: Work,
   discountIds: readonly string[],

@@ -20,7 +20,7 @@ const columns = [
 ] as const;
 
 function toTaxRate(row: Pick<Selectable<TaxRates>, (typeof columns)[number]>): TaxRateRow {
-  // Nothing but a parsed TaxRateInput is ever written.
+  // Only a parsed TaxRateInput is ever written.
   return row as TaxRateRow;
 }
 
@@ -31,7 +31,7 @@ export async function insertTaxRate(work: Work, rate: TaxRateRow): Promise<void>
     .execute();
 }
 
-/** Writes what may change of a tax rate. */
+/** Saves the changeable fields of a tax rate. */
 export async function saveTaxRate(work: Work, { id, createdAt: _, ...rate }: TaxRateRow): Promise<void> {
   await work.db
     .updateTable('taxRates')
@@ -41,7 +41,7 @@ export async function saveTaxRate(work: Work, { id, createdAt: _, ...rate }: Tax
     .execute();
 }
 
-/** Deletes a tax rate and answers it as it was, or null when there is none. */
+/** Deletes a tax rate and returns its last values, or null if there is none. */
 export async function deleteTaxRate(work: Work, id: string): Promise<TaxRateRow | null> {
   const row = await work.db
     .deleteFrom('taxRates')
@@ -61,7 +61,7 @@ export async function findTaxRate(work: Work, id: string): Promise<TaxRateRow | 
   return row === undefined ? null : toTaxRate(row);
 }
 
-/** Holds the tax rate until the work ends, so that changes of it take turns. */
+/** Locks the tax rate until the work ends, which serializes its changes. */
 export async function lockTaxRate(work: Work, id: string): Promise<TaxRateRow | null> {
   const row = await select(work).where('id', '=', id).forNoKeyUpdate().executeTakeFirst();
   return row === undefined ? null : toTaxRate(row);
@@ -76,7 +76,7 @@ export async function pageOfTaxRates(work: Work, request: PageRequest): Promise<
   });
 }
 
-/** The active rates of these countries that are for one of the states, or for all of the country. */
+/** The active rates of these countries for one of the states, or for the whole country. */
 export async function listActiveRates(
   work: Work,
   countries: readonly string[],

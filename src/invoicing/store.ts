@@ -48,7 +48,7 @@ const invoiceColumns = [
   'memo',
 ] as const;
 
-/** An invoice as it is kept: money in minor units. The table's check constraints hold what the types say. */
+/** A stored invoice: money in minor units. Check constraints guarantee the types. */
 export interface InvoiceRow
   extends Omit<Pick<Selectable<Invoices>, (typeof invoiceColumns)[number]>, 'seller' | 'buyer'> {
   type: Invoice['type'];
@@ -57,7 +57,7 @@ export interface InvoiceRow
   currency: CurrencyCode;
   taxType: TaxType | null;
   taxCountry: CountryCode | null;
-  /** Who sold, and who was billed, when the invoice was made. */
+  /** Seller and buyer at the time of the invoice. */
   seller: Seller | null;
   buyer: Buyer | null;
 }
@@ -85,12 +85,12 @@ export interface InvoiceLineItemRow extends Pick<Selectable<InvoiceLineItems>, (
   type: InvoiceLineItem['type'];
 }
 
-/** A line with what it was reckoned from. */
+/** A line with the inputs of its amount. */
 export interface ExplainedLineRow extends InvoiceLineItemRow {
   readonly explanation: LineExplanation;
 }
 
-/** Writes many invoices in one statement. */
+/** Inserts invoices in one statement. */
 export async function insertInvoices(work: Work, invoices: readonly InvoiceRow[]): Promise<void> {
   if (invoices.length === 0) return;
   const columns = sql.join(invoiceColumns.map((column) => sql.ref(column)));
@@ -100,7 +100,7 @@ export async function insertInvoices(work: Work, invoices: readonly InvoiceRow[]
       from json_populate_recordset(null::invoices, ${jsonRecords(invoices, invoiceColumns)}::json)`.execute(work.db);
 }
 
-/** Writes the lines of many invoices in one statement. */
+/** Inserts the lines of many invoices in one statement. */
 export async function insertLines(work: Work, lines: readonly ExplainedLineRow[]): Promise<void> {
   if (lines.length === 0) return;
   const written = [...lineColumns, 'explanation'] as const;
@@ -111,7 +111,7 @@ export async function insertLines(work: Work, lines: readonly ExplainedLineRow[]
       from json_populate_recordset(null::invoice_line_items, ${jsonRecords(lines, written)}::json)`.execute(work.db);
 }
 
-/** The start of every query that answers invoices. */
+/** The common start of invoice queries. */
 export function selectInvoices(work: Work) {
   return work.db
     .selectFrom('invoices')
@@ -124,7 +124,10 @@ export async function findInvoice(work: Work, id: string): Promise<InvoiceRow | 
   return (await selectInvoices(work).where('id', '=', id).executeTakeFirst()) ?? null;
 }
 
-/** Holds the invoice until the work ends. Who changes an invoice or its payments takes this first, so they take turns. */
+/**
+ * Locks the invoice until the work ends. Every change of an invoice or its payments takes this lock first, which
+ * serializes them.
+ */
 export async function lockInvoice(work: Work, id: string): Promise<InvoiceRow | null> {
   return (await selectInvoices(work).where('id', '=', id).forNoKeyUpdate().executeTakeFirst()) ?? null;
 }
@@ -174,16 +177,16 @@ export async function findLine(work: Work, id: string): Promise<InvoiceLineItemR
   return (await selectLines(work).where('id', '=', id).executeTakeFirst()) ?? null;
 }
 
-/** The lines of all these invoices, in the order in which they were made. */
+/** The lines of these invoices in order of creation. */
 export async function listLinesOfInvoices(work: Work, invoiceIds: readonly string[]): Promise<InvoiceLineItemRow[]> {
   if (invoiceIds.length === 0) return [];
   return selectLines(work).where('invoiceId', '=', sql<string>`any(${invoiceIds})`).orderBy('id').execute();
 }
 
-/** The lines of these invoices with what each was reckoned from, in the order in which they were made. */
+/** The lines of these invoices with the inputs of their amounts, in order of creation. */
 export async function listExplainedLines(work: Work, invoiceIds: readonly string[]): Promise<ExplainedLineRow[]> {
   if (invoiceIds.length === 0) return [];
-  // As text, because its money is exact at any size and a parser of JSON is not.
+  // As text, because its money may exceed the exact numbers of a JSON parser.
   const rows = await selectLines(work)
     .select(sql<string>`explanation::text`.as('explanation'))
     .where('invoiceId', '=', sql<string>`any(${invoiceIds})`)

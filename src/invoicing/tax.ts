@@ -7,7 +7,7 @@ import { type TaxQuote, TaxType } from './invoice.ts';
 
 export const TaxRateId = idSchema('taxRate');
 
-/** What tax is owed in a country, or in one of its states. */
+/** The tax rate of a country, or of one of its states. */
 export const TaxRate = z
   .object({
     id: TaxRateId,
@@ -27,9 +27,9 @@ export type TaxRate = z.infer<typeof TaxRate>;
 export type TaxRateRow = Omit<TaxRate, 'livemode' | 'organizationId'>;
 
 const decimal = /^(?:0|[1-9]\d{0,2})(?:\.\d{1,6})?$/;
-const percentageRule = 'must be from 0 to 100 with at most six decimals, such as 19 or 8.875';
+const percentageRule = 'must be from 0 to 100 with at most six decimal places, such as 19 or 8.875';
 
-/** Per cent in a request, as decimal text or a number: the same number is always the same text (`19.50` is `19.5`). */
+/** A percentage in a request, as decimal text or a number. Equal numbers give equal texts (`19.50` becomes `19.5`). */
 export const PercentageInput = z
   .union([z.number(), z.string().trim().max(16)])
   .transform((sent, context) => {
@@ -42,7 +42,7 @@ export const PercentageInput = z
 const CountryInput = z.string().trim().toUpperCase().pipe(CountryCode).meta({ description: 'ISO 3166-1 alpha-2: DE.' });
 const StateInput = SafeString.transform(normalizeState).nullish();
 
-/** A tax rate to make. */
+/** A request for a tax rate. */
 export const TaxRateInput = z.object({
   country: CountryInput,
   state: StateInput.meta({ description: 'As customers write it in their billing address; the case does not matter.' }),
@@ -54,7 +54,7 @@ export const TaxRateInput = z.object({
 });
 export type TaxRateInput = z.output<typeof TaxRateInput>;
 
-/** What can change of a tax rate: what is left out stays. Invoices keep the rate that they were made with. */
+/** A change of a tax rate. Absent fields keep their value. Invoices keep their rate. */
 export const TaxRateChange = z.object({
   id: TaxRateId.optional(),
   country: CountryInput.optional(),
@@ -67,7 +67,7 @@ export const TaxRateChange = z.object({
 });
 export type TaxRateChange = z.output<typeof TaxRateChange>;
 
-/** A tax rate after a change. */
+/** The tax rate after a change. */
 export function decideTaxRateChange(rate: TaxRateRow, change: TaxRateChange): TaxRateRow {
   return {
     ...rate,
@@ -81,12 +81,12 @@ export function decideTaxRateChange(rate: TaxRateRow, change: TaxRateChange): Ta
   };
 }
 
-/** A state as it is compared: ` bayern` and `Bayern` are one. */
+/** The compared form of a state: ` bayern` and `Bayern` are the same. */
 function normalizeState(text: string): string {
   return text.trim().toUpperCase();
 }
 
-/** Who may owe tax, as far as the tax depends on it. */
+/** The fields of a buyer that determine the tax. */
 export interface TaxedBuyer {
   readonly taxExempt: boolean;
   readonly billingAddress: {
@@ -94,14 +94,14 @@ export interface TaxedBuyer {
   } | null;
 }
 
-/** Where a buyer is taxed, as it is compared; null for who owes no tax or has given no address. */
+/** The normalized tax place of a buyer; null if exempt or without an address. */
 export function taxPlace({ taxExempt, billingAddress }: TaxedBuyer): { country: string; state: string | null } | null {
   if (taxExempt || billingAddress === null) return null;
   const { country, state } = billingAddress.address;
   return { country: country.trim().toUpperCase(), state: normalizeState(state ?? '') || null };
 }
 
-/** The tax of a place by a table of active rates: that of the state, else that of the country, else none. */
+/** The tax of a place: the active rate of the state, else of the country, else none. */
 export function decideTax(
   place: { readonly country: string; readonly state: string | null },
   rates: readonly TaxQuote[],

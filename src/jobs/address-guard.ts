@@ -1,4 +1,7 @@
-/** Which addresses may be sent to when others choose them: public ones, and networks that the operator has named. */
+/**
+ * Guards against server-side request forgery: user-supplied addresses must be public, or in a network that the operator
+ * allows.
+ */
 
 import { isIP } from 'node:net';
 import ipaddr from 'ipaddr.js';
@@ -12,8 +15,8 @@ export interface Network {
 }
 
 /**
- * Reads a list such as `127.0.0.0/8, ::1`: networks and single addresses, separated by commas. An empty text names none.
- * Throws an Error that names the part which is neither.
+ * Parses a list such as `127.0.0.0/8, ::1`: networks and single addresses, separated by commas. An empty text gives
+ * none. Throws an Error that names an invalid part.
  */
 export function parseNetworks(text: string): Network[] {
   const parts = text.split(',').map((part) => part.trim());
@@ -26,13 +29,16 @@ function parseNetwork(part: string): Network {
   const bits = version === 4 ? 32 : 128;
   const prefixLength = length === undefined ? bits : Number(length);
   const isNetwork = version !== 0 && rest.length === 0 && /^\d{1,3}$/.test(length ?? '0') && prefixLength <= bits;
-  // Such an address is judged as the IPv4 address in it, so a network of them would silently allow nothing.
+  // IPv4-mapped addresses are checked as IPv4, so a network of them would silently allow nothing.
   const isMapped = isNetwork && isWithinAny(parseAddress(text), mapped);
   if (isNetwork && !isMapped) return { address: parseAddress(text), prefixLength };
-  throw new Error(`"${part}" is no network: write an address or a range, such as 10.1.2.3, 10.0.0.0/8 or fd00::/8`);
+  throw new Error(`"${part}" is not a network: use an address or a range such as 10.1.2.3, 10.0.0.0/8 or fd00::/8`);
 }
 
-/** `text` is an address. An IPv6 one is brought to its normal form first: ipaddr.js takes `::1.2.3.4` for `::ffff:1.2.3.4`. */
+/**
+ * Parses `text`, which is an address. IPv6 is normalized first, because ipaddr.js reads `::1.2.3.4` as
+ * `::ffff:1.2.3.4`.
+ */
 function parseAddress(text: string): Address {
   const [address = ''] = text.split('%');
   return ipaddr.parse(isIP(address) === 4 ? address : new URL(`http://[${address}]`).hostname.slice(1, -1));
@@ -40,13 +46,13 @@ function parseAddress(text: string): Address {
 
 const mapped: readonly Network[] = [{ address: ipaddr.parse('::ffff:0:0'), prefixLength: 96 }];
 const nat64 = parseNetworks('64:ff9b::/96');
-/** This machine. */
+/** Loopback addresses. */
 export const loopback: readonly Network[] = parseNetworks('127.0.0.0/8, ::1/128');
 
-// Azure's 168.63.129.16 is public by its number and answers every virtual machine with what only that one may know.
+// Azure's 168.63.129.16 has a public number but serves each virtual machine its own internal data.
 const publicByNumberOnly = parseNetworks('168.63.129.16');
-// All that has been given out as global unicast (RFC 4291, IANA). What stands outside of it is private, is of a machine
-// or a link, carries an IPv4 address, or is nobody's.
+// All assigned global unicast addresses (RFC 4291, IANA). Everything else is private, local, an embedded IPv4 address,
+// or unassigned.
 const globalUnicast = parseNetworks('2000::/3');
 
 function isWithinAny(address: Address, networks: readonly Network[]): boolean {
@@ -55,42 +61,42 @@ function isWithinAny(address: Address, networks: readonly Network[]): boolean {
   );
 }
 
-/** Public: on the internet and no special purpose, as the registries of IANA have it. */
+/** Whether an address is on the public internet and has no special purpose in IANA's registries. */
 function isPublic(address: Address): boolean {
   if (address.range() !== 'unicast' || isWithinAny(address, publicByNumberOnly)) return false;
   return address.kind() === 'ipv4' || isWithinAny(address, globalUnicast);
 }
 
-/** Whether an address may be sent to: it is public, or of an allowed network. What is no address may not. */
+/** Whether an address may be sent to: it is public or in an allowed network. Text that is not an address may not. */
 export function mayReach(text: string, allowed: readonly Network[]): boolean {
   if (isIP(text) === 0) return false;
   const address = parseAddress(text);
   const carried = () => mayReach(address.toByteArray().slice(-4).join('.'), allowed);
   if (isWithinAny(address, mapped)) return carried();
-  // A gateway may lead on from here to any IPv4 address, our own included: to allow the gateway is not to allow those.
+  // A NAT64 gateway can lead to any IPv4 address, internal ones included: allowing the gateway does not allow those.
   if (isWithinAny(address, nat64)) return isWithinAny(address, allowed) && carried();
   return isWithinAny(address, allowed) || isPublic(address);
 }
 
-// What proxies and browsers take for an address; a longer one is a mistake.
+// The usual limit of proxies and browsers; a longer URL is a mistake.
 const maxUrlLength = 2048;
 const absoluteUrl = /^https?:\/\/(?<authority>[^\s\\/?#\p{Cc}]+)[^\s\\\p{Cc}]*$/iu;
 
-/** Why a URL may not be sent to, as far as it shows without looking its name up: what it must be. Null when it may. */
+/** The problem with a URL that shows without a DNS lookup, or null when it may be sent to. */
 export function urlIssue(text: string, livemode: boolean, allowed: readonly Network[]): string | null {
   if (text.length > maxUrlLength) return `must be at most ${maxUrlLength} characters long`;
   const { authority } = absoluteUrl.exec(text)?.groups ?? {};
   if (authority === undefined || !URL.canParse(text))
-    return 'must be an absolute http or https address, such as https://example.com/webhooks';
-  // It would be a secret in plain sight, and it makes one host look like another.
-  if (authority.includes('@')) return 'must not hold a user name or a password';
+    return 'must be an absolute http or https URL, such as https://example.com/webhooks';
+  // Credentials in a URL would be stored in plain text, and they can make one host look like another.
+  if (authority.includes('@')) return 'must not contain a user name or a password';
   const url = new URL(text);
-  if (livemode && url.protocol !== 'https:') return 'must be an https address: live mode sends nothing in clear';
+  if (livemode && url.protocol !== 'https:') return 'must be an https URL in live mode';
   return portIssue(url.port) ?? hostIssue(url.hostname.replace(/^\[|\]$/g, ''), allowed);
 }
 
-// Ports above 1023 at which a request could be taken for words of another protocol: those that browsers avoid (Fetch,
-// "bad port"), and those of databases and queues.
+// Ports above 1023 where a request could be taken for another protocol: the "bad ports" of browsers (Fetch), databases
+// and queues.
 const portsOfOthers = new Set([
   1719, 1720, 1723, 2049, 3659, 4045, 4190, 5060, 5061, 6000, 6566, 6665, 6666, 6667, 6668, 6669, 6679, 6697, 10080,
   1433, 1521, 2375, 2379, 3306, 3389, 5432, 5672, 6379, 9042, 9092, 11211, 27017,
@@ -99,21 +105,21 @@ const portsOfOthers = new Set([
 function portIssue(text: string): string | null {
   const port = Number(text);
   const isWeb = text === '' || port === 80 || port === 443 || (port >= 1024 && !portsOfOthers.has(port));
-  return isWeb ? null : `must use the port of a web server: 80, 443, or one from 1024 on, but not ${port}`;
+  return isWeb ? null : `must use port 80, 443, or a port from 1024 up, not ${port}`;
 }
 
-// Names that mean something only inside one network (RFC 6762, RFC 8375, ICANN's .internal and what else is in use).
+// Host names that exist only within one network (RFC 6762, RFC 8375, ICANN's .internal and others in use).
 const insideName = /^[^.]+$|\.(?:local|localdomain|internal|intranet|private|lan|home|corp|home\.arpa)$/;
 
-/** `host` is as the URL parser leaves it: in lower case, an address in its one normal spelling. */
+/** `host` comes from the URL parser: lower case, and addresses in normalized form. */
 function hostIssue(host: string, allowed: readonly Network[]): string | null {
   if (isIP(host) !== 0)
-    return mayReach(host, allowed) ? null : `must lead to a public address, and ${host} is not public`;
+    return mayReach(host, allowed) ? null : `must point to a public address, and ${host} is not public`;
   if (host.endsWith('.')) return 'must not have a dot at the end of its host name';
   const isLocalhost = /(?:^|\.)localhost$/.test(host);
   const leadsToAllowed = isLocalhost
     ? loopback.some(({ address }) => mayReach(address.toString(), allowed))
     : allowed.some(({ address }) => !isWithinAny(address, loopback));
   const isInside = isLocalhost || insideName.test(host);
-  return isInside && !leadsToAllowed ? `must have a public host name, and ${host} is a name of one network only` : null;
+  return isInside && !leadsToAllowed ? `must have a public host name, and ${host} is local to one network` : null;
 }

@@ -1,12 +1,12 @@
 /**
- * The numbers of the locks that are held for longer than a transaction, over all processes on one database: here together,
- * so that no two things wait for each other by mistake.
+ * Numbers of the advisory locks that outlive a transaction, across all processes on one database. One list keeps them
+ * distinct.
  */
 export const advisoryLocks = {
-  /** Which workers are alive: this number, a worker's id. */
+  /** Liveness of workers: this number and the worker's id. */
   workers: 7002,
-  /** Who sends webhooks. */
+  /** The process that sends webhooks. */
   sender: 7003,
-  /** Who checks the invariants. */
+  /** The process that checks the invariants. */
   checks: 7004,
 } as const;

@@ -7,29 +7,29 @@ import { hasCode, isMissing, makeDataDirectory } from '../embedded-postgres/data
 import { syncDirectory, writeDurably } from '../embedded-postgres/durable-files.ts';
 import { type Encryption, keyBytes } from './encryption.ts';
 
-/** A key that the database was written with and this process does not have, or a file of one that cannot be used. */
+/** The database needs a key that this process does not have, or the key file is unusable. */
 export class UnusableKey extends Error {}
 
 const keyText = /^[A-Za-z0-9+/]{43}=$/;
 
 /**
- * Reads a list of keys, separated by commas: each 32 bytes in base64. The first encrypts, all decrypt. Throws an Error
- * that says which one is none, and never what it is.
+ * Parses a list of keys, separated by commas: each 32 bytes in base64. The first encrypts, all decrypt. Throws an Error
+ * that gives the position of an invalid key, never its text.
  */
 export function parseEncryptionKeys(text: string): Buffer[] {
   return text.split(',').map((part, index) => {
     const key = part.trim();
     if (!keyText.test(key))
       throw new Error(
-        `key ${index + 1} is not ${keyBytes} bytes in base64, as "openssl rand -base64 ${keyBytes}" makes them`,
+        `key ${index + 1} is not ${keyBytes} bytes in base64: generate one with "openssl rand -base64 ${keyBytes}"`,
       );
     return Buffer.from(key, 'base64');
   });
 }
 
 /**
- * The key that lies in the data directory, made if there is none. Who comes at the same time gets the same one. Throws
- * UnusableKey when the file holds no key: another one would not open what that one has sealed.
+ * The key of the data directory, created if there is none. Concurrent starts get the same key. Throws UnusableKey when
+ * the file is invalid: a new key could not decrypt existing secrets.
  */
 export async function keyOfDataDirectory(dataDirectory: string): Promise<Buffer> {
   const path = join(await makeDataDirectory(dataDirectory).catch(refuseToKeep), 'encryption.key');
@@ -38,8 +38,8 @@ export async function keyOfDataDirectory(dataDirectory: string): Promise<Buffer>
 
 function refuseToKeep(cause: unknown): never {
   throw new UnusableKey(
-    'The data directory cannot keep an encryption key: set TOLLKEEPER_ENCRYPTION_KEY to one of your own ' +
-      `(openssl rand -base64 ${keyBytes}), or TOLLKEEPER_DATA_DIR to a directory that can be written and outlives the process.`,
+    'The data directory cannot store an encryption key: set TOLLKEEPER_ENCRYPTION_KEY to a key of your own ' +
+      `(openssl rand -base64 ${keyBytes}), or TOLLKEEPER_DATA_DIR to a writable directory that outlives the process.`,
     { cause },
   );
 }
@@ -51,12 +51,12 @@ async function readKey(path: string): Promise<Buffer | null> {
   } catch (error) {
     if (isMissing(error)) return null;
     if (error instanceof Error && !('code' in error))
-      throw new UnusableKey(`${path} holds no encryption key (${error.message}): put back the one that was there.`);
+      throw new UnusableKey(`${path} contains no encryption key (${error.message}): restore the original file.`);
     throw error;
   }
 }
 
-/** Written whole under another name first: nobody finds half a key, and one that is there is never replaced. */
+/** Written completely under another name first: readers never see half a key, and an existing key is never replaced. */
 async function makeKey(path: string): Promise<Buffer> {
   const draft = `${path}.${randomUUID()}`;
   try {
@@ -64,23 +64,23 @@ async function makeKey(path: string): Promise<Buffer> {
     await link(draft, path).catch((error: unknown) => {
       if (!hasCode(error, 'EEXIST')) throw error;
     });
-    // What is sealed outlives a power failure, so the name of the key has to as well.
+    // Encrypted data survives a power failure, so the directory entry of the key must too.
     await syncDirectory(dirname(path));
   } finally {
     await rm(draft, { force: true });
   }
   const key = await readKey(path);
-  if (key === null) throw new Error(`${path} was removed while it was being made`);
+  if (key === null) throw new Error(`${path} was removed while it was being created`);
   return key;
 }
 
 /**
- * Notes that this database is written with the current key of `encryption`. Throws UnusableKey when it was written with
- * one that `encryption` does not have: what that key has sealed could not be read. `owner` is the owner's connection.
+ * Records that this database is written with the current key of `encryption`. Throws UnusableKey when the database
+ * needs a key that `encryption` lacks. `owner` is the owner's connection.
  */
 export async function claimEncryptionKeys(owner: Database, { keyIds }: Encryption, now: number): Promise<void> {
   await owner.transaction().execute(async (transaction) => {
-    // Of two that start with different keys, the second sees the first's.
+    // The second of two concurrent starts with different keys sees the key of the first.
     await sql`lock table encryption_keys in share row exclusive mode`.execute(transaction);
     const rows = await transaction.selectFrom('encryptionKeys').select('id').orderBy('createdAt').execute();
     const lacking = rows.map(({ id }) => id).filter((id) => !keyIds.includes(id));
@@ -93,9 +93,9 @@ export async function claimEncryptionKeys(owner: Database, { keyIds }: Encryptio
 
 function sayLacking(ids: readonly string[]): string {
   return (
-    `This database holds secrets that only ${ids.length === 1 ? 'the encryption key' : 'the encryption keys'} ` +
-    `${ids.join(', ')} can open, and this process does not have ${ids.length === 1 ? 'it' : 'them'}. Set TOLLKEEPER_ENCRYPTION_KEY ` +
-    'to the key that was in use; to change it, put the new one first and the old one behind it, after a comma. A key that ' +
-    'was made by itself lies in the file encryption.key of the data directory of the service that made it.'
+    `This database contains secrets that only ${ids.length === 1 ? 'the encryption key' : 'the encryption keys'} ` +
+    `${ids.join(', ')} can decrypt, and this process does not have ${ids.length === 1 ? 'it' : 'them'}. Set TOLLKEEPER_ENCRYPTION_KEY ` +
+    'to the original key. To rotate it, write the new key first, then a comma and the old key. A key that ' +
+    'Tollkeeper generated is in the file encryption.key of the data directory of the service that generated it.'
   );
 }

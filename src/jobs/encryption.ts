@@ -13,32 +13,34 @@ import type { Outside } from './queue.ts';
 
 declare module './queue.ts' {
   interface Outside {
-    /** What links are signed with and secrets are sealed with. */
+    /** The keys that sign links and encrypt secrets. */
     readonly encryption?: Encryption;
   }
 }
 
-/** Encrypts texts that the database must not be able to read, with keys that it does not know. */
+/** Encrypts texts that must be unreadable to anyone with only the database. */
 export interface Encryption {
-  /** Names of the keys, the one in use first. */
+  /** Names of the keys, the current one first. */
   readonly keyIds: readonly string[];
-  /** Encrypts `text` for one place, which `context` names: elsewhere it cannot be read. */
+  /** Encrypts `text` for one `context`; it cannot be decrypted in another. */
   seal(text: string, context: string): string;
-  /** The text that was sealed for `context`. Throws where it was altered, moved, or sealed with a key that is not here. */
+  /**
+   * Decrypts a text that was sealed for `context`. Throws when it was altered, moved, or sealed with an unknown key.
+   */
   open(sealed: string, context: string): string;
-  /** Proves that `text` is ours: 43 characters that nobody else can make, and that prove nothing in another context. */
+  /** A MAC of `text`: 43 characters that only this service can compute, valid in this context only. */
   mac(text: string, context: string): string;
-  /** Whether `mac` is what one of the keys makes of `text` in `context`. It takes as long whether it is or not. */
+  /** Whether `mac` is valid for `text` in `context` under any of the keys. Takes constant time. */
   isMac(text: string, context: string, mac: string): boolean;
 }
 
-/** What the service was started with. */
+/** The encryption that the service was started with. */
 export function encryptionOf({ encryption }: Outside = {}): Encryption {
   assert(encryption, 'the service is started with its encryption');
   return encryption;
 }
 
-/** Bytes of a key: AES-256. */
+/** Key length in bytes: AES-256. */
 export const keyBytes = 32;
 
 const algorithm = 'aes-256-gcm';
@@ -47,22 +49,22 @@ const tagBytes = 16;
 const version = 'v1';
 const macBytes = 32;
 
-/** What a key is known by: the first half of its SHA-256. */
+/** The public id of a key: the first half of its SHA-256. */
 export function keyIdOf(key: Buffer): string {
   return hash('sha256', key, 'hex').slice(0, 32);
 }
 
-/** One key serves one purpose: what signs is another one, which tells nothing of the one that seals (RFC 5869). */
+/** One key serves one purpose: the signing key is derived, and reveals nothing about the encryption key (RFC 5869). */
 function macKeyOf(key: Buffer): Buffer {
   return Buffer.from(hkdfSync('sha256', key, '', 'tollkeeper mac', keyBytes));
 }
 
-/** HMAC-SHA256. The context says its own length, so that no text continues another's context. */
+/** HMAC-SHA256. The length of the context is included, so that context and text cannot be split in another way. */
 function macOf(key: Buffer, text: string, context: string): Buffer {
   return createHmac('sha256', key).update(`${context.length} ${context} ${text}`).digest();
 }
 
-/** Encryption with the first of the keys; what the others have sealed can be opened. AES-256-GCM (NIST SP 800-38D). */
+/** Encryption with the first key; decryption with any. AES-256-GCM (NIST SP 800-38D). */
 export function createEncryption(keys: readonly Buffer[]): Encryption {
   const byId = new Map(keys.map((key) => [keyIdOf(key), key]));
   const [current] = keys;
@@ -74,7 +76,7 @@ export function createEncryption(keys: readonly Buffer[]): Encryption {
     mac: (text, context) => macOf(macKeyOf(current), text, context).toString('base64url'),
     isMac(text, context, mac) {
       const given = Buffer.from(mac, 'base64url');
-      // No way of writing it but the one that we write: what is read back is what was said.
+      // Accepts only the canonical base64url encoding.
       if (given.length !== macBytes || given.toString('base64url') !== mac) return false;
       return macKeys.filter((key) => timingSafeEqual(macOf(key, text, context), given)).length > 0;
     },

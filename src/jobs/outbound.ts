@@ -3,7 +3,7 @@ import type { LookupFunction } from 'node:net';
 import { Agent, buildConnector } from 'undici';
 import { mayReach, type Network, urlIssue } from './address-guard.ts';
 
-/** What is sent to an address that a customer of ours has given us. */
+/** A message to an address that a user has registered. */
 export interface OutboundMessage {
   readonly url: string;
   readonly livemode: boolean;
@@ -11,11 +11,11 @@ export interface OutboundMessage {
   readonly body: string;
 }
 
-/** How it was taken: the status and the first bytes of the answer, or why there is none. */
+/** The result: the status and the start of the response, or the reason why there is none. */
 export type OutboundAnswer = { readonly durationMs: number } & (
   | {
       readonly statusCode: number;
-      /** The header, as it was sent. */
+      /** The header as sent. */
       readonly retryAfter: string | null;
       /** The first 2 KiB of the body, as text that can be stored. */
       readonly body: string;
@@ -23,50 +23,50 @@ export type OutboundAnswer = { readonly durationMs: number } & (
   | { readonly failure: string }
 );
 
-/** A way to addresses that others choose, which leads to none of our own network. */
+/** An HTTP client for user-supplied addresses that cannot reach the internal network. */
 export interface Outbound {
-  /** Why this address may not be sent to, as far as it shows without looking its name up; null when it may. */
+  /** The problem with this address that shows without a DNS lookup, or null. */
   issueOf(url: string, livemode: boolean): string | null;
-  /** One POST. Never throws: what goes wrong is an answer. Follows no redirect. */
+  /** Sends one POST. Never throws: a failure is a result. Does not follow redirects. */
   post(message: OutboundMessage): Promise<OutboundAnswer>;
   close(): Promise<void>;
 }
 
-/** What a name stands for. */
+/** An address that a host name resolves to. */
 export interface ResolvedAddress {
   readonly address: string;
   readonly family: number;
 }
 type Lookup = (host: string) => Promise<readonly ResolvedAddress[]>;
 
-/** Where messages may go: to public addresses, and to these networks. */
+/** Allowed destinations: public addresses and these networks. */
 export interface OutboundPolicy {
-  /** In live mode and in test mode. */
+  /** Allowed in live mode and in test mode. */
   readonly allow: readonly Network[];
   readonly allowInTestMode: readonly Network[];
-  /** How names are looked up; as every program of this machine does it when absent. */
+  /** The DNS lookup; the system resolver when absent. */
   readonly lookup?: Lookup;
-  /** How long one message may take, from looking the name up to the end of the answer; 15 seconds when absent. */
+  /** The limit for one message, from the DNS lookup to the end of the response; 15 seconds when absent. */
   readonly timeoutMs?: number;
 }
 
-// Long enough for an endpoint that wakes up first, short enough that a dead one holds nothing for long.
+// Long enough for a cold start of an endpoint, short enough that a dead endpoint does not tie up resources.
 const defaultTimeoutMs = 15_000;
-// Enough to see what an endpoint complains about.
+// Enough to read an endpoint's error message.
 const maxAnswerBytes = 2048;
 const maxHeaderKiB = 16;
-// Endpoints of many customers share an origin where a platform receives for them: a slow one leaves room for the others.
+// Endpoints of several customers share an origin on a hosting platform: a slow one leaves room for the others.
 const maxConnectionsPerOrigin = 256;
-// Shorter than the five seconds that many servers keep an idle connection, so that none is used while it is being closed.
+// Shorter than the five-second keep-alive of many servers, so that no connection is used while the server closes it.
 const idleConnectionMs = 4_000;
-// A server may ask for more, but a name that has moved is noticed soon.
+// A server may ask for a longer keep-alive; the bound ensures that DNS changes take effect soon.
 const longestIdleConnectionMs = 30_000;
 const maxFailureLength = 500;
 
 /**
- * A way out that judges the address of each connection: a name is looked up once, every address it has must be allowed,
- * and the connection goes to one of those and nowhere else. Each mode has connections of its own, so none of test mode
- * is ever used for a message of live mode.
+ * An HTTP client that checks the address of each connection. A name is resolved once, all of its addresses must be
+ * allowed, and the connection goes to one of them. Each mode has its own connections, so a connection of test mode
+ * never carries a message of live mode.
  */
 export function createOutbound(policy: OutboundPolicy): Outbound {
   const { allow, allowInTestMode, timeoutMs = defaultTimeoutMs } = policy;
@@ -93,7 +93,7 @@ export function createOutbound(policy: OutboundPolicy): Outbound {
 
 const systemLookup: Lookup = (host) => lookupName(host, { all: true, order: 'verbatim' });
 
-/** Connections to one host that are opened at the same moment need its addresses once. */
+/** Connections to one host that open at the same time share one lookup. */
 function sharedWhileRunning(lookup: Lookup): Lookup {
   const running = new Map<string, ReturnType<Lookup>>();
   return (host) => {
@@ -107,14 +107,14 @@ function createAgent(allowed: readonly Network[], lookup: Lookup, timeoutMs: num
   const open = buildConnector({
     allowH2: false,
     timeout: timeoutMs,
-    // Said here, so that no setting of the process can turn it off.
+    // Explicit, so that no setting of the process can turn it off.
     rejectUnauthorized: true,
-    // Where a name has several addresses, all of them judged, the next one is tried when one does not answer.
+    // If a name has several addresses, all of them checked, the next one is tried when one does not respond.
     autoSelectFamily: true,
     lookup: guardedLookup(allowed, lookup),
   });
   return new Agent({
-    // An address that stands in the URL is not looked up, and whatever was looked up: what counts is where we have arrived.
+    // IP addresses in a URL skip the lookup, so the address of the established connection is checked too.
     connect: (target, callback) =>
       open(target, (error, socket) => {
         if (error !== null) return callback(error, null);
@@ -129,13 +129,13 @@ function createAgent(allowed: readonly Network[], lookup: Lookup, timeoutMs: num
     keepAliveTimeout: idleConnectionMs,
     keepAliveMaxTimeout: longestIdleConnectionMs,
     maxHeaderSize: maxHeaderKiB * 1024,
-    // One limit for all of it stands in `send`.
+    // `send` has one timeout for everything.
     headersTimeout: 0,
     bodyTimeout: 0,
   });
 }
 
-/** Looks a name up for one connection, which gets the addresses only if all of them may be reached. */
+/** Resolves a name for one connection. Fails unless all of its addresses are allowed. */
 function guardedLookup(allowed: readonly Network[], lookup: Lookup): LookupFunction {
   return (host, options, callback) => {
     const judge = async () => {
@@ -172,13 +172,13 @@ async function send(agent: Agent, { url, headers, body }: OutboundMessage, timeo
     return { statusCode: answer.statusCode, retryAfter, body: await beginningOf(answer.body) };
   } catch (error) {
     const isLate = limit.signal.aborted || codeOf(error) === 'UND_ERR_CONNECT_TIMEOUT';
-    return { failure: isLate ? `No answer within ${timeoutMs / 1000} seconds.` : failureOf(error, hostname) };
+    return { failure: isLate ? `No response within ${timeoutMs / 1000} seconds.` : failureOf(error, hostname) };
   } finally {
     clearTimeout(timer);
   }
 }
 
-/** The first bytes of a body as text. What comes after them is not read: the connection is closed instead. */
+/** The start of a body as text. The rest is not read: the connection is closed instead. */
 async function beginningOf(body: AsyncIterable<Uint8Array>): Promise<string> {
   const chunks: Uint8Array[] = [];
   let size = 0;
@@ -189,10 +189,10 @@ async function beginningOf(body: AsyncIterable<Uint8Array>): Promise<string> {
       if (size > maxAnswerBytes) break;
     }
   } catch {
-    // The status is the answer. Whatever becomes of the body after it does not change it.
+    // The status is known; an error in the body does not change the result.
   }
   const bytes = Buffer.concat(chunks).subarray(0, maxAnswerBytes);
-  // As a stream: half of a character at the end is left out.
+  // Stream mode drops an incomplete character at the end.
   return withoutNul(new TextDecoder().decode(bytes, { stream: true }));
 }
 
@@ -200,27 +200,27 @@ function codeOf(error: unknown): string {
   return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : '';
 }
 
-/** What went wrong, in words for the people who run the endpoint. */
+/** The failure in words for the people who run the endpoint. */
 function failureOf(error: unknown, host: string): string {
   if (!(error instanceof Error)) return 'The request failed.';
   if (error instanceof ForbiddenAddress) return error.message;
   const code = codeOf(error);
-  if (code === 'ENOTFOUND' || code === 'ENODATA') return `The name ${host} has no address.`;
-  if (code === 'UND_ERR_HEADERS_OVERFLOW') return `The headers of the answer are larger than ${maxHeaderKiB} KiB.`;
-  if (code === 'UND_ERR_SOCKET') return 'No answer: the connection was closed.';
-  if (error.name === 'HTTPParserError') return 'The answer is not HTTP.';
+  if (code === 'ENOTFOUND' || code === 'ENODATA') return `The host name ${host} has no address.`;
+  if (code === 'UND_ERR_HEADERS_OVERFLOW') return `The response headers are larger than ${maxHeaderKiB} KiB.`;
+  if (code === 'UND_ERR_SOCKET') return 'No response: the connection was closed.';
+  if (error.name === 'HTTPParserError') return 'The response is not HTTP.';
   if (code.startsWith('ERR_SSL_') || code === 'EPROTO') return `No secure connection: ${error.message}`;
   if (/CERT|UNABLE_TO_|CRL|HOSTNAME/.test(code))
-    // What follows a semicolon is advice to whoever runs us.
-    return `The certificate of ${host} is not accepted: ${error.message.split(';')[0]} (${code}).`;
-  return `No answer: ${code || error.message}`;
+    // Text after the semicolon is Node's advice to the operator.
+    return `The certificate of ${host} was rejected: ${error.message.split(';')[0]} (${code}).`;
+  return `No response: ${code || error.message}`;
 }
 
 function withoutNul(text: string): string {
   return text.replaceAll('\0', '').toWellFormed();
 }
 
-/** A text that the database can hold, and a person read. */
+/** Text that the database can store, at a readable length. */
 function storable(text: string): string {
   return withoutNul(text.slice(0, maxFailureLength));
 }

@@ -2,18 +2,18 @@ import { sql } from 'kysely';
 import { newId } from '../database/new-id.ts';
 import type { Work } from '../database/work.ts';
 
-/** Something that happened to a record, to be told in the commit of the change. */
+/** A domain event about a record, published in the commit of the change. */
 export interface Happening {
   readonly type: string;
   readonly object: string;
   readonly objectId: string;
   readonly pricingModelId: string;
   readonly customer: { readonly id: string; readonly externalId: string };
-  /** Where it is about one meter of the record. */
+  /** Set when the event is about one usage meter of the record. */
   readonly usageMeterId?: string;
 }
 
-/** Writes the events of this unit of work. The database addresses them to their receivers in the same commit. */
+/** Publishes the events of this unit of work. A database trigger addresses them to webhooks in the same commit. */
 export async function publish(work: Work, happenings: readonly Happening[]): Promise<void> {
   if (happenings.length === 0) return;
   const eventIds = happenings.map(() => newId('event'));

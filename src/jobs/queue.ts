@@ -3,20 +3,17 @@ import { sql } from 'kysely';
 import type { Database } from '../database/database.ts';
 import { type Doing, type Effect, runInEnvironment, type Work } from '../database/work.ts';
 
-/**
- * What the service was started with to reach others. Who talks to somebody outside declares a part of its own here, as
- * an optional property, so that nobody in between needs to know whom.
- */
+/** External services (payment processor, webhook transport, encryption). Each module adds its own optional property. */
 // biome-ignore lint/suspicious/noEmptyInterface: the parts are declared where they are used.
 export interface Outside {}
 
-/** What a task is given besides its payload. Its own transactions run as the restricted role. */
+/** The context of a task. Its transactions run as the restricted role. */
 export interface JobContext {
   readonly database: Database;
-  /** Every task there is, by its name: what a commit may ask for. */
+  /** All tasks by name: the jobs that a commit may enqueue. */
   readonly tasks: TaskList;
   readonly outside?: Outside;
-  /** What is under way, for the audit log: hand it to each transaction. */
+  /** The audit context: pass it to each transaction. */
   readonly doing?: Doing | undefined;
 }
 
@@ -24,20 +21,20 @@ export interface JobContext {
 export type Task = (context: JobContext, payload: Readonly<Record<string, unknown>>) => Promise<void>;
 export type TaskList = Readonly<Record<string, Task>>;
 
-// graphile-worker waits e^attempt seconds between attempts: 25 of them reach over three days.
+// graphile-worker waits e^attempt seconds between attempts: 25 of them span more than three days.
 const defaultMaxAttempts = 25;
-// An effect is run by the request itself right after its commit. Its job is there for the case that the request dies.
+// The request runs an effect right after its commit. The delayed job covers the case that the request dies.
 const effectFallbackDelayMs = 60_000;
 
 export interface JobOptions {
-  /** Two jobs with one key are one job. */
+  /** Jobs with the same key are one job. */
   readonly key?: string;
   /** Real time, not the environment's. */
   readonly runAt?: Date;
   readonly maxAttempts?: number;
 }
 
-/** Adds a job to the commit of this work. It runs after the commit, or never when the work is rolled back. */
+/** Enqueues a job in the commit of this work. It runs after the commit, or never if the work is rolled back. */
 export async function enqueue(
   work: Work,
   task: string,
@@ -51,15 +48,15 @@ export async function enqueue(
 }
 
 export interface RequestedEffect extends Effect {
-  /** Two effects with one key are one. */
+  /** Effects with the same key are one effect. */
   readonly key: string;
-  /** What a dry run takes for granted in place of the step: the outside world agrees. */
+  /** The assumed result in a dry run: the external service succeeds. */
   readonly assume: (work: Work) => Promise<void>;
 }
 
 /**
- * Asks for a step outside of the database: a job in this commit, which the request runs itself right after it and
- * waits for. In a dry run the step is assumed to succeed instead.
+ * Requests a step outside the database: a job in this commit, which the request itself runs right after the commit and
+ * awaits. In a dry run the step is assumed to succeed.
  */
 export async function requestEffect(work: Work, effect: RequestedEffect): Promise<void> {
   if (work.dryRun) return effect.assume(work);
@@ -70,12 +67,12 @@ export async function requestEffect(work: Work, effect: RequestedEffect): Promis
   work.effects.push({ task: effect.task, payload: { environmentId: work.environmentId, ...effect.payload } });
 }
 
-/** Runs the effects of a committed transaction, one after the other. */
+/** Runs the effects of a committed transaction in sequence. */
 export async function runEffects(context: JobContext, effects: readonly Effect[]): Promise<void> {
   for (const { task, payload } of effects) await runTask(context, task, payload);
 }
 
-/** Runs a task by its name. What a request has caused names the request in the audit log. */
+/** Runs a task by name. Effects of a request carry its id in the audit log. */
 export async function runTask(context: JobContext, name: string, payload: Effect['payload']): Promise<void> {
   const run = context.tasks[name];
   assert(run, `no task ${name}`);
@@ -83,8 +80,8 @@ export async function runTask(context: JobContext, name: string, payload: Effect
 }
 
 /**
- * One transaction of a job, and right after its commit what it asked for outside of the database: so that a charge that
- * a job causes does not wait for its fallback. Answers null when there is no such environment.
+ * Runs one transaction of a job, then the effects that it requested, so that a charge does not wait for its fallback
+ * job. Returns null when the environment does not exist.
  */
 export async function runInJob<Answer>(
   context: JobContext,
@@ -97,13 +94,13 @@ export async function runInJob<Answer>(
   return outcome.answer;
 }
 
-/** The environment that a job's payload names. */
+/** The environment in a job's payload. */
 export function payloadEnvironment(payload: Readonly<Record<string, unknown>>): number {
   assert(typeof payload.environmentId === 'number');
   return payload.environmentId;
 }
 
-/** A text of a job's payload. */
+/** A text field of a job's payload. */
 export function payloadText(payload: Readonly<Record<string, unknown>>, key: string): string {
   const value = payload[key];
   assert(typeof value === 'string', `job payload lacks ${key}`);

@@ -5,31 +5,31 @@ import type pg from 'pg';
 import { advisoryLocks } from './advisory-locks.ts';
 import { type JobContext, runTask } from './queue.ts';
 
-/** A worker that takes jobs from the queue until it is stopped. */
+/** A worker that runs jobs from the queue until it is stopped. */
 export interface Worker {
-  /** Ends when the jobs under way have ended; no new one is begun. */
+  /** Stops taking jobs and resolves when the running ones have finished. */
   stop(): Promise<void>;
 }
 
 export interface WorkerOptions {
-  /** The queue belongs to the owner (a pool `as: 'queue'`); the tasks' own transactions run as the restricted role. */
+  /** The queue belongs to the owner (a pool `as: 'queue'`); transactions of tasks run as the restricted role. */
   readonly ownerPool: pg.Pool;
   readonly context: JobContext;
   readonly crontab: string;
   readonly log: (level: 'error' | 'warn' | 'info' | 'debug', message: string) => void;
 }
 
-// Jobs mostly wait: for the database or for somebody else's server.
+// Jobs mostly wait for the database or an external server.
 const concurrency = 10;
-// New jobs are announced by the database at once; polling only finds those whose time has come.
+// The database announces new jobs immediately; polling only finds scheduled ones.
 const pollIntervalMs = 1_000;
 
 const levels = { error: 'error', warning: 'warn', info: 'debug', debug: 'debug' } as const;
 
-// Advisory locks (this number, a worker's id) say which workers are alive.
+// Advisory locks (this number and the worker's id) show which workers are alive.
 const workerLockSpace = advisoryLocks.workers;
 const freeJobsEveryMs = 30_000;
-// A lock that ended with its connection is taken again this soon; a queue that has stopped begins again.
+// The interval at which lost locks are acquired again and a stopped queue is restarted.
 const lookAgainEveryMs = 1_000;
 
 const freeJobsOfTheDead = `
@@ -41,9 +41,9 @@ const freeJobsOfTheDead = `
    where pg_try_advisory_xact_lock($1, hashtext(id)) having count(*) > 0`;
 
 /**
- * Says which workers of this process are alive, by locks that end with their connection, and gives the jobs of dead
- * ones back to the queue, which would by itself keep them for hours. Two processes free the jobs of a dead one at most
- * twice, which tasks bear.
+ * Marks the workers of this process as alive, by locks that end with their connection. Returns the jobs of dead workers
+ * to the queue, which would otherwise keep them for hours. Two processes may both free a dead worker's jobs; tasks
+ * tolerate that.
  */
 class LivingWorkers {
   readonly #pool: pg.Pool;
@@ -67,7 +67,7 @@ class LivingWorkers {
     void this.#queue(() => this.#lock());
   }
 
-  /** All workers of this process have ended. */
+  /** Called when all workers of this process have ended. */
   async clear(): Promise<void> {
     this.#alive.clear();
     this.#locked.clear();
@@ -75,7 +75,7 @@ class LivingWorkers {
   }
 
   async freeJobsOfTheDead(): Promise<void> {
-    // Ours are alive, also while the connection that says so is gone.
+    // Our own workers are alive even while the connection with their locks is lost.
     await this.#pool.query(freeJobsOfTheDead, [workerLockSpace, [...this.#alive]]);
   }
 
@@ -85,7 +85,7 @@ class LivingWorkers {
     this.#letGo();
   }
 
-  /** One thing after the other. What fails is done again by the next round. */
+  /** Runs actions in sequence. The next round repeats one that failed. */
   #queue(act: () => Promise<void>): Promise<void> {
     this.#working = this.#working.then(act).catch(ignore);
     return this.#working;
@@ -95,7 +95,7 @@ class LivingWorkers {
     const client = this.#client ?? (await this.#connect());
     for (const id of this.#alive) {
       if (this.#locked.has(id)) continue;
-      // Where the database has not noticed yet that our last connection is gone, that one has the lock still.
+      // Until the database notices that the previous connection is gone, that connection still has the lock.
       const { rows } = await client.query<{ held: boolean }>('select pg_try_advisory_lock($1, hashtext($2)) as held', [
         workerLockSpace,
         id,
@@ -111,7 +111,7 @@ class LivingWorkers {
     return client;
   }
 
-  /** Gives the connection back, broken or not. What its locks were is known to the database only. */
+  /** Releases the connection, broken or not. Only the database knows which locks it had. */
   readonly #letGo = (error?: Error): void => {
     const client = this.#client;
     if (client === null) return;
@@ -123,12 +123,12 @@ class LivingWorkers {
 }
 
 function ignore(): void {
-  // The database does not answer. The queue itself says so, and the next round tries again.
+  // The database is not responding. The queue reports it, and the next round tries again.
 }
 
 /**
- * Starts taking jobs. Several workers may run beside each other: a job is given to one of them. A queue that stops because
- * the database was gone begins again by itself.
+ * Starts running jobs. Several workers may run concurrently: each job goes to one of them. A queue that stopped during
+ * an outage of the database restarts by itself.
  */
 export async function startWorker(options: WorkerOptions): Promise<Worker> {
   const { ownerPool, log } = options;
@@ -152,14 +152,17 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
       await runner.promise.catch(ignore);
       await living.clear();
       if (stopped.signal.aborted) return;
-      log('warn', 'the queue has stopped, because the database does not answer; it begins again when it does');
+      log(
+        'warn',
+        'the queue has stopped because the database is not responding; it starts again when the database does',
+      );
     }
   };
   const running = keepRunning();
   return {
     async stop() {
       stopped.abort();
-      // One that has stopped already says so.
+      // Stopping a runner that has already stopped throws.
       await runner.stop().catch(ignore);
       await running;
       await living.stop();

@@ -14,13 +14,13 @@ export type Interval = { unit: IntervalUnit; count: number };
 
 export const msPerDay = 86_400_000;
 
-/** The first and the one-past-last instant that can be reckoned with: the whole years JavaScript's own dates hold. */
+/** The first instant of the supported range and the one past its last: the whole years that JavaScript dates hold. */
 export const calendarStart: Instant = Date.UTC(-271_820, 0, 1);
 export const calendarEnd: Instant = Date.UTC(275_760, 0, 1);
 
 /**
- * The instant `days` days of 24 hours later (earlier when negative). UTC knows no daylight saving, so the time of day
- * stays. Beyond the calendar's ends the answer is the end: a trial of billions of days is legal, and never over.
+ * The instant `days` days of 24 hours later, or earlier when negative. UTC has no daylight saving, so the time of day
+ * stays. Clamped to the ends of the calendar: a trial of billions of days is legal and never ends.
  */
 export function addDays(at: Instant, days: number): Instant {
   assertInCalendar(at);
@@ -29,10 +29,11 @@ export function addDays(at: Instant, days: number): Instant {
 }
 
 /**
- * The n-th boundary counted from the anchor, in UTC, the time of day kept to the millisecond; `n` may be negative and
- * boundary 0 is the anchor. A day of the month that the target month lacks becomes that month's last day. Because each
- * boundary counts from the anchor and never from the one before, it does not drift: 31 January, 28 February, 31 March.
- * Beyond the calendar's ends the answer is the end, as for `addDays`.
+ * The n-th boundary counted from the anchor, in UTC, with the time of day kept to the millisecond. Boundary 0 is the
+ * anchor, and `n` may be negative. A day that the target month lacks becomes the last day of that month.
+ *
+ * Because each boundary counts from the anchor and never from the one before, it does not drift: 31 January, 28
+ * February, 31 March. Clamped to the ends of the calendar, as in `addDays`.
  */
 export function boundary(anchor: Instant, interval: Interval, n: number): Instant {
   assert(Number.isSafeInteger(n), 'boundaries are counted in whole numbers');
@@ -41,8 +42,8 @@ export function boundary(anchor: Instant, interval: Interval, n: number): Instan
 }
 
 /**
- * The half-open period that contains `at`, and its index: period n runs from boundary n to boundary n + 1, so the
- * index is negative before the anchor. Takes the same time however many periods lie between.
+ * The half-open period that contains `at`, and its index. Period n runs from boundary n to boundary n + 1, so the index
+ * is negative before the anchor. Runs in constant time, however many periods lie between.
  */
 export function periodAt(anchor: Instant, interval: Interval, at: Instant): Period & { index: number } {
   assertInCalendar(anchor);
@@ -59,8 +60,8 @@ export function periodAt(anchor: Instant, interval: Interval, at: Instant): Peri
 }
 
 /**
- * The instant an ISO 8601 text names, for tests and examples: `2026-01-31` (midnight) or `2026-01-31T09:30:00.250`,
- * in UTC unless the text ends in `Z` or an offset. Unreadable text is a bug; what users send is parsed by a schema.
+ * The instant of an ISO 8601 text, for tests and examples: `2026-01-31` (midnight) or `2026-01-31T09:30:00.250`. UTC
+ * unless the text ends in `Z` or an offset. Unreadable text is a bug; user input is parsed by a schema.
  */
 export function instant(text: string): Instant {
   const namesOffset = /T.*(?:Z|[+-]\d\d(?::?\d\d)?)$/i.test(text);
@@ -97,7 +98,7 @@ function stepOf({ unit, count }: Interval): Step {
 function addMonths(anchor: Instant, months: number): Instant {
   assertInCalendar(anchor);
   const start = inUtc(anchor);
-  // Decided by the year before asking Temporal, which refuses what lies outside its range.
+  // Compares years before calling Temporal, which throws outside its range.
   const year = start.year + Math.floor((start.month - 1 + months) / 12);
   if (year >= inUtc(calendarEnd).year) return calendarEnd;
   if (year < inUtc(calendarStart).year) return calendarStart;

@@ -1,4 +1,4 @@
-/** A piece of HTML in which everything that was text has been escaped. */
+/** A piece of HTML in which all text has been escaped. */
 export class Html {
   readonly text: string;
   constructor(text: string) {
@@ -6,7 +6,7 @@ export class Html {
   }
 }
 
-/** What may stand in a template: text is escaped, pieces stand as they are, and nothing is shown of null and false. */
+/** A value in a template: text is escaped, `Html` is inserted as it is, and null and false render nothing. */
 export type HtmlValue = string | number | bigint | Html | readonly HtmlValue[] | null | undefined | false;
 
 const entities: Readonly<Record<string, string>> = {
@@ -24,12 +24,12 @@ function render(value: HtmlValue): string {
   return escapeHtml(String(value));
 }
 
-/** Text as HTML shows it: nothing that a customer is called becomes markup. */
+/** Escapes text for HTML, so that a customer's name never becomes markup. */
 export function escapeHtml(text: string): string {
   return text.replaceAll(/[&<>"']/g, (character) => entities[character] ?? character);
 }
 
-/** HTML with values in it: html`<p>${name}</p>`. The value of an attribute stands in quotation marks. */
+/** Builds HTML from a template: html`<p>${name}</p>`. Attribute values must be in quotation marks. */
 export function html(strings: TemplateStringsArray, ...values: readonly HtmlValue[]): Html {
   return new Html(strings.map((text, index) => (index === 0 ? text : render(values[index - 1]) + text)).join(''));
 }

@@ -47,10 +47,10 @@ const digits = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
 const timeLength = 8;
 const randomLength = 7;
 const counterLength = 6;
-/** How many ids one process can make in a millisecond before it borrows the next one: 62^6. */
+/** The number of ids that one process can create in a millisecond before it borrows the next one: 62^6. */
 export const idsPerMillisecond = 62 ** counterLength;
 
-/** `value` in base 62, `length` digits; the digits stand in byte order, so text order is number order. */
+/** `value` in base 62 with `length` digits. The digits are in byte order, so text order is number order. */
 export function base62(value: number, length: number): string {
   assert(Number.isSafeInteger(value) && value >= 0);
   let text = '';
@@ -65,19 +65,19 @@ export function base62(value: number, length: number): string {
 }
 
 /**
- * An id: `<prefix>_` and 21 characters of 0-9A-Za-z, which are 8 of time, 7 of randomness and 6 of a counter,
- * so that the order of ids is the order of creation and indexes grow at one end.
+ * An id: `<prefix>_` and 21 characters of 0-9A-Za-z, namely 8 of time, 7 of randomness and 6 of a counter. Ids sort by
+ * creation, so indexes grow at one end.
  */
 export function formatId(kind: IdKind, timeMs: number, random: number, counter: number): string {
   return continueId(kind, idStart(timeMs, random), counter);
 }
 
-/** What the ids of a process in one millisecond have in common. */
+/** The part that all ids of a process share within one millisecond. */
 export function idStart(timeMs: number, random: number): string {
   return base62(timeMs, timeLength) + base62(random, randomLength);
 }
 
-/** The id, of a start that is made once for many. */
+/** An id from a start that was computed once for many ids. */
 export function continueId(kind: IdKind, start: string, counter: number): string {
   return `${idPrefixes[kind]}_${start}${base62(counter, counterLength)}`;
 }
@@ -85,7 +85,7 @@ export function continueId(kind: IdKind, start: string, counter: number): string
 /** The largest random part plus one: 62^7. */
 export const idRandomRange = 62 ** randomLength;
 
-/** The schema of a record's id as clients see it: opaque text. Ids are only compared, never taken apart. */
+/** The schema of a record's id as clients see it: opaque text. Clients compare ids and never take them apart. */
 export function idSchema<Kind extends IdKind>(kind: Kind) {
   return z
     .string()

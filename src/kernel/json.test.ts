@@ -16,10 +16,10 @@ const accepts = (schema: z.ZodType, value: unknown) => schema.safeParse(value).s
 
 test('what no record can hold is named with the path that leads to it', () => {
   assert.deepEqual(jsonIssues({ a: [1, 'x\0y'] }), [
-    { path: ['a', 1], message: 'holds a NUL character', code: 'custom' },
+    { path: ['a', 1], message: 'contains a NUL character', code: 'custom' },
   ]);
-  assert.deepEqual(jsonIssues(['\ud800']), [{ path: [0], message: 'holds half of a surrogate pair', code: 'custom' }]);
-  assert.deepEqual(jsonIssues({ 'k\0': 1 }), [{ path: [], message: 'a key holds a NUL character', code: 'custom' }]);
+  assert.deepEqual(jsonIssues(['\ud800']), [{ path: [0], message: 'contains an unpaired surrogate', code: 'custom' }]);
+  assert.deepEqual(jsonIssues({ 'k\0': 1 }), [{ path: [], message: 'a key contains a NUL character', code: 'custom' }]);
   assert.equal(jsonIssues(JSON.parse('{"a":{"__proto__":1}}'))[0]?.path[0], 'a');
   assert.deepEqual(jsonIssues(JSON.parse('{"a":[1e308,1e400]}')), [
     { path: ['a', 1], message: 'is too large for a number', code: 'too_big' },
@@ -44,8 +44,8 @@ test('a large body is weighed before it is parsed: what texts hold counts for no
   assert.equal(weighed(`["\\"${'['.repeat(65)}"]`), undefined);
   assert.equal(weighed(`["${','.repeat(600_000)}"]`), undefined);
   assert.equal(weighed(`[0${',0'.repeat(499_999)}]`), undefined);
-  assert.equal(weighed(`[0${',0'.repeat(500_000)}]`), 'the body holds more than 500000 values');
-  assert.equal(weighed('\n'.repeat(500_000)), 'the body holds more than 500000 values');
+  assert.equal(weighed(`[0${',0'.repeat(500_000)}]`), 'the body contains more than 500000 values');
+  assert.equal(weighed('\n'.repeat(500_000)), 'the body contains more than 500000 values');
   assert.equal(weighed(`[${'\n'.repeat(500_000)}]`), undefined);
   assert.equal(weighed('"'), undefined);
 });

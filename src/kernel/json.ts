@@ -1,21 +1,26 @@
 import { z } from 'zod';
 import type { Issue } from './problem.ts';
 
-// Nobody nests deeper than this by intent, and a parser or printer that recurses is safe at it.
+// No real document nests deeper, and recursive parsers and printers are safe at this depth.
 const maxDepth = 64;
 const maxIssues = 20;
-// Ten thousand usage events of fifty values each. A parser takes a second for a million values, and nobody else is served
-// meanwhile.
+// Enough for ten thousand usage events of fifty values each. Parsing a million values blocks the process for about a
+// second.
 const maxValues = 500_000;
-// What is smaller is parsed in milliseconds whatever it holds, and need not be looked through before.
+// Smaller bodies are parsed within milliseconds, whatever they contain, and need no scan before.
 const harmlessBytes = 64 * 1024;
 
 type Path = (string | number)[];
 
 /**
- * What in a parsed JSON value no record may hold: NUL characters (PostgreSQL's text has none), lone surrogates (no
- * UTF-8 has them), numbers that were too large to read (1e400), the key `__proto__`, and nesting deeper than 64. Empty
- * when all is well.
+ * Finds values that no record may hold:
+ * - NUL characters, which PostgreSQL's text cannot store;
+ * - lone surrogates, which UTF-8 cannot encode;
+ * - numbers too large to read, such as 1e400;
+ * - the key `__proto__`;
+ * - nesting deeper than 64.
+ *
+ * Returns an empty list when there are none.
  */
 export function jsonIssues(value: unknown): Issue[] {
   const issues: Issue[] = [];
@@ -27,8 +32,8 @@ const [quote, comma, newLine, backslash] = [0x22, 0x2c, 0x0a, 0x5c];
 const [openBracket, closeBracket, openBrace, closeBrace] = [0x5b, 0x5d, 0x7b, 0x7d];
 
 /**
- * Why JSON, or lines of it, in UTF-8 is not to be parsed at all: it would take too long, because it nests deeper than 64
- * or holds more than 500,000 values. Null when it may be. What is no JSON is left to the parser.
+ * The reason not to parse UTF-8 JSON or lines of it at all: nesting deeper than 64, or more than 500,000 values, would
+ * take too long. Null when it may be parsed. Invalid JSON is left to the parser.
  */
 export function weightIssue(bytes: Uint8Array): Issue | null {
   if (bytes.length <= harmlessBytes) return null;
@@ -39,7 +44,7 @@ export function weightIssue(bytes: Uint8Array): Issue | null {
     if (byte === quote) {
       at = endOfText(bytes, at + 1);
     } else if (byte === comma || (byte === newLine && depth === 0)) {
-      if (++values >= maxValues) return tooBig(`holds more than ${maxValues} values`);
+      if (++values >= maxValues) return tooBig(`contains more than ${maxValues} values`);
     } else if (byte === openBracket || byte === openBrace) {
       if (++depth > maxDepth) return tooBig(`is nested deeper than ${maxDepth} levels`);
     } else if (byte === closeBracket || byte === closeBrace) {
@@ -49,7 +54,7 @@ export function weightIssue(bytes: Uint8Array): Issue | null {
   return null;
 }
 
-/** Where the text ends that begins at `at`: its closing quote, or the end of everything. */
+/** The position where the string that begins at `at` ends: its closing quote, or the end of the input. */
 function endOfText(bytes: Uint8Array, at: number): number {
   let end = at;
   while (end < bytes.length && bytes[end] !== quote) end += bytes[end] === backslash ? 2 : 1;
@@ -78,9 +83,9 @@ function visit(value: unknown, path: Path, issues: Issue[]): void {
     for (let index = 0; index < value.length; index++) visitAt(index, value[index], path, issues);
     return;
   }
-  // What was parsed inherits nothing that could be counted, and this is the quickest way through it.
+  // Parsed values inherit nothing enumerable, and for-in is the fastest loop over them.
   for (const key in value) {
-    const message = key === '__proto__' ? 'is not a key that can be stored' : textIssue(key);
+    const message = key === '__proto__' ? 'is reserved and cannot be stored' : textIssue(key);
     if (message) issues.push({ path: [...path], message: `a key ${message}`, code: 'custom' });
     else visitAt(key, (value as Record<string, unknown>)[key], path, issues);
   }
@@ -92,25 +97,25 @@ function visitAt(key: string | number, value: unknown, path: Path, issues: Issue
   path.pop();
 }
 
-/** What is wrong with a text, or null. */
+/** The problem with a text, or null. */
 export function textIssue(text: string): string | null {
-  if (text.includes('\0')) return 'holds a NUL character';
-  return text.isWellFormed() ? null : 'holds half of a surrogate pair';
+  if (text.includes('\0')) return 'contains a NUL character';
+  return text.isWellFormed() ? null : 'contains an unpaired surrogate';
 }
 
 /** The largest whole number that JSON carries exactly: 2^53-1. */
 export const maxSafeInteger = 9_007_199_254_740_991;
 
-/** An instant in an answer: epoch milliseconds. */
+/** An instant in a response: epoch milliseconds. */
 export const Timestamp = z.int().min(-maxSafeInteger).max(maxSafeInteger).meta({ description: 'Epoch milliseconds.' });
 
-/** An instant in an answer that is typed as text: ISO 8601. */
+/** An instant in a response that has the type text: ISO 8601. */
 export const TimestampText = z.string().meta({ format: 'date-time' });
 
 // A date, or a date and a time, with or without an offset.
 const isoDateTime = /^[+-]?\d{4,6}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}(?::\d{2}(?:[.,]\d{1,9})?)?(Z|[+-]\d{2}:?\d{2})?)?$/i;
 
-/** The instant of an ISO 8601 text, or NaN. Without an offset it is UTC, whatever the time zone of the machine. */
+/** The instant of an ISO 8601 text, or NaN. A text without an offset is UTC, whatever the time zone of the machine. */
 function parseIso(text: string): number {
   const [whole, offset] = isoDateTime.exec(text) ?? [];
   if (whole === undefined) return Number.NaN;
@@ -137,7 +142,10 @@ export const TimestampInput = z
   )
   .meta({ description: 'Epoch milliseconds, or an ISO 8601 date-time (UTC where it names no offset).' });
 
-/** An instant in a query, where everything is text: the same, read as epoch milliseconds. */
+/**
+ * An instant in a query, where everything is text. Accepts the same forms as `TimestampInput` and returns epoch
+ * milliseconds.
+ */
 export const TimestampQuery = z
   .string()
   .max(64)
@@ -150,38 +158,37 @@ export const TimestampQuery = z
   })
   .meta({ description: 'Epoch milliseconds, or an ISO 8601 date-time (UTC where it names no offset).' });
 
-/** A whole number in an answer that is a bigint inside: money in the currency's smallest unit, or a balance. */
+/** A whole number in a response that is a bigint internally: money in the currency's smallest unit, or a balance. */
 export const WholeNumber = z
   .bigint()
   .meta({ description: 'A whole number; money is in the smallest unit of the currency.' });
 
 const numeric = (value: unknown) => (typeof value === 'string' && /^-?\d{1,16}$/.test(value) ? Number(value) : value);
 
-/** A count in a request, `min` to `max`; a text of digits is read as its number. */
+/** A count in a request, `min` to `max`. A text of digits is accepted too. */
 export function countInput(min: number, max: number = maxSafeInteger) {
-  // Not z.preprocess, which openapi.json takes for optional whatever it leads to.
+  // Avoids z.preprocess: openapi.json would mark the field as optional.
   const sent = z.unknown().meta({ type: 'integer', minimum: min, maximum: max });
   const whole = z.int().min(min);
-  // A bound at 2^53-1 is that of every whole number: it would be told twice.
+  // A maximum of 2^53-1 applies to every whole number; `max` would report it twice.
   return sent.transform(numeric).pipe(max < maxSafeInteger ? whole.max(max) : whole);
 }
 
-/** Money or credits in a request, `min` to `max`, as a bigint; a text of digits is read as its number. */
+/** Money or credits in a request, `min` to `max`, as a bigint. A text of digits is accepted too. */
 export function amountInput(min: number, max: number = maxSafeInteger) {
   return countInput(min, max).transform((value) => BigInt(value));
 }
 
-/** Text that names something: trimmed, 1 to 255 characters. */
+/** A name: trimmed text of 1 to 255 characters. */
 export const SafeString = z.string().trim().min(1).max(255);
 
-// Free texts (names, descriptions, addresses) end somewhere, so that no row grows without bound.
+// Bounds free texts (names, descriptions, addresses), so that no row grows without limit.
 export const maxTextLength = 10_000;
-/** Free text. */
 export const FreeText = z.string().max(maxTextLength);
 
-// A record's own notes: enough for keys of other systems, too small for documents.
+// Metadata holds keys of other systems, not documents.
 const maxMetadataKeys = 50;
-/** Notes on a record: text keys; values are texts up to 500 characters, numbers or booleans. */
+/** Metadata of a record: text keys, and values that are texts of up to 500 characters, numbers or booleans. */
 export const Metadata = z
   .record(z.string().max(255), z.union([z.string().max(500), z.number(), z.boolean()]))
   .refine((value) => Object.keys(value).length <= maxMetadataKeys, {
@@ -189,5 +196,5 @@ export const Metadata = z
   })
   .meta({ id: 'Metadata' });
 
-/** "Must be absent or null": a field that this variant of a record does not use. The answer shows null. */
+/** A field that this variant of a record does not use: must be absent or null, and is null in responses. */
 export const Unused = z.null().optional();

@@ -1,10 +1,10 @@
-// What Intl knows of digits is how prices are shown by custom (HUF 500); money is counted by ISO 4217 (HUF 500.00).
+// Intl's digits follow how prices are usually displayed (HUF 500); money is counted by ISO 4217 (HUF 500.00).
 const withoutDigits: ReadonlySet<string> = new Set(
   'BIF CLP DJF GNF ISK JPY KMF KRW PYG RWF UGX VND VUV XAF XOF XPF'.split(' '),
 );
 const withThreeDigits: ReadonlySet<string> = new Set('BHD IQD JOD KWD LYD OMR TND'.split(' '));
 
-/** How many digits of the currency's amounts stand after the point, by ISO 4217: 2 for USD, 0 for JPY, 3 for KWD. */
+/** The number of decimal places of a currency by ISO 4217: 2 for USD, 0 for JPY, 3 for KWD. */
 export function minorUnitDigits(currency: string): number {
   if (withoutDigits.has(currency)) return 0;
   return withThreeDigits.has(currency) ? 3 : 2;
@@ -27,10 +27,10 @@ function formatOf(currency: string): Intl.NumberFormat {
   return made;
 }
 
-/** An amount in minor units as people read it, exact however large: `USD 1,234.50`, `-USD 0.05`, `JPY 500`. */
+/** An amount in minor units as people read it, exact at any size: `USD 1,234.50`, `-USD 0.05`, `JPY 500`. */
 export function moneyText(amount: bigint, currency: string): string {
   const digits = minorUnitDigits(currency);
-  // Intl takes a decimal text as exactly the number that it says.
+  // Intl formats a decimal text without converting it to a double.
   const text = decimalText(amount, digits) as `${number}`;
   return formatOf(currency).format(text).replaceAll('\u00a0', ' ');
 }

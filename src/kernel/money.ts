@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 
 /**
- * The largest amount, in minor units, that the wire can carry: 2^53 - 1, the largest whole number every JSON reader
- * keeps exactly. Inside, amounts may be larger; what leaves or is charged must not be.
+ * The largest amount, in minor units, that the API can carry: 2^53 - 1, the largest integer that every JSON reader
+ * keeps exactly. Internal amounts may be larger; amounts that are returned or charged may not.
  */
 export const maxSafeAmount = 9007199254740991n;
 
@@ -17,18 +17,18 @@ export function divHalfAway(n: bigint, d: bigint): bigint {
 }
 
 /**
- * `amount * numerator / denominator`, exact until the one rounding at the end, half away from zero.
- * In the unit of `amount`. `denominator` is positive.
+ * `amount * numerator / denominator` in the unit of `amount`: exact until one rounding at the end, half away from zero.
+ * `denominator` is positive.
  */
 export function mulDiv(amount: bigint, numerator: bigint, denominator: bigint): bigint {
   return divHalfAway(amount * numerator, denominator);
 }
 
 /**
- * Splits `total` in proportion to `weights` so that the parts add up to it again: method of the largest remainder
- * (Hamilton). Each part is its exact share rounded down or up; of equal remainders the earlier is rounded up. A zero
- * weight gets nothing. A negative total is split as the mirror image of the positive one.
- * Weights are not negative and at least one is positive: there is no fair way to split over nothing.
+ * Splits `total` in proportion to `weights` so that the parts add up to it: the largest remainder method (Hamilton).
+ * Each part is its exact share rounded down or up; of equal remainders the earlier is rounded up. A zero weight gets
+ * nothing. A negative total is split as the mirror image of the positive one. Weights are not negative and at least one
+ * is positive: there is no fair way to split over nothing.
  */
 export function allocate(total: bigint, weights: readonly bigint[]): bigint[] {
   assert(
@@ -43,15 +43,15 @@ export function allocate(total: bigint, weights: readonly bigint[]): bigint[] {
     return { part: product / sum, remainder: product % sum };
   });
   const roundedDown = shares.reduce((sumSoFar, share) => sumSoFar + share.part, 0n);
-  // Sorting is stable, so of equal remainders the earlier stays in front. What is left over is less than the number
-  // of remainders above zero, hence a share that is already exact (a zero weight too) never gets one.
+  // Sorting is stable, so of equal remainders the earlier stays in front. Fewer units are left over than there are
+  // remainders above zero, so an exact share (a zero weight too) never gets one.
   const byRemainder = [...shares].sort((a, b) => compareDescending(a.remainder, b.remainder));
   for (const share of byRemainder.slice(0, Number(absolute(total) - roundedDown))) share.part += 1n;
 
   return shares.map(({ part }) => (total < 0n ? -part : part));
 }
 
-/** The smaller of two amounts; `Math.min` knows no bigint. */
+/** The smaller of two amounts; `Math.min` does not accept bigint. */
 export function smallerOf(a: bigint, b: bigint): bigint {
   return b < a ? b : a;
 }

@@ -3,7 +3,7 @@ import type { Instant } from './calendar.ts';
 import { TimestampQuery } from './json.ts';
 import { invalid, Problem } from './problem.ts';
 
-/** Rows of a page when the request names no limit, and the most that one may ask for. */
+/** The default page size, and the largest one that a request may ask for. */
 export const defaultPageLimit = 10;
 export const maxPageLimit = 100;
 
@@ -14,10 +14,12 @@ const Cursor = z.strictObject({
   direction: z.enum(['forward', 'backward']),
   check: z.string().optional(),
 });
-/** Where a page begins: after (or before) the row `id`; `parameters` are the equality filters the list was begun with. */
+/**
+ * The start of a page: after (or before) the row `id`. `parameters` are the equality filters of the list's first page.
+ */
 export type Cursor = Omit<z.infer<typeof Cursor>, 'check'>;
 
-/** FNV-1a: tells a cursor that was altered from one that we made. It keeps no secret, for a cursor opens nothing. */
+/** FNV-1a detects cursors that were altered. It need not be secret, because a cursor grants no access. */
 function checkOf({ parameters, createdAt, id, direction }: Cursor): string {
   let hash = 0x811c9dc5;
   for (const character of JSON.stringify([parameters, createdAt, id, direction])) {
@@ -31,7 +33,7 @@ export function encodeCursor(cursor: Cursor): string {
   return Buffer.from(JSON.stringify({ ...cursor, check: checkOf(cursor) })).toString('base64');
 }
 
-/** Reads a cursor. Refuses with `invalidCursor` what no list of ours has answered, and what was altered since. */
+/** Decodes a cursor. Refuses with `invalidCursor` a cursor that no list has returned, or that was altered. */
 export function decodeCursor(text: string): Cursor {
   try {
     if (!/^[A-Za-z0-9+/_-]+={0,2}$/.test(text)) throw new Error('not base64');
@@ -69,12 +71,12 @@ export function pageOf<Row extends z.ZodType>(row: Row) {
   });
 }
 
-/** What a list asks the store for. */
+/** The request of a list, as the store takes it. */
 export interface PageRequest {
   /** The cursor as it was sent, to be echoed; null for the first page. */
   readonly cursor: string | null;
   readonly after: string | null;
-  /** When the row `after` was made, as the cursor has it. */
+  /** The creation time of the row `after`, from the cursor. */
   readonly afterAt: Instant | null;
   readonly direction: 'forward' | 'backward';
   readonly limit: number;
@@ -88,7 +90,10 @@ export const booleanFilter = z
   .optional();
 /** A query filter on a text column. */
 export const textFilter = z.string().min(1).max(255).optional();
-/** A query filter that is an instant. It stays the text that was sent, as a cursor carries it: `TimestampQuery` reads it. */
+/**
+ * A query filter that is an instant. It remains the text that was sent, as cursors carry it; `TimestampQuery` parses
+ * it.
+ */
 export const instantFilter = z
   .string()
   .max(64)
@@ -98,19 +103,16 @@ export const instantFilter = z
   })
   .optional();
 
-/** From `from` (in it) to `to` (not in it); null is an end that is open. */
+/** From `from` (in it) to `to` (not in it); null is an open end. */
 export interface InstantRange {
   readonly from: Instant | null;
   readonly to: Instant | null;
 }
 
-/**
- * The range that two filters of a page request name, each an `instantFilter`; null where any time will do. Refuses one that
- * is empty.
- */
+/** The range of two `instantFilter`s of a page request; null when neither is set. Refuses an empty range. */
 export function instantRange(filters: PageRequest['filters'], fromName: string, toName: string): InstantRange | null {
   const [from, to] = [instantOf(filters[fromName]), instantOf(filters[toName])];
-  if (from !== null && to !== null && from >= to) throw invalid([toName], `must lie after ${fromName}`);
+  if (from !== null && to !== null && from >= to) throw invalid([toName], `must be after ${fromName}`);
   return from === null && to === null ? null : { from, to };
 }
 
@@ -119,8 +121,8 @@ function instantOf(value: string | boolean | undefined): Instant | null {
 }
 
 /**
- * Adds the filters that the query's cursor carries to the raw query, so that they are checked like sent ones.
- * Refuses with `invalidCursor` when the query names another value for one of them.
+ * Adds the cursor's filters to the raw query, so that they are validated like the others. Refuses with `invalidCursor`
+ * when the query has another value for one of them.
  */
 export function withCursorFilters(query: Readonly<Record<string, unknown>>): Record<string, unknown> {
   if (typeof query.cursor !== 'string') return { ...query };
@@ -138,7 +140,7 @@ type Query = {
   readonly [filter: string]: unknown;
 };
 
-/** The page that a parsed query asks for; whatever is neither cursor nor limit is an equality filter. */
+/** The page request of a parsed query. Parameters other than cursor and limit are equality filters. */
 export function pageRequest({ cursor: cursorText, limit = defaultPageLimit, ...given }: Query): PageRequest {
   const filters: Record<string, string | boolean> = {};
   for (const [key, value] of Object.entries(given)) {
@@ -155,7 +157,7 @@ export function pageRequest({ cursor: cursorText, limit = defaultPageLimit, ...g
   };
 }
 
-/** The envelope around rows: `rows` may hold one row more than the limit, which says that there is a further page. */
+/** The envelope around rows. `rows` may hold one row more than the limit, which means that there is another page. */
 export function page<Row extends { id: string; createdAt: number }>(
   request: PageRequest,
   rows: readonly Row[],

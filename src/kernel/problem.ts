@@ -1,4 +1,4 @@
-/** The wire codes and the HTTP status each of them travels with. */
+/** The wire codes and the HTTP status of each. */
 export const statusOfCode = {
   BAD_REQUEST: 400,
   UNAUTHORIZED: 401,
@@ -15,90 +15,84 @@ export const statusOfCode = {
 } as const;
 export type ProblemCode = keyof typeof statusOfCode;
 
-/** Every refusal there is: its wire code, and a sentence whose {placeholders} the details fill. */
+/** Every refusal: its wire code, and a sentence whose {placeholders} the details fill. */
 const registry = {
   // The request itself
   invalidRequest: ['BAD_REQUEST', '{reason}'],
   invalidJson: ['BAD_REQUEST', 'Invalid JSON in request body: {reason}'],
-  invalidCursor: ['BAD_REQUEST', 'Invalid cursor: use a value that a list answered as currentCursor or nextCursor.'],
+  invalidCursor: ['BAD_REQUEST', 'Invalid cursor: use the currentCursor or nextCursor of a list response.'],
   unauthorized: ['UNAUTHORIZED', 'Send a valid API key: Authorization: Bearer <key>.'],
   operatorTokenWrong: ['UNAUTHORIZED', "Send the operator's token: Authorization: Bearer <TOLLKEEPER_OPERATOR_TOKEN>."],
-  checkUnderWay: ['CONFLICT', 'Another process is checking the data. Ask for its answer when it has ended.'],
-  notCheckedYet: ['NOT_FOUND', 'The data was not checked yet. Ask with ?fresh=true to have it checked now.'],
+  checkUnderWay: ['CONFLICT', 'A check of the data is already running. Request its result when it has finished.'],
+  notCheckedYet: ['NOT_FOUND', 'The data has not been checked yet. Add ?fresh=true to run a check now.'],
   routeNotFound: ['NOT_FOUND', 'There is no {method} {path}.'],
   bodyTooLarge: ['PAYLOAD_TOO_LARGE', 'The request body is larger than {limit} bytes.'],
   headersTooLarge: ['HEADERS_TOO_LARGE', 'The headers of the request are larger than {limit} bytes.'],
   requestTimeout: ['TIMEOUT', 'The request did not arrive within {seconds} seconds.'],
   unsupportedMediaType: ['UNSUPPORTED_MEDIA_TYPE', 'Send the body as application/json.'],
   contentEncodingRefused: ['UNSUPPORTED_MEDIA_TYPE', 'Send the body as it is, without Content-Encoding: {encoding}.'],
-  idempotencyKeyReused: ['CONFLICT', 'The Idempotency-Key was used before for another request. Use a new key.'],
+  idempotencyKeyReused: ['CONFLICT', 'The Idempotency-Key was already used for a different request. Use a new key.'],
   idempotencyKeyInUse: [
     'CONFLICT',
-    'A request with this Idempotency-Key is still running. Try again when it has ended.',
+    'A request with this Idempotency-Key is still in progress. Try again when it has finished.',
   ],
-  idMismatch: ['BAD_REQUEST', 'The id in the body ({bodyId}) is not the id in the path ({pathId}).'],
-  conflictingRow: ['CONFLICT', 'Another request has just made a record that excludes this one ({constraint}).'],
-  outsidePinnedPricingModel: [
-    'FORBIDDEN',
-    'The API key is pinned to one pricing model and may not write outside of it.',
+  idMismatch: ['BAD_REQUEST', 'The id in the body ({bodyId}) does not match the id in the path ({pathId}).'],
+  conflictingRow: ['CONFLICT', 'A concurrent request has just created a conflicting record ({constraint}).'],
+  outsidePinnedPricingModel: ['FORBIDDEN', 'The API key is pinned to one pricing model and cannot write outside it.'],
+  tooBusy: ['TOO_MANY_REQUESTS', 'Too many requests are queued. Try again shortly.'],
+  serviceUnavailable: ['SERVICE_UNAVAILABLE', 'The database is not responding. Try again shortly.'],
+  rateLimited: [
+    'TOO_MANY_REQUESTS',
+    'This API key exceeded its limit of {limit} requests per second. Try again shortly.',
   ],
-  tooBusy: ['TOO_MANY_REQUESTS', 'More is waiting than can be answered soon. Try again shortly.'],
-  serviceUnavailable: ['SERVICE_UNAVAILABLE', 'The database does not answer. Try again shortly.'],
-  rateLimited: ['TOO_MANY_REQUESTS', 'This API key sends more than {limit} requests a second. Try again shortly.'],
   tooManyWrongKeys: [
     'TOO_MANY_REQUESTS',
-    'Too many requests from this address had no valid API key. Check the key, and try again shortly.',
+    'Too many requests from this address had no valid API key. Check the key and try again shortly.',
   ],
-  overloaded: [
-    'SERVICE_UNAVAILABLE',
-    'As many requests are under way as can be carried out. Nothing was done: try again shortly.',
-  ],
+  overloaded: ['SERVICE_UNAVAILABLE', 'The service is at capacity and did not process the request. Try again shortly.'],
   databaseTookTooLong: [
     'SERVICE_UNAVAILABLE',
-    'The database did not finish in time, because it is busy or somebody else changes the same records. Nothing was stored: try again shortly.',
+    'The database did not finish in time because it is busy or another request is changing the same records. Nothing was stored. Try again shortly.',
   ],
   databaseFull: [
     'SERVICE_UNAVAILABLE',
-    'The disk of the database is full. Nothing was stored: try again when whoever runs the service has made room.',
+    'The database is out of disk space. Nothing was stored. Try again when the operator has freed some space.',
   ],
   databaseReadOnly: [
     'SERVICE_UNAVAILABLE',
-    'The database takes no changes now: it is read-only. Nothing was stored: try again later.',
+    'The database is currently read-only. Nothing was stored. Try again later.',
   ],
   databaseFailing: [
     'SERVICE_UNAVAILABLE',
-    'The database fails, for want of memory or by its disk. Nothing was stored: try again later.',
+    'The database is out of memory or its disk is failing. Nothing was stored. Try again later.',
   ],
 
   // Pages
-  linkInvalid: ['NOT_FOUND', 'This link opens nothing. Please open it again from where you have it, whole.'],
-  portalClosed: [
-    'FORBIDDEN',
-    'Your access has ended, or belongs to another customer by now. Please ask for a new link.',
-  ],
-  formFromElsewhere: ['FORBIDDEN', 'This form was not sent from our own page. Please open the page and try again.'],
+  linkInvalid: ['NOT_FOUND', 'This link is invalid or incomplete. Please copy the whole link and try again.'],
+  portalClosed: ['FORBIDDEN', 'Your access has ended, or now belongs to another customer. Please request a new link.'],
+  formFromElsewhere: ['FORBIDDEN', 'This form was not sent from our page. Please open the page and try again.'],
 
   // Organizations
   apiKeyNotFound: ['NOT_FOUND', 'No API key with id {id}.'],
   currencyInUse: [
     'CONFLICT',
-    'The currency stays {currency}: there are prices, discounts or invoices of more than nothing in it.',
+    'The currency must stay {currency}: prices, discounts or invoices with non-zero amounts use it.',
   ],
-  testClockInLiveMode: ['FORBIDDEN', 'Time is real in live mode: only the clock of test mode can be set.'],
+  testClockInLiveMode: ['FORBIDDEN', 'Only the clock of test mode can be set: live mode uses real time.'],
   testClockBackwards: [
     'BAD_REQUEST',
-    'The test clock stands at {now} and does not go back once there are subscriptions: send that instant or a later one.',
+    'The test clock is at {now} and cannot move back once there are subscriptions: send that instant or a later one.',
   ],
   testClockMoving: [
     'SERVICE_UNAVAILABLE',
-    'The test clock is at {now} on its way to {target}, and the work goes on. Ask for {target} again to wait for it.',
+    'The test clock is at {now} and still moving to {target}. Request {target} again to wait for it.',
   ],
 
   // Pricing
   pricingModelNotFound: ['NOT_FOUND', 'No pricing model with id {id}.'],
   defaultPricingModelNotFound: [
     'NOT_FOUND',
-    'There is no default pricing model: name one with pricingModelId, or make one the default.',
+    'There is no default pricing model: send pricingModelId, or make a pricing model the default.',
   ],
   productNotFound: ['NOT_FOUND', 'No product with id {id}.'],
   priceNotFound: ['NOT_FOUND', 'No price with id or slug {id}.'],
@@ -111,26 +105,26 @@ const registry = {
   discountCodeTaken: ['CONFLICT', 'The code {code} is already used by another discount of the pricing model.'],
   otherCurrency: [
     'BAD_REQUEST',
-    'The pricing model is in {currency} and the destination in {otherCurrency}: set one currency for both first.',
+    'The pricing model uses {currency} and the destination uses {otherCurrency}: set both to the same currency first.',
   ],
   otherPricingModel: ['BAD_REQUEST', 'The {record} {id} belongs to another pricing model.'],
   defaultProductNotCreatable: [
     'FORBIDDEN',
-    'A pricing model is made with its default product and gets no second one: leave out default, or send false.',
+    'A pricing model is created with its default product and cannot have a second one: omit default, or send false.',
   ],
-  defaultProductProtected: ['FORBIDDEN', 'Product {id} is the plan that every customer starts on: {rule}.'],
+  defaultProductProtected: ['FORBIDDEN', 'Product {id} is the default plan, on which every customer starts: {rule}.'],
   priceTypeFixed: [
     'FORBIDDEN',
-    'Product {id} is sold by prices of type {type}: a price of another type needs a product of its own.',
+    'Product {id} has prices of type {type}: create another product for a price of another type.',
   ],
-  noChargePriceProtected: ['BAD_REQUEST', "Price {id} is its usage meter's no-charge price: {rule}."],
+  noChargePriceProtected: ['BAD_REQUEST', 'Price {id} is the no-charge price of its usage meter: {rule}.'],
   defaultPriceNeeded: [
     'BAD_REQUEST',
-    'Price {id} is the default price of its product: make another price the default instead.',
+    'Price {id} is the default price of its product: make another price the default first.',
   ],
   toggleOnSinglePayment: [
     'BAD_REQUEST',
-    'Feature {featureId} is a toggle, and product {productId} is paid once: only products with a subscription price give toggles.',
+    'Feature {featureId} is a toggle, and product {productId} is paid once: only products with a subscription price can have toggles.',
   ],
 
   // Customers, subscriptions, entitlements
@@ -153,163 +147,169 @@ const registry = {
     'Subscription {id} is paused: resume it first with POST /subscriptions/{id}/resume.',
   ],
   subscriptionNotPausable: ['BAD_REQUEST', 'Subscription {id} cannot be paused: {reason}.'],
-  subscriptionItemExpired: ['BAD_REQUEST', 'Subscription item {id} has expired: what is put on it gives nothing.'],
+  subscriptionItemExpired: ['BAD_REQUEST', 'Subscription item {id} has expired, so no feature can be added to it.'],
   featureInactive: ['BAD_REQUEST', 'Feature {id} is inactive.'],
   itemFeatureExists: [
     'CONFLICT',
-    'The subscription item has this feature already, without an end: change or expire that one.',
+    'The subscription item already has this feature with no end date: change or expire it.',
   ],
   creditsNotGrantable: [
     'BAD_REQUEST',
-    'Feature {id} is of type {type} and gives no credits: leave out grantCreditsImmediately, or send false.',
+    'Feature {id} is of type {type} and grants no credits: omit grantCreditsImmediately, or send false.',
   ],
   resourceFeatureMissing: ['BAD_REQUEST', 'Subscription {id} has no active feature that grants the resource {slug}.'],
-  resourceInactive: ['BAD_REQUEST', 'The resource {slug} is inactive: no more of it can be claimed.'],
+  resourceInactive: ['BAD_REQUEST', 'The resource {slug} is inactive and cannot be claimed.'],
   capacityExceeded: [
     'BAD_REQUEST',
     'No available capacity of {slug}: requested {requested}, available {available} (capacity {capacity}, claimed {claimed}).',
   ],
-  tooManyClaims: ['BAD_REQUEST', '{requested} claims are too many for one request: send at most {limit} at a time.'],
+  tooManyClaims: ['BAD_REQUEST', '{requested} claims are too many for one request: send at most {limit}.'],
   tooFewClaims: [
     'BAD_REQUEST',
-    'Of {slug} only {available} claims without an external id are held, so {requested} cannot be released.',
+    'Only {available} claims of {slug} have no external id, so {requested} cannot be released.',
   ],
   resourceClaimNotFound: ['NOT_FOUND', 'No active claim of {slug} with id or external id {id}.'],
   priceNotSubscribable: [
     'BAD_REQUEST',
-    'Price {id} is of type {type}: subscribe to a price of type subscription, or to that of the default product.',
+    'Price {id} is of type {type}: subscribe to a price of type subscription, or to the price of the default product.',
   ],
-  priceInactive: ['BAD_REQUEST', 'Price {id} is not sold any more: it or its product is not active.'],
+  priceInactive: ['BAD_REQUEST', 'Price {id} is no longer for sale: the price or its product is inactive.'],
   defaultPlanCannotBeCanceled: [
     'BAD_REQUEST',
     "Subscription {id} is the customer's default plan and cannot be canceled: subscribe to another plan, or archive the customer.",
   ],
   adjustmentScheduled: [
     'BAD_REQUEST',
-    'A change of subscription {id} is scheduled: undo it first with POST /subscriptions/{id}/cancel-scheduled-adjustment.',
+    'A change of subscription {id} is already scheduled: cancel it first with POST /subscriptions/{id}/cancel-scheduled-adjustment.',
   ],
   subscriptionNotAdjustable: ['BAD_REQUEST', 'Subscription {id} cannot be changed: {reason}.'],
   adjustmentAwaitsPayment: [
     'CONFLICT',
-    'A change of subscription {id} waits for its payment (invoice {invoiceId}): ask for another one when that has ended.',
+    'A change of subscription {id} is waiting for its payment (invoice {invoiceId}): request another change when that has finished.',
   ],
-  adjustmentNeedsPeriod: ['NOT_FOUND', 'Subscription {id} is in no billing period now that a change could be made in.'],
+  adjustmentNeedsPeriod: [
+    'NOT_FOUND',
+    'Subscription {id} has no current billing period in which a change could be made.',
+  ],
   activePriceNotFound: ['NOT_FOUND', 'No active price with id or slug {id} in the pricing model of the subscription.'],
   capacityBelowClaims: [
     'CONFLICT',
-    'The change would leave {capacity} of {slug} and {claimed} are claimed: release {excess} first.',
+    'The change would reduce the capacity of {slug} to {capacity}, but {claimed} are claimed: release {excess} first.',
   ],
   adjustmentNotPaid: [
     'PAYMENT_REQUIRED',
-    'Nothing was changed, because the charge for the change failed. {code}: {reason} Use another payment method.',
+    'Nothing was changed because the charge for the change failed. {code}: {reason} Use another payment method.',
   ],
-  noAdjustmentScheduled: ['BAD_REQUEST', 'No change of subscription {id} is scheduled.'],
+  noAdjustmentScheduled: ['BAD_REQUEST', 'Subscription {id} has no scheduled change.'],
   subscriptionDoesNotRenew: [
     'BAD_REQUEST',
-    'Subscription {id} does not renew, so it has no billing period to end with: cancel it immediately.',
+    'Subscription {id} does not renew, so it cannot be canceled at the end of a billing period: cancel it immediately.',
   ],
-  currentBillingPeriodNotFound: ['NOT_FOUND', 'Subscription {id} is in no billing period now: cancel it immediately.'],
+  currentBillingPeriodNotFound: [
+    'NOT_FOUND',
+    'Subscription {id} has no current billing period: cancel it immediately.',
+  ],
   paymentMethodRequired: [
     'BAD_REQUEST',
-    'Subscription {id} has to be paid for and there is no payment method to charge: attach one to the customer first.',
+    'Subscription {id} requires payment and the customer has no payment method: attach one to the customer first.',
   ],
   currentSubscriptionExists: [
     'CONFLICT',
-    'The customer already has a current subscription: cancel or adjust it, or allow several per customer.',
+    'The customer already has a current subscription: cancel or adjust it, or allow multiple subscriptions per customer.',
   ],
 
   // Usage, money, webhooks
   usageEventNotFound: ['NOT_FOUND', 'No usage event with id {id}.'],
   usageCreditNotFound: ['NOT_FOUND', 'No usage credit with id {id}.'],
-  usageCreditSpent: ['BAD_REQUEST', 'Nothing is left of credit {id} that could be taken back.'],
+  usageCreditSpent: ['BAD_REQUEST', 'Credit {id} has nothing left that could be taken back.'],
   usageCreditTooSmall: [
     'BAD_REQUEST',
-    'Of credit {id} only {remaining} are left, so {amount} cannot be taken back: send {remaining} or less.',
+    'Credit {id} has only {remaining} left, so {amount} cannot be taken back: send {remaining} or less.',
   ],
   usageCreditHeld: [
     'BAD_REQUEST',
-    'Of credit {id} only {free} can be taken back now, and not {amount}: open holds have set the rest of the balance aside.',
+    'Only {free} of credit {id} can be taken back now, not {amount}: open holds reserve the rest of the balance.',
   ],
   insufficientBalance: ['PAYMENT_REQUIRED', 'The balance of {balance} does not cover {amount}.'],
   holdNotFound: ['NOT_FOUND', 'No hold with id {id}.'],
-  holdSettled: ['CONFLICT', 'Hold {id} was settled with {amount} before.'],
-  holdReleased: ['CONFLICT', 'Hold {id} was released: record what was used as a usage event.'],
+  holdSettled: ['CONFLICT', 'Hold {id} was already settled with {amount}.'],
+  holdReleased: ['CONFLICT', 'Hold {id} was already released: record the usage as a usage event.'],
   holdTransactionTaken: [
     'CONFLICT',
-    'A usage event has the id of hold {id} as its transactionId already: release the hold instead.',
+    'A usage event already uses the id of hold {id} as its transactionId: release the hold instead.',
   ],
   tooManyHolds: [
     'CONFLICT',
-    'The subscription has {limit} open holds on this usage meter already: settle or release some first.',
+    'The subscription already has {limit} open holds on this usage meter: settle or release some first.',
   ],
   transactionIdTaken: ['CONFLICT', 'Another subscription has already recorded transaction {id} on this usage meter.'],
   invoiceNotFound: ['NOT_FOUND', 'No invoice with id {id}.'],
   taxRateNotFound: ['NOT_FOUND', 'No tax rate with id {id}.'],
   taxRateExists: [
     'CONFLICT',
-    'There is an active tax rate for this country and state already: change or deactivate that one.',
+    'There is already an active tax rate for this country and state: change or deactivate it.',
   ],
   noUpcomingInvoice: ['BAD_REQUEST', 'Subscription {id} has no upcoming invoice: {reason}.'],
   invoiceLineItemNotFound: ['NOT_FOUND', 'No invoice line item with id {id}.'],
   paymentNotFound: ['NOT_FOUND', 'No payment with id {id}.'],
   processorNotConfigured: [
     'SERVICE_UNAVAILABLE',
-    'The {processor} processor has no keys: set them and start the service again. What waits for it goes on then.',
+    'The {processor} processor has no API keys: configure them and restart the service. Pending operations then continue.',
   ],
   processorUnavailable: [
     'SERVICE_UNAVAILABLE',
-    'The {processor} processor does not answer ({reason}). What was asked for is kept and goes on by itself.',
+    'The {processor} processor is not responding ({reason}). The request is stored and will be retried automatically.',
   ],
-  signatureInvalid: [
-    'BAD_REQUEST',
-    'The event is not signed with the secret that is set here, or was so too long ago.',
-  ],
+  signatureInvalid: ['BAD_REQUEST', 'The signature of the event does not match the configured secret, or is too old.'],
   processorTakesNoPaymentMethods: [
     'BAD_REQUEST',
-    'The {processor} processor, which this mode has, keeps no payment methods: test tokens are for test mode, where no money moves.',
+    'The {processor} processor of this mode stores no payment methods: test tokens only work in test mode, where no money moves.',
   ],
   paymentMethodNotFound: ['NOT_FOUND', 'No payment method with id {id}.'],
   invoiceStatusForbids: ['BAD_REQUEST', 'Invoice {id} cannot be {happening}: its status is {status}.'],
   invoiceNotOpen: ['BAD_REQUEST', 'Only an open invoice can be paid; the status of invoice {id} is {status}.'],
-  invoiceAlreadyBeingPaid: ['CONFLICT', 'Invoice {invoiceId} has a payment under way: try again when that has ended.'],
+  invoiceAlreadyBeingPaid: [
+    'CONFLICT',
+    'A payment of invoice {invoiceId} is in progress: try again when it has finished.',
+  ],
   invoicePartlyPaid: [
     'BAD_REQUEST',
-    'Of invoice {id} {amount} are paid and not refunded: refund them before it is made void, or mark it uncollectible.',
+    '{amount} of invoice {id} has been paid and not refunded: refund it before voiding the invoice, or mark the invoice uncollectible.',
   ],
-  nothingOwed: ['BAD_REQUEST', 'Subscription {id} owes no invoice for a billing period.'],
-  subscriptionNotCharged: ['BAD_REQUEST', 'Subscription {id} is not charged: it was made with doNotCharge.'],
+  nothingOwed: ['BAD_REQUEST', 'Subscription {id} has no unpaid invoice for a billing period.'],
+  subscriptionNotCharged: ['BAD_REQUEST', 'Subscription {id} is not charged: it was created with doNotCharge.'],
   paymentFailed: ['PAYMENT_REQUIRED', 'The charge failed. {code}: {reason} Use another payment method.'],
-  invoiceTooLarge: ['BAD_REQUEST', 'An invoice of {total} is more than one payment can carry: {limit}.'],
+  invoiceTooLarge: ['BAD_REQUEST', 'An invoice total of {total} exceeds the limit of a single payment, {limit}.'],
   periodAlreadyInvoiced: [
     'CONFLICT',
-    'Billing period {billingPeriodId} has an invoice for this reason already: {reason}.',
+    'Billing period {billingPeriodId} already has an invoice for this reason: {reason}.',
   ],
   paymentMethodDeclined: ['PAYMENT_REQUIRED', '{code}: {reason} Use another payment method.'],
-  paymentAlreadyRefunded: ['BAD_REQUEST', 'Payment {id} is refunded already, all of it.'],
+  paymentAlreadyRefunded: ['BAD_REQUEST', 'Payment {id} has already been fully refunded.'],
   paymentNotRefundable: [
     'BAD_REQUEST',
     'Only a payment that has succeeded can be refunded; the status of payment {id} is {status}.',
   ],
-  refundUnderWay: ['BAD_REQUEST', 'All that remains of payment {id} is being refunded already.'],
+  refundUnderWay: ['BAD_REQUEST', 'The remaining amount of payment {id} is already being refunded.'],
   refundFailed: ['BAD_REQUEST', 'The payment processor refused the refund: {reason}'],
   purchaseNotFound: ['NOT_FOUND', 'No purchase with id {id}.'],
-  priceNotSold: ['BAD_REQUEST', 'Price {id} cannot be bought: {reason}.'],
+  priceNotSold: ['BAD_REQUEST', 'Price {id} cannot be purchased: {reason}.'],
   nothingHoldsCredits: [
     'BAD_REQUEST',
-    'Product {id} gives credits, and customer {customerId} has no subscription that they could be added to.',
+    'Product {id} grants credits, and customer {customerId} has no subscription to add them to.',
   ],
   subscriptionNotActivatable: ['BAD_REQUEST', 'Subscription {id} cannot be activated: {reason}.'],
   checkoutSessionNotFound: ['NOT_FOUND', 'No checkout session with id {id}.'],
   webhookNotFound: ['NOT_FOUND', 'No webhook with id {id}.'],
-  webhookInactive: ['BAD_REQUEST', 'Webhook {id} is not active, so nothing is sent to it: set active to true first.'],
-  tooManyWebhooks: ['CONFLICT', 'Pricing model {id} has {limit} webhooks already: delete one first.'],
+  webhookInactive: ['BAD_REQUEST', 'Webhook {id} is inactive, so nothing is sent to it: set active to true first.'],
+  tooManyWebhooks: ['CONFLICT', 'Pricing model {id} already has {limit} webhooks: delete one first.'],
   deliveryNotFound: ['NOT_FOUND', 'No webhook delivery with id {id}.'],
-  replayTooLarge: ['BAD_REQUEST', 'More than {limit} events are meant: choose a shorter range, or fewer types.'],
+  replayTooLarge: ['BAD_REQUEST', 'More than {limit} events match: choose a shorter range or fewer types.'],
   eventNotFound: ['NOT_FOUND', 'No event with id {id}.'],
 } as const satisfies Record<string, readonly [ProblemCode, string]>;
 
 export type ProblemName = keyof typeof registry;
-/** One thing that is wrong with a request, and where: `path` are the keys that lead to the value. */
+/** One problem with a request; `path` is the list of keys that lead to the value. */
 export interface Issue {
   readonly message: string;
   readonly path: readonly (string | number)[];
@@ -324,7 +324,7 @@ export class Problem extends Error {
   readonly code: ProblemCode;
   readonly status: number;
   readonly issues: readonly Issue[];
-  /** What the refusal is answered with beside its words. */
+  /** Additional fields of the error body. */
   readonly data: Readonly<Record<string, unknown>>;
 
   constructor(
@@ -344,28 +344,28 @@ export class Problem extends Error {
   }
 }
 
-/** A refusal because a value of the request is not acceptable: names the field and says what would be right. */
+/** A refusal of a value in the request: names the field and states what is valid. */
 export function invalid(path: readonly (string | number)[], message: string): Problem {
   return new Problem('invalidRequest', { reason: `${path.join('.')}: ${message}` }, [
     { path, message, code: 'custom' },
   ]);
 }
 
-/** The status and code that a problem of this name is answered with. */
+/** The wire code of a problem. */
 export function problemCode(problem: ProblemName): ProblemCode {
   return registry[problem][0];
 }
 
 /**
- * Database constraints whose violation is the caller's doing, and the refusal each stands for. A unique key closes the
- * race; this table gives it a name. Under row-level security PostgreSQL does not say which values met.
+ * Database constraints that a caller can violate, and the refusal for each. The unique key closes the race; this table
+ * names it. Under row-level security PostgreSQL does not report the conflicting values.
  */
 export const problemOfConstraint: Readonly<Record<string, { problem: ProblemName; details: Details }>> = {
-  products_active_slug_unique: { problem: 'slugTaken', details: { slug: 'asked for', record: 'product' } },
-  prices_active_slug_unique: { problem: 'slugTaken', details: { slug: 'asked for', record: 'price' } },
-  features_active_slug_unique: { problem: 'slugTaken', details: { slug: 'asked for', record: 'feature' } },
-  resources_active_slug_unique: { problem: 'slugTaken', details: { slug: 'asked for', record: 'resource' } },
-  usage_meters_slug_unique: { problem: 'slugTaken', details: { slug: 'asked for', record: 'usage meter' } },
+  products_active_slug_unique: { problem: 'slugTaken', details: { slug: 'you sent', record: 'product' } },
+  prices_active_slug_unique: { problem: 'slugTaken', details: { slug: 'you sent', record: 'price' } },
+  features_active_slug_unique: { problem: 'slugTaken', details: { slug: 'you sent', record: 'feature' } },
+  resources_active_slug_unique: { problem: 'slugTaken', details: { slug: 'you sent', record: 'resource' } },
+  usage_meters_slug_unique: { problem: 'slugTaken', details: { slug: 'you sent', record: 'usage meter' } },
   pricing_models_one_default: { problem: 'conflictingRow', details: { constraint: 'pricing_models_one_default' } },
   products_one_default: { problem: 'conflictingRow', details: { constraint: 'products_one_default' } },
   prices_one_default_per_product: {
@@ -381,9 +381,9 @@ export const problemOfConstraint: Readonly<Record<string, { problem: ProblemName
     problem: 'conflictingRow',
     details: { constraint: 'prices_currency_of_environment' },
   },
-  discounts_code_unique: { problem: 'discountCodeTaken', details: { code: 'asked for' } },
+  discounts_code_unique: { problem: 'discountCodeTaken', details: { code: 'you sent' } },
   tax_rates_one_active: { problem: 'taxRateExists', details: {} },
-  customers_external_id_unique: { problem: 'externalIdTaken', details: { externalId: 'asked for' } },
+  customers_external_id_unique: { problem: 'externalIdTaken', details: { externalId: 'you sent' } },
   subscription_item_features_pair_unique: { problem: 'itemFeatureExists', details: {} },
   subscription_adjustments_one_pending: {
     problem: 'conflictingRow',

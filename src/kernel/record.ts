@@ -1,4 +1,4 @@
 import { Timestamp } from './json.ts';
 
-/** The fields that every record's answer begins with, besides its id and livemode. */
+/** The timestamps that every record's response begins with, after its id and livemode. */
 export const stamps = { createdAt: Timestamp, updatedAt: Timestamp } as const;

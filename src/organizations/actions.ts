@@ -19,14 +19,12 @@ function render(work: Work, key: StoredApiKey): ApiKey {
   };
 }
 
-/** A key of the environment, masked. */
 export async function getApiKey(work: Work, id: string): Promise<ApiKey> {
   const key = await store.findApiKey(work, id);
   if (key === null) throw new Problem('apiKeyNotFound', { id });
   return render(work, key);
 }
 
-/** The environment's keys, masked. */
 export async function listApiKeys(work: Work, request: PageRequest) {
   const { rows, total } = await store.pageOfApiKeys(work, request);
   return page(
@@ -42,20 +40,20 @@ export interface ApiKeyRequest {
   readonly name: string;
   readonly pricingModelId?: string | null;
   readonly expiresAt?: Instant | null;
-  /** The key itself, where the operator chose it; random when absent. */
+  /** The key, if the operator chose it; random when absent. */
   readonly token?: string | null;
 }
 
-/** A key that was just made: the only time its text is known. */
+/** A new key. Its text is available only here. */
 export interface MadeApiKey {
   readonly id: string;
   readonly token: string;
 }
 
-// 24 bytes are 192 bits: nobody guesses one.
+// 24 bytes are 192 bits, which cannot be guessed.
 const tokenBytes = 24;
 
-/** Makes a key. Only its hash is kept. Owner's connection. */
+/** Creates a key and stores only its hash. Owner's connection. */
 export async function createApiKey(owner: Database, request: ApiKeyRequest, now: Instant): Promise<MadeApiKey> {
   const token =
     request.token ?? `sk_${request.livemode ? 'live' : 'test'}_${randomBytes(tokenBytes).toString('base64url')}`;
@@ -76,7 +74,7 @@ export async function createApiKey(owner: Database, request: ApiKeyRequest, now:
   return { id, token };
 }
 
-/** Makes a key with the scope and expiry of an old one, and ends the old one in the same commit. */
+/** Creates a key with the scope and expiry of an old one and revokes the old one in the same commit. */
 export async function rotateApiKey(owner: Database, id: string, now: Instant): Promise<MadeApiKey> {
   return owner.transaction().execute(async (db) => {
     const [old] = await store.listApiKeys(db, { id });
@@ -85,7 +83,7 @@ export async function rotateApiKey(owner: Database, id: string, now: Instant): P
   });
 }
 
-/** Ends a key at once: the next request with it is refused. */
+/** Revokes a key immediately: the next request with it is refused. */
 export async function revokeApiKey(owner: Database, id: string, now: Instant): Promise<void> {
   if (!(await store.deactivateApiKey(owner, id, now))) throw new Problem('apiKeyNotFound', { id });
 }

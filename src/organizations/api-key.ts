@@ -4,7 +4,7 @@ import { Timestamp } from '../kernel/json.ts';
 
 export const ApiKeyId = idSchema('apiKey');
 
-/** A key of an environment. The secret itself is shown once, when it is made. */
+/** A key of an environment. Its text is shown only once, when it is created. */
 export const ApiKey = z
   .object({
     id: ApiKeyId,
@@ -29,13 +29,13 @@ export const ApiKey = z
   .meta({ id: 'ApiKey' });
 export type ApiKey = z.infer<typeof ApiKey>;
 
-/** A key without what the environment knows. */
+/** A key without the fields of its environment. */
 export type StoredApiKey = Omit<
   ApiKey,
   'livemode' | 'organizationId' | 'identityProviderHostedBillingUserId' | 'stackAuthHostedBillingUserId'
 >;
 
-/** What is shown of a key after it was made: what stands before the random part, and the last four characters. */
+/** The masked form of a key: its prefix and its last four characters. */
 export function maskApiKey(key: string): string {
   const [prefix = ''] = /^sk_(?:test|live)_/.exec(key) ?? [];
   return `${prefix}...${key.slice(-4)}`;

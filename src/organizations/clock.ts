@@ -14,15 +14,15 @@ export type TestClock = z.infer<typeof TestClock>;
 
 /** The test clock as it is stored. */
 export interface StoredClock {
-  /** Null: the environment's time is real time. */
+  /** Null: the environment uses real time. */
   readonly now: Instant | null;
-  /** Where it is being moved to; null when it is not. */
+  /** The target of a move; null when the clock is not moving. */
   readonly target: Instant | null;
-  /** When the last move began, in real time. */
+  /** The real time at which the last move began. */
   readonly movedAt: Instant | null;
 }
 
-/** Who asks for the clock to be moved. */
+/** The caller that wants to move the clock. */
 export interface ClockAsker {
   readonly livemode: boolean;
   readonly pinnedPricingModelId: string | null;
@@ -31,9 +31,12 @@ export interface ClockAsker {
 }
 
 /**
- * What asking for an instant comes to: the clock is `set`, because there is nothing that could come due on the way, or
- * it begins to `move`, or a move that is under way goes on (`extend`), to the later instant. Refuses live mode, whose
- * time is real, a key that sees a part of the environment only, instants that cannot be reckoned with, and going back.
+ * Decides a request to move the clock to an instant:
+ * - `set` it directly, when nothing can become due in between;
+ * - start to `move` it;
+ * - `extend` a move in progress to the later instant.
+ *
+ * Refuses live mode, a key that is pinned to a pricing model, unsupported instants, and moving back.
  */
 export function decideClock(
   clock: StoredClock,
@@ -44,7 +47,7 @@ export function decideClock(
   if (livemode) throw new Problem('testClockInLiveMode');
   if (pinnedPricingModelId !== null) throw new Problem('outsidePinnedPricingModel');
   if (!Number.isSafeInteger(to) || to < calendarStart || to >= calendarEnd)
-    throw invalid(['testClock', 'now'], 'must lie in the years -271820 to 275759');
+    throw invalid(['testClock', 'now'], 'must be in the years -271820 to 275759');
   if (!hasSubscriptions) return 'set';
   const earliest = Math.max(now, clock.target ?? now);
   if (to < earliest) throw new Problem('testClockBackwards', { now: earliest });

@@ -8,7 +8,7 @@ export const TaxProviderName = z.enum(['none', 'rates']).meta({
   description: 'none: invoices carry no tax; rates: the tax of the tax rates, by the customer’s billing address.',
 });
 
-/** Who sends the invoices, as it stands on them. */
+/** The issuer as it appears on invoices. */
 export const Seller = z
   .object({
     name: z.string().nullable(),
@@ -19,7 +19,7 @@ export const Seller = z
   .meta({ id: 'Seller' });
 export type Seller = Readonly<z.infer<typeof Seller>>;
 
-/** How an environment bills. */
+/** The billing settings of an environment. */
 export const Settings = z
   .object({
     currency: CurrencyCode,
@@ -44,10 +44,10 @@ export const Settings = z
   .meta({ id: 'Settings' });
 export type Settings = Readonly<z.infer<typeof Settings>>;
 
-// Longer schedules outlast the periods that they dun for.
+// A longer dunning schedule would outlast the billing period.
 const maxRetries = 10;
 const maxDays = 365;
-// What fits beside the logo of a printed invoice.
+// Fits beside the logo of a printed invoice.
 const maxAddressLines = 10;
 
 const SellerInput = z.object({
@@ -57,7 +57,7 @@ const SellerInput = z.object({
   taxId: SafeString.nullish(),
 });
 
-/** What can change of the settings: what is left out stays, inside of `dunning` and `seller` too. */
+/** A change of the settings. Absent fields keep their value, within `dunning` and `seller` too. */
 export const SettingsChange = z.object({
   currency: CurrencyCode.optional(),
   allowMultipleSubscriptions: z.boolean().optional(),

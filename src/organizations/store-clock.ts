@@ -17,7 +17,7 @@ export async function readClock(work: Work): Promise<StoredClock> {
   return row;
 }
 
-/** Holds the clock until the work ends. */
+/** Locks the clock until the work ends. */
 export async function lockClock(work: Work): Promise<StoredClock> {
   const row = await select(work).forNoKeyUpdate().executeTakeFirst();
   assert(row, 'the environment of the work exists');
@@ -32,7 +32,7 @@ export interface ClockChange {
   readonly clockMovedAt?: Instant;
 }
 
-/** The caller holds the clock. */
+/** The caller has locked the clock. */
 export async function saveClock(work: Work, change: ClockChange): Promise<void> {
   await work.db
     .updateTable('environments')
@@ -41,14 +41,14 @@ export async function saveClock(work: Work, change: ClockChange): Promise<void> 
     .execute();
 }
 
-/** Takes a clock that is being moved to an instant on its way. It never goes back, whoever else moves it. */
+/** Advances a moving clock to an intermediate instant. It never goes back, even with concurrent movers. */
 export async function advanceClock(work: Work, to: Instant): Promise<void> {
   await sql`
     update environments set clock_now = ${to}
      where id = ${work.environmentId} and clock_target is not null and clock_now < ${to}`.execute(work.db);
 }
 
-/** Ends the move to `target`. Answers false when the clock is to go further by now, or somebody else has ended it. */
+/** Ends the move to `target`. Returns false when the target has changed or another process has ended the move. */
 export async function endClockMove(work: Work, target: Instant): Promise<boolean> {
   const ended = await sql`
     update environments set clock_now = clock_target, clock_target = null

@@ -22,27 +22,29 @@ type StoredSettings = Awaited<ReturnType<ReturnType<typeof select>['executeTakeF
 function toSettings(row: StoredSettings): Settings {
   assert(row, 'the environment of the work exists');
   const { dunningRetryDays: retryDays, dunningTerminalAction: terminalAction, seller, ...rest } = row;
-  // The constraints of the table and the schema of the settings hold the rest to its type.
+  // Table constraints and the schema of the settings guarantee this type.
   return { ...rest, dunning: { retryDays, terminalAction }, seller: seller as Seller | null } as Settings;
 }
 
-/** How the environment bills. */
+/** The billing settings of the environment. */
 export async function readSettings(work: Work): Promise<Settings> {
   return toSettings(await select(work).executeTakeFirst());
 }
 
-/** The same, held until the work ends, so that changes of it take turns. */
+/** The settings, locked until the work ends, so that changes are serialized. */
 export async function lockSettings(work: Work): Promise<Settings> {
   return toSettings(await select(work).forNoKeyUpdate().executeTakeFirst());
 }
 
-/** Waits for the prices that are being made in the present currency; none is made until the work ends. */
+/** Waits for concurrent inserts of prices in the current currency; no price is created until the work ends. */
 export async function lockCurrency(work: Work): Promise<void> {
-  // Every price refers to its environment and currency, and what refers to a row cannot be made while that is locked so.
+  // Every price references its environment and currency, and this lock blocks new references.
   await select(work).forUpdate().executeTakeFirst();
 }
 
-/** Writes the settings. Prices follow the currency, by the database; the caller has made sure that they are of nothing. */
+/**
+ * Writes the settings. The database changes the currency of prices; the caller has checked that their amounts are zero.
+ */
 export async function saveSettings(work: Work, { dunning, seller, ...settings }: Settings): Promise<void> {
   await work.db
     .updateTable('environments')

@@ -64,7 +64,7 @@ export interface OrganizationRecord {
   readonly liveEnvironmentId: number;
 }
 
-/** Makes an organization and its two environments. Owner's connection. */
+/** Creates an organization and its two environments. Owner's connection. */
 export async function insertOrganization(
   owner: Database,
   id: string,
@@ -85,7 +85,7 @@ export async function insertOrganization(
   return { id, name, createdAt: now, testEnvironmentId: idOf(false), liveEnvironmentId: idOf(true) };
 }
 
-/** Every organization, in order of creation. Owner's connection. */
+/** All organizations in order of creation. Owner's connection. */
 export async function listOrganizations(owner: Database): Promise<OrganizationRecord[]> {
   return owner
     .selectFrom('organizations')
@@ -116,7 +116,7 @@ export interface NewApiKey {
   readonly expiresAt: Instant | null;
 }
 
-/** Refuses a pricing model that the key's environment does not have: its foreign key does. Owner's connection. */
+/** Refuses a pricing model of another environment, by foreign key. Owner's connection. */
 export async function insertApiKey(owner: Database, key: NewApiKey, now: Instant): Promise<void> {
   try {
     await owner
@@ -136,7 +136,7 @@ export interface ApiKeyRecord extends StoredApiKey {
   readonly livemode: boolean;
 }
 
-/** Keys of all environments, or of one organization, or the one with the id. Owner's connection. */
+/** Keys of all environments, of one organization, or with one id. Owner's connection. */
 export async function listApiKeys(
   owner: Database,
   filter: { organizationId?: string; id?: string } = {},
@@ -159,7 +159,7 @@ export async function listApiKeys(
   }));
 }
 
-/** Ends a key at once. Answers false when it had ended already. Owner's connection. */
+/** Revokes a key. Returns false if it was already revoked. Owner's connection. */
 export async function deactivateApiKey(owner: Database, id: string, now: Instant): Promise<boolean> {
   const result = await owner
     .updateTable('apiKeys')
@@ -170,18 +170,18 @@ export async function deactivateApiKey(owner: Database, id: string, now: Instant
   return result.numUpdatedRows > 0n;
 }
 
-/** Lets one process at a time look whether there is an organization, until its transaction ends. Owner's connection. */
+/** Serializes the check whether an organization exists, until the transaction ends. Owner's connection. */
 export async function lockOrganizations(owner: Database): Promise<void> {
   await sql`lock table organizations in share row exclusive mode`.execute(owner);
 }
 
-/** True for a key that was ever made, also when it has ended. Owner's connection. */
+/** Whether a key with this hash was ever created, including revoked ones. Owner's connection. */
 export async function isKnownApiKey(owner: Database, hash: Buffer): Promise<boolean> {
   const row = await owner.selectFrom('apiKeys').select('id').where('hash', '=', hash).executeTakeFirst();
   return row !== undefined;
 }
 
-/** True when the database answers. */
+/** Whether the database responds. */
 export async function pingDatabase(database: Database): Promise<boolean> {
   return sql`select 1`.execute(database).then(
     () => true,

@@ -22,17 +22,18 @@ import type { PaymentMethodRow } from './store-payment-methods.ts';
 import * as store from './store-payment-methods.ts';
 import { findCustomerReference, insertCustomerReference } from './store-processor-customers.ts';
 
-/** The task that asks a processor outside about a payment method. */
+/** The task that queries an external processor about a payment method. */
 export const attachTask = 'attach_payment_method';
 
 type Attached = Extract<AttachOutcome, { result: 'attached' }>;
 
 /**
- * Attaches a payment method to a customer. The first one becomes the default, a later one when it says so. Where
- * several pricing models have the external id, `pricingModelId` says which one's is meant. Refuses a token that the
- * processor does not know (400) or declines (402); nothing is kept then.
+ * Attaches a payment method to a customer. The first one becomes the default, a later one on request. `pricingModelId`
+ * resolves an external id that several pricing models have. Refuses a token that the processor does not know (400) or
+ * declines (402); nothing is stored then.
  *
- * A processor outside is asked after the commit, and `reportAttachment` answers. In a dry run it is not asked at all.
+ * An external processor is called after the commit, and `reportAttachment` returns the result. A dry run does not call
+ * it.
  */
 export async function attachPaymentMethod(
   work: Work,
@@ -40,7 +41,7 @@ export async function attachPaymentMethod(
   request: NewPaymentMethod,
   pricingModelId?: string,
 ): Promise<PaymentMethod> {
-  // Who attaches to one customer takes turns, so that there is one default at any time.
+  // Serializes attachments to one customer, so that there is always one default.
   const customer = await lockPayer(work, request, pricingModelId);
   const id = newId('paymentMethod');
   if (processor.identifyCustomer !== undefined) return requestAttachment(work, processor, customer, request, id);
@@ -54,7 +55,7 @@ async function lockPayer(
   pricingModelId: string | undefined,
 ): Promise<CustomerRow> {
   if ((customerId === undefined) === (customerExternalId === undefined))
-    throw invalid(['paymentMethod', 'customerId'], 'name the customer by customerId or by customerExternalId');
+    throw invalid(['paymentMethod', 'customerId'], 'send customerId or customerExternalId');
   const named = customerId ?? customerExternalId ?? '';
   const id = customerId ?? (await findCustomerByExternalId(work, named, pricingModelId))?.id;
   const customer = id === undefined ? null : await lockCustomer(work, id);
@@ -75,7 +76,7 @@ function attachRequest(
   return { token, type: type ?? null, idempotencyKey, environmentId, customer, customerReference };
 }
 
-/** What was attached; refuses what was not. */
+/** Returns a successful attachment; refuses a failed one. */
 function accepted(processor: string, { token, type }: NewPaymentMethod, outcome: AttachOutcome): Attached {
   if (outcome.result === 'unknown') throw unknownToken(processor, outcome.known);
   if (outcome.result === 'declined')
@@ -86,18 +87,17 @@ function accepted(processor: string, { token, type }: NewPaymentMethod, outcome:
       outcome.nextAction === undefined ? {} : { nextAction: outcome.nextAction },
     );
   if (type !== undefined && type !== outcome.type)
-    throw invalid(['paymentMethod', 'type'], `must be ${outcome.type}, which is what ${token} stands for`);
+    throw invalid(['paymentMethod', 'type'], `must be ${outcome.type}, the type of ${token}`);
   return outcome;
 }
 
 function unknownToken(processor: string, known: readonly string[] | null): Problem {
-  if (known === null)
-    return invalid(['paymentMethod', 'token'], `must be the id of a payment method that ${processor} knows`);
+  if (known === null) return invalid(['paymentMethod', 'token'], `must be the id of a payment method at ${processor}`);
   if (known.length === 0) return new Problem('processorTakesNoPaymentMethods', { processor });
-  return invalid(['paymentMethod', 'token'], `must be one that the processor knows: ${known.join(', ')}`);
+  return invalid(['paymentMethod', 'token'], `must be one of the processor's tokens: ${known.join(', ')}`);
 }
 
-/** Keeps the payment method. The caller holds the customer. */
+/** Stores the payment method. The caller has locked the customer. */
 async function keep(
   work: Work,
   processor: string,
@@ -114,7 +114,7 @@ async function keep(
   return renderPaymentMethod(work, method);
 }
 
-/** Makes it what the customer's living subscriptions are charged on. */
+/** Makes it the payment method of the customer's running subscriptions. */
 export async function chargeSubscriptionsOn(
   work: Work,
   { id: customerId }: Pick<CustomerRow, 'id'>,
@@ -159,7 +159,7 @@ function newMethod(
   };
 }
 
-/** Asks for the attachment after the commit. Answers the payment method as far as it is known before. */
+/** Requests the attachment after the commit. Returns the fields of the payment method known so far. */
 async function requestAttachment(
   work: Work,
   processor: PaymentProcessor,
@@ -183,7 +183,7 @@ async function requestAttachment(
     task: attachTask,
     payload: { paymentMethodId: id },
     key: `${attachTask}:${id}`,
-    // Nothing is known of the payment method then, so the answer says no more of it than the request did.
+    // In a dry run nothing is known beyond the request.
     assume: async () => undefined,
   });
   const country = request.billingDetails?.address.country ?? 'US';
@@ -192,7 +192,7 @@ async function requestAttachment(
   return renderPaymentMethod(work, newMethod(work, processor.name, customer, request, id, unknown, isDefault));
 }
 
-/** What to ask the processor, or null when it has answered already. */
+/** The pending request to the processor, or null if it has already responded. */
 export async function findPendingAttachment(
   work: Work,
   id: string,
@@ -206,9 +206,7 @@ export async function findPendingAttachment(
   return { processor, request: attachRequest(work, customer, request, id, reference) };
 }
 
-/**
- * Writes down who the customer is at the processor. Answers who it counts as: of two that were told at once, the first.
- */
+/** Stores the customer's id at the processor. Returns the effective one: of two concurrent ones, the first. */
 export async function recordCustomerReference(
   work: Work,
   customerId: string,
@@ -219,11 +217,11 @@ export async function recordCustomerReference(
   return (await findCustomerReference(work, customerId, processor)) ?? reference;
 }
 
-/** Writes down what the processor answered: the payment method, or why there is none. Telling it twice changes nothing. */
+/** Applies the processor's result: stores the payment method, or the reason for the refusal. Idempotent. */
 export async function applyAttachOutcome(work: Work, id: string, outcome: AttachOutcome): Promise<void> {
   const found = await findAttachment(work, id);
   assert(found, 'attachments are never deleted');
-  // The customer first, as everyone takes it.
+  // The customer is locked first, as everywhere.
   const customer = await lockCustomer(work, found.customerId);
   const attachment = await lockAttachment(work, id);
   if (customer === null || attachment?.status !== 'pending') return;
@@ -233,7 +231,10 @@ export async function applyAttachOutcome(work: Work, id: string, outcome: Attach
   if (!isRefused) await keep(work, processor, customer, request, id, outcome);
 }
 
-/** The payment method after its processor has been asked, for the request that wanted it. Refuses with the reason when there is none. */
+/**
+ * The payment method after the processor's response, for the original request. Refuses with the reason if there is
+ * none.
+ */
 export async function reportAttachment(work: Work, { id }: Pick<PaymentMethod, 'id'>): Promise<PaymentMethod> {
   const method = await store.findPaymentMethod(work, id);
   if (method !== null) return renderPaymentMethod(work, method);

@@ -18,20 +18,20 @@ import * as store from './store.ts';
 import type { PaymentMethodRow } from './store-payment-methods.ts';
 import { findPaymentMethods } from './store-payment-methods.ts';
 
-// What one task takes to the processor: it holds the locks of as many customers while it writes down how they ended.
+// Charges per task: applying the outcomes locks as many customers.
 const paymentsPerTask = 500;
 
-/** What is due on an invoice is to be charged on a payment method. */
+/** A charge of the amount due on an invoice to a payment method. */
 export interface ChargeOrder {
   readonly invoice: { readonly id: string };
   readonly paymentMethodId: string;
 }
 
 /**
- * Asks for the money that is due on each invoice: a payment that is being processed, and a task that charges it after
- * the commit. Until it has ended nothing else tries the invoice. Refuses an invoice that is not open or is being paid
- * already, and the payment method of somebody else. A dry run does `assume` instead, and answers the payments as they
- * are then. As many statements for five hundred as for one.
+ * Requests the amount due on each invoice: creates a processing payment, and a task that charges it after the commit.
+ * Until it has ended, no other attempt is made. Refuses an invoice that is not open or is being paid, and a payment
+ * method of another customer. A dry run runs `assume` instead and returns the resulting payments. The number of
+ * statements does not depend on the number of orders.
  */
 export async function requestCharges(
   work: Work,
@@ -60,7 +60,7 @@ export async function requestCharges(
   return payments.map((payment) => settled.find((each) => each.id === payment.id) ?? payment);
 }
 
-/** The invoice, when it is there to be paid. */
+/** Returns the invoice if it can be paid. */
 function payable(id: string, invoice: InvoiceRow | undefined, beingPaid: ReadonlySet<string>): InvoiceRow {
   if (invoice === undefined) throw new Problem('invoiceNotFound', { id });
   if (beingPaid.has(id)) throw new Problem('invoiceAlreadyBeingPaid', { invoiceId: id });
@@ -79,7 +79,7 @@ function methodOf(
   return method;
 }
 
-/** Asks again how the charges of these payments stand, after the commit. A dry run does `assume` instead. */
+/** Requests the status of the payments' charges after the commit. A dry run runs `assume` instead. */
 export async function requestChecks(
   work: Work,
   paymentIds: readonly string[],
@@ -103,7 +103,7 @@ async function requestOutcomes<Asked extends { readonly id: string }>(
     await requestEffect(work, {
       task: chargeTask,
       payload: { paymentIds },
-      // Of these payments and no others: a job with the same key takes the place of this one.
+      // The key covers exactly these payments: a job with the same key would replace this one.
       key: `${chargeTask}:${createHash('sha256').update(paymentIds.join()).digest('hex')}`,
       assume: (dryWork) => assume(dryWork, asked),
     });
@@ -120,9 +120,9 @@ function newPayment(work: Work, invoice: InvoiceRow, method: PaymentMethodRow): 
   };
 }
 
-/** Money that arrived outside of every processor. */
+/** Money received outside every processor. */
 export interface ManualMoney {
-  /** In minor units, at most what is due. */
+  /** In minor units, at most the amount due. */
   readonly amount: bigint;
   readonly paidAt: Instant;
   readonly paymentMethod: PaymentMethodType;
@@ -130,8 +130,8 @@ export interface ManualMoney {
 }
 
 /**
- * A payment of money that arrived outside, open until it is told that it succeeded. The caller holds the invoice. Refuses
- * one that is not open or is being paid already.
+ * Inserts a payment received outside, pending until its success is recorded. The caller has locked the invoice. Refuses
+ * one that is not open or is being paid.
  */
 export async function insertManualPayment(work: Work, invoice: InvoiceRow, money: ManualMoney): Promise<PaymentRow> {
   payable(invoice.id, invoice, await store.listInvoicesBeingPaid(work, [invoice.id]));
@@ -146,7 +146,7 @@ export async function insertManualPayment(work: Work, invoice: InvoiceRow, money
   return payment;
 }
 
-/** What every payment of `amount` minor units for the invoice says. */
+/** The common fields of a payment of `amount` minor units for the invoice. */
 function paymentOf(work: Work, invoice: InvoiceRow, amount: bigint, paymentMethod: PaymentMethodType): PaymentRow {
   assert(amount > 0n && amount <= amountDue(invoice), 'a payment is at most what is due');
   const taxAmount = taxUpTo(invoice, invoice.amountPaid + amount) - taxUpTo(invoice, invoice.amountPaid);
@@ -191,7 +191,7 @@ function paymentOf(work: Work, invoice: InvoiceRow, amount: bigint, paymentMetho
   };
 }
 
-/** The tax in the first `paid` minor units of an invoice, so that the tax of payments adds up to that of the invoice. */
+/** The tax in the first `paid` minor units of an invoice, so that the tax of its payments adds up. */
 function taxUpTo({ taxAmount, total }: InvoiceRow, paid: bigint): bigint {
   return mulDiv(taxAmount, paid, total);
 }

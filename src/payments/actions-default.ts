@@ -5,11 +5,11 @@ import { chargeSubscriptionsOn } from './actions-attach.ts';
 import { clearDefault, findPaymentMethod, markDefault } from './store-payment-methods.ts';
 
 /**
- * Makes a payment method what the customer is charged on from now on: by default, and by each of its subscriptions.
- * Refuses with `paymentMethodNotFound` one that is not the customer's.
+ * Makes a payment method the customer's default and that of each of its subscriptions. Refuses with
+ * `paymentMethodNotFound` a payment method of another customer.
  */
 export async function makeDefaultPaymentMethod(work: Work, customerId: string, id: string): Promise<void> {
-  // Who changes the default of one customer takes turns, so that there is one at any time.
+  // Serializes changes of the customer's default, so that there is always one.
   const customer = await lockCustomer(work, customerId);
   const method = await findPaymentMethod(work, id);
   if (customer === null || method?.customerId !== customerId) throw new Problem('paymentMethodNotFound', { id });

@@ -10,9 +10,9 @@ import * as payments from './store.ts';
 import * as refunds from './store-refunds.ts';
 
 /**
- * Writes down the refunds that were made at the processor and not here, on the payment and its invoice. Telling them
- * again changes nothing. Refuses with `refundUnderWay` while refunds of our own leave less than what was given back
- * there: the processor refuses those, and then there is room.
+ * Records refunds made directly at the processor on the payment and its invoice. Idempotent. Refuses with
+ * `refundUnderWay` while our own pending refunds leave less than the processor has refunded: the processor will refuse
+ * those, which frees the amount.
  */
 export async function recordOutsideRefunds(
   work: Work,

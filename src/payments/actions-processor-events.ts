@@ -6,13 +6,16 @@ import type { StripeNotice, StripeProcessor } from './processor-stripe.ts';
 import { findPayment } from './store.ts';
 import * as store from './store-processor-events.ts';
 
-/** The task that asks a processor how a payment stands. It belongs to the life cycle, because what follows does. */
+/**
+ * The task that queries a payment's status at its processor. Billing implements it, because the consequences belong
+ * there.
+ */
 export const lookTask = 'look_at_payment';
 
 /**
- * Takes an event of Stripe. It carries nothing into our records: it only makes us ask Stripe how the payment stands now,
- * so events may come in any order, late, and several times. Refuses with `signatureInvalid` what none of the accounts
- * has signed, and with `processorNotConfigured` while no account takes events: Stripe sends it again later.
+ * Handles a Stripe event. Its content is not stored: it only triggers a query of the payment's current status, so
+ * events may arrive in any order, late, and repeatedly. Refuses with `signatureInvalid` an event that no account has
+ * signed, and with `processorNotConfigured` while no account takes events: Stripe retries later.
  */
 export async function takeStripeEvent(
   database: Database,
@@ -26,11 +29,11 @@ export async function takeStripeEvent(
   if (read === null) return;
   const { account, notice } = read;
   const { environmentId } = notice;
-  // Null for an environment that is not here: another service may share the account.
+  // Null for an unknown environment: another service may share the account.
   await runInEnvironment(database, { environmentId }, (work) => takeNotice(work, account, notice));
 }
 
-/** The event, and the account that has signed it; null when it is about no payment of ours. */
+/** The event and the account that signed it; null if it is not about one of our payments. */
 async function readSigned(
   accounts: readonly StripeProcessor[],
   body: Buffer,
@@ -53,19 +56,19 @@ async function takeNotice(work: Work, { name }: StripeProcessor, notice: StripeN
   const { id, paymentId, saysPaid } = notice;
   const payment = await findPayment(work, paymentId);
   if (payment?.processor !== name) return;
-  // Each charge has this event, and mostly its answer has come first.
+  // Every charge has this event, and usually its response came first.
   if (saysPaid && payment.status === 'succeeded') return;
   if (!(await store.insertProcessorEvent(work, name, id))) return;
-  // Several events that wait are one look.
+  // Several pending events lead to one query.
   await enqueue(work, lookTask, { paymentId }, { key: `${lookTask}:${paymentId}` });
 }
 
-// Stripe sends an event again for three days, and lets people do so for thirty.
+// Stripe retries an event for three days, and lets people resend it for thirty.
 const eventLifetimeMs = 31 * 24 * 60 * 60 * 1000;
-// A busy day's events, in portions that hold no lock for long.
+// A batch size that deletes a busy day's events without holding locks for long.
 const forgetAtOnce = 10_000;
 
-/** Deletes events that nobody tells again any more, a portion at a time. Answers how many. */
+/** Deletes a batch of events that are no longer resent. Returns their number. */
 export function forgetProcessorEventsOnce(database: Database): Promise<number> {
   return store.forgetProcessorEvents(database, Date.now() - eventLifetimeMs, forgetAtOnce);
 }

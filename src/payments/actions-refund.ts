@@ -13,20 +13,20 @@ import type { PaymentRow } from './store.ts';
 import * as payments from './store.ts';
 import * as refunds from './store-refunds.ts';
 
-/** The task that takes a refund to the processor and writes down how it ended. */
+/** The task that sends a refund to the processor and records its outcome. */
 export const refundTask = 'refund_payment';
 
-/** What a refund request answers. */
+/** The response of a refund request. */
 export interface RefundAnswer {
   readonly payment: Payment;
 }
 
-// An answer has no room for the refund it is about, and the request needs to know how that one ended.
+// The response has no field for its refund, but reporting the outcome needs it.
 const refundOfAnswer = new WeakMap<RefundAnswer, string>();
 
 /**
- * Refunds part of a payment, or with null all that remains: reserves the amount and asks for the refund, which the
- * processor is told of after the commit. The answer is the payment before that, in a dry run after it.
+ * Refunds part of a payment, or with null the whole remainder: reserves the amount and requests the refund, which is
+ * sent to the processor after the commit. Returns the payment as before the refund, in a dry run as after it.
  */
 export async function refundPayment(work: Work, id: string, partialAmount: number | null): Promise<RefundAnswer> {
   const { payment } = await lockWithInvoice(work, id);
@@ -56,20 +56,20 @@ export async function refundPayment(work: Work, id: string, partialAmount: numbe
   return answer;
 }
 
-/** The payment after its refund, for the request that asked for it. Refuses with the reason when there was none. */
+/** The payment after its refund, for the original request. Refuses with the reason of a failed refund. */
 export async function reportRefund(work: Work, answer: RefundAnswer): Promise<RefundAnswer> {
   const refund = await refunds.findRefund(work, refundOfAnswer.get(answer) ?? '');
   if (refund?.status === 'failed') throw new Problem('refundFailed', { reason: refund.failureMessage ?? '' });
   return { payment: await getPayment(work, answer.payment.id) };
 }
 
-/** A refund that the processor is to be told of. */
+/** A refund to send to the processor. */
 export interface PendingRefund {
   readonly refund: Refund;
   readonly payment: PaymentRow;
 }
 
-/** The refund with its payment, or null when it has ended already. */
+/** The refund with its payment, or null if it has ended. */
 export async function findPendingRefund(work: Work, refundId: string): Promise<PendingRefund | null> {
   const refund = await refunds.findRefund(work, refundId);
   if (refund?.status !== 'pending') return null;
@@ -79,8 +79,8 @@ export async function findPendingRefund(work: Work, refundId: string): Promise<P
 }
 
 /**
- * Tells the processor. Outside of any transaction. The refund's id is the idempotency key, so that a second call, after
- * a crash before the first was written down, never gives money back twice.
+ * Sends the refund to the processor, outside any transaction. The refund's id is the idempotency key, so a repeated
+ * call after a crash never refunds twice.
  */
 export async function performRefund(
   processors: Processors,
@@ -95,7 +95,7 @@ export async function performRefund(
   });
 }
 
-/** Writes down how a refund ended, on the payment and its invoice. A refund that has ended already stays as it is. */
+/** Records the outcome of a refund on the payment and its invoice. A refund that has ended stays as it is. */
 export async function applyRefundOutcome(work: Work, refundId: string, outcome: RefundOutcome): Promise<void> {
   const found = await findPendingRefund(work, refundId);
   if (found === null) return;

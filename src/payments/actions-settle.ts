@@ -12,13 +12,13 @@ import type { PaymentRow } from './store.ts';
 import * as store from './store.ts';
 import { listCustomerReferences } from './store-processor-customers.ts';
 
-/** What a processor told of a payment. */
+/** The outcome of a payment, reported by a processor. */
 export interface ToldCharge {
   readonly paymentId: string;
   readonly outcome: ChargeOutcome;
 }
 
-/** What a dry run puts in place of the processor's answer. */
+/** The assumed outcome in a dry run. */
 export function assumedSuccess(work: Work, paymentId: string): ToldCharge {
   return {
     paymentId,
@@ -26,14 +26,14 @@ export function assumedSuccess(work: Work, paymentId: string): ToldCharge {
   };
 }
 
-/** A payment, with what its processor is told of whose it is. */
+/** A payment with the customer data that its processor needs. */
 export interface ChargedPayment extends PaymentRow {
   readonly environmentId: number;
-  /** Who the customer is at the processor; null where it keeps none. */
+  /** The customer's id at the processor; null if the processor has no customers. */
   readonly customerReference: string | null;
 }
 
-/** These payments, ready to be taken to their processors. */
+/** Loads payments for their processors. */
 export async function findChargedPayments(work: Work, ids: readonly string[]): Promise<ChargedPayment[]> {
   const payments = await store.findPayments(work, ids);
   const customerIds = [...new Set(payments.map((payment) => payment.customerId))];
@@ -47,14 +47,13 @@ export async function findChargedPayments(work: Work, ids: readonly string[]): P
   }));
 }
 
-// A processor elsewhere is asked for so many charges at a time: it answers slowly, and bounds how fast it is asked.
+// Concurrent charges at an external processor, which is slow and rate-limited.
 const chargesAtOnce = 10;
 
 /**
- * Charges the payments, or asks how their charges stand at `now` where the processor has them already. Outside of any
- * transaction. Whatever is known is handed to `tell` as soon as it is there, so a slow charge holds up no other; of what
- * could not be found out nothing is told, and at the end all that went wrong is thrown. A payment's id is its idempotency
- * key, so a second call never charges again.
+ * Charges the payments, or queries charges that the processor already has, outside any transaction. Each outcome is
+ * passed to `tell` as soon as it is known, so a slow charge delays no other. Unknown outcomes are not reported, and all
+ * errors are thrown at the end. A payment's id is its idempotency key, so a repeated call never charges again.
  */
 export async function performCharges(
   processors: Processors,
@@ -87,7 +86,7 @@ export async function performCharges(
     throw new AggregateError(failures, `${failures.length} of ${payments.length} charges: ${failures[0]}`);
 }
 
-/** The payments of a processor that has no keys any more wait; those of the others do not. */
+/** Payments of a processor without keys wait; those of others continue. */
 function findProcessor(processors: Processors, name: string, failures: unknown[]): PaymentProcessor | null {
   try {
     return processors.named(name);
@@ -130,7 +129,7 @@ function requestOf(payment: ChargedPayment): ChargeRequest {
   };
 }
 
-/** A charge that has another status now, with the invoice as it is then. */
+/** A charge whose status changed, with its invoice afterwards. */
 export interface ChangedCharge {
   readonly payment: PaymentRow;
   readonly invoice: InvoiceRow;
@@ -138,9 +137,9 @@ export interface ChangedCharge {
 }
 
 /**
- * Writes down how charges ended, or how far they are, on the payments and their invoices, and publishes
- * `payment.succeeded` and `payment.failed`. Answers those whose status changed: what is told twice, or after the payment
- * has ended, changes nothing. As many statements for five hundred as for one.
+ * Records the outcome or progress of charges on the payments and their invoices, and publishes `payment.succeeded` and
+ * `payment.failed`. Returns those whose status changed: a repeated or late report changes nothing. The number of
+ * statements does not depend on the number of charges.
  */
 export async function applyChargeOutcomes(work: Work, told: readonly ToldCharge[]): Promise<ChangedCharge[]> {
   const found = await store.findPayments(
@@ -204,7 +203,7 @@ function invoiceAfter(invoice: InvoiceRow, payment: PaymentRow, outcome: ChargeO
   }
 }
 
-/** A payment that was called off, or whose money was taken back, brought none either: it is told as failed. */
+/** A canceled or reversed payment brought no money either: it is published as failed. */
 async function publishEnds(work: Work, payments: readonly PaymentRow[]): Promise<void> {
   const ended = payments.filter(({ status }) => status === 'succeeded' || status === 'failed' || status === 'canceled');
   if (ended.length === 0) return;

@@ -17,20 +17,23 @@ import type { PaymentMethodRow } from './store-payment-methods.ts';
 import * as methods from './store-payment-methods.ts';
 import { createTestNetworkMemory } from './store-test-processor.ts';
 
-// Nobody has more cards; the list of payment methods goes further, page by page.
+// No customer has more cards; the paginated list of payment methods goes further.
 const maxMethodsOfCustomer = 100;
 
-/** The task that performs charges, and asks again how they stand. It belongs to the life cycle, because what follows a charge does. */
+/**
+ * The task that performs charges and queries their status. Billing implements it, because the consequences of a charge
+ * belong there.
+ */
 export const chargeTask = 'charge_payments';
 
 declare module '../jobs/queue.ts' {
   interface Outside {
-    /** The accounts at Stripe: one for each mode at the most. */
+    /** The Stripe accounts: at most one per mode. */
     readonly stripe?: readonly StripeProcessor[];
   }
 }
 
-/** The processors that there are. `database` is for the one that remembers by itself; it needs no transaction. */
+/** The available processors. `database` is for the test processor, which stores its own data outside transactions. */
 export function createProcessors(database: Database, { stripe = [] }: Outside = {}): Processors {
   const test = createTestProcessor(createTestNetworkMemory(database));
   const processors: readonly PaymentProcessor[] = [test, manualProcessor, ...stripe];
@@ -42,13 +45,13 @@ export function createProcessors(database: Database, { stripe = [] }: Outside = 
     },
     defaultIn({ livemode }) {
       const account = stripe.find((each) => each.livemode === livemode);
-      // The test network moves no money, so live mode must never take its word for a payment.
+      // The test network moves no money, so live mode must never trust it.
       return account ?? (livemode ? manualProcessor : test);
     },
   };
 }
 
-/** A payment as clients see it. */
+/** A payment as returned by the API. */
 export function renderPayment(work: Work, row: PaymentRow): Payment {
   const { processor: _, processorToken: _token, processorReference: _reference, checkAt: _check, ...kept } = row;
   const {
@@ -89,13 +92,13 @@ export function findPaymentMethod(work: Work, id: string): Promise<PaymentMethod
   return methods.findPaymentMethod(work, id);
 }
 
-/** What the customer is charged on where nothing else is said: the default, else the first; null without any. */
+/** The customer's default payment method, else its first; null without any. */
 export async function defaultPaymentMethod(work: Work, customerId: string): Promise<PaymentMethodRow | null> {
   const [first] = await methods.listPaymentMethodsOfCustomer(work, customerId, 1);
   return first ?? null;
 }
 
-/** Who is charged: a subscription, as far as that decides about it. */
+/** The fields of a subscription that determine its payment method. */
 export interface Chargeable {
   readonly id: string;
   readonly customerId: string;
@@ -103,8 +106,8 @@ export interface Chargeable {
 }
 
 /**
- * What each subscription is charged on, by the subscription's id: its own default, else that of its customer, else the
- * customer's first. One without any is not there.
+ * The payment method of each subscription, by subscription id: its own default, else the customer's default, else the
+ * customer's first. Subscriptions without any are missing.
  */
 export async function listChargeableMethods(
   work: Work,
@@ -126,13 +129,13 @@ export async function listPaymentMethodsOfCustomer(work: Work, customerId: strin
   return rows.map((row) => renderPaymentMethod(work, row));
 }
 
-/** A payment method as clients see it. */
+/** A payment method as returned by the API. */
 export function renderPaymentMethod(work: Work, row: PaymentMethodRow): PaymentMethod {
   const { isDefault, processor: _, processorToken: _token, ...shown } = row;
   return { ...shown, default: isDefault, livemode: work.livemode };
 }
 
-/** Holds a payment and its invoice until the work ends, the invoice first, as everyone does who needs both. */
+/** Locks a payment and its invoice until the work ends, the invoice first, as everywhere. */
 export async function lockWithInvoice(
   work: Work,
   paymentId: string,

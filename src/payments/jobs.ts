@@ -4,7 +4,7 @@ import { applyAttachOutcome, attachTask, findPendingAttachment, recordCustomerRe
 import { forgetProcessorEventsOnce } from './actions-processor-events.ts';
 import { applyRefundOutcome, findPendingRefund, performRefund, refundTask } from './actions-refund.ts';
 
-/** Takes one refund to its end: read, tell the processor, write down. Each part may be repeated. */
+/** Processes one refund: reads it, calls the processor, records the outcome. Each step may be repeated. */
 const settleRefund: Task = async (context, payload) => {
   const environmentId = payloadEnvironment(payload);
   const refundId = payloadText(payload, 'refundId');
@@ -15,8 +15,8 @@ const settleRefund: Task = async (context, payload) => {
 };
 
 /**
- * Asks a processor outside about one payment method: who the customer is there, which is kept at once so that it is made
- * once, then for the payment method. Each part may be repeated.
+ * Attaches one payment method at an external processor: identifies the customer, which is stored at once so that it is
+ * created once, then attaches the payment method. Each step may be repeated.
  */
 const attach: Task = async (context, payload) => {
   const environmentId = payloadEnvironment(payload);

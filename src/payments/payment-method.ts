@@ -11,11 +11,11 @@ export const PaymentMethodType = z
   .meta({ id: 'PaymentMethodType' });
 export type PaymentMethodType = z.infer<typeof PaymentMethodType>;
 
-/** What a customer may know again of a payment method: of a card its brand, last four digits and expiry. */
+/** Data by which a customer recognizes a payment method: for a card its brand, last four digits and expiry. */
 export const PaymentMethodData = z.record(z.string(), z.union([z.string(), z.number()]));
 export type PaymentMethodData = z.infer<typeof PaymentMethodData>;
 
-/** What a customer pays with. The number of a card never comes here: a token of the processor stands for it. */
+/** A customer's means of payment. Card numbers never reach this service: the processor's token represents them. */
 export const PaymentMethod = z
   .object({
     id: PaymentMethodId,
@@ -32,7 +32,7 @@ export const PaymentMethod = z
   .meta({ id: 'PaymentMethod' });
 export type PaymentMethod = z.infer<typeof PaymentMethod>;
 
-/** What a caller says of a payment method to attach. */
+/** A request to attach a payment method. */
 export const NewPaymentMethod = z.object({
   customerId: z.string().min(1).max(255).optional(),
   customerExternalId: z
@@ -55,7 +55,7 @@ export const NewPaymentMethod = z.object({
 });
 export type NewPaymentMethod = z.infer<typeof NewPaymentMethod>;
 
-/** Who pays, as far as the customer's record and the payment method say so. */
+/** The payer's details from the customer's record and the payment method. */
 export function billingDetailsOf(
   customer: { readonly name: string; readonly email: string; readonly billingAddress: BillingAddress | null },
   country: string,

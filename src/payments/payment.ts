@@ -17,10 +17,10 @@ export const PaymentStatus = z
   .meta({ id: 'PaymentStatus' });
 export type PaymentStatus = z.infer<typeof PaymentStatus>;
 
-/** What can happen to a payment: what the processor tells of its charge, and refunds. */
+/** Events of a payment: outcomes of its charge, and refunds. */
 export type PaymentHappening = ChargeOutcome['result'] | 'refunded_in_part' | 'refunded';
 
-/** The life of a payment. What a status does not list cannot happen to it. */
+/** The life cycle of a payment. Missing entries are impossible. */
 export const paymentTransitions: Readonly<
   Record<PaymentStatus, Readonly<Partial<Record<PaymentHappening, PaymentStatus>>>>
 > = {
@@ -47,26 +47,26 @@ export const paymentTransitions: Readonly<
     failed: 'failed',
     canceled: 'canceled',
   },
-  // A bank may take money back that it had brought. What merely failed before it succeeded is told late, and is no news.
+  // A bank may reverse a payment. A late report of a failure before the success is ignored.
   succeeded: { reversed: 'failed', refunded_in_part: 'succeeded', refunded: 'refunded' },
   failed: {},
   canceled: {},
   refunded: {},
 };
 
-/** The status after the happening, or null when it cannot happen to a payment of this status. */
+/** The status after the event, or null if it is impossible in this status. */
 export function nextPaymentStatus(status: PaymentStatus, happening: PaymentHappening): PaymentStatus | null {
   return paymentTransitions[status][happening] ?? null;
 }
 
-/** The statuses of a payment that may still bring its money: an invoice has one such payment at the most. */
+/** Statuses of a payment that may still succeed: an invoice has at most one such payment. */
 export const livePaymentStatuses = [
   'processing',
   'requires_confirmation',
   'requires_action',
 ] as const satisfies readonly PaymentStatus[];
 
-/** One attempt to collect the money of an invoice. */
+/** One attempt to collect an invoice. */
 export const Payment = z
   .object({
     id: PaymentId,
@@ -106,16 +106,15 @@ export const Payment = z
   .meta({ id: 'Payment' });
 export type Payment = z.infer<typeof Payment>;
 
-// A processor that names no later instant is asked again after this time, so that a clock that stands still does not
-// have it asked for ever.
+// The minimum interval between queries, so that a frozen test clock does not cause endless queries.
 const shortestWaitMs = 60_000;
 
-/** A payment as far as its charge is concerned. */
+/** The fields of a payment that its charge determines. */
 export interface ChargeState {
   readonly id: string;
   readonly status: PaymentStatus;
   readonly processorReference: string | null;
-  /** When to ask again; null when there is nothing to ask. */
+  /** The next status query; null if there is none. */
   readonly checkAt: Instant | null;
   readonly settlementDate: Instant | null;
   readonly receiptNumber: string | null;
@@ -127,9 +126,8 @@ export interface ChargeState {
 }
 
 /**
- * The payment when its charge ended so at `now`, or is so far; null when it had ended before, because what is told twice
- * or too late changes nothing. Refuses with `refundUnderWay` to take money back while some of it is being refunded: the
- * processor tells it again.
+ * The payment after an outcome of its charge at `now`; null if a repeated or late report changes nothing. Refuses with
+ * `refundUnderWay` a reversal while a refund is pending: the processor reports it again.
  */
 export function decideCharge<State extends ChargeState>(
   payment: State,
@@ -170,7 +168,7 @@ function checkAfter(checkAt: Instant, now: Instant): Instant {
   return Math.max(checkAt, now + shortestWaitMs);
 }
 
-/** The money of a payment, in minor units: 0 <= refunded + being refunded <= amount. */
+/** The amounts of a payment, in minor units: 0 <= refunded + being refunded <= amount. */
 export interface PaymentMoney {
   readonly id: string;
   readonly status: PaymentStatus;
@@ -179,14 +177,14 @@ export interface PaymentMoney {
   readonly refundingAmount: bigint;
 }
 
-/** What can still be refunded, in minor units: neither refunded nor being refunded. */
+/** The refundable amount in minor units: neither refunded nor being refunded. */
 export function refundable(payment: PaymentMoney): bigint {
   return payment.amount - payment.refundedAmount - payment.refundingAmount;
 }
 
 /**
- * How much to refund, in minor units: what was asked for, or all that remains where nothing was (null). Refuses a
- * payment that is not there to be refunded, and an amount that is not whole, not positive or more than what remains.
+ * The amount to refund in minor units: the requested one, or the whole remainder (null). Refuses a payment that cannot
+ * be refunded, and an amount that is not whole, not positive or more than the remainder.
  */
 export function decideRefund(payment: PaymentMoney, partialAmount: number | null): bigint {
   const { id, status } = payment;
@@ -199,13 +197,13 @@ export function decideRefund(payment: PaymentMoney, partialAmount: number | null
   if (!isAmount) {
     throw invalid(
       ['partialAmount'],
-      `must be a whole number from 1 to ${remaining}, which is what remains of ${payment.amount}`,
+      `must be a whole number from 1 to ${remaining}, the unrefunded part of ${payment.amount}`,
     );
   }
   return BigInt(partialAmount);
 }
 
-/** The payment after `amount` minor units that were being refunded have gone back, or have not. */
+/** The payment after a pending refund of `amount` minor units has succeeded or failed. */
 export function decideRefunded(
   payment: PaymentMoney,
   amount: bigint,

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import type { PaymentProcessor } from './processor.ts';
 
-/** Money that arrives and leaves outside, by bank transfer or in cash: people tell us, nobody can be asked. */
+/** Money received and returned by bank transfer or in cash: people record it, and no processor can be queried. */
 export const manualProcessor: PaymentProcessor = {
   name: 'manual',
   async attachPaymentMethod() {
@@ -11,7 +11,7 @@ export const manualProcessor: PaymentProcessor = {
     return { result: 'awaiting' };
   },
   async retrieve(reference) {
-    assert.fail(`nobody knows the charge ${reference}: it was made by hand`);
+    assert.fail(`charge ${reference} was recorded manually and is not known to a processor`);
   },
   async refund({ idempotencyKey }) {
     return { result: 'succeeded', reference: `manual_${idempotencyKey}` };

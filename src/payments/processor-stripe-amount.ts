@@ -1,8 +1,8 @@
 import { minorUnitDigits } from '../kernel/money-text.ts';
 
 /**
- * How many digits of an amount stand after the point in Stripe's API. Source: Stripe's page on currencies. ISK and UGX
- * have no smaller unit any more and are still sent with two digits, which have to be zeros: 500 is 5 ISK.
+ * Decimal places of an amount in Stripe's API, from Stripe's page on currencies. ISK and UGX have no smaller unit any
+ * more and are still sent with two digits, which must be zeros: 500 is 5 ISK.
  */
 function digitsAtStripe(currency: string): number {
   if (withoutDigits.has(currency)) return 0;
@@ -14,7 +14,7 @@ const withoutDigits: ReadonlySet<string> = new Set(
 );
 const withThreeDigits: ReadonlySet<string> = new Set('BHD JOD KWD OMR TND'.split(' '));
 
-/** What the last digits have to be: card networks know no tenth of a KWD's cent and no hundredth of a króna. */
+/** The required multiple: card networks know no tenth of a KWD cent and no hundredth of a króna. */
 const steps: Readonly<Record<string, bigint>> = {
   BHD: 10n,
   JOD: 10n,
@@ -26,8 +26,8 @@ const steps: Readonly<Record<string, bigint>> = {
 };
 
 /**
- * An amount of ours in Stripe's unit, the same money as invoices show it. Null for one that Stripe cannot charge: it is
- * finer than Stripe's unit, or than the network's.
+ * Converts an amount to Stripe's unit, with the same value as on invoices. Null if Stripe cannot charge it, because it
+ * is finer than Stripe's or the network's unit.
  */
 export function toStripeAmount(amount: bigint, currency: string): number | null {
   const shift = digitsAtStripe(currency) - minorUnitDigits(currency);
@@ -35,7 +35,7 @@ export function toStripeAmount(amount: bigint, currency: string): number | null 
   return scaled === null || scaled % (steps[currency] ?? 1n) !== 0n ? null : Number(scaled);
 }
 
-/** An amount of Stripe's in our minor unit, rounded down where Stripe's is finer. */
+/** Converts an amount from Stripe's unit to ours, rounding down where Stripe's is finer. */
 export function fromStripeAmount(amount: number, currency: string): bigint {
   const shift = digitsAtStripe(currency) - minorUnitDigits(currency);
   return shift >= 0 ? BigInt(amount) / 10n ** BigInt(shift) : BigInt(amount) * 10n ** BigInt(-shift);

@@ -6,22 +6,23 @@ import type { AttachOutcome, ChargeOutcome } from './processor.ts';
 
 const minuteMs = 60_000;
 const dayMs = 24 * 60 * minuteMs;
-/** Events tell sooner; these are for the case that none comes. A card answers within minutes, a bank within days. */
+/** Fallback intervals for the case that no event arrives. A card responds within minutes, a bank within days. */
 const cardCheckMs = 10 * minuteMs;
 const bankCheckMs = dayMs;
 const actionCheckMs = 60 * minuteMs;
 
-/** The payment methods whose money takes days, and which need a mandate to be charged. */
+/** Payment methods that take days and require a mandate. */
 export const bankDebits: ReadonlySet<string> = new Set(['us_bank_account', 'sepa_debit'] satisfies PaymentMethodType[]);
 
-/** How the charge that a payment intent stands for is at `now`. The intent brings its latest charge along. */
+/** The outcome at `now` of a payment intent with its latest charge. */
 export function outcomeOfIntent(intent: Stripe.PaymentIntent, now: Instant): ChargeOutcome {
   const { id: reference, status } = intent;
   const charge = expandedCharge(intent);
   switch (status) {
     case 'succeeded': {
       const receiptNumber = charge?.receipt_number ?? null;
-      // The environment's time: Stripe does not say when the money came, and a test clock is nowhere near its time.
+      // The environment's time: Stripe does not report when the money arrived, and a test clock differs from real time
+      // anyway.
       return { result: 'succeeded', reference, settledAt: now, receiptNumber, receiptUrl: charge?.receipt_url ?? null };
     }
     case 'canceled':
@@ -48,18 +49,18 @@ function lastFailure({ last_payment_error: error }: Stripe.PaymentIntent) {
   };
 }
 
-/** What the customer has to do: where to go, or what the page of the seller gives to Stripe's script. */
+/** The customer's next step: a redirect, or data for Stripe's script on the seller's page. */
 function nextActionOf({ next_action: action, client_secret: clientSecret }: Stripe.PaymentIntent) {
   return { type: action?.type ?? 'unknown', url: action?.redirect_to_url?.url ?? null, clientSecret };
 }
 
-/** Stripe's code, and the bank's own reason behind it where there is one: `card_declined (insufficient_funds)`. */
+/** Stripe's code with the bank's own reason, if any: `card_declined (insufficient_funds)`. */
 function codeOf(error: { readonly code?: string | undefined; readonly decline_code?: string | undefined }): string {
   const { code = 'payment_failed', decline_code: reason } = error;
   return reason === undefined || reason === code ? code : `${code} (${reason})`;
 }
 
-/** What the outcome is of a charge of which all the money has been lost in disputes; null when that is not so. */
+/** The outcome of a charge whose whole amount was lost in disputes; otherwise null. */
 export function reversalOf(intent: Stripe.PaymentIntent, disputes: readonly Stripe.Dispute[]): ChargeOutcome | null {
   const lost = disputes.filter((dispute) => dispute.status === 'lost');
   const lostAmount = lost.reduce((sum, dispute) => sum + dispute.amount, 0);
@@ -73,19 +74,19 @@ export function reversalOf(intent: Stripe.PaymentIntent, disputes: readonly Stri
 export interface Refusal {
   readonly code: string;
   readonly message: string;
-  /** What is wrong with the request, when that is said. */
+  /** The invalid parameter, if Stripe names it. */
   readonly param: string | null;
-  /** The payment intent that came of it all the same. */
+  /** The payment intent, if one was created anyway. */
   readonly reference: string | null;
 }
 
-// What a caller named, as opposed to what we made up: a refusal of these is about the payment, not about us.
+// Values from callers rather than from us: a refusal of these is about the payment.
 const namedByCallers = new Set(['payment_method', 'customer', 'amount', 'currency']);
 const aboutThem = /^(payment_method|payment_intent|bank_account|customer|amount)_/;
 
 /**
- * What Stripe refused for good, so that asking again would be refused again: a card that is declined, a payment method
- * that is gone, an amount too small. Null for every other error.
+ * A permanent refusal by Stripe that a retry would not change: a declined card, a deleted payment method, an amount
+ * that is too small. Null for every other error.
  */
 export function refusalOf(error: unknown): Refusal | null {
   const isDecline = error instanceof Stripe.errors.StripeCardError;
@@ -98,8 +99,8 @@ export function refusalOf(error: unknown): Refusal | null {
 }
 
 /**
- * Calls Stripe. An error after which the same request may succeed, under the same key, is told as
- * `processorUnavailable`: no connection, too many requests, the same key in use by another request, an error of theirs.
+ * Calls Stripe. An error after which the same request may succeed with the same key becomes `processorUnavailable`: no
+ * connection, rate limiting, a concurrent request with the key, an internal error of Stripe.
  */
 export async function ask<Answer>(processor: string, call: () => Promise<Answer>): Promise<Answer> {
   try {
@@ -115,7 +116,7 @@ export async function ask<Answer>(processor: string, call: () => Promise<Answer>
   }
 }
 
-/** A payment method of Stripe's as we keep it. One of a type that we cannot charge is refused. */
+/** Converts a Stripe payment method. Refuses a type that cannot be charged. */
 export function attachedMethod(method: Stripe.PaymentMethod): AttachOutcome {
   const type = PaymentMethodType.safeParse(method.type);
   if (!type.success) {

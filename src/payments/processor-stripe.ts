@@ -22,26 +22,26 @@ import {
   reversalOf,
 } from './processor-stripe-outcome.ts';
 
-/** An account at Stripe, in one mode. */
+/** A Stripe account, in one mode. */
 export interface StripeAccount {
   readonly livemode: boolean;
   readonly secretKey: string;
-  /** What its card form in a browser is opened with; null or absent where ours is not to show it. */
+  /** The key of its card form in a browser; null or absent if our pages should not show it. */
   readonly publishableKey?: string | null;
-  /** What its events are signed with; null when none are to be taken. */
+  /** The signing secret of its events; null to accept none. */
   readonly webhookSecret: string | null;
-  /** Where its API is; null for Stripe's own address. */
+  /** The address of its API; null for Stripe's own. */
   readonly apiBase: string | null;
-  /** How long an answer is waited for. */
+  /** The timeout of a request. */
   readonly timeoutMs?: number;
 }
 
-/** Something that Stripe told of its own accord about a payment of ours: what, it is asked. */
+/** A Stripe event about one of our payments. Its content is queried separately. */
 export interface StripeNotice {
   readonly id: string;
   readonly environmentId: number;
   readonly paymentId: string;
-  /** True when it says no more than that the charge succeeded: whoever knows that has nothing to ask. */
+  /** True if it only reports the success of the charge: a known success needs no query. */
   readonly saysPaid: boolean;
 }
 
@@ -49,29 +49,29 @@ export interface StripeProcessor extends PaymentProcessor {
   readonly livemode: boolean;
   readonly takesEvents: boolean;
   /**
-   * Reads an event. Null for one that is about no payment of ours. Refuses with `signatureInvalid` what was not signed
-   * by Stripe for this account within the last five minutes.
+   * Parses an event. Null if it is not about one of our payments. Refuses with `signatureInvalid` an event that Stripe
+   * did not sign for this account within the last five minutes.
    */
   readEvent(body: Buffer, signature: string | undefined): Promise<StripeNotice | null>;
 }
 
-// A card network answers within seconds. A caller waits for it, so a hanging connection is given up before callers do.
+// Card networks respond within seconds. A caller waits, so a hanging connection times out before callers give up.
 const defaultTimeoutMs = 20_000;
-// Stripe forgets a key some time after 24 hours; from then on we look for what was made under it before.
+// Stripe forgets an idempotency key some time after 24 hours; from then on earlier objects are searched.
 const keyLifetimeMs = 23 * 60 * 60 * 1000;
-// Stripe waits for ever for a customer to confirm a charge, and with it would whatever is to be paid. A subscription waits
-// 23 hours for its first payment: this ends before.
+// Stripe waits forever for a customer to confirm a charge, which would block the payment. A subscription waits 23 hours
+// for its first payment: this ends earlier.
 const confirmationLifetimeMs = 22 * 60 * 60 * 1000;
 const clockSkewMs = 60 * 60 * 1000;
 
 /**
- * Payments by Stripe, with its official client. A payment is a payment intent that is confirmed at once, off-session
- * unless the customer is there, under our payment's id as idempotency key and with our ids in its metadata; a refund is a
- * refund under our refund's id.
+ * Payments by Stripe, with its official client. A payment is a payment intent that is confirmed immediately,
+ * off-session unless the customer is present. The payment's id is the idempotency key, and our ids are in its metadata.
+ * A refund is a Stripe refund with the refund's id as key.
  */
 export function createStripeProcessor(account: StripeAccount): StripeProcessor {
   const client = createClient(account);
-  // The test account has a name of its own, so that no row of one mode ever reaches the account of the other.
+  // The test account has a separate name, so that no row of one mode ever reaches the account of the other.
   const name = account.livemode ? 'stripe' : 'stripe_test';
   const call = <Answer>(request: () => Promise<Answer>) => ask(name, request);
   return {
@@ -106,7 +106,7 @@ function createClient({ secretKey, apiBase, timeoutMs = defaultTimeoutMs }: Stri
     port: base.port === '' ? (base.protocol === 'http:' ? 80 : 443) : Number(base.port),
     protocol: base.protocol === 'http:' ? 'http' : 'https',
     timeout: timeoutMs,
-    // Whoever asked asks again, under the same key: a retry in here would only make callers wait.
+    // Callers retry with the same key: a retry here would only delay them.
     maxNetworkRetries: 0,
     telemetry: false,
     appInfo: { name: 'Tollkeeper' },
@@ -118,7 +118,7 @@ async function charge(client: Stripe, call: Call, request: ChargeRequest) {
   assert(token !== null && customerReference !== null, 'a payment method of Stripe has its token and its customer');
   const stripeAmount = toStripeAmount(amount, currency);
   if (stripeAmount === null) {
-    const message = `${amount} ${currency} has digits that card networks cannot charge.`;
+    const message = `Card networks cannot charge ${amount} ${currency}: it has too many decimal places.`;
     return { result: 'failed', reference: null, code: 'amount_not_chargeable', message } as const;
   }
   const earlier = await findEarlierIntent(client, call, request);
@@ -152,7 +152,7 @@ function retrieveIntent(client: Stripe, call: Call, reference: string): Promise<
   return call(() => client.paymentIntents.retrieve(reference, { expand: ['latest_charge'] }));
 }
 
-/** How the charge is, where a failure is for good. */
+/** The charge's status after a permanent failure. */
 async function outcomeForGood(
   client: Stripe,
   call: Call,
@@ -164,16 +164,21 @@ async function outcomeForGood(
   return failed?.result === 'failed' ? callOff(client, call, { reference: intent.id, failed, now }) : outcome;
 }
 
-/** The failure of a charge whose customer has not confirmed it in time; null while there is time. In Stripe's time. */
+/** The failure of a charge that the customer did not confirm in time; null while there is time. Uses Stripe's time. */
 function unconfirmedFor({ id: reference, created }: Stripe.PaymentIntent): ChargeOutcome | null {
   if (Date.now() - created * 1000 < confirmationLifetimeMs) return null;
-  return { result: 'failed', reference, code: 'authentication_required', message: 'It was not confirmed in time.' };
+  return {
+    result: 'failed',
+    reference,
+    code: 'authentication_required',
+    message: 'The payment was not confirmed in time.',
+  };
 }
 
 /**
- * Calls an intent off whose charge has failed. Otherwise whoever was given its secret could pay it with another card
- * when nobody waits for that money any more, and the next attempt would take it again. Where somebody was quicker, it is
- * as it is now.
+ * Cancels the intent of a failed charge. Otherwise its client secret could be used to pay it with another card after
+ * the invoice is no longer awaited, and the next attempt would charge again. If another change was faster, returns the
+ * current state.
  */
 async function callOff(
   client: Stripe,
@@ -196,7 +201,7 @@ function refusalOrThrow(error: unknown): Refusal {
   return refusal;
 }
 
-/** The intent that was made for the payment so long ago that its key may be forgotten; null when there is none. */
+/** The earlier intent of the payment, created so long ago that its key may be forgotten; null if there is none. */
 async function findEarlierIntent(
   client: Stripe,
   call: Call,
@@ -216,7 +221,7 @@ async function findEarlierIntent(
   });
 }
 
-/** What became of a charge that had succeeded, when its money is gone again. */
+/** The reversal of a succeeded charge, if any. */
 async function findReversal(client: Stripe, call: Call, intent: Stripe.PaymentIntent) {
   const { latest_charge: latest } = intent;
   if (intent.status !== 'succeeded' || typeof latest !== 'object' || !latest?.disputed) return null;
@@ -229,7 +234,7 @@ async function refund(client: Stripe, call: Call, request: RefundRequest) {
   assert(reference !== null, 'a payment that succeeded knows its charge');
   const stripeAmount = toStripeAmount(amount, currency);
   if (stripeAmount === null) {
-    const message = `${amount} ${currency} has digits that card networks cannot give back.`;
+    const message = `Card networks cannot refund ${amount} ${currency}: it has too many decimal places.`;
     return { result: 'failed', code: 'amount_not_refundable', message } as const;
   }
   const made = Date.now() - now < keyLifetimeMs ? null : await findRefund(client, call, reference, idempotencyKey);
@@ -247,10 +252,10 @@ async function refund(client: Stripe, call: Call, request: RefundRequest) {
   }
 }
 
-/** A refund to a bank takes days. It counts from the start: the money is no longer the seller's. */
+/** A refund to a bank takes days. It counts from the start, because the money has left the seller's account. */
 function outcomeOfRefund({ id, status, failure_reason: code = 'refund_failed' }: Stripe.Refund) {
   if (status !== 'failed' && status !== 'canceled') return { result: 'succeeded', reference: id } as const;
-  return { result: 'failed', code, message: 'The money could not be given back.' } as const;
+  return { result: 'failed', code, message: 'The refund failed.' } as const;
 }
 
 async function findRefund(client: Stripe, call: Call, reference: string, key: string): Promise<Stripe.Refund | null> {
@@ -263,7 +268,10 @@ async function listRefunds(client: Stripe, call: Call, reference: string): Promi
   return data.filter(({ status }) => status !== 'failed' && status !== 'canceled');
 }
 
-/** Whoever holds the payment method already, as when the seller's own page has set it up; else a customer made now. */
+/**
+ * The customer that already owns the payment method, for example because the seller's page set it up; otherwise a new
+ * customer.
+ */
 async function identifyCustomer(client: Stripe, call: Call, request: AttachRequest): Promise<string> {
   const { token, customer, environmentId } = request;
   const holder = idOf((await findMethod(client, call, token))?.customer);
@@ -275,7 +283,7 @@ async function identifyCustomer(client: Stripe, call: Call, request: AttachReque
   const made = await call(() =>
     client.customers.create(
       { name, email, metadata: { environment_id: String(environmentId), customer_id: id } },
-      // Of what it says too: a key stands for one request, and a customer may be renamed between two tries.
+      // The key includes the content: a key represents one request, and a customer may be renamed between two attempts.
       { idempotencyKey: `${id}_${said}` },
     ),
   );
@@ -286,7 +294,7 @@ function idOf(reference: string | { readonly id: string } | null | undefined): s
   return typeof reference === 'object' ? (reference?.id ?? null) : (reference ?? null);
 }
 
-/** The payment method, or null when there is none of this name: test names stand for one that is made when it is used. */
+/** The payment method, or null if it does not exist: Stripe's test names create one on use. */
 async function findMethod(client: Stripe, call: Call, token: string): Promise<Stripe.PaymentMethod | null> {
   try {
     return await call(() => client.paymentMethods.retrieve(token));
@@ -301,7 +309,7 @@ async function attach(client: Stripe, call: Call, request: AttachRequest): Promi
   assert(customerReference !== null, 'the customer was identified before');
   const method = await findMethod(client, call, token);
   const holder = idOf(method?.customer);
-  // The seller's own page has set it up for this customer, who was there to confirm it.
+  // The seller's page has set it up with the customer present.
   if (method !== null && holder === customerReference) return attachedMethod(method);
   if (holder !== null) {
     const message = 'The payment method belongs to another customer at Stripe.';
@@ -317,7 +325,7 @@ async function attach(client: Stripe, call: Call, request: AttachRequest): Promi
   }
 }
 
-/** Has the payment method checked and kept for charges without the customer. */
+/** Verifies the payment method and stores it for off-session charges. */
 async function setUp(client: Stripe, call: Call, request: AttachRequest, type: string): Promise<AttachOutcome> {
   const { token, idempotencyKey, environmentId, customerReference } = request;
   const intent = await call(() =>
@@ -329,7 +337,7 @@ async function setUp(client: Stripe, call: Call, request: AttachRequest, type: s
         usage: 'off_session',
         use_stripe_sdk: true,
         automatic_payment_methods: { enabled: true, allow_redirects: 'never' },
-        // Whoever attaches an account of somebody else has the holder's mandate, as with every debit.
+        // The caller who attaches a bank account has the holder's mandate, as for every debit.
         ...(bankDebits.has(type) ? { mandate_data: { customer_acceptance: { type: 'offline' } } } : {}),
         metadata: { environment_id: String(environmentId), payment_method_id: idempotencyKey },
         expand: ['payment_method'],
@@ -339,14 +347,14 @@ async function setUp(client: Stripe, call: Call, request: AttachRequest, type: s
   );
   const { status, payment_method: kept, client_secret: clientSecret } = intent;
   if (status === 'succeeded' && typeof kept === 'object' && kept !== null) return attachedMethod(kept);
-  const message = `The customer has to confirm it first (${intent.next_action?.type ?? status}): set it up with the customer present, then attach it.`;
+  const message = `The customer must confirm it first (${intent.next_action?.type ?? status}): set it up with the customer present, then attach it.`;
   const keptId = idOf(kept);
   const canBeConfirmed = status === 'requires_action' && clientSecret !== null && keptId !== null;
   const nextAction = canBeConfirmed ? { nextAction: { clientSecret, token: keptId } } : {};
   return { result: 'declined', code: 'authentication_required', message, ...nextAction };
 }
 
-// What may have changed of a payment: its charge, its refunds, its disputes.
+// Events about a payment's charge, refunds or disputes.
 const readTypes =
   /^(payment_intent\.(succeeded|payment_failed|processing|canceled|requires_action)|charge\.(failed|refunded|refund\.updated|dispute\..+)|refund\..+)$/;
 
@@ -359,7 +367,7 @@ async function readEvent(
 ): Promise<StripeNotice | null> {
   const event = verifyEvent(client, webhookSecret, body, signature);
   if (event.livemode !== livemode || !readTypes.test(event.type)) return null;
-  // Of each of these types the object is a payment intent, or names one.
+  // The object of each of these types is a payment intent, or names one.
   const metadata = await paymentMetadata(client, call, event.data.object as EventObject);
   const environmentId = Number(metadata?.environment_id);
   const paymentId = metadata?.payment_id;
@@ -374,7 +382,7 @@ interface EventObject {
   readonly payment_intent?: string | { readonly id: string } | null;
 }
 
-/** Our ids: an intent has them, a charge has them from its intent; refunds and disputes name their intent. */
+/** Our ids: intents have them, charges copy them from the intent; refunds and disputes name their intent. */
 async function paymentMetadata(client: Stripe, call: Call, object: EventObject): Promise<Stripe.Metadata | null> {
   if (object.metadata?.payment_id !== undefined) return object.metadata;
   const intentId = idOf(object.payment_intent);

@@ -11,12 +11,12 @@ import type {
   RefundRequest,
 } from './processor.ts';
 
-/** What the network did, once and for ever. */
+/** A permanent operation of the network. */
 export type TestOperation = TestCharge | TestRefund;
 
 interface Operation {
   readonly idempotencyKey: string;
-  /** The charge, or of a refund the charge that it gives back. */
+  /** The charge, or for a refund the refunded charge. */
   readonly reference: string;
   readonly amount: bigint;
   readonly token: string | null;
@@ -31,24 +31,24 @@ export interface TestRefund extends Operation {
   readonly outcome: RefundOutcome;
 }
 
-/** Where the network remembers, in commits of its own: a network outside does not forget when we roll back. */
+/** The storage of the network, with separate commits: an external network does not forget when we roll back. */
 export interface TestNetworkMemory {
-  /** How these charges went, in their order: as remembered under their keys, else as they say, which is remembered then. */
+  /** The outcomes of these charges in order: those stored under their keys, else those given, which are then stored. */
   chargeAll(charges: readonly TestCharge[]): Promise<ChargeOutcome[]>;
   /**
-   * How the refund under this key went: as remembered, else as `decide` says of what is known of the charge, which is
-   * remembered then. One at a time for each charge.
+   * The outcome of the refund under this key: the stored one, else the result of `decide` for the known operations,
+   * which is then stored. Refunds of one charge are serialized.
    */
   refundOnce(
     idempotencyKey: string,
     reference: string,
     decide: (known: readonly TestOperation[]) => TestRefund,
   ): Promise<RefundOutcome>;
-  /** What is known of a charge: itself and its refunds. */
+  /** The operations of a charge: itself and its refunds. */
   known(reference: string): Promise<readonly TestOperation[]>;
 }
 
-/** How long a charge takes that takes its time. */
+/** The duration of a slow charge. */
 export const settlementDelayMs = 60 * 60 * 1000;
 
 interface Failure {
@@ -56,7 +56,7 @@ interface Failure {
   readonly message: string;
 }
 
-/** What stands behind a token. Whatever is not said goes well, and at once. */
+/** The behavior of a token. Everything not given succeeds immediately. */
 interface TestToken {
   readonly type: PaymentMethodType;
   readonly data: PaymentMethodData;
@@ -65,7 +65,7 @@ interface TestToken {
   readonly refund?: Failure;
 }
 
-// An expiry that no test clock passes by accident.
+// An expiry that no test clock reaches by accident.
 const expiry = { expMonth: 12, expYear: 2099 };
 const card = (brand: string, last4: string, rest: Omit<TestToken, 'type' | 'data'> = {}): TestToken => ({
   type: 'card',
@@ -73,7 +73,7 @@ const card = (brand: string, last4: string, rest: Omit<TestToken, 'type' | 'data
   ...rest,
 });
 
-const unknownToken = { code: 'resource_missing', message: 'There is no such payment method.' };
+const unknownToken = { code: 'resource_missing', message: 'The payment method does not exist.' };
 const declined = { code: 'card_declined', message: 'Your card was declined.' };
 
 /** Stripe's names for its test cards, so that one script runs against both; `pm_card_processing` is ours. */
@@ -89,7 +89,7 @@ const testTokens: ReadonlyMap<string, TestToken> = new Map(
       attach: { code: 'card_declined (insufficient_funds)', message: 'Your card has insufficient funds.' },
     }),
     pm_card_chargeCustomerFail: card('visa', '0341', { charge: declined }),
-    // Every charge here is made without the customer, so nobody is there to authenticate.
+    // Every charge here is off-session, so the customer cannot authenticate.
     pm_card_authenticationRequired: card('visa', '3184', {
       charge: {
         code: 'authentication_required',
@@ -104,7 +104,7 @@ const testTokens: ReadonlyMap<string, TestToken> = new Map(
   } satisfies Record<string, TestToken>),
 );
 
-/** The stand-in payment network: no account anywhere, no money, and the manners of a real one. */
+/** A simulated payment network: no account and no money, but realistic behavior. */
 export function createTestProcessor(memory: TestNetworkMemory): PaymentProcessor {
   return {
     name: 'test',
@@ -158,7 +158,7 @@ function outcomeOf(token: string | null, reference: string, now: Instant): Charg
   return succeeded(reference, now);
 }
 
-/** A charge that takes its time succeeds when its time has come. */
+/** A slow charge succeeds when its time has come. */
 function outcomeAt(outcome: ChargeOutcome, now: Instant): ChargeOutcome {
   const isDue = outcome.result === 'processing' && now >= outcome.checkAt;
   return isDue ? succeeded(outcome.reference, outcome.checkAt) : outcome;
@@ -168,24 +168,24 @@ function succeeded(reference: string, settledAt: Instant): ChargeOutcome {
   return { result: 'succeeded', reference, settledAt, receiptNumber: receiptNumberOf(reference) };
 }
 
-/** Eight digits in two groups, the same for the same charge. */
+/** Eight digits in two groups, deterministic per charge. */
 function receiptNumberOf(reference: string): string {
   const digits = createHash('sha256').update(reference).digest().readUInt32BE().toString().padStart(8, '0').slice(-8);
   return `${digits.slice(0, 4)}-${digits.slice(4)}`;
 }
 
-/** A network gives back what it took and no more, whoever asks. */
+/** A network refunds at most what it charged. */
 function decideRefund(known: readonly TestOperation[], { idempotencyKey, amount, now }: RefundRequest): RefundOutcome {
   const charge = chargeAmong(known);
   if (charge === undefined || outcomeAt(charge.outcome, now).result !== 'succeeded')
-    return { result: 'failed', code: 'charge_not_succeeded', message: 'There is no money to give back.' };
+    return { result: 'failed', code: 'charge_not_succeeded', message: 'There is no charge to refund.' };
   const failure = testTokens.get(charge.token ?? '')?.refund;
   if (failure !== undefined) return { result: 'failed', ...failure };
   const refunded = known
     .filter((operation) => operation.kind === 'refund' && operation.outcome.result === 'succeeded')
     .reduce((sum, operation) => sum + operation.amount, 0n);
   if (refunded + amount > charge.amount)
-    return { result: 'failed', code: 'charge_already_refunded', message: 'The refund is more than what remains.' };
+    return { result: 'failed', code: 'charge_already_refunded', message: 'The refund exceeds the remaining amount.' };
   return { result: 'succeeded', reference: `test_refund_${idempotencyKey}` };
 }
 

@@ -1,49 +1,49 @@
 import type { Instant } from '../kernel/calendar.ts';
 import type { PaymentMethodData, PaymentMethodType } from './payment-method.ts';
 
-/** How a charge ended, or how far it is. The references are the processor's own names for it. */
+/** The outcome or progress of a charge. References are the processor's ids. */
 export type ChargeOutcome =
   | {
       readonly result: 'succeeded';
       readonly reference: string;
       readonly settledAt: Instant;
       readonly receiptNumber: string | null;
-      /** Where the customer finds the processor's receipt. */
+      /** The address of the processor's receipt. */
       readonly receiptUrl?: string | null;
     }
   /** No money moved, and none will under this idempotency key. */
   | { readonly result: 'failed'; readonly reference: string | null; readonly code: string; readonly message: string }
-  /** Called off before any money moved. */
+  /** Canceled before any money moved. */
   | { readonly result: 'canceled'; readonly reference: string }
-  /** Under way: ask again from `checkAt` on. */
+  /** In progress: query again from `checkAt` on. */
   | { readonly result: 'processing'; readonly reference: string; readonly checkAt: Instant }
-  /** The customer has to do something first, which `nextAction` says in the processor's words: ask again from `checkAt` on. */
+  /** The customer must act first, as `nextAction` says in the processor's terms: query again from `checkAt` on. */
   | {
       readonly result: 'requires_action';
       readonly reference: string;
-      /** As it goes into JSON. */
+      /** JSON-serializable. */
       readonly nextAction: unknown;
       readonly checkAt: Instant;
     }
-  /** It had succeeded, and all of the money that was not refunded has been taken back since: a returned debit, a lost dispute. */
+  /** It had succeeded, and the whole unrefunded amount has been reversed since: a returned debit, a lost dispute. */
   | { readonly result: 'reversed'; readonly code: string; readonly message: string }
-  /** Open until somebody says that the money came: there is nobody to ask. */
+  /** Pending until somebody records the money: there is no processor to query. */
   | { readonly result: 'awaiting' };
 
 export interface ChargeRequest {
-  /** One key is one charge, however often it is asked for. */
+  /** Each key makes one charge, however often it is requested. */
   readonly idempotencyKey: string;
   /** In minor units. */
   readonly amount: bigint;
   readonly currency: string;
-  /** What is charged. */
+  /** The payment method to charge. */
   readonly token: string | null;
   readonly description: string | null;
-  /** Whose payment it is. A processor outside keeps it beside the charge, and says it in what it tells by itself. */
+  /** The payment's environment. An external processor stores it with the charge and repeats it in its events. */
   readonly environmentId: number;
-  /** Who pays, as the processor calls it; null where it keeps no customers. */
+  /** The payer's id at the processor; null if the processor has no customers. */
   readonly customerReference: string | null;
-  /** Whether the customer waits in a browser, where it can confirm a card's charge to its bank. */
+  /** Whether the customer is present in a browser, where it can confirm a card charge. */
   readonly customerPresent: boolean;
   readonly now: Instant;
 }
@@ -53,9 +53,9 @@ export type RefundOutcome =
   | { readonly result: 'failed'; readonly code: string; readonly message: string };
 
 export interface RefundRequest {
-  /** One key is one refund, however often it is asked for. */
+  /** Each key makes one refund, however often it is requested. */
   readonly idempotencyKey: string;
-  /** The charge that is refunded. */
+  /** The charge to refund. */
   readonly reference: string | null;
   /** In minor units. */
   readonly amount: bigint;
@@ -63,33 +63,33 @@ export interface RefundRequest {
   readonly now: Instant;
 }
 
-/** A refund as the processor knows it, whoever asked for it. */
+/** A refund known to the processor, including one that this service did not request. */
 export interface KnownRefund {
   readonly reference: string;
-  /** The key under which we asked for it; null when somebody else did. */
+  /** Our idempotency key; null if somebody else requested it. */
   readonly idempotencyKey: string | null;
   /** In minor units. */
   readonly amount: bigint;
 }
 
 export interface AttachRequest {
-  /** What the caller calls the payment method. */
+  /** The caller's token of the payment method. */
   readonly token: string;
-  /** What the caller says that it is. */
+  /** The type that the caller expects. */
   readonly type: PaymentMethodType | null;
-  /** One key is one payment method, however often it is asked for. */
+  /** Each key makes one payment method, however often it is requested. */
   readonly idempotencyKey: string;
   readonly environmentId: number;
   readonly customer: { readonly id: string; readonly name: string; readonly email: string };
-  /** Who the customer is at the processor, as far as we know. */
+  /** The customer's known id at the processor. */
   readonly customerReference: string | null;
 }
 
-/** What the customer has to confirm to its bank before a payment method can be kept. */
+/** A confirmation by the customer that is required before a payment method can be stored. */
 export interface CardConfirmation {
-  /** What the processor's script in the browser does it with. */
+  /** The secret for the processor's script in the browser. */
   readonly clientSecret: string;
-  /** What to attach once that has succeeded. */
+  /** The token to attach after the confirmation. */
   readonly token: string;
 }
 
@@ -98,47 +98,52 @@ export type AttachOutcome =
       readonly result: 'attached';
       readonly type: PaymentMethodType;
       readonly data: PaymentMethodData;
-      /** Where it was issued. */
+      /** The issuing country. */
       readonly country: string;
-      /** What it is charged by from now on, where that is another name than the caller's. */
+      /** The token for future charges, if it differs from the caller's. */
       readonly token?: string;
     }
   | {
       readonly result: 'declined';
       readonly code: string;
       readonly message: string;
-      /** What the customer has to confirm in a browser first, where that is all that is missing. */
+      /** The confirmation in a browser, if nothing else is missing. */
       readonly nextAction?: CardConfirmation;
     }
-  /** The processor knows no such token; these are the ones that it tells everybody. */
+  /** The processor does not know the token; these are its published ones. */
   | { readonly result: 'unknown'; readonly known: readonly string[] };
 
 /**
- * Who moves the money: the edge of the outside world. Its calls may fail by throwing, which says nothing about
- * whether money moved; asking again under the same key finds out. None is made while a transaction is open, except
- * `attachPaymentMethod` of a processor that keeps no customers: it looks tokens up without asking anyone.
+ * A payment processor, the boundary to the outside. A call that throws leaves open whether money moved; repeating it
+ * with the same key clarifies that. No call is made within a transaction, except `attachPaymentMethod` of a processor
+ * without customers, which looks tokens up locally.
  */
 export interface PaymentProcessor {
   readonly name: string;
-  /** What its own card form in a browser is opened with, where it has one. */
+  /** The key of its card form in a browser, if it has one. */
   readonly publishableKey?: string | null;
-  /** Who the customer is there, made when nobody is yet. Only of a processor outside, which keeps customers of its own. */
+  /**
+   * The customer's id at the processor, created if there is none. Only for an external processor, which has customers.
+   */
   identifyCustomer?(request: AttachRequest): Promise<string>;
   attachPaymentMethod(request: AttachRequest): Promise<AttachOutcome>;
   charge(request: ChargeRequest): Promise<ChargeOutcome>;
-  /** Many charges at once, answered in the order of the requests. For a processor that is as fast with many as with one. */
+  /**
+   * Several charges at once, with outcomes in the order of the requests. For a processor that handles many as fast as
+   * one.
+   */
   chargeAll?(requests: readonly ChargeRequest[]): Promise<readonly ChargeOutcome[]>;
-  /** How a charge stands at the instant `now`. */
+  /** The status of a charge at the instant `now`. */
   retrieve(reference: string, now: Instant): Promise<ChargeOutcome>;
   refund(request: RefundRequest): Promise<RefundOutcome>;
-  /** The refunds of a charge that gave money back or are about to, by whomever they were asked for. */
+  /** The completed and pending refunds of a charge, including those that this service did not request. */
   listRefunds?(reference: string, currency: string): Promise<readonly KnownRefund[]>;
 }
 
-/** The processors that there are. */
+/** The available processors. */
 export interface Processors {
-  /** The one that a payment or a payment method names. Refuses with `processorNotConfigured` when there is none now. */
+  /** The processor of a payment or payment method. Refuses with `processorNotConfigured` if it is not available now. */
   named(name: string): PaymentProcessor;
-  /** The one that new payment methods of an environment belong to. */
+  /** The processor of new payment methods in an environment. */
   defaultIn(environment: { readonly livemode: boolean }): PaymentProcessor;
 }

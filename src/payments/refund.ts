@@ -1,9 +1,12 @@
 import type { Instant } from '../kernel/calendar.ts';
 
-/** `pending` until the processor has answered; then it has ended, one way or the other. */
+/** `pending` until the processor has responded; the other statuses are final. */
 export type RefundStatus = 'pending' | 'succeeded' | 'failed';
 
-/** Money of a payment that goes back. It is reserved on the payment from the start, so that nothing goes back twice. */
+/**
+ * A return of a payment's money. Its amount is reserved on the payment from the start, so that nothing is refunded
+ * twice.
+ */
 export interface Refund {
   readonly id: string;
   readonly createdAt: Instant;

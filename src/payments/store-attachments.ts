@@ -4,9 +4,9 @@ import type { Instant } from '../kernel/calendar.ts';
 import type { NewPaymentMethod } from './payment-method.ts';
 import type { AttachOutcome } from './processor.ts';
 
-/** A payment method that its processor is asked about: `pending` until it has answered. */
+/** A payment method being attached: `pending` until its processor has responded. */
 export interface Attachment {
-  /** That of the payment method, if it comes to be one. */
+  /** The id of the resulting payment method, if any. */
   readonly id: string;
   readonly createdAt: Instant;
   readonly updatedAt: Instant;
@@ -43,7 +43,7 @@ function select(work: Work, id: string) {
       ])
       .where('environmentId', '=', work.environmentId)
       .where('id', '=', id)
-      // Nothing is written into its columns but what the type says.
+      // Only values of the declared types are ever written.
       .$castTo<Attachment>()
   );
 }
@@ -52,12 +52,12 @@ export async function findAttachment(work: Work, id: string): Promise<Attachment
   return (await select(work, id).executeTakeFirst()) ?? null;
 }
 
-/** Holds the attachment until the work ends. */
+/** Locks the attachment until the work ends. */
 export async function lockAttachment(work: Work, id: string): Promise<Attachment | null> {
   return (await select(work, id).forNoKeyUpdate().executeTakeFirst()) ?? null;
 }
 
-/** Writes down how it ended. */
+/** Records the result. */
 export async function endAttachment(
   work: Work,
   id: string,

@@ -22,7 +22,7 @@ const columns = [
   'processorToken',
 ] as const;
 
-/** A payment method as it is kept. Nothing is written into its columns but what the types say. */
+/** A stored payment method. Only values of the declared types are ever written. */
 export interface PaymentMethodRow
   extends Omit<
     Pick<Selectable<PaymentMethods>, (typeof columns)[number]>,
@@ -65,7 +65,7 @@ export async function listPaymentMethodsOfCustomer(
     .execute();
 }
 
-/** The id of each customer's default payment method, else of the first, by the customer's id. */
+/** The id of each customer's default payment method, else of its first, by customer id. */
 export async function listDefaultMethods(work: Work, customerIds: readonly string[]): Promise<Map<string, string>> {
   if (customerIds.length === 0) return new Map();
   const { rows } = await sql<{ customerId: string; id: string }>`
@@ -75,7 +75,7 @@ export async function listDefaultMethods(work: Work, customerIds: readonly strin
   return new Map(rows.map((row) => [row.customerId, row.id]));
 }
 
-/** Takes the flag from the customer's default payment method, if there is one. */
+/** Clears the flag of the customer's default payment method, if there is one. */
 export async function clearDefault(work: Work, customerId: string): Promise<void> {
   await work.db
     .updateTable('paymentMethods')
@@ -86,7 +86,7 @@ export async function clearDefault(work: Work, customerId: string): Promise<void
     .execute();
 }
 
-/** Makes it the customer's default; the caller has taken the flag from the one before. */
+/** Makes it the customer's default; the caller has cleared the previous one. */
 export async function markDefault(work: Work, id: string): Promise<void> {
   await work.db
     .updateTable('paymentMethods')

@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
 import type { Work } from '../database/work.ts';
 
-/** Who a customer is at a processor; null where it has not been there yet. */
+/** The customer's id at a processor; null if it has none yet. */
 export async function findCustomerReference(work: Work, customerId: string, processor: string): Promise<string | null> {
   const [row] = await listCustomerReferences(work, [customerId], [processor]);
   return row?.reference ?? null;
@@ -13,7 +13,7 @@ export interface CustomerReference {
   readonly reference: string;
 }
 
-/** Who these customers are at these processors, as far as they have been there. */
+/** The known ids of these customers at these processors. */
 export async function listCustomerReferences(
   work: Work,
   customerIds: readonly string[],
@@ -28,7 +28,7 @@ export async function listCustomerReferences(
     .execute();
 }
 
-/** Keeps who the customer is there. The first that is told stays: its payment methods are kept under that one. */
+/** Stores the customer's id at the processor. The first one stays: its payment methods belong to it. */
 export async function insertCustomerReference(work: Work, row: CustomerReference): Promise<void> {
   await work.db
     .insertInto('processorCustomers')

@@ -2,7 +2,7 @@ import { sql } from 'kysely';
 import type { Database } from '../database/database.ts';
 import type { Work } from '../database/work.ts';
 
-/** Writes down that the event has been taken. Answers false when it had been before: everything is told several times. */
+/** Records that the event has been handled. Returns false for a repeated event: all are delivered several times. */
 export async function insertProcessorEvent(work: Work, processor: string, id: string): Promise<boolean> {
   const result = await work.db
     .insertInto('processorEvents')
@@ -12,7 +12,7 @@ export async function insertProcessorEvent(work: Work, processor: string, id: st
   return (result.numInsertedOrUpdatedRows ?? 0n) > 0n;
 }
 
-/** Deletes up to `limit` events that were taken before the instant, in real time, of every environment. */
+/** Deletes up to `limit` events handled before the instant, in real time, over all environments. */
 export async function forgetProcessorEvents(database: Database, before: number, limit: number): Promise<number> {
   const { rows } = await sql<{ count: number }>`
     select forget_processor_events(${before}, ${limit}) as count`.execute(database);

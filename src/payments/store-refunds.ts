@@ -22,20 +22,20 @@ export async function insertRefund(work: Work, refund: Refund): Promise<void> {
     .execute();
 }
 
-/** Of several transactions that settle a refund, all but the first find it settled: each locks its payment before. */
+/** Each of several transactions that settle a refund locks its payment first, so all but the first find it settled. */
 export async function findRefund(work: Work, id: string): Promise<Refund | null> {
   const row = await work.db
     .selectFrom('refunds')
     .select(columns)
     .where('environmentId', '=', work.environmentId)
     .where('id', '=', id)
-    // The table's check constraint holds what the type says of the status.
+    // The table's check constraint guarantees the type of the status.
     .$castTo<Refund>()
     .executeTakeFirst();
   return row ?? null;
 }
 
-/** What the processor calls the payment's refunds, of those that it has told us. */
+/** The processor's references of the payment's known refunds. */
 export async function listRefundReferences(work: Work, paymentId: string): Promise<string[]> {
   const rows = await work.db
     .selectFrom('refunds')

@@ -4,7 +4,7 @@ import type { Database } from '../database/database.ts';
 import type { ChargeOutcome } from './processor.ts';
 import type { TestCharge, TestNetworkMemory, TestOperation } from './processor-test.ts';
 
-/** The memory of the stand-in payment network, in commits of its own. It belongs to no environment. */
+/** The storage of the simulated payment network, with separate commits. It belongs to no environment. */
 export function createTestNetworkMemory(database: Database): TestNetworkMemory {
   return {
     known: (reference) => listOperations(database, reference),
@@ -33,7 +33,7 @@ export function createTestNetworkMemory(database: Database): TestNetworkMemory {
   };
 }
 
-/** Remembers the charges that are new, in one statement. Answers how each went the first time, by its key. */
+/** Stores new charges in one statement. Returns the first outcome of each, by key. */
 async function rememberCharges(
   database: Database,
   charges: readonly TestCharge[],
@@ -53,7 +53,7 @@ async function rememberCharges(
   const isNew = new Set(inserted.rows.map((row) => row.idempotencyKey));
   const outcomes = new Map(charges.map(({ idempotencyKey, outcome }) => [idempotencyKey, outcome]));
   const known = charges.flatMap(({ idempotencyKey }) => (isNew.has(idempotencyKey) ? [] : idempotencyKey));
-  // A statement of its own, because one that was made at the same moment is not seen by the first.
+  // A separate statement, because the first one does not see concurrent inserts.
   for (const { idempotencyKey, outcome } of await listCharges(database, known)) outcomes.set(idempotencyKey, outcome);
   return outcomes;
 }

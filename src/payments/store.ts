@@ -51,7 +51,7 @@ const columns = [
   'refundedAt',
 ] as const;
 
-/** What the processor tells of a charge. */
+/** The columns that a charge's outcome determines. */
 const chargeColumns = [
   'status',
   'processorReference',
@@ -64,7 +64,7 @@ const chargeColumns = [
   'failureMessage',
 ] as const;
 
-/** A payment as it is kept: money in minor units. The table's check constraints hold what the types say. */
+/** A stored payment: money in minor units. Check constraints guarantee the types. */
 export interface PaymentRow extends Omit<Pick<Selectable<Payments>, (typeof columns)[number]>, 'nextAction'> {
   status: PaymentStatus;
   paymentMethod: PaymentMethodType;
@@ -74,7 +74,7 @@ export interface PaymentRow extends Omit<Pick<Selectable<Payments>, (typeof colu
   nextAction: unknown;
 }
 
-/** Writes many payments in one statement. An invoice may have one under way: a second fails. */
+/** Inserts payments in one statement. A second payment in flight for an invoice fails. */
 export async function insertPayments(work: Work, payments: readonly PaymentRow[]): Promise<void> {
   if (payments.length === 0) return;
   const names = sql.join(columns.map((column) => sql.ref(column)));
@@ -100,20 +100,20 @@ export async function findPayments(work: Work, ids: readonly string[]): Promise<
   return select(work).where('id', '=', sql<string>`any(${ids}::text[])`).orderBy('id').execute();
 }
 
-/** Holds the payment until the work ends. Who locks its invoice too takes the invoice first. */
+/** Locks the payment until the work ends. To lock its invoice too, lock that first. */
 export async function lockPayment(work: Work, id: string): Promise<PaymentRow | null> {
   const [row] = await lockPayments(work, [id]);
   return row ?? null;
 }
 
-/** The same for many, in order of id. */
+/** The same for several, in order of id. */
 export async function lockPayments(work: Work, ids: readonly string[]): Promise<PaymentRow[]> {
   return select(work).where('id', '=', sql<string>`any(${ids}::text[])`).orderBy('id').forNoKeyUpdate().execute();
 }
 
 /**
- * Those of the invoices that have a payment under way; an invoice has one such payment at the most. One whose place the
- * invoice of a change of plan is to take is being paid with that.
+ * The invoices with a payment in flight; each has at most one. An invoice being replaced by a plan change counts as
+ * being paid with the replacement.
  */
 export async function listInvoicesBeingPaid(work: Work, invoiceIds: readonly string[]): Promise<Set<string>> {
   const { rows } = await sql<{ invoiceId: string }>`
@@ -130,7 +130,7 @@ export async function listInvoicesBeingPaid(work: Work, invoiceIds: readonly str
   return new Set(rows.map((row) => row.invoiceId));
 }
 
-/** Those of the subscriptions for which money ever arrived, whatever became of it later. */
+/** The subscriptions that ever received a payment, even if it was returned later. */
 export async function listEverPaid(work: Work, subscriptionIds: readonly string[]): Promise<Set<string>> {
   const { rows } = await sql<{ subscriptionId: string }>`
     select distinct subscription_id from payments
@@ -140,8 +140,8 @@ export async function listEverPaid(work: Work, subscriptionIds: readonly string[
 }
 
 /**
- * Holds up to `limit` payments whose processor is to be asked again, the longest due first, stepping over what somebody
- * else holds and over subscriptions on which work failed lately. With `only`: of these, waiting for whoever holds them.
+ * Locks up to `limit` payments due for a status query: longest due first, skipping locked ones and subscriptions with
+ * recent failures. With `only`: just these, waiting for their locks.
  */
 export async function claimPaymentsToCheck(work: Work, limit: number, only?: readonly string[]): Promise<string[]> {
   const { rows } = await sql<{ id: string }>`
@@ -156,7 +156,7 @@ export async function claimPaymentsToCheck(work: Work, limit: number, only?: rea
   return rows.map((row) => row.id);
 }
 
-/** Writes what a charge changes of each payment, as its row says it, in one statement. The caller holds them. */
+/** Saves the charge fields of each payment in one statement. The caller has locked them. */
 export async function savePayments(work: Work, payments: readonly PaymentRow[]): Promise<void> {
   if (payments.length === 0) return;
   const told = ['id', ...chargeColumns] as const;
@@ -185,8 +185,8 @@ export async function updatePayment(
 }
 
 /**
- * Reserves `amount` minor units of the payment for a refund. Answers false when as much does not remain: the condition
- * stands in the update, so however many ask at once, no more is reserved than was paid.
+ * Reserves `amount` minor units of the payment for a refund. Returns false if less remains: the condition is part of
+ * the update, so concurrent requests never reserve more than was paid.
  */
 export async function reserveRefund(work: Work, id: string, amount: bigint): Promise<boolean> {
   const result = await work.db
@@ -202,7 +202,7 @@ export async function reserveRefund(work: Work, id: string, amount: bigint): Pro
   return result.numUpdatedRows > 0n;
 }
 
-/** The payments of these invoices that brought money of which some is still there, oldest first. */
+/** The payments of these invoices with money that was not returned, oldest first. */
 export async function listPaymentsKept(work: Work, invoiceIds: readonly string[]): Promise<PaymentRow[]> {
   return select(work)
     .where('invoiceId', '=', sql<string>`any(${invoiceIds}::text[])`)

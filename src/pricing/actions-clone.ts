@@ -12,15 +12,17 @@ import { copyContents } from './structure-copy.ts';
 
 export interface CloneRequest {
   readonly name: string;
-  /** Undefined: where the source is. */
+  /** Undefined: the environment of the source. */
   readonly destinationEnvironment?: DestinationEnvironment | undefined;
 }
 
 /**
- * Copies a pricing model with everything that it holds, inactive things and discounts included, under a new name and
- * with new ids; the copy is not the default one. Into the other mode, too: that is the one thing that reads in one
- * environment and writes in another, so everything is read first. Refuses with `otherCurrency` a destination that bills
- * in another currency. Customers, subscriptions and what they have redeemed stay with the source.
+ * Copies a pricing model with all its contents, inactive records and discounts included, under a new name and with new
+ * ids. The copy is not the default one.
+ *
+ * It may be copied into the other mode. No other operation reads in one environment and writes in another, so
+ * everything is read first. Refuses with `otherCurrency` a destination with another currency. Customers, subscriptions
+ * and discount redemptions stay with the source.
  */
 export async function clonePricingModel(
   work: Work,
@@ -29,7 +31,7 @@ export async function clonePricingModel(
 ): Promise<PricingModelDetails> {
   const source = await lockPricingModel(work, id);
   if (source === null) throw new Problem('pricingModelNotFound', { id });
-  // A pinned key could not see what it made.
+  // A pinned key could not see the copy.
   if (work.pinnedPricingModelId !== null) throw new Problem('outsidePinnedPricingModel');
   const contents = await readContents(work, id);
   const discounts = await listDiscountsOfModel(work, id);
@@ -38,7 +40,7 @@ export async function clonePricingModel(
       throw new Problem('otherCurrency', { currency: work.currency, otherCurrency: there.currency });
     }
     const copy = await insertPricingModel(there, { id: newId('pricingModel'), name, isDefault: false });
-    // A link that is to expire later is copied, so "now" is the source's.
+    // A link that expires in the future is copied, and "now" is the source's time.
     await applyChanges(there, copyContents(contents, { pricingModelId: copy.id, now: work.now, newId }));
     const stamps = { pricingModelId: copy.id, createdAt: there.now, updatedAt: there.now };
     await insertDiscounts(

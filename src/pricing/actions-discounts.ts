@@ -11,13 +11,15 @@ import {
 } from './discount.ts';
 import * as store from './store-discounts.ts';
 
-/** A discount as clients see it. */
+/** A discount as returned by the API. */
 export function renderDiscount(work: Work, row: DiscountRow): Discount {
-  // A row that is held to its variant stays of it with the environment's fields added.
+  // The row is valid for its variant and stays so with the environment's fields added.
   return { ...row, livemode: work.livemode, organizationId: work.organizationId } as Discount;
 }
 
-/** Makes a discount. Refuses with `discountCodeTaken` a code that the pricing model has already, active or not. */
+/**
+ * Creates a discount. Refuses with `discountCodeTaken` a code that already exists in the pricing model, active or not.
+ */
 export async function createDiscount(work: Work, asked: DiscountInput): Promise<Discount> {
   const { pricingModelId: givenModel, ...terms } = asked;
   const pricingModelId = await resolveLockedPricingModel(work, givenModel);
@@ -29,7 +31,7 @@ export async function createDiscount(work: Work, asked: DiscountInput): Promise<
   return renderDiscount(work, row);
 }
 
-/** Changes a discount for those who redeem it later; who has redeemed it keeps it as it was. */
+/** Changes a discount for future redemptions; existing redemptions keep the old terms. */
 export async function updateDiscount(work: Work, id: string, change: DiscountChange): Promise<Discount> {
   refuseOtherId(id, change.id);
   const current = await requiredLocked(work, store.findDiscount, id, 'discountNotFound');
@@ -39,7 +41,7 @@ export async function updateDiscount(work: Work, id: string, change: DiscountCha
   return renderDiscount(work, row);
 }
 
-/** The pricing model is locked, so nobody takes the code in between. */
+/** The pricing model is locked, so no concurrent request can take the code. */
 async function refuseTakenCode(work: Work, pricingModelId: string, code: string): Promise<void> {
   const taken = await store.findDiscountByCode(work, pricingModelId, code);
   if (taken !== null) throw new Problem('discountCodeTaken', { code });

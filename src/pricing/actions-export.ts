@@ -5,7 +5,7 @@ import { readContents } from './store-structure.ts';
 import { describeContents } from './structure-contents.ts';
 import { exportStructure, type PricingModelExport } from './structure-export.ts';
 
-/** The pricing model as a body that sets up the same, and when anything of it changed last. */
+/** The pricing model as a setup body, and the time of its last change. */
 export async function exportPricingModel(work: Work, id: string): Promise<PricingModelExport> {
   const model = await lockPricingModel(work, id);
   if (model === null) throw new Problem('pricingModelNotFound', { id });

@@ -9,7 +9,7 @@ import * as store from './store-features.ts';
 import { findResource } from './store-resources.ts';
 import { findUsageMeter } from './store-usage-meters.ts';
 
-/** Makes a feature. What it grants (a meter's credits, a resource's capacity) must be of its own pricing model. */
+/** Creates a feature. Its usage meter or resource must belong to the same pricing model. */
 export async function createFeature(work: Work, asked: FeatureInput): Promise<Feature> {
   const pricingModelId = await resolveLockedPricingModel(work, asked.pricingModelId);
   const feature = newFeature(newId('feature'), pricingModelId, asked);
@@ -46,7 +46,7 @@ function newFeature(id: string, pricingModelId: string, asked: FeatureInput): Ne
   }
 }
 
-/** Refuses a usage meter or resource that does not exist, or is of another pricing model than the feature. */
+/** Refuses a usage meter or resource that does not exist or belongs to another pricing model. */
 async function refuseOtherGrants(work: Work, feature: NewFeature): Promise<void> {
   if (feature.usageMeterId !== null) {
     const meter = await required(work, findUsageMeter, feature.usageMeterId, 'usageMeterNotFound');
@@ -62,18 +62,18 @@ async function refuseOtherGrants(work: Work, feature: NewFeature): Promise<void>
   }
 }
 
-/** A feature, active or not. */
+/** Returns a feature, active or not. */
 export async function getFeature(work: Work, id: string): Promise<Feature> {
   return required(work, store.findFeature, id, 'featureNotFound');
 }
 
-/** The features, active or not. */
+/** Lists features, inactive ones included. */
 export async function listFeatures(work: Work, request: PageRequest) {
   const { rows, total } = await store.pageOfFeatures(work, request);
   return page(request, rows, total);
 }
 
-/** Changes a feature. What subscriptions have been granted by it stays as it was. */
+/** Changes a feature. Features already granted to subscriptions keep their values. */
 export async function updateFeature(work: Work, id: string, change: FeatureChange): Promise<Feature> {
   refuseOtherId(id, change.id);
   const feature = await requiredLocked(work, store.findFeature, id, 'featureNotFound');

@@ -14,11 +14,11 @@ import { insertProducts } from './store-products.ts';
 export interface PricingModelRequest {
   readonly name: string;
   readonly isDefault?: boolean | undefined;
-  /** How often the free plan renews; undefined: never. */
+  /** The billing interval of the free plan; undefined: it does not renew. */
   readonly defaultPlanIntervalUnit?: IntervalUnit | undefined;
 }
 
-/** Makes a pricing model that holds nothing but its default product, the free plan. */
+/** Creates a pricing model with only its default product, the free plan. */
 export async function createPricingModel(work: Work, asked: PricingModelRequest): Promise<PricingModel> {
   const isDefault = asked.isDefault ?? false;
   if (isDefault) await takeDefault(work);
@@ -36,30 +36,30 @@ export async function createPricingModel(work: Work, asked: PricingModelRequest)
 }
 
 /**
- * Makes room for a new default pricing model: no other one is the default any more, and nobody else exchanges it until
- * the transaction ends. Before the lock of any pricing model.
+ * Clears the current default pricing model and serializes changes of the default until the transaction ends. Call it
+ * before locking any pricing model.
  */
 export async function takeDefault(work: Work, keepId: string | null = null): Promise<void> {
-  // A key that sees one pricing model cannot take the flag away from another.
+  // A pinned key cannot take the flag away from another pricing model.
   if (work.pinnedPricingModelId !== null) throw new Problem('outsidePinnedPricingModel');
   await store.lockDefaultPricingModel(work);
   await store.clearDefaultPricingModel(work, keepId);
 }
 
-/** The pricing models, without what they hold. */
+/** Lists pricing models without their contents. */
 export async function listPricingModels(work: Work, request: PageRequest) {
   const { rows, total } = await store.pageOfPricingModels(work, request);
   return page(request, rows, total);
 }
 
-/** A pricing model with what can be bought. */
+/** Returns a pricing model with everything that is for sale. */
 export async function getPricingModel(work: Work, id: string): Promise<PricingModelDetails> {
   const [details] = await loadPricingModelDetails(work, [id]);
   if (details === undefined) throw new Problem('pricingModelNotFound', { id });
   return details;
 }
 
-/** The default pricing model with what can be bought; for a key that is pinned to one, that one. */
+/** Returns the default pricing model with everything that is for sale; for a pinned key, its pricing model. */
 export async function getDefaultPricingModel(work: Work): Promise<PricingModelDetails> {
   return getPricingModel(work, await resolvePricingModel(work));
 }

@@ -10,7 +10,7 @@ import * as store from './store-prices.ts';
 import { findProduct } from './store-products.ts';
 import { findUsageMeter } from './store-usage-meters.ts';
 
-/** Makes a price, which becomes its product's only active one, or one more of its usage meter. */
+/** Creates a price. It becomes its product's only active price, or an additional price of its usage meter. */
 export async function createPrice(work: Work, asked: PriceInput): Promise<Price> {
   return asked.type === 'usage' ? createUsagePrice(work, asked) : createProductPrice(work, asked);
 }
@@ -19,7 +19,7 @@ async function createProductPrice(work: Work, asked: Exclude<PriceInput, { type:
   const product = await requiredLocked(work, findProduct, asked.productId, 'productNotFound');
   refuseOtherModel(asked, product);
   if (product.default) {
-    throw new Problem('defaultProductProtected', { id: product.id, rule: 'it gets no further price' });
+    throw new Problem('defaultProductProtected', { id: product.id, rule: 'it cannot have another price' });
   }
   const prices = await store.listPricesOfProducts(work, [product.id]);
   const other = prices.find((price) => price.type !== asked.type);
@@ -36,7 +36,7 @@ async function createUsagePrice(work: Work, asked: Extract<PriceInput, { type: '
   refuseOtherModel(asked, meter);
   const price = newUsagePrice(newId('price'), meter, asked, currencyOf(work));
   if (price.isDefault) {
-    if (!price.active) throw invalid(['price', 'active'], 'must be true on a default price');
+    if (!price.active) throw invalid(['price', 'active'], 'must be true for a default price');
     const prices = await store.listPricesOfUsageMeters(work, [meter.id]);
     const former = prices.filter((each) => each.isDefault).map((each) => ({ ...each, isDefault: false }));
     await store.savePrices(work, former);
@@ -53,12 +53,12 @@ function refuseOtherModel(
   }
 }
 
-/** A price, active or not. */
+/** Returns a price, active or not. */
 export async function getPrice(work: Work, id: string): Promise<Price> {
   return required(work, store.findPrice, id, 'priceNotFound');
 }
 
-/** The prices of products and of usage meters, active or not. */
+/** Lists the prices of products and usage meters, inactive ones included. */
 export async function listPrices(work: Work, request: PageRequest) {
   const { rows, total } = await store.pageOfPrices(work, request);
   return page(request, rows, total);

@@ -17,8 +17,8 @@ export interface ProductFeatureRequest {
 }
 
 /**
- * Makes a product give a feature. Where it gave it before, the old link is revived, whatever `expiredAt` says. Who has
- * subscribed already gets nothing by it.
+ * Adds a feature to a product. An expired link is revived, whatever `expiredAt` says. Existing subscriptions do not get
+ * the feature.
  */
 export async function createProductFeature(work: Work, asked: ProductFeatureRequest): Promise<ProductFeature> {
   const product = await requiredLocked(work, findProduct, asked.productId, 'productNotFound');
@@ -38,18 +38,18 @@ export async function createProductFeature(work: Work, asked: ProductFeatureRequ
   );
 }
 
-/** A link between a product and a feature. */
+/** Returns the link between a product and a feature. */
 export async function getProductFeature(work: Work, id: string): Promise<ProductFeature> {
   return required(work, store.findProductFeature, id, 'productFeatureNotFound');
 }
 
-/** The links between products and features, expired ones included. */
+/** Lists the links between products and features, expired ones included. */
 export async function listProductFeatures(work: Work, request: PageRequest) {
   const { rows, total } = await store.pageOfProductFeatures(work, request);
   return page(request, rows, total);
 }
 
-/** Ends a link now: who subscribes later is not given the feature. One that has ended keeps its date. */
+/** Expires a link now: later subscriptions do not get the feature. An expired link keeps its date. */
 export async function expireProductFeature(work: Work, id: string): Promise<void> {
   await requiredLocked(work, store.findProductFeature, id, 'productFeatureNotFound');
   await store.expireProductFeatures(work, [id]);

@@ -26,7 +26,7 @@ export interface ProductRequest {
   readonly featureIds?: readonly string[] | undefined;
 }
 
-/** Makes a product with its default price and the features that it gives. */
+/** Creates a product with its default price and its features. */
 export async function createProduct(
   work: Work,
   { product: asked, price, featureIds = [] }: ProductRequest,
@@ -56,7 +56,7 @@ export async function createProduct(
   return product;
 }
 
-/** The features with these ids, which must all exist. */
+/** Returns the features with these ids, which must all exist. */
 async function requireFeatures(work: Work, ids: readonly string[]): Promise<Feature[]> {
   const features = await findFeatures(work, ids);
   const found = new Set(features.map((feature) => feature.id));
@@ -77,7 +77,7 @@ async function link(work: Work, product: { id: string; pricingModelId: string },
   await linkFeatures(work, links);
 }
 
-/** A product with what it is sold at and what it gives. */
+/** Returns a product with its prices and features. */
 export async function getProduct(work: Work, id: string): Promise<ProductWithPrices> {
   const product = await required(work, store.findProduct, id, 'productNotFound');
   const prices = await listPricesOfProducts(work, [id]);
@@ -89,7 +89,7 @@ export async function getProduct(work: Work, id: string): Promise<ProductWithPri
   return withPrices(product, prices, features);
 }
 
-/** The products, without their prices. */
+/** Lists products without their prices. */
 export async function listProducts(work: Work, request: PageRequest) {
   const { rows, total } = await store.pageOfProducts(work, request);
   return page(request, rows, total);
@@ -98,13 +98,13 @@ export async function listProducts(work: Work, request: PageRequest) {
 export interface ProductUpdate {
   readonly product: ProductChange;
   readonly price?: ProductPriceChange | undefined;
-  /** Exactly the features that the product is to give; undefined: as before. */
+  /** The complete new set of features; undefined: unchanged. */
   readonly featureIds?: readonly string[] | undefined;
 }
 
 /**
- * Changes a product, its default price and the features that it gives. Answers the links that ended with it too: who
- * was given something by them is told by the caller.
+ * Changes a product, its default price and its features. Also returns the links that expired; the caller updates the
+ * subscriptions that have those features.
  */
 export async function updateProduct(
   work: Work,

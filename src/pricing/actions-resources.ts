@@ -12,25 +12,24 @@ import type { Resource } from './resource.ts';
 import type { ResourceChange, ResourceInput } from './resource-input.ts';
 import * as store from './store-resources.ts';
 
-/** Makes a resource. */
 export async function createResource(work: Work, asked: ResourceInput): Promise<Resource> {
   const pricingModelId = await resolveLockedPricingModel(work, asked.pricingModelId);
   const { slug, name, active } = asked;
   return only(await store.insertResources(work, [{ id: newId('resource'), pricingModelId, slug, name, active }]));
 }
 
-/** A resource, active or not. */
+/** Returns a resource, active or not. */
 export async function getResource(work: Work, id: string): Promise<Resource> {
   return required(work, store.findResource, id, 'resourceNotFound');
 }
 
-/** Every resource, active or not: of the pricing model given, else of all that the key can see. */
+/** Lists resources, inactive ones included: of the given pricing model, or of all that the key can see. */
 export async function listResources(work: Work, pricingModelId?: string): Promise<Resource[]> {
   const models = pricingModelId === undefined ? null : [await resolvePricingModel(work, pricingModelId)];
   return store.listResources(work, models);
 }
 
-/** Changes a resource. One that is inactive can no longer be claimed; what is claimed stays claimed. */
+/** Changes a resource. An inactive one can no longer be claimed; existing claims stay. */
 export async function updateResource(work: Work, id: string, change: ResourceChange): Promise<Resource> {
   refuseOtherId(id, change.id);
   const resource = await requiredLocked(work, store.findResource, id, 'resourceNotFound');

@@ -12,14 +12,14 @@ import { noContents } from './structure-contents.ts';
 import { planStructure } from './structure-plan.ts';
 
 /**
- * Makes a whole pricing model from its structure: all of it, or nothing. What the structure leaves out is added: the Free
- * Plan where no product is the default, and the no-charge price of each usage meter. Answers it with what can be bought.
+ * Creates a whole pricing model from its structure, or nothing. Adds the Free Plan if no product is the default, and
+ * the no-charge price of each usage meter. Returns it with everything that is for sale.
  */
 export async function setUpPricingModel(
   work: Work,
   { name, isDefault, structure }: SetupInput,
 ): Promise<PricingModelDetails> {
-  // A pinned key could not see what it made.
+  // A pinned key could not see the new pricing model.
   if (work.pinnedPricingModelId !== null) throw new Problem('outsidePinnedPricingModel');
   const wanted = completeStructure(structure, []);
   if (isDefault) await takeDefault(work);
@@ -29,7 +29,7 @@ export async function setUpPricingModel(
   return getPricingModel(work, id);
 }
 
-/** Makes the pricing model that a new environment starts with: the default one, which holds the Free Plan. */
+/** Creates the default pricing model of a new environment, which contains the Free Plan. */
 export async function provisionPricingModel(work: Work): Promise<PricingModelDetails> {
   const structure = { features: [], products: [], usageMeters: [], resources: [] };
   return setUpPricingModel(work, { name: 'Default', isDefault: true, structure });

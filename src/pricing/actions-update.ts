@@ -12,13 +12,13 @@ import { prepareUpdate } from './structure-update.ts';
 
 export interface UpdatedPricingModel {
   readonly pricingModel: PricingModel;
-  /** The links between products and features that the update ended. */
+  /** The product feature links that the update expired. */
   readonly expiredProductFeatureIds: readonly string[];
 }
 
 /**
- * Changes a pricing model: its name and whether it is the default one, and, where a structure is given, everything that
- * it holds. What is left out of these three stays. An update that changes nothing writes nothing.
+ * Changes a pricing model: its name, its default flag and, if a structure is given, all its contents. Absent parts stay
+ * unchanged. An update without changes writes nothing.
  */
 export async function updatePricingModel(work: Work, id: string, input: UpdateInput): Promise<UpdatedPricingModel> {
   refuseOtherId(id, input.id);
@@ -28,7 +28,7 @@ export async function updatePricingModel(work: Work, id: string, input: UpdateIn
   if (model === null) throw new Problem('pricingModelNotFound', { id });
   const { name = model.name, isDefault = model.isDefault, structure } = input;
   const changesDefault = isDefault !== model.isDefault;
-  // The other pricing models are outside of what a pinned key may see, and one of them would lose or need the flag.
+  // A pinned key cannot change other pricing models, one of which would lose or get the flag.
   if (changesDefault && isPinned) throw new Problem('outsidePinnedPricingModel');
   const changes = structure === null ? null : await planUpdate(work, id, structure);
   const isSame = name === model.name && !changesDefault && (changes === null || countChanges(changes) === 0);

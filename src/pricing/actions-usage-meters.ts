@@ -15,7 +15,7 @@ export interface UsageMeterRequest {
   readonly price?: FirstUsagePrice | undefined;
 }
 
-/** Makes a usage meter with its no-charge price, and with a price of its own where one of its terms is given. */
+/** Creates a usage meter with its no-charge price, and with a price of its own if any of its terms is given. */
 export async function createUsageMeter(
   work: Work,
   { usageMeter: asked, price = {} }: UsageMeterRequest,
@@ -43,18 +43,18 @@ export async function createUsageMeter(
   return meter;
 }
 
-/** A usage meter, without its prices. */
+/** Returns a usage meter without its prices. */
 export async function getUsageMeter(work: Work, id: string): Promise<UsageMeter> {
   return required(work, store.findUsageMeter, id, 'usageMeterNotFound');
 }
 
-/** The usage meters, without their prices. */
+/** Lists usage meters without their prices. */
 export async function listUsageMeters(work: Work, request: PageRequest) {
   const { rows, total } = await store.pageOfUsageMeters(work, request);
   return page(request, rows, total);
 }
 
-/** Changes a usage meter. The slug of its no-charge price follows its own; its other prices keep theirs. */
+/** Changes a usage meter. The slug of its no-charge price follows the meter's slug; its other prices keep theirs. */
 export async function updateUsageMeter(work: Work, id: string, change: UsageMeterChange): Promise<UsageMeter> {
   refuseOtherId(id, change.id);
   const meter = await requiredLocked(work, store.findUsageMeter, id, 'usageMeterNotFound');

@@ -5,8 +5,8 @@ import { Problem, type ProblemName } from '../kernel/problem.ts';
 import { findDefaultPricingModel, findPricingModel, lockPricingModel } from './store-pricing-models.ts';
 
 /**
- * The pricing model that a request is about: the given one, else the one that the key is pinned to, else the default
- * one. Refuses a given one that the key cannot see, and a request that names none where there is no default.
+ * The pricing model of a request: the given one, else the key's pinned one, else the default. Refuses one that the key
+ * cannot see, and a missing one if there is no default.
  */
 export async function resolvePricingModel(work: Work, given?: string | null): Promise<string> {
   const wanted = given ?? work.pinnedPricingModelId;
@@ -18,14 +18,14 @@ export async function resolvePricingModel(work: Work, given?: string | null): Pr
   return model.id;
 }
 
-/** `resolvePricingModel`, and the pricing model stays locked: for a request that adds something to it. */
+/** Like `resolvePricingModel`, and locks the pricing model: for requests that add to it. */
 export async function resolveLockedPricingModel(work: Work, given?: string | null): Promise<string> {
   const id = await resolvePricingModel(work, given);
   await lockPricingModel(work, id);
   return id;
 }
 
-/** A record that must exist. */
+/** Returns a record that must exist. */
 export async function required<Row>(
   work: Work,
   find: (work: Work, id: string) => Promise<Row | null>,
@@ -38,8 +38,8 @@ export async function required<Row>(
 }
 
 /**
- * A record that must exist, as it is once its pricing model is locked: nobody else changes the catalog from here to
- * the end of the transaction.
+ * Returns a record that must exist, after locking its pricing model: the catalog does not change until the transaction
+ * ends.
  */
 export async function requiredLocked<Row extends { pricingModelId: string }>(
   work: Work,
@@ -49,21 +49,21 @@ export async function requiredLocked<Row extends { pricingModelId: string }>(
 ): Promise<Row> {
   const { pricingModelId } = await required(work, find, id, refusal);
   await lockPricingModel(work, pricingModelId);
-  // Read again: it may have changed while we waited for the lock.
+  // Read again: it may have changed while this transaction waited for the lock.
   return required(work, find, id, refusal);
 }
 
-/** Refuses a body whose id is not that of the path. */
+/** Refuses a body whose id differs from the path. */
 export function refuseOtherId(pathId: string, bodyId: string | undefined): void {
   if (bodyId !== undefined && bodyId !== pathId) throw new Problem('idMismatch', { bodyId, pathId });
 }
 
-/** The currency that new prices of the environment are in. */
+/** The currency of new prices in the environment. */
 export function currencyOf(work: Work): CurrencyCode {
   return CurrencyCode.parse(work.currency);
 }
 
-/** The one row of a statement about one row. */
+/** The only row of a single-row statement. */
 export function only<Row>(rows: readonly Row[]): Row {
   const [row] = rows;
   assert(row !== undefined && rows.length === 1, 'one row was written');

@@ -14,12 +14,12 @@ import { Product } from './product.ts';
 import { rolloverFields } from './rollover.ts';
 import { UsageMeter } from './usage-meter.ts';
 
-/** Which environment of the organization the copy of a pricing model is made in. */
+/** The environment of the organization that a pricing model is copied into. */
 export const DestinationEnvironment = z.enum(['livemode', 'testmode']).meta({ id: 'DestinationEnvironment' });
 export type DestinationEnvironment = z.infer<typeof DestinationEnvironment>;
 
-// The answers of the two clone operations are older than the rest of the API: their instants are texts, and they carry
-// fields that nothing fills any more.
+// The two clone operations are older than the rest of the API: their instants are texts, and some fields are always
+// null.
 const textStamps = { createdAt: TimestampText, updatedAt: TimestampText };
 const commits = { createdByCommit: z.string().nullable(), updatedByCommit: z.string().nullable() };
 const stamps = { ...textStamps, ...commits };
@@ -103,7 +103,7 @@ const ClonedUsageMeter = z
   })
   .meta({ id: 'ClonedUsageMeter' });
 
-/** What the clone of a pricing model answers. */
+/** The response of a clone. */
 export const ClonedPricingModel = z
   .object({
     ...model,
@@ -125,7 +125,7 @@ const CatalogProduct = z
   })
   .meta({ id: 'CatalogProduct' });
 
-/** A pricing model under its former name, without what it holds. */
+/** A pricing model under its former name, without its contents. */
 export const CatalogRecord = z.object(model).meta({ id: 'CatalogRecord' });
 export type CatalogRecord = z.infer<typeof CatalogRecord>;
 
@@ -159,7 +159,7 @@ function toClonedPrice(price: Price) {
   return { ...withCommits(price), setupFeeAmount: null, overagePriceId: null, startsWithCreditTrial: null };
 }
 
-/** A pricing model as its clone is answered. */
+/** Renders a pricing model in the form of the clone operation. */
 export function toClonedPricingModel(details: PricingModelDetails): ClonedPricingModel {
   const { defaultProduct, ...rest } = details;
   const toClonedProduct = (product: ProductWithPrices) => ({
@@ -181,12 +181,12 @@ export function toClonedPricingModel(details: PricingModelDetails): ClonedPricin
   };
 }
 
-/** A pricing model as a catalog, without what it holds. */
+/** Renders a pricing model as a catalog without its contents. */
 export function toCatalogRecord(pricingModel: PricingModel): CatalogRecord {
   return withCommits(pricingModel);
 }
 
-/** A pricing model as a catalog: its products without features, its usage meters without prices. */
+/** Renders a pricing model as a catalog: its products without features, its usage meters without prices. */
 export function toCatalog(details: PricingModelDetails): Catalog {
   const { defaultProduct, ...rest } = details;
   const toCatalogProduct = ({ pricingModelId, features: _, ...product }: ProductWithPrices) => ({

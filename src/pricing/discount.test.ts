@@ -52,7 +52,7 @@ test('what a change leaves out stays, and the number of payments follows the dur
   assert.equal(after({ amount: 20 }, thrice).numberOfPayments, 3);
   assert.equal(after({ numberOfPayments: 5 }, thrice).numberOfPayments, 5);
   assert.equal(after({ duration: 'forever' }, thrice).numberOfPayments, null);
-  assert.throws(() => after({ duration: 'number_of_payments' }), /must say how many/);
+  assert.throws(() => after({ duration: 'number_of_payments' }), /is required when the duration is number_of_payments/);
   assert.throws(() => after({ numberOfPayments: 2 }), /must be absent or null/);
-  assert.throws(() => after({ numberOfPayments: null }, thrice), /must say how many/);
+  assert.throws(() => after({ numberOfPayments: null }, thrice), /is required when the duration is number_of_payments/);
 });

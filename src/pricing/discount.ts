@@ -26,7 +26,7 @@ const once = { duration: z.literal('once'), numberOfPayments: z.null() };
 const forever = { duration: z.literal('forever'), numberOfPayments: z.null() };
 const numberOfPayments = { duration: z.literal('number_of_payments'), numberOfPayments: z.int() };
 
-/** What a code takes off the invoices of the subscription, or the one of what is paid once, that redeems it. */
+/** A reduction of the invoices of the subscription, or of the single-payment purchase, that redeems its code. */
 export const Discount = z
   .discriminatedUnion('duration', [
     z.object({ ...fields, ...once }),
@@ -40,7 +40,7 @@ const redeemed = {
   redemptionCount: z.int().meta({ description: 'How many subscriptions and single purchases have redeemed it.' }),
 };
 
-/** A discount, and how often it was redeemed. */
+/** A discount with the number of its redemptions. */
 export const RedeemedDiscount = z
   .discriminatedUnion('duration', [
     z.object({ ...fields, ...once, ...redeemed }),
@@ -50,13 +50,13 @@ export const RedeemedDiscount = z
   .meta({ id: 'RedeemedDiscount' });
 export type RedeemedDiscount = z.infer<typeof RedeemedDiscount>;
 
-/** A discount as it is kept: without what the environment knows. */
+/** A stored discount, without the fields of its environment. */
 export type DiscountRow = Omit<z.infer<(typeof Discount.options)[number]>, 'livemode' | 'organizationId'>;
 
 const minCodeLength = 3;
 const maxCodeLength = 20;
 
-/** A code as it is kept and compared: ` Spring ` and `SPRING` are one. */
+/** The stored and compared form of a code: ` Spring ` and `SPRING` are the same. */
 export function normalizeCode(text: string): string {
   return text.trim().toUpperCase();
 }
@@ -80,7 +80,7 @@ const asked = {
 };
 const Payments = countInput(1).meta({ description: 'How many paid invoices it is taken off.' });
 
-/** A discount to make. `numberOfPayments` must be absent or null unless the duration is number_of_payments. */
+/** A request for a discount. `numberOfPayments` must be absent or null unless the duration is number_of_payments. */
 export const DiscountInput = z.discriminatedUnion(
   'duration',
   [
@@ -92,7 +92,7 @@ export const DiscountInput = z.discriminatedUnion(
 );
 export type DiscountInput = z.output<typeof DiscountInput>;
 
-/** What can change of a discount: what is left out stays. */
+/** A change of a discount. Absent fields keep their value. */
 export const DiscountChange = z.object({
   id: DiscountId.optional(),
   name: SafeString.optional(),
@@ -105,7 +105,7 @@ export const DiscountChange = z.object({
 });
 export type DiscountChange = z.output<typeof DiscountChange>;
 
-/** A discount after a change. Refuses with `invalidRequest` a number of payments that does not fit its duration. */
+/** The discount after a change. Refuses with `invalidRequest` a number of payments that does not fit the duration. */
 export function decideDiscountChange(discount: DiscountRow, change: DiscountChange): DiscountRow {
   const duration = change.duration ?? discount.duration;
   const changed = {
@@ -118,10 +118,10 @@ export function decideDiscountChange(discount: DiscountRow, change: DiscountChan
   };
   const path = ['discount', 'numberOfPayments'];
   if (duration !== 'number_of_payments') {
-    if (change.numberOfPayments) throw invalid(path, `must be absent or null where the duration is ${duration}`);
+    if (change.numberOfPayments) throw invalid(path, `must be absent or null when the duration is ${duration}`);
     return { ...changed, duration, numberOfPayments: null };
   }
   const payments = change.numberOfPayments === undefined ? discount.numberOfPayments : change.numberOfPayments;
-  if (payments === null) throw invalid(path, 'must say how many where the duration is number_of_payments');
+  if (payments === null) throw invalid(path, 'is required when the duration is number_of_payments');
   return { ...changed, duration, numberOfPayments: payments };
 }

@@ -18,7 +18,7 @@ const anyFeature = {
 
 const noRollover = { rolloverMaximum: Unused, rolloverPeriods: Unused };
 
-/** A feature to make. A field that its type does not use must be absent or null. */
+/** A request for a feature. Fields that its type does not use must be absent or null. */
 export const FeatureInput = z.discriminatedUnion(
   'type',
   [
@@ -57,7 +57,7 @@ export const FeatureInput = z.discriminatedUnion(
 );
 export type FeatureInput = z.output<typeof FeatureInput>;
 
-/** What can change of a feature: what is left out stays. */
+/** A change of a feature. Absent fields keep their value. */
 export const FeatureChange = z.object({
   id: FeatureId.optional(),
   type: FeatureType.optional(),
@@ -77,7 +77,7 @@ export type FeatureChange = z.output<typeof FeatureChange>;
 const typeFields = ['amount', 'usageMeterId', 'renewalFrequency', 'resourceId'] as const;
 const rolloverFields = ['rolloverMaximum', 'rolloverPeriods'] as const;
 
-/** A feature after a change. Its type stays, and with it which fields are null. */
+/** The feature after a change. The type is fixed, and with it the fields that are null. */
 export function decideFeatureChange(feature: Feature, change: FeatureChange): Feature {
   if (change.type !== undefined && change.type !== feature.type) {
     throw invalid(['feature', 'type'], `must be ${feature.type}: the type of a feature cannot change`);
@@ -86,15 +86,15 @@ export function decideFeatureChange(feature: Feature, change: FeatureChange): Fe
     const sent = change[field];
     if (sent === undefined) continue;
     if (feature[field] === null && sent !== null) {
-      throw invalid(['feature', field], `must be absent or null on a ${feature.type} feature`);
+      throw invalid(['feature', field], `must be absent or null for a ${feature.type} feature`);
     }
     if (feature[field] !== null && sent === null) {
-      throw invalid(['feature', field], `must not be null on a ${feature.type} feature`);
+      throw invalid(['feature', field], `must not be null for a ${feature.type} feature`);
     }
   }
   for (const field of rolloverFields) {
     if (feature.type !== 'usage_credit_grant' && change[field] != null) {
-      throw invalid(['feature', field], `must be absent or null on a ${feature.type} feature`);
+      throw invalid(['feature', field], `must be absent or null for a ${feature.type} feature`);
     }
   }
   const {

@@ -11,7 +11,7 @@ export const FeatureType = z.enum(['toggle', 'usage_credit_grant', 'resource']).
 export type FeatureType = z.infer<typeof FeatureType>;
 export const RenewalFrequency = z.enum(['once', 'every_billing_period']).meta({ id: 'RenewalFrequency' });
 
-/** The fields that a feature and what a customer has of it share, by type; the types differ in which are null. */
+/** Fields shared by a feature and a customer's copy of it, by type; the types differ in which are null. */
 export const toggleFields = {
   type: z.literal('toggle'),
   amount: z.null(),
@@ -46,7 +46,7 @@ const shared = {
   active: z.boolean(),
 };
 
-/** What a product gives: a capability, credits on a meter, or capacity of a resource. */
+/** A benefit of a product: a toggle, credits on a meter, or capacity of a resource. */
 export const Feature = z
   .discriminatedUnion('type', [
     z.object({ ...shared, ...toggleFields, ...noRolloverFields }),
@@ -55,5 +55,5 @@ export const Feature = z
   ])
   .meta({ id: 'Feature' });
 export type Feature = z.infer<typeof Feature>;
-/** A feature to make. The type decides which fields are null, as in the record. */
+/** A feature to insert. The type decides which fields are null, as in the record. */
 export type NewFeature = NewRecord<Feature>;

@@ -8,11 +8,11 @@ export interface FreePlanRequest {
   readonly productId: string;
   readonly priceId: string;
   readonly currency: CurrencyCode;
-  /** How often the plan renews; null: never, it is taken once. */
+  /** The billing interval; null: the plan does not renew. */
   readonly intervalUnit: IntervalUnit | null;
 }
 
-/** The default product that a pricing model gets when it is given none: customers start on it, and it costs nothing. */
+/** The product that becomes the default of a pricing model without one: customers start on it, and it is free. */
 export function freePlan(request: FreePlanRequest): { product: NewProduct; price: NewPrice } {
   const { pricingModelId, productId, priceId, currency, intervalUnit } = request;
   const product: NewProduct = {

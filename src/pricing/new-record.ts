@@ -1,4 +1,4 @@
-/** A record that is to be made: without what the unit of work knows. A union stays a union. */
+/** A record to insert, without the fields that the unit of work adds. A union stays a union. */
 export type NewRecord<Made> = Made extends unknown
   ? Omit<Made, 'createdAt' | 'updatedAt' | 'livemode' | 'organizationId'>
   : never;

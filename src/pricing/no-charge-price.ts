@@ -2,7 +2,7 @@ import type { CurrencyCode } from '../kernel/currency.ts';
 import { type NewPrice, noChargeSuffix, type PriceType } from './price.ts';
 
 /**
- * Every usage meter has a price of 0, its no-charge price, so that usage always has a price: it is the default unless
+ * The no-charge price of a usage meter: a price of 0, so that usage always has a price. It is the default unless
  * another price of the meter is, and becomes the default again when that one is unset or deactivated.
  */
 export function noChargePrice(
@@ -34,12 +34,12 @@ export function noChargeSlug(meterSlug: string): string {
   return meterSlug + noChargeSuffix;
 }
 
-/** Whether a slug has the ending that only no-charge prices carry. */
+/** Whether a slug has the ending that is reserved for no-charge prices. */
 export function isReservedPriceSlug(slug: string | null | undefined): boolean {
   return slug?.endsWith(noChargeSuffix) ?? false;
 }
 
-/** A usage price with the reserved ending is its meter's no-charge price: nobody else can give that ending. */
+/** Whether a price is its meter's no-charge price: only that can have the reserved ending. */
 export function isNoChargePrice(price: { readonly type: PriceType; readonly slug: string | null }): boolean {
   return price.type === 'usage' && isReservedPriceSlug(price.slug);
 }

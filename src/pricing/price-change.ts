@@ -6,9 +6,9 @@ import { type PriceChange, reservedPriceSlugMessage } from './price-input.ts';
 const maxSlugLength = 255;
 
 /**
- * A price after a change, and its siblings (the other prices of its product or meter) that change with it, the changed
- * one first. A product and a meter never lose their default price: when a meter's is unset or deactivated, the
- * no-charge price becomes the default; when a product's is deactivated, its newest active price does, if there is one.
+ * Returns a price after a change, first, and its siblings (the other prices of its product or meter) that change with
+ * it. A product or meter always keeps a default price. If a meter's default is unset or deactivated, the no-charge
+ * price becomes the default. If a product's default is deactivated, its newest active price does, if there is one.
  */
 export function decidePriceChange(
   price: Price,
@@ -24,7 +24,7 @@ export function decidePriceChange(
   if (isNoChargePrice(price)) protectNoCharge(price, { slug, active, isDefault });
   else if (slug !== price.slug) refuseBadSlug(slug);
   if (!price.isDefault && change.isDefault && !active) {
-    throw invalid(['price', 'isDefault'], 'an inactive price cannot become the default: send active true as well');
+    throw invalid(['price', 'isDefault'], 'an inactive price cannot become the default: send active: true as well');
   }
   if (price.isDefault && !isDefault && price.productId !== null) {
     throw new Problem('defaultPriceNeeded', { id: price.id });
@@ -32,7 +32,7 @@ export function decidePriceChange(
   return settleDefault({ ...price, name, slug, active, isDefault }, price, siblings);
 }
 
-/** Gives the default flag to exactly one of the prices, and answers those that changed. */
+/** Gives the default flag to exactly one of the prices and returns those that changed. */
 function settleDefault(changed: Price, before: Price, siblings: readonly Price[]): Price[] {
   const inForce = siblings.find((each) => each.isDefault);
   const takes = changed.isDefault && changed.active;
@@ -42,7 +42,7 @@ function settleDefault(changed: Price, before: Price, siblings: readonly Price[]
   }
   if (!before.isDefault) return [changed];
   const heir = siblings.findLast((each) => (each.type === 'usage' ? isNoChargePrice(each) : each.active));
-  // A product without an active price keeps its default, so that there is one when it is activated again.
+  // A product without an active price keeps its default, for when it is activated again.
   if (heir === undefined) return [{ ...changed, isDefault: true }];
   return [
     { ...changed, isDefault: false },
@@ -58,21 +58,21 @@ interface Wanted {
 
 function protectNoCharge(price: Price, wanted: Wanted): void {
   const refuse = (rule: string) => new Problem('noChargePriceProtected', { id: price.id, rule });
-  if (!wanted.active) throw refuse('it stays active');
-  if (wanted.slug !== price.slug) throw refuse("it keeps its slug, which follows the meter's");
+  if (!wanted.active) throw refuse('it must stay active');
+  if (wanted.slug !== price.slug) throw refuse('its slug follows the slug of the usage meter');
   if (price.isDefault && !wanted.isDefault) {
-    throw refuse('it stays the default until another price of the meter is made the default');
+    throw refuse('it stays the default until another price of the usage meter becomes the default');
   }
 }
 
 function protectDefaultProduct(price: Price, wanted: Wanted): void {
   const refuse = (rule: string) => new Problem('defaultProductProtected', { id: price.productId ?? '', rule });
-  if (wanted.slug !== price.slug) throw refuse('its price keeps its slug');
-  if (wanted.isDefault !== price.isDefault) throw refuse('its default price cannot be exchanged');
+  if (wanted.slug !== price.slug) throw refuse('the slug of its price cannot change');
+  if (wanted.isDefault !== price.isDefault) throw refuse('its default price cannot be replaced');
   if (wanted.active !== price.active) throw refuse('its price cannot be activated or deactivated');
 }
 
-/** Refuses a slug that a price other than a no-charge price may not take; `path` says where the slug was sent. */
+/** Refuses a slug that is reserved for no-charge prices; `path` is where the slug was sent. */
 export function refuseBadSlug(slug: string | null, path: readonly string[] = ['price', 'slug']): void {
   if (isReservedPriceSlug(slug)) throw invalid(path, reservedPriceSlugMessage);
   if ((slug?.length ?? 0) > maxSlugLength) throw invalid(path, `must have at most ${maxSlugLength} characters`);

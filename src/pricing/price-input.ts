@@ -6,7 +6,7 @@ import { IntervalUnit, maxTrialPeriodDays, maxUnitPrice, type NewPrice, noCharge
 import { ProductId } from './product.ts';
 import { UsageMeterId } from './usage-meter.ts';
 
-export const reservedPriceSlugMessage = `must not end in ${noChargeSuffix}: only no-charge prices do`;
+export const reservedPriceSlugMessage = `must not end in ${noChargeSuffix}, which is reserved for no-charge prices`;
 
 const PriceSlug = SafeString.refine((slug) => !isReservedPriceSlug(slug), { message: reservedPriceSlugMessage });
 const UnitPrice = amountInput(0, maxUnitPrice);
@@ -49,7 +49,7 @@ const usagePrice = {
   productId: Unused,
 };
 
-/** The price that a product is made with. */
+/** The first price of a new product. */
 export const FirstPriceInput = z.discriminatedUnion(
   'type',
   [z.object(subscriptionPrice), z.object(singlePaymentPrice)],
@@ -64,7 +64,7 @@ export type FirstPriceInput = z.output<typeof FirstPriceInput>;
 
 const ofProduct = { productId: ProductId, pricingModelId: z.string().nullish() };
 
-/** A further price of a product, or a price of a usage meter. */
+/** An additional price of a product, or a price of a usage meter. */
 export const PriceInput = z.discriminatedUnion(
   'type',
   [
@@ -77,7 +77,10 @@ export const PriceInput = z.discriminatedUnion(
 export type PriceInput = z.output<typeof PriceInput>;
 export type UsagePriceInput = Extract<PriceInput, { type: 'usage' }>;
 
-/** What is asked of a product's default price: what is left out stays. `isDefault` and `active` follow from the product. */
+/**
+ * A change of a product's default price. Absent fields keep their value. `isDefault` and `active` follow from the
+ * product.
+ */
 export const ProductPriceChange = z.object({
   type: PriceType.optional(),
   productId: ProductId.optional(),
@@ -92,11 +95,11 @@ export const ProductPriceChange = z.object({
 });
 export type ProductPriceChange = z.output<typeof ProductPriceChange>;
 
-/** What can change of a price: what it costs cannot, because subscribers were promised it. */
+/** A change of a price. Its amount is fixed, because subscribers agreed to it. */
 export const PriceChange = z.object({
   type: PriceType.optional(),
   name: SafeString.nullish(),
-  // A no-charge price may send its own slug back, which is longer than its meter's by the reserved ending.
+  // A no-charge price may be sent back with its own slug, which is longer than its meter's by the reserved ending.
   slug: z
     .string()
     .trim()
@@ -108,7 +111,7 @@ export const PriceChange = z.object({
 });
 export type PriceChange = z.output<typeof PriceChange>;
 
-/** The default price of a product, as asked for. */
+/** Builds the default price of a product from a request. */
 export function newProductPrice(
   id: string,
   product: { readonly id: string; readonly pricingModelId: string; readonly active: boolean },
@@ -135,7 +138,7 @@ export function newProductPrice(
   return { ...price, type, intervalUnit, intervalCount, trialPeriodDays };
 }
 
-/** A price of a usage meter, as asked for. */
+/** Builds a price of a usage meter from a request. */
 export function newUsagePrice(
   id: string,
   meter: { readonly id: string; readonly pricingModelId: string },

@@ -8,11 +8,11 @@ import type { NewRecord } from './new-record.ts';
 
 export const PriceId = idSchema('price');
 
-/** The most that a unit may cost, and the longest trial: the specification's bound. */
+/** The maximum unit price and trial length of the API specification. */
 export const maxUnitPrice = 4_503_599_627_370_495;
 export const maxTrialPeriodDays = 4_503_599_627_370_495;
 
-/** Slugs with this ending belong to the prices of 0 that each usage meter gets. */
+/** The slug ending of each usage meter's no-charge price. */
 export const noChargeSuffix = '_no_charge';
 
 export const IntervalUnit = z.enum(intervalUnits).meta({ id: 'IntervalUnit' });
@@ -63,10 +63,10 @@ const UsagePrice = z.object({
   trialPeriodDays: z.null(),
 });
 
-/** What a unit costs: of a product (per interval or once), or of metered usage (per so many events). */
+/** The price of a unit: of a product (per interval or once), or of metered usage (per number of events). */
 export const Price = z
   .discriminatedUnion('type', [SubscriptionPrice, SinglePaymentPrice, UsagePrice])
   .meta({ id: 'Price' });
 export type Price = z.infer<typeof Price>;
-/** A price to make. The type decides which fields are null, as in the record. */
+/** A price to insert. The type decides which fields are null, as in the record. */
 export type NewPrice = NewRecord<Price>;

@@ -19,7 +19,7 @@ const basicFields = {
   name: z.string(),
 };
 
-/** Everything that can be sold together: products, prices, usage meters, features and resources. */
+/** A catalog of products, prices, usage meters, features and resources that are sold together. */
 export const PricingModel = z.object(basicFields).meta({ id: 'PricingModel' });
 export type PricingModel = z.infer<typeof PricingModel>;
 export type NewPricingModel = NewRecord<PricingModel>;
@@ -34,7 +34,7 @@ export const UsageMeterWithPrices = z
   .meta({ id: 'UsageMeterWithPrices' });
 export type UsageMeterWithPrices = z.infer<typeof UsageMeterWithPrices>;
 
-/** A pricing model with what can be bought: active products with active prices, and the meters. */
+/** A pricing model with everything that is for sale: active products with active prices, and the meters. */
 export const PricingModelDetails = z
   .object({
     ...basicFields,
@@ -46,8 +46,8 @@ export const PricingModelDetails = z
 export type PricingModelDetails = z.infer<typeof PricingModelDetails>;
 
 /**
- * A product with its active prices (all of them where none is active) and the features given, which are those of its
- * links that have not expired. Every product has a price.
+ * A product with its active prices (all of them if none is active) and the given features, which come from its
+ * unexpired links. Every product has a price.
  */
 export function withPrices(
   product: Product,

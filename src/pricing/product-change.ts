@@ -8,13 +8,13 @@ import type { Product } from './product.ts';
 import type { ProductFeature } from './product-feature.ts';
 import { isReservedProductSlug, type ProductChange } from './product-input.ts';
 
-/** The fields that stay as they are on the product that every customer starts on. */
+/** Fields of the default product that cannot change. */
 const fixedOnDefault = ['slug', 'singularQuantityLabel', 'pluralQuantityLabel'] as const;
 
-/** A product after a change. The default product keeps all but its texts, and stays active. */
+/** The product after a change. The default product can change only its texts and stays active. */
 export function decideProductChange(product: Product, { id: _, ...change }: ProductChange): Product {
   if (change.default !== undefined && change.default !== product.default) {
-    throw invalid(['product', 'default'], `must be ${product.default}: which product is the default cannot change`);
+    throw invalid(['product', 'default'], `must be ${product.default}: the default product cannot change`);
   }
   const changed: Product = {
     ...product,
@@ -28,7 +28,7 @@ export function decideProductChange(product: Product, { id: _, ...change }: Prod
   };
   if (product.default) {
     const field = fixedOnDefault.find((each) => changed[each] !== product[each]);
-    if (field !== undefined) throw invalid(['product', field], 'cannot change on the default product');
+    if (field !== undefined) throw invalid(['product', field], 'cannot change for the default product');
     return { ...changed, active: true };
   }
   if (changed.slug !== product.slug && isReservedProductSlug(changed.slug)) {
@@ -41,16 +41,16 @@ function sentOr<Value>(sent: Value | undefined, stored: Value): Value {
   return sent === undefined ? stored : sent;
 }
 
-/** The prices of a product that are to be written and made. */
+/** Product prices to save and to insert. */
 export interface PricesToWrite {
   readonly save: readonly Price[];
   readonly insert: readonly NewPrice[];
 }
 
 /**
- * What becomes of a product's prices when the product changes. The slug of its default price follows the product's.
- * Other terms make a new default price, and the old one is deactivated: who subscribed at the old terms keeps them.
- * Prices are deactivated with their product; the default one is activated with it.
+ * Decides the prices of a changed product. The slug of its default price follows the product's. New terms create a new
+ * default price and deactivate the old one, so existing subscribers keep their terms. Prices are deactivated with their
+ * product; the default one is also activated with it.
  */
 export function decideProductPrices(
   before: Product,
@@ -86,7 +86,7 @@ function haveSameTerms(a: Price, b: Price): boolean {
     a.unitPrice === b.unitPrice &&
     a.intervalUnit === b.intervalUnit &&
     a.intervalCount === b.intervalCount &&
-    // No trial can be written as null and as 0.
+    // The absence of a trial can be stored as null or 0.
     (a.trialPeriodDays ?? 0) === (b.trialPeriodDays ?? 0)
   );
 }
@@ -101,12 +101,12 @@ function termsAskedFor(current: Price, { id }: Product, asked: ProductPriceChang
   const unitPrice = asked.unitPrice ?? current.unitPrice;
   if (current.type !== 'subscription') {
     for (const field of ['intervalUnit', 'intervalCount', 'trialPeriodDays'] as const) {
-      if (asked[field] != null) throw invalid(['price', field], `must be absent or null on a ${current.type} price`);
+      if (asked[field] != null) throw invalid(['price', field], `must be absent or null for a ${current.type} price`);
     }
     return { ...current, unitPrice };
   }
   for (const field of ['intervalUnit', 'intervalCount'] as const) {
-    if (asked[field] === null) throw invalid(['price', field], 'must not be null on a subscription price');
+    if (asked[field] === null) throw invalid(['price', field], 'must not be null for a subscription price');
   }
   return {
     ...current,
@@ -122,7 +122,7 @@ export function isLinkActive(link: { readonly expiredAt: Instant | null }, at: I
   return link.expiredAt === null || link.expiredAt > at;
 }
 
-/** What makes a product give exactly these features: those to link (or revive), and the links to end. */
+/** Decides how a product gets exactly these features: the links to create or revive, and the links to expire. */
 export function decideFeatureLinks(
   links: readonly ProductFeature[],
   featureIds: readonly string[],
@@ -137,7 +137,7 @@ export function decideFeatureLinks(
   };
 }
 
-/** Refuses features that the product cannot give: of another pricing model, and toggles of what is paid once. */
+/** Refuses features that the product cannot have: of another pricing model, and toggles on a single-payment product. */
 export function refuseUnfitFeatures(
   product: { readonly id: string; readonly pricingModelId: string },
   priceType: PriceType | undefined,

@@ -6,7 +6,7 @@ import type { NewRecord } from './new-record.ts';
 
 export const ProductFeatureId = idSchema('productFeature');
 
-/** A product gives a feature, until `expiredAt`. */
+/** A feature of a product, until `expiredAt`. */
 export const ProductFeature = z
   .object({
     id: ProductFeatureId,

@@ -3,7 +3,7 @@ import { FreeText, SafeString } from '../kernel/json.ts';
 import { FeatureId } from './feature.ts';
 import { ProductId, reservedProductSlug } from './product.ts';
 
-// A product gives a few dozen features; more in one request is a mistake.
+// Real products have a few dozen features; more in one request is a mistake.
 const maxFeaturesOfProduct = 1000;
 const maxUrlLength = 2048;
 
@@ -14,7 +14,7 @@ const texts = {
   pluralQuantityLabel: z.string().max(255).nullish(),
 };
 
-/** A product to make. Without a slug it gets one from its name. */
+/** A request for a product. A missing slug is derived from the name. */
 export const ProductInput = z.object({
   name: SafeString,
   slug: SafeString.optional(),
@@ -25,7 +25,7 @@ export const ProductInput = z.object({
 });
 export type ProductInput = z.output<typeof ProductInput>;
 
-/** What can change of a product: what is left out stays. */
+/** A change of a product. Absent fields keep their value. */
 export const ProductChange = z.object({
   id: ProductId.optional(),
   name: SafeString.optional(),
@@ -36,18 +36,18 @@ export const ProductChange = z.object({
 });
 export type ProductChange = z.output<typeof ProductChange>;
 
-/** The features that a product gives; an id that is repeated counts once. */
+/** The features of a product; repeated ids count once. */
 export const FeatureIds = z
   .array(FeatureId)
   .max(maxFeaturesOfProduct)
   .transform((ids) => [...new Set(ids)]);
 
-/** Whether the slug is the one that only the default product may have. */
+/** Whether the slug is reserved for the default product. */
 export function isReservedProductSlug(slug: string): boolean {
   return slug.toLowerCase() === reservedProductSlug;
 }
 
-/** A slug from a name: `Pro (yearly)` -> `pro-yearly`. Null where the name has no letter or digit of ASCII. */
+/** Derives a slug from a name: `Pro (yearly)` -> `pro-yearly`. Null if the name has no ASCII letter or digit. */
 export function slugOfName(name: string): string | null {
   const words = name
     .normalize('NFKD')

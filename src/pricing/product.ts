@@ -5,10 +5,10 @@ import type { NewRecord } from './new-record.ts';
 
 export const ProductId = idSchema('product');
 
-/** The slug that only the default product may have, in any case. */
+/** The slug, in any case, that is reserved for the default product. */
 export const reservedProductSlug = 'free';
 
-/** What a customer can subscribe to or buy. */
+/** A plan or item that customers can subscribe to or buy. */
 export const Product = z
   .object({
     id: ProductId,

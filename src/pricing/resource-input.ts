@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { SafeString } from '../kernel/json.ts';
 import { ResourceId } from './resource.ts';
 
-/** A resource to make. */
+/** A request for a resource. */
 export const ResourceInput = z.object({
   slug: SafeString,
   name: SafeString,
@@ -11,7 +11,7 @@ export const ResourceInput = z.object({
 });
 export type ResourceInput = z.output<typeof ResourceInput>;
 
-/** What can change of a resource: what is left out stays. */
+/** A change of a resource. Absent fields keep their value. */
 export const ResourceChange = z.object({
   id: ResourceId.optional(),
   slug: SafeString.optional(),

@@ -5,7 +5,7 @@ import type { NewRecord } from './new-record.ts';
 
 export const ResourceId = idSchema('resource');
 
-/** A thing of which a subscription can hold so many, such as a seat. */
+/** A countable thing that subscriptions have capacity for, such as a seat. */
 export const Resource = z
   .object({
     id: ResourceId,

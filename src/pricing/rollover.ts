@@ -1,13 +1,13 @@
 import { z } from 'zod';
 import { amountInput, countInput, WholeNumber } from '../kernel/json.ts';
 
-/** What goes over of credits that come every billing period: both are null where nothing does. */
+/** The rollover of credits granted every billing period. Both fields are null if nothing rolls over. */
 export interface Rollover {
   readonly rolloverMaximum: bigint | null;
   readonly rolloverPeriods: number | null;
 }
 
-// Eight years of months: longer than anybody plans a price list for.
+// Eight years of monthly periods, far beyond any price list.
 const maxRolloverPeriods = 100;
 
 const maximum = {
@@ -18,15 +18,15 @@ const periods = {
   description: 'For so many billing periods what goes over can be used. Null where nothing goes over.',
 };
 
-/** The fields in the record of a credit grant. */
+/** Fields in the record of a credit grant. */
 export const rolloverFields = {
   rolloverMaximum: WholeNumber.nullable().meta(maximum),
   rolloverPeriods: z.int().nullable().meta(periods),
 };
-/** The fields in the record of a feature that nothing can go over of. */
+/** Fields in the record of a feature without rollover. */
 export const noRolloverFields = { rolloverMaximum: z.null(), rolloverPeriods: z.null() };
 
-/** The fields in a request. */
+/** Fields in a request. */
 export const RolloverMaximum = amountInput(1).nullable().meta(maximum);
 export const RolloverPeriods = countInput(1, maxRolloverPeriods).nullable().meta(periods);
 
@@ -36,8 +36,8 @@ export interface RolloverIssue {
 }
 
 /**
- * What is wrong with the roll-over of credits that come as often as this, or null when nothing is. Credits that come once
- * do not end with a period, so there is nothing of them that could go over.
+ * The problem with a rollover, or null. Credits that are granted once do not end with a period, so they cannot roll
+ * over.
  */
 export function rolloverIssue(
   { rolloverMaximum, rolloverPeriods }: Rollover,
@@ -48,12 +48,14 @@ export function rolloverIssue(
     const field = rolloverMaximum === null ? 'rolloverPeriods' : 'rolloverMaximum';
     return { field, message: 'must be null unless renewalFrequency is every_billing_period' };
   }
-  if (rolloverMaximum === null) return { field: 'rolloverMaximum', message: 'must be given with rolloverPeriods' };
-  if (rolloverPeriods === null) return { field: 'rolloverPeriods', message: 'must be given with rolloverMaximum' };
+  if (rolloverMaximum === null)
+    return { field: 'rolloverMaximum', message: 'is required when rolloverPeriods is given' };
+  if (rolloverPeriods === null)
+    return { field: 'rolloverPeriods', message: 'is required when rolloverMaximum is given' };
   return null;
 }
 
-/** Refuses in a request what `rolloverIssue` finds. */
+/** Reports the issue that `rolloverIssue` finds in a request. */
 export function refineRollover(
   given: Rollover & { readonly renewalFrequency: 'once' | 'every_billing_period' },
   context: z.RefinementCtx,
@@ -62,7 +64,10 @@ export function refineRollover(
   if (issue) context.addIssue({ code: 'custom', path: [issue.field], message: issue.message });
 }
 
-/** A roll-over after a change: what is left out stays, and null for one field, where the other is left out, takes it off. */
+/**
+ * The rollover after a change. Absent fields keep their value; null for one field, with the other absent, removes the
+ * rollover.
+ */
 export function changedRollover(
   stored: Rollover,
   sent: { readonly [Field in keyof Rollover]?: Rollover[Field] | undefined },

@@ -10,9 +10,9 @@ import { productColumns, toProduct } from './store-products.ts';
 import { listUsageMeters } from './store-usage-meters.ts';
 
 /**
- * These pricing models with what can be bought: the active products that have an active price, with their active prices
- * and the features that they give, and the usage meters with their active prices. In the order of the ids; those that do
- * not exist are left out. Five statements, whatever the number of pricing models.
+ * Loads these pricing models with everything that is for sale: active products that have an active price, with active
+ * prices and current features, and usage meters with active prices. Ordered like the ids; missing ones are omitted.
+ * Five statements for any number of pricing models.
  */
 export async function loadPricingModelDetails(work: Work, ids: readonly string[]): Promise<PricingModelDetails[]> {
   const models = await findPricingModels(work, ids);
@@ -87,7 +87,7 @@ async function listActiveProducts(work: Work, pricingModelIds: readonly string[]
   return rows.map((row) => toProduct(work, row));
 }
 
-/** Each product's id with each feature that it gives now, in order of the features' creation. */
+/** Pairs of product id and current feature, in order of the features' creation. */
 async function listGivenFeatures(work: Work, pricingModelIds: readonly string[]): Promise<[string, Feature][]> {
   const rows = await work.db
     .selectFrom('productFeatures')

@@ -21,17 +21,17 @@ const columns = [
 ] as const;
 
 function toDiscount(row: Pick<Selectable<Discounts>, (typeof columns)[number]>): DiscountRow {
-  // The constraints of the table hold each row to the variant of its duration.
+  // Table constraints hold each row to the variant of its duration.
   return row as DiscountRow;
 }
 
-/** Makes discounts. A code that is taken in the pricing model is refused by the database. */
+/** Inserts discounts. The database refuses a duplicate code within the pricing model. */
 export async function insertDiscounts(work: Work, discounts: readonly DiscountRow[]): Promise<void> {
   const rows = discounts.map((discount) => ({ ...discount, environmentId: work.environmentId }));
   for (const some of statementsOf(rows)) await work.db.insertInto('discounts').values(some).execute();
 }
 
-/** Writes what can change of a discount. */
+/** Saves the changeable fields of a discount. */
 export async function saveDiscount(
   work: Work,
   { id, createdAt: _, pricingModelId: __, ...discount }: DiscountRow,
@@ -66,7 +66,7 @@ export async function findDiscountByCode(
   return row === undefined ? null : toDiscount(row);
 }
 
-/** Every discount of the pricing model, active or not, in order of creation. */
+/** All discounts of the pricing model, active or not, in order of creation. */
 export async function listDiscountsOfModel(work: Work, pricingModelId: string): Promise<DiscountRow[]> {
   const rows = await select(work).where('pricingModelId', '=', pricingModelId).orderBy('id').execute();
   return rows.map(toDiscount);

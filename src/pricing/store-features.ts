@@ -31,7 +31,7 @@ export function toFeature(work: Work, row: FeatureRow): Feature {
   return feature as Feature;
 }
 
-/** Makes features. They come back in the order given. */
+/** Inserts features and returns them in the given order. */
 export async function insertFeatures(work: Work, features: readonly NewFeature[]): Promise<Feature[]> {
   const rows = features.map((feature) => ({
     id: feature.id,
@@ -56,8 +56,8 @@ export async function insertFeatures(work: Work, features: readonly NewFeature[]
 }
 
 /**
- * Writes what can change of features: everything but id, pricing model and type. Those that end up inactive are
- * written first, because they make room for the slugs of the others.
+ * Saves the changeable fields of features: everything but id, pricing model and type. Inactive ones are written first
+ * to free their slugs for the others.
  */
 export async function saveFeatures(work: Work, features: readonly Feature[]): Promise<Feature[]> {
   for (const active of [false, true]) {
@@ -117,14 +117,14 @@ export async function findActiveFeatureBySlug(
   return row === undefined ? null : toFeature(work, row);
 }
 
-/** The features with these ids, in order of creation; those that do not exist are left out. */
+/** The features with these ids, in order of creation; missing ones are omitted. */
 export async function findFeatures(work: Work, ids: readonly string[]): Promise<Feature[]> {
   if (ids.length === 0) return [];
   const rows = await selectFeatures(work).where('id', '=', sql<string>`any(${ids})`).execute();
   return rows.map((row) => toFeature(work, row));
 }
 
-/** Every feature of these pricing models, active or not, in order of creation. */
+/** All features of these pricing models, active or not, in order of creation. */
 export async function listFeatures(work: Work, pricingModelIds: readonly string[]): Promise<Feature[]> {
   if (pricingModelIds.length === 0) return [];
   const rows = await selectFeatures(work).where('pricingModelId', '=', sql<string>`any(${pricingModelIds})`).execute();

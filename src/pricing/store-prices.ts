@@ -34,7 +34,7 @@ export function toPrice(work: Work, row: PriceRow): Price {
   return price as Price;
 }
 
-/** Makes prices. They come back in the order given. */
+/** Inserts prices and returns them in the given order. */
 export async function insertPrices(work: Work, prices: readonly NewPrice[]): Promise<Price[]> {
   const rows = prices.map((price) => ({
     id: price.id,
@@ -60,14 +60,14 @@ export async function insertPrices(work: Work, prices: readonly NewPrice[]): Pro
   return rows.map(({ environmentId: _, ...row }) => toPrice(work, row));
 }
 
-/** A price that gives up its slug or its default flag is written before one that takes them. */
+/** Prices that give up a slug or the default flag are written before those that take it. */
 const saveOrder: ((price: Price) => boolean)[] = [
   (price) => !price.active,
   (price) => price.active && !price.isDefault,
   (price) => price.active && price.isDefault,
 ];
 
-/** Writes what can change of prices: name, slug, `isDefault` and `active`. */
+/** Saves the changeable fields of prices: name, slug, `isDefault` and `active`. */
 export async function savePrices(work: Work, prices: readonly Price[]): Promise<Price[]> {
   for (const isOfTurn of saveOrder) {
     const rows = prices
@@ -123,21 +123,21 @@ export async function listPricesByIds(work: Work, ids: readonly string[]): Promi
   return rows.map((row) => toPrice(work, row));
 }
 
-/** Every price of these products, active or not, in order of creation. */
+/** All prices of these products, active or not, in order of creation. */
 export async function listPricesOfProducts(work: Work, productIds: readonly string[]): Promise<Price[]> {
   if (productIds.length === 0) return [];
   const rows = await selectPrices(work).where('productId', '=', sql<string>`any(${productIds})`).execute();
   return rows.map((row) => toPrice(work, row));
 }
 
-/** Every price of these usage meters, active or not, in order of creation. */
+/** All prices of these usage meters, active or not, in order of creation. */
 export async function listPricesOfUsageMeters(work: Work, usageMeterIds: readonly string[]): Promise<Price[]> {
   if (usageMeterIds.length === 0) return [];
   const rows = await selectPrices(work).where('usageMeterId', '=', sql<string>`any(${usageMeterIds})`).execute();
   return rows.map((row) => toPrice(work, row));
 }
 
-/** Every price of these pricing models, of products and of meters, active or not, in order of creation. */
+/** All prices of these pricing models, of products and meters, active or not, in order of creation. */
 export async function listPrices(work: Work, pricingModelIds: readonly string[]): Promise<Price[]> {
   if (pricingModelIds.length === 0) return [];
   const rows = await selectPrices(work).where('pricingModelId', '=', sql<string>`any(${pricingModelIds})`).execute();

@@ -13,7 +13,7 @@ export function toPricingModel(work: Work, row: PricingModelRow): PricingModel {
   return { ...row, livemode: work.livemode, organizationId: work.organizationId };
 }
 
-/** Makes a pricing model. Where it is to be the default one, `clearDefaultPricingModel` comes first. */
+/** Inserts a pricing model. For a new default, call `clearDefaultPricingModel` first. */
 export async function insertPricingModel(work: Work, model: NewPricingModel): Promise<PricingModel> {
   const row = { id: model.id, name: model.name, isDefault: model.isDefault, ...newRowStamps(work) };
   await work.db.insertInto('pricingModels').values(row).execute();
@@ -39,38 +39,38 @@ export async function findPricingModel(work: Work, id: string): Promise<PricingM
   return row === undefined ? null : toPricingModel(work, row);
 }
 
-/** The pricing models with these ids, in order of creation; those that do not exist are left out. */
+/** The pricing models with these ids, in order of creation; missing ones are omitted. */
 export async function findPricingModels(work: Work, ids: readonly string[]): Promise<PricingModel[]> {
   if (ids.length === 0) return [];
   const rows = await selectPricingModels(work).where('id', '=', sql<string>`any(${ids})`).execute();
   return rows.map((row) => toPricingModel(work, row));
 }
 
-/** The environment's default pricing model, where the key can see it. */
+/** The environment's default pricing model, if the key can see it. */
 export async function findDefaultPricingModel(work: Work): Promise<PricingModel | null> {
   const row = await selectPricingModels(work).where('isDefault', '=', true).executeTakeFirst();
   return row === undefined ? null : toPricingModel(work, row);
 }
 
 /**
- * The pricing model, held until the transaction ends. Every change of what a pricing model holds takes this lock
- * first, so changes of one catalog happen one after the other: no race for a default or a slug, and no deadlock.
+ * Locks the pricing model until the transaction ends. Every change of its contents takes this lock first, which
+ * serializes changes of one catalog: no races for defaults or slugs, and no deadlocks.
  */
 export async function lockPricingModel(work: Work, id: string): Promise<PricingModel | null> {
-  // Not `for update`: rows that refer to the model (customers, subscriptions) may be made meanwhile.
+  // Weaker than `for update`: rows that reference the model (customers, subscriptions) can be inserted meanwhile.
   const row = await selectPricingModels(work).where('id', '=', id).forNoKeyUpdate().executeTakeFirst();
   return row === undefined ? null : toPricingModel(work, row);
 }
 
 /**
- * Holds the question "which pricing model is the default?" until the transaction ends. It must be taken before the
- * lock of any pricing model. The lock is on the environment's row, because a default that does not exist yet has none.
+ * Serializes changes of the default pricing model until the transaction ends. Must be taken before the lock of any
+ * pricing model. Locks the environment's row, because a default that does not exist yet has none.
  */
 export async function lockDefaultPricingModel(work: Work): Promise<void> {
   await sql`select id from environments where id = ${work.environmentId} for no key update`.execute(work.db);
 }
 
-/** Takes the default away from whichever pricing model has it, except `keepId`. After `lockDefaultPricingModel`. */
+/** Clears the default flag of any pricing model except `keepId`. Requires `lockDefaultPricingModel`. */
 export async function clearDefaultPricingModel(work: Work, keepId: string | null = null): Promise<void> {
   await work.db
     .updateTable('pricingModels')
@@ -81,7 +81,7 @@ export async function clearDefaultPricingModel(work: Work, keepId: string | null
     .execute();
 }
 
-/** Writes the name and the default flag. */
+/** Saves the name and the default flag. */
 export async function savePricingModel(work: Work, model: PricingModel): Promise<PricingModel> {
   await work.db
     .updateTable('pricingModels')

@@ -22,8 +22,8 @@ export function toProductFeature(work: Work, row: ProductFeatureRow): ProductFea
 }
 
 /**
- * Makes links, and revives those of them that exist: such a link keeps its id, and its `expiredAt` becomes null
- * whatever was asked. No pair may be given twice. Answers the links in order of creation.
+ * Inserts links, or revives existing ones: such a link keeps its id, and its `expiredAt` becomes null. Pairs must be
+ * unique. Returns the links in order of creation.
  */
 export async function linkFeatures(work: Work, links: readonly NewProductFeature[]): Promise<ProductFeature[]> {
   const linked: ProductFeature[] = [];
@@ -51,7 +51,7 @@ export async function linkFeatures(work: Work, links: readonly NewProductFeature
   return linked.sort((a, b) => (a.id < b.id ? -1 : 1));
 }
 
-/** Ends links now; one that has ended already keeps its date. */
+/** Expires links now; an expired link keeps its date. */
 export async function expireProductFeatures(work: Work, ids: readonly string[]): Promise<void> {
   if (ids.length === 0) return;
   await work.db
@@ -76,7 +76,7 @@ export async function findProductFeature(work: Work, id: string): Promise<Produc
   return row === undefined ? null : toProductFeature(work, row);
 }
 
-/** Every link of these products, expired or not, in order of creation. */
+/** All links of these products, expired or not, in order of creation. */
 export async function listProductFeatures(work: Work, productIds: readonly string[]): Promise<ProductFeature[]> {
   if (productIds.length === 0) return [];
   const rows = await selectProductFeatures(work).where('productId', '=', sql<string>`any(${productIds})`).execute();

@@ -34,7 +34,7 @@ export function toProduct(work: Work, { imageUrl, isDefault, ...row }: ProductRo
   };
 }
 
-/** Makes products. They come back in the order given. */
+/** Inserts products and returns them in the given order. */
 export async function insertProducts(work: Work, products: readonly NewProduct[]): Promise<Product[]> {
   const rows = products.map((product) => ({
     id: product.id,
@@ -56,8 +56,8 @@ export async function insertProducts(work: Work, products: readonly NewProduct[]
 }
 
 /**
- * Writes what can change of products: everything but id, pricing model and `default`. Those that end up inactive are
- * written first, because they make room for the slugs of the others.
+ * Saves the changeable fields of products: everything but id, pricing model and `default`. Inactive ones are written
+ * first to free their slugs for the others.
  */
 export async function saveProducts(work: Work, products: readonly Product[]): Promise<Product[]> {
   for (const active of [false, true]) {
@@ -99,7 +99,7 @@ export async function findProduct(work: Work, id: string): Promise<Product | nul
   return row === undefined ? null : toProduct(work, row);
 }
 
-/** The product that every customer of the pricing model starts on, and its default price; null when there is none. */
+/** The default product of the pricing model and its default price; null if there is none. */
 export async function findDefaultProduct(
   work: Work,
   pricingModelId: string,
@@ -114,7 +114,7 @@ export async function findDefaultProduct(
   return price === null ? null : { product: toProduct(work, row), price };
 }
 
-/** Every product of these pricing models, active or not, in order of creation. */
+/** All products of these pricing models, active or not, in order of creation. */
 export async function listProducts(work: Work, pricingModelIds: readonly string[]): Promise<Product[]> {
   if (pricingModelIds.length === 0) return [];
   const rows = await selectProducts(work).where('pricingModelId', '=', sql<string>`any(${pricingModelIds})`).execute();

@@ -11,7 +11,7 @@ export function toResource(work: Work, row: ResourceRow): Resource {
   return { ...row, livemode: work.livemode, organizationId: work.organizationId };
 }
 
-/** Makes resources. They come back in the order given. */
+/** Inserts resources and returns them in the given order. */
 export async function insertResources(work: Work, resources: readonly NewResource[]): Promise<Resource[]> {
   const rows = resources.map((resource) => ({
     id: resource.id,
@@ -28,8 +28,8 @@ export async function insertResources(work: Work, resources: readonly NewResourc
 }
 
 /**
- * Writes what can change of resources: slug, name and `active`. Those that end up inactive are written first, because
- * they make room for the slugs of the others.
+ * Saves the changeable fields of resources: slug, name and `active`. Inactive ones are written first to free their
+ * slugs for the others.
  */
 export async function saveResources(work: Work, resources: readonly Resource[]): Promise<Resource[]> {
   for (const active of [false, true]) {
@@ -59,7 +59,7 @@ export async function findResource(work: Work, id: string): Promise<Resource | n
   return row === undefined ? null : toResource(work, row);
 }
 
-/** Every resource of these pricing models, active or not, in order of creation; of the environment, where null. */
+/** All resources of these pricing models (null: of the environment), active or not, in order of creation. */
 export async function listResources(work: Work, pricingModelIds: readonly string[] | null): Promise<Resource[]> {
   let query = selectResources(work);
   if (pricingModelIds !== null) query = query.where('pricingModelId', '=', sql<string>`any(${pricingModelIds})`);

@@ -2,22 +2,22 @@ import type { Work } from '../database/work.ts';
 import type { Instant } from '../kernel/calendar.ts';
 import { Problem } from '../kernel/problem.ts';
 
-/** The columns that every new row begins with. */
+/** Columns that every new row begins with. */
 export function newRowStamps(work: Work): { environmentId: number; createdAt: Instant; updatedAt: Instant } {
   return { environmentId: work.environmentId, createdAt: work.now, updatedAt: work.now };
 }
 
-// A statement takes 65,535 parameters, and the widest table has 19 columns.
+// A statement takes at most 65,535 parameters, and the widest table has 19 columns.
 const rowsPerStatement = 3000;
 
-/** Rows in as few statements as the protocol allows: one for any catalog that a person keeps. */
+/** Splits rows into as few statements as the protocol allows: one for any realistic catalog. */
 export function* statementsOf<Row>(rows: readonly Row[]): Generator<Row[]> {
   for (let start = 0; start < rows.length; start += rowsPerStatement) {
     yield rows.slice(start, start + rowsPerStatement);
   }
 }
 
-// Enough to recognise the request by, short enough for one line.
+// Enough to recognize the request, short enough for one line.
 const maxSlugsNamed = 5;
 
 interface UniqueViolation {
@@ -26,8 +26,8 @@ interface UniqueViolation {
 }
 
 /**
- * Waits for a statement about these rows, and names the slug where the statement is refused because one is taken:
- * under row-level security PostgreSQL does not tell which value it was. Of several rows the first few are named.
+ * Runs a statement about these rows, and names the slug if a unique constraint refuses it: under row-level security
+ * PostgreSQL does not report the value. Names the first few of several rows.
  */
 export async function namingTakenSlug<Answer>(
   record: string,

@@ -9,8 +9,8 @@ import type { StructureChanges } from './structure-changes.ts';
 import type { PricingModelContents } from './structure-contents.ts';
 
 /**
- * Everything that the pricing model holds, active or not. Six statements; call it with the pricing model locked, so that
- * they all see one state.
+ * All contents of the pricing model, active or not. Runs six statements; lock the pricing model first, so that they all
+ * see one state.
  */
 export async function readContents(work: Work, pricingModelId: string): Promise<PricingModelContents> {
   const ids = [pricingModelId];
@@ -29,8 +29,8 @@ export async function readContents(work: Work, pricingModelId: string): Promise<
 }
 
 /**
- * Writes the changes, what is referred to before what refers to it. What ends is written before what begins, so that it
- * makes room for slugs and default flags. A list that is empty costs no statement, one of any usual length costs one.
+ * Writes the changes, referenced records before those that reference them. Deactivated records are written before new
+ * ones to free slugs and default flags. Empty lists need no statement, lists of usual length one each.
  */
 export async function applyChanges(work: Work, changes: StructureChanges): Promise<void> {
   const { resources, usageMeters, features, products, prices, productFeatures } = changes;
@@ -44,7 +44,7 @@ export async function applyChanges(work: Work, changes: StructureChanges): Promi
   await insertProducts(work, products.made);
   const ending = prices.changed.filter(({ active }) => !active);
   await savePrices(work, ending);
-  // Two products may exchange the slugs of their prices, which the unique key forbids half-way.
+  // Two products may swap the slugs of their prices, which the unique key forbids halfway.
   const renamed = prices.renamed.filter(({ active }) => active);
   await savePrices(
     work,

@@ -21,14 +21,14 @@ export type UsageMeterRow = Pick<Selectable<UsageMeters>, (typeof usageMeterColu
 export function toUsageMeter(work: Work, row: UsageMeterRow): UsageMeter {
   return {
     ...row,
-    // The constraint usage_meters_aggregation_type allows no other texts.
+    // The constraint usage_meters_aggregation_type allows no other value.
     aggregationType: row.aggregationType as UsageMeter['aggregationType'],
     livemode: work.livemode,
     organizationId: work.organizationId,
   };
 }
 
-/** Makes usage meters. They come back in the order given. Each needs its no-charge price: see `noChargePrice`. */
+/** Inserts usage meters and returns them in the given order. Each needs its no-charge price: see `noChargePrice`. */
 export async function insertUsageMeters(work: Work, meters: readonly NewUsageMeter[]): Promise<UsageMeter[]> {
   const rows = meters.map((meter) => ({
     id: meter.id,
@@ -45,7 +45,7 @@ export async function insertUsageMeters(work: Work, meters: readonly NewUsageMet
   return rows.map(({ environmentId: _, ...row }) => toUsageMeter(work, row));
 }
 
-/** Writes what can change of usage meters: name, slug, aggregation type and low-balance threshold. */
+/** Saves the changeable fields of usage meters: name, slug, aggregation type and low-balance threshold. */
 export async function saveUsageMeters(work: Work, meters: readonly UsageMeter[]): Promise<UsageMeter[]> {
   if (meters.length === 0) return [];
   const rows = meters.map(({ id, name, slug, aggregationType, lowBalanceThreshold }) => ({
@@ -78,7 +78,7 @@ export async function findUsageMeter(work: Work, id: string): Promise<UsageMeter
   return row === undefined ? null : toUsageMeter(work, row);
 }
 
-/** Every usage meter of these pricing models, in order of creation. */
+/** All usage meters of these pricing models, in order of creation. */
 export async function listUsageMeters(work: Work, pricingModelIds: readonly string[]): Promise<UsageMeter[]> {
   if (pricingModelIds.length === 0) return [];
   const rows = await selectUsageMeters(work)

@@ -9,25 +9,25 @@ import type { NewProductFeature } from './product-feature.ts';
 import type { NewResource, Resource } from './resource.ts';
 import type { NewUsageMeter, UsageMeter } from './usage-meter.ts';
 
-/** Records to make, and records to write again with what has changed of them. */
+/** Records to insert, and existing records with their new values. */
 export interface Changes<Made, Kept> {
   readonly made: readonly Made[];
   readonly changed: readonly Kept[];
 }
 
-/** What to write so that a pricing model holds another structure. Nothing to do means that every list is empty. */
+/** The writes that give a pricing model another structure. Without changes, every list is empty. */
 export interface StructureChanges {
   readonly resources: Changes<NewResource, Resource>;
   readonly usageMeters: Changes<NewUsageMeter, UsageMeter>;
   readonly features: Changes<NewFeature, Feature>;
   readonly products: Changes<NewProduct, Product>;
-  /** `renamed` are those of `changed` whose slug is not what it was: another price may be about to get the old one. */
+  /** The members of `changed` with a new slug: another price may be about to take the old one. */
   readonly prices: Changes<NewPrice, Price> & { readonly renamed: readonly Price[] };
-  /** `linked` are made, or revived where the pair has a link that has expired; `expired` are ids. */
+  /** `linked` are inserted, or revived if the pair has an expired link; `expired` are ids. */
   readonly productFeatures: { readonly linked: readonly NewProductFeature[]; readonly expired: readonly string[] };
 }
 
-/** What new records need that no structure says. */
+/** The values of new records that a structure does not contain. */
 export interface PlanContext {
   readonly pricingModelId: string;
   readonly currency: CurrencyCode;
@@ -35,15 +35,15 @@ export interface PlanContext {
   readonly newId: (kind: IdKind) => string;
 }
 
-/** What becomes of the features: their ids by slug, and those that their slugs no longer stand for. */
+/** The planned features: their ids by slug, and those that no longer own their slugs. */
 export interface FeaturePlan extends Changes<NewFeature, Feature> {
   readonly ids: ReadonlyMap<string, string>;
-  /** Every feature that the structure speaks of: the wanted ones, and those that it removes by leaving them out. */
+  /** All features that the structure affects: those it contains, and those it removes by omission. */
   readonly spokenOf: ReadonlySet<string>;
   readonly removed: ReadonlySet<string>;
 }
 
-/** How many records the changes make or write. */
+/** The number of records that the changes insert or update. */
 export function countChanges(changes: StructureChanges): number {
   const { resources, usageMeters, features, products, prices, productFeatures } = changes;
   const records = [resources, usageMeters, features, products, prices].reduce(
@@ -53,15 +53,15 @@ export function countChanges(changes: StructureChanges): number {
   return records + productFeatures.linked.length + productFeatures.expired.length;
 }
 
-/** The record with the given fields, or null when it has them already. */
+/** The record with the given fields, or null if it has them already. */
 export function withFields<Row extends object, Fields extends Partial<Row>>(row: Row, fields: Fields): Row | null {
   const isSame = Object.entries(fields).every(([key, value]) => row[key as keyof Row] === value);
   return isSame ? null : { ...row, ...fields };
 }
 
-/** The id that a slug stands for; that the structure holds the slug was checked before. */
+/** The id of a slug, which has been checked to be in the structure. */
 export function known(ids: ReadonlyMap<string, string>, slug: string): string {
   const id = ids.get(slug);
-  assert(id !== undefined, `the structure holds ${slug}`);
+  assert(id !== undefined, `the structure contains ${slug}`);
   return id;
 }

@@ -13,7 +13,7 @@ interface Named {
   readonly path: Path;
 }
 
-/** The plan that a pricing model without a default product gets: customers start on it, and it costs nothing. */
+/** The plan of a pricing model without a default product: customers start on it, and it is free. */
 const freePlan: ProductStructure = {
   product: {
     name: 'Free Plan',
@@ -38,41 +38,39 @@ const freePlan: ProductStructure = {
 };
 
 export interface CompletionOptions {
-  /** The default product that the pricing model has already and that the request leaves out. */
+  /** The existing default product, if the request omits it. */
   readonly kept?: ProductStructure;
-  /** What was found wrong before, to be told together with what is found here. */
+  /** Issues found earlier, to be reported together with those found here. */
   readonly issues?: readonly Issue[];
 }
 
 /**
- * The structure with a default product (the one that it has, else the kept one, else the Free Plan), checked as a whole.
+ * Returns the structure with a default product (its own, else the kept one, else the Free Plan), checked as a whole.
  * `path` leads to the structure in the request.
  *
- * Refuses with every issue there is when slugs or rules are broken (400), and then with every reference to something
- * that the structure does not hold (404).
+ * Refuses with all issues of slugs and rules at once (400), and then with all references to records that the structure
+ * does not contain (404).
  */
 export function completeStructure(given: Structure, path: Path, options: CompletionOptions = {}): Structure {
   const hasDefault = given.products.some(({ product }) => product.default);
   const added = hasDefault ? null : (options.kept ?? freePlan);
   const issues = [...(options.issues ?? []), ...slugIssues(given, added), ...productIssues(given)];
-  // With the one that is added, so that what was set up can be put again.
+  // Counts the added one, so that an exported structure can be set up again.
   if (added !== null && given.products.length >= maxProducts)
-    issues.push(
-      structureIssue(['products'], `must be fewer than ${maxProducts}, because the default product is added`),
-    );
+    issues.push(structureIssue(['products'], `must be fewer than ${maxProducts} because the default product is added`));
   refuse([...issues, ...usagePriceIssues(given)], path);
   refuseUnknown(given, path);
   return added === null ? given : { ...given, products: [...given.products, added] };
 }
 
-/** Refuses with the issues, all of them, when there are any. Their paths begin at the structure. */
+/** Refuses with all issues, if any. Their paths begin at the structure. */
 function refuse(issues: readonly Issue[], path: Path): void {
   if (issues.length === 0) return;
   const located = issues.map((issue) => ({ ...issue, path: [...path, ...issue.path] }));
   throw new Problem('invalidRequest', { reason: reasonOf(located) }, located.slice(0, maxIssues));
 }
 
-// A thousand wrong products say no more than a hundred do.
+// A thousand issues are no more helpful than a hundred.
 const maxIssues = 100;
 const maxReasonLength = 2000;
 
@@ -81,7 +79,7 @@ function reasonOf(issues: readonly Issue[]): string {
   return reason.slice(0, maxReasonLength);
 }
 
-/** One thing that is wrong in a structure. */
+/** An issue of a structure. */
 export function structureIssue(path: Path, message: string): Issue {
   return { path, message, code: 'custom' };
 }
@@ -108,7 +106,7 @@ function slugIssues(structure: Structure, added: ProductStructure | null): Issue
   ];
 }
 
-/** Prices that can be bought have slugs of their own in the whole structure, and all prices of a meter among themselves. */
+/** Issues of price slugs: unique among prices for sale in the whole structure, and among all prices of a meter. */
 function priceSlugIssues({ products, usageMeters }: Structure, added: ProductStructure | null): Issue[] {
   const productPrices = products.map(({ product, price }, index) => ({
     slug: price.slug,
@@ -138,7 +136,7 @@ function priceSlugIssues({ products, usageMeters }: Structure, added: ProductStr
   ];
 }
 
-/** An issue for each item whose slug is taken, by the list or by an item before it. */
+/** An issue for each item whose slug is taken, by `taken` or by an earlier item. */
 function repeated(items: readonly Named[], record: string, taken: readonly (string | null)[] = []): Issue[] {
   const seen = new Set(taken);
   const issues: Issue[] = [];
@@ -159,7 +157,7 @@ function productIssues({ products, features }: Structure): Issue[] {
     if (product.default) {
       defaults += 1;
       if (defaults > 1)
-        tell(['product', 'default'], 'is true for another product already: there is one default product');
+        tell(['product', 'default'], 'is already true for another product: there is one default product');
       if (!product.active) tell(['product', 'active'], 'must be true for the default product: customers start on it');
       if (price.unitPrice !== 0n) tell(['price', 'unitPrice'], 'must be 0 for the default product');
       if (price.trialPeriodDays)
@@ -169,12 +167,13 @@ function productIssues({ products, features }: Structure): Issue[] {
     }
     if (price.type !== 'single_payment') continue;
     for (const [position, slug] of slugs.entries()) {
-      if (toggles.has(slug)) tell(['features', position], `is a toggle, which a single payment cannot give: ${slug}`);
+      if (toggles.has(slug))
+        tell(['features', position], `is a toggle, which a product with a single payment cannot have: ${slug}`);
     }
   }
   const links = products.reduce((count, { features: slugs }) => count + slugs.length, 0);
   if (links > maxProductFeatures)
-    issues.push(structureIssue(['products'], `have more than ${maxProductFeatures} features together`));
+    issues.push(structureIssue(['products'], `have more than ${maxProductFeatures} features in total`));
   return issues;
 }
 
@@ -187,7 +186,7 @@ function usagePriceIssues({ usageMeters }: Structure): Issue[] {
       const path = ['usageMeters', index, 'prices', priceIndex, 'isDefault'];
       const issues: Issue[] = [];
       if (!price.active) issues.push(structureIssue(path, 'must not be true for an inactive price'));
-      if (defaults > 1) issues.push(structureIssue(path, 'is true for another price of the usage meter already'));
+      if (defaults > 1) issues.push(structureIssue(path, 'is already true for another price of the usage meter'));
       return issues;
     });
   });
@@ -202,7 +201,7 @@ function refuseUnknown({ features, products, usageMeters, resources }: Structure
   const unknown: { problem: keyof typeof known; slug: string; issue: Issue }[] = [];
   const look = (problem: keyof typeof known, slug: string, at: Path, record: string) => {
     if (known[problem].has(slug)) return;
-    const issue = structureIssue([...path, ...at], `names no ${record} of this pricing model: ${slug}`);
+    const issue = structureIssue([...path, ...at], `is not a ${record} of this pricing model: ${slug}`);
     unknown.push({ problem, slug, issue });
   };
   for (const [index, feature] of features.entries()) {

@@ -40,8 +40,8 @@ export type UsagePrice = Extract<Price, { type: 'usage' }>;
 export type ProductPrice = Exclude<Price, UsagePrice>;
 
 /**
- * The record that stands for each slug: the active one, else the newest. What was deactivated leaves its slug to be
- * used again, so several records may have had it. In order of creation.
+ * The record that owns each slug: the active one, else the newest. Several records may have had a slug, because
+ * deactivation frees it. In order of creation.
  */
 export function representatives<Row extends { id: string; slug: string; active: boolean }>(
   rows: readonly Row[],
@@ -55,19 +55,19 @@ export function representatives<Row extends { id: string; slug: string; active: 
   return found;
 }
 
-/** The price that stands for a product: its default one. */
+/** The price that represents a product: its default one. */
 export function standingPrice(prices: readonly ProductPrice[]): ProductPrice {
   const price = prices.find(({ isDefault }) => isDefault) ?? prices.at(-1);
   assert(price, 'every product has a price');
   return price;
 }
 
-/** Whether the product can be bought: nobody can while its price is inactive. The default product always counts. */
+/** Whether the product is for sale: not while its price is inactive. The default product always is. */
 export function isSold(product: Product, price: ProductPrice): boolean {
   return product.default || (product.active && price.active);
 }
 
-/** The prices of each product and of each usage meter, by their id. */
+/** The prices of each product and each usage meter, by id. */
 export function pricesByOwner(prices: readonly Price[]) {
   const ofProduct = new Map<string, ProductPrice[]>();
   const ofUsageMeter = new Map<string, UsagePrice[]>();
@@ -84,7 +84,7 @@ function append<Value>(lists: Map<string, Value[]>, key: string, value: Value): 
   else list.push(value);
 }
 
-/** What the records say, by slugs. Setting it up makes the same again; updating with it changes nothing. */
+/** Describes records by slugs. Setting the result up creates the same again; updating with it changes nothing. */
 export function describeContents(contents: PricingModelContents, now: Instant): Structure {
   const { ofProduct, ofUsageMeter } = pricesByOwner(contents.prices);
   const features = representatives(contents.features);
@@ -137,7 +137,7 @@ function describeFeature(
   }
 }
 
-/** A product, its price and what it gives, as a structure says it. */
+/** Describes a product with its price and features. */
 export function describeProduct(product: Product, price: ProductPrice, features: readonly string[]): ProductStructure {
   return {
     product: {
@@ -169,7 +169,7 @@ function describeUsageMeter(meter: UsageMeter, prices: readonly UsagePrice[]): U
   const { name, slug, aggregationType, lowBalanceThreshold } = meter;
   const own = prices.filter((price) => !isNoChargePrice(price));
   const named = representatives(own.filter(hasSlug));
-  // An inactive price without a slug is only history: nothing can name it, so nothing can bring it back.
+  // An inactive price without a slug is history: no structure can refer to it.
   const shown = own.filter((price) =>
     hasSlug(price) ? named.get(price.slug) === price || price.active : price.active,
   );

@@ -14,8 +14,8 @@ interface CopyContext {
 }
 
 /**
- * Every record of a pricing model again, in the same order, with new ids, and with references to the copies. What is
- * inactive is copied too; links that have expired are not, because they say nothing about the future.
+ * Copies every record of a pricing model in the same order, with new ids and references to the copies. Inactive records
+ * are copied too; expired links are not, because they do not affect the future.
  */
 export function copyContents(contents: PricingModelContents, context: CopyContext): StructureChanges {
   const { pricingModelId, newId } = context;

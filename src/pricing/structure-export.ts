@@ -67,7 +67,7 @@ const ExportedUsageMeter = z.object({
   ),
 });
 
-/** A pricing model as a body that sets up the same, and that changes nothing as an update of the one it came from. */
+/** A pricing model as a setup body. As an update of its own pricing model it changes nothing. */
 export const PricingModelExport = z
   .object({
     pricingModel: z.object({
@@ -84,8 +84,8 @@ export const PricingModelExport = z
 export type PricingModelExport = z.infer<typeof PricingModelExport>;
 
 /**
- * A structure as it is exported: what is null is left out, and a product's price says what setup demands of it. The
- * no-charge prices of usage meters are not in it, because setup makes them and refuses to be given them.
+ * A structure as exported: nulls are omitted, and prices have the form that setup requires. The no-charge prices of
+ * usage meters are omitted, because setup creates them and refuses to be given them.
  */
 export function exportStructure(
   { name, isDefault }: { readonly name: string; readonly isDefault: boolean },
@@ -116,6 +116,6 @@ type WithoutNulls<Given> = Given extends unknown
 
 function withoutNulls<Given extends object>(given: Given): WithoutNulls<Given> {
   const kept = Object.entries(given).filter(([, value]) => value !== null);
-  // The type says of the keys what the filter does: those that may be null may be missing.
+  // The type matches the filter: nullable keys may be missing.
   return Object.fromEntries(kept) as WithoutNulls<Given>;
 }

@@ -19,7 +19,7 @@ export interface ProductPlan extends Changes<NewProduct, Product> {
   readonly links: { readonly linked: readonly NewProductFeature[]; readonly expired: readonly string[] };
 }
 
-/** A product that the structure names, and the stored one it is, if any. */
+/** A product of the structure, and its stored product, if any. */
 interface Wanted extends ProductStructure {
   readonly id: string;
   readonly row: Product | undefined;
@@ -31,7 +31,7 @@ interface PriceChanges {
   readonly renamed: Price[];
 }
 
-/** Products are made or changed, and deactivated when they are missing in `wanted`; prices and links follow. */
+/** Products are created, changed, or deactivated if missing in `wanted`; prices and links follow. */
 export function planProducts(
   current: PricingModelContents,
   wanted: readonly ProductStructure[],
@@ -72,8 +72,8 @@ export function planProducts(
 }
 
 /**
- * The active product with the slug, else the newest inactive one that is sold in the same way: a product keeps the type of
- * its price for life.
+ * The active product with the slug, else the newest inactive one with the same price type: the price type of a product
+ * is fixed.
  */
 function matchProduct(
   products: readonly Product[],
@@ -91,7 +91,7 @@ function changeProduct(row: Product, wanted: ProductStructure['product'], prices
   return withFields(row, { ...text, active: isAsWanted ? row.active : wanted.active });
 }
 
-/** The product's price gets its name, slug and state; on other terms it ends, and a new one takes its place. */
+/** Updates the name, slug and state of the product's price. New terms end it and create another. */
 function changePrices(
   { row, product, price }: { row: Product } & Pick<ProductStructure, 'product' | 'price'>,
   prices: readonly ProductPrice[],
@@ -113,7 +113,7 @@ function changePrices(
   if (!product.active && !isAsWanted) changes.changed.push(...ended(prices.filter((other) => other !== standing)));
 }
 
-/** The prices that can be bought, no longer so. */
+/** The active prices, deactivated. */
 function ended(prices: readonly ProductPrice[]): ProductPrice[] {
   return prices.filter(({ active }) => active).map((price) => ({ ...price, active: false }));
 }
@@ -124,7 +124,7 @@ function newPrice(productId: string, price: ProductPriceStructure, active: boole
   return { id: context.newId('price'), ...owner, currency, isDefault: true, active, ...price };
 }
 
-/** Whether the price is agreed on these terms, which no price ever changes. No trial may be written as 0 or as null. */
+/** Whether the price has these terms, which never change on a price. The absence of a trial may be 0 or null. */
 function hasTerms(price: ProductPrice, wanted: ProductPriceStructure): boolean {
   return (
     price.type === wanted.type &&
@@ -136,8 +136,8 @@ function hasTerms(price: ProductPrice, wanted: ProductPriceStructure): boolean {
 }
 
 /**
- * What each wanted product gives is what the structure says; a removed product gives nothing, and nobody gives a removed
- * feature. Links to features that only shared a slug with a newer one are left as they are.
+ * Links follow the structure: a removed product loses all its features, and a removed feature all its products. Links
+ * of features that only share a slug with a newer one stay.
  */
 function planLinks(
   current: PricingModelContents,

@@ -10,7 +10,7 @@ export interface UsageMeterPlan extends Changes<NewUsageMeter, UsageMeter> {
   readonly prices: Changes<NewPrice, Price>;
 }
 
-/** Usage meters are made or changed, never removed; their prices follow. */
+/** Usage meters are created or changed, never removed; their prices follow. */
 export function planUsageMeters(
   current: PricingModelContents,
   wanted: readonly UsageMeterStructure[],
@@ -36,7 +36,9 @@ export function planUsageMeters(
   return { made, changed, ids, prices };
 }
 
-/** The prices of one meter: those that are missing in `wanted` end, and the no-charge price is the default if no other is. */
+/**
+ * Plans the prices of one meter: those missing in `wanted` end, and the no-charge price is the default if no other is.
+ */
 function planUsagePrices(
   meter: NewUsageMeter,
   current: readonly UsagePrice[],
@@ -54,7 +56,7 @@ function planUsagePrices(
       const change = withFields<UsagePrice, Partial<UsagePrice>>(row, { name, isDefault, active });
       if (change) changed.push(change);
     } else {
-      // A row of the same slug with other terms stays free, and ends below: what was agreed on is never rewritten.
+      // A row with the same slug and other terms stays unmatched and ends below: agreed terms are never rewritten.
       made.push(newUsagePrice(meter, price, context));
     }
   }
@@ -85,8 +87,8 @@ function newUsagePrice(meter: NewUsageMeter, price: UsagePriceStructure, context
 }
 
 /**
- * The stored price that a wanted one is: with its slug the active one, else the newest with the same terms. One without a
- * slug is known by its terms only; of several with the same terms the one that needs no change comes first.
+ * The stored price that matches a wanted one. With a slug: the active one, else the newest with the same terms. Without
+ * a slug: by terms only; among equals, one that needs no change comes first.
  */
 function matchUsagePrice(candidates: readonly UsagePrice[], wanted: UsagePriceStructure): UsagePrice | undefined {
   const named = candidates.filter(({ slug }) => slug === wanted.slug);
@@ -99,7 +101,7 @@ function matchUsagePrice(candidates: readonly UsagePrice[], wanted: UsagePriceSt
   );
 }
 
-/** Whether the price is agreed on these terms, which no price ever changes. */
+/** Whether the price has these terms, which never change on a price. */
 function hasTerms(price: UsagePrice, wanted: UsagePriceStructure): boolean {
   return (
     price.unitPrice === wanted.unitPrice &&

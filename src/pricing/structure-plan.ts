@@ -7,9 +7,9 @@ import { planProducts } from './structure-plan-products.ts';
 import { planUsageMeters } from './structure-plan-usage-meters.ts';
 
 /**
- * The difference between what a pricing model holds and what it is to hold, which is complete and checked (see
- * `completeStructure`): what is missing in `wanted` is deactivated. Records are matched by slug: the active one, else the
- * newest inactive one, which is thereby active again. A setup is the difference to nothing.
+ * The difference between the contents of a pricing model and a complete, checked structure (see `completeStructure`).
+ * Records missing in `wanted` are deactivated. Records match by slug: the active one, else the newest inactive one,
+ * which is activated again. A setup is the difference to nothing.
  */
 export function planStructure(
   current: PricingModelContents,
@@ -71,7 +71,7 @@ function planFeatures(
   const changed: Feature[] = [];
   for (const feature of wanted) {
     const row = standing.get(feature.slug);
-    // What has another type is another feature: an inactive one stays as it is, an active one was refused before.
+    // A record of another type is another feature: an inactive one stays, an active one was refused before.
     const match =
       row === undefined || row.type === feature.type ? row : newestOfType(current.features, feature.slug, feature.type);
     const fields = featureFields(feature, targets);
@@ -82,7 +82,7 @@ function planFeatures(
       continue;
     }
     if (fields.type === 'resource' && match.type === 'resource' && feature.type === 'resource') {
-      // Several resources may have had the slug. As long as the feature goes on, it goes on giving the one it gave.
+      // Several resources may have had the slug. A feature that stays keeps its resource.
       const goesOn = match.active === fields.active && resourceSlugs.get(match.resourceId) === feature.resourceSlug;
       if (goesOn) fields.resourceId = match.resourceId;
     }

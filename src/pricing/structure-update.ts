@@ -5,11 +5,11 @@ import { completeStructure, type Path, structureIssue } from './structure-check.
 import { describeContents, type PricingModelContents, representatives } from './structure-contents.ts';
 
 /**
- * What a pricing model is to hold after an update: the given structure, in which the default product is as it was (its
- * slug, price, state and labels), and which is checked as a whole.
+ * The checked structure of a pricing model after an update: the given one, with the default product's slug, price,
+ * state and labels unchanged.
  *
- * Refuses with every issue there is: what a setup refuses, a second default product, a usage meter that is left out, and
- * another type for an active feature or for the price of an active product.
+ * Refuses with all issues at once. They are those of a setup, a second default product, a missing usage meter, and a
+ * new type for an active feature or the price of an active product.
  */
 export function prepareUpdate(contents: PricingModelContents, given: Structure, path: Path, now: Instant): Structure {
   const stored = describeContents(contents, now);
@@ -22,7 +22,7 @@ export function prepareUpdate(contents: PricingModelContents, given: Structure, 
   const products = given.products.map((each, position) => {
     if (position === index) return protect(standing, each);
     if (!each.product.default) return each;
-    const message = `must be false: the default product is ${standing.product.slug}, and it stays the default`;
+    const message = `must be false: the default product is ${standing.product.slug} and cannot change`;
     issues.push(structureIssue(['products', position, 'product', 'default'], message));
     return { ...each, product: { ...each.product, default: false } };
   });
@@ -30,8 +30,8 @@ export function prepareUpdate(contents: PricingModelContents, given: Structure, 
 }
 
 /**
- * Which of the given products is the default one: that with its slug, else the only one that is marked as the default,
- * which has then got another slug, unless it is another product that has this slug already. -1 when it is left out.
+ * The index of the default product among the given ones, or -1 if it is missing. It is the one with its slug, else the
+ * only one marked as default, whose slug is then new (unless another product already has that slug).
  */
 function findDefault(
   products: readonly ProductStructure[],
@@ -44,7 +44,7 @@ function findDefault(
   return activeSlugs.has(products[marked]?.product.slug ?? '') ? -1 : marked;
 }
 
-/** The default product with the texts and features that are given for it: everyone stands on the rest. */
+/** The default product with the given texts and features; everything else is fixed. */
 function protect(standing: ProductStructure, given: ProductStructure): ProductStructure {
   const { name, description, imageURL } = given.product;
   return {
@@ -58,7 +58,7 @@ function removedUsageMeterIssues(stored: Structure, given: Structure): Issue[] {
   const slugs = new Set(given.usageMeters.map(({ usageMeter }) => usageMeter.slug));
   const removed = stored.usageMeters.filter(({ usageMeter }) => !slugs.has(usageMeter.slug));
   return removed.map(({ usageMeter }) =>
-    structureIssue(['usageMeters'], `must hold ${usageMeter.slug}: a usage meter cannot be removed`),
+    structureIssue(['usageMeters'], `must contain ${usageMeter.slug}: a usage meter cannot be removed`),
   );
 }
 
@@ -75,7 +75,7 @@ function typeIssues(contents: PricingModelContents, stored: Structure, given: St
     ...given.products.flatMap(({ product, price }, index) => {
       const row = products.get(product.slug);
       const type = sold.get(product.slug);
-      // The price of the default product is put back whatever is sent.
+      // The default product's price is restored whatever is sent.
       if (!row?.active || row.default || type === undefined || type === price.type) return [];
       const message = `must be ${type}: the type of a product's price cannot change`;
       return [structureIssue(['products', index, 'price', 'type'], message)];

@@ -8,9 +8,8 @@ import { type Rollover, RolloverMaximum, RolloverPeriods, refineRollover } from 
 import { AggregationType, LowBalanceThreshold } from './usage-meter.ts';
 
 /**
- * The structure of a pricing model: everything that it holds, named by slugs instead of ids, so that it can be written
- * by hand, kept in a file, compared, and set up elsewhere. Nothing is left open in it: what may be omitted in a request
- * has its default here.
+ * The structure of a pricing model: all its contents, with slugs instead of ids. It can be written by hand, stored in a
+ * file, compared, and set up elsewhere. Complete: fields that a request may omit have their defaults here.
  */
 export interface Structure {
   readonly features: readonly FeatureStructure[];
@@ -49,7 +48,7 @@ export interface ProductText {
   readonly singularQuantityLabel: string | null;
   readonly pluralQuantityLabel: string | null;
   readonly default: boolean;
-  /** False when the product cannot be bought; its price is inactive then too. */
+  /** False when the product is not for sale; its price is inactive then too. */
   readonly active: boolean;
 }
 interface PriceText {
@@ -70,7 +69,7 @@ export interface SinglePaymentPriceStructure extends PriceText {
   readonly trialPeriodDays: null;
 }
 export type ProductPriceStructure = SubscriptionPriceStructure | SinglePaymentPriceStructure;
-/** A product, its one price, and the slugs of the features that it gives: a set, so naming one twice gives it once. */
+/** A product, its one price, and the slugs of its features: a set, so repeated slugs count once. */
 export interface ProductStructure {
   readonly product: ProductText;
   readonly price: ProductPriceStructure;
@@ -101,8 +100,8 @@ export interface ResourceStructure {
   readonly active: boolean;
 }
 
-// What one request may hold: far above any price list that people read, and still written in one transaction within
-// seconds, with all of its rows in memory once.
+// Limits of one request: far above any real price list, yet written in one transaction within seconds, with all rows in
+// memory once.
 export const maxProducts = 1000;
 export const maxFeatures = 1000;
 export const maxResources = 1000;
@@ -173,10 +172,10 @@ const priceText = {
   name: SafeString.nullable().default(null),
   slug: SafeString.nullable().default(null),
   unitPrice: amountInput(0, maxUnitPrice),
-  // Read so that a wrong code is refused, then left: the environment's currency is what is billed in.
+  // Validated, then ignored: billing uses the environment's currency.
   currency: CurrencyCode.optional(),
 };
-// A product has one price here, which is therefore its default, and active as long as the product is.
+// A product has one price here, which is its default and active while the product is.
 const onlyPrice = { isDefault: z.literal(true).default(true), active: z.literal(true).default(true) };
 const ProductPriceInput = z
   .discriminatedUnion('type', [
@@ -228,7 +227,7 @@ const ProductInput = z.object({
   features: z.array(SafeString).max(maxFeatures).default([]),
 });
 
-// Usage has no period of its own, so its interval matters to nobody who leaves it out.
+// Usage has no period of its own, so its interval is optional.
 const UsagePriceInput = z
   .object({
     type: z.literal('usage').default('usage'),
@@ -276,8 +275,8 @@ export const SetupInput = z
 export type SetupInput = z.output<typeof SetupInput>;
 
 /**
- * The body of an update: a name and the default flag alone, or with all four lists, which are then the whole of what
- * the pricing model is to hold. Some lists without the others are refused, because what is left out would be removed.
+ * The body of an update: the name and default flag alone, or with all four lists, which then replace all contents. Only
+ * some of the lists are refused, because omission means removal.
  */
 export const UpdateInput = z
   .object({
@@ -297,7 +296,7 @@ export const UpdateInput = z
     const missing = listNames.filter((list) => given[list] === undefined);
     if (missing.length < listNames.length) {
       for (const list of missing) {
-        const message = `is missing: ${listNames.join(', ')} are given all together or not at all`;
+        const message = `is missing: send all of ${listNames.join(', ')}, or none of them`;
         context.addIssue({ code: 'custom', path: [list], message });
       }
     }

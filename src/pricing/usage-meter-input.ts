@@ -3,7 +3,7 @@ import { amountInput, countInput, SafeString } from '../kernel/json.ts';
 import { maxUnitPrice } from './price.ts';
 import { AggregationType, LowBalanceThreshold, UsageMeterId } from './usage-meter.ts';
 
-/** A usage meter to make. */
+/** A request for a usage meter. */
 export const UsageMeterInput = z.object({
   name: SafeString,
   slug: SafeString,
@@ -13,7 +13,7 @@ export const UsageMeterInput = z.object({
 });
 export type UsageMeterInput = z.output<typeof UsageMeterInput>;
 
-/** What a new usage meter's usage costs; nothing given: only the no-charge price is made. */
+/** The price of a new usage meter's usage; without any field only the no-charge price is created. */
 export const FirstUsagePrice = z.object({
   type: z.literal('usage').optional(),
   unitPrice: amountInput(0, maxUnitPrice).optional(),
@@ -21,7 +21,7 @@ export const FirstUsagePrice = z.object({
 });
 export type FirstUsagePrice = z.output<typeof FirstUsagePrice>;
 
-/** What can change of a usage meter: what is left out stays. */
+/** A change of a usage meter. Absent fields keep their value. */
 export const UsageMeterChange = z.object({
   id: UsageMeterId.optional(),
   name: SafeString.optional(),

@@ -18,7 +18,7 @@ const lowBalanceThreshold = {
 /** The threshold in a request. */
 export const LowBalanceThreshold = amountInput(1).nullable().meta(lowBalanceThreshold);
 
-/** What is counted. */
+/** A quantity that is metered. */
 export const UsageMeter = z
   .object({
     id: UsageMeterId,

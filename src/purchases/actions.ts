@@ -8,17 +8,17 @@ import { Problem } from '../kernel/problem.ts';
 import { nextPurchaseStatus, type Purchase, type PurchaseHappening, type PurchaseRow, toPurchase } from './purchase.ts';
 import * as store from './store.ts';
 
-// Nobody has bought more by hand; the list of purchases goes further, page by page.
+// No customer has made more purchases; the paginated list goes further.
 const maxPurchasesOfCustomer = 1000;
 
-/** The purchase as it is answered. Refuses with `purchaseNotFound`. */
+/** Returns a purchase. Refuses with `purchaseNotFound`. */
 export async function getPurchase(work: Work, id: string): Promise<Purchase> {
   const row = await store.findPurchase(work, id);
   if (row === null) throw new Problem('purchaseNotFound', { id });
   return toPurchase(work, row);
 }
 
-/** The environment's purchases, whatever became of them. */
+/** Lists purchases in any status. */
 export async function listPurchases(work: Work, request: PageRequest) {
   const { rows, total } = await store.pageOfPurchases(work, request);
   return page(
@@ -28,13 +28,13 @@ export async function listPurchases(work: Work, request: PageRequest) {
   );
 }
 
-/** The customer's newest 1000 purchases that are paid for and not given back, newest first. */
+/** The customer's newest 1000 purchases that are paid and not fully refunded, newest first. */
 export async function listPurchasesOfCustomer(work: Work, customerId: string): Promise<Purchase[]> {
   const rows = await store.listBought(work, customerId, maxPurchasesOfCustomer);
   return rows.map((row) => toPurchase(work, row));
 }
 
-/** The purchase after something happened to it; as it is where that cannot happen to it. */
+/** The purchase after an event; unchanged if the event is impossible in its status. */
 export async function movePurchase(
   work: Work,
   purchase: PurchaseRow,
@@ -45,10 +45,7 @@ export async function movePurchase(
   return store.savePurchase(work, purchase.id, { status });
 }
 
-/**
- * These purchases have been paid for. The first time each is told of and gets its date; answers those for which it is
- * the first time.
- */
+/** Marks purchases as paid. The first time, each gets its date and its event is published; returns those. */
 export async function completePurchases(work: Work, purchases: readonly PurchaseRow[]): Promise<PurchaseRow[]> {
   const paid = purchases.filter(({ status }) => nextPurchaseStatus(status, 'paid') === 'paid');
   const told = new Set(purchases.flatMap(({ id, purchaseDate }) => (purchaseDate === null ? [] : id)));
@@ -72,10 +69,10 @@ async function publishCompleted(work: Work, purchases: readonly PurchaseRow[]): 
   );
 }
 
-/** Some of what was paid of this invoice has just been given back: so it is of its purchase, where it is that of one. */
+/** Applies a refund of this invoice to its purchase, if it has one. */
 export async function recordPurchaseRefund(work: Work, { id, status }: InvoiceRow): Promise<void> {
   const happening = status === 'refunded' ? 'refunded' : 'refunded_in_part';
-  // What is void or was given up says nothing of its refunds.
+  // The status of a void or written-off invoice does not show its refunds.
   if (status !== 'refunded' && status !== 'partially_refunded') return;
   for (const purchase of await store.findPurchasesOfInvoices(work, [id])) await movePurchase(work, purchase, happening);
 }

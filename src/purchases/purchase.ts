@@ -13,28 +13,28 @@ export const PurchaseStatus = z
   .meta({ id: 'PurchaseStatus' });
 export type PurchaseStatus = z.infer<typeof PurchaseStatus>;
 
-/** What can happen to a purchase. */
+/** Events of a purchase. */
 export type PurchaseHappening =
-  /** Its invoice is paid, or there was nothing to pay. */
+  /** Its invoice is paid, or the total was 0. */
   | 'paid'
-  /** No money came, and nobody waits for it any more. */
+  /** Payment failed, and none is expected any more. */
   | 'failed'
-  /** Money that had come was taken back, and is collected again. */
+  /** The payment was reversed and is collected again. */
   | 'owed_again'
-  /** Money that had come was taken back, and nobody collects it by himself. */
+  /** The payment was reversed and is not collected automatically. */
   | 'taken_back'
   | 'refunded_in_part'
   | 'refunded';
 
-/** The life of a purchase. What a status does not list cannot happen to it. */
+/** The life cycle of a purchase. Missing entries are impossible. */
 export const purchaseTransitions: Readonly<
   Record<PurchaseStatus, Readonly<Partial<Record<PurchaseHappening, PurchaseStatus>>>>
 > = {
-  // Invoiced, to be paid within the terms.
+  // Invoiced under net terms.
   open: { paid: 'paid', failed: 'failed' },
-  // A charge was asked for.
+  // A charge was requested.
   pending: { paid: 'paid', failed: 'failed' },
-  // Money may come late, or after somebody tried again.
+  // Money may arrive late, or after a manual retry.
   failed: { paid: 'paid' },
   paid: { owed_again: 'pending', taken_back: 'failed', refunded_in_part: 'partial_refund', refunded: 'refunded' },
   partial_refund: {
@@ -47,12 +47,12 @@ export const purchaseTransitions: Readonly<
   fraudulent: {},
 };
 
-/** The status after the happening, or null when it cannot happen to a purchase of this status. */
+/** The status after the event, or null if it is impossible in this status. */
 export function nextPurchaseStatus(status: PurchaseStatus, happening: PurchaseHappening): PurchaseStatus | null {
   return purchaseTransitions[status][happening] ?? null;
 }
 
-/** What somebody has: paid for, and not given back. */
+/** Statuses of a completed purchase: paid and not fully refunded. */
 export const boughtStatuses = ['paid', 'partial_refund'] as const satisfies readonly PurchaseStatus[];
 
 const everyPurchase = {
@@ -100,13 +100,13 @@ const SubscriptionPurchase = z.object({
 });
 const SinglePaymentPurchase = z.object({ ...everyPurchase, ...noInterval, priceType: z.literal('single_payment') });
 
-/** An attempt of a customer to buy something: a subscription, or what is paid once. */
+/** A customer's attempt to buy a subscription or a single-payment product. */
 export const Purchase = z
   .discriminatedUnion('priceType', [SubscriptionPurchase, SinglePaymentPurchase])
   .meta({ id: 'Purchase' });
 export type Purchase = z.infer<typeof Purchase>;
 
-/** A purchase as it is kept: money in minor units. */
+/** A stored purchase: money in minor units. */
 export interface PurchaseRow {
   readonly id: string;
   readonly createdAt: Instant;
@@ -133,7 +133,7 @@ export interface PurchaseRow {
   readonly metadata: z.infer<typeof Metadata> | null;
 }
 
-/** The answer's form of a purchase; `known` is what the environment says of all its records. */
+/** A purchase as returned by the API; `known` are the fields of its environment. */
 export function toPurchase(known: { livemode: boolean; organizationId: string }, row: PurchaseRow): Purchase {
   // The constraint purchases_variant holds each row to the variant of its price type.
   return {

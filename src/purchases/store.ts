@@ -36,7 +36,7 @@ const columns = [
 type StoredPurchase = Pick<Selectable<Purchases>, (typeof columns)[number]>;
 
 function toRow(row: StoredPurchase): PurchaseRow {
-  // The table's constraints allow these statuses and types only, and only parsed addresses and metadata are written.
+  // Table constraints limit the statuses and types, and only parsed addresses and metadata are written.
   return row as PurchaseRow;
 }
 
@@ -44,7 +44,7 @@ function select(work: Work) {
   return work.db.selectFrom('purchases').select(columns).where('environmentId', '=', work.environmentId);
 }
 
-/** Of a checkout session one purchase at the most may be there that has not failed: a second one fails. */
+/** A checkout session has at most one purchase that has not failed: a second one is rejected. */
 export async function insertPurchase(work: Work, { billingAddress, metadata, ...row }: PurchaseRow): Promise<void> {
   await work.db
     .insertInto('purchases')
@@ -72,7 +72,7 @@ export async function findPurchasesOfInvoices(work: Work, invoiceIds: readonly s
   return rows.map(toRow);
 }
 
-/** The purchase of the session that is under way or has succeeded. */
+/** The pending or successful purchase of the session. */
 export async function findPurchaseOfSession(work: Work, checkoutSessionId: string): Promise<PurchaseRow | null> {
   const row = await select(work)
     .where('checkoutSessionId', '=', checkoutSessionId)
@@ -81,7 +81,7 @@ export async function findPurchaseOfSession(work: Work, checkoutSessionId: strin
   return row === undefined ? null : toRow(row);
 }
 
-/** What the customer has bought and kept, newest first. */
+/** The customer's completed purchases, newest first. */
 export async function listBought(work: Work, customerId: string, limit: number): Promise<PurchaseRow[]> {
   const rows = await select(work)
     .where('customerId', '=', customerId)
@@ -93,8 +93,8 @@ export async function listBought(work: Work, customerId: string, limit: number):
 }
 
 /**
- * Writes that these purchases are paid, since now where they never were before, and answers them in order of id. Money may
- * come late for one that had failed, when its checkout session has bought again: then it no longer is the session's.
+ * Marks purchases as paid, dated now if they never were, and returns them in order of id. A failed purchase that is
+ * paid late loses its checkout session if that has a new purchase.
  */
 export async function savePaidPurchases(work: Work, ids: readonly string[]): Promise<PurchaseRow[]> {
   if (ids.length === 0) return [];
@@ -119,7 +119,7 @@ export async function savePaidPurchases(work: Work, ids: readonly string[]): Pro
   return rows.map(toRow).sort((a, b) => (a.id < b.id ? -1 : 1));
 }
 
-/** Writes the change of a purchase and answers it as it is then. */
+/** Saves the change of a purchase and returns it. */
 export async function savePurchase(
   work: Work,
   id: string,

@@ -3,19 +3,19 @@ import type { Instant } from '../kernel/calendar.ts';
 import { smallerOf } from '../kernel/money.ts';
 
 /**
- * A grant with `remaining` units of its meter still to use, until `expiresAt` or, when that is null, for ever. Those with
- * a lower `priority` are used first.
+ * A grant with `remaining` unused units of its meter, valid until `expiresAt` or forever when that is null. Credits
+ * with a lower `priority` are used first.
  */
 export type UsableCredit = { id: string; remaining: bigint; priority: number; expiresAt: Instant | null };
 
-/** So many units (1 or more) of one credit that cover usage. */
+/** The units (1 or more) of one credit that cover usage. */
 export type CreditApplication = { id: string; amount: bigint };
 
 /**
- * Covers `units` of usage with credits, each used up before the next is touched: the lowest priority first, then the
- * earliest expiry, then those that never expire, and among equals in the order given, which is oldest first. Answers the
- * applications in that order and the units that no credit covers. Only credits that can be used now are handed in: expiry
- * is not judged here. Nothing is negative. Worked example L1.
+ * Covers `units` of usage with credits, using each up before the next. Credits are used by lowest priority, then
+ * earliest expiry, then those that never expire; ties keep the given order, oldest first. Returns the applications in
+ * that order and the units that no credit covers. The caller passes usable credits only: expiry is not checked here. No
+ * amount is negative. Worked example L1.
  */
 export function applyCredits(
   credits: readonly UsableCredit[],
@@ -33,7 +33,7 @@ export function applyCredits(
   return { applications, uncovered };
 }
 
-/** The credits in the order in which they are used. */
+/** Sorts credits in the order of use. */
 export function inOrderOfUse<Credit extends Pick<UsableCredit, 'priority' | 'expiresAt'>>(
   credits: readonly Credit[],
 ): Credit[] {

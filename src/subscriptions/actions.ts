@@ -11,14 +11,13 @@ import * as store from './store.ts';
 import { type Subscription, type SubscriptionRow, toSubscription } from './subscription.ts';
 import type { SubscriptionItemRow } from './subscription-item.ts';
 
-/** The subscription as it is answered. Refuses with `subscriptionNotFound`. */
+/** Returns a subscription. Refuses with `subscriptionNotFound`. */
 export async function getSubscription(work: Work, id: string): Promise<Subscription> {
   const row = await store.findSubscription(work, id);
   if (row === null) throw new Problem('subscriptionNotFound', { id });
   return toSubscription(work, row);
 }
 
-/** The environment's subscriptions. */
 export async function listSubscriptions(work: Work, request: PageRequest) {
   const { rows, total } = await store.pageOfSubscriptions(work, request);
   return page(
@@ -30,7 +29,7 @@ export async function listSubscriptions(work: Work, request: PageRequest) {
 
 type SubscriptionEvent = 'subscription.created' | 'subscription.updated' | 'subscription.canceled';
 
-/** Tells, in the commit of the change, that the same happened to each of these subscriptions. */
+/** Publishes the same event for each of these subscriptions, in the commit of the change. */
 export async function publishSubscriptions(
   work: Work,
   type: SubscriptionEvent,
@@ -47,7 +46,7 @@ export async function publishSubscriptions(
   await publish(work, happenings);
 }
 
-/** A period of a subscription that begins; `wholeStartAt` is where the interval begins that it is the rest of. */
+/** A new period of a subscription. If it is the rest of an interval, `wholeStartAt` is the start of that interval. */
 export function newBillingPeriod(
   work: Work,
   { id: subscriptionId, pricingModelId }: SubscriptionRow,
@@ -74,7 +73,7 @@ export function newBillingPeriod(
   };
 }
 
-/** An item of a plan that a subscription has from `addedDate` on. */
+/** An item of a plan, effective from `addedDate`. */
 export function newSubscriptionItem(
   work: Work,
   { id: subscriptionId, pricingModelId }: SubscriptionRow,
@@ -96,7 +95,7 @@ export function newSubscriptionItem(
   };
 }
 
-/** Tells, in the commit of the change, what happened to a subscription. */
+/** Publishes an event of a subscription, in the commit of the change. */
 export async function publishSubscription(
   work: Work,
   type: SubscriptionEvent,

@@ -3,7 +3,7 @@ import { amountInput, countInput, Metadata, SafeString, TimestampInput } from '.
 import { maxUnitPrice } from '../pricing/price.ts';
 import { maxQuantity } from './subscription-start.ts';
 
-// Each item is a line on every invoice, which a person still reads.
+// Each item is a line on every invoice, which must stay readable.
 const maxItems = 100;
 const Reference = z.string().min(1).max(255);
 
@@ -12,13 +12,13 @@ export const AdjustmentTiming = z
   .meta({ id: 'AdjustmentTiming', description: 'When the change is to be made; auto: a cheaper plan waits.' });
 export type AdjustmentTiming = z.infer<typeof AdjustmentTiming>;
 
-/** When a change is made, once that is decided. */
+/** The decided timing of a change. */
 export const ResolvedTiming = AdjustmentTiming.exclude(['auto']).meta({ id: 'ResolvedAdjustmentTiming' });
 export type ResolvedTiming = z.infer<typeof ResolvedTiming>;
 
 /**
- * An item of the new set: a price and a quantity, the same with values of its own, or an item that there is, by its id.
- * Whatever is left out of an item that there is stays as it is.
+ * An item of the new set: a price and a quantity, the same with overrides, or an existing item by its id. Absent fields
+ * of an existing item keep their value.
  */
 export const AdjustedItem = z
   .object({
@@ -45,12 +45,12 @@ export const AdjustedItem = z
   })
   .refine(({ priceId, priceSlug }) => !priceId || !priceSlug, {
     path: ['priceSlug'],
-    message: 'give one of priceId and priceSlug, not both',
+    message: 'send either priceId or priceSlug, not both',
   })
   .meta({ id: 'AdjustedSubscriptionItem' });
 export type AdjustedItem = z.output<typeof AdjustedItem>;
 
-/** What a caller asks to change of a subscription. */
+/** A request to change a subscription. */
 export const NewAdjustment = z
   .object({
     timing: AdjustmentTiming,

@@ -7,16 +7,16 @@ import type { SubscriptionRow } from './subscription.ts';
 import { itemName, type SubscriptionItemRow } from './subscription-item.ts';
 import { maxPeriodAmount, subscriptionName } from './subscription-start.ts';
 
-/** What a subscription may be changed to: what its pricing model sells. */
+/** The possible targets of a change: what the pricing model sells. */
 export interface Catalog {
   readonly prices: readonly Price[];
   readonly products: ReadonlyMap<string, { readonly id: string; readonly name: string; readonly active: boolean }>;
 }
 
-/** What a request is read against. */
+/** The context that a request is resolved against. */
 interface Context {
   readonly subscription: SubscriptionRow;
-  /** The items that count now, that of features added by hand among them. */
+  /** The current items, including the item of manually added features. */
   readonly current: readonly SubscriptionItemRow[];
   readonly catalog: Catalog;
 }
@@ -24,9 +24,9 @@ interface Context {
 const itemsPath = ['adjustment', 'newSubscriptionItems'] as const;
 
 /**
- * The complete new set of items, every reference in it looked up. Items without a price and those made by hand are
- * passed over. Refuses an item that the subscription does not have, then a price that is not sold, and then values out
- * of range, prices of another type, and items that renew at different intervals.
+ * Resolves the complete new set of items. Items without a price and manual ones are skipped. Refuses, in this order,
+ * unknown items, prices that are not for sale, and then values out of range, prices of another type, and mixed billing
+ * intervals.
  */
 export function resolveItems(given: readonly AdjustedItem[], context: Context): PlanItem[] {
   const named = given.map((item, index) => findNamed(item, index, context)).filter((item) => item !== null);
@@ -37,11 +37,11 @@ export function resolveItems(given: readonly AdjustedItem[], context: Context): 
   }
   refuseTooMuch(items);
   const [first, ...others] = items.map(({ interval }) => intervalText(interval));
-  if (others.some((text) => text !== first)) throw invalid(itemsPath, 'must all renew at the same interval');
+  if (others.some((text) => text !== first)) throw invalid(itemsPath, 'must all have the same billing interval');
   return items;
 }
 
-/** Items that there are come first, oldest first, and then the new ones as they were given. */
+/** Sorts existing items first, oldest first, then new ones in the given order. */
 function byAge(a: PlanItem, b: PlanItem): number {
   if (a.id === null || b.id === null) return Number(a.id === null) - Number(b.id === null);
   return a.id < b.id ? -1 : 1;
@@ -50,12 +50,12 @@ function byAge(a: PlanItem, b: PlanItem): number {
 function refuseRepeats(named: readonly Named[]): void {
   const seen = new Set<string>();
   for (const { existing, index } of named) {
-    if (existing !== null && seen.has(existing.id)) throw invalid([...itemsPath, index, 'id'], 'must be named once');
+    if (existing !== null && seen.has(existing.id)) throw invalid([...itemsPath, index, 'id'], 'must appear only once');
     if (existing !== null) seen.add(existing.id);
   }
 }
 
-/** An item of the request with what it names. */
+/** An item of the request with its resolved references. */
 interface Named {
   readonly given: AdjustedItem;
   readonly index: number;
@@ -75,13 +75,13 @@ function findNamed(given: AdjustedItem, index: number, context: Context): Named 
   if (given.id !== undefined && existing === null) throw new Problem('subscriptionItemNotFound', { id: given.id });
   const reference = given.priceSlug ?? given.priceId ?? existing?.priceId ?? null;
   if (reference === null) {
-    // A full record says that it has no price, and is no item of a plan then; a short one has forgotten it.
+    // A full record states that it has no price, so it is not a plan item; a short one is missing the price.
     if (given.priceId === null || given.subscriptionId !== undefined) return null;
-    throw invalid([...path, 'priceId'], 'give one of priceId and priceSlug');
+    throw invalid([...path, 'priceId'], 'send priceId or priceSlug');
   }
   const price = findPrice(reference, { ...context, bySlug: Boolean(given.priceSlug) });
   const product = price?.productId ? context.catalog.products.get(price.productId) : undefined;
-  // Who is on a price stays on it, though nobody else can buy it any more.
+  // An item may keep its price after that price is withdrawn from sale.
   const isSold = price?.active && product?.active !== false;
   if (price === undefined || (!isSold && price.id !== existing?.priceId)) {
     throw new Problem('activePriceNotFound', { id: reference });
@@ -101,7 +101,7 @@ function findPrice(reference: string, { subscription, catalog, bySlug }: Context
 function toPlanItem({ given, index, existing, price, product }: Named, context: Context): PlanItem {
   const quantity = given.quantity ?? existing?.quantity ?? 1;
   if (quantity === 0) {
-    throw invalid([...itemsPath, index, 'quantity'], 'must be at least 1; to end an item, leave it out');
+    throw invalid([...itemsPath, index, 'quantity'], 'must be at least 1; to end an item, omit it');
   }
   const isSamePrice = existing?.priceId === price.id;
   const unitPrice = given.unitPrice ?? (isSamePrice ? existing.unitPrice : price.unitPrice);
@@ -120,7 +120,7 @@ function toPlanItem({ given, index, existing, price, product }: Named, context: 
   };
 }
 
-/** An item keeps a name of its own; one that was called by its price is called by the new one. */
+/** An item keeps a custom name; a name that came from its price changes with the price. */
 function nameAfter(existing: SubscriptionItemRow | null, name: string, { catalog }: Context): string | null {
   if (existing === null) return name;
   const price = catalog.prices.find((each) => each.id === existing.priceId);
@@ -129,7 +129,7 @@ function nameAfter(existing: SubscriptionItemRow | null, name: string, { catalog
   return existing.name === calledByPrice ? name : existing.name;
 }
 
-/** The price's interval where it is neither that of the subscription nor that of the price that heads it; else null. */
+/** The price's interval if it differs from both the subscription's and its head price's; else null. */
 function otherInterval(price: Price, { subscription, catalog }: Context): Interval | null {
   const interval = intervalOf(price);
   const header = catalog.prices.find((each) => each.id === subscription.priceId);
@@ -149,8 +149,8 @@ function intervalText(interval: Interval | null): string {
   return interval === null ? '' : `${interval.count} ${interval.unit}`;
 }
 
-/** A payment carries no more than a unit may cost at the most, so a period must not either. */
+/** The limit of a single payment also bounds a period. */
 function refuseTooMuch(items: readonly PlanItem[]): void {
   const total = items.reduce((sum, { unitPrice, quantity }) => sum + unitPrice * BigInt(quantity), 0n);
-  if (total > maxPeriodAmount) throw invalid(itemsPath, `must cost at most ${maxPeriodAmount} in all, not ${total}`);
+  if (total > maxPeriodAmount) throw invalid(itemsPath, `must cost at most ${maxPeriodAmount} in total, not ${total}`);
 }

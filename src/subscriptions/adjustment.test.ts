@@ -81,7 +81,7 @@ test('auto makes a dearer or equal plan now, and a cheaper one or another interv
 test('at the end of the period a plan is not dearer, unless its interval is another; now it keeps its interval', () => {
   const atEnd = 'at_end_of_current_billing_period';
   const dearer = { currentTotal: 1n, newTotal: 2n };
-  assert.throws(() => decideTiming(atEnd, { ...dearer, takesInterval: false }), /is made immediately/);
+  assert.throws(() => decideTiming(atEnd, { ...dearer, takesInterval: false }), /must be made immediately/);
   assert.equal(decideTiming(atEnd, { ...dearer, takesInterval: true }), atEnd);
   assert.throws(() => decideTiming('immediately', { ...dearer, takesInterval: true }), /another interval/);
 });

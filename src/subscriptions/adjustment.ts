@@ -7,13 +7,13 @@ import type { BillingPeriodRow } from './billing-period.ts';
 import { isTerminal, type SubscriptionRow } from './subscription.ts';
 import type { SubscriptionItemRow } from './subscription-item.ts';
 
-/** What has become of a change that was asked for. */
+/** The state of a requested change. */
 export const adjustmentStatuses = ['awaiting_payment', 'scheduled', 'applied', 'canceled', 'failed'] as const;
 export type AdjustmentStatus = (typeof adjustmentStatuses)[number];
 
-/** An item as a change leaves it. */
+/** An item after a change. */
 export interface PlanItem {
-  /** The item that is kept or changed; null: a new one. */
+  /** The existing item; null: a new one. */
   readonly id: string | null;
   readonly priceId: string;
   readonly productId: string;
@@ -23,13 +23,13 @@ export interface PlanItem {
   readonly name: string | null;
   readonly externalId: string | null;
   readonly metadata: SubscriptionItemRow['metadata'];
-  /** What the subscription is called when this item heads it. */
+  /** The name of the subscription when this item is its head. */
   readonly planName: string;
-  /** The interval that the subscription takes over with the item; null: it keeps its own. */
+  /** The interval that the subscription adopts with the item; null: it keeps its own. */
   readonly interval: Interval | null;
 }
 
-/** A change of plan that was asked for: it waits for its money or for its time, and is carried out once. */
+/** A requested plan change. It awaits its payment or its date, and is applied once. */
 export interface AdjustmentRow {
   readonly id: string;
   readonly createdAt: Instant;
@@ -40,45 +40,48 @@ export interface AdjustmentRow {
   readonly effectiveAt: Instant;
   /** The complete new set. */
   readonly items: readonly PlanItem[];
-  /** Capacity of each resource, by its id, once the change has been made; 0 of what is not named. */
+  /** The capacity of each resource, by id, after the change; 0 for missing ones. */
   readonly capacities: Readonly<Record<string, number>>;
-  /** What has to be paid first; null: nothing. */
+  /** The invoice that must be paid first; null: none. */
   readonly invoiceId: string | null;
-  /** The period's own invoice, which was never paid and which the change's invoice takes the place of. */
+  /** The period's own unpaid invoice, which the change's invoice replaces. */
   readonly replacedInvoiceId: string | null;
-  /** When that one was to be tried again, as nobody does while the change waits for its money. */
+  /** The suspended retry date of the replaced invoice: it is not retried while the change awaits its payment. */
   readonly replacedNextAttemptAt: Instant | null;
-  /** List value that the change adds to its period and that nobody is charged for, in minor units. */
+  /** List value that the change adds to its period without charging it, in minor units. */
   readonly prorationWaived: bigint;
   readonly failureCode: string | null;
   readonly failureMessage: string | null;
 }
 
 /**
- * Refuses to change a subscription that has ended, does not renew, is not charged, is the default plan, has a change or
- * its end scheduled, or is in no period now.
+ * Refuses to change a subscription that has ended, does not renew, is not charged, is the default plan, has a scheduled
+ * change or cancellation, or has no current period.
  */
 export function refuseUnadjustable(subscription: SubscriptionRow, pending: AdjustmentRow | null, now: Instant): void {
   const { id, status, currentBillingPeriodStart: start, currentBillingPeriodEnd: end } = subscription;
   const refuse = (reason: string) => new Problem('subscriptionNotAdjustable', { id, reason });
   if (isTerminal(status)) throw new Problem('subscriptionTerminal', { id, status });
   if (!subscription.renews) throw refuse('it does not renew');
-  if (subscription.doNotCharge) throw refuse('it is given away (doNotCharge)');
+  if (subscription.doNotCharge) throw refuse('it is not charged (doNotCharge)');
   if (subscription.isDefaultPlan) throw refuse("it is the customer's default plan; subscribe to another plan");
   if (subscription.scheduledAdjustmentAt !== null) throw new Problem('adjustmentScheduled', { id });
   if (pending !== null) throw new Problem('adjustmentAwaitsPayment', { id, invoiceId: pending.invoiceId ?? '' });
-  if (status === 'cancellation_scheduled') throw refuse('its end is scheduled; take that back with uncancel first');
+  if (status === 'cancellation_scheduled') throw refuse('its cancellation is scheduled; undo it with uncancel first');
   if (status === 'paused') throw new Problem('subscriptionPaused', { id });
   if (start === null || end === null || start > now || end <= now) throw new Problem('adjustmentNeedsPeriod', { id });
-  if (status === 'incomplete') throw refuse('its first payment is under way');
+  if (status === 'incomplete') throw refuse('its first payment is in progress');
 }
 
-/** What the items cost for a whole period, in minor units. */
+/** The price of the items for a whole period, in minor units. */
 export function planTotal(items: readonly Pick<PlanItem, 'unitPrice' | 'quantity'>[]): bigint {
   return items.reduce((sum, { unitPrice, quantity }) => sum + unitPrice * BigInt(quantity), 0n);
 }
 
-/** The item that names a plan: the one that costs most, and of several the newest. They are handed in oldest first. */
+/**
+ * The head item of a plan, which names it: the most expensive one, of several the newest. Items are passed oldest
+ * first.
+ */
 export function headOf<Item extends Pick<PlanItem, 'unitPrice' | 'quantity'>>(items: readonly Item[]): Item {
   const head = items.reduce<Item | undefined>(
     (best, item) => (best === undefined || planTotal([item]) >= planTotal([best]) ? item : best),
@@ -89,9 +92,9 @@ export function headOf<Item extends Pick<PlanItem, 'unitPrice' | 'quantity'>>(it
 }
 
 /**
- * When a change is made. Auto: a dearer plan now, a cheaper one at the end of the period, because what was paid is not
- * given back; another interval at the end too, because it begins a new count. Refuses a dearer plan at the end of the
- * period and another interval now.
+ * Decides the timing of a change. Timing `auto` applies an upgrade now, and a downgrade at the end of the period,
+ * because payments are not given back. A new interval also applies at the end, because it starts a new count. Refuses
+ * an upgrade at the end of the period and a new interval now.
  */
 export function decideTiming(
   asked: AdjustmentTiming,
@@ -103,12 +106,12 @@ export function decideTiming(
       if (takesInterval)
         throw invalid(
           path,
-          'a price of another interval begins with a period: change at_end_of_current_billing_period',
+          'a price with another interval starts with a new period: use at_end_of_current_billing_period',
         );
       return asked;
     case 'at_end_of_current_billing_period':
       if (newTotal > currentTotal && !takesInterval)
-        throw invalid(path, `a change to a higher total (${currentTotal} to ${newTotal}) is made immediately`);
+        throw invalid(path, `a change to a higher total (${currentTotal} to ${newTotal}) must be made immediately`);
       return asked;
     case 'auto':
       return takesInterval || newTotal < currentTotal ? 'at_end_of_current_billing_period' : 'immediately';
@@ -117,7 +120,7 @@ export function decideTiming(
   }
 }
 
-/** A price and a quantity that an item had from `startAt` on, until `endAt` or (null) until now. */
+/** The price and quantity of an item from `startAt` until `endAt`, or until now when null. */
 export interface ItemSpan {
   readonly subscriptionId: string;
   readonly unitPrice: bigint;
@@ -127,8 +130,8 @@ export interface ItemSpan {
 }
 
 /**
- * What the plan of a period was worth until `at`, by its history, and is worth from then on with the new items: one
- * segment for each stretch, its value the sum of what was there. Worked examples A1 to A5.
+ * The plan's value over a period: its history until `at`, then the new items. One segment per stretch; its value is the
+ * sum of the items. Worked examples A1 to A5.
  */
 export function changeSegments(
   history: readonly ItemSpan[],
@@ -144,7 +147,7 @@ export function changeSegments(
   return mergeSegments([...past, { start: at, end: period.endAt, value: planTotal(items) }]);
 }
 
-/** The same worth with one segment for each stretch of time in which nothing changes. */
+/** Merges segments into one per stretch of time without changes. */
 function mergeSegments(segments: readonly PlanSegment[]): PlanSegment[] {
   const real = segments.filter(({ start, end, value }) => start < end && value > 0n);
   const cuts = [...new Set(real.flatMap(({ start, end }) => [start, end]))].sort((a, b) => a - b);
@@ -156,7 +159,7 @@ function mergeSegments(segments: readonly PlanSegment[]): PlanSegment[] {
   return stretches.filter(({ value }) => value > 0n);
 }
 
-/** The interval that a price is for: longer than the period when that is the rest of one. */
+/** The interval that a price covers: longer than the period if the period is the rest of one. */
 export function wholeOf({
   wholeStartAt,
   startAt,
@@ -165,14 +168,14 @@ export function wholeOf({
   return { start: wholeStartAt ?? startAt, end: endAt };
 }
 
-/** What a change does to the items that there are. */
+/** The effect of a change on existing items. */
 export interface ItemChanges {
   readonly added: readonly PlanItem[];
   readonly changed: readonly { readonly before: SubscriptionItemRow; readonly item: PlanItem }[];
   readonly ended: readonly SubscriptionItemRow[];
 }
 
-/** Compares the new set with the items of the plan as they are. What the new set does not name ends. */
+/** Compares the new set with the current items. Items missing in the new set end. */
 export function decideItemChanges(current: readonly SubscriptionItemRow[], items: readonly PlanItem[]): ItemChanges {
   const wanted = new Map(items.flatMap((item) => (item.id === null ? [] : [[item.id, item] as const])));
   return {
@@ -194,15 +197,14 @@ function isSame(before: SubscriptionItemRow, item: PlanItem): boolean {
   );
 }
 
-/** Whether the item has another price or quantity now, so that what it was before has to be remembered. */
+/** Whether the item's price or quantity changes, so that its old version must be stored. */
 export function isRevalued(before: SubscriptionItemRow, item: PlanItem): boolean {
   return before.priceId !== item.priceId || before.unitPrice !== item.unitPrice || before.quantity !== item.quantity;
 }
 
 /**
- * The subscription with the new items: its price and name are those of the item that heads it, and what all items cost
- * says whether it is free. A name of its own stays while the price does. An interval that it takes over is counted from
- * the change.
+ * The subscription with the new items. Its price and name are those of the head item, and the total decides whether it
+ * is free. A custom name stays while the price does. A new interval is counted from the change.
  */
 export function subscriptionAfter(
   subscription: SubscriptionRow,

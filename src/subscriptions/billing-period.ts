@@ -23,20 +23,20 @@ export interface BillingPeriodRow {
   readonly endAt: Instant;
   readonly status: BillingPeriodStatus;
   readonly trialPeriod: boolean;
-  /** Where the interval begins that the period is the rest of; null: the period is whole. */
+  /** The start of the interval of which the period is the rest; null: the period is whole. */
   readonly wholeStartAt: Instant | null;
-  /** List value of changes that were made without proration, in minor units: as good as paid. */
+  /** List value of changes without proration, in minor units. Treated as paid. */
   readonly prorationWaived: bigint;
-  /** Its credits come with the money for it, which has not arrived. */
+  /** Whether its credits are granted only when its pending payment arrives. */
   readonly creditsAwaitPayment: boolean;
 }
 
-/** The first period: the trial, or one interval from the start. `start` lies in the calendar. */
+/** The first period: the trial, or one interval from the start. `start` is in the supported range. */
 export function firstPeriod(start: Instant, trialEnd: Instant | null, interval: Interval): Period {
   return { start, end: trialEnd ?? boundary(start, interval, 1) };
 }
 
-/** How the periods of a subscription are counted. */
+/** The fields that determine the periods of a subscription. */
 export type PeriodSchedule = Pick<
   SubscriptionRow,
   'trialEnd' | 'billingCycleAnchorDate' | 'intervalUnit' | 'intervalCount'
@@ -44,7 +44,7 @@ export type PeriodSchedule = Pick<
 type Schedule = PeriodSchedule & Pick<SubscriptionRow, 'currentBillingPeriodEnd'>;
 
 /**
- * What the boundaries are counted from. After a trial that is its end: the first paid day gives the day of the month,
+ * The anchor of the boundaries. After a trial it is the trial's end, so the first paid day sets the day of the month
  * until a later change sets another anchor.
  */
 export function billingAnchor({ trialEnd, billingCycleAnchorDate }: PeriodSchedule): Instant {
@@ -58,9 +58,9 @@ export function billingInterval({ intervalUnit, intervalCount }: PeriodSchedule)
 }
 
 /**
- * The period after the current one; the first one for a subscription that waits for its start. It begins where the current one ends, and ends at the next boundary counted from
- * the anchor, so it does not drift: 31 January, 28 February, 31 March. Null at the end of the calendar, and when the
- * subscription has no period or does not renew.
+ * The period after the current one; the first one for a subscription that awaits its start. It begins at the end of the
+ * current one and ends at the next boundary counted from the anchor, so it does not drift: 31 January, 28 February, 31
+ * March. Null at the end of the calendar, and if the subscription has no period or does not renew.
  */
 export function nextPeriod(subscription: Schedule): Period | null {
   const start = subscription.currentBillingPeriodEnd;
@@ -69,8 +69,8 @@ export function nextPeriod(subscription: Schedule): Period | null {
 }
 
 /**
- * Where the last of `count` (1 or more) periods ends, the first of which begins at `start`: the rest of an interval, where
- * that is no boundary, is the first one. The end of the calendar where they would go beyond it.
+ * The end of the last of `count` (1 or more) periods, the first of which begins at `start`. If `start` is no boundary,
+ * the first period is the rest of an interval. Clamped to the end of the calendar.
  */
 export function periodsEnd(schedule: PeriodSchedule, start: Instant, count: number): Instant {
   if (start >= calendarEnd) return calendarEnd;

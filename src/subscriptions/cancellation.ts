@@ -10,7 +10,7 @@ export const CancelTiming = z
   .meta({ id: 'CancelTiming', description: 'When the subscription is to end.' });
 export type CancelTiming = z.infer<typeof CancelTiming>;
 
-/** What a caller says of a cancellation. */
+/** A request to cancel. */
 export const Cancellation = z
   .object({
     timing: CancelTiming,
@@ -21,23 +21,24 @@ export const Cancellation = z
   })
   .refine(({ timing, endDate }) => (timing === 'at_future_date') === (typeof endDate === 'number'), {
     path: ['endDate'],
-    message: 'goes with the timing at_future_date, and only with it',
+    message: 'is required when timing is at_future_date, and not allowed otherwise',
   })
   .meta({ id: 'Cancellation' });
 export type Cancellation = z.infer<typeof Cancellation>;
 
-/** What a request to cancel comes to. */
+/** The decision on a request to cancel. */
 export type CancelDecision =
   | { readonly does: 'nothing' }
   | { readonly does: 'end'; readonly at: Instant }
   | { readonly does: 'schedule'; readonly at: Instant };
 
 /**
- * What a caller's cancel does. A subscription that has ended stays as it is, and so does one whose end is scheduled for
- * that very date; another date takes its place. If the scheduled end has come and nobody has noticed yet, it ends as of
- * then. Refuses the default plan, which every customer stands on, and a subscription with a scheduled change, which has
- * to be undone first. At the end of the period: refuses one that does not renew. At a later time of any kind: refuses
- * one that the customer does not have now, and a date that does not lie ahead.
+ * Decides a cancellation. An ended subscription stays as it is, and so does one scheduled for the same date; another
+ * date replaces the scheduled one. If the scheduled end has passed unprocessed, it ends as of then.
+ *
+ * Refuses the default plan, which every customer has, and a subscription with a scheduled change, which must be undone
+ * first. At the end of the period: refuses one that does not renew. At any later time: refuses a subscription that the
+ * customer does not have now, and a date that is not in the future.
  */
 export function decideCancel(
   subscription: SubscriptionRow,
@@ -69,14 +70,16 @@ function schedule({ id, cancelScheduledAt }: SubscriptionRow, at: Instant | null
   return cancelScheduledAt === at ? { does: 'nothing' } : { does: 'schedule', at };
 }
 
-/** The end of the period that the subscription is in; null before its start, and while its first payment is awaited. */
+/** The end of the current period; null before the start, and while the first payment is pending. */
 function currentPeriodEnd(subscription: SubscriptionRow, now: Instant): Instant | null {
   const { status, currentBillingPeriodStart: start, currentBillingPeriodEnd: end } = subscription;
   const isUnderWay = start !== null && start <= now && statusAfter(status, 'cancel_scheduled') !== null;
   return isUnderWay ? end : null;
 }
 
-/** The date; null for what the customer does not have now and is not to have by itself: it waits, or is paused. */
+/**
+ * The date; null for a subscription that is not current and does not become so by itself: it is incomplete or paused.
+ */
 function endOnDate({ status, startDate }: SubscriptionRow, endDate: Instant, now: Instant): Instant | null {
   const after = Math.max(now, startDate);
   if (endDate <= after || endDate >= calendarEnd) {
@@ -85,20 +88,20 @@ function endOnDate({ status, startDate }: SubscriptionRow, endDate: Instant, now
   return statusAfter(status, 'cancel_scheduled') === null ? null : endDate;
 }
 
-/** What taking back a scheduled cancel depends on, besides the subscription. */
+/** The facts that undoing a cancellation depends on, besides the subscription. */
 export interface UncancelFacts {
   readonly hasPaymentMethod: boolean;
-  /** What became of the attempts to collect its invoices. */
+  /** The state of collecting its invoices. */
   readonly arrears: Arrears;
   readonly now: Instant;
 }
 
-/** Whether an invoice is open after a failed attempt (`past_due`), or after the last one that there was (`unpaid`). */
+/** Whether an invoice is open after a failed attempt (`past_due`) or after the last attempt (`unpaid`). */
 export type Arrears = 'none' | 'past_due' | 'unpaid';
 
 /**
- * What taking back a scheduled cancel does: the status that it would have without, or null when none is scheduled. What
- * costs something needs a way to be paid: refuses with `paymentMethodRequired` where there is none.
+ * Decides to undo a scheduled cancellation: the status without it, or null if none is scheduled. A paid plan needs a
+ * payment method: refuses with `paymentMethodRequired` if there is none.
  */
 export function decideUncancel(
   subscription: SubscriptionRow,
@@ -111,14 +114,14 @@ export function decideUncancel(
   return requireStatusAfter(status, arrears === 'none' ? 'uncanceled' : `uncanceled_${arrears}`);
 }
 
-/** An invoice that is not paid, as far as it tells of attempts to collect it. */
+/** An unpaid invoice and its collection attempts. */
 export interface Attempted {
   readonly attemptCount: number;
 }
 
 /**
- * What open invoices come to for the status of their subscription. `retries` is how many attempts follow the first, and
- * `terminalAction` what becomes of the subscription after the last one.
+ * The arrears of a subscription with these open invoices. `retries` is the number of attempts after the first, and
+ * `terminalAction` the action after the last one.
  */
 export function arrearsOf(
   open: readonly Attempted[],
@@ -129,7 +132,7 @@ export function arrearsOf(
   return most > retries && terminalAction === 'unpaid' ? 'unpaid' : 'past_due';
 }
 
-/** The end that was scheduled, when it has come; else null. The periods that begin before it have to begin first. */
+/** The scheduled end, if it has come; else null. Periods that begin before it must begin first. */
 export function cancelDueAt(subscription: SubscriptionRow, now: Instant): Instant | null {
   const { status, cancelScheduledAt: at, renews, currentBillingPeriodEnd: end } = subscription;
   if (status !== 'cancellation_scheduled' || at === null || at > now) return null;

@@ -7,7 +7,7 @@ import { fairValue, type PlanSegment } from '../rating/proration.ts';
 import { billingAnchor, billingInterval } from './billing-period.ts';
 import { isTerminal, type SubscriptionRow, statusAfter } from './subscription.ts';
 
-/** What a caller says of a pause. */
+/** A request to pause. */
 export const Pause = z
   .object({
     resumesAt: TimestampInput.nullish().meta({
@@ -17,16 +17,16 @@ export const Pause = z
   .meta({ id: 'SubscriptionPause' });
 export type Pause = z.infer<typeof Pause>;
 
-/** What a request to pause comes to. `resumesAt` null: until somebody resumes it. */
+/** The decision on a request to pause. `resumesAt` null: until resumed by request. */
 export type PauseDecision =
   | { readonly does: 'nothing' }
   | { readonly does: 'pause'; readonly resumesAt: Instant | null }
   | { readonly does: 'reschedule'; readonly resumesAt: Instant | null };
 
 /**
- * What a caller's pause does. One that is paused already gets the new end of its pause. `owes` says whether an invoice
- * of the subscription is open or being charged. Refuses what has ended or is to change, what was never to be paid for
- * in periods, what has not begun or is on trial, and what owes money: that comes first.
+ * Decides a pause. A paused subscription gets the new resume date. `owes` says whether an invoice of the subscription
+ * is open or being charged. Refuses subscriptions that have ended or are about to change, that are not paid per period,
+ * that have not started or are in trial, and that owe money.
  */
 export function decidePause(
   subscription: SubscriptionRow,
@@ -50,27 +50,27 @@ export function decidePause(
 
 function whyNotPausable(subscription: SubscriptionRow, { owes, now }: { owes: boolean; now: Instant }): string | null {
   const { status, renews, currentBillingPeriodStart: start, currentBillingPeriodEnd: end } = subscription;
-  if (subscription.isDefaultPlan) return 'it is the default plan, which every customer stands on';
+  if (subscription.isDefaultPlan) return 'it is the default plan, which every customer has';
   if (!renews) return 'it does not renew';
-  if (status === 'trialing') return 'it is on trial, which costs nothing';
-  if (status === 'cancellation_scheduled') return 'it is to be canceled: take that back first';
-  if (owes || statusAfter(status, 'paused') === null) return 'it has to be paid for first';
-  if (start === null || end === null || start > now) return 'it has not begun';
-  return end <= now ? 'its period is over, and the next one is about to begin' : null;
+  if (status === 'trialing') return 'it is in its free trial';
+  if (status === 'cancellation_scheduled') return 'its cancellation is scheduled: undo it first';
+  if (owes || statusAfter(status, 'paused') === null) return 'it must be paid for first';
+  if (start === null || end === null || start > now) return 'it has not started';
+  return end <= now ? 'its billing period is over and the next one is about to start' : null;
 }
 
-/** What is known of the money of a period. In minor units, list value: before discount and tax. */
+/** The value of a period in minor units, at list price: before discount and tax. */
 export interface PeriodWorth {
-  /** What the items are worth for the whole interval, each for the time that it is there; to the end of the period. */
+  /** The value of the items over the whole interval, each for its own time, up to the end of the period. */
   readonly segments: readonly PlanSegment[];
-  /** What was paid or waived for the period, less refunds. */
+  /** The amount paid or waived for the period, less refunds. */
   readonly paid: bigint;
 }
 
 /**
- * What is kept, in minor units, of a period that is paused at `at`: what was paid and not used up until then, but no
- * more than its rest is worth now, because a cheaper plan gives nothing back. Worked example: 30 days at 3000, paid,
- * paused after 10 days: 1000 is used up, 2000 is kept.
+ * The unused paid value of a period paused at `at`, in minor units. It is paid minus used, but at most the current
+ * value of the rest, because a downgrade is not refunded. Worked example: 30 days at 3000, paid, paused after 10 days:
+ * 1000 is used up, 2000 is kept.
  */
 export function keptOfPeriod({ segments, paid }: PeriodWorth, whole: Period, at: Instant): bigint {
   const used = fairValue(clip(segments, { start: whole.start, end: at }), whole);
@@ -87,24 +87,24 @@ function clip(segments: readonly PlanSegment[], to: Period): PlanSegment[] {
 }
 
 /**
- * What is taken off an invoice whose other lines add up to `billed`, in minor units, for paused time that was paid for:
- * never more than either. The rest is kept for the next invoice.
+ * The amount that paid, unused time takes off an invoice with other lines of `billed`, in minor units: never more than
+ * either. The rest is kept for the next invoice.
  */
 export function pausedTimeTakenOff(kept: bigint, billed: bigint): bigint {
   return billed > 0n ? smallerOf(kept, billed) : 0n;
 }
 
-/** A period that begins when a paused subscription goes on. */
+/** The period that begins when a paused subscription resumes. */
 export interface ResumedPeriod extends Period {
-  /** Where the interval begins that the period is the rest of; null: it is whole. */
+  /** The start of the interval of which the period is the rest; null: it is whole. */
   readonly wholeStartAt: Instant | null;
-  /** True for the rest of the very period that was paused, which has granted its credits already. */
+  /** True for the rest of the paused period itself, which has already granted its credits. */
   readonly isRestOfPaused: boolean;
 }
 
 /**
- * The period of a subscription that goes on at `at`: from then to the next boundary, counted from the anchor as ever,
- * so the day of the month stays. `pausedPeriodStart` is where the period began that was paused.
+ * The period of a subscription that resumes at `at`: until the next boundary counted from the unchanged anchor, so the
+ * day of the month stays. The `pausedPeriodStart` is the start of the paused period.
  */
 export function resumedPeriod(subscription: SubscriptionRow, pausedPeriodStart: Instant, at: Instant): ResumedPeriod {
   const [anchor, interval] = [billingAnchor(subscription), billingInterval(subscription)];

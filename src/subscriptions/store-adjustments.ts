@@ -24,16 +24,17 @@ const columns = [
 ] as const;
 
 const pendingStatuses = ['awaiting_payment', 'scheduled'] as const satisfies readonly AdjustmentStatus[];
-// In the words of the index of pending changes, so that it is used; as literals, or a prepared plan could not know it.
+// Matches the predicate of the partial index of pending changes; literals, because a prepared plan could not match
+// parameters.
 const isPending = sql<boolean>`status in (${sql.join(pendingStatuses.map((status) => sql.lit(status)))})`;
 const isScheduled = sql<boolean>`status = ${sql.lit('scheduled' satisfies AdjustmentStatus)}`;
 
 type StoredAdjustment = Pick<Selectable<SubscriptionAdjustments>, (typeof columns)[number]>;
-/** JSON has no bigint: an amount comes back as a number, and every one of them is a safe integer. */
+/** JSON has no bigint: an amount is read as a number, and every one is a safe integer. */
 type StoredItem = Omit<PlanItem, 'unitPrice'> & { readonly unitPrice: number };
 
 function toRow({ items, ...row }: StoredAdjustment): AdjustmentRow {
-  // Nothing but plan items and capacities is ever written into these columns, and a constraint names the statuses.
+  // Only plan items and capacities are ever written to these columns, and a constraint limits the statuses.
   const planItems = (items as unknown as StoredItem[]).map((item) => ({ ...item, unitPrice: BigInt(item.unitPrice) }));
   return { ...row, items: planItems } as AdjustmentRow;
 }
@@ -47,13 +48,13 @@ export async function findAdjustment(work: Work, id: string): Promise<Adjustment
   return row === undefined ? null : toRow(row);
 }
 
-/** The change of the subscription that waits for its money or its time; there is at most one. */
+/** The pending change of the subscription; there is at most one. */
 export async function findPendingAdjustment(work: Work, subscriptionId: string): Promise<AdjustmentRow | null> {
   const row = await select(work).where('subscriptionId', '=', subscriptionId).where(isPending).executeTakeFirst();
   return row === undefined ? null : toRow(row);
 }
 
-/** The changes that wait for these invoices to be paid. */
+/** Changes that await the payment of these invoices. */
 export async function listAdjustmentsAwaiting(work: Work, invoiceIds: readonly string[]): Promise<AdjustmentRow[]> {
   const rows = await select(work)
     .where('invoiceId', '=', sql<string>`any(${invoiceIds}::text[])`)
@@ -63,7 +64,7 @@ export async function listAdjustmentsAwaiting(work: Work, invoiceIds: readonly s
   return rows.map(toRow);
 }
 
-/** The changes that these invoices were made for and that were called off since: their subscriptions have ended. */
+/** Canceled changes of these invoices, whose subscriptions have ended. */
 export async function listAdjustmentsCalledOff(work: Work, invoiceIds: readonly string[]): Promise<AdjustmentRow[]> {
   const rows = await select(work)
     .where('invoiceId', '=', sql<string>`any(${invoiceIds}::text[])`)
@@ -73,7 +74,7 @@ export async function listAdjustmentsCalledOff(work: Work, invoiceIds: readonly 
   return rows.map(toRow);
 }
 
-/** Those of the invoices that were made for changes which have not been made. */
+/** The subset of the invoices whose changes have not been applied. */
 export async function listInvoicesOfUnmade(work: Work, invoiceIds: readonly string[]): Promise<ReadonlySet<string>> {
   const rows = await work.db
     .selectFrom('subscriptionAdjustments')
@@ -105,7 +106,7 @@ export async function insertAdjustment(work: Work, { items, capacities, ...row }
     .execute();
 }
 
-/** Says that these changes have been carried out. */
+/** Marks changes as applied. */
 export async function markAdjustmentsApplied(work: Work, ids: readonly string[]): Promise<void> {
   if (ids.length === 0) return;
   await work.db
@@ -116,7 +117,7 @@ export async function markAdjustmentsApplied(work: Work, ids: readonly string[])
     .execute();
 }
 
-/** Says that the money for a change did not come, and why. */
+/** Marks a change as failed, with the reason of the failed payment. */
 export async function markAdjustmentFailed(
   work: Work,
   id: string,
@@ -130,7 +131,7 @@ export async function markAdjustmentFailed(
     .execute();
 }
 
-/** Calls off the changes of these subscriptions that wait for their money or their time. */
+/** Cancels the pending changes of these subscriptions. */
 export async function cancelPendingAdjustments(work: Work, subscriptionIds: readonly string[]): Promise<void> {
   await work.db
     .updateTable('subscriptionAdjustments')
@@ -141,7 +142,7 @@ export async function cancelPendingAdjustments(work: Work, subscriptionIds: read
     .execute();
 }
 
-/** Adds what changes without proration would have cost to the current periods of their subscriptions. */
+/** Adds the list value of changes without proration to the current periods of their subscriptions. */
 export async function addProrationWaived(
   work: Work,
   waived: readonly { readonly subscriptionId: string; readonly startAt: Instant; readonly amount: bigint }[],

@@ -44,7 +44,7 @@ export async function findBillingPeriods(work: Work, ids: readonly string[]): Pr
   return rows.map(toRow);
 }
 
-/** The period that the subscription says it is in; null when it has none. */
+/** The subscription's current period; null if it has none. */
 export async function findCurrentBillingPeriod(
   work: Work,
   subscription: Pick<SubscriptionRow, 'id' | 'currentBillingPeriodStart'>,
@@ -57,7 +57,7 @@ export async function findCurrentBillingPeriod(
   return row === undefined ? null : toRow(row);
 }
 
-/** The period that each subscription says it is in, of those that have one. */
+/** The current period of each subscription that has one. */
 export async function findCurrentBillingPeriods(
   work: Work,
   subscriptions: readonly Pick<SubscriptionRow, 'id' | 'currentBillingPeriodStart'>[],
@@ -78,7 +78,7 @@ export async function insertBillingPeriod(work: Work, period: BillingPeriodRow):
   await insertBillingPeriods(work, [period]);
 }
 
-/** A second period with the start of another of the subscription fails: nothing begins twice. */
+/** A second period of a subscription with the same start fails: nothing begins twice. */
 export async function insertBillingPeriods(work: Work, periods: readonly BillingPeriodRow[]): Promise<void> {
   if (periods.length === 0) return;
   const all = <Key extends keyof BillingPeriodRow>(key: Key) => periods.map((period) => period[key]);
@@ -95,7 +95,7 @@ export async function insertBillingPeriods(work: Work, periods: readonly Billing
   );
 }
 
-/** The credits of these periods have come. */
+/** Records that the credits of these periods have been granted. */
 export async function noteCreditsGranted(work: Work, ids: readonly string[]): Promise<void> {
   if (ids.length === 0) return;
   await work.db
@@ -107,8 +107,8 @@ export async function noteCreditsGranted(work: Work, ids: readonly string[]): Pr
 }
 
 /**
- * Begins a period that was canceled before it was paid for, as though it had not begun before. Answers null when the
- * subscription has none with this start. The caller holds it.
+ * Restarts a period that was canceled before it was paid. Returns null if the subscription has none with this start.
+ * The caller has locked the subscription.
  */
 export async function reviveBillingPeriod(
   work: Work,
@@ -126,7 +126,7 @@ export async function reviveBillingPeriod(
   return row === undefined ? null : toRow(row);
 }
 
-/** Takes a period back that was never paid for and gave nothing. */
+/** Cancels a period that was never paid and granted nothing. */
 export async function cancelBillingPeriod(work: Work, id: string): Promise<void> {
   await work.db
     .updateTable('billingPeriods')
@@ -136,12 +136,15 @@ export async function cancelBillingPeriod(work: Work, id: string): Promise<void>
     .execute();
 }
 
-/** Ends a period because its subscription is paused: the next one begins when that goes on. The caller holds it. */
+/**
+ * Ends a period because its subscription is paused; the next one begins on resume. The caller has locked the
+ * subscription.
+ */
 export async function endPeriodInPause(work: Work, id: string, at: Instant): Promise<void> {
   await savePeriodEnd(work, id, { status: 'completed', endAt: at, endsInPause: true });
 }
 
-/** Takes that back, and answers the period as it is then. */
+/** Undoes that and returns the reopened period. */
 export function reopenPausedPeriod(work: Work, id: string, endAt: Instant): Promise<BillingPeriodRow> {
   return savePeriodEnd(work, id, { status: 'active', endAt, endsInPause: false });
 }
@@ -162,15 +165,15 @@ async function savePeriodEnd(
   return toRow(row);
 }
 
-/** Which period of which subscription: the one that begins there. */
+/** Identifies a period by its subscription and start. */
 export interface PeriodKey {
   readonly subscriptionId: string;
   readonly startAt: Instant;
 }
 
 /**
- * Closes periods that are over: one of which something is owed (`owedPeriodIds`) is past due, any other is completed.
- * A period that has ended otherwise stays as it is.
+ * Closes periods that are over: unpaid ones (`owedPeriodIds`) become past due, others completed. Periods closed
+ * otherwise stay as they are.
  */
 export async function closeBillingPeriods(
   work: Work,
@@ -189,12 +192,12 @@ export async function closeBillingPeriods(
        and p.start_at = over.start_at and p.status not in ('completed', 'canceled')`.execute(work.db);
 }
 
-/** Of these periods those that are past due are completed: what they cost has been paid, or is not expected any more. */
+/** Completes the past due ones of these periods: they have been paid or written off. */
 export async function completePaidPeriods(work: Work, ids: readonly string[]): Promise<void> {
   await movePeriods(work, ids, { from: 'past_due', to: 'completed' });
 }
 
-/** Of these periods those that were completed are past due: what paid for them has been taken back. */
+/** Makes the completed ones of these periods past due: their payment has been reversed. */
 export async function reopenPaidPeriods(work: Work, ids: readonly string[]): Promise<void> {
   await movePeriods(work, ids, { from: 'completed', to: 'past_due' });
 }
@@ -211,8 +214,8 @@ async function movePeriods(
 }
 
 /**
- * Ends the periods of a subscription that ends at the instant: one that has begun is completed, and ends then at the
- * latest; one that lies ahead, or was never paid, is canceled. A period that had ended before stays as it is.
+ * Ends the periods of a subscription that ends at `at`. A started one is completed and ends then at the latest; a
+ * future or unpaid one is canceled. Periods that ended before stay as they are.
  */
 export async function endBillingPeriods(work: Work, subscriptionId: string, at: Instant): Promise<void> {
   await sql`
@@ -224,7 +227,7 @@ export async function endBillingPeriods(work: Work, subscriptionId: string, at: 
        and status not in ('completed', 'canceled')`.execute(work.db);
 }
 
-/** Marks the periods that begin at or after the end of a scheduled cancel, or takes the mark away again. */
+/** Marks the periods from the end of a scheduled cancellation on, or removes the mark. */
 export async function markScheduledToCancel(work: Work, subscriptionId: string, scheduled: boolean): Promise<void> {
   const from: BillingPeriodStatus = scheduled ? 'upcoming' : 'scheduled_to_cancel';
   const to: BillingPeriodStatus = scheduled ? 'scheduled_to_cancel' : 'upcoming';

@@ -2,7 +2,7 @@ import { type RawBuilder, sql } from 'kysely';
 import type { Work } from '../database/work.ts';
 import type { Instant } from '../kernel/calendar.ts';
 
-/** Which of the subscriptions `s` are due, since when, and which of them are asked about. */
+/** Selects due subscriptions `s`: the condition, the time since when they are due, and the requested ids. */
 interface Claim {
   readonly isDue: RawBuilder<boolean>;
   readonly dueSince: RawBuilder<Instant>;
@@ -11,8 +11,8 @@ interface Claim {
 }
 
 /**
- * Holds subscriptions that are due and their customers, the longest due first, stepping over what somebody else holds.
- * With `only`: of these, waiting for whoever holds them. What failed lately is left alone. Answers their ids.
+ * Locks due subscriptions and their customers, longest due first, skipping locked ones. With `only`: just these,
+ * waiting for their locks. Skips recent failures. Returns the ids.
  */
 async function claim(work: Work, { isDue, dueSince, limit, only }: Claim): Promise<string[]> {
   const { rows } = await sql<{ id: string }>`
@@ -28,8 +28,8 @@ async function claim(work: Work, { isDue, dueSince, limit, only }: Claim): Promi
 }
 
 /**
- * Holds subscriptions whose scheduled end has come. One whose period is over before that end is renewed first: its end
- * is due once it lies in the period.
+ * Locks subscriptions whose scheduled end has come. One whose period ends before that is renewed first: its end is due
+ * once it lies in the current period.
  */
 export function claimCancelDue(work: Work, limit: number, only?: readonly string[]): Promise<string[]> {
   const isDue = sql<boolean>`s.status = 'cancellation_scheduled' and s.cancel_scheduled_at <= ${work.now}::bigint
@@ -37,7 +37,7 @@ export function claimCancelDue(work: Work, limit: number, only?: readonly string
   return claim(work, { isDue, dueSince: sql`s.cancel_scheduled_at`, limit, only });
 }
 
-/** Holds subscriptions that have waited for a first payment since `before` or longer, and have none under way. */
+/** Locks subscriptions that have been incomplete since `before` or longer and have no payment in flight. */
 export function claimIncomplete(
   work: Work,
   before: Instant,
@@ -49,13 +49,13 @@ export function claimIncomplete(
   return claim(work, { isDue, dueSince: sql`s.created_at`, limit, only });
 }
 
-/** Holds paused subscriptions whose pause is over. */
+/** Locks paused subscriptions whose resume date has come. */
 export function claimResumeDue(work: Work, limit: number, only?: readonly string[]): Promise<string[]> {
   const isDue = sql<boolean>`s.resumes_at <= ${work.now}::bigint`;
   return claim(work, { isDue, dueSince: sql`s.resumes_at`, limit, only });
 }
 
-/** Leaves a subscription alone until an instant of real time, because work on it failed. */
+/** Defers work on a subscription until an instant of real time, because it failed. */
 export async function setAside(work: Work, id: string, until: Instant): Promise<void> {
   await work.db
     .updateTable('subscriptions')
@@ -65,7 +65,7 @@ export async function setAside(work: Work, id: string, until: Instant): Promise<
     .execute();
 }
 
-/** Takes up again what was set aside. */
+/** Clears all deferrals. */
 export async function takeUpAgain(work: Work): Promise<void> {
   await work.db
     .updateTable('subscriptions')
@@ -75,7 +75,7 @@ export async function takeUpAgain(work: Work): Promise<void> {
     .execute();
 }
 
-/** Whether the environment has a subscription, in whatever status. */
+/** Whether the environment has any subscription, in any status. */
 export async function hasSubscriptions(work: Work): Promise<boolean> {
   const row = await work.db
     .selectFrom('subscriptions')

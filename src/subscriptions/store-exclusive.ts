@@ -2,9 +2,11 @@ import { sql } from 'kysely';
 import type { Work } from '../database/work.ts';
 import { terminalStatuses } from './subscription.ts';
 
-/** From now on the living subscriptions of the environment stand in the way of no other one of their customers. */
+/**
+ * Makes the running subscriptions of the environment non-exclusive: they no longer prevent others of their customers.
+ */
 export async function liftExclusivity(work: Work): Promise<void> {
-  // Locked in the order of their ids, as everywhere, so that this waits for others and none waits in a circle.
+  // Locked in order of id, as everywhere, to avoid deadlocks.
   await sql`
     with living as (
       select id from subscriptions

@@ -5,8 +5,8 @@ import type { Instant } from '../kernel/calendar.ts';
 import type { ItemSpan } from './adjustment.ts';
 
 /**
- * Remembers what these items cost and how many they were until the instant of each, before they are changed in place.
- * What held for no time at all is no version.
+ * Stores the price and quantity of these items up to each `at`, before they are changed in place. A version of zero
+ * duration is skipped.
  */
 export async function keepItemVersions(
   work: Work,
@@ -25,7 +25,7 @@ export async function keepItemVersions(
      where i.effective_from < kept.at`.execute(work.db);
 }
 
-/** What a subscription had from `since` on: its items as they are, ended ones too, and as they were before. */
+/** The items of a subscription since `since`: current values, ended items and old versions. */
 export async function listItemSpans(work: Work, subscriptionId: string, since: Instant): Promise<ItemSpan[]> {
   const { rows } = await sql<ItemSpan>`
     select subscription_id, unit_price, quantity, effective_from as start_at, expired_at as end_at

@@ -29,11 +29,11 @@ const manualItemName = 'Manual Features';
 type StoredItem = Pick<Selectable<SubscriptionItems>, (typeof columns)[number]>;
 
 function toRow(row: StoredItem): SubscriptionItemRow {
-  // `type` has one value, and only parsed metadata is written.
+  // `type` has only one value, and only parsed metadata is written.
   return row as SubscriptionItemRow;
 }
 
-/** Every item of these subscriptions, expired or not, in order of creation. */
+/** All items of these subscriptions, expired or not, in order of creation. */
 export async function listSubscriptionItems(
   work: Work,
   subscriptionIds: readonly string[],
@@ -49,7 +49,7 @@ export async function listSubscriptionItems(
   return rows.map(toRow);
 }
 
-/** The items of each subscription that count at its instant (added by then, not expired), in order of creation. */
+/** The items of each subscription that are active at its instant (added and not expired), in order of creation. */
 export async function listActiveItems(
   work: Work,
   asked: readonly { readonly subscriptionId: string; readonly at: Instant }[],
@@ -77,7 +77,7 @@ export async function insertSubscriptionItems(work: Work, items: readonly Subscr
   await work.db.insertInto('subscriptionItems').values(rows).execute();
 }
 
-/** Ends the items of these subscriptions at the instant: also those that were to end later. */
+/** Expires the items of these subscriptions at `at`, including those with a later expiry. */
 export async function expireItemsOfSubscriptions(
   work: Work,
   subscriptionIds: readonly string[],
@@ -93,7 +93,7 @@ export async function expireItemsOfSubscriptions(
     .execute();
 }
 
-/** Ends these items at the instant of each. */
+/** Expires each of these items at its instant. */
 export async function expireItems(
   work: Work,
   items: readonly { readonly id: string; readonly at: Instant }[],
@@ -105,16 +105,16 @@ export async function expireItems(
      where i.environment_id = ${work.environmentId} and i.id = ended.id`.execute(work.db);
 }
 
-/** What an item becomes in place. */
+/** The new values of an item that changes in place. */
 export type ItemChange = Pick<
   SubscriptionItemRow,
   'id' | 'priceId' | 'unitPrice' | 'quantity' | 'name' | 'externalId' | 'metadata'
 > & {
-  /** Since when the new price and quantity hold; null: they are the old ones. */
+  /** When the new price and quantity take effect; null: they are unchanged. */
   readonly effectiveFrom: Instant | null;
 };
 
-/** Changes items in place. Who changes a price or a quantity has kept the version before (`keepItemVersions`). */
+/** Changes items in place. Before changing a price or quantity, call `keepItemVersions`. */
 export async function changeItems(work: Work, changes: readonly ItemChange[]): Promise<void> {
   if (changes.length === 0) return;
   const rows = changes.map((change) => ({
@@ -137,7 +137,7 @@ export async function changeItems(work: Work, changes: readonly ItemChange[]): P
      where i.environment_id = ${work.environmentId} and i.id = new.id`.execute(work.db);
 }
 
-/** The item that holds the features that were added to the subscription by hand, made when there is none. It costs nothing. */
+/** The item of the subscription's manually added features, created if missing. It is free. */
 export async function findOrCreateManualItem(
   work: Work,
   subscription: { readonly id: string; readonly pricingModelId: string },

@@ -46,7 +46,7 @@ const columns = [
 type StoredSubscription = Pick<Selectable<Subscriptions>, (typeof columns)[number]>;
 
 function toRow(row: StoredSubscription): SubscriptionRow {
-  // The constraints of the table allow these statuses and units only, and only parsed metadata is written.
+  // Table constraints limit the statuses and units, and only parsed metadata is written.
   return row as SubscriptionRow;
 }
 
@@ -65,13 +65,16 @@ export async function findSubscriptions(work: Work, ids: readonly string[]): Pro
   return rows.map(toRow);
 }
 
-/** Holds the subscription until the work ends. Who also changes the customer's other subscriptions locks that first. */
+/**
+ * Locks the subscription until the work ends. To change the customer's other subscriptions too, lock the customer
+ * first.
+ */
 export async function lockSubscription(work: Work, id: string): Promise<SubscriptionRow | null> {
   const row = await select(work).where('id', '=', id).forNoKeyUpdate().executeTakeFirst();
   return row === undefined ? null : toRow(row);
 }
 
-/** The same for many, in order of id. */
+/** The same for several, in order of id. */
 export async function lockSubscriptions(work: Work, ids: readonly string[]): Promise<SubscriptionRow[]> {
   const rows = await select(work)
     .where('id', '=', sql<string>`any(${ids}::text[])`)
@@ -81,18 +84,18 @@ export async function lockSubscriptions(work: Work, ids: readonly string[]): Pro
   return rows.map(toRow);
 }
 
-/** Every subscription of the customer, newest first. */
+/** All subscriptions of the customer, newest first. */
 export async function listSubscriptionsOfCustomer(work: Work, customerId: string): Promise<SubscriptionRow[]> {
   const rows = await select(work).where('customerId', '=', customerId).orderBy('id', 'desc').execute();
   return rows.map(toRow);
 }
 
-/** The subscriptions of the customer that have not ended, newest first, held until the work ends. */
+/** Locks and returns the customer's subscriptions that have not ended, newest first. */
 export function lockLivingSubscriptions(work: Work, customerId: string): Promise<SubscriptionRow[]> {
   return lockLivingSubscriptionsOf(work, [customerId]);
 }
 
-/** The same of many customers, newest first. The caller holds them. */
+/** The same for several customers, newest first. The caller has locked the customers. */
 export async function lockLivingSubscriptionsOf(
   work: Work,
   customerIds: readonly string[],
@@ -107,7 +110,7 @@ export async function lockLivingSubscriptionsOf(
   return rows.map(toRow);
 }
 
-/** Whether the customer has a subscription besides the one with this id that is in the way of another. */
+/** Whether the customer has another subscription that prevents a further one. */
 export async function hasOtherSubscriptionInTheWay(work: Work, customerId: string, id: string): Promise<boolean> {
   const row = await select(work)
     .where('customerId', '=', customerId)
@@ -123,7 +126,7 @@ export async function hasOtherSubscriptionInTheWay(work: Work, customerId: strin
   return row !== undefined;
 }
 
-/** The default plan whose place the subscription took, the last one; null when it took that of none. */
+/** The last default plan that the subscription replaced; null if it replaced none. */
 export async function findReplacedDefaultPlan(work: Work, id: string): Promise<SubscriptionRow | null> {
   const row = await select(work)
     .where('customerId', '=', (query) =>
@@ -141,7 +144,7 @@ export async function findReplacedDefaultPlan(work: Work, id: string): Promise<S
   return row === undefined ? null : toRow(row);
 }
 
-/** Whether the customer ever had a trial: there is one for each customer. */
+/** Whether the customer ever had a trial: each customer gets one. */
 export async function hasHadTrial(work: Work, customerId: string): Promise<boolean> {
   const row = await select(work)
     .where('customerId', '=', customerId)
@@ -175,7 +178,7 @@ export async function insertSubscription(work: Work, { metadata, ...row }: Subsc
     .execute();
 }
 
-/** What may change of a subscription. `updatedAt` follows by itself. */
+/** The changeable fields of a subscription. `updatedAt` is set automatically. */
 export type SubscriptionChange = Partial<
   Pick<
     SubscriptionRow,
@@ -201,7 +204,7 @@ export type SubscriptionChange = Partial<
   >
 >;
 
-/** Writes the change and answers the subscription as it is then. The caller holds it. */
+/** Saves the change and returns the updated subscription. The caller has locked it. */
 export async function saveSubscription(work: Work, id: string, change: SubscriptionChange): Promise<SubscriptionRow> {
   const values: Updateable<Subscriptions> = { ...change, updatedAt: work.now };
   const row = await work.db
@@ -216,8 +219,8 @@ export async function saveSubscription(work: Work, id: string, change: Subscript
 }
 
 /**
- * Writes what may change of each subscription, as its row says it, and answers the rows as they are then. The caller
- * holds them all. One statement, however many there are.
+ * Saves the changeable fields of each row and returns the updated rows, in one statement. The caller has locked them
+ * all.
  */
 export async function saveSubscriptions(work: Work, rows: readonly SubscriptionRow[]): Promise<SubscriptionRow[]> {
   if (rows.length === 0) return [];
@@ -252,7 +255,10 @@ export async function saveSubscriptions(work: Work, rows: readonly SubscriptionR
   return rows.map((row) => ({ ...row, updatedAt: work.now }));
 }
 
-/** Adds to the value that is kept for paused time, in minor units. What has ended keeps none. The caller holds them all. */
+/**
+ * Adds to the stored value of paused time, in minor units. Ended subscriptions store none. The caller has locked them
+ * all.
+ */
 export async function addPausedCredit(
   work: Work,
   credits: readonly { readonly subscriptionId: string; readonly amount: bigint }[],
@@ -269,7 +275,7 @@ export async function addPausedCredit(
        and s.status <> all(${terminalStatuses})`.execute(work.db);
 }
 
-/** Subscriptions that have waited for a first payment since `before` and have none under way, the oldest first. */
+/** Subscriptions that have been incomplete since `before` without a payment in flight, oldest first. */
 export async function listIncompleteBefore(
   work: Work,
   before: Instant,

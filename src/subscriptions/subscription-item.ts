@@ -26,19 +26,19 @@ const itemFields = {
     .meta({ description: 'True for the item that holds features which were added by hand; it costs nothing.' }),
 };
 
-/** So many units of a price that a subscription has. */
+/** A quantity of a price within a subscription. */
 export const SubscriptionItem = z.object(itemFields).meta({ id: 'SubscriptionItem' });
 export type SubscriptionItem = z.infer<typeof SubscriptionItem>;
 
-/** An item without what the environment knows. */
+/** An item without the fields of its environment. */
 export type SubscriptionItemRow = Omit<SubscriptionItem, 'livemode'>;
 
-/** What an item is called: its price's name, with the quantity when it is more than one. */
+/** The default name of an item: its price's name, with the quantity if more than one. */
 export function itemName(priceName: string, quantity: number): string {
   return quantity > 1 ? `${priceName} x ${quantity}` : priceName;
 }
 
-/** Whether the item counts at the instant: it was added by then and has not expired. */
+/** Whether the item is active at the instant: added and not expired. */
 export function isActiveItem(item: Pick<SubscriptionItemRow, 'addedDate' | 'expiredAt'>, at: Instant): boolean {
   return item.addedDate <= at && (item.expiredAt === null || item.expiredAt > at);
 }

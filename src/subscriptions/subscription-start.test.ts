@@ -219,7 +219,7 @@ test('a start lies at most 500 periods back, counted from the end of its trial',
       refuseFarStart(start, { startDate: given.startDate, now });
       return false;
     } catch (error) {
-      assert.match((error as Problem).message, /startDate: must lie at most 500 billing periods back/);
+      assert.match((error as Problem).message, /startDate: must be at most 500 billing periods in the past/);
       return true;
     }
   };

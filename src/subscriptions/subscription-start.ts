@@ -14,11 +14,11 @@ import { IntervalUnit, maxUnitPrice, type Price } from '../pricing/price.ts';
 import { billingInterval, firstPeriod, type PeriodSchedule } from './billing-period.ts';
 import { isInTheWay, type SubscriptionRow, type SubscriptionStatus } from './subscription.ts';
 
-// An item's quantity, as the wire of the clients types it.
+// The maximum quantity of an item in the client's types.
 export const maxQuantity = 2 ** 31 - 1;
 const Reference = z.string().min(1).max(255);
 
-/** What a caller says of a subscription to make. */
+/** A request for a subscription. */
 export const NewSubscription = z
   .object({
     customerId: Reference.optional(),
@@ -47,48 +47,48 @@ export const NewSubscription = z
   })
   .refine((given) => (given.customerId === undefined) !== (given.customerExternalId === undefined), {
     path: ['customerId'],
-    message: 'give exactly one of customerId and customerExternalId',
+    message: 'send exactly one of customerId and customerExternalId',
   })
   .refine((given) => (given.priceId === undefined) !== (given.priceSlug === undefined), {
     path: ['priceId'],
-    message: 'give exactly one of priceId and priceSlug',
+    message: 'send exactly one of priceId and priceSlug',
   })
   .refine((given) => !given.doNotCharge || !(given.defaultPaymentMethodId || given.backupPaymentMethodId), {
     path: ['doNotCharge'],
-    message: 'leave out the payment methods of a subscription that is not charged',
+    message: 'must be omitted for a subscription that is not charged',
   });
 export type NewSubscription = z.infer<typeof NewSubscription>;
 
-/** The most that a period may cost, in minor units: a payment carries no more than a unit may cost. */
+/** The maximum price of a period, in minor units: the limit of a single payment. */
 export const maxPeriodAmount = BigInt(maxUnitPrice);
 
-/** How many periods may be over when a subscription is made: each is begun, billed and told of on its own. */
+/** The maximum number of past periods of a new subscription: each is started, billed and published individually. */
 export const maxPeriodsBehind = 500;
 
-/** What a subscription is to be made of, once every id in the request has been looked up. */
+/** The terms of a new subscription, with all references resolved. */
 export interface StartTerms {
   readonly price: Price;
   readonly product: { readonly active: boolean; readonly default: boolean };
   readonly quantity: number;
   readonly startDate: Instant;
   readonly now: Instant;
-  /** The end of the trial that the caller asks for; null: what the price says. */
+  /** The requested end of the trial; null: the price's. */
   readonly trialEnd: Instant | null;
-  /** The interval that the caller asks for; null: the price's. */
+  /** The requested interval; null: the price's. */
   readonly intervalUnit: Interval['unit'] | null;
   readonly intervalCount: number | null;
   readonly doNotCharge: boolean;
   /** Whether the customer ever had a trial. */
   readonly hadTrial: boolean;
-  /** The payment method that the caller names for this subscription. */
+  /** The payment method named for this subscription. */
   readonly givenPaymentMethodId: string | null;
-  /** The one that the customer has, which is charged when none is named. */
+  /** The customer's stored payment method, charged when none is named. */
   readonly storedPaymentMethodId: string | null;
-  /** Whether the environment gives its customers days to pay in, so that it sends an invoice where it can charge nothing. */
+  /** Whether the environment has net terms, so that it sends an invoice when there is nothing to charge. */
   readonly hasNetTerms: boolean;
   /**
-   * What the periods are to be counted from, at or before the start, so that the first one is the rest of an interval. A
-   * trial sets its own anchor. Null or absent: the start.
+   * An anchor to keep, at or before the start, so that the first period is the rest of an interval. A trial sets its
+   * own anchor. Null or absent: the start.
    */
   readonly anchor?: Instant | null;
 }
@@ -98,27 +98,27 @@ export interface Start {
   readonly trialEnd: Instant | null;
   /** Null when it does not renew. */
   readonly interval: Interval | null;
-  /** Null when it has no periods, or when the first one waits for a payment method. Empty until a later start. */
+  /** Null without periods, or while the first one awaits a payment method. Empty until a future start. */
   readonly period: Period | null;
-  /** What its periods are counted from; null: its start. */
+  /** The anchor of its periods; null: its start. */
   readonly anchor: Instant | null;
-  /** Where the interval begins that the first period is the rest of; null: the period is whole. */
+  /** The start of the interval of which the first period is the rest; null: the period is whole. */
   readonly wholeStartAt: Instant | null;
-  /** True when it starts later: until then it gives nothing, and nothing is billed. */
+  /** True for a future start: until then nothing is granted or billed. */
   readonly startsLater: boolean;
   readonly isFreePlan: boolean;
-  /** Of the item, in minor units: 0 for who is not charged. */
+  /** The item's unit price in minor units: 0 if not charged. */
   readonly unitPrice: bigint;
-  /** The payment method that the first period is charged to; null: nothing is charged now. */
+  /** The payment method charged for the first period; null: nothing is charged now. */
   readonly chargeWith: string | null;
-  /** True when there is nothing to charge and the first period is invoiced, to be paid within the terms. */
+  /** True if there is nothing to charge and the first period is invoiced under net terms. */
   readonly isInvoiced: boolean;
 }
 
 /**
- * How a subscription begins. What costs something and has nothing to charge waits for a payment method, or is invoiced
- * where there are terms to pay in. Refuses with `priceNotSubscribable` a price that is not for subscriptions, and with
- * `invalidRequest` terms that contradict each other or lie out of range.
+ * Decides how a subscription starts. A paid plan without a chargeable method awaits one, or is invoiced under net
+ * terms. Refuses with `priceNotSubscribable` a price that is not for subscriptions, and with `invalidRequest`
+ * contradictory terms or values out of range.
  */
 export function decideStart(terms: StartTerms): Start {
   refuseBadTerms(terms);
@@ -143,7 +143,7 @@ export function decideStart(terms: StartTerms): Start {
     wholeStartAt: whole !== null && whole.start < startDate ? whole.start : null,
   };
   if (interval !== null && startDate > terms.now) {
-    // It is paid for when it starts, with what there is to charge then, so it waits for no payment method now.
+    // A future start is charged then, so it needs no payment method now.
     const period = { start: startDate, end: startDate };
     const waiting = status === 'incomplete' ? 'active' : status;
     return { ...known, status: waiting, period, startsLater: true, chargeWith: null, isInvoiced: false };
@@ -157,7 +157,7 @@ export function decideStart(terms: StartTerms): Start {
   return { ...known, status: isInvoiced ? 'active' : status, period, startsLater: false, chargeWith, isInvoiced };
 }
 
-/** The interval, counted from an anchor that is to be kept, in which the subscription starts. */
+/** The interval, counted from an anchor to keep, in which the subscription starts. */
 function keptInterval(
   { anchor, startDate, now }: Pick<StartTerms, 'anchor' | 'startDate' | 'now'>,
   interval: Interval,
@@ -167,8 +167,8 @@ function keptInterval(
 }
 
 /**
- * The first period of a subscription that has waited for a payment method until `now`: one interval from now on or, with
- * an anchor to be kept, the rest of one.
+ * The first period of a subscription that is activated at `now`: one interval from now, or the rest of one if an anchor
+ * is kept.
  */
 export function decideActivation(
   subscription: PeriodSchedule,
@@ -185,7 +185,7 @@ export function decideActivation(
   };
 }
 
-/** Refuses a start that lies so far back that more periods would be over by now than can be caught up with. */
+/** Refuses a start with more past periods than can be caught up. */
 export function refuseFarStart(
   { interval, trialEnd }: Start,
   { startDate, now }: { startDate: Instant; now: Instant },
@@ -193,12 +193,12 @@ export function refuseFarStart(
   const anchor = trialEnd ?? startDate;
   if (interval === null || anchor >= now) return;
   if (periodAt(anchor, interval, Math.min(now, calendarEnd - 1)).index > maxPeriodsBehind)
-    throw invalid(['startDate'], `must lie at most ${maxPeriodsBehind} billing periods back`);
+    throw invalid(['startDate'], `must be at most ${maxPeriodsBehind} billing periods in the past`);
 }
 
 /**
- * The status that a subscription begins in; the first row that fits. A plan that costs nothing waits for no payment
- * method. One that the customer's stored method is charged for is incomplete until the charge succeeds.
+ * The initial status; the first matching row applies. A free plan needs no payment method. A plan charged to the stored
+ * method is incomplete until the charge succeeds.
  */
 export function decideInitialStatus(given: {
   doNotCharge: boolean;
@@ -213,7 +213,10 @@ export function decideInitialStatus(given: {
   return 'incomplete';
 }
 
-/** The end of the trial: the one asked for, else the price's days of 24 hours; null for who had one or is not charged. */
+/**
+ * The end of the trial: the requested one, else the price's days of 24 hours. Null if the customer already had one or
+ * is not charged.
+ */
 function decideTrialEnd({ price, doNotCharge, hadTrial, startDate, trialEnd }: StartTerms): Instant | null {
   if (doNotCharge || hadTrial) return null;
   if (trialEnd !== null) return trialEnd;
@@ -236,27 +239,27 @@ function refuseBadTerms(terms: StartTerms): void {
   if (trialEnd !== null && (trialEnd <= startDate || trialEnd > calendarEnd)) {
     throw invalid(['trialEnd'], `must be later than startDate (${startDate}) and at most ${calendarEnd}`);
   }
-  // A payment carries no more than a unit may cost at the most, so a period must not either.
+  // The limit of a single payment also bounds a period.
   if (price.unitPrice * BigInt(quantity) > maxPeriodAmount) {
     const most = maxPeriodAmount / price.unitPrice;
     throw invalid(['quantity'], `must be at most ${most} at a unit price of ${price.unitPrice}`);
   }
 }
 
-/** What a subscription is called when the caller gives no name. */
+/** The default name of a subscription. */
 export function subscriptionName(product: { name: string }, price: { name: string | null }): string {
   return price.name === null ? product.name : `${product.name} - ${price.name}`;
 }
 
-/** What the subscription is called that every customer starts with. */
+/** The name of the default plan's subscription. */
 export function defaultPlanName(product: { name: string }): string {
   return `${product.name} Subscription`;
 }
 
 /**
- * Which subscription a new one takes the place of: a paid one that of the customer's free one. Null when it stands
- * beside nothing. Refuses with `currentSubscriptionExists` a second free one, and where the environment allows one
- * subscription only, a second of any kind. One that is paused counts, and so does one whose first payment is under way.
+ * The subscription that a new one replaces: a paid one replaces the customer's free one. Null if it replaces none.
+ * Refuses with `currentSubscriptionExists` a second free one and, if only one subscription is allowed, any second one.
+ * Paused subscriptions and those with a first payment in flight count.
  */
 export function decideReplaced(
   living: readonly SubscriptionRow[],

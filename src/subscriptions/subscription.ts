@@ -22,35 +22,35 @@ export const subscriptionStatuses = [
 export const SubscriptionStatus = z.enum(subscriptionStatuses).meta({ id: 'SubscriptionStatus' });
 export type SubscriptionStatus = z.infer<typeof SubscriptionStatus>;
 
-/** What can happen to a subscription's status. */
+/** Events that change a subscription's status. */
 export const happenings = [
-  /** A charge succeeded: the first one, or one that made up for a failed one. */
+  /** A charge succeeded: the first, or one after a failure. */
   'paid',
-  /** A charge failed that was not the first ever. (When the first ever fails, the subscription is canceled.) */
+  /** A charge other than the very first failed. (A failed first charge cancels the subscription.) */
   'payment_failed',
-  /** A period began that must be paid for, and there is nothing to charge. */
+  /** A paid period began without a payment method. */
   'payment_method_missing',
-  /** The trial is over, and what follows can be paid. */
+  /** The trial ended and the next period can be paid. */
   'trial_ended',
-  /** The last attempt to collect a failed payment has failed too. */
+  /** The last attempt to collect a failed payment failed. */
   'retries_exhausted',
   'cancel_scheduled',
-  /** A scheduled end was taken back: nothing is owed and the trial, if there was one, is over. */
+  /** A scheduled cancellation was undone; nothing is owed and any trial is over. */
   'uncanceled',
   'uncanceled_in_trial',
-  /** The same where an invoice is open after a failed attempt. */
+  /** The same with an invoice open after a failed attempt. */
   'uncanceled_past_due',
   /** The same after the last attempt. */
   'uncanceled_unpaid',
   'paused',
   'resumed',
   'canceled',
-  /** The first payment was waited for long enough. */
+  /** The first payment did not arrive in time. */
   'expired',
 ] as const;
 export type Happening = (typeof happenings)[number];
 
-/** The life of a subscription: what each happening makes of a status. What does not stand here cannot happen. */
+/** The life cycle of a subscription: the status after each event. Missing entries are impossible. */
 export const transitions: Readonly<
   Record<SubscriptionStatus, Readonly<Partial<Record<Happening, SubscriptionStatus>>>>
 > = {
@@ -84,7 +84,7 @@ export const transitions: Readonly<
     cancel_scheduled: 'cancellation_scheduled',
     canceled: 'canceled',
   },
-  // It ends at its date, whatever becomes of its trial and its payments until then.
+  // It ends at its date, whatever happens to its trial and payments until then.
   cancellation_scheduled: {
     paid: 'cancellation_scheduled',
     payment_failed: 'cancellation_scheduled',
@@ -98,20 +98,20 @@ export const transitions: Readonly<
     uncanceled_unpaid: 'unpaid',
     canceled: 'canceled',
   },
-  // What was to be paid is paid before it is paused. Where money is taken back meanwhile, that shows when it goes on.
+  // Everything was paid before the pause. A reversed payment takes effect on resume.
   paused: { resumed: 'active', canceled: 'canceled' },
   canceled: {},
   incomplete_expired: {},
 };
 
-/** Nothing can happen any more. */
+/** Final statuses. */
 export const terminalStatuses = ['canceled', 'incomplete_expired'] as const;
-/** The customer has it now: it counts for features, credits and seats. */
+/** Statuses in which the customer has the subscription: it counts for features, credits and seats. */
 export const currentStatuses = ['trialing', 'active', 'past_due', 'unpaid', 'cancellation_scheduled'] as const;
 
 /**
- * Whether the subscription is in the way of another one of its customer: the customer has it now, will have it again
- * when it goes on, or will have it when the first payment, which is under way, succeeds.
+ * Whether the subscription prevents another one of its customer: it is current, will be when it resumes, or will be
+ * when its first payment, now in flight, succeeds.
  */
 export function isInTheWay({
   status,
@@ -120,7 +120,7 @@ export function isInTheWay({
   return isCurrent(status) || status === 'paused' || (status === 'incomplete' && currentBillingPeriodStart !== null);
 }
 
-/** Whether its start lies ahead, or has come and was not noticed yet: its current period is empty until then. */
+/** Whether its start is in the future, or has passed unprocessed: its current period is empty until then. */
 export function isWaitingForStart({
   status,
   currentBillingPeriodStart: start,
@@ -137,19 +137,19 @@ export function isCurrent(status: SubscriptionStatus): boolean {
   return currentStatuses.some((each) => each === status);
 }
 
-/** The status after the happening, or null when it cannot happen in this status. */
+/** The status after the event, or null if it is impossible in this status. */
 export function statusAfter(status: SubscriptionStatus, happening: Happening): SubscriptionStatus | null {
   return transitions[status][happening] ?? null;
 }
 
-/** The same where it is known that it can happen. */
+/** The same for an event that is known to be possible. */
 export function requireStatusAfter(status: SubscriptionStatus, happening: Happening): SubscriptionStatus {
   const next = statusAfter(status, happening);
   assert(next, `a subscription that is ${status} cannot be ${happening}`);
   return next;
 }
 
-/** Why a subscription ended, where somebody else than the caller of cancel ended it. */
+/** The reason why a subscription ended other than by a cancel request. */
 export const cancellationReasons = ['upgraded_to_paid', 'non_payment', 'customer_archived'] as const;
 export type CancellationReason = (typeof cancellationReasons)[number];
 
@@ -203,7 +203,7 @@ export const NonRenewingSubscription = z.object({
   billingCycleAnchorDate: z.null(),
 });
 
-/** What a customer has of a product: at a price, period after period, or (`renews` false) for good. */
+/** A customer's right to a product: at a price, period after period or (`renews` false) permanently. */
 export const Subscription = z
   .discriminatedUnion('renews', [RenewingSubscription, NonRenewingSubscription])
   .meta({ id: 'Subscription' });
@@ -221,11 +221,11 @@ export interface SubscriptionRow {
   readonly status: SubscriptionStatus;
   readonly renews: boolean;
   readonly isFreePlan: boolean;
-  /** True for the subscription of the default product: the ground that every customer stands on. */
+  /** True for the subscription of the default product, which every customer has. */
   readonly isDefaultPlan: boolean;
   readonly doNotCharge: boolean;
   readonly runBillingAtPeriodStart: boolean;
-  /** True where the environment allowed one current subscription only when this one was made. */
+  /** True if the environment allowed only one current subscription when this one was created. */
   readonly exclusive: boolean;
   readonly startDate: Instant;
   readonly trialEnd: Instant | null;
@@ -241,21 +241,21 @@ export interface SubscriptionRow {
   readonly cancellationReason: string | null;
   readonly replacedBySubscriptionId: string | null;
   readonly scheduledAdjustmentAt: Instant | null;
-  /** Since when it is paused; null when it is not. */
+  /** The start of the pause; null if not paused. */
   readonly pausedAt: Instant | null;
-  /** When it goes on by itself; null: when somebody says so. */
+  /** The automatic resume date; null: on request only. */
   readonly resumesAt: Instant | null;
-  /** List value that was paid for paused time and is not used up yet, in minor units. */
+  /** List value of paid, unused paused time, in minor units. */
   readonly pausedCredit: bigint;
   readonly metadata: z.infer<typeof Metadata> | null;
 }
 
-/** The answer's form of a subscription; `known` is what the environment says of all its records. */
+/** A subscription as returned by the API; `known` are the fields of its environment. */
 export function toSubscription(
   known: { livemode: boolean; organizationId: string },
   { intervalUnit, isDefaultPlan: _, exclusive: __, pausedCredit: ___, ...row }: SubscriptionRow,
 ): Subscription {
-  // The constraints of the table hold each row to the variant of its `renews`.
+  // Table constraints hold each row to the variant of its `renews`.
   return {
     ...row,
     livemode: known.livemode,

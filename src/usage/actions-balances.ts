@@ -14,14 +14,16 @@ import {
   type SubscriptionBalances,
 } from './store-balances.ts';
 
-/** The balance of every usage meter that the subscriptions can use: newest subscription first, then oldest meter first. */
+/**
+ * The balance of every usage meter available to the subscriptions: newest subscription first, then oldest meter first.
+ */
 export async function readBalances(work: Work, subscriptionIds: readonly string[]): Promise<UsageMeterBalance[]> {
   if (subscriptionIds.length === 0) return [];
   const rows = await listBalances(work, subscriptionIds);
   return withMeters(rows, await metersOf(work, rows)).map(toUsageMeterBalance);
 }
 
-/** What is left of a meter on an account. */
+/** The remaining balance of a meter on an account. */
 export interface MeterBalance {
   readonly meter: UsageMeter;
   readonly subscriptionId: string;
@@ -32,10 +34,10 @@ export function toUsageMeterBalance({ meter, ...rest }: MeterBalance): UsageMete
   return { ...meter, ...rest };
 }
 
-// The same few meters are told again and again.
+// The few meters of a catalog are serialized again and again, so their JSON is cached.
 const beginnings = new WeakMap<UsageMeter, string>();
 
-/** The JSON of `{ usageMeterBalances }`, in a tenth of the time that JSON.stringify takes for what has a bigint in it. */
+/** The JSON of `{ usageMeterBalances }`, ten times as fast as JSON.stringify with bigints. */
 export function textOfBalances(balances: readonly MeterBalance[]): string {
   let text = '';
   for (const { meter, subscriptionId, availableBalance } of balances) {
@@ -91,7 +93,7 @@ function answerOf(
   return withMeters(found, meters);
 }
 
-/** The meters of a pricing model at one of its versions, in order of creation. */
+/** The meters of a pricing model at one catalog version, in order of creation. */
 type Meters = (row: SubscriptionBalances) => readonly UsageMeter[];
 
 interface KnownMeters {
@@ -133,7 +135,7 @@ async function metersOf(
   };
 }
 
-/** A row for each meter of each subscription, also before its account is opened. */
+/** One row per meter of each subscription, even before its account is opened. */
 function withMeters(rows: readonly SubscriptionBalances[], meters: Meters): MeterBalance[] {
   const balances: MeterBalance[] = [];
   for (const row of rows) {

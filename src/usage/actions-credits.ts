@@ -45,10 +45,10 @@ export async function listUsageCredits(work: Work, request: PageRequest) {
 const source = 'manual_adjustment';
 
 /**
- * Grants credits by hand to a subscription for which nothing is due. A transactionId names the grant: on its meter it is
- * granted once, and a repeat is answered with the first, whatever else it says. Refuses unknown and ended subscriptions,
- * those of archived customers, meters that are not of their pricing model, an end that does not lie ahead, and a
- * transactionId of another subscription.
+ * Grants credits manually to a subscription without overdue work. A transactionId makes the grant idempotent on its
+ * meter: a repeat returns the first grant, whatever else it says. Refuses unknown and ended subscriptions, archived
+ * customers, meters of another pricing model, an expiry that is not in the future, and a transactionId of another
+ * subscription.
  */
 export async function grantByHand(work: Work, asked: NewUsageCredit): Promise<UsageCredit> {
   const { amount, expiresAt, priority, reason, transactionId } = asked;
@@ -79,7 +79,7 @@ export async function grantByHand(work: Work, asked: NewUsageCredit): Promise<Us
     } as const;
     await grantCredits(work, [grant]);
   }
-  // Another request may have been quicker with the same transaction.
+  // A concurrent request with the same transactionId may have been faster.
   const granted = earlier ?? (await store.findGrant(work, source, sourceId));
   assert(granted !== null, 'the credit is granted');
   if (granted.subscriptionId !== subscription.id) throw new Problem('transactionIdTaken', { id: transactionId ?? '' });
@@ -98,8 +98,8 @@ async function meterOf(
 }
 
 /**
- * Takes back what is left of a credit, or `amount` of it, of a subscription for which nothing is due. Refuses what
- * `decideTakeBack` refuses. What fell below the threshold of its meter by that is told.
+ * Takes back the remainder of a credit, or `amount` of it, of a subscription without overdue work. Refuses what
+ * `decideTakeBack` refuses. Publishes balances that fell below their threshold.
  */
 export async function takeBack(work: Work, id: string, amount: bigint | null): Promise<UsageCredit> {
   const { ledgerAccountId, subscriptionId, usageMeterId, pricingModelId } = await creditOf(work, id);

@@ -8,7 +8,7 @@ import { findSubscription } from '../subscriptions/store.ts';
 import { type LedgerBalance, type LedgerEntry, type LedgerQuery, readMove } from './ledger-entry.ts';
 import * as store from './store-ledger.ts';
 
-/** What a caller asks of a customer's ledger. */
+/** A query about a customer's ledger. */
 export interface LedgerAsk {
   readonly externalId: string;
   readonly pricingModelId: string | undefined;
@@ -20,8 +20,8 @@ export interface LedgerAsk {
 }
 
 /**
- * A page of the entries of a customer's accounts in the order in which they were booked, up to `asOf`, and the balance of
- * each account as of then, in any status of its subscription. What it was, it stays: an archived customer's is told too.
+ * A page of the entries of a customer's accounts in order of booking, up to `asOf`, and the balance of each account at
+ * that time. Subscriptions of any status count. Archived customers are included, because history does not change.
  */
 export async function readLedger(work: Work, ask: LedgerAsk, request: PageRequest) {
   const query = await toQuery(work, ask);
@@ -45,7 +45,7 @@ async function findPosition(
   return position;
 }
 
-/** The entry that usage events were booked in, and the grants that it drew from. */
+/** The entry in which usage events were booked, and the grants that it used. */
 export async function readUsageEntry(work: Work, key: store.UsageBookingKey): Promise<LedgerEntry | null> {
   const row = await store.findUsageEntry(work, key);
   const [entry] = await withApplications(work, row === null ? [] : [row]);
@@ -54,7 +54,8 @@ export async function readUsageEntry(work: Work, key: store.UsageBookingKey): Pr
 
 async function toQuery(work: Work, ask: LedgerAsk): Promise<LedgerQuery> {
   const { externalId, pricingModelId, subscriptionId = null, asOf = null } = ask;
-  if (asOf !== null && asOf > work.now) throw invalid(['asOf'], 'must not lie ahead: leave it out for now');
+  if (asOf !== null && asOf > work.now)
+    throw invalid(['asOf'], 'must not be in the future: omit it for the current time');
   const customer = await findCustomerEvenArchived(work, externalId, pricingModelId);
   if (customer === null) throw new Problem('customerNotFound', { id: externalId });
   if (subscriptionId !== null) {
@@ -70,7 +71,7 @@ async function meterOf(work: Work, ask: LedgerAsk, pricingModelId: string): Prom
   const named = usageMeterId ?? usageMeterSlug;
   if (named === undefined) return null;
   if (usageMeterId !== undefined && usageMeterSlug !== undefined)
-    throw invalid(['usageMeterSlug'], 'must be left out where usageMeterId is given');
+    throw invalid(['usageMeterSlug'], 'must be omitted when usageMeterId is given');
   const meters = await listUsageMeters(work, [pricingModelId]);
   const meter = meters.find(({ id, slug }) => (usageMeterId === undefined ? slug : id) === named);
   if (meter === undefined) throw new Problem('usageMeterNotFound', { id: named });

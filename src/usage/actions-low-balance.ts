@@ -6,7 +6,7 @@ import { hasFallen, type LowBalance } from './low-balance.ts';
 import { lockAccountsOfSubscriptions } from './store-accounts.ts';
 import { type BookedBalance, listBookedBalances } from './store-low-balances.ts';
 
-/** Tells, in the commit in which they fell, that balances are below the thresholds of their meters. */
+/** Publishes, in the commit that reduced them, the balances that fell below their thresholds. */
 export async function publishLowBalances(work: Work, low: readonly LowBalance[]): Promise<void> {
   if (low.length === 0) return;
   const externalIds = await listExternalIds(work, [...new Set(low.map(({ customerId }) => customerId))]);
@@ -23,16 +23,16 @@ export async function publishLowBalances(work: Work, low: readonly LowBalance[])
 }
 
 /**
- * Does what ends credits and brings others, and tells which balances of the subscriptions are below their thresholds then
- * and were not before. Credits that have ended count until their end is booked. Locks the accounts of the subscriptions. Two
- * reads more where a meter of theirs has a threshold that its balance has not fallen below yet; else one.
+ * Runs `act`, which expires and grants credits, and publishes `usage_balance.low` for each meter whose balance it moved
+ * below the threshold. Expired credits count until their expiry is booked. Locks the accounts of the subscriptions.
+ * Takes two more reads if a meter's balance is still above its threshold; else one.
  */
 export async function tellingLowBalances<Answer>(
   work: Work,
   subscriptionIds: readonly string[],
   act: () => Promise<Answer>,
 ): Promise<Answer> {
-  // Usage waits from here on, so what is told is compared to what there was.
+  // Usage waits for these locks, so the balances before and after are comparable.
   await lockAccountsOfSubscriptions(work, subscriptionIds);
   const before = await listBookedBalances(work, subscriptionIds);
   const answer = await act();

@@ -20,8 +20,8 @@ import {
 type Groups = Pick<UsageMeterSummary, 'groups' | 'other'>;
 
 /**
- * What a usage meter counted, in groups. Whole hours are answered by roll-ups, the broken ones at the ends by their events.
- * By a property, every event is read: refuses more than `maxPropertyEvents`.
+ * Summarizes the usage of a meter in groups. Whole hours come from roll-ups, partial hours at the ends from events.
+ * Grouping by a property reads every event and refuses more than `maxPropertyEvents`.
  */
 export async function summarizeUsage(work: Work, usageMeterId: string, ask: SummaryAsk): Promise<UsageMeterSummary> {
   const meter = await findUsageMeter(work, usageMeterId);
@@ -82,13 +82,13 @@ function split(rows: readonly store.RankedSums[], toGroup: (row: store.RankedSum
   return { groups: rows.filter((row) => row.other === null).map(toGroup), other };
 }
 
-/** Asks the roll-ups how many events there are in the hours that the range touches. */
+/** Counts the events in the touched hours by their roll-ups. */
 async function refuseTooMany(work: Work, { series, range }: store.Counted): Promise<void> {
   const hours = { from: hourOf(range.from), to: hourOf(range.to + hourMs - 1) };
   const events = await countEvents(work, series, hours);
   if (events > maxPropertyEvents)
     throw invalid(
       ['from'],
-      `makes about ${events} events to read, and there may be ${maxPropertyEvents} to group by a property: ask for a shorter range, or for one customer`,
+      `covers about ${events} events, more than the ${maxPropertyEvents} that can be grouped by a property: use a shorter range or a single customer`,
     );
 }

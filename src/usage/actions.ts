@@ -14,7 +14,7 @@ export async function getUsageEvent(work: Work, id: string): Promise<UsageEvent>
   return toUsageEvent(work, row);
 }
 
-/** The ledger entry that an event was booked in; null when it counted nothing. Refuses with `usageEventNotFound`. */
+/** The ledger entry in which an event was booked; null if it did not count. Refuses with `usageEventNotFound`. */
 export async function getEntryOfUsageEvent(work: Work, id: string): Promise<LedgerEntry | null> {
   const booking = await store.findBooking(work, id);
   if (booking === null) throw new Problem('usageEventNotFound', { id });

@@ -1,11 +1,11 @@
 import { instantFilter, instantRange, textFilter } from '../kernel/pagination.ts';
 import type { TimeRange } from './time-range.ts';
 
-/** The filters of events that their series answers. */
+/** Event filters that apply to the series. */
 export const seriesFilters = ['customerId', 'subscriptionId', 'usageMeterId', 'priceId', 'billingPeriodId'] as const;
 export type SeriesFilter = { readonly [filter in (typeof seriesFilters)[number]]?: string | undefined };
 
-/** What a list of events may be narrowed by. */
+/** The filters of an event list. */
 export const eventFilters = {
   customerId: textFilter,
   subscriptionId: textFilter,
@@ -17,15 +17,15 @@ export const eventFilters = {
   usageDateTo: instantFilter.meta({ description: 'Events used before this instant.' }),
 };
 
-/** Which events a list asks for. */
+/** The query of an event list. */
 export interface EventQuery {
   readonly series: SeriesFilter;
   readonly transactionId: string | null;
-  /** Null where any time will do. */
+  /** Null: any time. */
   readonly range: TimeRange | null;
 }
 
-/** The query that the filters of a page request make. Refuses a range that is empty. */
+/** Builds the query from the filters of a page request. Refuses an empty range. */
 export function toEventQuery(filters: Readonly<Record<string, string | boolean>>): EventQuery {
   return {
     series: Object.fromEntries(seriesFilters.map((filter) => [filter, textOf(filters[filter]) ?? undefined])),

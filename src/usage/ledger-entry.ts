@@ -7,7 +7,7 @@ import { moves, type Side } from './ledger.ts';
 export const ledgerEntryTypes = ['grant', 'usage', 'expiry', 'take_back', 'settlement', 'settlement_undone'] as const;
 export type LedgerEntryType = (typeof ledgerEntryTypes)[number];
 
-/** What a use drew from one grant. */
+/** The amount that a usage entry took from one grant. */
 const UsageCreditApplication = z
   .object({
     usageCreditId: z.string(),
@@ -19,7 +19,7 @@ const UsageCreditApplication = z
   .meta({ id: 'UsageCreditApplication' });
 export type UsageCreditApplication = z.infer<typeof UsageCreditApplication>;
 
-/** What changed a balance, and which grants a use drew from. */
+/** A change of a balance, and the grants that a usage entry used. */
 export const LedgerEntry = z
   .object({
     id: z.string(),
@@ -46,13 +46,13 @@ export const LedgerEntry = z
   .meta({ id: 'LedgerEntry' });
 export type LedgerEntry = z.infer<typeof LedgerEntry>;
 
-/** What could be used on an account at an instant. */
+/** The available amount of an account at an instant. */
 export const LedgerBalance = z
   .object({ subscriptionId: z.string(), usageMeterId: z.string(), availableBalance: WholeNumber })
   .meta({ id: 'LedgerBalance' });
 export type LedgerBalance = z.infer<typeof LedgerBalance>;
 
-/** Which accounts of a customer, and until when: `asOf` is null for now. */
+/** Selects accounts of a customer and a point in time: `asOf` null is now. */
 export interface LedgerQuery {
   readonly customerId: string;
   readonly subscriptionId: string | null;
@@ -77,7 +77,7 @@ function sidesText({ debitSide, creditSide }: { debitSide: string; creditSide: s
   return `${debitSide} ${creditSide}`;
 }
 
-/** What an amount that moved from one side to another was, and what it changed the balance by. */
+/** The type of a move between two sides, and the amount by which it changed the balance. */
 export function readMove(sides: { debitSide: string; creditSide: string; amount: bigint }): {
   type: LedgerEntryType;
   amount: bigint;

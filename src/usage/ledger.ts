@@ -4,7 +4,7 @@ import { WholeNumber } from '../kernel/json.ts';
 import { UsageMeter } from '../pricing/usage-meter.ts';
 import type { PeriodSchedule } from '../subscriptions/billing-period.ts';
 
-/** What is left to use of a meter: credits granted and not expired, minus usage. Below zero it is usage without credit. */
+/** The remaining balance of a meter: credits granted and not expired, minus usage. Negative: usage without credit. */
 export const UsageMeterBalance = z
   .object({
     ...UsageMeter.shape,
@@ -16,10 +16,12 @@ export const UsageMeterBalance = z
   .meta({ id: 'UsageMeterBalance' });
 export type UsageMeterBalance = z.infer<typeof UsageMeterBalance>;
 
-/** The sides of an account. `available` is what the others leave: granted + settled - used - expired - taken back. */
+/**
+ * The sides of an account. `available` is the balance of the others: granted + settled - used - expired - taken back.
+ */
 export type Side = 'available' | 'granted' | 'used' | 'expired' | 'settled' | 'taken_back';
 
-/** Every way that an amount moves on an account: off one side and onto another, so that entries sum to zero. */
+/** All moves on an account: off one side and onto another, so that entries sum to zero. */
 export const moves = {
   grant: { debitSide: 'granted', creditSide: 'available' },
   usage: { debitSide: 'available', creditSide: 'used' },
@@ -29,14 +31,14 @@ export const moves = {
   settlementUndone: { debitSide: 'available', creditSide: 'settled' },
 } as const satisfies Record<string, { debitSide: Side; creditSide: Side }>;
 
-/** Which account: there is one for each usage meter of a subscription. */
+/** Identifies an account: there is one per usage meter of a subscription. */
 export interface AccountKey {
   readonly subscriptionId: string;
   readonly usageMeterId: string;
   readonly pricingModelId: string;
 }
 
-/** Why credits are granted, and the type of the ledger transaction that books them. */
+/** The sources of credits, and the type of the ledger transaction that books each. */
 export const transactionTypeOfSource = {
   billing_period_transition: 'billing_period_transition',
   manual_adjustment: 'credit_grant_recognized',
@@ -45,15 +47,15 @@ export const transactionTypeOfSource = {
   purchase: 'credit_grant_recognized',
 } as const;
 export type CreditSource = keyof typeof transactionTypeOfSource;
-// The keys of a literal are its keys and no others.
+// The literal has exactly these keys.
 export const creditSources = Object.keys(transactionTypeOfSource) as [CreditSource, ...CreditSource[]];
 
-/** Of credits of which nothing is said: there is room before them and after. */
+/** The default priority leaves room before and after it. */
 export const defaultPriority = 100;
 
-/** Credits to be granted, until `expiresAt` or, when that is null, for ever. (source, sourceId) names the grant. */
+/** A credit grant, valid until `expiresAt` or forever when that is null. (source, sourceId) identifies the grant. */
 export interface CreditGrant extends AccountKey {
-  /** Of the credit. A new one when absent. */
+  /** The id of the credit; a new one when absent. */
   readonly id?: string;
   readonly featureId: string | null;
   readonly billingPeriodId: string | null;
@@ -63,16 +65,16 @@ export interface CreditGrant extends AccountKey {
   readonly sourceId: string;
   /** Credits with a lower number are used first. `defaultPriority` when absent. */
   readonly priority?: number;
-  /** Why it was granted, in the words of who granted it. */
+  /** The reason for the grant in the caller's words. */
   readonly reason?: string;
 }
 
-/** A grant to an account that is locked. */
+/** A grant to a locked account. */
 export interface AccountGrant extends CreditGrant {
   readonly ledgerAccountId: string;
 }
 
-/** Usage to bill: units of one price that no credit covered and no earlier invoice billed, and what they cost. */
+/** Usage to bill: units of one price that neither a credit covered nor an earlier invoice billed, and their price. */
 export interface Overage {
   readonly subscriptionId: string;
   readonly ledgerAccountId: string;
@@ -85,42 +87,39 @@ export interface Overage {
   readonly units: bigint;
 }
 
-/** A subscription whose credits are looked through, and the instant by which they have ended. */
+/** A subscription whose credits expire by the instant `at`. */
 export interface CreditExpiry {
   readonly subscriptionId: string;
   readonly at: Instant;
-  /** How its periods are counted where a new one begins at that instant: what rolls over does so. */
+  /** The schedule of its periods if a new one begins at that instant, into which credits roll over. */
   readonly goesOn?: PeriodSchedule;
 }
 
-/** Units of one price that an invoice bills. */
+/** Units of one price on an invoice. */
 export interface BilledUsage {
   readonly ledgerAccountId: string;
   readonly priceId: string;
   readonly units: bigint;
 }
 
-/** Units of an account that an invoice was paid for. */
+/** Units of an account on a paid invoice. */
 export interface SettledUsage {
   readonly invoiceId: string;
   readonly ledgerAccountId: string;
   readonly units: bigint;
 }
 
-/** A text that is equal for equal accounts. Ids hold no spaces. */
+/** A text key for an account. Ids contain no spaces. */
 export function accountKeyText({ subscriptionId, usageMeterId }: Omit<AccountKey, 'pricingModelId'>): string {
   return `${subscriptionId} ${usageMeterId}`;
 }
 
-/** One key for each account, in the order in which they were first named. */
+/** Deduplicates account keys in order of first appearance. */
 export function distinctAccounts(keys: readonly AccountKey[]): AccountKey[] {
   return [...new Map(keys.map((key) => [accountKeyText(key), key])).values()];
 }
 
-/**
- * The units of each invoice and account, in the order in which they were first named: an invoice may bill one meter at
- * two prices.
- */
+/** Sums units by invoice and account, in order of first appearance: an invoice may bill one meter at two prices. */
 export function mergeSettledUsage(lines: readonly SettledUsage[]): SettledUsage[] {
   const merged = new Map<string, SettledUsage>();
   for (const { invoiceId, ledgerAccountId, units } of lines) {

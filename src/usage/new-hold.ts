@@ -6,7 +6,7 @@ import { type HoldRow, maxHoldMs } from './usage-hold.ts';
 const { subscriptionId, amount, priceId, priceSlug, usageMeterId, usageMeterSlug } = NewUsageEvent.shape;
 const ways = [...references, 'meter'] as const;
 
-/** A hold as it is asked for. */
+/** A request for a hold. */
 export const NewHold = z
   .object({
     subscriptionId,
@@ -21,17 +21,17 @@ export const NewHold = z
     meter: usageMeterId.meta({ description: 'The id or slug of the usage meter, at its default price.' }),
   })
   .refine((hold) => ways.filter((way) => typeof hold[way] === 'string').length === 1, {
-    message: `exactly one of ${ways.join(', ')} must be given`,
+    message: `send exactly one of ${ways.join(', ')}`,
   })
   .meta({ id: 'NewHold', description: `Takes exactly one of ${ways.join(', ')}.` });
 export type NewHold = z.infer<typeof NewHold>;
 
-/** Which field of the request says what is held. */
+/** The field of the request that identifies the held usage. */
 export function wayOf(hold: NewHold): (typeof ways)[number] {
   return ways.find((way) => typeof hold[way] === 'string') ?? 'meter';
 }
 
-/** The usage event that a hold stands in for, in each way that its request can be read. */
+/** The usage events that a hold can represent: one for each way to read its request. */
 export function eventsToHold({ meter, expiresAt: _, ...hold }: NewHold, id: string): NewUsageEvent[] {
   const event = { ...hold, transactionId: id };
   if (typeof meter !== 'string') return [event];
@@ -41,7 +41,7 @@ export function eventsToHold({ meter, expiresAt: _, ...hold }: NewHold, id: stri
   ];
 }
 
-/** The usage event that a hold is settled with. */
+/** The usage event that settles a hold. */
 export function eventToSettle({ id, subscriptionId, priceId }: HoldRow, settledAmount: number): NewUsageEvent {
   return { subscriptionId, priceId, transactionId: id, amount: settledAmount };
 }

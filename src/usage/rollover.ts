@@ -3,7 +3,7 @@ import { smallerOf } from '../kernel/money.ts';
 import { type PeriodSchedule, periodsEnd } from '../subscriptions/billing-period.ts';
 import type { AccountGrant, CreditExpiry } from './ledger.ts';
 
-/** A credit that ends with an unused rest, and what of it may go over. */
+/** A credit that expires with an unused remainder, and its rollover terms. */
 export interface EndingCredit {
   readonly id: string;
   readonly pricingModelId: string;
@@ -13,23 +13,23 @@ export interface EndingCredit {
   readonly featureId: string | null;
   readonly priority: number;
   readonly rest: bigint;
-  /** Of its feature, as it is now. Null: nothing goes over. */
+  /** The current terms of its feature. Null: no rollover. */
   readonly rolloverMaximum: bigint | null;
   readonly rolloverPeriods: number | null;
-  /** What went over before of the credits of this feature on this account, and can still be used. */
+  /** The usable amount of earlier rollovers of this feature's credits on this account. */
   readonly outstanding: bigint;
 }
 
-/** When the subscriptions go on that do, and how their periods are counted. */
+/** The renewal of each continuing subscription: its time and schedule. */
 type Transitions = ReadonlyMap<string, { readonly at: Instant; readonly schedule: PeriodSchedule }>;
 
 /**
- * What goes over into the next periods of credits that end, the oldest first: of all credits of a feature on an account
- * together so much that with what went over before no more than its maximum can be used. Each is a credit of its own. Of a
- * subscription that does not go on, nothing does.
+ * Decides the rollover of expiring credits, oldest first. All credits of a feature on an account share one limit:
+ * together with earlier rollovers, no more than the maximum is usable. Each rollover is a separate credit. Credits of a
+ * subscription that does not continue do not roll over.
  *
- * Worked example: of 100 a month 30 are used, so 70 are left, and a maximum of 50 lets 50 go over. Where 20 of an earlier
- * month can still be used, 30 do.
+ * Worked example: of 100 a month 30 are used, so 70 are left, and a maximum of 50 lets 50 roll over. If 20 of an
+ * earlier month are still usable, 30 do.
  */
 export function rolledOver(ending: readonly EndingCredit[], expiries: readonly CreditExpiry[]): AccountGrant[] {
   const transitions: Transitions = new Map(
@@ -45,7 +45,7 @@ export function rolledOver(ending: readonly EndingCredit[], expiries: readonly C
     const key = `${credit.ledgerAccountId} ${credit.featureId}`;
     const free = room.get(key) ?? rolloverMaximum - outstanding;
     const amount = smallerOf(credit.rest, free);
-    // A maximum that was lowered may leave less than no room.
+    // A lowered maximum may leave negative room.
     if (amount <= 0n) return [];
     room.set(key, free - amount);
     return [toGrant(credit, amount, periodsEnd(transition.schedule, transition.at, rolloverPeriods))];
@@ -60,12 +60,12 @@ function toGrant(credit: EndingCredit, amount: bigint, expiresAt: Instant): Acco
     pricingModelId,
     ledgerAccountId,
     featureId,
-    // What comes with a period is counted by it, and this came with an earlier one.
+    // Credits of a period count towards it, and these belong to an earlier one.
     billingPeriodId: null,
     amount,
     expiresAt,
     source: 'rollover',
-    // A credit ends once, so it goes over once.
+    // A credit expires once, so it rolls over once.
     sourceId: id,
     priority,
   };

@@ -13,10 +13,10 @@ import { availableBalance, lapsedOf } from './store-balances.ts';
  * in that order too, by booking on them.
  */
 
-/** Opens the accounts that are missing and locks all of them. Answers each account's id by its key text. */
+/** Opens missing accounts and locks all of them. Returns the ids by key text. */
 export async function openAccounts(work: Work, keys: readonly AccountKey[]): Promise<ReadonlyMap<string, string>> {
   const accounts = distinctAccounts(keys);
-  // The update that changes nothing takes the lock of a row that is there: one statement instead of three.
+  // An update that changes nothing locks an existing row: one statement instead of three.
   const { rows } = await sql<{ id: string; subscriptionId: string; usageMeterId: string }>`
     insert into ledger_accounts (environment_id, id, pricing_model_id, subscription_id, subscription_revision, usage_meter_id,
            created_at, updated_at)
@@ -37,7 +37,7 @@ export async function openAccounts(work: Work, keys: readonly AccountKey[]): Pro
   return new Map(rows.map((row) => [accountKeyText(row), row.id]));
 }
 
-/** Locks the accounts that the subscriptions have. Answers their ids. */
+/** Locks the accounts of the subscriptions. Returns their ids. */
 export async function lockAccountsOfSubscriptions(work: Work, subscriptionIds: readonly string[]): Promise<string[]> {
   const { rows } = await sql<{ id: string }>`
     select id from ledger_accounts
@@ -46,7 +46,7 @@ export async function lockAccountsOfSubscriptions(work: Work, subscriptionIds: r
   return rows.map((row) => row.id);
 }
 
-/** Locks the accounts with these ids. Answers the model of each, by id. */
+/** Locks the accounts with these ids. Returns the pricing model of each, by id. */
 export async function lockAccounts(work: Work, ids: readonly string[]): Promise<ReadonlyMap<string, string>> {
   const { rows } = await sql<{ id: string; pricingModelId: string }>`
     select id, pricing_model_id from ledger_accounts

@@ -4,15 +4,15 @@ import type { Work } from '../database/work.ts';
 import type { Instant } from '../kernel/calendar.ts';
 import { currentStatuses } from '../subscriptions/subscription.ts';
 
-/** What paid for usage of a credit `c` of account `a`, what is drawn from it included. */
+/** The applied amount of a credit `c` of account `a`, including the pending one. */
 export const appliedInAll = sql<bigint>`(c.applied + case when c.id = a.drawn_credit_id then a.covered - a.applied else 0 end)`;
 
 /**
- * What has come to its end on account `a` and was not looked at since, to be joined to it: a credit that has ended cannot
- * be used any more, and a hold that has ended holds nothing, also in the time until that is booked.
+ * Unbooked expiries on account `a`, to be joined to it: an expired credit is unusable and an expired hold reserves
+ * nothing, even before the expiry is booked.
  */
 export function lapsedOf(now: Instant) {
-  // Mostly the account knows that there is none, and nothing is looked at.
+  // Usually the account shows that there are none, and nothing is read.
   return sql`
     left join lateral (
       select case when a.credits_end_at <= ${now}::bigint
@@ -26,17 +26,17 @@ export function lapsedOf(now: Instant) {
                                     and h.status = 'open' and h.expires_at <= ${now}::bigint), 0) end as holds) lapsed on true`;
 }
 
-/** What is left to use of account `a`, where `lapsedOf` is joined to it; null where there is no account. */
+/** The available balance of account `a`, with `lapsedOf` joined to it; null without an account. */
 export const availableBalance = sql<bigint | null>`a.available - a.held - lapsed.credits + lapsed.holds`;
 
-/** The balances of a subscription's accounts, and which version of its pricing model says what can be counted. */
+/** The balances of a subscription's accounts, and the catalog version that determines its meters. */
 export interface SubscriptionBalances {
   readonly subscriptionId: string;
   readonly pricingModelId: string;
   readonly catalogVersion: number;
   /**
-   * The meter and the balance of one account after the other, with a space between all of them: a column is read quicker
-   * than a row. Null where there is no account yet.
+   * Meter and balance of each account in turn, separated by spaces: one column is faster to read than rows. Null before
+   * the first account.
    */
   readonly balances: string | null;
 }
@@ -45,7 +45,7 @@ const balanceColumns = sql`
   s.id as "subscriptionId", s.pricing_model_id as "pricingModelId", p.catalog_version as "catalogVersion",
   b.balances`;
 
-/** What `balanceColumns` are taken from, beside subscriptions `s`. */
+/** The joins that `balanceColumns` need, beside subscriptions `s`. */
 function balanceJoins(now: Instant) {
   return sql`
       left join pricing_models p on p.environment_id = s.environment_id and p.id = s.pricing_model_id
@@ -64,25 +64,25 @@ export async function listBalances(work: Work, subscriptionIds: readonly string[
   return rows;
 }
 
-/** Which balances of a customer to read: of one subscription in any status, or of all that are current. */
+/** The balances of a customer to read: of one subscription in any status, or of all current ones. */
 export interface BalanceQuery {
   readonly externalId: string;
   readonly subscriptionId?: string | undefined;
   readonly pricingModelId?: string | undefined;
 }
 
-/** A row of the answer to the query at `position`, from 1. Without subscription there is none that was asked for. */
+/** A row of the result for the query at `position`, from 1. A null subscription means that none matched. */
 export interface CustomerBalances extends Omit<SubscriptionBalances, 'subscriptionId'> {
   readonly position: number;
-  /** How many customers the query may mean: one if all is well. */
+  /** The number of customers that match the query: normally one. */
   readonly customers: number;
   readonly subscriptionId: string | null;
 }
 
-/** What was asked of several customers, in one statement. The rows come in no order: to sort each customer's takes long. */
+/** Runs the queries of several customers in one statement. Rows are unordered: sorting each customer's takes long. */
 export async function listCustomerBalances(work: Work, queries: readonly BalanceQuery[]): Promise<CustomerBalances[]> {
-  // The names of the columns are as they are answered, and nothing looks at each row again: there are many small ones.
-  // `offset 0` has the subscriptions looked for customer by customer, also while no statistics say how many there are.
+  // Columns already have their final names, because converting many small rows is slow. `offset 0` forces a lookup per
+  // customer, even without statistics.
   const { rows } = await sql<CustomerBalances>`
     select asked.position, c.customers, ${balanceColumns}
       from unnest(

@@ -12,20 +12,20 @@ const columnOf = {
   billingPeriodId: 'billing_period_id',
 } as const satisfies Record<(typeof seriesFilters)[number], string>;
 
-// The series of one customer, or of a meter that few use. Of more than these an array is no shorter than the question.
+// Enough for one customer or a rarely used meter. Beyond it an array is no faster than the condition itself.
 const mostListed = 1_000;
 
-/** The series whose events are asked for, as parts of statements. */
+/** The selected series, as parts of statements. */
 export interface SeriesChoice {
-  /** `all`: of the environment. `few`: a thousand at most, which were looked up. */
+  /** `all`: of the environment. `few`: at most a thousand, already looked up. */
   readonly extent: 'none' | 'few' | 'many' | 'all';
-  /** Which rows `e`, events or hours of a series, are of them. */
+  /** Matches rows `e`, events or hours, of these series. */
   readonly matches: RawBuilder<unknown>;
   /** Their ids: a table `s` with the column `id`. */
   readonly table: RawBuilder<unknown>;
 }
 
-/** Finds the series that a filter means. Of a key that is pinned to a pricing model, only those of that. */
+/** Finds the series that match a filter. A pinned key sees only its pricing model. */
 export async function chooseSeries(work: Work, filter: SeriesFilter): Promise<SeriesChoice> {
   const conditions = seriesConditions(work, filter);
   const ofEnvironment = sql`s.environment_id = ${work.environmentId}`;
@@ -42,7 +42,7 @@ export async function chooseSeries(work: Work, filter: SeriesFilter): Promise<Se
   };
 }
 
-/** What a filter asks of a series `s`, besides its environment. */
+/** The conditions of a filter on a series `s`, besides its environment. */
 export function seriesConditions(work: Work, filter: SeriesFilter): RawBuilder<unknown>[] {
   const conditions = seriesFilters.flatMap((each) => {
     const value = filter[each];
@@ -61,8 +61,8 @@ export function within(column: 'e.usage_date' | 'e.hour', { from, to }: TimeRang
 }
 
 /**
- * The events of a choice in a range, as a table `e`; of many series, `matches` says in what is joined to it which they are.
- * They are found before anything is joined: else a planner that knows too little looks through the range for each series.
+ * The events of a choice in a range, as a table `e`. For many series, `matches` in the outer query selects them. The
+ * subquery runs first: otherwise a planner without statistics scans the range once per series.
  */
 export function eventsWithin(work: Work, { extent, matches }: SeriesChoice, range: TimeRange): RawBuilder<unknown> {
   const ofFew = extent === 'few' ? sql` and ${matches}` : sql``;
@@ -72,8 +72,8 @@ export function eventsWithin(work: Work, { extent, matches }: SeriesChoice, rang
 }
 
 /**
- * The roll-ups of a choice in a range of whole hours, as a table `e`; of many series, `matches` says in what is joined to it
- * which they are. One of a series and an hour may be two rows: what is open of it stands on its account.
+ * The roll-ups of a choice in a range of whole hours, as a table `e`. For many series, `matches` in the outer query
+ * selects them. A series and hour may have two rows, because its open roll-up is stored on the account.
  */
 export function rollUpsWithin(
   { environmentId }: Work,
@@ -82,7 +82,7 @@ export function rollUpsWithin(
 ): RawBuilder<unknown> {
   const isFew = extent === 'few';
   const ofFew = isFew ? sql` and ${matches}` : sql``;
-  // Nothing leads from a series to what is open of it but its account.
+  // The open roll-up of a series can only be found by its account.
   const accountsOfFew = sql`
     select s.ledger_account_id from usage_series s
      where s.environment_id = ${environmentId} and s.id in (select s.id from ${table})`;
@@ -99,8 +99,8 @@ export function rollUpsWithin(
 }
 
 /**
- * How many events there are, of a range where one is given: roll-ups know it of whole hours, and only those in the broken
- * hours at the ends are counted.
+ * The number of events, within a range if given: from roll-ups for whole hours, counted only in the partial hours at
+ * the ends.
  */
 export async function countEvents(work: Work, choice: SeriesChoice, range: TimeRange | null): Promise<number> {
   const { hours, edges } = splitAtHours(range ?? { from: null, to: null });

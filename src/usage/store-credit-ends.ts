@@ -6,8 +6,8 @@ import { type CreditExpiry, moves } from './ledger.ts';
 import type { EndingCredit } from './rollover.ts';
 
 /**
- * The credits of locked accounts, with all that was drawn from them written, that have ended by the instant of their
- * subscription and are not used up, oldest first, and what their features say of going over.
+ * Unused credits of locked accounts that have expired by the instant of their subscription, oldest first, with the
+ * rollover terms of their features. Pending applications must have been written before.
  */
 export async function listLapsedCredits(work: Work, expiries: readonly CreditExpiry[]): Promise<EndingCredit[]> {
   const { rows } = await sql<EndingCredit>`
@@ -30,10 +30,7 @@ export async function listLapsedCredits(work: Work, expiries: readonly CreditExp
   return rows;
 }
 
-/**
- * Writes what is drawn from credits of locked accounts into their rows: whoever reads or changes those as they stand does it
- * before.
- */
+/** Writes pending applications of locked accounts to their credits: required before these rows are read or changed. */
 export async function writeDrawn(work: Work, ledgerAccountIds: readonly string[]): Promise<void> {
   await sql`
     with drawn as materialized (
@@ -48,30 +45,33 @@ export async function writeDrawn(work: Work, ledgerAccountIds: readonly string[]
       from drawn where a.environment_id = ${work.environmentId} and a.id = drawn.id`.execute(work.db);
 }
 
-/** Units of a credit of a locked account that nobody will use: at most its rest. */
+/** Unused units of a credit of a locked account, at most its remainder. */
 export interface RemovedCredit {
   readonly id: string;
   readonly pricingModelId: string;
   readonly amount: bigint;
 }
 
-/** Ends credits of locked accounts: their rests move off what is available. (credit) is there once. */
+/** Expires credits of locked accounts: their remainders move off the available side. Each credit is listed once. */
 export async function endCredits(work: Work, ending: readonly EndingCredit[]): Promise<void> {
   const [first] = ending;
   if (first === undefined) return;
   const removed = ending.map(({ id, pricingModelId, rest }) => ({ id, pricingModelId, amount: rest }));
-  // A credit ends once, so the first of them names what is booked.
+  // A credit expires once, so the first one identifies the booking.
   await remove(work, removed, { ...moves.expiry, type: 'credit_grant_expired', sourceId: first.id });
 }
 
-/** Takes units of a credit of a locked account back. */
+/** Takes back units of a credit of a locked account. */
 export async function takeBackCredit(work: Work, removed: RemovedCredit): Promise<void> {
-  // As often as it is asked for: who wants it once sends an Idempotency-Key.
+  // Every call takes back again; callers that want idempotency send an Idempotency-Key.
   const sourceId = newId('ledgerTransaction');
   await remove(work, [removed], { ...moves.takeBack, type: 'credit_taken_back', sourceId });
 }
 
-/** Off which side the units move and onto which, and what books it. The second is a column of credits and accounts too. */
+/**
+ * The sides that the units move between, and the transaction that books it. The second side is also a column of credits
+ * and accounts.
+ */
 interface Removal {
   readonly debitSide: 'available';
   readonly creditSide: 'expired' | 'taken_back';

@@ -4,7 +4,7 @@ import type { Work } from '../database/work.ts';
 import type { Instant } from '../kernel/calendar.ts';
 import { type AccountGrant, defaultPriority, moves, transactionTypeOfSource } from './ledger.ts';
 
-/** Grants credits to locked accounts, and books them, except those whose (source, sourceId) was granted before. */
+/** Grants and books credits on locked accounts, except those whose (source, sourceId) was granted before. */
 export async function insertCredits(work: Work, grants: readonly AccountGrant[]): Promise<void> {
   if (grants.length === 0) return;
   const { environmentId, now } = work;
@@ -59,7 +59,9 @@ export async function insertCredits(work: Work, grants: readonly AccountGrant[])
      where a.environment_id = ${environmentId} and a.id = moved.ledger_account_id`.execute(work.db);
 }
 
-/** When the next of the credits ends that account `a` has with a rest: as it knows, or looked for where that has passed. */
+/**
+ * The next expiry of a credit with a remainder on account `a`: the stored one, or a fresh lookup if that has passed.
+ */
 function earlierCreditsEndAt(now: Instant) {
   return sql`
     case when a.credits_end_at <= ${now}::bigint

@@ -2,18 +2,18 @@ import { sql } from 'kysely';
 import type { Work } from '../database/work.ts';
 import type { Period } from '../kernel/calendar.ts';
 
-/** Credits that a feature brought a subscription. */
+/** Credits granted to a subscription by a feature. */
 export interface GrantedCreditsRow {
   readonly subscriptionId: string;
   readonly usageMeterId: string;
   readonly featureId: string;
-  /** Those of the interval that was asked about which end with it. */
+  /** The part granted in the requested interval that expires with it. */
   readonly inPeriod: bigint;
 }
 
 /**
- * The features that ever brought these subscriptions credits, with what each brought in an interval: in all billing
- * periods that began in it, for a pause divides one.
+ * The features that ever granted credits to these subscriptions, with the amount granted in an interval: in all billing
+ * periods that began in it, because a pause splits one.
  */
 export async function listGrantedCredits(
   work: Work,

@@ -6,11 +6,11 @@ import type { PageRequest } from '../kernel/pagination.ts';
 import type { HoldClosing, HoldRow, HoldStatus } from './usage-hold.ts';
 
 /*
- * Whoever changes holds has locked their account: what is read of them after the lock is final. A hold ends by time
- * alone; whoever changes the holds of an account writes down which have ended, as of their end.
+ * Every change of holds locks their account, so reads after the lock are final. A hold expires by time alone; the next
+ * change of the account's holds records expired ones, as of their expiry.
  */
 
-/** The status of a hold `h` as it is now, whether or not its end was written down. */
+/** The current status of a hold `h`, whether or not its expiry was recorded. */
 function statusNow(now: Instant): RawBuilder<HoldStatus> {
   return sql<HoldStatus>`case when h.status = 'open' and h.expires_at <= ${now}::bigint then 'expired' else h.status end`;
 }
@@ -56,7 +56,7 @@ export async function pageOfHolds(work: Work, request: PageRequest): Promise<{ r
   return { rows, total: counted.rows[0]?.total ?? 0 };
 }
 
-/** How many holds of an account that is locked are open. */
+/** The number of open holds of a locked account. */
 export async function countOpenHolds(work: Work, ledgerAccountId: string): Promise<number> {
   const { rows } = await sql<{ count: number }>`
     select count(*) as count from usage_holds
@@ -65,7 +65,7 @@ export async function countOpenHolds(work: Work, ledgerAccountId: string): Promi
   return rows[0]?.count ?? 0;
 }
 
-/** Writes down which holds of an account have ended, and answers their amounts. */
+/** Records expired holds of an account and returns their amounts. */
 function endHolds({ environmentId, now }: Work, { id, ledgerAccountId }: Pick<HoldRow, 'id' | 'ledgerAccountId'>) {
   return sql`
       update usage_holds set status = 'expired', updated_at = expires_at
@@ -74,7 +74,7 @@ function endHolds({ environmentId, now }: Work, { id, ledgerAccountId }: Pick<Ho
       returning amount`;
 }
 
-/** Stores a new open hold, and adds it to what its account, which is locked, holds. */
+/** Inserts an open hold and adds it to the held amount of its locked account. */
 export async function insertHold(work: Work, hold: HoldRow): Promise<void> {
   const { environmentId } = work;
   await sql`
@@ -92,7 +92,7 @@ export async function insertHold(work: Work, hold: HoldRow): Promise<void> {
      where environment_id = ${environmentId} and id = ${hold.ledgerAccountId}`.execute(work.db);
 }
 
-/** Closes a hold as it was read since its account was locked: from now on the account does not hold it. */
+/** Closes a hold read after its account was locked, and removes it from the account's held amount. */
 export async function closeHold(work: Work, hold: HoldRow, closing: HoldClosing): Promise<HoldRow> {
   const { environmentId, now } = work;
   const stored: HoldStatus = hold.counted ? 'open' : hold.status;

@@ -6,12 +6,12 @@ import type { PageRequest } from '../kernel/pagination.ts';
 import type { LedgerBalance, LedgerQuery, UsageCreditApplication } from './ledger-entry.ts';
 import { appliedInAll, availableBalance, lapsedOf } from './store-balances.ts';
 
-/** An account that was asked about, and what could be used on it then. */
+/** An account of a query, and its balance at the requested time. */
 export interface AccountAt extends LedgerBalance {
   readonly id: string;
 }
 
-/** The accounts that are asked about, oldest subscription first, with their balances as of the instant that is asked about. */
+/** The accounts of a query with their balances at the requested time, oldest subscription first. */
 export async function listAccountsAt(work: Work, query: LedgerQuery): Promise<AccountAt[]> {
   const { customerId, subscriptionId, usageMeterId, asOf } = query;
   const subscription = subscriptionId === null ? sql`` : sql` and s.id = ${subscriptionId}`;
@@ -29,10 +29,9 @@ export async function listAccountsAt(work: Work, query: LedgerQuery): Promise<Ac
 }
 
 /**
- * The balance of account `a` as it was at a past instant: that of the last entry by then, less what was left of credits
- * that had ended by then and were booked as expired only later, if at all, and less the holds that were open then. Nothing is
- * summed but those few: a credit expires with all of its rest, and neither it nor a hold changes any more once its end is
- * booked, so their last change says when that was.
+ * The balance of account `a` at a past instant. It is that of its last entry by then, minus the remainders of credits
+ * that had expired but were not booked, minus the holds open at that time. Only those few are summed. A credit expires
+ * with all of its remainder, and neither it nor a hold changes after its end is booked, so their last update dates it.
  */
 function balanceAsOf(at: Instant): { balance: RawBuilder<bigint>; joined: RawBuilder<unknown> } {
   const ofAccount = (alias: string) => sql`
@@ -54,13 +53,13 @@ function balanceAsOf(at: Instant): { balance: RawBuilder<bigint>; joined: RawBui
   };
 }
 
-/** Where an entry stands among all: entries are listed in the order in which they were booked. */
+/** The position of an entry in the list, which is in order of booking. */
 export interface EntryPosition {
   readonly createdAt: Instant;
   readonly sequence: number;
 }
 
-/** Where the entry that was made then stands, or null when it is none of these accounts. */
+/** The position of the entry that a cursor names, or null if it is not on these accounts. */
 export async function findEntryPosition(
   work: Work,
   accountIds: readonly string[],
@@ -73,7 +72,7 @@ export async function findEntryPosition(
   return rows[0] ?? null;
 }
 
-/** An entry as it is stored. */
+/** A stored entry. */
 export interface LedgerEntryRow {
   readonly id: string;
   readonly createdAt: Instant;
@@ -86,30 +85,30 @@ export interface LedgerEntryRow {
   readonly priceId: string | null;
   readonly billingPeriodId: string | null;
   readonly usageCreditId: string | null;
-  /** Of usage: the credits that paid for it, and how much each, one by one. Null where none did. */
+  /** For usage: the credits that covered it, and their amounts in the same order. Null if none did. */
   readonly appliedCreditIds: readonly string[] | null;
   readonly appliedAmounts: readonly string[] | null;
   readonly sourceId: string;
 }
 
-// Of an entry `e`, its account `a` and its transaction `t`.
+// Columns of an entry `e`, its account `a` and its transaction `t`.
 const entryColumns = sql`
   e.id, e.created_at, a.subscription_id, a.usage_meter_id, e.debit_side, e.credit_side, e.amount, e.available_after, e.price_id,
   e.billing_period_id, e.usage_credit_id, e.applied_credit_ids, e.applied_amounts::text[] as applied_amounts, t.source_id`;
 
-/** What usage events are booked under: `booking` numbers the unit of work that recorded them. */
+/** The booking of usage events: `booking` numbers the unit of work that recorded them. */
 export interface UsageBookingKey {
   readonly booking: number;
   readonly ledgerAccountId: string;
   readonly priceId: string;
 }
 
-/** The entry that usage events were booked in. */
+/** The entry in which usage events were booked. */
 export async function findUsageEntry(
   work: Work,
   { booking, ledgerAccountId, priceId }: UsageBookingKey,
 ): Promise<LedgerEntryRow | null> {
-  // An entry is never older than its transaction, so it is among the account's first from then on.
+  // An entry is never older than its transaction, so the scan of the account starts there.
   const { rows } = await sql<LedgerEntryRow>`
     select ${entryColumns}
       from ledger_transactions t
@@ -125,7 +124,7 @@ export async function findUsageEntry(
   return rows[0] ?? null;
 }
 
-/** A page of the accounts' entries up to `asOf`, beyond `after`, one more than the limit when there are more. */
+/** A page of the accounts' entries up to `asOf`, after the cursor, plus one if there are more. */
 export async function listEntries(
   work: Work,
   accountIds: readonly string[],
@@ -142,7 +141,7 @@ export async function listEntries(
     after === null
       ? sql``
       : sql` and (e.created_at, e.sequence) ${forward ? sql`>` : sql`<`} (${after.createdAt}::bigint, ${after.sequence}::bigint)`;
-  // The first few of each account, which its index has in order, and of those the first few of all.
+  // Takes the first entries of each account in index order, and the first of those overall.
   const { rows } = await sql<LedgerEntryRow>`
     select ${entryColumns}
       from (select own.* from unnest(${idArray(accountIds)}::text[]) as account (id)
@@ -157,7 +156,7 @@ export async function listEntries(
   return rows;
 }
 
-/** How many entries the accounts have up to `asOf`. The index alone is read. */
+/** The number of entries of the accounts up to `asOf`, by an index-only scan. */
 export async function countEntries(work: Work, accountIds: readonly string[], asOf: Instant | null): Promise<number> {
   const until = asOf === null ? sql`` : sql` and created_at <= ${asOf}`;
   const { rows } = await sql<{ total: number }>`
@@ -168,10 +167,10 @@ export async function countEntries(work: Work, accountIds: readonly string[], as
   return rows[0]?.total ?? 0;
 }
 
-/** What is told of credits that paid for usage. */
+/** The published fields of a credit that covered usage. */
 export type PayingCredit = Omit<UsageCreditApplication, 'amount'>;
 
-/** These credits, in the order in which credits are used. */
+/** The credits in the order of use. */
 export async function listPayingCredits(work: Work, ids: readonly string[]): Promise<PayingCredit[]> {
   const { rows } = await sql<PayingCredit>`
     select id as usage_credit_id, source, feature_id, expires_at from usage_credits

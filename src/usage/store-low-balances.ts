@@ -3,7 +3,7 @@ import type { Work } from '../database/work.ts';
 import type { LowBalance } from './low-balance.ts';
 import { availableBalance, lapsedOf } from './store-balances.ts';
 
-/** The balance of an account whose meter has a threshold, as it is booked: credits that have ended count until that is. */
+/** The booked balance of an account whose meter has a threshold: expired credits count until their expiry is booked. */
 export interface BookedBalance extends LowBalance {
   readonly ledgerAccountId: string;
   readonly lowBalanceThreshold: bigint;

@@ -2,7 +2,7 @@ import { type RawBuilder, sql } from 'kysely';
 import type { Work } from '../database/work.ts';
 import type { BilledUsage, Overage } from './ledger.ts';
 
-/** What usage the accounts owe that `which` picks, where `a` is the account. */
+/** The unbilled usage of the accounts `a` that `which` selects. */
 function overages(work: Work, which: RawBuilder<boolean>) {
   return sql`
     select a.subscription_id, o.ledger_account_id, a.usage_meter_id, m.name as meter_name, o.price_id, p.unit_price,
@@ -14,7 +14,7 @@ function overages(work: Work, which: RawBuilder<boolean>) {
      where a.environment_id = ${work.environmentId} and ${which} and o.uncovered > o.invoiced`;
 }
 
-/** Marks all usage of locked accounts that no credit covered as invoiced. Answers what was not yet. */
+/** Marks all uncovered usage of locked accounts as invoiced. Returns the newly marked part. */
 export async function claimOverages(work: Work, ledgerAccountIds: readonly string[]): Promise<Overage[]> {
   const { rows } = await sql<Overage>`
     with due as (${overages(work, sql`a.id = any(${ledgerAccountIds}::text[])`)}
@@ -26,7 +26,7 @@ export async function claimOverages(work: Work, ledgerAccountIds: readonly strin
   return rows;
 }
 
-/** What `claimOverages` would answer for the accounts of the subscriptions; nothing changes. */
+/** The result that `claimOverages` would return for the accounts of the subscriptions, without changes. */
 export async function listOverages(work: Work, subscriptionIds: readonly string[]): Promise<Overage[]> {
   const { rows } = await sql<Overage>`
     ${overages(work, sql`a.subscription_id = any(${subscriptionIds}::text[])`)}
@@ -34,7 +34,7 @@ export async function listOverages(work: Work, subscriptionIds: readonly string[
   return rows;
 }
 
-/** Takes back that units of locked accounts were invoiced: they are to be billed again. (account, price) is there once. */
+/** Unmarks invoiced units of locked accounts, to be billed again. Each (account, price) is listed once. */
 export async function uninvoice(work: Work, billed: readonly BilledUsage[]): Promise<void> {
   await sql`
     update usage_overages o set invoiced = o.invoiced - released.units

@@ -25,7 +25,7 @@ export async function findEvent(work: Work, id: string): Promise<StoredEvent | n
   return event ?? null;
 }
 
-/** The events with these ids. Each is looked up, whatever the planner knows of a table that grows while it is read. */
+/** The events with these ids. Looks each one up, because planner statistics of a fast-growing table are unreliable. */
 function listEvents(work: Work, shortIds: readonly string[], way: RawBuilder<unknown>): Promise<StoredEvent[]> {
   const { environmentId } = work;
   return selectEvents(
@@ -40,7 +40,10 @@ function listEvents(work: Work, shortIds: readonly string[], way: RawBuilder<unk
   );
 }
 
-/** Where an event is booked. `counts` is false where it was not the first with its properties, on a meter that counts those. */
+/**
+ * The booking of an event. `counts` is false if an earlier event had the same properties, on a meter that counts
+ * distinct ones.
+ */
 export interface EventBooking {
   readonly booking: number;
   readonly ledgerAccountId: string;
@@ -48,7 +51,7 @@ export interface EventBooking {
   readonly counts: boolean;
 }
 
-/** Where the event with this id is booked, or null when there is none. */
+/** The booking of the event with this id, or null if there is none. */
 export async function findBooking(work: Work, id: string): Promise<EventBooking | null> {
   if (!isEventId(id)) return null;
   const { rows } = await sql<EventBooking>`
@@ -63,7 +66,7 @@ export async function findBooking(work: Work, id: string): Promise<EventBooking 
   return rows[0] ?? null;
 }
 
-/** A page of events in order of creation, one more than the limit when there are more, and how many match in all. */
+/** A page of events in order of creation, plus one if there are more, and the total number of matches. */
 export async function pageOfEvents(
   work: Work,
   query: EventQuery,
@@ -80,11 +83,11 @@ export async function pageOfEvents(
   return { rows: await listEvents(work, ids, page.way), total };
 }
 
-/** What a page asks of events `e`, and in which order of ids. */
+/** The conditions of a page on events `e`, and the order of ids. */
 interface PagePart {
   readonly beyond: RawBuilder<unknown>;
   readonly way: RawBuilder<unknown>;
-  /** One more than the limit. */
+  /** The limit plus one. */
   readonly most: number;
 }
 
@@ -94,7 +97,7 @@ function pagePart({ after, direction, limit }: PageRequest): PagePart {
   return { beyond, way: forward ? sql`asc` : sql`desc`, most: limit + 1 };
 }
 
-// As far as it is worth to go through events in order and hope that they match: a hundredth of a second.
+// The number of events to scan in order in the hope of matches: about ten milliseconds.
 const mostWalked = 20_000;
 
 async function idsOfSeries(work: Work, choice: SeriesChoice, page: PagePart): Promise<string[]> {
@@ -109,8 +112,8 @@ async function idsOfSeries(work: Work, choice: SeriesChoice, page: PagePart): Pr
 }
 
 /**
- * The ids of a page in a range. Events come nearly in the order of their dates: where many match, the next ones are likely
- * to stand together, and one page after the other is found by going on from there. Else all of the range are looked at.
+ * The ids of a page in a range. Events arrive nearly in order of their dates: where many match, the next ones are
+ * probably adjacent, and paging continues from there. Otherwise the whole range is read.
  */
 async function idsInRange(
   work: Work,
@@ -123,7 +126,7 @@ async function idsInRange(
   return walked ?? idsByDate(work, choice, page, range);
 }
 
-/** The ids of a page, found among the next `most` events of the environment; null when these were too few to know. */
+/** The ids of a page among the next `most` events of the environment; null if these were too few to decide. */
 async function walk(
   work: Work,
   { matches }: SeriesChoice,
@@ -141,7 +144,7 @@ async function walk(
   return ids.length === page.most || walked < most ? ids : null;
 }
 
-/** The ids of a page: the first few of each series, which its index has in order, and of those the first few of all. */
+/** The ids of a page: the first of each series in index order, and the first of those overall. */
 async function idsBySeries(work: Work, { table }: SeriesChoice, { beyond, way, most }: PagePart): Promise<string[]> {
   const { rows } = await sql<{ id: string }>`
     select own.id from ${table} cross join lateral (
@@ -152,7 +155,7 @@ async function idsBySeries(work: Work, { table }: SeriesChoice, { beyond, way, m
   return rows.map((row) => row.id);
 }
 
-/** The ids of a page, out of all that lie in a range. */
+/** The ids of a page, selected from all events in a range. */
 async function idsByDate(work: Work, choice: SeriesChoice, page: PagePart, range: TimeRange): Promise<string[]> {
   const { beyond, way, most } = page;
   const { rows } = await sql<{ id: string }>`
@@ -161,7 +164,7 @@ async function idsByDate(work: Work, choice: SeriesChoice, page: PagePart, range
   return rows.map((row) => row.id);
 }
 
-/** The events of a transaction: on each usage meter one at most. */
+/** The events of a transaction: at most one per usage meter. */
 async function pageOfTransaction(
   work: Work,
   { series, range }: EventQuery,

@@ -3,20 +3,22 @@ import { newId } from '../database/new-id.ts';
 import type { Work } from '../database/work.ts';
 import { moves, type SettledUsage, type Side } from './ledger.ts';
 
-/** Usage on an account that is locked. */
+/** Settled usage on a locked account. */
 export interface AccountSettlement extends SettledUsage {
   readonly pricingModelId: string;
 }
 
 /**
- * Books that paid invoices paid for usage, on locked accounts, once for each invoice. (invoice, account) is there once.
- * One statement, however many invoices there are.
+ * Books the settlement of usage by paid invoices on locked accounts, once per invoice. Each (invoice, account) is
+ * listed once. One statement for any number of invoices.
  */
 export function settleAccounts(work: Work, settlements: readonly AccountSettlement[]): Promise<void> {
   return book(work, settlements, { type: settlementType, move: moves.settlement, sign: 1, condition: sql`true` });
 }
 
-/** Takes that back for invoices of which it was booked, once for each. (invoice, account) is there once. One statement. */
+/**
+ * Reverses the settlements of invoices that have one, once each. Each (invoice, account) is listed once. One statement.
+ */
 export function unsettleAccounts(work: Work, settlements: readonly AccountSettlement[]): Promise<void> {
   const wasSettled = sql<boolean>`exists (
     select from ledger_transactions t
@@ -27,11 +29,11 @@ export function unsettleAccounts(work: Work, settlements: readonly AccountSettle
 
 const settlementType = 'settle_invoice_usage_costs';
 
-/** What is booked of invoices, and which of them (`asked`) it is booked of. */
+/** The booking of invoices, and the condition on the invoices (`asked`) to book. */
 interface Booking {
   readonly type: string;
   readonly move: { readonly debitSide: Side; readonly creditSide: Side };
-  /** 1 where it adds to what is settled, -1 where it takes away. */
+  /** 1 adds to the settled side, -1 subtracts from it. */
   readonly sign: number;
   readonly condition: RawBuilder<boolean>;
 }

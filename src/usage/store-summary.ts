@@ -7,12 +7,12 @@ import type { SeriesFilter } from './event-query.ts';
 import { eventsWithin, rollUpsWithin, type SeriesChoice, seriesConditions } from './store-choice.ts';
 import { type SplitRange, splitAtHours } from './time-range.ts';
 
-/** What is summed up: the events of a meter in a range, of some of its series. */
+/** The input of a summary: the events of a meter in a range, limited to some series. */
 export interface Counted {
   readonly meter: Pick<UsageMeter, 'id' | 'aggregationType'>;
-  /** The meter's, and narrower where one asks for less. */
+  /** The meter's series, or a subset. */
   readonly filter: SeriesFilter;
-  /** The series that the filter means. */
+  /** The series that match the filter. */
   readonly series: SeriesChoice;
   readonly range: { readonly from: Instant; readonly to: Instant };
 }
@@ -22,7 +22,7 @@ export interface Sums {
   readonly events: number;
 }
 
-/** Sums by the stretches of time that begin at `starts`, which are whole hours but for the first; empty ones are left out. */
+/** Sums by intervals that begin at `starts`, which are whole hours except the first; empty intervals are omitted. */
 export async function sumByTime(
   work: Work,
   counted: Counted,
@@ -37,19 +37,19 @@ export async function sumByTime(
   return rows;
 }
 
-/** A customer or a value with what it used. The last one may be `other`: so many that are beyond the first. */
+/** A customer or property value with its usage. The last row may be `other`: the sum beyond the limit. */
 export interface RankedSums extends Sums {
   readonly key: string | null;
   readonly other: number | null;
 }
 
-/** Sums by customer: those who used most. */
+/** Sums by customer: those with the most usage. */
 export function sumByCustomer(work: Work, counted: Counted, most: number): Promise<RankedSums[]> {
   const key = sql`s.customer_id`;
   return ranked(work, countedParts(work, counted, splitAtHours(counted.range), { ofHour: key, ofEvent: key }), most);
 }
 
-/** Sums by a property of the events, of which each is read: those of which most was used. */
+/** Sums by a property, reading each event: the values with the most usage. */
 export function sumByProperty(
   work: Work,
   counted: Counted,
@@ -74,13 +74,13 @@ async function ranked(work: Work, parts: RawBuilder<unknown>, most: number): Pro
   return rows;
 }
 
-/** What hours and events are grouped by. */
+/** The grouping keys of hours and events. */
 interface Keys {
   readonly ofHour: RawBuilder<unknown>;
   readonly ofEvent: RawBuilder<unknown>;
 }
 
-/** A select of (key, units, events): a row for each whole hour of a series, and one for each event of the broken hours. */
+/** A select of (key, units, events): one row per whole hour of a series, and one per event of the partial hours. */
 function countedParts(work: Work, counted: Counted, { hours, edges }: SplitRange, keys: Keys): RawBuilder<unknown> {
   const { aggregationType } = counted.meter;
   const conditions = sql.join(

@@ -5,7 +5,7 @@ import type { CreditSource } from './ledger.ts';
 import { appliedInAll } from './store-balances.ts';
 import type { GrantedSubscription, UsageCreditRow } from './usage-credit.ts';
 
-/** The subscription with this id, held until the work ends: who ends it waits for the credits that are on their way. */
+/** The subscription with this id, locked until the work ends: its cancellation waits for credits being granted. */
 export async function holdGrantedSubscription(work: Work, id: string): Promise<GrantedSubscription | null> {
   const { rows } = await sql<GrantedSubscription>`
     select s.id, s.status, s.pricing_model_id, s.customer_id,
@@ -34,14 +34,14 @@ export function findUsageCredit(work: Work, id: string): Promise<UsageCreditRow 
   return findWhere(work, sql`c.id = ${id}`);
 }
 
-/** The credit that (source, sourceId) names. */
+/** The credit identified by (source, sourceId). */
 export function findGrant(work: Work, source: CreditSource, sourceId: string): Promise<UsageCreditRow | null> {
   return findWhere(work, sql`c.source = ${source} and c.source_id = ${sourceId}`);
 }
 
 const filterColumns = { subscriptionId: 'a.subscription_id', usageMeterId: 'a.usage_meter_id', source: 'c.source' };
 
-/** A page of credits in order of creation, one more than the limit when there are more, and how many match in all. */
+/** A page of credits in order of creation, plus one if there are more, and the total number of matches. */
 export async function pageOfUsageCredits(
   work: Work,
   request: PageRequest,

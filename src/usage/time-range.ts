@@ -2,30 +2,30 @@ import type { Instant } from '../kernel/calendar.ts';
 
 export const hourMs = 3_600_000;
 
-/** The instant at which the hour of an instant begins. */
+/** The start of an instant's hour. */
 export function hourOf(at: Instant): Instant {
   return Math.floor(at / hourMs) * hourMs;
 }
 
-/** From `from` (in it) to `to` (not in it); null is an end that is open. */
+/** From `from` (in it) to `to` (not in it); null is an open end. */
 export interface TimeRange {
   readonly from: Instant | null;
   readonly to: Instant | null;
 }
 
-/** A range as roll-ups can answer it: whole hours, and what is left of it at its ends. */
+/** A range split for roll-ups: whole hours, and the partial hours at its ends. */
 export interface SplitRange {
-  /** Null where the range holds no whole hour. */
+  /** Null if the range contains no whole hour. */
   readonly hours: TimeRange | null;
-  /** Two at most, each in one hour. */
+  /** At most two, each within one hour. */
   readonly edges: readonly { readonly from: Instant; readonly to: Instant }[];
 }
 
-/** Splits a range that is not empty into its whole hours and its ends. Together they tile it. */
+/** Splits a non-empty range into its whole hours and its ends, which tile it. */
 export function splitAtHours({ from, to }: TimeRange): SplitRange {
   const first = from === null ? null : hourOf(from + hourMs - 1);
   const last = to === null ? null : hourOf(to);
-  // Both ends in one hour: nothing of it is whole.
+  // Both ends in one hour: the range contains no whole hour.
   if (from !== null && to !== null && first !== null && last !== null && first > last)
     return { hours: null, edges: [{ from, to }] };
   const edges: { from: Instant; to: Instant }[] = [];

@@ -12,13 +12,10 @@ export const UsageCreditId = idSchema('usageCredit');
 
 const maxPriority = 1000;
 
-/** Whether something is left of a credit, or else what became of it. */
+/** The state of a credit: whether it has units left, or why not. */
 const usageCreditStatuses = ['active', 'used', 'expired', 'taken_back'] as const;
 
-/**
- * Units of a meter that a subscription was granted, and what became of them: issued = applied + expired + taken back +
- * remaining.
- */
+/** Units of a meter granted to a subscription, and their use: issued = applied + expired + taken back + remaining. */
 export const UsageCredit = z
   .object({
     id: UsageCreditId,
@@ -53,7 +50,7 @@ export type UsageCredit = z.infer<typeof UsageCredit>;
 
 const name = z.string().min(1).max(255).nullish();
 
-/** Credits that somebody grants by hand. */
+/** A request to grant credits manually. */
 export const NewUsageCredit = z
   .object({
     subscriptionId: z.string().min(1).max(255),
@@ -73,13 +70,13 @@ export const NewUsageCredit = z
   .refine(
     ({ usageMeterId, usageMeterSlug }) => (typeof usageMeterId === 'string') !== (typeof usageMeterSlug === 'string'),
     {
-      message: 'exactly one of usageMeterId, usageMeterSlug must be given',
+      message: 'send exactly one of usageMeterId and usageMeterSlug',
     },
   )
   .meta({ id: 'NewUsageCredit', description: 'Takes exactly one of usageMeterId, usageMeterSlug.' });
 export type NewUsageCredit = z.infer<typeof NewUsageCredit>;
 
-/** A credit as it is stored, with the account that it is on. */
+/** A stored credit with its account. */
 export interface UsageCreditRow {
   readonly id: string;
   readonly createdAt: Instant;
@@ -99,7 +96,9 @@ export interface UsageCreditRow {
   readonly expiresAt: Instant | null;
 }
 
-/** The credit as it is answered. What has ended by `now` is so, whether or not that was booked. */
+/**
+ * A credit as returned by the API. One that has expired by `now` is shown as expired, whether or not that was booked.
+ */
 export function toUsageCredit(
   { ledgerAccountId: _, issued, applied, expired, takenBack, ...row }: UsageCreditRow,
   { livemode, now }: { readonly livemode: boolean; readonly now: Instant },
@@ -126,7 +125,7 @@ function statusOf({
   return takenBackAmount > 0n ? 'taken_back' : 'used';
 }
 
-/** The subscription that credits are granted to, as far as that needs it. */
+/** The fields of a subscription that a grant needs. */
 export interface GrantedSubscription {
   readonly id: string;
   readonly status: SubscriptionStatus;
@@ -135,7 +134,7 @@ export interface GrantedSubscription {
   readonly customerArchived: boolean;
 }
 
-/** Refuses what is unknown or has ended, and whose customer is archived. */
+/** Refuses unknown and ended subscriptions, and those of archived customers. */
 export function requireGrantable(found: GrantedSubscription | null, id: string): GrantedSubscription {
   if (found === null) throw new Problem('subscriptionNotFound', { id });
   if (found.customerArchived) throw new Problem('customerArchived', { id: found.customerId });
@@ -143,22 +142,22 @@ export function requireGrantable(found: GrantedSubscription | null, id: string):
   return found;
 }
 
-/** What is left of a credit, and on its account. */
+/** The remainder of a credit, and the state of its account. */
 export interface TakeBackState {
   readonly id: string;
   readonly remaining: bigint;
-  /** Of the account: what may still be used. */
+  /** The available amount of the account. */
   readonly balance: bigint;
-  /** Of the account: what open holds set aside. */
+  /** The amount of the account reserved by open holds. */
   readonly held: bigint;
 }
 
 /**
- * How much is taken back of a credit: `asked`, or all that is left where nothing is said. Refuses more than is left, and
- * what would leave open holds more than the balance: they were promised. Usage that no credit covered is no reason to
- * refuse, because the credits that are left do not cover it either.
+ * Decides the amount to take back from a credit: `asked`, or the whole remainder. Refuses more than the remainder, and
+ * amounts that would reduce the balance below open holds, which are promised. Overage is no reason to refuse, because
+ * the remaining credits do not cover it either.
  *
- * Worked example: 100 are left, of which a hold sets 30 aside. 70 can be taken back.
+ * Worked example: 100 are left, of which a hold reserves 30. 70 can be taken back.
  */
 export function decideTakeBack({ id, remaining, balance, held }: TakeBackState, asked: bigint | null): bigint {
   if (remaining === 0n) throw new Problem('usageCreditSpent', { id });

@@ -10,14 +10,14 @@ import { isTerminal, type SubscriptionStatus } from '../subscriptions/subscripti
 
 export const UsageEventId = idSchema('usageEvent');
 
-/** Events in one request. More would hold the accounts, and whoever waits for them, too long. */
+/** The maximum number of events in one request. More would keep the accounts locked too long. */
 export const maxEventsPerRequest = 10_000;
-/** Bytes of the properties of one event, as JSON: room for what describes a use, too small for documents. */
+/** The maximum size of an event's properties as JSON: enough to describe a use, too small for documents. */
 export const maxPropertiesBytes = 16 * 1024;
 
 const Properties = z.record(z.string(), z.unknown());
 
-/** That a customer used something: so many units, at a time, at a price of a usage meter. */
+/** A customer's use of units at a time, at a price of a usage meter. */
 export const UsageEvent = z
   .object({
     id: UsageEventId,
@@ -40,19 +40,19 @@ export const UsageEvent = z
   .meta({ id: 'UsageEvent' });
 export type UsageEvent = z.infer<typeof UsageEvent>;
 
-/** What is left to use of a meter, on one subscription. */
+/** The remaining balance of a meter on one subscription. */
 export const UsageBalance = z
   .object({ subscriptionId: z.string(), usageMeterId: z.string(), availableBalance: WholeNumber })
   .meta({ id: 'UsageBalance' });
 export type UsageBalance = z.infer<typeof UsageBalance>;
 
-/** The ways to say what was used. Each event takes exactly one. */
+/** The ways to reference the price of usage. Each event uses exactly one. */
 export const references = ['priceId', 'priceSlug', 'usageMeterId', 'usageMeterSlug'] as const;
 export type ReferenceKind = (typeof references)[number];
 
 const reference = z.string().min(1).max(255).nullish();
 
-/** An event as it is sent. */
+/** A request to record an event. */
 export const NewUsageEvent = z
   .object({
     subscriptionId: z.string().min(1).max(255),
@@ -72,12 +72,12 @@ export const NewUsageEvent = z
     usageMeterSlug: reference.meta({ description: 'The slug of the usage meter, at its default price.' }),
   })
   .refine((event) => references.filter((kind) => typeof event[kind] === 'string').length === 1, {
-    message: `exactly one of ${references.join(', ')} must be given`,
+    message: `send exactly one of ${references.join(', ')}`,
   })
   .meta({ id: 'NewUsageEvent', description: `Takes exactly one of ${references.join(', ')}.` });
 export type NewUsageEvent = z.infer<typeof NewUsageEvent>;
 
-/** Which field of the event says what was used, and its value. */
+/** The field of the event that references its price, and its value. */
 export function referenceOf(event: NewUsageEvent): { kind: ReferenceKind; value: string } {
   const kind = references.find((each) => typeof event[each] === 'string');
   const value = kind && event[kind];
@@ -85,10 +85,10 @@ export function referenceOf(event: NewUsageEvent): { kind: ReferenceKind; value:
   return { kind, value };
 }
 
-/** Where in the request an event stands: ['usageEvents', 17]. */
+/** The position of an event in the request: ['usageEvents', 17]. */
 export type EventPath = readonly (string | number)[];
 
-/** The subscription that an event names, as far as events need it. */
+/** The fields of an event's subscription that events need. */
 export interface UsageSubscription {
   readonly id: string;
   /** Changes with everything that decides about usage. */
@@ -104,18 +104,18 @@ export interface UsageSubscription {
   readonly catalogVersion: number;
 }
 
-/** What an event's reference leads to: a price that usage is billed at, or why it is none. */
+/** The price that an event's reference resolves to, billable or not. */
 export interface UsagePrice {
-  /** Null when a usage meter was named that has no default price. */
+  /** Null if the referenced usage meter has no default price. */
   readonly priceId: string | null;
   readonly priceType: string | null;
   readonly usageMeterId: string | null;
   readonly aggregationType: UsageMeter['aggregationType'] | null;
-  /** A balance of the meter that falls below it is told. */
+  /** A balance that falls below it is published. */
   readonly lowBalanceThreshold: bigint | null;
 }
 
-/** The price and the meter of an event that passed every check. */
+/** The price and meter of a valid event. */
 export interface BillablePrice {
   readonly priceId: string;
   readonly usageMeterId: string;
@@ -142,15 +142,15 @@ export function requireSubscription(
   return found;
 }
 
-/** The price that an event is counted at. Refuses what is not a usage price of the subscription's pricing model. */
+/** The price of an event. Refuses anything but a usage price of the subscription's pricing model. */
 export function requirePrice(event: NewUsageEvent, path: EventPath, found: UsagePrice | undefined): BillablePrice {
   if (found !== undefined && isBillable(found)) return found;
   const { kind, value } = referenceOf(event);
   const at = [...path, kind];
   const problem = kind === 'priceId' || kind === 'priceSlug' ? 'priceNotFound' : 'usageMeterNotFound';
   if (found === undefined) throw refusal(problem, at, value);
-  if (found.priceId === null) throw invalid(at, 'the usage meter has no default price: name a price of it instead');
-  throw invalid(at, `must be a usage price, and this is a ${found.priceType} price`);
+  if (found.priceId === null) throw invalid(at, 'the usage meter has no default price: send one of its prices instead');
+  throw invalid(at, `must be a usage price, not a ${found.priceType} price`);
 }
 
 function isBillable(price: UsagePrice): price is UsagePrice & BillablePrice {
@@ -159,8 +159,8 @@ function isBillable(price: UsagePrice): price is UsagePrice & BillablePrice {
 }
 
 /**
- * Refuses properties that are too long as JSON (`text`), and on a meter that counts distinct ones, properties that are
- * missing and subscriptions without a billing period to count in.
+ * Refuses properties whose JSON (`text`) is too long. On a meter that counts distinct properties, also refuses missing
+ * properties and subscriptions without a billing period.
  */
 export function checkProperties(
   event: NewUsageEvent,
@@ -177,11 +177,11 @@ export function checkProperties(
   if (counts.billingPeriodId === null)
     throw invalid(
       [...path, 'subscriptionId'],
-      'must have a billing period: the usage meter counts distinct properties in it',
+      'must be in a billing period: the usage meter counts distinct properties in each',
     );
 }
 
-/** A refusal of a part of the request that an existing refusal has words for: names the part too. */
+/** A refusal of one part of the request: an existing problem that also names the part. */
 export function refusal(
   problem: ProblemName,
   path: EventPath,
@@ -193,7 +193,7 @@ export function refusal(
   return new Problem(problem, named, [{ path, message, code: 'custom' }]);
 }
 
-/** JSON with every object's keys in order, so that equal values have equal texts. */
+/** JSON with sorted keys, so that equal values have equal texts. */
 export function canonicalJson(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(canonicalJson).join(',')}]`;
   if (typeof value !== 'object' || value === null) return JSON.stringify(value);

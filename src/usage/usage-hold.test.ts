@@ -47,11 +47,11 @@ test('a hold ends after now and at most 31 days later', () => {
   assert.deepEqual(
     [999, 1000, 1001, 1000 + days31, 1001 + days31].map((at) => holdEndIssue(at, 1000)),
     [
-      'must lie ahead: it is 1000 now',
-      'must lie ahead: it is 1000 now',
+      'must be in the future: it is now 1000',
+      'must be in the future: it is now 1000',
       null,
       null,
-      'must be at most 31 days ahead: 2678401000',
+      'must be at most 31 days in the future: 2678401000',
     ],
   );
 });

@@ -7,16 +7,16 @@ import { stamps } from '../kernel/record.ts';
 
 export const UsageHoldId = idSchema('usageHold');
 
-/** How long a hold may last: as long as the longest month. What is set aside for longer than a period is no job's. */
+/** The maximum duration of a hold: the longest month. No job needs a reservation longer than a period. */
 export const maxHoldMs = 31 * 24 * 60 * 60 * 1000;
-/** Open holds on one account: whoever takes one counts them, and a balance adds up those of them that have ended. */
+/** The maximum number of open holds per account: each new hold counts them, and a balance sums the expired ones. */
 export const maxOpenHolds = 1000;
 
-/** `expired` is what an open hold is once its end has come. */
+/** An open hold becomes `expired` at its expiry. */
 export const HoldStatus = z.enum(['open', 'settled', 'released', 'expired']);
 export type HoldStatus = z.infer<typeof HoldStatus>;
 
-/** Units of a usage meter that are set aside for a job, so that nothing else that asks for leave can use them. */
+/** Units of a usage meter reserved for a job, so that no other consumption can use them. */
 export const UsageHold = z
   .object({
     id: UsageHoldId,
@@ -36,14 +36,14 @@ export const UsageHold = z
   .meta({ id: 'UsageHold' });
 export type UsageHold = z.infer<typeof UsageHold>;
 
-/** A hold as it is now: open only until its end. */
+/** The current state of a hold: open only until its expiry. */
 export interface HoldRow extends Omit<UsageHold, 'livemode'> {
   readonly ledgerAccountId: string;
-  /** Whether its account's `held` has it in it: until somebody changes the holds of the account after its end. */
+  /** Whether the account's `held` includes it: until the first change of the account's holds after its expiry. */
   readonly counted: boolean;
 }
 
-/** How a caller closes a hold. */
+/** The way to close a hold. */
 export type HoldClosing =
   | { readonly status: 'settled'; readonly settledAmount: number }
   | { readonly status: 'released'; readonly settledAmount: null };
@@ -52,8 +52,8 @@ export type HoldClosing =
 export const closable: ReadonlySet<HoldStatus> = new Set(['open', 'expired']);
 
 /**
- * Whether the closing is to be done, or was done before just so and is only told again. Refuses with `holdSettled` or
- * `holdReleased` when the hold was closed otherwise.
+ * Whether to close the hold, or whether it was already closed in the same way and this is a repeat. Refuses with
+ * `holdSettled` or `holdReleased` a hold that was closed differently.
  */
 export function decideClosing(hold: HoldRow, closing: HoldClosing): 'close' | 'repeat' {
   const { id, status, settledAmount } = hold;
@@ -64,10 +64,10 @@ export function decideClosing(hold: HoldRow, closing: HoldClosing): 'close' | 'r
     : new Problem('holdReleased', { id });
 }
 
-/** Why a hold cannot end at this instant, or null. */
+/** The problem with an expiry of a hold, or null. */
 export function holdEndIssue(expiresAt: Instant, now: Instant): string | null {
-  if (expiresAt <= now) return `must lie ahead: it is ${now} now`;
+  if (expiresAt <= now) return `must be in the future: it is now ${now}`;
   return expiresAt <= now + maxHoldMs
     ? null
-    : `must be at most ${maxHoldMs / 86_400_000} days ahead: ${now + maxHoldMs}`;
+    : `must be at most ${maxHoldMs / 86_400_000} days in the future: ${now + maxHoldMs}`;
 }

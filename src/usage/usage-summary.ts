@@ -8,14 +8,14 @@ import { hourMs, hourOf } from './time-range.ts';
 export const groupings = ['hour', 'day', 'month', 'customer', 'property'] as const;
 export type Grouping = (typeof groupings)[number];
 
-/** Groups of one summary: as many points as a chart can show. */
+/** The maximum number of groups in a summary: as many points as a chart can show. */
 export const maxSummaryGroups = 1_000;
-/** Where nothing is said: a month, in hours no more than the groups there may be. */
+/** The default range: a month, which in hours stays within the maximum. */
 const defaultDays = 30;
-// What properties say is in no roll-up. So many events are read in about two seconds.
+// Roll-ups contain no properties. Reading this many events takes about two seconds.
 export const maxPropertyDays = 31;
 export const maxPropertyEvents = 1_000_000;
-/** Characters by which values of a property are told apart. */
+/** Characters by which values of a property are distinguished. */
 export const maxValueLength = 255;
 
 const sums = { units: WholeNumber, events: z.int() };
@@ -40,7 +40,7 @@ const ValueGroup = z
   .meta({ id: 'UsageValueGroup' });
 export type UsageGroup = z.infer<typeof TimeGroup> | z.infer<typeof CustomerGroup> | z.infer<typeof ValueGroup>;
 
-/** What a meter counted in a range of time. */
+/** The usage of a meter in a time range. */
 export const UsageMeterSummary = z
   .object({
     usageMeterId: z.string(),
@@ -64,7 +64,7 @@ export const UsageMeterSummary = z
   .meta({ id: 'UsageMeterSummary' });
 export type UsageMeterSummary = z.infer<typeof UsageMeterSummary>;
 
-/** How a summary is asked for. */
+/** The query of a summary. */
 export const SummaryQuery = z.object({
   from: TimestampQuery.optional().meta({
     description: `The first instant. ${defaultDays} days before \`to\` when absent.`,
@@ -78,7 +78,7 @@ export const SummaryQuery = z.object({
   subscriptionId: textFilter,
 });
 
-/** What a summary is made of: it runs from `from` (in it) to `to` (not in it). */
+/** The parameters of a summary, which runs from `from` (in it) to `to` (not in it). */
 export interface SummaryAsk {
   readonly from: Instant;
   readonly to: Instant;
@@ -88,25 +88,26 @@ export interface SummaryAsk {
   readonly subscriptionId: string | undefined;
 }
 
-/** Fills in what was not said. Refuses a range that is empty or outside of the calendar, and one of too many groups. */
+/** Applies defaults. Refuses an empty or unsupported range, and one with too many groups. */
 export function toSummaryAsk(query: z.output<typeof SummaryQuery>, now: Instant): SummaryAsk {
   const { groupBy = 'day', property, customerId, subscriptionId } = query;
   const to = query.to ?? hourOf(now) + hourMs;
   const from = query.from ?? to - defaultDays * msPerDay;
-  if (from >= to) throw invalid([query.from === undefined ? 'to' : 'from'], '`from` must lie before `to`');
-  if (from < calendarStart) throw invalid(['from'], 'lies before the calendar');
-  if (to >= calendarEnd) throw invalid(['to'], 'lies beyond the calendar');
-  if (groupBy === 'property' && property === undefined) throw invalid(['property'], 'must name a property to group by');
+  if (from >= to) throw invalid([query.from === undefined ? 'to' : 'from'], '`from` must be before `to`');
+  if (from < calendarStart) throw invalid(['from'], 'is before the first supported date');
+  if (to >= calendarEnd) throw invalid(['to'], 'is after the last supported date');
+  if (groupBy === 'property' && property === undefined)
+    throw invalid(['property'], 'is required when groupBy is property');
   if (groupBy !== 'property' && property !== undefined)
-    throw invalid(['property'], 'must be left out unless groupBy is property');
+    throw invalid(['property'], 'must be omitted unless groupBy is property');
   if (groupBy === 'property' && to - from > maxPropertyDays * msPerDay)
-    throw invalid(['from'], `must lie at most ${maxPropertyDays} days before \`to\`, to group by a property`);
+    throw invalid(['from'], `must be at most ${maxPropertyDays} days before \`to\` to group by a property`);
   const ask = { from, to, groupBy, property: property ?? null, customerId, subscriptionId };
   const count = isTime(groupBy) ? bucketCount(ask, groupBy) : 0;
   if (count > maxSummaryGroups)
     throw invalid(
       ['groupBy'],
-      `makes ${count} groups, and there may be ${maxSummaryGroups}: ask for a shorter range or longer groups`,
+      `results in ${count} groups, more than the maximum of ${maxSummaryGroups}: use a shorter range or a longer group`,
     );
   return ask;
 }
@@ -119,7 +120,7 @@ export function isTime(groupBy: Grouping): groupBy is TimeUnit {
 
 const epoch = 0;
 
-/** The hour, day or month in UTC that an instant lies in, counted from 1970. */
+/** The hour, day or month in UTC that contains an instant, counted from 1970. */
 function bucketAt(at: Instant, unit: TimeUnit): { readonly index: number; readonly end: Instant } {
   if (unit === 'hour') return { index: hourOf(at) / hourMs, end: hourOf(at) + hourMs };
   return periodAt(epoch, { unit, count: 1 }, at);
@@ -129,7 +130,7 @@ function bucketCount({ from, to }: { from: Instant; to: Instant }, unit: TimeUni
   return bucketAt(to - 1, unit).index - bucketAt(from, unit).index + 1;
 }
 
-/** The hours, days or months of a range, which they tile: the first and the last may be cut short by it. */
+/** The hours, days or months that tile a range; the first and last may be cut short. */
 export function bucketsOf(
   { from, to }: { from: Instant; to: Instant },
   unit: TimeUnit,

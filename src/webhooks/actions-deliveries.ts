@@ -11,7 +11,7 @@ import { samplePayload } from './sample.ts';
 import { lockWebhook } from './store.ts';
 import * as store from './store-deliveries.ts';
 
-// What is sent is sent in real time, whatever the test clock says: these actions read the clock of the machine.
+// Deliveries happen in real time, whatever the test clock says: these actions use the machine's clock.
 
 export async function listDeliveries(work: Work, webhookId: string, request: PageRequest) {
   await webhookOf(work, webhookId);
@@ -23,10 +23,10 @@ export async function listDeliveries(work: Work, webhookId: string, request: Pag
   );
 }
 
-// More than a schedule has; who begins a delivery anew again and again sees the end of it.
+// More than a schedule has; repeatedly restarted deliveries show their last attempts.
 const maxAttemptsShown = 100;
 
-/** A delivery, and its attempts in the order in which they were made. */
+/** A delivery with its attempts in order. */
 export async function getDelivery(
   work: Work,
   id: string,
@@ -44,7 +44,7 @@ function found(row: store.DeliveryRow | null, id: string): store.DeliveryRow {
   return row;
 }
 
-/** Sends a delivery once more, at once, whatever has become of it; if that fails, at all the times of the schedule. */
+/** Restarts a delivery in any state: one attempt now and, if that fails, the whole schedule. */
 export async function retryDelivery(work: Work, id: string): Promise<WebhookDelivery> {
   const { webhookId } = await deliveryOf(work, id);
   await heldWebhookOf(work, webhookId);
@@ -53,7 +53,7 @@ export async function retryDelivery(work: Work, id: string): Promise<WebhookDeli
   return render(work, row);
 }
 
-/** Sends, once, a message that looks like an event of that type and is none. */
+/** Sends, once, a sample message in the form of an event of this type. */
 export async function sendSample(work: Work, webhookId: string, type: EventType): Promise<WebhookDelivery> {
   const { pricingModelId } = await heldWebhookOf(work, webhookId);
   const { livemode, now: occurredAt } = work;
@@ -64,14 +64,14 @@ export async function sendSample(work: Work, webhookId: string, type: EventType)
   return render(work, row);
 }
 
-/** Sends the events of a time again, in their order. Answers how many. */
+/** Resends the events of a time range in order. Returns their number. */
 export async function replayEvents(
   work: Work,
   webhookId: string,
   { since, until, types, onlyFailed }: ReplayRequest,
 ): Promise<{ deliveries: number }> {
   if (until !== undefined && until <= since) throw invalid(['replay', 'until'], 'must be later than since');
-  // One after the other: deliveries that two made at once would meet at both of their keys, of which only one is looked for.
+  // Serialized: concurrent inserts of deliveries would collide on two unique keys, of which only one is handled.
   await heldWebhookOf(work, webhookId, lockWebhook);
   const range = { since, until: until ?? null, types: types ?? null, onlyFailed };
   const replay = { webhookId, ...range, limit: maxReplayed };
@@ -81,13 +81,13 @@ export async function replayEvents(
   return { deliveries };
 }
 
-// As long as one looks back at what went wrong; the deliveries themselves stay.
+// Long enough to investigate failures; the deliveries themselves stay.
 const attemptLifetimeMs = 30 * 24 * 60 * 60 * 1000;
-// Portions that hold no lock for long, and more of them than ten minutes of sending make.
+// Batches that hold no lock for long, and together exceed ten minutes of sending.
 const forgetAtOnce = 10_000;
 const mostPortions = 200;
 
-/** Deletes attempts of long ago, in every environment, a portion at a time. Answers how many. */
+/** Deletes old attempts of every environment in batches. Returns their number. */
 export async function forgetAttemptsOnce(database: Database): Promise<number> {
   const before = Date.now() - attemptLifetimeMs;
   let forgotten = 0;

@@ -4,7 +4,7 @@ import { Problem } from '../kernel/problem.ts';
 import type { Event } from './event.ts';
 import * as store from './store-events.ts';
 
-/** Adds what the environment knows. */
+/** Adds the fields of the environment. */
 function render(work: Work, row: store.EventRow): Event {
   return { ...row, livemode: work.livemode, organizationId: work.organizationId };
 }
@@ -16,7 +16,7 @@ export async function getEvent(work: Work, id: string): Promise<Event> {
   return render(work, row);
 }
 
-/** The environment's events, in order of creation. Refuses a range of time that is empty. */
+/** The environment's events, in order of creation. Refuses an empty time range. */
 export async function listEvents(work: Work, request: PageRequest) {
   const range = instantRange(request.filters, 'occurredAtFrom', 'occurredAtTo');
   const { rows, total } = await store.pageOfEvents(work, request, range);

@@ -12,7 +12,10 @@ import { secretContext } from './delivery.ts';
 import * as store from './store.ts';
 import { maxWebhooks, type NewWebhook, previousSecretLifetimeMs, type Webhook, type WebhookChange } from './webhook.ts';
 
-/** What webhooks need of the world: keys that the database does not know, and a way to addresses that others choose. */
+/**
+ * The services that webhooks need: encryption keys unknown to the database, and an HTTP client for user-supplied
+ * addresses.
+ */
 export interface WebhookOutside {
   readonly encryption: Encryption;
   readonly outbound: Outbound;
@@ -24,39 +27,39 @@ declare module '../jobs/queue.ts' {
   }
 }
 
-/** What the service was started with for webhooks. */
+/** The webhook services that the process was started with. */
 export function outsideOf({ outside }: JobContext): WebhookOutside {
   assert(outside?.webhooks, 'the service has keys and a way out');
   return outside.webhooks;
 }
 
-/** Adds what the environment knows. */
+/** Adds the fields of the environment. */
 export function render<Row>(work: Work, row: Row): Row & { livemode: boolean; organizationId: string } {
   return { ...row, livemode: work.livemode, organizationId: work.organizationId };
 }
 
-// 256 bits, as long as the digest that they key.
+// 256 bits, the length of the HMAC's digest.
 const secretBytes = 32;
 
-/** Plain base64: verifiers refuse the characters of the url-safe one. */
+/** Standard base64: verifiers refuse the url-safe alphabet. */
 function newSecret(): string {
   return `whsec_${randomBytes(secretBytes).toString('base64')}`;
 }
 
-/** Refuses an address that would never be sent to. What its name leads to is seen when it is sent to. */
+/** Refuses an address that can never be sent to. DNS is checked when sending. */
 function checkUrl(work: Work, { outbound }: WebhookOutside, url: string): void {
   const issue = outbound.issueOf(url, work.livemode);
   if (issue !== null) throw invalid(['webhook', 'url'], issue);
 }
 
-/** Registers a webhook. The secret is told here and never again: what is kept of it, the database cannot read. */
+/** Registers a webhook. The secret is returned only here; it is stored encrypted. */
 export async function createWebhook(
   work: Work,
   { pricingModelId, ...webhook }: NewWebhook,
   outside: WebhookOutside,
 ): Promise<{ webhook: Webhook; secret: string }> {
   checkUrl(work, outside, webhook.url);
-  // Locked, so that of many at once no more are made than there may be.
+  // Locked, so that concurrent requests cannot exceed the limit.
   const resolvedId = await resolveLockedPricingModel(work, pricingModelId);
   if ((await store.countWebhooks(work, resolvedId)) >= maxWebhooks)
     throw new Problem('tooManyWebhooks', { id: resolvedId, limit: maxWebhooks });
@@ -67,14 +70,14 @@ export async function createWebhook(
   return { webhook: render(work, row), secret };
 }
 
-/** The webhook as it is stored. Refuses with `webhookNotFound`. */
+/** The stored webhook. Refuses with `webhookNotFound`. */
 export async function webhookOf(work: Work, id: string): Promise<store.WebhookRow> {
   return found(await store.findWebhook(work, id), id);
 }
 
 /**
- * A webhook that something is to be sent to, which nobody deletes until the work ends; `lock` is how that is seen to. Refuses
- * with `webhookNotFound` and `webhookInactive`.
+ * A webhook to send to, protected from deletion until the work ends by `lock`. Refuses with `webhookNotFound` and
+ * `webhookInactive`.
  */
 export async function heldWebhookOf(work: Work, id: string, lock = store.holdWebhook): Promise<store.WebhookRow> {
   const row = found(await lock(work, id), id);
@@ -101,8 +104,8 @@ export async function listWebhooks(work: Work, request: PageRequest) {
 }
 
 /**
- * Changes what is given. It holds for every event that is told from then on. The secret stays. Who switches a webhook on
- * gives it a new beginning, and so does another address: the failures before it are forgotten.
+ * Changes the given fields, for events published from then on. The secret stays. Reactivating a webhook or changing its
+ * address resets its failure history.
  */
 export async function updateWebhook(
   work: Work,
@@ -115,7 +118,7 @@ export async function updateWebhook(
   if (url !== undefined) checkUrl(work, outside, url);
   const current = await webhookOf(work, id);
   if (pricingModelId && pricingModelId !== current.pricingModelId)
-    throw invalid(['webhook', 'pricingModelId'], 'cannot be changed: make another webhook');
+    throw invalid(['webhook', 'pricingModelId'], 'cannot be changed: create another webhook');
   const beginsAnew = active === true || (url !== undefined && url !== current.url);
   const row = await store.updateWebhook(work, id, {
     ...(name === undefined ? {} : { name }),
@@ -129,7 +132,7 @@ export async function updateWebhook(
   return render(work, found(row, id));
 }
 
-/** Deletes a webhook with its deliveries, the pending ones too; answers it as it was. */
+/** Deletes a webhook with its deliveries, pending ones included. Returns its last values. */
 export async function deleteWebhook(work: Work, id: string): Promise<Webhook> {
   const row = found(await store.deleteWebhook(work, id), id);
   await store.announceChange(work, id);
@@ -137,8 +140,8 @@ export async function deleteWebhook(work: Work, id: string): Promise<Webhook> {
 }
 
 /**
- * Gives the webhook another secret, which is told here and never again. Messages are signed with the old one too for a
- * day of real time, and with no older one.
+ * Replaces the webhook's secret; the new one is returned only here. Messages are also signed with the previous secret
+ * for a day of real time.
  */
 export async function rotateSecret(
   work: Work,

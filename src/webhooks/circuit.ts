@@ -1,20 +1,23 @@
 import type { Instant } from '../kernel/calendar.ts';
 
-/** Whether an endpoint is being sent to. Closed: it is. Open: it waits until `openUntil`, then one message tries it. */
+/**
+ * The circuit breaker of an endpoint. Closed: messages are sent. Open: it waits until `openUntil`, then one message
+ * probes the endpoint.
+ */
 export interface Circuit {
-  /** Attempts that failed since the last that succeeded. */
+  /** Consecutive failures. */
   readonly failuresInARow: number;
   readonly openUntil: Instant | null;
 }
 
 export const closedCircuit: Circuit = { failuresInARow: 0, openUntil: null };
 
-// A few failures may be those of a few messages. An endpoint that takes none is left in peace for longer and longer.
+// A few failures may be caused by a few messages. An endpoint that accepts none gets longer and longer pauses.
 const failuresToOpen = 5;
 const shortestPauseMs = 5_000;
 const longestPauseMs = 5 * 60_000;
 
-/** The circuit after an attempt that ended at `at`. An endpoint may ask to be left alone for `askedMs`. */
+/** The circuit after an attempt that ended at `at`. `askedMs` is a pause requested by the endpoint. */
 export function circuitAfter(circuit: Circuit, succeeded: boolean, at: Instant, askedMs = 0): Circuit {
   if (succeeded) return closedCircuit;
   const { failuresInARow, openUntil } = afterFailure(circuit, at);
@@ -24,7 +27,7 @@ export function circuitAfter(circuit: Circuit, succeeded: boolean, at: Instant, 
 
 function afterFailure(circuit: Circuit, at: Instant): Circuit {
   const { failuresInARow, openUntil } = circuit;
-  // Those that were under way when it opened say nothing new.
+  // Attempts that were in flight when it opened add no information.
   if (openUntil !== null && at < openUntil) return circuit;
   const failures = failuresInARow + 1;
   if (failures < failuresToOpen) return { failuresInARow: failures, openUntil: null };
@@ -32,7 +35,7 @@ function afterFailure(circuit: Circuit, at: Instant): Circuit {
   return { failuresInARow: failures, openUntil: at + pauseMs };
 }
 
-/** How many messages may be under way to an endpoint at `now`, of at most `most`. */
+/** The number of messages that may be in flight to an endpoint at `now`, up to `most`. */
 export function slotsOf({ failuresInARow, openUntil }: Circuit, now: Instant, most: number): number {
   if (openUntil !== null && now < openUntil) return 0;
   return failuresInARow >= failuresToOpen ? 1 : most;

@@ -43,15 +43,15 @@ describe('after an attempt', () => {
         nextAttemptAt: instant('2026-04-01T12:00:05'),
         lastAttemptAt: at,
         lastStatusCode: statusCode,
-        lastError: `The endpoint answered ${statusCode}.`,
+        lastError: `The endpoint responded with ${statusCode}.`,
       });
     }
   });
 
   test('silence keeps its reason', () => {
-    const outcome = decide(1, { failure: 'No answer: ECONNREFUSED' });
+    const outcome = decide(1, { failure: 'No response: ECONNREFUSED' });
     assert.equal(outcome.lastStatusCode, null);
-    assert.equal(outcome.lastError, 'No answer: ECONNREFUSED');
+    assert.equal(outcome.lastError, 'No response: ECONNREFUSED');
     assert.equal(outcome.nextAttemptAt, instant('2026-04-01T12:05'));
   });
 
@@ -105,7 +105,7 @@ describe('an endpoint is switched off', () => {
     assert.equal(disablingReason(answered(500), at - 5 * day + 1, at), null);
     assert.equal(
       disablingReason(answered(500), at - 5 * day, at),
-      'Every attempt has failed for five days. The last one: The endpoint answered 500.',
+      'Every attempt has failed for five days. Last error: The endpoint responded with 500.',
     );
   });
   test('never by a success', () => {

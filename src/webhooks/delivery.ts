@@ -9,7 +9,7 @@ import { EventType } from './event.ts';
 export const DeliveryStatus = z.enum(['pending', 'succeeded', 'failed']).meta({ id: 'WebhookDeliveryStatus' });
 export type DeliveryStatus = z.infer<typeof DeliveryStatus>;
 
-/** One event on its way to one webhook. Its instants are real time, whatever the test clock says. */
+/** The delivery of one event to one webhook. Its instants are real time, whatever the test clock says. */
 export const WebhookDelivery = z
   .object({
     id: idSchema('webhookDelivery'),
@@ -31,7 +31,7 @@ export const WebhookDelivery = z
   .meta({ id: 'WebhookDelivery' });
 export type WebhookDelivery = z.infer<typeof WebhookDelivery>;
 
-/** One attempt at a delivery, as it went. */
+/** One attempt at a delivery. */
 export const WebhookAttempt = z
   .object({
     number: z.int().meta({ description: '1 is the first.' }),
@@ -48,7 +48,7 @@ const seconds = 1000;
 const minutes = 60 * seconds;
 const hours = 60 * minutes;
 
-// Standard Webhooks' own schedule: a restart is bridged in seconds, a weekend's outage in three days.
+// The schedule of Standard Webhooks: it bridges a restart in seconds, and a weekend's outage in three days.
 export const retryDelaysMs = [
   5 * seconds,
   5 * minutes,
@@ -60,30 +60,30 @@ export const retryDelaysMs = [
   20 * hours,
   24 * hours,
 ] as const;
-/** The first attempt and its repetitions. */
+/** The first attempt and its retries. */
 export const maxAttempts = 1 + retryDelaysMs.length;
 
-// A delay is made longer at random by at most a tenth: what failed together is not sent again together.
+// Random jitter of up to a tenth of the delay: messages that failed together are not retried together.
 const jitterShare = 0.1;
-// The longest that an endpoint may put us off with Retry-After.
+// The maximum delay that an endpoint may request with Retry-After.
 const longestRetryAfterMs = 24 * hours;
 
-/** Where a delivery stands before an attempt. */
+/** The state of a delivery before an attempt. */
 export interface DeliveryProgress {
   /** Attempts ever made. */
   readonly attempts: number;
-  /** Of them, those that failed since the delivery was last begun. */
+  /** Failed attempts since the delivery was last started. */
   readonly failures: number;
   /** A sample is sent once. */
   readonly isSample: boolean;
 }
 
-/** How an endpoint took a message: the status that it answered, or why there is no answer. */
+/** The endpoint's response: its status, or the reason why there is none. */
 export type EndpointAnswer =
   | { readonly statusCode: number; readonly retryAfter: string | null }
   | { readonly failure: string };
 
-/** What an attempt leaves behind in its delivery. */
+/** The state of a delivery after an attempt. */
 export interface AttemptOutcome {
   readonly status: DeliveryStatus;
   readonly attempts: number;
@@ -95,8 +95,8 @@ export interface AttemptOutcome {
 }
 
 /**
- * After an attempt that ended at `at`: done, once more later, or given up. `random` is in [0, 1). An endpoint that says
- * when to come again (RFC 9110, 10.2.3) is obeyed, up to a day, but never sooner than the schedule has it.
+ * Decides the state after an attempt that ended at `at`: succeeded, retry, or failed. `random` is in [0, 1). A
+ * Retry-After header (RFC 9110, 10.2.3) is followed up to a day, but never shortens the schedule.
  */
 export function decideAfterAttempt(
   { attempts, failures, isSample }: DeliveryProgress,
@@ -116,51 +116,57 @@ export function decideAfterAttempt(
   return { ...failed, status: 'pending', nextAttemptAt: at + Math.max(scheduledMs, askedMs) };
 }
 
-/** Milliseconds from `at` that a Retry-After header asks for: seconds or a date. 0 where it says nothing sensible. */
+/** The delay in a Retry-After header in ms from `at`: seconds or a date. 0 if it is invalid. */
 export function retryAfterMs(header: string | null, at: Instant): number {
   if (header === null) return 0;
   const asked = /^\d{1,9}$/.test(header) ? Number(header) * seconds : Date.parse(header) - at;
   return Number.isNaN(asked) ? 0 : Math.min(Math.max(asked, 0), longestRetryAfterMs);
 }
 
-/** How long an endpoint asks to be sent nothing at all: one that is asked too often, or is not there for a while. */
+/** The pause that a rate-limited or unavailable endpoint requests for all messages. */
 export function pauseAskedMs(answer: EndpointAnswer, at: Instant): number {
   const isAboutAll = 'statusCode' in answer && (answer.statusCode === 429 || answer.statusCode === 503);
   return isAboutAll ? retryAfterMs(answer.retryAfter, at) : 0;
 }
 
-/** 410 Gone: the endpoint is not there any more and wants to hear nothing more. */
+/** 410 Gone: the endpoint no longer exists and wants no more messages. */
 export function isGone(answer: EndpointAnswer): boolean {
   return 'statusCode' in answer && answer.statusCode === 410;
 }
 
-/** Why an attempt failed, or null. A redirect is a failure too: the address that was registered is the only one that may receive the event. */
+/**
+ * The reason why an attempt failed, or null. A redirect is a failure too: only the registered address may receive the
+ * event.
+ */
 export function errorOf(answer: EndpointAnswer): string | null {
   if ('failure' in answer) return answer.failure;
   const accepted = answer.statusCode >= 200 && answer.statusCode < 300;
-  return accepted ? null : `The endpoint answered ${answer.statusCode}.`;
+  return accepted ? null : `The endpoint responded with ${answer.statusCode}.`;
 }
 
-/** What the secret of a webhook is sealed for: no other row can be made to use it. */
+/** The encryption context of a webhook's secret: it cannot be moved to another row. */
 export function secretContext(environmentId: number, webhookId: string): string {
   return `webhook ${environmentId} ${webhookId}`;
 }
 
-/** How long every attempt may fail before an endpoint is switched off. */
+/** The duration of uninterrupted failure after which an endpoint is deactivated. */
 export const longestFailureMs = 5 * 24 * hours;
 
-/** Why an endpoint is switched off after this answer, or null. `failingSince` is when the attempts began to fail. */
+/**
+ * The reason to deactivate an endpoint after this response, or null. `failingSince` is the time of the first failed
+ * attempt in a row.
+ */
 export function disablingReason(answer: EndpointAnswer, failingSince: Instant, at: Instant): string | null {
   if (errorOf(answer) === null) return null;
-  if (isGone(answer)) return 'The endpoint answered 410: it is gone for good.';
+  if (isGone(answer)) return 'The endpoint responded with 410: it is permanently gone.';
   if (at - failingSince < longestFailureMs) return null;
-  return `Every attempt has failed for five days. The last one: ${errorOf(answer)}`;
+  return `Every attempt has failed for five days. Last error: ${errorOf(answer)}`;
 }
 
 /**
- * The headers that let a receiver know the sender: id, time and signature of Standard Webhooks, and the same under
- * Svix's names. `messageId` is the same for every attempt, so that a receiver can tell a repetition. One signature for each
- * secret: a receiver that knows one of them accepts the message.
+ * The headers that authenticate a message: id, timestamp and signature of Standard Webhooks, also under Svix's names.
+ * `messageId` is the same for every attempt, so that a receiver can deduplicate. One signature per secret: a receiver
+ * that knows one of them accepts the message.
  */
 export function signedHeaders(
   secrets: readonly string[],

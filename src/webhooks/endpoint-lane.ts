@@ -1,71 +1,77 @@
 import type { Instant } from '../kernel/calendar.ts';
 import { type Circuit, circuitAfter, closedCircuit, slotsOf } from './circuit.ts';
 
-/** What a lane needs to know of a message. */
+/** The fields of a message that an endpoint queue needs. */
 export interface LaneMessage {
   readonly id: string;
   readonly objectId: string;
-  /** Attempts that failed before. */
+  /** Failed attempts so far. */
   readonly failures: number;
 }
 
-/** Messages under way to one endpoint at the most: enough for one that is far away, no burden for one that is small. */
+/** The maximum number of messages in flight to one endpoint: enough for high latency, bearable for a small server. */
 export const mostAtOnce = 16;
-// Read ahead, so that a slot that becomes free is filled without asking the database.
+// Prefetched messages, so that a free slot needs no query.
 const mostAhead = 64;
 
 /**
- * What waits for one endpoint and what is under way to it. Messages about one object go one after the other; after one
- * that failed, those behind it are let go, to be found again when they may be sent.
+ * The queue of one endpoint and its messages in flight. Messages about one object are sent in order; after a failure
+ * the ones behind it are dropped from memory, to be read again when they may be sent.
  */
 export class EndpointLane<Message extends LaneMessage> {
   #waiting: Message[] = [];
-  /** Sent, or being sent, and not written down yet. */
+  /** Sent, or being sent, and not yet recorded. */
   readonly #underWay = new Map<string, Message>();
   readonly #busyObjects = new Set<string>();
   #sending = 0;
   #circuit: Circuit = closedCircuit;
   #mayHaveMore = true;
-  /** Something was let go since looking began. */
+  /** Messages were dropped since the last query began. */
   #hasLetGo = false;
 
-  /** Something may be there to be sent that was not before. */
+  /** Signals that there may be new messages. */
   announce(): void {
     this.#mayHaveMore = true;
   }
 
-  /** The endpoint was changed: what it did before says nothing of it any more, and what waits is looked for again. */
+  /**
+   * Resets the queue after the endpoint was changed: its history no longer counts, and waiting messages are read again.
+   */
   beginAnew(): void {
     this.#circuit = closedCircuit;
     this.#letGo(() => true);
   }
 
-  /** The messages that need not be looked for: they are here. */
+  /** The ids of messages in memory, which queries exclude. */
   get known(): string[] {
     return [...this.#underWay.keys(), ...this.#waiting.map(({ id }) => id)];
   }
 
-  /** How many messages to look for at `now`: none while enough are here, none may be there, or the endpoint is left in peace. */
+  /**
+   * The number of messages to query at `now`: 0 while enough are in memory, none may be there, or the circuit is open.
+   */
   wanted(now: Instant): number {
     if (!this.#mayHaveMore || slotsOf(this.#circuit, now, mostAtOnce) === 0) return 0;
     return this.#waiting.length > mostAtOnce ? 0 : mostAhead - this.#waiting.length;
   }
 
-  /** Looking begins: what is announced from here on needs another look. */
+  /** Marks the start of a query: later announcements need another one. */
   look(): void {
     this.#mayHaveMore = false;
     this.#hasLetGo = false;
   }
 
-  /** What was found of `wanted`, in the order in which it is to be sent. */
+  /** Adds the messages found for `wanted`, in sending order. */
   add(messages: readonly Message[], wanted: number): void {
-    // What was let go meanwhile may belong before them.
+    // Messages dropped meanwhile may belong before them.
     if (this.#hasLetGo) return;
     this.#waiting.push(...messages);
     if (messages.length >= wanted) this.#mayHaveMore = true;
   }
 
-  /** The next message to send at `now` where fewer than `most` are being sent; it is under way from then on. Null when there is none. */
+  /**
+   * The next message to send at `now` if fewer than `most` are being sent; it is then in flight. Null if there is none.
+   */
   next(now: Instant, most = mostAtOnce): Message | null {
     if (this.#sending >= slotsOf(this.#circuit, now, Math.min(most, mostAtOnce))) return null;
     const index = this.#waiting.findIndex(({ objectId }) => !this.#busyObjects.has(objectId));
@@ -78,8 +84,8 @@ export class EndpointLane<Message extends LaneMessage> {
   }
 
   /**
-   * An attempt has ended. Those behind it may go when it succeeded; else it is written down before they are looked at. The
-   * endpoint may have asked to be left alone for `askedMs`.
+   * Records the end of an attempt. After a success the object's next message may go; after a failure it waits for
+   * `saved`. `askedMs` is a pause requested by the endpoint.
    */
   ended({ objectId }: Message, succeeded: boolean, at: Instant, askedMs = 0): void {
     this.#sending -= 1;
@@ -88,10 +94,10 @@ export class EndpointLane<Message extends LaneMessage> {
     else if (slotsOf(this.#circuit, at, mostAtOnce) === 0) this.#letGo(() => true);
   }
 
-  /** How an attempt ended is written down: what is found of the message from here on is another attempt. */
+  /** Marks the attempt as recorded: the message, if found again, is another attempt. */
   saved({ id, objectId, failures }: Message, succeeded: boolean): void {
     this.#underWay.delete(id);
-    // Behind one that had failed before, others may wait that nobody announces.
+    // Messages behind one that had failed before are not announced.
     if (succeeded && failures > 0) this.#mayHaveMore = true;
     if (succeeded) return;
     this.#busyObjects.delete(objectId);
@@ -107,7 +113,7 @@ export class EndpointLane<Message extends LaneMessage> {
     this.#waiting = kept;
   }
 
-  /** Nothing is here, and nothing is remembered of it. */
+  /** Whether the queue is empty and has no history. */
   get isIdle(): boolean {
     const isEmpty = this.#waiting.length === 0 && this.#underWay.size === 0 && !this.#mayHaveMore;
     return isEmpty && this.#circuit.failuresInARow === 0;

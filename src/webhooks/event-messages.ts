@@ -12,7 +12,7 @@ const signature = z.string().meta({
 });
 const sameAs = (name: string) => z.string().meta({ description: `The same as ${name}.` });
 
-/** The headers that a message comes with, beside those of HTTP. */
+/** The headers of a message, beside those of HTTP. */
 const MessageHeaders = z.object({
   'webhook-id': id,
   'webhook-timestamp': timestamp,
@@ -22,7 +22,7 @@ const MessageHeaders = z.object({
   'svix-signature': sameAs('webhook-signature'),
 });
 
-/** What a receiver's answers make of a delivery. */
+/** The effect of a receiver's response on the delivery. */
 const answers: OutgoingMessage['answers'] = [
   { status: '2XX', description: 'The message was received: it is not sent again. Answer within 15 seconds.' },
   { status: '3XX', description: 'A failure: redirects are not followed. The message is sent again.' },
@@ -39,7 +39,7 @@ const promise =
   'The payload is thin: read the record for more. It belongs to version 1 of the API, in which fields are only ever added ' +
   'to it; none is renamed, removed or given another meaning. So ignore those that you do not know.';
 
-/** What is sent for an event of this type. */
+/** The payload of an event of this type. */
 export function payloadOf(type: EventType) {
   const { object } = eventMeanings[type];
   const name = type.replaceAll(/(?:^|[._])([a-z])/g, (_, letter: string) => letter.toUpperCase());

@@ -1,7 +1,7 @@
 import { instantFilter, textFilter } from '../kernel/pagination.ts';
 import { EventObject, EventType } from './event.ts';
 
-/** What a list of events may be narrowed by. */
+/** The filters of an event list. */
 export const eventFilters = {
   type: EventType.optional(),
   object: EventObject.optional(),

@@ -5,24 +5,25 @@ import { advisoryLocks } from '../jobs/advisory-locks.ts';
 import type { WebhookOutside } from './actions.ts';
 import { Dispatcher } from './jobs-sending.ts';
 
-/** Sends webhook deliveries until it is stopped, or stands by while another process does. */
+/** Sends webhook deliveries until stopped, or stands by while another process does. */
 export interface Sender {
   stop(): Promise<void>;
 }
 
 export interface SenderOptions {
-  /** The owner's. One connection of it is kept. */
+  /** The owner's pool. One of its connections is held permanently. */
   readonly pool: pg.Pool;
   readonly outside: WebhookOutside;
   readonly onError: (error: unknown) => void;
 }
 
-// Whoever holds this advisory lock sends. The lock ends with its connection, so a dead sender is followed within seconds.
+// The holder of this advisory lock sends. The lock ends with its connection, so a dead sender is replaced within
+// seconds.
 const senderLock = advisoryLocks.sender;
-// Attempts that have become due, and endpoints that were announced while nobody listened, are found this often.
+// The interval for finding due retries, and announcements missed while nobody was listening.
 const sweepEveryMs = 1_000;
 
-/** Starts to send, or to wait for the process that does to end. */
+/** Starts sending, or waiting for the current sender to end. */
 export function startSender({ pool, outside, onError }: SenderOptions): Sender {
   const stopped = new AbortController();
   const { signal } = stopped;
@@ -37,7 +38,7 @@ export function startSender({ pool, outside, onError }: SenderOptions): Sender {
 
   const tryToSend = async (client: pg.PoolClient) => {
     let broken: Error | undefined;
-    // Without a listener, the end of an idle connection would end the process.
+    // Without a listener, an error on an idle connection would end the process.
     const onBroken = (error: Error) => {
       broken = error;
     };
@@ -54,7 +55,7 @@ export function startSender({ pool, outside, onError }: SenderOptions): Sender {
     }
   };
 
-  /** Sends for as long as this connection, which holds the lock, is there. It is of no use to others afterwards. */
+  /** Sends while this connection, which holds the lock, is alive. It cannot be reused afterwards. */
   const sendWhile = async (client: pg.PoolClient, goesOn: () => boolean) => {
     const dispatcher = new Dispatcher({ database: createDatabase(pool), outside, onError });
     client.on('notification', ({ payload = '' }) => {
@@ -66,7 +67,7 @@ export function startSender({ pool, outside, onError }: SenderOptions): Sender {
     try {
       await client.query('listen webhook_deliveries');
       for (; goesOn(); await pause()) {
-        // Fails when the connection is gone, and with it the lock.
+        // Fails if the connection, and with it the lock, is gone.
         await client.query('select');
         await dispatcher.sweep().catch(onError);
       }

@@ -25,27 +25,27 @@ import {
 } from './store-sending.ts';
 
 export interface DispatcherOptions {
-  /** As the owner: it sees every environment. */
+  /** The owner's connection, which sees every environment. */
   readonly database: Database;
   readonly outside: WebhookOutside;
   readonly onError: (error: unknown) => void;
-  /** What is due now, in real time. */
+  /** The clock for due times, in real time. */
   readonly now?: () => Instant;
 }
 
-// Sockets and memory of one process, shared by all endpoints.
+// Bounds sockets and memory of the process, over all endpoints.
 const mostUnderWay = 256;
-// An endpoint may have as many as a quarter of those that are free. So however many are slow or dead, and hold theirs for
-// long, some stay free for the others.
+// An endpoint may use a quarter of the free slots. However many slow or dead endpoints hold theirs for long, some stay
+// free for the others.
 const shareOfFree = 1 / 4;
 const patienceAtStopMs = 5_000;
 const pauseAfterErrorMs = 1_000;
 
 interface Lane extends EndpointKey {
   readonly messages: EndpointLane<DueDelivery>;
-  /** Since when every attempt has failed. */
+  /** The start of uninterrupted failure. */
   failingSince: Instant | null;
-  /** How often somebody has changed the endpoint while it was known here. */
+  /** The number of changes to the endpoint while it was in memory. */
   changes: number;
 }
 
@@ -54,14 +54,14 @@ function keyOf({ environmentId, webhookId }: EndpointKey): string {
 }
 
 /**
- * Sends what is due, in parallel across endpoints, and writes down how it went, many attempts in one transaction. One at a
- * time may run on a database: two would send the same.
+ * Sends due messages in parallel across endpoints, and records the results, many attempts per transaction. Only one may
+ * run per database: two would send the same messages.
  */
 export class Dispatcher {
   readonly #options: DispatcherOptions;
   readonly #now: () => Instant;
   readonly #lanes = new Map<string, Lane>();
-  /** Attempts that have ended and are not written down. */
+  /** Finished attempts that are not yet recorded. */
   #made: MadeAttempt[] = [];
   readonly #health = new Map<string, EndpointHealth>();
   readonly #underWay = new Set<Promise<void>>();
@@ -75,13 +75,13 @@ export class Dispatcher {
     this.#now = options.now ?? Date.now;
   }
 
-  /** Something is to be sent to this endpoint. */
+  /** Signals that the endpoint has messages. */
   announce(endpoint: EndpointKey): void {
     this.#laneOf(endpoint).messages.announce();
     this.#wake();
   }
 
-  /** Somebody has changed this endpoint, and wants to see how it is now: what it did before says nothing of it any more. */
+  /** Signals that the endpoint was changed: its history no longer counts, and it is tried immediately. */
   announceChange(endpoint: EndpointKey): void {
     const lane = this.#laneOf(endpoint);
     lane.changes += 1;
@@ -106,14 +106,14 @@ export class Dispatcher {
     return lane;
   }
 
-  /** Looks which endpoints have something due, and ends what waits for those that are not active. */
+  /** Finds endpoints with due messages, and ends deliveries to inactive ones. */
   async sweep(): Promise<void> {
     const { database } = this.#options;
     await abandonInactive(database, Date.now());
     for (const endpoint of await listEndpointsWithDue(database, this.#now())) this.announce(endpoint);
   }
 
-  /** Sends until nothing is left that is due, and answers how many attempts it made. For tests and commands. */
+  /** Sends until nothing is due, and returns the number of attempts. For tests and commands. */
   async drain(): Promise<number> {
     const before = this.#attempts;
     for (let last = -1; last !== this.#attempts; ) {
@@ -125,7 +125,7 @@ export class Dispatcher {
     return this.#attempts - before;
   }
 
-  /** Begins nothing more, and waits a moment for what is under way. What does not end by then is sent again later. */
+  /** Stops starting attempts, and waits briefly for those in flight. Unfinished ones are sent again later. */
   async stop(): Promise<void> {
     this.#isStopping = true;
     const { promise: outOfPatience, resolve } = Promise.withResolvers<void>();
@@ -137,7 +137,7 @@ export class Dispatcher {
   }
 
   #wake(): void {
-    // What ends from here on is written by `stop`, or sent again later.
+    // Attempts that end from here on are recorded by `stop`, or sent again later.
     if (this.#isStopping) return;
     this.#isWanted = true;
     this.#working ??= this.#work().finally(() => {
@@ -146,7 +146,7 @@ export class Dispatcher {
     });
   }
 
-  /** Writes and looks, one after the other: what is found was looked for after all that had ended was written. */
+  /** Alternates between recording and querying: each query runs after all finished attempts have been recorded. */
   async #work(): Promise<void> {
     while (this.#isWanted) {
       this.#isWanted = false;
@@ -156,7 +156,7 @@ export class Dispatcher {
         await this.#look();
       } catch (error) {
         this.#options.onError(error);
-        // What could not be written is kept, and tried again.
+        // Results that could not be recorded are kept and retried.
         setTimeout(() => this.#wake(), pauseAfterErrorMs).unref();
         return;
       }
@@ -199,16 +199,16 @@ export class Dispatcher {
     for (const { lane, request } of asked) {
       const key = keyOf(lane);
       const deliveries = found.get(key) ?? [];
-      // What has not been written yet is newer than what was read.
+      // An unrecorded state is newer than the one read.
       if (deliveries[0] && !this.#health.has(key)) lane.failingSince = deliveries[0].failingSince;
       lane.messages.add(deliveries, request.wanted);
       if (lane.messages.isIdle) this.#lanes.delete(key);
     }
   }
 
-  /** Fills the free slots, one message of each endpoint after the other: next is the one whose turn is longest ago. */
+  /** Fills free slots round-robin over the endpoints, least recently served first. */
   #pump(): void {
-    // An endpoint that had its turn goes behind all others, where this loop finds it again.
+    // A served endpoint moves to the end of the map, where this loop reaches it again.
     for (const [key, lane] of this.#lanes) {
       const free = mostUnderWay - this.#underWay.size;
       if (free <= 0 || this.#isStopping) return;
@@ -235,13 +235,13 @@ export class Dispatcher {
       durationMs: answer.durationMs,
       answer: 'body' in answer ? answer.body : null,
     });
-    // What failed on its way to an endpoint that has been changed meanwhile switches nothing off.
+    // A failure of an endpoint that was changed meanwhile does not deactivate it.
     if (errorOf(answer) === null || lane.changes === changes) this.#note(lane, answer, { startedAt, at });
     this.#pump();
     this.#wake();
   }
 
-  /** What an attempt shows of the endpoint, where that is news. */
+  /** Notes a change in the endpoint's health. */
   #note(lane: Lane, answer: OutboundAnswer, { startedAt, at }: { startedAt: Instant; at: Instant }): void {
     const failingSince = errorOf(answer) === null ? null : (lane.failingSince ?? startedAt);
     const disabledReason = failingSince === null ? null : disablingReason(answer, failingSince, at);
@@ -252,7 +252,7 @@ export class Dispatcher {
   }
 }
 
-/** One attempt, with no transaction open. Never throws. */
+/** Makes one attempt outside any transaction. Never throws. */
 async function send(
   { encryption, outbound }: WebhookOutside,
   delivery: DueDelivery,
@@ -261,19 +261,19 @@ async function send(
   const { messageId, body, url, livemode } = delivery;
   const [secret, ...previous] = openSecrets(encryption, delivery, at);
   if (secret === null || secret === undefined) {
-    const failure = 'The secret of the webhook cannot be read with the encryption keys of this process.';
+    const failure = 'The webhook secret cannot be decrypted with the encryption keys of this process.';
     return { failure, durationMs: 0 };
   }
   const headers = {
     'content-type': 'application/json',
     'user-agent': `Tollkeeper/${version}`,
-    // One before that nobody can read any more does not keep the message from being signed with the one there is.
+    // An unreadable previous secret does not prevent signing with the current one.
     ...signedHeaders([secret, ...previous.filter((each) => each !== null)], messageId, body, at),
   };
   return outbound.post({ url, livemode, headers, body });
 }
 
-/** The secret, then the one before it while it is valid; null for what no key here opens. */
+/** The secret, and the previous one while it is valid; null for one that no available key can decrypt. */
 function openSecrets(encryption: Encryption, delivery: DueDelivery, at: Instant): (string | null)[] {
   const { environmentId, webhookId, sealedSecret, sealedPreviousSecret, previousSecretEndsAt } = delivery;
   const sealed = [sealedSecret, (previousSecretEndsAt ?? 0) > at ? sealedPreviousSecret : null];

@@ -2,10 +2,13 @@ import { z } from 'zod';
 import { TimestampInput } from '../kernel/json.ts';
 import { EventType, eventTypes } from './event.ts';
 
-/** The most events that one request sends again: what an endpoint takes in minutes, and one commit writes in a second. */
+/**
+ * The maximum number of events per replay: an endpoint accepts them within minutes, and one commit writes them within a
+ * second.
+ */
 export const maxReplayed = 10_000;
 
-/** Which events are to be sent again. */
+/** The selection of events to send again. */
 export const ReplayRequest = z.object({
   since: TimestampInput.meta({
     description: 'Events that happened at this instant or later. Epoch milliseconds or ISO 8601.',
@@ -15,7 +18,7 @@ export const ReplayRequest = z.object({
   }),
   types: z
     .array(EventType)
-    .min(1, 'must name a type, or be left out: then all that the webhook wants are sent')
+    .min(1, 'must contain a type, or be omitted to send all types that the webhook subscribes to')
     .max(eventTypes.length * 2)
     .optional()
     .meta({ description: "Events of these types; those that the webhook's filter lets through when absent." }),

@@ -2,12 +2,12 @@ import { z } from 'zod';
 import type { Instant } from '../kernel/calendar.ts';
 import { type EventObject, type EventPayload, EventType, eventMeanings } from './event.ts';
 
-/** What of a sample message can be chosen. */
+/** The options of a sample message. */
 export const SampleRequest = z.object({
   type: EventType.default('customer.created').meta({ description: 'The type of event that the sample looks like.' }),
 });
 
-// Nobody takes these for ids of records: real ones end in 21 characters of chance and time.
+// Recognizable as samples: real ids end in 21 random characters.
 const sampleIds: Readonly<Record<EventObject, string>> = {
   customer: 'cust_sample',
   payment: 'pym_sample',
@@ -15,17 +15,17 @@ const sampleIds: Readonly<Record<EventObject, string>> = {
   subscription: 'sub_sample',
 };
 
-/** What makes one sample differ from another. */
+/** The varying parts of a sample. */
 export interface SampleMaking {
   readonly type: EventType;
-  /** A new id of an event; the sample's says of itself that it is none. */
+  /** A new event id; the sample's id is marked as a sample. */
   readonly eventId: string;
   readonly pricingModelId: string;
   readonly occurredAt: Instant;
   readonly livemode: boolean;
 }
 
-/** The payload of an event of that type that did not happen, to records that do not exist. */
+/** The payload of a fictitious event of this type, about records that do not exist. */
 export function samplePayload({
   type,
   eventId,

@@ -6,7 +6,7 @@ import type { Instant } from '../kernel/calendar.ts';
 import type { PageRequest } from '../kernel/pagination.ts';
 import type { WebhookAttempt, WebhookDelivery } from './delivery.ts';
 
-/** A record without what the environment knows. */
+/** A record without the fields of its environment. */
 export type DeliveryRow = Omit<WebhookDelivery, 'livemode' | 'organizationId'>;
 
 const deliveryColumns = [
@@ -26,7 +26,8 @@ const deliveryColumns = [
   'lastError',
 ] as const;
 
-// Rows are cast to the record's type: a check limits the status, and events are written with the types that there are.
+// Rows are cast to the record's type: a check constraint limits the status, and events are only written with existing
+// types.
 
 export async function pageOfDeliveries(
   work: Work,
@@ -54,7 +55,7 @@ export async function findDelivery(work: Work, id: string): Promise<DeliveryRow 
   return row ?? null;
 }
 
-/** The last `limit` attempts at a delivery that are remembered, the newest last. */
+/** The last `limit` stored attempts at a delivery, newest last. */
 export async function listAttempts(work: Work, deliveryId: string, limit: number): Promise<WebhookAttempt[]> {
   const rows = await work.db
     .selectFrom('webhookAttempts')
@@ -67,19 +68,19 @@ export async function listAttempts(work: Work, deliveryId: string, limit: number
   return rows.reverse();
 }
 
-/** Deletes up to `limit` attempts that began at the instant or before it, in real time, of every environment. */
+/** Deletes up to `limit` attempts that started by the instant, in real time, over all environments. */
 export async function forgetAttempts(database: Database, before: Instant, limit: number): Promise<number> {
   const { rows } = await sql<{ count: number }>`
     select forget_webhook_attempts(${before}, ${limit}) as count`.execute(database);
   return rows[0]?.count ?? 0;
 }
 
-/** Lets the sender know, in this commit, that the webhook has something to be sent. */
+/** Notifies the sender, in this commit, that the webhook has messages. */
 export async function announceDeliveries(work: Work, webhookId: string): Promise<void> {
   await sql`select announce_deliveries(${work.environmentId}, ${webhookId})`.execute(work.db);
 }
 
-/** A message that tells of nothing that happened. */
+/** A sample message. */
 export interface SampleValues {
   readonly id: string;
   readonly pricingModelId: string;
@@ -87,7 +88,7 @@ export interface SampleValues {
   readonly sample: { readonly id: string; readonly type: string };
 }
 
-/** Writes a sample's delivery, due at `at`. */
+/** Inserts the delivery of a sample, due at `at`. */
 export async function insertSample(
   work: Work,
   { id, pricingModelId, webhookId, sample }: SampleValues,
@@ -113,7 +114,7 @@ export async function insertSample(
     .executeTakeFirstOrThrow();
 }
 
-/** Begins a delivery anew, due at `at`; answers it, or null when there is none. What it went through stays written. */
+/** Restarts a delivery, due at `at`. Returns it, or null if it does not exist. Its attempts stay. */
 export async function beginDelivery(work: Work, id: string, at: Instant): Promise<DeliveryRow | null> {
   const row = await work.db
     .updateTable('webhookDeliveries')
@@ -126,24 +127,23 @@ export async function beginDelivery(work: Work, id: string, at: Instant): Promis
   return row ?? null;
 }
 
-/** Which events of a webhook are to be sent again. */
+/** The selection of a webhook's events to send again. */
 export interface Replay {
   readonly webhookId: string;
   readonly since: Instant;
-  /** Null where there is no end. */
+  /** Null for an open end. */
   readonly until: Instant | null;
-  /** Null for what the webhook's filter wants. */
+  /** Null for all types in the webhook's filter. */
   readonly types: readonly string[] | null;
-  /** Only those that were given up. */
+  /** Only failed deliveries. */
   readonly onlyFailed: boolean;
-  /** The most that there may be. */
+  /** The maximum number of events. */
   readonly limit: number;
 }
 
 /**
- * Sends the events again, due at `at`, in the order in which they were told: what there is of their deliveries begins
- * anew, and what there is not is made. Those that wait for an attempt anyway are left alone. Answers how many they are;
- * when that is more than the limit, nothing was done.
+ * Sends the events again, due at `at`, in order of publication: existing deliveries restart, missing ones are inserted,
+ * and pending ones are left alone. Returns the number of events; if it exceeds the limit, nothing was done.
  */
 export async function beginDeliveries(work: Work, replay: Replay, at: Instant): Promise<number> {
   const { rows } = await sql<{ count: number }>`
@@ -154,7 +154,7 @@ export async function beginDeliveries(work: Work, replay: Replay, at: Instant): 
   return rows[0]?.count ?? 0;
 }
 
-/** The events of a replay, with their deliveries where there are some; one more than the limit where there are more. */
+/** The events of a replay with their existing deliveries, plus one if there are more than the limit. */
 function chosenEvents(work: Work, { webhookId, since, until, types, onlyFailed, limit }: Replay): RawBuilder<unknown> {
   return sql`
     select e.id, e.pricing_model_id, e.type, e.object_id, d.id as delivery_id
@@ -169,7 +169,7 @@ function chosenEvents(work: Work, { webhookId, since, until, types, onlyFailed, 
      limit ${limit + 1}`;
 }
 
-/** Keeps its place in the order of its object: what was told after it waits for it again. */
+/** A restarted delivery keeps its position in the order of its object: later events wait for it again. */
 function begunAnew(work: Work, at: Instant): RawBuilder<unknown> {
   return sql`
     update webhook_deliveries d
@@ -178,7 +178,10 @@ function begunAnew(work: Work, at: Instant): RawBuilder<unknown> {
      where d.environment_id = ${work.environmentId} and d.id = chosen.delivery_id and d.status = 'failed'`;
 }
 
-/** Draws new places for all, so that those made now stand among those that were there. The ids are those of `address_events`. */
+/**
+ * Assigns new positions to all, so that inserted deliveries are ordered among existing ones. The ids match those of
+ * `address_events`.
+ */
 function madeOrBegunAnew(work: Work, { webhookId }: Replay, at: Instant): RawBuilder<unknown> {
   return sql`
     insert into webhook_deliveries as d (environment_id, id, pricing_model_id, webhook_id, event_id, event_type, object_id,

@@ -4,7 +4,7 @@ import type { Work } from '../database/work.ts';
 import type { InstantRange, PageRequest } from '../kernel/pagination.ts';
 import type { Event } from './event.ts';
 
-/** An event without what the environment knows. */
+/** An event without the fields of its environment. */
 export type EventRow = Omit<Event, 'livemode' | 'organizationId'>;
 
 const eventColumns = [
@@ -32,8 +32,8 @@ export async function findEvent(work: Work, id: string): Promise<EventRow | null
 const filterColumns = { type: 'type', object: 'object', objectId: 'object_id' } as const;
 
 /**
- * A page of events in order of creation, one more than the limit when there are more, and how many match in all. In a
- * range of time (`range`) they are found by its index.
+ * A page of events in order of creation, plus one if there are more, and the total number of matches. A time range
+ * (`range`) uses its index.
  */
 export async function pageOfEvents(
   work: Work,
@@ -44,7 +44,7 @@ export async function pageOfEvents(
   const matches = sql`environment_id = ${work.environmentId} and ${within(range)} and ${filtersOf(request)}`;
   const forward = request.direction === 'forward';
   const beyond = request.after === null ? sql`true` : sql`id ${forward ? sql`>` : sql`<`} ${request.after}`;
-  // All of the range are looked at, as they are for the total: going through the ids in order would begin with the oldest.
+  // Reads the whole range, as the total needs it anyway: scanning ids in order would begin with the oldest.
   const { rows } = await sql<EventRow>`
     select ${sql.join(eventColumns.map((column) => sql.ref(column)))}
       from (select * from events where ${matches} offset 0) in_range

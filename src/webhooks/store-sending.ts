@@ -4,27 +4,28 @@ import type { Instant } from '../kernel/calendar.ts';
 import type { AttemptOutcome } from './delivery.ts';
 
 /*
- * What the sender reads and writes, in every environment: with the owner's connections, each row named by its environment.
+ * Queries of the sender over all environments, with the owner's connections; every row is identified with its
+ * environment.
  */
 
-/** An endpoint of some environment. */
+/** An endpoint in an environment. */
 export interface EndpointKey {
   readonly environmentId: number;
   readonly webhookId: string;
 }
 
-// The first attempt is due at once, by the clock of the database or of another process. Where that is ahead of ours it is
-// not waited for, up to a minute.
+// A first attempt is due immediately, by the clock of the database or another process. If that clock is ahead by up to
+// a minute, the attempt does not wait.
 const clockToleranceMs = 60_000;
 
-/** Whether the delivery `d` is to be sent at `now`. The first condition is the one that the index knows. */
+/** Whether the delivery `d` is due at `now`. The first condition matches the index. */
 function isDue(d: 'd' | 'due', now: Instant): RawBuilder<boolean> {
   const [failures, nextAttemptAt] = [sql.ref(`${d}.failures`), sql.ref(`${d}.nextAttemptAt`)];
   return sql`${nextAttemptAt} <= ${now + clockToleranceMs}::bigint
     and (${nextAttemptAt} <= ${now}::bigint or ${failures} = 0)`;
 }
 
-/** The endpoints that have something to be sent at `now`. One look at an index for each endpoint there is. */
+/** The endpoints with due messages at `now`. One index lookup per endpoint. */
 export async function listEndpointsWithDue(db: Database, now: Instant): Promise<EndpointKey[]> {
   const { rows } = await sql<EndpointKey>`
     select w.environment_id, w.id as webhook_id from webhooks w
@@ -35,7 +36,7 @@ export async function listEndpointsWithDue(db: Database, now: Instant): Promise<
   return rows;
 }
 
-/** All that sending needs to know of a delivery and its endpoint. */
+/** The data of a delivery and its endpoint that sending needs. */
 export interface DueDelivery extends EndpointKey {
   readonly id: string;
   readonly pricingModelId: string;
@@ -43,7 +44,7 @@ export interface DueDelivery extends EndpointKey {
   readonly attempts: number;
   readonly failures: number;
   readonly isSample: boolean;
-  /** What the receiver knows the message by: the same at each attempt. */
+  /** The id of the message for the receiver, the same at each attempt. */
   readonly messageId: string;
   /** The bytes to send and to sign, the same at each attempt. */
   readonly body: string;
@@ -55,18 +56,17 @@ export interface DueDelivery extends EndpointKey {
   readonly failingSince: Instant | null;
 }
 
-/** How many deliveries of an endpoint are wanted, besides those that are `known`. */
+/** The number of deliveries to read for an endpoint, excluding `known` ones. */
 export interface DueRequest extends EndpointKey {
   readonly wanted: number;
   readonly known: readonly string[];
 }
 
-// An event that an endpoint has refused so often no longer holds back what happened to the same object after it.
+// After this many failures, an event no longer blocks later events of the same object.
 const failuresToBePassed = 3;
 
 /**
- * What is to be sent to each of these endpoints next, oldest first. What happened to an object after an event that waits
- * for its next attempt is not among it.
+ * The next deliveries of each endpoint, oldest first. Excludes events of an object behind one that waits for its retry.
  */
 export async function listDue(db: Database, requests: readonly DueRequest[], now: Instant): Promise<DueDelivery[]> {
   const column = <Key extends keyof DueRequest>(key: Key) => requests.map((each) => each[key]);
@@ -95,7 +95,7 @@ export async function listDue(db: Database, requests: readonly DueRequest[], now
   return rows;
 }
 
-/** An attempt as it went, and what it leaves behind. */
+/** A finished attempt and its outcome. */
 export interface MadeAttempt {
   readonly delivery: DueDelivery;
   readonly outcome: AttemptOutcome;
@@ -104,17 +104,17 @@ export interface MadeAttempt {
   readonly answer: string | null;
 }
 
-/** What attempts show of an endpoint. */
+/** The health of an endpoint, as seen by attempts. */
 export interface EndpointHealth extends EndpointKey {
   readonly failingSince: Instant | null;
-  /** Why it is switched off now, or null. */
+  /** The reason to deactivate it now, or null. */
   readonly disabledReason: string | null;
   readonly at: Instant;
 }
 
 /**
- * Writes attempts down, with what they leave behind in their deliveries, and how the endpoints are, all or nothing. An
- * attempt of a delivery that was begun anew or has gone meanwhile leaves nothing in it.
+ * Records attempts, delivery states and endpoint health, all or nothing. An attempt of a restarted or deleted delivery
+ * does not change its state.
  */
 export async function saveAttempts(
   db: Database,
@@ -170,10 +170,10 @@ async function writeHealth(db: Database, endpoints: readonly EndpointHealth[]): 
      where w.environment_id = seen.environment_id and w.id = seen.id`.execute(db);
 }
 
-// In one statement; the next round takes the next ones.
+// The batch size of one statement; the next round continues.
 const mostAbandoned = 1_000;
 
-/** Ends deliveries to endpoints that are not active: who switches one off leaves no backlog. Answers how many. */
+/** Ends deliveries to inactive endpoints, so that a deactivated one has no backlog. Returns their number. */
 export async function abandonInactive(db: Database, now: Instant): Promise<number> {
   const { numAffectedRows = 0n } = await sql`
     update webhook_deliveries set status = 'failed', next_attempt_at = null, last_error = 'The webhook is not active.', updated_at = ${now}

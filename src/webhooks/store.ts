@@ -5,10 +5,10 @@ import type { Instant } from '../kernel/calendar.ts';
 import type { PageRequest } from '../kernel/pagination.ts';
 import type { Webhook, WebhookFilterType } from './webhook.ts';
 
-/** A record without what the environment knows. */
+/** A record without the fields of its environment. */
 export type WebhookRow = Omit<Webhook, 'livemode' | 'organizationId'>;
 
-// The secrets are not among them: they are read for signing only.
+// Excludes the secrets, which are read for signing only.
 const webhookColumns = [
   'id',
   'createdAt',
@@ -21,7 +21,7 @@ const webhookColumns = [
   'disabledReason',
 ] as const;
 
-/** What a webhook is made with. */
+/** The columns of a new webhook. */
 export interface WebhookValues {
   readonly id: string;
   readonly pricingModelId: string;
@@ -32,7 +32,7 @@ export interface WebhookValues {
   readonly sealedSecret: string;
 }
 
-// Rows are cast to the record's type: the request's schema is what limits filter types, the column is plain text.
+// Rows are cast to the record's type: the request's schema limits the filter types, and the column is plain text.
 
 export async function insertWebhook(work: Work, values: WebhookValues): Promise<WebhookRow> {
   return work.db
@@ -43,7 +43,7 @@ export async function insertWebhook(work: Work, values: WebhookValues): Promise<
     .executeTakeFirstOrThrow();
 }
 
-/** How many webhooks the pricing model has, the inactive ones too. */
+/** The number of webhooks in the pricing model, inactive ones included. */
 export async function countWebhooks(work: Work, pricingModelId: string): Promise<number> {
   const { count } = await work.db
     .selectFrom('webhooks')
@@ -67,12 +67,12 @@ export async function findWebhook(work: Work, id: string): Promise<WebhookRow | 
   return (await selectWebhook(work, id).executeTakeFirst()) ?? null;
 }
 
-/** The webhook, which nobody deletes until the transaction ends. */
+/** The webhook, protected from deletion until the transaction ends. */
 export async function holdWebhook(work: Work, id: string): Promise<WebhookRow | null> {
   return (await selectWebhook(work, id).forKeyShare().executeTakeFirst()) ?? null;
 }
 
-/** The webhook, which nobody deletes, changes or locks until the transaction ends. */
+/** The webhook, locked against deletion, changes and other locks until the transaction ends. */
 export async function lockWebhook(work: Work, id: string): Promise<WebhookRow | null> {
   return (await selectWebhook(work, id).forNoKeyUpdate().executeTakeFirst()) ?? null;
 }
@@ -84,13 +84,13 @@ export async function pageOfWebhooks(work: Work, request: PageRequest): Promise<
   });
 }
 
-/** What of a webhook changes. */
+/** The changeable columns of a webhook. */
 export type WebhookChanges = Partial<Pick<WebhookValues, 'name' | 'url' | 'filterTypes' | 'active'>> & {
   readonly disabledReason?: null;
   readonly failingSince?: null;
 };
 
-/** Writes what is given and answers the changed webhook, or null when there is none. */
+/** Saves the given fields and returns the webhook, or null if it does not exist. */
 export async function updateWebhook(work: Work, id: string, changes: WebhookChanges): Promise<WebhookRow | null> {
   const row = await work.db
     .updateTable('webhooks')
@@ -104,8 +104,8 @@ export async function updateWebhook(work: Work, id: string, changes: WebhookChan
 }
 
 /**
- * Puts a secret in the place of the present one, which becomes the previous one. One statement: of two at once the second
- * finds the first's. Answers the webhook, or null when there is none.
+ * Replaces the secret, and keeps the current one as the previous. One statement, so that concurrent rotations chain.
+ * Returns the webhook, or null if it does not exist.
  */
 export async function rotateSecret(
   work: Work,
@@ -129,12 +129,12 @@ export async function rotateSecret(
   return row ?? null;
 }
 
-/** Lets the sender know, in this commit, that somebody has changed the webhook. */
+/** Notifies the sender, in this commit, that the webhook was changed. */
 export async function announceChange(work: Work, id: string): Promise<void> {
   await sql`select announce_deliveries(${work.environmentId}, ${`${id} changed`})`.execute(work.db);
 }
 
-/** Deletes a webhook with its deliveries; answers it as it was, or null when there is none. */
+/** Deletes a webhook with its deliveries. Returns its last values, or null if it does not exist. */
 export async function deleteWebhook(work: Work, id: string): Promise<WebhookRow | null> {
   const row = await work.db
     .deleteFrom('webhooks')

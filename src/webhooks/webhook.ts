@@ -6,10 +6,10 @@ import { defaultEventTypes, eventTypes } from './event.ts';
 
 export const WebhookId = idSchema('webhook');
 
-// What proxies and browsers take for an address; a longer one is a mistake.
+// The usual limit of proxies and browsers; a longer URL is a mistake.
 const maxUrlLength = 2048;
 
-/** Whether the text is an absolute http(s) address without user info, which would be a secret in plain sight. */
+/** Whether the text is an absolute http(s) URL without credentials, which would be stored in plain text. */
 export function isEndpointUrl(text: string): boolean {
   if (!/^https?:\/\/[^\s\\]+$/i.test(text) || !URL.canParse(text)) return false;
   const { username, password } = new URL(text);
@@ -22,11 +22,11 @@ const EndpointUrl = z
   .refine(isEndpointUrl, { message: 'must be an absolute http or https URL without user name and password' })
   .meta({ format: 'uri', example: 'https://example.com/webhooks/billing' });
 
-/** Types that a webhook may ask for. The last one belongs to clients of another service: accepted, never sent. */
+/** The types that a webhook may subscribe to. The last one is for clients of another service: accepted, never sent. */
 export const WebhookFilterType = z.enum([...eventTypes, 'sync.events_available']).meta({ id: 'WebhookFilterType' });
 export type WebhookFilterType = z.infer<typeof WebhookFilterType>;
 
-// Duplicates are folded, so this only keeps a request from being absurd.
+// Duplicates are removed, so this only rejects absurd requests.
 const maxFilterTypes = 100;
 const filterTypes = `none: all but ${eventTypes.slice(defaultEventTypes.length).join(', ')}, which has to be named`;
 const FilterTypesInput = z
@@ -36,15 +36,17 @@ const FilterTypesInput = z
   .meta({ description: `The types of events to send; ${filterTypes}.` });
 
 /**
- * How many webhooks a pricing model may have. Each event is addressed to those that want it in its own commit, so they are
- * not many.
+ * The maximum number of webhooks per pricing model. Each event is addressed to its webhooks in its own commit, so they
+ * must be few.
  */
 export const maxWebhooks = 100;
 
-/** How long messages are signed with the secret before a rotation too: a working day's time to tell every receiver. */
+/**
+ * How long messages are also signed with the previous secret after a rotation: a working day to update every receiver.
+ */
 export const previousSecretLifetimeMs = 24 * 60 * 60 * 1000;
 
-/** An address that events are sent to. */
+/** An address that receives events. */
 export const Webhook = z
   .object({
     id: WebhookId,

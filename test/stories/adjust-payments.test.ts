@@ -29,7 +29,7 @@ test('a charge that fails changes nothing: 402 with the reason, the invoice is v
   const { id, externalId, customerId } = await newCard('pm_card_chargeCustomerFail');
   const before = await changes.subscription(id);
   const message = await changes.refused(id, 'p6000', 402);
-  assert.match(message, /^Nothing was changed, because the charge for the change failed\. .*card_declined/);
+  assert.match(message, /^Nothing was changed because the charge for the change failed\. .*card_declined/);
   assert.deepEqual(await changes.subscription(id), before);
   assert.deepEqual(await items(externalId), [[3000, 1]]);
   assert.deepEqual(await invoices(id), [
@@ -63,7 +63,7 @@ test('a payment that takes its time: nothing changes until it has arrived, and a
     answer.subscriptionItems.map((item: { unitPrice: number }) => item.unitPrice),
     [3000],
   );
-  assert.match(await changes.refused(id, 'p9000', 409), /waits for its payment/);
+  assert.match(await changes.refused(id, 'p9000', 409), /is waiting for its payment/);
   assert.equal((await changes.preview(id, 'p9000')).canAdjust, false);
   await changes.moveTo(day(10) + 2 * hour);
   assert.deepEqual(await items(externalId), [[6000, 1]]);
@@ -192,7 +192,7 @@ test('the default payment method is charged, else the backup, else that of the c
 
   const poor = await subscribe('trial', { token: null });
   await changes.moveTo(day(14));
-  assert.match(await changes.refused(poor.id, 'p6000', 400), /no payment method to charge/);
+  assert.match(await changes.refused(poor.id, 'p6000', 400), /has no payment method/);
 });
 
 test('a dry run answers what would be, and stores nothing', async () => {

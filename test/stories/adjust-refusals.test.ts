@@ -22,10 +22,10 @@ test('a subscription that cannot be changed says why', async () => {
   const rows: [id: string, status: number, reason: RegExp][] = [
     ['sub_unknown', 404, /No subscription with id sub_unknown/],
     [ended.id, 400, /has ended: its status is canceled/],
-    [given.id, 400, /given away/],
+    [given.id, 400, /it is not charged \(doNotCharge\)/],
     [free.id, 400, /default plan/],
-    [ending.id, 400, /end is scheduled/],
-    [later.id, 404, /no billing period now/],
+    [ending.id, 400, /cancellation is scheduled/],
+    [later.id, 404, /no current billing period/],
   ];
   const digest = await databaseDigest(app.owner);
   for (const [id, status, reason] of rows) {
@@ -38,7 +38,7 @@ test('a subscription that cannot be changed says why', async () => {
 
 test('one that waits for its first payment, or is paused, is not changed', async () => {
   const waiting = await subscribe('p3000', { token: null });
-  assert.match(await refused(waiting.id, 'p6000', 404), /no billing period now/);
+  assert.match(await refused(waiting.id, 'p6000', 404), /no current billing period/);
   const paused = await subscribe('p3000');
   await app.post(`/subscriptions/${paused.id}/pause`, { pause: {} });
   assert.match(await refused(paused.id, 'p6000', 400), /resume it first/);
@@ -58,7 +58,7 @@ test('items must be there, be sold, and be of the subscription', async () => {
     [{ priceId: usagePrice.id }, 400, /of type usage/],
     [{ id: theirs.id }, 404, /No subscription item/],
     [{ ...own, subscriptionId: other.id }, 400, /subscriptionId/],
-    [{ quantity: 1 }, 400, /give one of priceId and priceSlug/],
+    [{ quantity: 1 }, 400, /send priceId or priceSlug/],
     [{ priceId: changes.priceIdOf('p6000'), priceSlug: 'p6000-monthly' }, 400, /not both/],
     [{ priceSlug: 'p6000-monthly', quantity: 0 }, 400, /at least 1/],
     [{ priceSlug: 'p6000-monthly', quantity: -1 }, 400, /quantity/],
@@ -70,7 +70,7 @@ test('items must be there, be sold, and be of the subscription', async () => {
   ];
   const digest = await databaseDigest(app.owner);
   for (const [item, status, reason] of rows) assert.match(await refused(id, [item], status), reason);
-  assert.match(await refused(id, [{ id: own.id }, { id: own.id }], 400), /named once/);
+  assert.match(await refused(id, [{ id: own.id }, { id: own.id }], 400), /must appear only once/);
   assert.match(await refused(id, [], 400), /newSubscriptionItems/);
   assert.equal(await databaseDigest(app.owner), digest);
 });

@@ -64,10 +64,10 @@ test('while a change is scheduled another one and a cancel are refused; undone, 
 
 test('a dearer plan at the end of the period is refused, and so is another interval before it', async () => {
   const { id } = await subscribe('p3000');
-  assert.match(await changes.refused(id, 'p6000', 400, atEnd), /is made immediately/);
+  assert.match(await changes.refused(id, 'p6000', 400, atEnd), /must be made immediately/);
   const yearly = changes.item('yearly');
   assert.match(await changes.refused(id, [yearly], 400), /at_end_of_current_billing_period/);
-  assert.match(await changes.refused(id, [yearly, 'p100'], 400, atEnd), /renew at the same interval/);
+  assert.match(await changes.refused(id, [yearly, 'p100'], 400, atEnd), /have the same billing interval/);
 });
 
 test('another interval begins with the next period, and boundaries are counted from there', async () => {

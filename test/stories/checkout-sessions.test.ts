@@ -210,7 +210,7 @@ test('what is no longer sold, or costs more than a payment carries, gets no link
   const { product: gone, price } = await newProduct(app, plans.pricingModelId);
   await app.put(`/products/${gone.id}`, { product: { id: gone.id, active: false } });
   const inactive = await refusal({ ...product, customerExternalId, priceId: price.id });
-  assert.deepEqual([inactive.status, /not sold any more/.test(inactive.message)], [400, true]);
+  assert.deepEqual([inactive.status, /no longer for sale/.test(inactive.message)], [400, true]);
   const { price: dear } = await newProduct(app, plans.pricingModelId, {
     price: { type: 'single_payment', unitPrice: 4_503_599_627_370_495 },
   });

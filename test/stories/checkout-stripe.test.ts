@@ -30,7 +30,7 @@ test('a card that is refused there leaves the session open, and the next one pay
   const ada = { name: 'Ada', email: 'ada@acme.test' };
   for (const [token, why] of [
     ['pm_card_chargeDeclined', /^Your card was declined\./],
-    ['pm_card_threeDSecure2Required', /has to confirm it first/],
+    ['pm_card_threeDSecure2Required', /must confirm it first/],
   ] as const) {
     const refused = await checkout.confirm(id, { token, ...ada });
     assert.equal(refused.status, 'open', token);
@@ -91,7 +91,7 @@ test('while the processor does not answer nothing is lost: the session goes on w
   stripe.trouble('server_error');
   const refused = await checkout.confirm(id, visa);
   assert.equal(refused.status, 'open');
-  assert.match(refused.failure ?? '', /does not answer/);
+  assert.match(refused.failure ?? '', /is not responding/);
   assert.equal((await checkout.confirm(id, visa)).status, 'succeeded');
   await app.runJobs({ all: true });
   assert.deepEqual(await checkout.payments(customerId), [['succeeded', 999]]);

@@ -76,7 +76,7 @@ describe('/invariants', () => {
     const held = fresh.invariants.find(({ name }: { name: string }) => name === 'heldIsSumOfOpenHolds');
     assert.deepEqual(held, {
       name: 'heldIsSumOfOpenHolds',
-      sentence: 'What is held on a ledger account is the sum of its open holds.',
+      sentence: 'The held amount of a ledger account is the sum of its open holds.',
       violations: { count: 0, rows: [] },
     });
   });

@@ -68,7 +68,7 @@ test('a retry is refused where nothing is owed, nothing is charged, nobody can b
     assert.match(answer.body.message, message);
   };
   const paid = await newDebtor(app);
-  await refuse(paid, 400, /owes no invoice/);
+  await refuse(paid, 400, /has no unpaid invoice/);
   const stranger = await lapsed();
   const paymentMethodId = (await lastPayment(paid)).paymentMethodId;
   await refuse(stranger, 400, /must be a payment method of customer/, { paymentMethodId });
@@ -79,11 +79,11 @@ test('a retry is refused where nothing is owed, nothing is charged, nobody can b
   await refuse(await newDebtor(app, { doNotCharge: true }), 400, /is not charged/);
   const cardless = await newDebtor(app, { plan: 'trial', token: undefined });
   await cardless.moveTo('2026-01-15');
-  await refuse(cardless, 400, /there is no payment method to charge/);
+  await refuse(cardless, 400, /the customer has no payment method/);
   const busy = await newDebtor(app);
   await busy.swapCard('pm_card_processing');
   await busy.moveTo('2026-02-01');
-  await refuse(busy, 409, /has a payment under way/);
+  await refuse(busy, 409, /A payment of invoice \S+ is in progress/);
 });
 
 test('a dry run of a retry answers as though it succeeded, and charges nothing', async () => {
@@ -151,7 +151,7 @@ test('I7: of 3075, 1075 come by bank transfer, so 2000 are charged next', async 
   assert.equal((await debtor.subscription()).status, 'past_due');
   const isVoid = await debtor.send(`${path}/void`, {});
   assert.equal(isVoid.status, 400);
-  assert.match(isVoid.body.message, /1075 are paid and not refunded/);
+  assert.match(isVoid.body.message, /1075 of invoice \S+ has been paid and not refunded/);
   await debtor.swapCard('pm_card_visa');
   await debtor.moveTo('2026-02-04');
   assert.deepEqual((await debtor.payments()).slice(2), [
@@ -187,11 +187,11 @@ test('more than what is due, money of the future, and money beside a charge unde
     return `${status} ${body.message}`;
   };
   assert.match(await refusal({ amount: 3076 }), /^400 payment.amount: must be at most 3075/);
-  assert.match(await refusal({ paidAt: '2026-02-02' }), /^400 payment.paidAt: must not lie ahead/);
+  assert.match(await refusal({ paidAt: '2026-02-02' }), /^400 payment.paidAt: must not be in the future/);
   for (const amount of [0, -1, 0.5]) assert.match(await refusal({ amount }), /^400 payment.amount/);
   await debtor.swapCard('pm_card_processing');
   await debtor.moveTo('2026-02-04');
-  assert.match(await refusal({}), /^409 .* has a payment under way/);
+  assert.match(await refusal({}), /^409 .* is in progress/);
 });
 
 test('money that the bank takes back is due again: the subscription is past due and the invoice tried again', async () => {

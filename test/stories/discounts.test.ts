@@ -90,7 +90,7 @@ test('what a change leaves out stays', async () => {
   assert.deepEqual(read, { ...changed, redemptionCount: 0 });
   refused(await change(discount.id, { numberOfPayments: null }), 400, /discount\.numberOfPayments/);
   assert.equal((await change(discount.id, { duration: 'forever' })).body.discount.numberOfPayments, null);
-  refused(await change(discount.id, { id: 'discount_other' }), 400, /is not the id in the path/);
+  refused(await change(discount.id, { id: 'discount_other' }), 400, /does not match the id in the path/);
 });
 
 test('without a pricing model it belongs to the default one, or to the one that the key is pinned to', async () => {

@@ -109,7 +109,7 @@ test('one that cannot be ended holds up no other: it is set aside for a while, a
   const began = Date.now();
   await assert.rejects(
     run(),
-    /^AggregateError: 1 steps of the due work of environment \d+ failed, the first: .*on purpose/,
+    /^AggregateError: 1 steps of due work failed in environment \d+, the first: .*on purpose/,
   );
   assert.deepEqual(await statusesOf(ids), ['cancellation_scheduled', 'canceled', 'canceled']);
   await mend();

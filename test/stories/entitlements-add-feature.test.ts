@@ -186,7 +186,7 @@ describe('adding a feature is refused', () => {
     for (const featureSlug of ['sso', 'seats']) {
       const refused = await refuse(fixture, { featureSlug, grantCreditsImmediately: true });
       assert.equal(refused.status, 400);
-      assert.match(refused.body.message, /gives no credits/);
+      assert.match(refused.body.message, /grants no credits/);
     }
   });
 

@@ -84,7 +84,7 @@ describe('giving a feature', () => {
     const { itemId, toggle, toggleId } = await insertGiven();
     const refused = await create({ subscriptionItemId: itemId, featureId: toggleId });
     assert.deepEqual([refused.status, refused.body.code], [409, 'CONFLICT']);
-    assert.match(refused.body.message, /has this feature already/);
+    assert.match(refused.body.message, /already has this feature/);
     await app.post(`${path}/${toggle.id}/expire`);
     assert.notEqual((await give(app, { itemId }, toggleId)).id, toggle.id);
     const revival = await change(toggle.id, { expiredAt: null });
@@ -190,7 +190,7 @@ describe('a request whose values do not belong together is refused', () => {
     const link = await insertLink(app, fixture, fixture.seatsId);
     const refused = await change(fixture.toggle.id, { productFeatureId: link });
     assert.equal(refused.status, 400);
-    assert.match(refused.body.message, /productFeatureId: must be a link of the feature/);
+    assert.match(refused.body.message, /productFeatureId: must be a product feature of/);
     assert.equal((await changed(fixture.seats.id, { productFeatureId: link })).productFeatureId, link);
   });
 });

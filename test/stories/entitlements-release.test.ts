@@ -34,7 +34,7 @@ describe('release', () => {
     }
     const refused = await app.request('POST', `${path}/release`, seat({ quantity: 2 }));
     assert.equal(refused.status, 400);
-    assert.match(refused.body.message, /only 1 claims without an external id are held, so 2 cannot be released/);
+    assert.match(refused.body.message, /Only 1 claims of \S+ have no external id, so 2 cannot be released/);
     assert.deepEqual(counts(await app.get(`${path}/usage?resourceSlug=seat`)), [3, 2]);
   });
 

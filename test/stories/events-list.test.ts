@@ -87,7 +87,7 @@ test('an instant is epoch milliseconds or a date-time', async () => {
 
 test('a range that is empty, an instant that is none and an object of which nothing is told are refused by name', async () => {
   assert.deepEqual(await refused({ occurredAtFrom: noon, occurredAtTo: noon }), [
-    { path: ['occurredAtTo'], message: 'must lie after occurredAtFrom', code: 'custom' },
+    { path: ['occurredAtTo'], message: 'must be after occurredAtFrom', code: 'custom' },
   ]);
   const [issue] = await refused({ occurredAtFrom: 'yesterday' });
   assert.deepEqual(issue.path, ['occurredAtFrom']);

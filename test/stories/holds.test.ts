@@ -126,8 +126,8 @@ describe('is refused', () => {
     const refusals: [Body, number, RegExp][] = [
       [{ amount: 0 }, 400, /hold\.amount/],
       [{ amount: 1.5 }, 400, /hold\.amount/],
-      [{ expiresAt: now }, 400, /hold\.expiresAt: must lie ahead/],
-      [{ expiresAt: now + 31 * dayMs + 1 }, 400, /hold\.expiresAt: must be at most 31 days ahead/],
+      [{ expiresAt: now }, 400, /hold\.expiresAt: must be in the future/],
+      [{ expiresAt: now + 31 * dayMs + 1 }, 400, /hold\.expiresAt: must be at most 31 days in the future/],
       [{ expiresAt: undefined }, 400, /hold\.expiresAt/],
       [{ meter: null }, 400, /exactly one of priceId, priceSlug, usageMeterId, usageMeterSlug, meter/],
       [{ priceSlug: 'call-overage' }, 400, /exactly one of/],
@@ -231,7 +231,7 @@ describe('settled', () => {
     assert.deepEqual(await take(spender.settle(hold.id, 45)), first);
     for (const refused of [await spender.settle(hold.id, 46), await spender.settle(hold.id, 0)]) {
       assert.equal(refused.status, 409);
-      assert.equal(refused.body.message, `Hold ${hold.id} was settled with 45 before.`);
+      assert.equal(refused.body.message, `Hold ${hold.id} was already settled with 45.`);
     }
     assert.equal((await spender.release(hold.id)).status, 409);
     assert.equal(await spender.balance(), 55);
@@ -288,7 +288,7 @@ describe('released', () => {
     for (const amount of [0, 60]) {
       const refused = await spender.settle(hold.id, amount);
       assert.equal(refused.status, 409);
-      assert.match(refused.body.message, /was released: record what was used as a usage event/);
+      assert.match(refused.body.message, /was already released: record the usage as a usage event/);
     }
     assert.equal(await spender.balance(), 100);
   });

@@ -97,9 +97,13 @@ const noInterval = { intervalUnit: null, intervalCount: null, billingCycleAnchor
 for (const [state, reason, values] of [
   ['has ended', 'it has ended', { status: 'canceled', canceledAt: 1 }],
   ['is paused', 'it is paused', { status: 'paused', pausedAt: 1 }],
-  ['waits for its first payment', 'it waits for its first payment', { status: 'incomplete', ...noPeriod }],
+  ['waits for its first payment', 'it is waiting for its first payment', { status: 'incomplete', ...noPeriod }],
   ['does not renew', 'it does not renew', { renews: false, ...noPeriod, ...noInterval }],
-  ['ends with its period', 'it ends with its period', { status: 'cancellation_scheduled', cancelScheduledAt: 2 }],
+  [
+    'ends with its period',
+    'it ends with its current period',
+    { status: 'cancellation_scheduled', cancelScheduledAt: 2 },
+  ],
 ] as const) {
   test(`a subscription that ${state} has no upcoming invoice`, async () => {
     const fixture = await insertFixture(app);

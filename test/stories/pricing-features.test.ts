@@ -150,8 +150,8 @@ test('what a change leaves out stays', async () => {
 test('a feature keeps its type and the fields of it', async () => {
   const [switched, grant, seat] = [await newToggle(app, modelId), await made(credits), await made(seats)];
   refused(await put(switched, { type: 'resource' }), 400, /the type of a feature cannot change/);
-  refused(await put(switched, { id: 'feature_other' }), 400, /is not the id in the path/);
-  refused(await put(switched, { amount: 1 }), 400, /amount: must be absent or null on a toggle feature/);
+  refused(await put(switched, { id: 'feature_other' }), 400, /does not match the id in the path/);
+  refused(await put(switched, { amount: 1 }), 400, /amount: must be absent or null for a toggle feature/);
   refused(await put(grant, { amount: null }), 400, /amount: must not be null/);
   refused(await put(grant, { amount: 0 }), 400, /feature\.amount/);
   refused(await put(grant, { amount: 9007199254740992 }), 400, /feature\.amount/);

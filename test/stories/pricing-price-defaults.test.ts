@@ -36,9 +36,9 @@ test('making a price of a product the default takes the flag from the other, whi
 
 test('the default price of a product cannot be unset', async () => {
   const { price } = await newProduct(app, modelId);
-  refused(await put(price, { isDefault: false }), 400, /make another price the default instead/);
+  refused(await put(price, { isDefault: false }), 400, /make another price the default first/);
   const { first, second } = await twoPrices();
-  refused(await put(second, { isDefault: false }), 400, /make another price the default instead/);
+  refused(await put(second, { isDefault: false }), 400, /make another price the default first/);
   assert.equal((await put(first, { isDefault: false })).status, 200);
   assert.equal((await current(second)).isDefault, true);
 });
@@ -63,16 +63,16 @@ test('the last active price of a product keeps the flag while it is deactivated,
 test('an inactive price becomes the default only when it is activated with it', async () => {
   const { product, price: first } = await newProduct(app, modelId);
   const { price: second } = await app.post('/prices', { price: { ...monthly, productId: product.id } });
-  refused(await put(first, { isDefault: true }), 400, /send active true as well/);
+  refused(await put(first, { isDefault: true }), 400, /send active: true as well/);
   assert.equal((await put(first, { isDefault: true, active: true })).body.price.isDefault, true);
   assert.equal((await current(second)).isDefault, false);
 });
 
 test("the default product's price keeps its slug, its flag and its activity; its name is free", async () => {
   const { defaultPrice: price } = await defaultProduct(app, modelId);
-  refused(await put(price, { slug: 'gratis' }), 403, /its price keeps its slug/);
-  refused(await put(price, { slug: null }), 403, /its price keeps its slug/);
-  refused(await put(price, { isDefault: false }), 403, /cannot be exchanged/);
+  refused(await put(price, { slug: 'gratis' }), 403, /the slug of its price cannot change/);
+  refused(await put(price, { slug: null }), 403, /the slug of its price cannot change/);
+  refused(await put(price, { isDefault: false }), 403, /cannot be replaced/);
   refused(await put(price, { active: false }), 403, /cannot be activated or deactivated/);
   const named = await put(price, { name: 'Nothing', slug: price.slug, isDefault: true, active: true });
   assert.deepEqual({ ...named.body.price, updatedAt: 0 }, { ...price, name: 'Nothing', updatedAt: 0 });
@@ -81,10 +81,10 @@ test("the default product's price keeps its slug, its flag and its activity; its
 test("a meter's no-charge price can be renamed, and nothing else", async () => {
   const meter = await newMeter(app, modelId);
   const { noCharge } = await pricesOfMeter(app, meter.id);
-  refused(await put(noCharge, { active: false }), 400, /no-charge price: it stays active/);
-  refused(await put(noCharge, { slug: 'calls' }), 400, /keeps its slug/);
-  refused(await put(noCharge, { slug: null }), 400, /keeps its slug/);
-  refused(await put(noCharge, { slug: 'other_no_charge' }), 400, /keeps its slug/);
+  refused(await put(noCharge, { active: false }), 400, /no-charge price of its usage meter: it must stay active/);
+  refused(await put(noCharge, { slug: 'calls' }), 400, /its slug follows the slug of the usage meter/);
+  refused(await put(noCharge, { slug: null }), 400, /its slug follows the slug of the usage meter/);
+  refused(await put(noCharge, { slug: 'other_no_charge' }), 400, /its slug follows the slug of the usage meter/);
   refused(await put(noCharge, { isDefault: false }), 400, /stays the default until another/);
   const named = await put(noCharge, { name: 'Gratis', slug: noCharge.slug, active: true, isDefault: true });
   assert.deepEqual({ ...named.body.price, updatedAt: 0 }, { ...noCharge, name: 'Gratis', updatedAt: 0 });

@@ -52,7 +52,7 @@ test('a product has prices of one type', async () => {
 
 test('the default product gets no further price', async () => {
   const free = await defaultProduct(app, modelId);
-  refused(await create({ ...monthly, productId: free.id }), 403, /it gets no further price/);
+  refused(await create({ ...monthly, productId: free.id }), 403, /it cannot have another price/);
 });
 
 test('a usage price is added to its meter, and is the default only when it says so', async () => {
@@ -169,10 +169,10 @@ test('a price has the name, slug, flags and nothing else to change', async () =>
 test('a change names the right price and the right type, within the bounds', async () => {
   const { price } = await newProduct(app, modelId);
   const put = (change: object) => app.request('PUT', `/prices/${price.id}`, { price: change });
-  refused(await put({ id: 'price_other' }), 400, /is not the id in the path/);
+  refused(await put({ id: 'price_other' }), 400, /does not match the id in the path/);
   refused(await put({ type: 'usage' }), 400, /the type of a price cannot change/);
   refused(await put({ type: 'rent' }), 400, /price\.type/);
-  refused(await put({ slug: 'x_no_charge' }), 400, /only no-charge prices/);
+  refused(await put({ slug: 'x_no_charge' }), 400, /reserved for no-charge prices/);
   for (const slug of ['', 'z'.repeat(256)]) refused(await put({ slug }), 400, /price\.slug/);
   for (const name of ['', 'z'.repeat(256)]) refused(await put({ name }), 400, /price\.name/);
   for (const text of ['z', 'z'.repeat(255)]) assert.equal((await put({ slug: text, name: text })).status, 200);

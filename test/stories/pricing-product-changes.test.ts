@@ -30,7 +30,7 @@ test('what a change leaves out stays, and null empties', async () => {
 test('the id in the body must be that of the path', async () => {
   const { product } = await newProduct(app, modelId);
   const answer = await app.request('PUT', `/products/${product.id}`, { product: { id: 'prod_other', name: 'X' } });
-  refused(answer, 400, /prod_other.*is not the id in the path/);
+  refused(answer, 400, /prod_other.*does not match the id in the path/);
   for (const name of ['', 'x'.repeat(256)]) {
     refused(await app.request('PUT', `/products/${product.id}`, { product: { name } }), 400, /product\.name/);
   }
@@ -47,7 +47,7 @@ test("the default price's slug follows the product's", async () => {
   refused(await app.request('PUT', `/products/${other.id}`, { product: { slug } }), 409, /is already used by another/);
   refused(await app.request('PUT', `/products/${other.id}`, { product: { slug: 'Free' } }), 400, /reserved/);
   const reserved = { product: { slug: 'a_no_charge' } };
-  refused(await app.request('PUT', `/products/${other.id}`, reserved), 400, /only no-charge prices/);
+  refused(await app.request('PUT', `/products/${other.id}`, reserved), 400, /reserved for no-charge prices/);
   assert.equal((await app.get(`/products/${other.id}`)).slug, other.slug);
 });
 
@@ -142,10 +142,10 @@ test('the default product keeps all but its name, description, picture and featu
   assert.deepEqual(now.prices, free.prices);
   assert.deepEqual(now.features, [feature]);
 
-  refused(await put({ slug: 'start' }), 400, /product\.slug: cannot change on the default product/);
+  refused(await put({ slug: 'start' }), 400, /product\.slug: cannot change for the default product/);
   refused(await put({ singularQuantityLabel: 'seat' }), 400, /singularQuantityLabel/);
   refused(await put({ pluralQuantityLabel: 'seats' }), 400, /pluralQuantityLabel/);
-  refused(await put({ default: false }), 400, /which product is the default cannot change/);
+  refused(await put({ default: false }), 400, /the default product cannot change/);
   assert.equal((await put({ slug: 'free', default: true })).status, 200);
   const { product } = await newProduct(app, model);
   refused(await app.request('PUT', `/products/${product.id}`, { product: { default: true } }), 400, /product\.default/);

@@ -140,13 +140,13 @@ test('names and slugs have 1 to 255 characters', async () => {
 });
 
 test('there is one default product, and its slug is its own', async () => {
-  refused(await create({ name: 'Second', slug: 'second', default: true }), 403, /gets no second one/);
+  refused(await create({ name: 'Second', slug: 'second', default: true }), 403, /cannot have a second one/);
   assert.equal((await create({ name: 'Fine', slug: unique('fine'), default: false })).status, 200);
   for (const slug of ['free', 'FREE', 'Free'])
     refused(await create({ name: 'Bad', slug }), 400, /reserved for the default/);
   refused(await create({ name: 'Free' }), 400, /reserved for the default/);
   const price = { ...monthly, slug: 'calls_no_charge' };
-  refused(await create({ name: 'Bad', slug: unique('bad') }, price), 400, /only no-charge prices/);
+  refused(await create({ name: 'Bad', slug: unique('bad') }, price), 400, /reserved for no-charge prices/);
 });
 
 test('the slugs of active products and prices are unique in a pricing model, and free again once deactivated', async () => {

@@ -60,7 +60,7 @@ test('what a change leaves out stays', async () => {
   const change = { slug: unique('desk'), name: 'Desk', active: false };
   const changed = (await app.put(`/resources/${resource.id}`, { resource: change })).resource;
   assert.deepEqual({ ...changed, updatedAt: 0 }, { ...resource, ...change, updatedAt: 0 });
-  refused(await put(resource, { id: 'resource_other' }), 400, /is not the id in the path/);
+  refused(await put(resource, { id: 'resource_other' }), 400, /does not match the id in the path/);
   refused(await put(resource, { name: 'r'.repeat(256) }), 400, /resource\.name/);
   const other = await newResource(app, modelId);
   assert.equal((await put(other, { slug: change.slug })).status, 200);

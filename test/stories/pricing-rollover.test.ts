@@ -56,8 +56,16 @@ test('a roll-over is of 1 to 9007199254740991 units, for 1 to 100 periods', asyn
 });
 
 test('units without periods and periods without units are no roll-over', async () => {
-  refused(await create({ rolloverMaximum: 50 }), 400, /^feature\.rolloverPeriods: must be given with rolloverMaximum/);
-  refused(await create({ rolloverPeriods: 3 }), 400, /^feature\.rolloverMaximum: must be given with rolloverPeriods/);
+  refused(
+    await create({ rolloverMaximum: 50 }),
+    400,
+    /^feature\.rolloverPeriods: is required when rolloverMaximum is given/,
+  );
+  refused(
+    await create({ rolloverPeriods: 3 }),
+    400,
+    /^feature\.rolloverMaximum: is required when rolloverPeriods is given/,
+  );
   const feature = await made({});
   refused(await put(feature, { rolloverMaximum: 50 }), 400, /^feature\.rolloverPeriods/);
   refused(await put(feature, { rolloverPeriods: 3 }), 400, /^feature\.rolloverMaximum/);
@@ -77,7 +85,7 @@ test('only credits that come every billing period have a roll-over', async () =>
   assert.deepEqual(rolloverOf(await made(seats)), [null, null]);
 
   const toggle = await newToggle(app, modelId);
-  const unused = /^feature\.rolloverMaximum: must be absent or null on a toggle feature/;
+  const unused = /^feature\.rolloverMaximum: must be absent or null for a toggle feature/;
   refused(await put(toggle, rollover), 400, unused);
   assert.deepEqual(await after(toggle, { rolloverMaximum: null, rolloverPeriods: null }), [null, null]);
   refused(await put(await made({ renewalFrequency: 'once' }), rollover), 400, frequency);

@@ -92,7 +92,7 @@ test('the bounds of names, slugs and prices are kept', async () => {
   }
   refused(await create({ slug: unique('bad') }, { type: 'subscription', unitPrice: 1 }), 400, /price\.type/);
   refused(await create({ slug: unique('bad'), aggregationType: 'max' }), 400, /aggregationType/);
-  refused(await create({ slug: 'x_no_charge' }, { unitPrice: 1 }), 400, /only no-charge prices/);
+  refused(await create({ slug: 'x_no_charge' }, { unitPrice: 1 }), 400, /reserved for no-charge prices/);
   refused(await app.request('POST', '/usage-meters', {}), 400, /usageMeter/);
 });
 
@@ -124,7 +124,7 @@ test('what a change leaves out stays', async () => {
   const meter = await newMeter(app, modelId);
   const { usageMeter } = await app.put(`/usage-meters/${meter.id}`, { usageMeter: {} });
   assert.deepEqual({ ...usageMeter, updatedAt: 0 }, { ...meter, updatedAt: 0 });
-  refused(await put(meter, { id: 'usage_meter_other' }), 400, /is not the id in the path/);
+  refused(await put(meter, { id: 'usage_meter_other' }), 400, /does not match the id in the path/);
   refused(await put(meter, { name: '' }), 400, /usageMeter\.name/);
   refused(await put(meter, { aggregationType: 'max' }), 400, /aggregationType/);
 });

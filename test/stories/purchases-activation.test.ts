@@ -98,7 +98,7 @@ test('what does not wait for its first payment is not activated, nor with the ca
   await refuses('sub_none', other.paymentMethodId, /No subscription/);
   const slow = await shop.addCard(customerId, 'pm_card_processing');
   assert.equal((await activate({ subscriptionId: id, paymentMethodId: slow })).status, 'pending');
-  await refuses(id, slow, /its first payment is under way/);
+  await refuses(id, slow, /its first payment is in progress/);
 });
 
 test('all invariants hold', () => shop.checkInvariants());

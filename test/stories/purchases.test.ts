@@ -202,11 +202,11 @@ test('what cannot be bought is refused, and says why', async () => {
   const { customerId } = await plans.newCustomer('pm_card_visa');
   const refuses = (wish: object, message: RegExp) =>
     assert.rejects(shop.buyOnly({ customerId, productId: bookId, ...wish }), { message });
-  await refuses({ productId: plans.priceOf('free-monthly').productId }, /plan that every customer starts on/);
+  await refuses({ productId: plans.priceOf('free-monthly').productId }, /plan, on which every customer starts/);
   await refuses({ paymentMethodId: 'pm_of_nobody' }, /paymentMethodId: must be a payment method of customer/);
   const { customerId: cardless } = await plans.newCustomer();
-  await refuses({ customerId: cardless }, /paymentMethodId: is needed/);
-  await refuses({ customerId: cardless, productId: shop.proId }, /paymentMethodId: is needed/);
+  await refuses({ customerId: cardless }, /paymentMethodId: is required/);
+  await refuses({ customerId: cardless, productId: shop.proId }, /paymentMethodId: is required/);
   const archived = await plans.newCustomer('pm_card_visa');
   await app.post(`/customers/${archived.externalId}/archive`, {});
   await refuses({ customerId: archived.customerId }, /is archived/);

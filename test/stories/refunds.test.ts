@@ -173,7 +173,7 @@ test('a process that dies before the processor was told leaves a job that tells 
   assert.equal(answer.payment.refundedAmount, null);
   const { status, body } = await refund(id);
   assert.equal(status, 400);
-  assert.ok(body.message.includes('being refunded already'), body.message);
+  assert.ok(body.message.includes('already being refunded'), body.message);
   const { refundId } = { refundId: (await refundsOf(id))[0]?.id };
   await paymentTasks.refund_payment?.(app, { environmentId: app.testEnvironmentId, refundId });
   assert.deepEqual(await stateOf(id), [100, true, 'refunded']);

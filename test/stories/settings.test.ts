@@ -88,7 +88,7 @@ test('the currency can change while everything costs nothing, and prices follow 
   const product = { name: 'Pro', slug: 'pro', pricingModelId: pricingModel.id };
   const price = { type: 'subscription', intervalUnit: 'month', intervalCount: 1, unitPrice: 2000, slug: 'pro' };
   await app.post('/products', { product, price }, options);
-  refused(await put({ currency: 'EUR' }, key), 409, /stays JPY/);
+  refused(await put({ currency: 'EUR' }, key), 409, /must stay JPY/);
   assert.equal((await put({ currency: 'JPY', netTermsDays: 7 }, key)).body.settings.netTermsDays, 7);
 });
 
@@ -98,7 +98,7 @@ test('a fixed discount keeps the currency that it is meant in; a percentage is t
   await app.post('/discounts', { discount }, { key });
   assert.equal((await put({ currency: 'EUR' }, key)).status, 200);
   await app.post('/discounts', { discount: { ...discount, code: 'FIVE', amountType: 'fixed', amount: 500 } }, { key });
-  refused(await put({ currency: 'USD' }, key), 409, /stays EUR/);
+  refused(await put({ currency: 'USD' }, key), 409, /must stay EUR/);
 });
 
 test('prices made while the currency changes are all in the currency that the environment ends with', async () => {
@@ -138,7 +138,7 @@ test('a pricing model is not cloned into an environment of another currency', as
       { key },
     );
   assert.equal((await put({ currency: 'EUR' }, key)).status, 200);
-  refused(await clone(), 400, /in EUR and the destination in USD/);
+  refused(await clone(), 400, /uses EUR and the destination uses USD/);
   assert.equal((await put({ currency: 'EUR' }, liveKey)).status, 200);
   assert.equal((await clone()).status, 200);
 });

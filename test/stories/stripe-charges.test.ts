@@ -119,7 +119,7 @@ describe('an answer that never comes', () => {
       const headers = { 'idempotency-key': `subscribe-${trouble}` };
       const first = await subscribe(customer, headers);
       assert.deepEqual([first.status, first.headers.get('retry-after')], [503, '1']);
-      assert.match(first.body.message, /goes on by itself/);
+      assert.match(first.body.message, /will be retried automatically/);
       const payment = await onlyPayment(customer);
       assert.equal(payment.status, 'processing');
       assert.equal(intentsOf(payment.id).length, 1);
@@ -206,7 +206,7 @@ test('a payment of an account whose keys are gone waits for them', async () => {
   const payload = { environmentId: app.testEnvironmentId, paymentIds: [id] };
   await assert.rejects(
     task({ database: app.database, tasks: app.tasks }, payload),
-    /stripe_test processor has no keys/,
+    /stripe_test processor has no API keys/,
   );
   assert.equal((await onlyPayment(customer)).status, 'processing');
   await task(app, payload);

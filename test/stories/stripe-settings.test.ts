@@ -44,34 +44,38 @@ describe('the keys of Stripe', () => {
   });
 
   for (const [claim, variables, message] of [
-    ['are secret ones', { STRIPE_SECRET_KEY: 'pk_live_1' }, /STRIPE_SECRET_KEY: must be a secret key/],
+    ['are secret ones', { STRIPE_SECRET_KEY: 'pk_live_1' }, /STRIPE_SECRET_KEY: must be a Stripe secret key/],
     [
       'of test mode are of test mode',
       { STRIPE_TEST_SECRET_KEY: 'sk_live_1' },
-      /STRIPE_TEST_SECRET_KEY: must be a key of/,
+      /STRIPE_TEST_SECRET_KEY: must be a test mode key/,
     ],
     [
       'of test mode are given once',
       { STRIPE_SECRET_KEY: 'sk_test_1', STRIPE_TEST_SECRET_KEY: 'sk_test_2' },
-      /STRIPE_TEST_SECRET_KEY: is one too many/,
+      /STRIPE_TEST_SECRET_KEY: must be left out/,
     ],
-    ['come before the secret of events', { STRIPE_WEBHOOK_SECRET: 'whsec_1' }, /needs STRIPE_SECRET_KEY/],
+    ['come before the secret of events', { STRIPE_WEBHOOK_SECRET: 'whsec_1' }, /requires STRIPE_SECRET_KEY/],
     [
       'come before the secret of test events',
       { STRIPE_TEST_WEBHOOK_SECRET: 'whsec_1' },
-      /needs STRIPE_TEST_SECRET_KEY/,
+      /requires STRIPE_TEST_SECRET_KEY/,
     ],
     [
       'have a publishable one of their mode',
       { STRIPE_SECRET_KEY: 'sk_test_1', STRIPE_PUBLISHABLE_KEY: 'pk_live_1' },
-      /STRIPE_PUBLISHABLE_KEY: must be of the mode/,
+      /STRIPE_PUBLISHABLE_KEY: requires STRIPE_SECRET_KEY/,
     ],
     [
       'come before the publishable one of test mode',
       { STRIPE_TEST_PUBLISHABLE_KEY: 'pk_test_1' },
       /STRIPE_TEST_PUBLISHABLE_KEY: must be of test mode/,
     ],
-    ['are no secrets where they are published', { STRIPE_PUBLISHABLE_KEY: 'sk_live_1' }, /must be a publishable key/],
+    [
+      'are no secrets where they are published',
+      { STRIPE_PUBLISHABLE_KEY: 'sk_live_1' },
+      /must be a Stripe publishable key/,
+    ],
     ['have an address of the web', { STRIPE_API_BASE: 'stripe' }, /STRIPE_API_BASE/],
   ] as const) {
     test(claim, () => {

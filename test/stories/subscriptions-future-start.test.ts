@@ -43,7 +43,7 @@ test('until it starts nothing is charged or given, and the customer keeps its fr
   const again = await app.request('POST', '/subscriptions', { customerId, priceSlug: 'pro-monthly' });
   assert.equal(again.status, 409);
   const paused = await app.request('POST', `/subscriptions/${id}/pause`, {});
-  assert.match(paused.body.message, /has not begun/);
+  assert.match(paused.body.message, /has not started/);
 });
 
 test('when it starts it is charged, gives what it gives, and takes the place of the free plan', async () => {

@@ -288,13 +288,13 @@ test('refused: the default plan, a trial, what is to end, what has ended or not 
   const poor = await plans.newCustomer();
   assert.match(await refused('POST', `/subscriptions/${poor.freeId}/pause`, {}, 400), /default plan/);
   const trial = await plans.subscribe({ customerId: poor.customerId, priceSlug: 'team-monthly' });
-  assert.match(await refused('POST', `/subscriptions/${trial.id}/pause`, {}, 400), /on trial/);
+  assert.match(await refused('POST', `/subscriptions/${trial.id}/pause`, {}, 400), /free trial/);
   const { id } = await newPro();
   for (const resumesAt of [april, april - 1, 8_640_000_000_000_000, 'soon']) {
     await refused('POST', `/subscriptions/${id}/pause`, { pause: { resumesAt } }, 400);
   }
   await plans.cancel(id, 'at_end_of_current_billing_period');
-  assert.match(await refused('POST', `/subscriptions/${id}/pause`, {}, 400), /to be canceled/);
+  assert.match(await refused('POST', `/subscriptions/${id}/pause`, {}, 400), /cancellation is scheduled/);
   await plans.cancel(id, 'immediately');
   assert.match(await refused('POST', `/subscriptions/${id}/pause`, {}, 400), /has ended/);
   const waiting = await plans.newCustomer();

@@ -77,7 +77,7 @@ test('what a change leaves out stays', async () => {
   const changed = (await change(taxRate.id, next)).body.taxRate;
   assert.deepEqual({ ...changed, updatedAt: 0 }, { ...taxRate, ...next, updatedAt: 0 });
   assert.deepEqual((await app.get(`/tax-rates/${taxRate.id}`)).taxRate, changed);
-  refused(await change(taxRate.id, { id: 'tax_rate_other' }), 400, /is not the id in the path/);
+  refused(await change(taxRate.id, { id: 'tax_rate_other' }), 400, /does not match the id in the path/);
   refused(await change('unknown', {}), 404, /No tax rate/);
 });
 

@@ -51,7 +51,7 @@ test('before there are subscriptions any instant of the calendar can be set; aft
   await subscribeFor(caller, 'first', { plan: 'month', token: 'pm_card_visa' });
   const back = await put(start - 1, key);
   assert.equal(back.status, 400);
-  assert.match(back.body.message, /does not go back/);
+  assert.match(back.body.message, /cannot move back/);
   assert.deepEqual((await caller.moveTo(start)).work, nothing);
 });
 

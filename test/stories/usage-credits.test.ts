@@ -205,8 +205,8 @@ test('a grant is refused where a value is wrong, and the field is named', async 
     [{ priority: 1001 }, /usageCredit\.priority/],
     [{ expiresAt: may }, /usageCredit\.expiresAt: must be later/],
     [{ expiresAt: 'soon' }, /usageCredit\.expiresAt/],
-    [{ usageMeterSlug: undefined }, /exactly one of usageMeterId, usageMeterSlug/],
-    [{ usageMeterId: plan.meterId }, /exactly one of usageMeterId, usageMeterSlug/],
+    [{ usageMeterSlug: undefined }, /exactly one of usageMeterId and usageMeterSlug/],
+    [{ usageMeterId: plan.meterId }, /exactly one of usageMeterId and usageMeterSlug/],
     [{ transactionId: '' }, /usageCredit\.transactionId/],
     [{ reason: 'x'.repeat(10_001) }, /usageCredit\.reason/],
   ];
@@ -243,8 +243,8 @@ describe('a take-back', () => {
     assert.equal(status, 200);
     assert.deepEqual(stateOf(body.usageCredit), [100, 30, 0, 70, 0, 'taken_back']);
     assert.equal(await customer.balance(), 0);
-    refused(await customer.takeBack(id), 400, /Nothing is left/);
-    refused(await customer.takeBack(id, { amount: 1 }), 400, /Nothing is left/);
+    refused(await customer.takeBack(id), 400, /has nothing left/);
+    refused(await customer.takeBack(id, { amount: 1 }), 400, /has nothing left/);
   });
 
   test('takes a part, as often as it is asked for, and the rest is used as before', async () => {
@@ -262,7 +262,7 @@ describe('a take-back', () => {
     const { id } = await customer.grant({ amount: 10 });
     await customer.use(4);
     const digest = await databaseDigest(app.owner);
-    refused(await customer.takeBack(id, { amount: 7 }), 400, /only 6 are left/);
+    refused(await customer.takeBack(id, { amount: 7 }), 400, /has only 6 left/);
     for (const amount of [0, -1, 0.5]) refused(await customer.takeBack(id, { amount }), 400, /amount/);
     assert.equal(await databaseDigest(app.owner), digest);
     assert.equal((await customer.takeBack(id, { amount: 6 })).status, 200);
@@ -274,7 +274,7 @@ describe('a take-back', () => {
     const { id } = await customer.grant({ amount: 10, expiresAt: may + 5 });
     await app.setClock(may + 5);
     assert.deepEqual(stateOf((await app.get(`/usage-credits/${id}`)).usageCredit), [10, 0, 10, 0, 0, 'expired']);
-    refused(await customer.takeBack(id), 400, /Nothing is left/);
+    refused(await customer.takeBack(id), 400, /has nothing left/);
     await customer.liveUntil(june);
     assert.deepEqual(stateOf((await app.get(`/usage-credits/${id}`)).usageCredit), [10, 0, 10, 0, 0, 'expired']);
   });
@@ -300,8 +300,8 @@ describe('a take-back', () => {
     const { id } = await customer.grant();
     const hold = { subscriptionId: customer.id, usageMeterSlug: 'calls', amount: 30, expiresAt: may + 1000 };
     await app.post('/holds', { hold });
-    refused(await customer.takeBack(id), 400, /only 70 can be taken back/);
-    refused(await customer.takeBack(id, { amount: 71 }), 400, /only 70 can be taken back/);
+    refused(await customer.takeBack(id), 400, /Only 70 of credit/);
+    refused(await customer.takeBack(id, { amount: 71 }), 400, /Only 70 of credit/);
     assert.equal((await customer.takeBack(id, { amount: 70 })).status, 200);
     assert.equal(await customer.balance(), 0);
     refused(await customer.takeBack(id, { amount: 1 }), 400, /only 0 can be taken back/);

@@ -124,7 +124,7 @@ test('what is no active usage price or meter of the pricing model is refused', a
   await assertRefused({ priceSlug, usageMeterSlug: 'unknown' }, 404, 'usageMeterSlug');
   await assertRefused({ priceSlug: 'pro-monthly' }, 404, 'priceSlug');
   const message = await assertRefused({ priceSlug, priceId: world.priceId }, 400, 'priceId');
-  assert.match(message, /must be a usage price, and this is a subscription price/);
+  assert.match(message, /must be a usage price, not a subscription price/);
 });
 
 test('an inactive price is found by its id and no more by its slug', async () => {

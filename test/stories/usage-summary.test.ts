@@ -230,7 +230,7 @@ test('what cannot be answered is refused with what would be right', async () => 
   const { meterId, pricingModelId, ...world } = await insertFixture(app, { now: start });
   const refusals: [object, string, RegExp][] = [
     [{ from: start, to: start + 1_000 * hour + 1, groupBy: 'hour' }, 'groupBy', /1001 groups.*1000/],
-    [{ from: start, to: start + 10_000 * hour, groupBy: 'hour' }, 'groupBy', /10000 groups.*longer groups/],
+    [{ from: start, to: start + 10_000 * hour, groupBy: 'hour' }, 'groupBy', /10000 groups.*a longer group/],
     [{ from: start - 1001 * day, to: start, groupBy: 'day' }, 'groupBy', /1001 groups/],
     [{ from: start, to: start }, 'from', /before/],
     [{ from: start + 1, to: start }, 'from', /before/],
@@ -238,8 +238,8 @@ test('what cannot be answered is refused with what would be right', async () => 
     [{ from: -9_000_000_000_000_000, to: start, groupBy: 'customer' }, 'from', /calendar/],
     [{ to: 9_000_000_000_000_000 }, 'to', /calendar/],
     [{ groupBy: 'week' }, 'groupBy', /hour/],
-    [{ groupBy: 'property' }, 'property', /name a property/],
-    [{ property: 'model' }, 'property', /left out/],
+    [{ groupBy: 'property' }, 'property', /is required when groupBy is property/],
+    [{ property: 'model' }, 'property', /omitted/],
     [{ from: start - 31 * day - 1, to: start, groupBy: 'property', property: 'model' }, 'from', /31 days/],
   ];
   for (const [given, field, message] of refusals) {

@@ -94,7 +94,7 @@ describe('a message', () => {
     assert.equal(waiting.status, 'pending');
     assert.equal(waiting.attempts, 1);
     assert.equal(waiting.lastStatusCode, 500);
-    assert.equal(waiting.lastError, 'The endpoint answered 500.');
+    assert.equal(waiting.lastError, 'The endpoint responded with 500.');
     const waitMs = waiting.nextAttemptAt - waiting.lastAttemptAt;
     assert(waitMs >= 5000 && waitMs <= 5500, `${waitMs}`);
     assert.equal(receiver.received.length, 1);
@@ -159,7 +159,7 @@ describe('a message', () => {
     const [delivery] = await deliveries();
     assert.equal(delivery.status, 'pending');
     assert.equal(delivery.lastStatusCode, null);
-    assert.equal(delivery.lastError, 'No answer: ECONNREFUSED');
+    assert.equal(delivery.lastError, 'No response: ECONNREFUSED');
   });
 });
 

@@ -61,16 +61,24 @@ const outcomes: [string, Parameters<typeof startEndpoint>[0], object][] = [
   [
     '301',
     () => ({ status: 301, headers: { location: '/elsewhere' } }),
-    { status: 'pending', lastStatusCode: 301, lastError: 'The endpoint answered 301.' },
+    { status: 'pending', lastStatusCode: 301, lastError: 'The endpoint responded with 301.' },
   ],
-  ['410', () => ({ status: 410 }), { status: 'failed', lastStatusCode: 410, lastError: 'The endpoint answered 410.' }],
+  [
+    '410',
+    () => ({ status: 410 }),
+    { status: 'failed', lastStatusCode: 410, lastError: 'The endpoint responded with 410.' },
+  ],
   [
     '429',
     () => ({ status: 429, headers: { 'retry-after': '120' } }),
-    { status: 'pending', lastStatusCode: 429, lastError: 'The endpoint answered 429.' },
+    { status: 'pending', lastStatusCode: 429, lastError: 'The endpoint responded with 429.' },
   ],
-  ['500', () => ({ status: 500 }), { status: 'pending', lastStatusCode: 500, lastError: 'The endpoint answered 500.' }],
-  ['nothing', () => 'hang', { status: 'pending', lastStatusCode: null, lastError: 'No answer within 2 seconds.' }],
+  [
+    '500',
+    () => ({ status: 500 }),
+    { status: 'pending', lastStatusCode: 500, lastError: 'The endpoint responded with 500.' },
+  ],
+  ['nothing', () => 'hang', { status: 'pending', lastStatusCode: null, lastError: 'No response within 2 seconds.' }],
   ['half of a connection', () => 'cut', { status: 'pending', lastStatusCode: null }],
   [
     '100 MB',
@@ -112,7 +120,7 @@ test('an endpoint that is gone is switched off and says why; what waited for it 
   await app.sendWebhooks();
   const { webhook } = await app.get(`/webhooks/${webhookId}`);
   assert.equal(webhook.active, false);
-  assert.equal(webhook.disabledReason, 'The endpoint answered 410: it is gone for good.');
+  assert.equal(webhook.disabledReason, 'The endpoint responded with 410: it is permanently gone.');
   assert.equal(endpoint.received.length, 1);
   assert.deepEqual(
     (await deliveriesOf(webhookId)).map(({ status }) => status),

@@ -78,7 +78,7 @@ describe('a sample', () => {
     receiver.only();
     const after = await deliveryOf(delivery.id);
     assert.equal(after.delivery.status, 'failed');
-    assert.equal(after.delivery.lastError, 'The endpoint answered 500.');
+    assert.equal(after.delivery.lastError, 'The endpoint responded with 500.');
     assert.equal(after.attempts[0].answer, 'no');
   });
 
@@ -86,7 +86,7 @@ describe('a sample', () => {
     const { id, deliveries } = await setUp({ active: false });
     const refused = await app.request('POST', `/webhooks/${id}/test`, {});
     assert.equal(refused.status, 400);
-    assert.match(refused.body.message, /is not active, so nothing is sent to it: set active to true first/);
+    assert.match(refused.body.message, /is inactive, so nothing is sent to it: set active to true first/);
     const unknown = await app.request('POST', `/webhooks/${id}/test`, { test: { type: 'customer.deleted' } });
     assert.equal(unknown.status, 400);
     assert.deepEqual(unknown.body.issues[0].path, ['test', 'type']);
@@ -121,7 +121,7 @@ describe('a delivery', () => {
     assert.equal(delivery.eventType, 'customer.created');
     const [first, second] = attempts;
     assert.deepEqual(attempts, [
-      { ...first, number: 1, statusCode: 503, error: 'The endpoint answered 503.', answer: 'later' },
+      { ...first, number: 1, statusCode: 503, error: 'The endpoint responded with 503.', answer: 'later' },
       { ...second, number: 2, statusCode: 200, error: null, answer: 'thanks' },
     ]);
     assert(first.startedAt <= second.startedAt && second.startedAt <= delivery.lastAttemptAt);

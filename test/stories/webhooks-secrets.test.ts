@@ -161,6 +161,6 @@ describe('a secret', () => {
     const { delivery } = await app.post(`/webhooks/${mine.id}/test`, {});
     await app.sendWebhooks();
     const { attempts } = await app.get(`/deliveries/${delivery.id}`);
-    assert.match(attempts[0].error, /secret of the webhook cannot be read/);
+    assert.match(attempts[0].error, /webhook secret cannot be decrypted/);
   });
 });

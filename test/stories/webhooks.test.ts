@@ -124,7 +124,7 @@ describe('a webhook', () => {
     const answers = await Promise.all(Array.from({ length: 12 }, () => app.request('POST', '/webhooks', body)));
     assert.deepEqual(answers.map(({ status }) => status).sort(), [...Array(5).fill(200), ...Array(7).fill(409)]);
     const refused = answers.find(({ status }) => status === 409);
-    assert.equal(refused?.body.message, `Pricing model ${crowded} has 100 webhooks already: delete one first.`);
+    assert.equal(refused?.body.message, `Pricing model ${crowded} already has 100 webhooks: delete one first.`);
     const [first] = (await app.get(`/webhooks?pricingModelId=${crowded}&limit=1`)).data;
     await app.request('DELETE', `/webhooks/${first.id}`);
     assert.equal((await app.post('/webhooks', body)).webhook.pricingModelId, crowded);

@@ -82,14 +82,11 @@ async function refusals(variables: Record<string, string>): Promise<void> {
       [],
     );
   };
-  await refused(`${restore} --until "$UNTIL"`, /^--until needs the archived journal/);
-  await refused(
-    `${restore} --wal "$BACKUPS/wal" --until 2026-01-01T00:00:00Z`,
-    /^--until: this backup leads to .+ or later/,
-  );
-  await refused(`${restore} --wal "$BACKUPS/wal" --until yesterday`, /^--until: yesterday is not an instant/);
-  await refused(`${restore} --wal "$BACKUPS/none"`, /^--wal: .+ is no directory/);
-  await refused('npx tollkeeper restore "$BACKUPS/wal"', /holds no backup/);
+  await refused(`${restore} --until "$UNTIL"`, /^--until requires the WAL archive/);
+  await refused(`${restore} --wal "$BACKUPS/wal" --until 2026-01-01T00:00:00Z`, /^--until: this backup ends at .+\./);
+  await refused(`${restore} --wal "$BACKUPS/wal" --until yesterday`, /^--until: yesterday is not a date-time/);
+  await refused(`${restore} --wal "$BACKUPS/none"`, /^--wal: .+ is not a directory/);
+  await refused('npx tollkeeper restore "$BACKUPS/wal"', /is not a backup/);
   const beyond = /recovery ended before configured recovery target was reached/;
   await refused(`${restore} --wal "$BACKUPS/wal" --until 2036-01-01T00:00:00Z`, beyond);
   await refuseGap(join(String(variables.BACKUPS), 'wal'), refused, restore);
@@ -98,7 +95,7 @@ async function refusals(variables: Record<string, string>): Promise<void> {
   await succeed(restore, variables);
   const { code, output } = await run('npx tollkeeper restore "$BACKUPS/base"', variables);
   assert.equal(code, 1, output);
-  assert.match(output, /exists already: a restore needs a data directory without data/);
+  assert.match(output, /already exists: restore into an empty data directory/);
 }
 
 /** A file of the archive that is missing is named, where it is not asked for an instant before. */
@@ -115,8 +112,5 @@ async function refuseGap(wal: string, refused: (commands: string, reason: RegExp
   const named = (more: number) =>
     `${last.slice(0, 16)}${(Number.parseInt(last.slice(16), 16) + more).toString(16).toUpperCase().padStart(8, '0')}`;
   await copyFile(join(wal, last), join(wal, named(2)));
-  await refused(
-    `${restore} --wal "$BACKUPS/wal"`,
-    new RegExp(`^--wal: ${named(1)} is missing, and later files are there`),
-  );
+  await refused(`${restore} --wal "$BACKUPS/wal"`, new RegExp(`^--wal: ${named(1)} is missing, but later files exist`));
 }

@@ -152,7 +152,7 @@ describe('a service with its own PostgreSQL', () => {
 
   test('a worker alone works beside a running service', async () => {
     const service = await serve();
-    const worker = await start('work', /works the queue/);
+    const worker = await start('work', /is running jobs/);
     assert.equal(await stop(worker, 'SIGTERM'), 0);
     assert.equal((await get(service, '/api-keys', keys.TOLLKEEPER_TEST_KEY)).status, 200);
     await stop(service, 'SIGTERM');

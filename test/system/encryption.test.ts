@@ -82,7 +82,7 @@ describe('a list of keys', () => {
       [oldKey.toString('hex'), 1],
     ] as const) {
       assert.throws(() => parseEncryptionKeys(text), {
-        message: `key ${place} is not 32 bytes in base64, as "openssl rand -base64 32" makes them`,
+        message: `key ${place} is not 32 bytes in base64: generate one with "openssl rand -base64 32"`,
       });
     }
   });
@@ -122,7 +122,7 @@ describe('the key of a data directory', () => {
     await writeFile(path, 'half a k');
     await assert.rejects(keyOfDataDirectory(directory), (error) => {
       assert(error instanceof UnusableKey);
-      assert.match(error.message, /holds no encryption key .*: put back the one that was there/);
+      assert.match(error.message, /contains no encryption key .*: restore the original file/);
       return true;
     });
     assert.equal(await readFile(path, 'utf8'), 'half a k');
@@ -134,7 +134,7 @@ describe('the key of a data directory', () => {
     await chmod(directory, 0o700);
     await assert.rejects(
       keyOfDataDirectory(join(directory, 'file')),
-      /set TOLLKEEPER_ENCRYPTION_KEY to one of your own/,
+      /set TOLLKEEPER_ENCRYPTION_KEY to a key of your own/,
     );
   });
 });
@@ -149,7 +149,10 @@ describe('a database', () => {
     assert.deepEqual(await stored(), [{ id: keyIdOf(oldKey), createdAt: 1 }]);
     await assert.rejects(claim([newKey], 3), (error) => {
       assert(error instanceof UnusableKey);
-      assert.match(error.message, new RegExp(`the encryption key ${keyIdOf(oldKey)} can open.*put the new one first`));
+      assert.match(
+        error.message,
+        new RegExp(`the encryption key ${keyIdOf(oldKey)} can decrypt.*write the new key first`),
+      );
       return true;
     });
     assert.equal((await stored()).length, 1);
@@ -190,8 +193,8 @@ test('the settings are read, and named where they cannot be used', () => {
     assert.deepEqual({ encryptionKeys, webhookAllow }, { encryptionKeys: null, webhookAllow: null });
   }
   for (const [name, value, message] of [
-    ['TOLLKEEPER_ENCRYPTION_KEY', 'secret', /^TOLLKEEPER_ENCRYPTION_KEY: key 1 is not 32 bytes in base64, [^\n]+$/],
-    ['TOLLKEEPER_WEBHOOK_ALLOW', '10.0.0.0/8, here', /^TOLLKEEPER_WEBHOOK_ALLOW: "here" is no network[^\n]+$/],
+    ['TOLLKEEPER_ENCRYPTION_KEY', 'secret', /^TOLLKEEPER_ENCRYPTION_KEY: key 1 is not 32 bytes in base64: [^\n]+$/],
+    ['TOLLKEEPER_WEBHOOK_ALLOW', '10.0.0.0/8, here', /^TOLLKEEPER_WEBHOOK_ALLOW: "here" is not a network[^\n]+$/],
   ] as const)
     assert.throws(() => readConfig({ [name]: value }), { name: 'Error', message });
 });

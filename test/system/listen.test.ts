@@ -40,7 +40,7 @@ function listen(args: readonly string[], key: string | null = app.testKey) {
 /** Starts a listener and waits until it says its address. */
 async function startListener(...args: string[]) {
   const listener = listen(['--url', app.url, ...args]);
-  await until(() => / Ctrl-C stops it\.\n/.test(listener.said.notes), listener.said);
+  await until(() => / Press Ctrl-C to stop\.\n/.test(listener.said.notes), listener.said);
   const [, address = ''] = /Listening at (http\S+)/.exec(listener.said.notes) ?? [];
   const stop = async (signal: NodeJS.Signals = 'SIGINT') => {
     listener.child.kill(signal);
@@ -156,7 +156,7 @@ describe('tollkeeper listen', () => {
     listener.child.kill('SIGINT');
     const { code, notes } = await listener.ended;
     assert.equal(code, 1);
-    assert.match(notes, new RegExp(`The webhook ${id} could not be deleted: No service answers at http`));
+    assert.match(notes, new RegExp(`The webhook ${id} could not be deleted: No service responds at http`));
   });
 });
 
@@ -166,14 +166,19 @@ describe('tollkeeper listen says in words', () => {
       [
         'that no service answers',
         async () => ['--url', `http://127.0.0.1:${await closedPort()}`],
-        /^No service answers at http:\/\/127\.0\.0\.1:\d+ \(ECONNREFUSED\)\. Start it with npm start, or say where/,
+        /^No service responds at http:\/\/127\.0\.0\.1:\d+ \(ECONNREFUSED\)\. Start it with npm start, or give its/,
       ],
-      ['that a key is needed', () => ['--url', app.url], /^Say with which key .* TOLLKEEPER_TEST_KEY\.$/, null],
+      [
+        'that a key is needed',
+        () => ['--url', app.url],
+        /^A test mode API key is required: .* TOLLKEEPER_TEST_KEY\.$/,
+        null,
+      ],
       ['that the key is not known', () => ['--url', app.url, '--key', 'sk_test_wrong'], /does not know this key/],
       [
         'that live mode sends to no http address',
         () => ['--url', app.url, '--key', app.liveKey],
-        /refused the webhook: .*webhook\.url.*https[\s\S]*Use a key of test mode/,
+        /refused the webhook: .*webhook\.url.*https[\s\S]*Use a test mode key/,
       ],
       [
         'which types there are',
@@ -186,12 +191,12 @@ describe('tollkeeper listen says in words', () => {
         /refused the webhook: /,
       ],
       ['that --port is no port', () => ['--port', '65536'], /^--port: 65536 is not a number from 0 to 65535$/],
-      ['that --url is no address', () => ['--url', 'localhost:3000'], /^--url: localhost:3000 is not an address/],
+      ['that --url is no address', () => ['--url', 'localhost:3000'], /^--url: localhost:3000 is not a URL/],
       ['that the port is in use', async () => ['--port', await strangerPort()], /^--port: \d+ is in use/],
       [
         'that another program answers',
         async () => ['--url', `http://127.0.0.1:${await strangerPort()}`],
-        /does not answer as Tollkeeper does \(200\)\.$/,
+        /does not respond like Tollkeeper \(200\)\.$/,
       ],
     ];
   for (const [claim, args, words, key] of refusals) {

@@ -200,7 +200,7 @@ describe('a list of networks', () => {
     test(`names its part ${bad} when it refuses it`, () => {
       assert.throws(
         () => parseNetworks(`127.0.0.0/8, ${bad}`),
-        ({ message }: Error) => message.startsWith(`"${bad}" is no network: write`),
+        ({ message }: Error) => message.startsWith(`"${bad}" is not a network: use`),
       );
     });
 });
@@ -226,18 +226,14 @@ describe('a URL', () => {
 
   test('says what would be right', () => {
     const table: readonly (readonly [url: string, livemode: boolean, issue: string])[] = [
-      ['http://hooks.example.com/', true, 'must be an https address: live mode sends nothing in clear'],
-      ['hooks.example.com', true, 'must be an absolute http or https address, such as https://example.com/webhooks'],
-      ['https://me:secret@example.com/', true, 'must not hold a user name or a password'],
-      ['https://example.com:22/', true, 'must use the port of a web server: 80, 443, or one from 1024 on, but not 22'],
-      [
-        'https://example.com:5432/',
-        true,
-        'must use the port of a web server: 80, 443, or one from 1024 on, but not 5432',
-      ],
-      ['https://0x7f.1/', true, 'must lead to a public address, and 127.0.0.1 is not public'],
-      ['http://[::ffff:10.0.0.1]/', false, 'must lead to a public address, and ::ffff:a00:1 is not public'],
-      ['http://localhost/', false, 'must have a public host name, and localhost is a name of one network only'],
+      ['http://hooks.example.com/', true, 'must be an https URL in live mode'],
+      ['hooks.example.com', true, 'must be an absolute http or https URL, such as https://example.com/webhooks'],
+      ['https://me:secret@example.com/', true, 'must not contain a user name or a password'],
+      ['https://example.com:22/', true, 'must use port 80, 443, or a port from 1024 up, not 22'],
+      ['https://example.com:5432/', true, 'must use port 80, 443, or a port from 1024 up, not 5432'],
+      ['https://0x7f.1/', true, 'must point to a public address, and 127.0.0.1 is not public'],
+      ['http://[::ffff:10.0.0.1]/', false, 'must point to a public address, and ::ffff:a00:1 is not public'],
+      ['http://localhost/', false, 'must have a public host name, and localhost is local to one network'],
       ['https://example.com./', true, 'must not have a dot at the end of its host name'],
       [`https://example.com/${'a'.repeat(2029)}`, true, 'must be at most 2048 characters long'],
     ];

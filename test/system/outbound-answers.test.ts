@@ -55,7 +55,7 @@ function open(policy: Partial<OutboundPolicy> = {}) {
 const outbound = open();
 // Long enough for a server that means to answer, and no longer than a test should wait for one that does not.
 const impatient = open({ timeoutMs: 400 });
-const late = 'No answer within 0.4 seconds.';
+const late = 'No response within 0.4 seconds.';
 
 const message = { livemode: false, headers: { 'content-type': 'application/json' }, body: '{"type":"a"}' };
 
@@ -189,8 +189,8 @@ describe('an answer without an end', () => {
   });
 
   const failures: readonly (readonly [claim: string, piece: string, failure: string])[] = [
-    ['of headers', 'x-more: and more and more and more\r\n', 'The headers of the answer are larger than 16 KiB.'],
-    ['of one header', 'and more and more and more and more', 'The headers of the answer are larger than 16 KiB.'],
+    ['of headers', 'x-more: and more and more and more\r\n', 'The response headers are larger than 16 KiB.'],
+    ['of one header', 'and more and more and more and more', 'The response headers are larger than 16 KiB.'],
     ['of hints', '\r\n\r\nHTTP/1.1 103 Early Hints\r\nx-first: ', late],
   ];
   for (const [claim, piece, failure] of failures)
@@ -206,24 +206,24 @@ describe('an answer without an end', () => {
 
 describe('no answer says why', () => {
   const table: readonly (readonly [claim: string, write: (socket: Socket) => void, failure: RegExp])[] = [
-    ['silence', () => undefined, /^No answer within 0\.4 seconds\.$/],
+    ['silence', () => undefined, /^No response within 0\.4 seconds\.$/],
     [
       'half of an answer',
       (socket) => socket.write('HTTP/1.1 200 OK\r\nserver: sl'),
-      /^No answer within 0\.4 seconds\.$/,
+      /^No response within 0\.4 seconds\.$/,
     ],
-    ['a connection that is closed', (socket) => socket.end(), /^No answer: the connection was closed\.$/],
-    ['one that is cut', (socket) => socket.resetAndDestroy(), /^No answer: ECONNRESET$/],
+    ['a connection that is closed', (socket) => socket.end(), /^No response: the connection was closed\.$/],
+    ['one that is cut', (socket) => socket.resetAndDestroy(), /^No response: ECONNRESET$/],
     [
       'one that is cut in the headers',
       (socket) => socket.end('HTTP/1.1 200 OK\r\nserver: sl'),
-      /^No answer: the connection was closed\.$/,
+      /^No response: the connection was closed\.$/,
     ],
-    ['another protocol', (socket) => socket.write('SSH-2.0-OpenSSH_9.6\r\n'), /^The answer is not HTTP\.$/],
+    ['another protocol', (socket) => socket.write('SSH-2.0-OpenSSH_9.6\r\n'), /^The response is not HTTP\.$/],
     [
       'a protocol that was not asked for',
       (socket) => socket.write('HTTP/1.1 101 Yes\r\nconnection: upgrade\r\nupgrade: x\r\n\r\n'),
-      /^No answer: the connection was closed\.$/,
+      /^No response: the connection was closed\.$/,
     ],
   ];
   for (const [claim, write, failure] of table)
@@ -238,7 +238,7 @@ describe('no answer says why', () => {
     await listen(server);
     const url = urlOf(server);
     await new Promise((resolve) => server.close(resolve));
-    assert.deepEqual(told(await outbound.post({ ...message, url })), { failure: 'No answer: ECONNREFUSED' });
+    assert.deepEqual(told(await outbound.post({ ...message, url })), { failure: 'No response: ECONNREFUSED' });
   });
 
   test('a name that is not found, or not in time', async () => {
@@ -247,7 +247,7 @@ describe('no answer says why', () => {
       lookup: async () => Promise.reject(Object.assign(new Error('not found'), { code: 'ENOTFOUND' })),
     });
     assert.deepEqual(told(await absent.post({ ...message, url })), {
-      failure: 'The name hooks.example.test has no address.',
+      failure: 'The host name hooks.example.test has no address.',
     });
     const silent = open({ timeoutMs: 400, lookup: () => new Promise(() => undefined) });
     const answer = await silent.post({ ...message, url });
@@ -258,11 +258,11 @@ describe('no answer says why', () => {
   test('a message that is none, in a text that can be stored', async () => {
     const { url } = await startServer((socket) => socket.write(http('200 OK')));
     const bad = await outbound.post({ ...message, url, headers: { 'x-name': 'a\r\nb' } });
-    assert.match('failure' in bad ? bad.failure : '', /^No answer: UND_ERR_INVALID_ARG$/);
+    assert.match('failure' in bad ? bad.failure : '', /^No response: UND_ERR_INVALID_ARG$/);
     const odd = open({ lookup: async () => Promise.reject(new Error(`a\0${'\u{1f600}'.repeat(400)}`)) });
     const answer = await odd.post({ ...message, url: 'https://hooks.example.test/' });
     assert('failure' in answer);
-    assert.ok(answer.failure.startsWith('No answer: a\u{1f600}') && answer.failure.length <= 500);
+    assert.ok(answer.failure.startsWith('No response: a\u{1f600}') && answer.failure.length <= 500);
     assert.ok(answer.failure.isWellFormed());
   });
 });
@@ -294,6 +294,6 @@ describe('connections', () => {
     await closing.close();
     assert.deepEqual(told(await last), { failure: late });
     await Promise.all([...server.sockets, ...silent.sockets].map(closed));
-    assert.match(JSON.stringify(await closing.post({ ...message, url: server.url })), /"failure":"No answer: /);
+    assert.match(JSON.stringify(await closing.post({ ...message, url: server.url })), /"failure":"No response: /);
   });
 });

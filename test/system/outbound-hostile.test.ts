@@ -154,7 +154,7 @@ describe('a name whose address changes', () => {
 
 test('a lookup that answers no address is a failure', async () => {
   const table: readonly (readonly [found: readonly string[], failure: string])[] = [
-    [[], 'The name hooks.example.test has no address.'],
+    [[], 'The host name hooks.example.test has no address.'],
     [['localhost'], 'The address localhost of hooks.example.test is not public.'],
     [[''], 'The address  of hooks.example.test is not public.'],
   ];

@@ -38,7 +38,7 @@ test('somebody unknown buys a plan with 20 % off: 30.00 less 6.00 is 24.00', asy
   await assertGood(page);
   await page.getByLabel('Discount code').fill('launch');
   await page.getByLabel('Name').fill('Ada <b>Lovelace</b>');
-  await page.getByLabel('E-mail').fill('ada@example.com');
+  await page.getByLabel('Email').fill('ada@example.com');
   await continueFrom(page);
   await assertGood(page);
   assert.match(await page.locator('main').innerText(), /Discount \(LAUNCH\)\s+-USD 6.00/);
@@ -99,7 +99,7 @@ for (const [number, what] of [
     await continueFrom(page);
     await payWith(page, number, /^Pay USD 30.00$/);
     const alert = await page.getByRole('alert').innerText();
-    assert.match(alert, /did not go through, and nothing was charged/);
+    assert.match(alert, /payment failed and you were not charged/);
     assert.doesNotMatch(alert, /undefined|null|card_declined/);
     await assertGood(page);
     assert.equal((await shop.session(id)).status, 'open');
@@ -139,10 +139,10 @@ test('what is filled in wrongly is said beside its field, and nothing of the res
   const page = await openWindow();
   await page.goto(url);
   await page.getByLabel('Name').fill('Ada');
-  await page.getByLabel('E-mail').fill('nobody');
+  await page.getByLabel('Email').fill('nobody');
   await page.getByRole('button', { name: 'Continue to payment' }).click();
   assert.match(await page.title(), /^Error: /);
-  const email = page.getByLabel('E-mail');
+  const email = page.getByLabel('Email');
   assert.equal(await email.getAttribute('aria-invalid'), 'true');
   assert.equal(await email.getAttribute('aria-describedby'), 'email-error');
   assert.match(await page.locator('#email-error').innerText(), /name@example.com/);
@@ -157,13 +157,13 @@ test('what is filled in wrongly is said beside its field, and nothing of the res
   await page.getByLabel('Discount code').fill('');
   await continueFrom(page);
   await payWith(page, '4242 4242 4242 4241', /^Pay/);
-  assert.match(await page.locator('#cardNumber-error').innerText(), /not a card number/);
+  assert.match(await page.locator('#cardNumber-error').innerText(), /card number is not valid/);
   // A number that could be somebody's is neither taken nor shown again.
   await payWith(page, '6011 1111 1111 1117', /^Pay/);
-  assert.match(await page.locator('#cardNumber-error').innerText(), /Real cards are not taken/);
+  assert.match(await page.locator('#cardNumber-error').innerText(), /Real cards are not accepted/);
   assert.doesNotMatch(await page.content(), /6011/);
   await page.getByRole('button', { name: 'Change order or address' }).click();
-  assert.equal(await page.getByLabel('E-mail').inputValue(), 'ada@example.com');
+  assert.equal(await page.getByLabel('Email').inputValue(), 'ada@example.com');
 });
 
 test('a finished checkout says so, and leads back to the shop', async () => {
@@ -217,7 +217,7 @@ test('a subscription that waits for its first payment is activated, after a card
   assert.match(await page.locator('main').innerText(), /Due today\s+USD 60.00/);
   await continueFrom(page);
   await payWith(page, '4000 0000 0000 0341', /^Pay USD 60.00$/);
-  await page.getByText('nothing was charged').waitFor();
+  await page.getByText('you were not charged').waitFor();
   assert.equal((await plans.subscription(waiting.id)).status, 'incomplete');
   await payWith(page, '4242 4242 4242 4242', /^Pay USD 60.00$/);
   await page.waitForURL(`${shop.shop}/thanks`);

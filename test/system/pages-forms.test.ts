@@ -74,7 +74,7 @@ test('a form from elsewhere is refused', async () => {
   for (const headers of elsewhere) {
     const answer = await sendForm(url, form, headers);
     assert.equal(answer.status, 403, JSON.stringify(headers));
-    assert.match(await answer.text(), /not sent from our own page/);
+    assert.match(await answer.text(), /not sent from our page/);
   }
   const silent = await fetch(url, { method: 'POST', body: new URLSearchParams(form) });
   assert.equal(silent.status, 403);

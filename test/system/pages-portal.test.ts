@@ -44,7 +44,7 @@ test('the portal shows plan, balances, payment methods and invoices, and its add
   assert.match(text, /Pro - Monthly Active/);
   assert.match(text, /USD 30.00 per month\s+Renews on 1 May 2026/);
   assert.match(text, /API calls\s+1,500/);
-  assert.match(text, /Visa ending in 4242, valid until 12\/2099\s+In use/);
+  assert.match(text, /Visa ending in 4242, expires 12\/2099\s+Default/);
   assert.match(text, /1 April 2026 Paid\s+USD 30.00/);
   await assertGood(page);
 
@@ -80,7 +80,7 @@ test('a change of plan on 11 April costs what its preview says: 20 of 30 days of
   // Back to the cheaper one: nothing is given back, so it waits for the end of the period.
   await page.getByRole('link', { name: 'Change plan' }).click();
   await page.getByRole('button', { name: 'Choose Pro' }).click();
-  assert.match(await page.locator('main').innerText(), /The plan changes on 1 May 2026/);
+  assert.match(await page.locator('main').innerText(), /Your plan changes on 1 May 2026/);
   await page.getByRole('button', { name: 'Change plan', exact: true }).click();
   await page.waitForURL(`${app.url}/portal?done=scheduled`);
   assert.match(await page.locator('main').innerText(), /Your plan changes on 1 May 2026/);
@@ -105,7 +105,7 @@ test('a change whose charge is declined changes nothing, and says why', async ()
   await page.getByRole('button', { name: 'Update amounts' }).click();
   await page.getByRole('button', { name: 'Pay USD 90.00 and change' }).click();
   const alert = await page.getByRole('alert').innerText();
-  assert.match(alert, /Nothing was changed, because the charge for the change failed. Your card was declined/);
+  assert.match(alert, /Nothing was changed because the charge for the change failed. Your card was declined/);
   await assertGood(page);
   const { currentSubscription } = await shop.billing(externalId);
   assert.equal(currentSubscription.subscriptionItems[0].price.slug, 'pro-monthly');
@@ -143,7 +143,7 @@ test('who owes an invoice pays it with another card', async () => {
   assert.match(await page.locator('main').innerText(), /Payment failed/);
   await page.getByRole('button', { name: 'Pay now' }).click();
   assert.match(await page.getByRole('alert').innerText(), /Your card was declined/);
-  await page.getByRole('button', { name: 'Use this: Visa ending in 4242' }).click();
+  await page.getByRole('button', { name: 'Make default: Visa ending in 4242' }).click();
   await page.getByRole('button', { name: 'Pay now' }).click();
   await page.waitForURL(`${app.url}/portal?done=paid`);
   assert.equal((await plans.subscription(subscriptionId)).status, 'active');
@@ -153,7 +153,7 @@ test('who owes an invoice pays it with another card', async () => {
 test('a subscription is canceled at the end of its period, and that is taken back', async () => {
   const { page, subscriptionId } = await openPortal();
   await page.getByRole('link', { name: 'Cancel subscription' }).click();
-  assert.match(await page.locator('main').innerText(), /It ends on 1 May 2026, and you keep everything until then/);
+  assert.match(await page.locator('main').innerText(), /It stays active until 1 May 2026/);
   await assertGood(page);
   await page.getByRole('button', { name: 'Cancel subscription' }).click();
   await page.waitForURL(`${app.url}/portal?done=canceled`);
@@ -181,7 +181,7 @@ test('a card is added, declined ones are not, and the one before can be used aga
     ['4444', '4242'],
   );
   assert.equal((await plans.subscription(subscriptionId)).defaultPaymentMethodId, paymentMethods[0].id);
-  await page.getByRole('button', { name: 'Use this: Visa ending in 4242' }).click();
+  await page.getByRole('button', { name: 'Make default: Visa ending in 4242' }).click();
   await page.waitForURL(`${app.url}/portal?done=default`);
   assert.equal((await plans.subscription(subscriptionId)).defaultPaymentMethodId, paymentMethodId);
   assert.equal((await shop.billing(externalId)).paymentMethods[0].id, paymentMethodId);

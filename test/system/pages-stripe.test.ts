@@ -70,7 +70,7 @@ test("Stripe's own form takes the card: the number never comes here, and a decli
   await pay('');
   await page.getByText('Your card number is incomplete.').waitFor();
   await pay('pm_card_chargeDeclined');
-  await page.getByText('nothing was charged').waitFor();
+  await page.getByText('you were not charged').waitFor();
   assert.equal((await shop.session(id)).status, 'open');
   await pay('pm_card_visa');
   await page.waitForURL(`${shop.shop}/thanks`);
@@ -130,7 +130,7 @@ describe('a card that its holder has to confirm to the bank', () => {
     const { id, url } = await shop.newSession({ type: 'product', anonymous: true, priceId });
     const page = await openWithScript(url);
     await page.getByLabel('Name').fill('Ada');
-    await page.getByLabel('E-mail').fill('ada@acme.test');
+    await page.getByLabel('Email').fill('ada@acme.test');
     await page.getByLabel('Country').selectOption({ label: 'Germany' });
     await page.getByRole('button', { name: 'Continue to payment' }).click();
     await cardField(page).fill('pm_card_threeDSecure2Required');
@@ -228,10 +228,10 @@ describe('a charge that the bank asks to confirm', () => {
     await page.getByRole('button', { name: 'Change quantity' }).click();
     await page.getByLabel('Quantity').fill('2');
     await page.getByRole('button', { name: 'Update amounts' }).click();
-    await page.getByRole('button', { name: /^Pay .* and change$/ }).click();
+    await page.getByRole('button', { name: /^Pay .* and change plan$/ }).click();
     await assertGood(page);
     await confirm(page).click();
-    await page.getByText('your payment has been made').waitFor();
+    await page.getByText('Your payment was successful').waitFor();
     const paid = await paidAmounts(app, customerId);
     assert.equal(paid.length, before.length + 1);
     const { currentSubscription } = await shop.billing(externalId);

@@ -63,10 +63,10 @@ test('on a full disk the service says so, loses nothing that it acknowledged, an
     await until('events are answered', () => usage.count(200) > 50);
     const balloon = join(disk.path, 'balloon');
     await fill(balloon);
-    await until('the full disk is named', () => [...usage.refusals].some((words) => /disk .* is full/.test(words)));
+    await until('the full disk is named', () => [...usage.refusals].some((words) => /out of disk space/.test(words)));
     await until('many are refused', () => usage.count(503) > 20);
     assert.equal(await service.status('/health'), 200);
-    assert.match(service.output, /The disk of PostgreSQL is full. Make room on it/);
+    assert.match(service.output, /PostgreSQL is out of disk space. Free some space/);
 
     await rm(balloon);
     const before = usage.count(200);

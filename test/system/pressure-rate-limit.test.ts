@@ -26,7 +26,7 @@ test('over HTTP: a key that asks too often is answered 429 and when to come agai
   );
   assert.deepEqual(
     [first?.body.code, first?.body.message],
-    ['TOO_MANY_REQUESTS', 'This API key sends more than 5 requests a second. Try again shortly.'],
+    ['TOO_MANY_REQUESTS', 'This API key exceeded its limit of 5 requests per second. Try again shortly.'],
   );
   assert.equal((await ask(app.liveKey)).status, 200);
 });

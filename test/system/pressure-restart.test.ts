@@ -102,7 +102,7 @@ test('a service that starts before PostgreSQL waits for it and says so; when it 
   try {
     assert.equal(await hasty.ended(), 1);
     assert.match(hasty.output, /ECONNREFUSED/);
-    await until('it says that it waits', () => early.output.includes('PostgreSQL does not answer yet'));
+    await until('it says that it waits', () => early.output.includes('PostgreSQL is not responding yet'));
     await postgres.startAgain();
     await early.untilListening();
     assert.equal(await early.status('/ready'), 200);

@@ -1,6 +1,7 @@
 /** A small tree that keeps every rule, and for each rule the changes that break it and nothing else. */
 
 import type { Place } from './layout.ts';
+import type { ProseLimits } from './prose.ts';
 
 const lines = (count: number) => 'export const one = 1;\n'.repeat(count);
 
@@ -60,7 +61,15 @@ export const cleanFiles: Readonly<Record<string, string>> = {
   'src/api/products.ts':
     "import { create } from '../pricing/actions.ts';\nexport const post = { path: '/products/{id}', handle: create };\n",
   'src/api/routes.ts': "import { post } from './products.ts';\nexport const routes = [post];\n",
-  'src/config.ts': 'export const port = Number(process.env.PORT);\n',
+  'src/config.ts': [
+    '/**',
+    ' * The port to listen on. It is read once:',
+    ' * - a noun may begin an item;',
+    ' * @returns a number of at most five digits.',
+    ' */',
+    "export const port = Number(process.env.PORT ?? 'https://example.com // What a URL holds is no comment.');",
+    'const pattern = /[/*] What a pattern holds/;',
+  ].join('\n'),
   'src/app.ts': [
     "import { routes } from './api/routes.ts';",
     "import { list } from './invoicing/store.ts';",
@@ -81,6 +90,8 @@ export const cleanOwners: Readonly<Record<string, Place>> = {
   invoices: 'invoicing',
   'apart.operations': 'invoicing',
 };
+
+export const cleanLimits: ProseLimits = { headlessPerMille: 0, long: 0, deniedWords: 0 };
 
 export interface Breach {
   claim: string;
@@ -356,5 +367,34 @@ const shapes: Breach[] = [
   })),
 ];
 
+const comment = (text: string) => ({ 'src/kernel/page.ts': `${text}\nexport const one = 1;\n` });
+const count = (words: number) => `/** One${' word'.repeat(words - 1)}. */`;
+
+const prose: Breach[] = [
+  ...[
+    '/** What is kept of an account. */',
+    '/** The account. Who has one may go on. */',
+    '/**\n * The account.\n * Where there is none, nothing happens.\n */',
+    '/** Two kinds:\n * - those of test mode\n * - all others\n */',
+    '// The account.\n// Of several the newest.',
+    'f(); // what is left',
+    'const text = `a ${b /* That comes first. */} c`;',
+  ].map((text) => ({
+    claim: `no comment says: ${text}`,
+    files: comment(text),
+    finding: 'headless test/tidy/prose.ts:1',
+  })),
+  {
+    claim: 'a sentence of 31 words is too long, one of 30 is not',
+    files: { ...comment(count(31)), 'src/kernel/record.ts': count(30) },
+    finding: 'sentence-length test/tidy/prose.ts:1',
+  },
+  ...['/** The events that were told. */', '/** A payment\n * that is under\n * way. */'].map((text) => ({
+    claim: `no comment uses a word of the deny-list: ${text}`,
+    files: comment(text),
+    finding: 'words test/tidy/prose.ts:1',
+  })),
+];
+
 /** At least one breach for every rule. */
-export const breaches: readonly Breach[] = [...imports, ...purity, ...tables, ...shapes];
+export const breaches: readonly Breach[] = [...imports, ...purity, ...tables, ...shapes, ...prose];

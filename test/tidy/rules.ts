@@ -18,6 +18,7 @@ import {
   stem,
 } from './layout.ts';
 import type { Owners } from './owners.ts';
+import { isProse, maxWords, type ProseLimits, proseCounts } from './prose.ts';
 import { tableName } from './sql.ts';
 import type { Source } from './syntax.ts';
 
@@ -38,6 +39,7 @@ export interface Tree {
   /** Path -> what was read from it, for every file that is code. */
   sources: ReadonlyMap<string, Source>;
   owners: Owners;
+  proseLimits: ProseLimits;
 }
 
 export interface Finding {
@@ -286,6 +288,23 @@ function workplace(tree: Tree): Found[] {
   );
 }
 
+/** A sentence of a comment begins with a noun or a verb. */
+function headless(tree: Tree): Found[] {
+  const { sentences, headless } = countProse(tree);
+  const perMille = sentences === 0 ? 0 : Math.ceil((headless * 1000) / sentences);
+  return tooMany(perMille, tree.proseLimits.headlessPerMille, 'headless sentences in a thousand');
+}
+
+/** A sentence of a comment is short enough to be read once. */
+function sentenceLength(tree: Tree): Found[] {
+  return tooMany(countProse(tree).long, tree.proseLimits.long, `sentences of more than ${maxWords} words`);
+}
+
+/** A comment uses the standard terms of the field. */
+function words(tree: Tree): Found[] {
+  return tooMany(countProse(tree).deniedWords, tree.proseLimits.deniedWords, 'words of the deny-list');
+}
+
 export const rules: Readonly<Record<string, Rule>> = {
   direction,
   wiring,
@@ -302,6 +321,9 @@ export const rules: Readonly<Record<string, Rule>> = {
   exports,
   functions,
   workplace,
+  headless,
+  'sentence-length': sentenceLength,
+  words,
 };
 
 /** Everything that breaks a rule, the exceptions included. */
@@ -317,6 +339,18 @@ export function isExcepted(finding: Finding, exception: Exception): boolean {
 /** Everything that breaks a rule and may not. */
 export function check(tree: Tree): Finding[] {
   return findAll(tree).filter((finding) => !exceptions.some((exception) => isExcepted(finding, exception)));
+}
+
+function countProse(tree: Tree) {
+  const proseFiles = [...tree.sources].filter(([path]) => isProse(path));
+  return proseCounts(proseFiles.flatMap(([, { comments }]) => comments));
+}
+
+/** The finding of a count above its limit, which stands for all files together. */
+function tooMany(count: number, limit: number, things: string): Found[] {
+  if (count <= limit) return [];
+  const message = `${count} ${things}, ${limit} at most: node scripts/run.js scripts/prose.ts lists them`;
+  return [{ path: 'test/tidy/prose.ts', line: 1, message }];
 }
 
 interface SourceImport {

@@ -8,6 +8,7 @@ import * as ast from 'typescript/unstable/ast';
 import { createVirtualFileSystem } from 'typescript/unstable/fs';
 import { API } from 'typescript/unstable/sync';
 import { isCode } from './layout.ts';
+import { type Comment, commentsIn } from './prose.ts';
 import { placeholder, type TableMention, tableName, tablesIn } from './sql.ts';
 
 export interface Import {
@@ -30,6 +31,7 @@ export interface Source {
   impurities: Spot[];
   functions: { name: string; line: number; length: number }[];
   tables: TableMention[];
+  comments: Comment[];
 }
 
 export interface Parser {
@@ -67,7 +69,8 @@ export function openParser(): Parser {
 }
 
 function sourceOf(file: ast.SourceFile): Source {
-  const source: Source = { imports: [], badExports: [], impurities: [], functions: [], tables: [] };
+  const source: Source = { imports: [], badExports: [], impurities: [], functions: [], tables: [], comments: [] };
+  const literals: Span[] = [];
   const lineOf = (position: number) => file.getLineAndCharacterOfPosition(position).line + 1;
   const visit = (node: ast.Node): void => {
     const line = lineOf(node.getStart(file));
@@ -80,13 +83,40 @@ function sourceOf(file: ast.SourceFile): Source {
     if (ast.isFunctionLikeDeclaration(node) && node.body !== undefined) {
       source.functions.push({ name: functionName(node), line, length: lineOf(node.getEnd()) - line + 1 });
     }
+    if (isLiteral(node)) literals.push({ start: node.getStart(file), end: node.getEnd() });
     for (const mention of tablesAt(node)) {
       source.tables.push({ ...mention, line: lineOf(mention.position) + mention.line });
     }
     node.forEachChild(visit);
   };
   file.forEachChild(visit);
+  source.comments = commentsIn(withoutLiterals(file.text, literals));
   return source;
+}
+
+interface Span {
+  start: number;
+  end: number;
+}
+
+/** Whether a node can contain the mark of a comment that begins none. */
+function isLiteral(node: ast.Node): boolean {
+  return (
+    ast.isStringLiteral(node) ||
+    ast.isNoSubstitutionTemplateLiteral(node) ||
+    ast.isTemplateHead(node) ||
+    ast.isTemplateMiddleOrTemplateTail(node) ||
+    ast.isRegularExpressionLiteral(node)
+  );
+}
+
+/** The text with every literal blanked, so that each mark of a comment that is left begins one. */
+function withoutLiterals(text: string, literals: readonly Span[]): string {
+  let code = '';
+  for (const { start, end } of literals) {
+    code += text.slice(code.length, start) + text.slice(start, end).replaceAll(/[^\n]/g, '_');
+  }
+  return code + text.slice(code.length);
 }
 
 /** `import`, `export ... from`, `import()` and `typeof import()`. */

@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
 import { resolve } from 'node:path';
 import { after, describe, test } from 'node:test';
-import { breaches, cleanFiles, cleanOwners } from './breaches.ts';
+import { breaches, cleanFiles, cleanLimits, cleanOwners } from './breaches.ts';
 import { type Owners, owners } from './owners.ts';
+import { type ProseLimits, proseLimits } from './prose.ts';
 import { check, exceptions, type Finding, findAll, isExcepted, rules } from './rules.ts';
 import { openParser } from './syntax.ts';
 import { readTree } from './tree.ts';
@@ -10,8 +11,8 @@ import { readTree } from './tree.ts';
 const parser = openParser();
 after(() => parser.close());
 
-function treeOf(files: ReadonlyMap<string, string>, tableOwners: Owners) {
-  return { files, sources: parser.parse(files), owners: tableOwners };
+function treeOf(files: ReadonlyMap<string, string>, tableOwners: Owners, limits: ProseLimits) {
+  return { files, sources: parser.parse(files), owners: tableOwners, proseLimits: limits };
 }
 
 function withChanges(changes: Readonly<Record<string, string | null>>): Map<string, string> {
@@ -28,12 +29,14 @@ const long = (finding: Finding) => `${short(finding)}  ${finding.message}`;
 
 describe('the rules', () => {
   test('a tree that keeps them has no findings', () => {
-    assert.deepEqual(check(treeOf(withChanges({}), cleanOwners)).map(long), []);
+    assert.deepEqual(check(treeOf(withChanges({}), cleanOwners, cleanLimits)).map(long), []);
   });
 
   for (const { claim, files, owners: tableOwners, finding } of breaches) {
     test(claim, () => {
-      assert.deepEqual(check(treeOf(withChanges(files), tableOwners ?? cleanOwners)).map(short), [finding]);
+      assert.deepEqual(check(treeOf(withChanges(files), tableOwners ?? cleanOwners, cleanLimits)).map(short), [
+        finding,
+      ]);
     });
   }
 
@@ -44,7 +47,7 @@ describe('the rules', () => {
 });
 
 describe('this project', () => {
-  const tree = treeOf(readTree(resolve(import.meta.dirname, '../..')), owners);
+  const tree = treeOf(readTree(resolve(import.meta.dirname, '../..')), owners, proseLimits);
 
   test('keeps the rules', () => {
     assert.deepEqual(check(tree).map(long), []);
