@@ -33,11 +33,14 @@ export interface Checks {
   run(options: CheckOptions): Promise<CheckReport>;
 }
 
-declare module '../jobs/queue.ts' {
-  interface Outside {
-    /** It sees every environment, as what is outside does; null where it is not wanted. */
-    readonly checks?: Checks;
-  }
+/** The part of the external services that checks all data. It sees every environment; a process may go without. */
+export interface WithChecks {
+  readonly checks?: Checks;
+}
+
+/** The checks that the service was started with. */
+export function checksOf({ checks }: WithChecks = {}): Checks | undefined {
+  return checks;
 }
 
 export const checkTask = 'check_invariants';

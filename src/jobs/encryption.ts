@@ -9,15 +9,6 @@ import {
   timingSafeEqual,
 } from 'node:crypto';
 
-import type { Outside } from './queue.ts';
-
-declare module './queue.ts' {
-  interface Outside {
-    /** What links are signed with and secrets are sealed with. */
-    readonly encryption?: Encryption;
-  }
-}
-
 /** Encrypts texts that the database must not be able to read, with keys that it does not know. */
 export interface Encryption {
   /** Names of the keys, the one in use first. */
@@ -32,8 +23,13 @@ export interface Encryption {
   isMac(text: string, context: string, mac: string): boolean;
 }
 
-/** What the service was started with. */
-export function encryptionOf({ encryption }: Outside = {}): Encryption {
+/** The part of the external services that signs links and seals secrets. */
+export interface WithEncryption {
+  readonly encryption?: Encryption;
+}
+
+/** The encryption that the service was started with. */
+export function encryptionOf({ encryption }: WithEncryption = {}): Encryption {
   assert(encryption, 'the service is started with its encryption');
   return encryption;
 }

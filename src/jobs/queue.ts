@@ -3,19 +3,13 @@ import { sql } from 'kysely';
 import type { Database } from '../database/database.ts';
 import { type Doing, type Effect, runInEnvironment, type Work } from '../database/work.ts';
 
-/**
- * What the service was started with to reach others. Who talks to somebody outside declares a part of its own here, as
- * an optional property, so that nobody in between needs to know whom.
- */
-// biome-ignore lint/suspicious/noEmptyInterface: the parts are declared where they are used.
-export interface Outside {}
-
 /** What a task is given besides its payload. Its own transactions run as the restricted role. */
 export interface JobContext {
   readonly database: Database;
   /** Every task there is, by its name: what a commit may ask for. */
   readonly tasks: TaskList;
-  readonly outside?: Outside;
+  /** The `ExternalServices` of app.ts. They are handed on unread; each slice takes the part that it declares. */
+  readonly services?: object;
   /** What is under way, for the audit log: hand it to each transaction. */
   readonly doing?: Doing | undefined;
 }
