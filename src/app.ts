@@ -23,10 +23,14 @@ import { registerReference } from './http/reference-page.ts';
 import { createHttp } from './http/server.ts';
 import { version } from './http/version.ts';
 import { invariantTasks } from './invariants/jobs.ts';
+import type { WithChecks } from './invariants/run-checks.ts';
 import { listInvariantCounts } from './invariants/store-checks.ts';
-import type { Outside, TaskList } from './jobs/queue.ts';
+import type { WithEncryption } from './jobs/encryption.ts';
+import type { TaskList } from './jobs/queue.ts';
 import { pingDatabase } from './organizations/store.ts';
+import type { WithStripe } from './payments/actions.ts';
 import { paymentTasks } from './payments/jobs.ts';
+import type { WithWebhooks } from './webhooks/actions.ts';
 import { eventMessages } from './webhooks/event-messages.ts';
 import { webhookTasks } from './webhooks/jobs.ts';
 
@@ -59,13 +63,15 @@ export const crontab = `
 */10 * * * * forget_webhook_attempts
 `;
 
+/** Everything outside of the database that a process was started with. */
+export type ExternalServices = WithEncryption & WithStripe & WithWebhooks & WithChecks;
+
 export interface AppOptions {
   /** Bound by row-level security. */
   readonly database: Database;
   readonly logLevel: string;
-  /** The external services. */
-  readonly outside?: Outside;
-  /** The public address of the service, if configured. */
+  readonly services?: ExternalServices;
+  /** Where the service is reached from outside, if that was said. */
   readonly publicUrl?: string | null;
   /** The token for `/invariants`; without it that page does not exist. */
   readonly operatorToken?: string | null;
@@ -86,7 +92,7 @@ export interface AppLimits extends AdmissionLimits {
 export async function createApp({
   database,
   logLevel,
-  outside = {},
+  services = {},
   publicUrl = null,
   operatorToken = null,
   limits,
@@ -96,11 +102,12 @@ export async function createApp({
   const keyUse = startKeyUse(database);
   const limited =
     limits === undefined ? {} : { admission: limits, rateLimit: new RateLimit({ perKey: limits.rateLimit }) };
-  const context = { database, tasks, outside, keyUse };
+  const context = { database, tasks, services, keyUse };
   const server = createHttp({ ...context, ...limited, routes, hooks, pages, logLevel, publicUrl, connections });
   server.addHook('onClose', () => keyUse.stop());
   registerMetrics(server, () => listInvariantCounts(database));
-  if (outside.checks !== undefined && operatorToken !== null) registerInvariants(server, outside.checks, operatorToken);
+  if (services.checks !== undefined && operatorToken !== null)
+    registerInvariants(server, services.checks, operatorToken);
   const document = createOpenApi({ routes, messages, version });
   // Stored as bytes, so that slow readers of the document share one copy.
   const documentBytes = Buffer.from(JSON.stringify(document));

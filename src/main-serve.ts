@@ -1,6 +1,6 @@
 import process from 'node:process';
 import type pg from 'pg';
-import { createApp, crontab, tasks } from './app.ts';
+import { createApp, crontab, type ExternalServices, tasks } from './app.ts';
 import { auditCrontab } from './audit/jobs.ts';
 import { ensureApiKeys, foundFirstOrganization } from './billing/create-organization.ts';
 import type { Config } from './config.ts';
@@ -21,11 +21,10 @@ import { loopback } from './jobs/address-guard.ts';
 import { createEncryption } from './jobs/encryption.ts';
 import { claimEncryptionKeys, keyOfDataDirectory } from './jobs/encryption-keys.ts';
 import { createOutbound } from './jobs/outbound.ts';
-import type { Outside } from './jobs/queue.ts';
 import { startWorker, type Worker } from './jobs/worker.ts';
 import { connectOwner, type OwnerAccess, openServer, openServerToServe, type Server } from './main-database.ts';
 import { createStripeProcessor } from './payments/processor-stripe.ts';
-import type { WebhookOutside } from './webhooks/actions.ts';
+import type { WebhookServices } from './webhooks/actions.ts';
 import { startSender } from './webhooks/jobs-sender.ts';
 
 // One connection per concurrent job.
@@ -45,7 +44,7 @@ export async function serve(config: Config): Promise<void> {
       await openServerToServe(config, (message) => console.log(message), watching),
       undo,
     );
-    const outside = await reachOutside(config, access, undo);
+    const services = await startExternalServices(config, access, undo);
     await greetFirstStart(config, access);
     const { limits } = config;
     const patience = patienceOfRequests(limits.statementTimeoutMs);
@@ -53,7 +52,7 @@ export async function serve(config: Config): Promise<void> {
     const app = await createApp({
       database,
       logLevel: config.logLevel,
-      outside,
+      services,
       operatorToken: config.operatorToken,
       publicUrl: config.publicUrl,
       limits,
@@ -61,7 +60,7 @@ export async function serve(config: Config): Promise<void> {
     });
     if (config.works) {
       const forJobs = openJobsPool(server, undo);
-      const worker = await startJobs(access, forJobs, outside, jobTimes(config), (level, message) =>
+      const worker = await startJobs(access, forJobs, services, jobTimes(config), (level, message) =>
         app.log[level](message),
       );
       undo.push(() => worker.stop());
@@ -81,8 +80,8 @@ export async function work(config: Config): Promise<void> {
     const watching = { log: (message: string) => console.error(message), onLost: fail };
     const { server, access } = await openDatabase(config, await openServer(config, watching), undo);
     const database = openJobsPool(server, undo);
-    const outside = await reachOutside(config, access, undo);
-    const worker = await startJobs(access, database, outside, jobTimes(config), (level, message) => {
+    const services = await startExternalServices(config, access, undo);
+    const worker = await startJobs(access, database, services, jobTimes(config), (level, message) => {
       if (level === 'error' || level === 'warn') console.error(message);
     });
     undo.push(() => worker.stop());
@@ -143,8 +142,8 @@ function openServicePool({ url }: Server, options: { size: number; patience: Pat
   return createDatabase(pool);
 }
 
-/** Creates the external services. Throws when the database needs an encryption key that is not available. */
-async function reachOutside(config: Config, { owner }: OwnerAccess, undo: Undo) {
+/** The ways to others. Throws when the database was written with an encryption key that is not here. */
+async function startExternalServices(config: Config, { owner }: OwnerAccess, undo: Undo) {
   const encryption = createEncryption(config.encryptionKeys ?? [await keyOfDataDirectory(config.dataDirectory)]);
   await claimEncryptionKeys(owner, encryption, Date.now());
   // Without configuration and with the embedded database, this is a trial, whose webhook receiver is on the same
@@ -157,23 +156,23 @@ async function reachOutside(config: Config, { owner }: OwnerAccess, undo: Undo) 
     stripe: config.stripe.map(createStripeProcessor),
     webhooks: { encryption, outbound },
     checks: createChecks(owner),
-  } satisfies Outside;
+  } satisfies ExternalServices;
 }
 
 /** Runs jobs and sends webhooks. */
 async function startJobs(
   access: ServingAccess,
   database: Database,
-  outside: Outside & { readonly webhooks: WebhookOutside },
+  services: ExternalServices & { readonly webhooks: WebhookServices },
   times: string,
   log: JobsLog,
 ): Promise<Worker> {
   const { ownerPool, queuePool } = access;
   endSilentConnections(queuePool, patienceOfJobs.statementMs);
-  const context = { database, tasks, outside };
+  const context = { database, tasks, services };
   const worker = await startWorker({ ownerPool: queuePool, context, crontab: times, log });
   await askForFirstCheck(access.owner);
-  const sender = startSender({ pool: ownerPool, outside: outside.webhooks, onError: webhookTrouble(log) });
+  const sender = startSender({ pool: ownerPool, services: services.webhooks, onError: webhookTrouble(log) });
   return {
     async stop() {
       await Promise.all([worker.stop(), sender.stop()]);

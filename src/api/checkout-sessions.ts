@@ -49,10 +49,10 @@ export const checkoutSessionRoutes = [
       'defaultPricingModelNotFound',
       'subscriptionNotFound',
     ],
-    handle: (work, { body, query }, { outside }) =>
-      createCheckoutSession(work, encryptionOf(outside), body.checkoutSession, query.pricingModelId),
-    // The link grants access, so it is stored encrypted.
-    sealedWith: ({ outside }) => encryptionOf(outside),
+    handle: (work, { body, query }, { services }) =>
+      createCheckoutSession(work, encryptionOf(services), body.checkoutSession, query.pricingModelId),
+    // The link opens what it leads to, and the database is not to know it.
+    sealedWith: ({ services }) => encryptionOf(services),
   }),
   route({
     method: 'GET',
@@ -62,6 +62,6 @@ export const checkoutSessionRoutes = [
     params: z.object({ id: CheckoutSessionId }),
     returns,
     refuses: ['checkoutSessionNotFound'],
-    handle: (work, { params }, { outside }) => getCheckoutSession(work, encryptionOf(outside), params.id),
+    handle: (work, { params }, { services }) => getCheckoutSession(work, encryptionOf(services), params.id),
   }),
 ];

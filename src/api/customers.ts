@@ -125,8 +125,8 @@ export const customerRoutes = [
     query: pricingModelQuery,
     returns: CustomerBilling,
     refuses: ['customerNotFound', 'externalIdAmbiguous'],
-    handle: (work, { params, query }, { outside }) =>
-      getBilling(work, encryptionOf(outside), params.externalId, query.pricingModelId),
+    handle: (work, { params, query }, { services }) =>
+      getBilling(work, encryptionOf(services), params.externalId, query.pricingModelId),
   }),
   route({
     method: 'GET',
@@ -197,15 +197,15 @@ export const customerRoutes = [
     body: z.object({ portalSession: NewPortalSession.optional() }),
     returns: z.object({ portalSession: PortalSession }),
     refuses: ['customerNotFound', 'externalIdAmbiguous'],
-    handle: async (work, { params, query, body }, { outside }) => ({
+    handle: async (work, { params, query, body }, { services }) => ({
       portalSession: await createPortalSession(
         work,
-        encryptionOf(outside),
+        encryptionOf(services),
         params.externalId,
         body.portalSession ?? {},
         query.pricingModelId,
       ),
     }),
-    sealedWith: ({ outside }) => encryptionOf(outside),
+    sealedWith: ({ services }) => encryptionOf(services),
   }),
 ];

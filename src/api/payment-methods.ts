@@ -45,10 +45,10 @@ export const paymentMethodRoutes = [
       'processorTakesNoPaymentMethods',
       'processorUnavailable',
     ],
-    handle: async (work, { body, query }, { outside }) => ({
+    handle: async (work, { body, query }, { services }) => ({
       paymentMethod: await attachPaymentMethod(
         work,
-        createProcessors(work.db, outside).defaultIn(work),
+        createProcessors(work.db, services).defaultIn(work),
         body.paymentMethod,
         query.pricingModelId,
       ),

@@ -6,9 +6,9 @@ import {
   deleteWebhook,
   getWebhook,
   listWebhooks,
-  outsideOf,
   rotateSecret,
   updateWebhook,
+  webhookServicesOf,
 } from '../webhooks/actions.ts';
 import { listDeliveries, replayEvents, sendSample } from '../webhooks/actions-deliveries.ts';
 import { DeliveryStatus, WebhookDelivery } from '../webhooks/delivery.ts';
@@ -40,8 +40,8 @@ export const webhookRoutes = [
     body: z.object({ webhook: NewWebhook }),
     returns: withSecret,
     refuses: ['pricingModelNotFound', 'defaultPricingModelNotFound', 'tooManyWebhooks'],
-    handle: (work, { body }, context) => createWebhook(work, body.webhook, outsideOf(context)),
-    sealedWith: (context) => outsideOf(context).encryption,
+    handle: (work, { body }, { services }) => createWebhook(work, body.webhook, webhookServicesOf(services)),
+    sealedWith: ({ services }) => webhookServicesOf(services).encryption,
   }),
   route({
     method: 'PUT',
@@ -55,8 +55,8 @@ export const webhookRoutes = [
     body: z.object({ webhook: WebhookChange }),
     returns,
     refuses: ['webhookNotFound', 'idMismatch'],
-    handle: async (work, { params, body }, context) => ({
-      webhook: await updateWebhook(work, params.id, body.webhook, outsideOf(context)),
+    handle: async (work, { params, body }, { services }) => ({
+      webhook: await updateWebhook(work, params.id, body.webhook, webhookServicesOf(services)),
     }),
   }),
   route({
@@ -101,8 +101,8 @@ export const webhookRoutes = [
     params,
     returns: withSecret,
     refuses: ['webhookNotFound'],
-    handle: (work, { params }, context) => rotateSecret(work, params.id, outsideOf(context)),
-    sealedWith: (context) => outsideOf(context).encryption,
+    handle: (work, { params }, { services }) => rotateSecret(work, params.id, webhookServicesOf(services)),
+    sealedWith: ({ services }) => webhookServicesOf(services).encryption,
   }),
   route({
     method: 'GET',

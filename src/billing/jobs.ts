@@ -13,12 +13,12 @@ const ChargePayload = z.object({ paymentIds: z.array(z.string()) });
 
 const chargePayments: Task = (context, payload) => {
   const { paymentIds } = ChargePayload.parse(payload);
-  const processors = createProcessors(context.database, context.outside);
+  const processors = createProcessors(context.database, context.services);
   return settlePayments(context, processors, payloadEnvironment(payload), paymentIds);
 };
 
 const look: Task = (context, payload) => {
-  const processors = createProcessors(context.database, context.outside);
+  const processors = createProcessors(context.database, context.services);
   return lookAtPayment(context, processors, payloadEnvironment(payload), payloadText(payload, 'paymentId'));
 };
 

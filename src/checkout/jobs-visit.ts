@@ -33,7 +33,7 @@ export interface At {
 export function beginVisit(context: PageContext, { query }: PageRequest): PageAnswer | null {
   const { key } = query;
   if (key === undefined) return null;
-  const pass = readPortalKey(encryptionOf(context.outside), key, Date.now());
+  const pass = readPortalKey(encryptionOf(context.services), key, Date.now());
   if (pass === null) throw new Problem('portalClosed');
   return { goTo: cookiePath, cookies: [cookieOf(key, Math.ceil((pass.expiresAt - Date.now()) / 1000))] };
 }
@@ -47,7 +47,7 @@ export const endedCookie: Cookie = cookieOf('', 0);
 
 /** The visit of the cookie. Refuses a form that no page of the same visit has created. */
 function visitOf(context: PageContext, request: PageRequest, isForm: boolean): Visit {
-  const encryption = encryptionOf(context.outside);
+  const encryption = encryptionOf(context.services);
   const key = request.cookies[cookieName] ?? '';
   const pass = readPortalKey(encryption, key, Date.now());
   if (pass === null) throw new Problem('portalClosed');
@@ -70,14 +70,14 @@ export async function inVisit<Answer>(
   { context, pass, request }: Visit,
   act: (at: At) => Promise<Answer>,
 ): Promise<Answer> {
-  const { database, outside } = context;
+  const { database, services } = context;
   const outcome = await runInEnvironment(
     database,
     { environmentId: pass.environmentId },
     async (work) => {
       const customer = await findCustomer(work, pass.customerId);
       if (customer === null || customer.archived) throw new Problem('portalClosed');
-      return act({ work, customer, processors: createProcessors(work.db, outside) });
+      return act({ work, customer, processors: createProcessors(work.db, services) });
     },
     { publicUrl: request.publicUrl, customerPresent: true, doing: context.doing },
   );

@@ -69,7 +69,7 @@ async function run<Answer>(
   const outcome = await runInEnvironment(
     context.database,
     { environmentId },
-    (work) => act(work, createProcessors(work.db, context.outside)),
+    (work) => act(work, createProcessors(work.db, context.services)),
     { publicUrl, customerPresent: true, doing: context.doing },
   );
   if (outcome === null) throw new Problem('checkoutSessionNotFound', { id: sessionId });
@@ -95,5 +95,5 @@ export function cardToConfirmOf({ data }: Problem): CardConfirmation | null {
 
 /** Queries the status of a charge after its confirmation attempt, and applies the consequences. */
 export async function performConfirmed(context: JobContext, environmentId: number, paymentId: string): Promise<void> {
-  await lookAtPayment(context, createProcessors(context.database, context.outside), environmentId, paymentId);
+  await lookAtPayment(context, createProcessors(context.database, context.services), environmentId, paymentId);
 }

@@ -35,7 +35,7 @@ interface Opened {
 function open(context: PageContext, page: string, { params, query, publicUrl }: PageRequest): Opened {
   const { id: sessionId = '' } = params;
   const key = query.key ?? '';
-  const environmentId = readCheckoutKey(encryptionOf(context.outside), sessionId, key);
+  const environmentId = readCheckoutKey(encryptionOf(context.services), sessionId, key);
   if (environmentId === null) throw new Problem('linkInvalid');
   return {
     context,
@@ -50,7 +50,7 @@ async function look({ context, environmentId, sessionId, publicUrl }: Opened, dr
   const outcome = await runInEnvironment(
     context.database,
     { environmentId },
-    (work) => viewCheckout(work, createProcessors(work.db, context.outside), sessionId, draft),
+    (work) => viewCheckout(work, createProcessors(work.db, context.services), sessionId, draft),
     { publicUrl },
   );
   if (outcome === null) throw new Problem('linkInvalid');

@@ -102,7 +102,7 @@ async function buy({ work, customer }: At, { context, request }: Visit, { priceI
   const back = `${request.publicUrl}/portal`;
   const { url } = await createCheckoutSession(
     work,
-    encryptionOf(context.outside),
+    encryptionOf(context.services),
     { type: 'product', customerExternalId: customer.externalId, priceId, successUrl: back, cancelUrl: back },
     customer.pricingModelId,
   );

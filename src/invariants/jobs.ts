@@ -1,11 +1,11 @@
 import type { Task, TaskList } from '../jobs/queue.ts';
 import { Problem } from '../kernel/problem.ts';
-import { checkTask } from './run-checks.ts';
+import { checksOf, checkTask } from './run-checks.ts';
 
-/** Checks all data unless another process is already checking. */
-const check: Task = async ({ outside }, payload) => {
+/** Checks all data, where another process is not at it already. */
+const check: Task = async ({ services }, payload) => {
   try {
-    await outside?.checks?.run({ full: payload.full === true, waits: payload.full === true });
+    await checksOf(services)?.run({ full: payload.full === true, waits: payload.full === true });
   } catch (error) {
     if (!(error instanceof Problem && error.problem === 'checkUnderWay')) throw error;
   }

@@ -33,11 +33,14 @@ export interface Checks {
   run(options: CheckOptions): Promise<CheckReport>;
 }
 
-declare module '../jobs/queue.ts' {
-  interface Outside {
-    /** Grouped with external services because it sees every environment; null if not wanted. */
-    readonly checks?: Checks;
-  }
+/** The part of the external services that checks all data. It sees every environment; a process may go without. */
+export interface WithChecks {
+  readonly checks?: Checks;
+}
+
+/** The checks that the service was started with. */
+export function checksOf({ checks }: WithChecks = {}): Checks | undefined {
+  return checks;
 }
 
 export const checkTask = 'check_invariants';

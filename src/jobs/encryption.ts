@@ -9,16 +9,7 @@ import {
   timingSafeEqual,
 } from 'node:crypto';
 
-import type { Outside } from './queue.ts';
-
-declare module './queue.ts' {
-  interface Outside {
-    /** The keys that sign links and encrypt secrets. */
-    readonly encryption?: Encryption;
-  }
-}
-
-/** Encrypts texts that must be unreadable to anyone with only the database. */
+/** Encrypts texts that the database must not be able to read, with keys that it does not know. */
 export interface Encryption {
   /** Names of the keys, the current one first. */
   readonly keyIds: readonly string[];
@@ -34,8 +25,13 @@ export interface Encryption {
   isMac(text: string, context: string, mac: string): boolean;
 }
 
+/** The part of the external services that signs links and seals secrets. */
+export interface WithEncryption {
+  readonly encryption?: Encryption;
+}
+
 /** The encryption that the service was started with. */
-export function encryptionOf({ encryption }: Outside = {}): Encryption {
+export function encryptionOf({ encryption }: WithEncryption = {}): Encryption {
   assert(encryption, 'the service is started with its encryption');
   return encryption;
 }

@@ -2,7 +2,6 @@ import assert from 'node:assert/strict';
 import type { Database } from '../database/database.ts';
 import type { Work } from '../database/work.ts';
 import { type InvoiceRow, lockInvoice } from '../invoicing/store.ts';
-import type { Outside } from '../jobs/queue.ts';
 import { type PageRequest, page } from '../kernel/pagination.ts';
 import { Problem } from '../kernel/problem.ts';
 import type { Payment } from './payment.ts';
@@ -26,17 +25,21 @@ const maxMethodsOfCustomer = 100;
  */
 export const chargeTask = 'charge_payments';
 
-declare module '../jobs/queue.ts' {
-  interface Outside {
-    /** The Stripe accounts: at most one per mode. */
-    readonly stripe?: readonly StripeProcessor[];
-  }
+/** The part of the external services that moves money. */
+export interface WithStripe {
+  /** The accounts at Stripe: one for each mode at the most. */
+  readonly stripe?: readonly StripeProcessor[];
 }
 
-/** The available processors. `database` is for the test processor, which stores its own data outside transactions. */
-export function createProcessors(database: Database, { stripe = [] }: Outside = {}): Processors {
+/** The accounts at Stripe that the service was started with. */
+export function stripeOf({ stripe = [] }: WithStripe = {}): readonly StripeProcessor[] {
+  return stripe;
+}
+
+/** The processors that there are. `database` is for the one that remembers by itself; it needs no transaction. */
+export function createProcessors(database: Database, services: WithStripe = {}): Processors {
   const test = createTestProcessor(createTestNetworkMemory(database));
-  const processors: readonly PaymentProcessor[] = [test, manualProcessor, ...stripe];
+  const processors: readonly PaymentProcessor[] = [test, manualProcessor, ...stripeOf(services)];
   return {
     named(name) {
       const processor = processors.find((each) => each.name === name);
@@ -44,8 +47,8 @@ export function createProcessors(database: Database, { stripe = [] }: Outside = 
       return processor;
     },
     defaultIn({ livemode }) {
-      const account = stripe.find((each) => each.livemode === livemode);
-      // The test network moves no money, so live mode must never trust it.
+      const account = stripeOf(services).find((each) => each.livemode === livemode);
+      // The test network moves no money, so live mode must never take its word for a payment.
       return account ?? (livemode ? manualProcessor : test);
     },
   };

@@ -10,7 +10,7 @@ const settleRefund: Task = async (context, payload) => {
   const refundId = payloadText(payload, 'refundId');
   const pending = await runInJob(context, environmentId, (work) => findPendingRefund(work, refundId));
   if (pending === null) return;
-  const outcome = await performRefund(createProcessors(context.database, context.outside), pending);
+  const outcome = await performRefund(createProcessors(context.database, context.services), pending);
   await runInJob(context, environmentId, (work) => applyRefundOutcome(work, refundId, outcome));
 };
 
@@ -23,7 +23,7 @@ const attach: Task = async (context, payload) => {
   const id = payloadText(payload, 'paymentMethodId');
   const pending = await runInJob(context, environmentId, (work) => findPendingAttachment(work, id));
   if (pending === null) return;
-  const processor = createProcessors(context.database, context.outside).named(pending.processor);
+  const processor = createProcessors(context.database, context.services).named(pending.processor);
   let { request } = pending;
   if (request.customerReference === null && processor.identifyCustomer !== undefined) {
     const told = await processor.identifyCustomer(request);

@@ -4,7 +4,6 @@ import { newId } from '../database/new-id.ts';
 import type { Work } from '../database/work.ts';
 import type { Encryption } from '../jobs/encryption.ts';
 import type { Outbound } from '../jobs/outbound.ts';
-import type { JobContext } from '../jobs/queue.ts';
 import { type PageRequest, page } from '../kernel/pagination.ts';
 import { invalid, Problem } from '../kernel/problem.ts';
 import { resolveLockedPricingModel } from '../pricing/actions.ts';
@@ -12,25 +11,21 @@ import { secretContext } from './delivery.ts';
 import * as store from './store.ts';
 import { maxWebhooks, type NewWebhook, previousSecretLifetimeMs, type Webhook, type WebhookChange } from './webhook.ts';
 
-/**
- * The services that webhooks need: encryption keys unknown to the database, and an HTTP client for user-supplied
- * addresses.
- */
-export interface WebhookOutside {
+/** The external services of webhooks: keys that the database does not know, and a way to addresses that others choose. */
+export interface WebhookServices {
   readonly encryption: Encryption;
   readonly outbound: Outbound;
 }
 
-declare module '../jobs/queue.ts' {
-  interface Outside {
-    readonly webhooks?: WebhookOutside;
-  }
+/** The part of the external services that webhooks use. */
+export interface WithWebhooks {
+  readonly webhooks?: WebhookServices;
 }
 
-/** The webhook services that the process was started with. */
-export function outsideOf({ outside }: JobContext): WebhookOutside {
-  assert(outside?.webhooks, 'the service has keys and a way out');
-  return outside.webhooks;
+/** The services that webhooks were started with. */
+export function webhookServicesOf({ webhooks }: WithWebhooks = {}): WebhookServices {
+  assert(webhooks, 'the service has keys and a way out');
+  return webhooks;
 }
 
 /** Adds the fields of the environment. */
@@ -46,8 +41,8 @@ function newSecret(): string {
   return `whsec_${randomBytes(secretBytes).toString('base64')}`;
 }
 
-/** Refuses an address that can never be sent to. DNS is checked when sending. */
-function checkUrl(work: Work, { outbound }: WebhookOutside, url: string): void {
+/** Refuses an address that would never be sent to. What its name leads to is seen when it is sent to. */
+function checkUrl(work: Work, { outbound }: WebhookServices, url: string): void {
   const issue = outbound.issueOf(url, work.livemode);
   if (issue !== null) throw invalid(['webhook', 'url'], issue);
 }
@@ -56,16 +51,16 @@ function checkUrl(work: Work, { outbound }: WebhookOutside, url: string): void {
 export async function createWebhook(
   work: Work,
   { pricingModelId, ...webhook }: NewWebhook,
-  outside: WebhookOutside,
+  services: WebhookServices,
 ): Promise<{ webhook: Webhook; secret: string }> {
-  checkUrl(work, outside, webhook.url);
-  // Locked, so that concurrent requests cannot exceed the limit.
+  checkUrl(work, services, webhook.url);
+  // Locked, so that of many at once no more are made than there may be.
   const resolvedId = await resolveLockedPricingModel(work, pricingModelId);
   if ((await store.countWebhooks(work, resolvedId)) >= maxWebhooks)
     throw new Problem('tooManyWebhooks', { id: resolvedId, limit: maxWebhooks });
   const id = newId('webhook');
   const secret = newSecret();
-  const sealedSecret = outside.encryption.seal(secret, secretContext(work.environmentId, id));
+  const sealedSecret = services.encryption.seal(secret, secretContext(work.environmentId, id));
   const row = await store.insertWebhook(work, { ...webhook, id, pricingModelId: resolvedId, sealedSecret });
   return { webhook: render(work, row), secret };
 }
@@ -111,11 +106,11 @@ export async function updateWebhook(
   work: Work,
   id: string,
   change: WebhookChange,
-  outside: WebhookOutside,
+  services: WebhookServices,
 ): Promise<Webhook> {
   const { id: bodyId, pricingModelId, name, url, filterTypes, active } = change;
   if (bodyId !== undefined && bodyId !== id) throw new Problem('idMismatch', { bodyId, pathId: id });
-  if (url !== undefined) checkUrl(work, outside, url);
+  if (url !== undefined) checkUrl(work, services, url);
   const current = await webhookOf(work, id);
   if (pricingModelId && pricingModelId !== current.pricingModelId)
     throw invalid(['webhook', 'pricingModelId'], 'cannot be changed: create another webhook');
@@ -146,7 +141,7 @@ export async function deleteWebhook(work: Work, id: string): Promise<Webhook> {
 export async function rotateSecret(
   work: Work,
   id: string,
-  { encryption }: WebhookOutside,
+  { encryption }: WebhookServices,
 ): Promise<{ webhook: Webhook; secret: string }> {
   const secret = newSecret();
   const sealedSecret = encryption.seal(secret, secretContext(work.environmentId, id));

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type pg from 'pg';
 import { createDatabase } from '../database/database.ts';
 import { advisoryLocks } from '../jobs/advisory-locks.ts';
-import type { WebhookOutside } from './actions.ts';
+import type { WebhookServices } from './actions.ts';
 import { Dispatcher } from './jobs-sending.ts';
 
 /** Sends webhook deliveries until stopped, or stands by while another process does. */
@@ -13,7 +13,7 @@ export interface Sender {
 export interface SenderOptions {
   /** The owner's pool. One of its connections is held permanently. */
   readonly pool: pg.Pool;
-  readonly outside: WebhookOutside;
+  readonly services: WebhookServices;
   readonly onError: (error: unknown) => void;
 }
 
@@ -23,8 +23,8 @@ const senderLock = advisoryLocks.sender;
 // The interval for finding due retries, and announcements missed while nobody was listening.
 const sweepEveryMs = 1_000;
 
-/** Starts sending, or waiting for the current sender to end. */
-export function startSender({ pool, outside, onError }: SenderOptions): Sender {
+/** Starts to send, or to wait for the process that does to end. */
+export function startSender({ pool, services, onError }: SenderOptions): Sender {
   const stopped = new AbortController();
   const { signal } = stopped;
   const pause = () => sleep(sweepEveryMs, undefined, { signal }).catch(() => undefined);
@@ -57,7 +57,7 @@ export function startSender({ pool, outside, onError }: SenderOptions): Sender {
 
   /** Sends while this connection, which holds the lock, is alive. It cannot be reused afterwards. */
   const sendWhile = async (client: pg.PoolClient, goesOn: () => boolean) => {
-    const dispatcher = new Dispatcher({ database: createDatabase(pool), outside, onError });
+    const dispatcher = new Dispatcher({ database: createDatabase(pool), services, onError });
     client.on('notification', ({ payload = '' }) => {
       const [environmentId, webhookId = '', what] = payload.split(' ');
       const endpoint = { environmentId: Number(environmentId), webhookId };

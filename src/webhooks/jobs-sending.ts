@@ -3,7 +3,7 @@ import { version } from '../http/version.ts';
 import type { Encryption } from '../jobs/encryption.ts';
 import type { OutboundAnswer } from '../jobs/outbound.ts';
 import type { Instant } from '../kernel/calendar.ts';
-import type { WebhookOutside } from './actions.ts';
+import type { WebhookServices } from './actions.ts';
 import {
   decideAfterAttempt,
   disablingReason,
@@ -27,7 +27,7 @@ import {
 export interface DispatcherOptions {
   /** The owner's connection, which sees every environment. */
   readonly database: Database;
-  readonly outside: WebhookOutside;
+  readonly services: WebhookServices;
   readonly onError: (error: unknown) => void;
   /** The clock for due times, in real time. */
   readonly now?: () => Instant;
@@ -225,7 +225,7 @@ export class Dispatcher {
     this.#attempts += 1;
     const { changes } = lane;
     const startedAt = Date.now();
-    const answer = await send(this.#options.outside, delivery, startedAt);
+    const answer = await send(this.#options.services, delivery, startedAt);
     const at = Date.now();
     lane.messages.ended(delivery, errorOf(answer) === null, at, pauseAskedMs(answer, at));
     this.#made.push({
@@ -254,7 +254,7 @@ export class Dispatcher {
 
 /** Makes one attempt outside any transaction. Never throws. */
 async function send(
-  { encryption, outbound }: WebhookOutside,
+  { encryption, outbound }: WebhookServices,
   delivery: DueDelivery,
   at: Instant,
 ): Promise<OutboundAnswer> {

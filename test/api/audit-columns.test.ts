@@ -266,7 +266,7 @@ describe('the log', () => {
     }
     const left = async () =>
       (await app.get('/audit-log?record=old')).data.map(({ record }: Body) => Number(record.id)).reverse();
-    const context = { database: app.database, tasks: app.tasks, outside: app.outside };
+    const context = { database: app.database, tasks: app.tasks, services: app.services };
     const newest = (await app.get('/audit-log')).total;
     await app.tasks.forget_audit_log?.(context, { days: 90 });
     assert.deepEqual(await left(), [89, 31, 29]);

@@ -62,7 +62,7 @@ test('a worker does what a commit asked for', async () => {
   };
   const worker = await startWorker({
     ownerPool,
-    context: { database: app.database, tasks: { ...tasks, note }, outside: app.outside },
+    context: { database: app.database, tasks: { ...tasks, note }, services: app.services },
     crontab,
     log: () => undefined,
   });
@@ -78,7 +78,7 @@ test('a worker does what a commit asked for', async () => {
 
 test('a worker that has stopped has nothing to do with connections that break afterwards', async () => {
   const ownerPool = createPool({ url: app.databaseUrl, size: 12, as: 'owner' });
-  const context = { database: app.database, tasks, outside: app.outside };
+  const context = { database: app.database, tasks, services: app.services };
   const worker = await startWorker({ ownerPool, context, crontab, log: () => undefined });
   await worker.stop();
   const broken: unknown[] = [];
@@ -96,8 +96,8 @@ test('a sender delivers what a request caused', async () => {
   const receiver = await startReceiver();
   const pool = createPool({ url: app.databaseUrl, size: 12, as: 'owner' });
   const errors: unknown[] = [];
-  assert(app.outside.webhooks);
-  const sender = startSender({ pool, outside: app.outside.webhooks, onError: (error) => errors.push(error) });
+  assert(app.services.webhooks);
+  const sender = startSender({ pool, services: app.services.webhooks, onError: (error) => errors.push(error) });
   try {
     await app.post('/webhooks', { webhook: { url: receiver.url, name: 'Hook', filterTypes: ['customer.created'] } });
     const { data } = await app.post('/customers', {

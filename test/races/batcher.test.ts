@@ -19,10 +19,10 @@ import { send, startTestApp } from '../support/harness.ts';
 import { assertEventsAddUp, assertLedgerAddsUp } from '../support/ledger-invariants.ts';
 
 const app = await startTestApp();
-const { database, tasks, outside } = app;
+const { database, tasks, services } = app;
 const unexpected: unknown[] = [];
-const batcher = createRequestBatcher({ database, tasks, outside }, (error) => void unexpected.push(error));
-const recording = recordUsage(catchUpAll);
+const point = createMeetingPoint({ database, tasks, services }, (error) => void unexpected.push(error));
+const usage = usageTogether(catchUpAll);
 const ours = hashApiKey(app.testKey);
 
 const createCache = () => undefined;
@@ -311,7 +311,7 @@ test('when as much waits as may wait, who comes is answered 429 and when to come
     answer: (number) => ({ number }),
   });
   const keyUse = startKeyUse(database);
-  const server = createHttp({ database, tasks, outside, keyUse, routes: [route], hooks: [], logLevel: 'silent' });
+  const server = createHttp({ database, tasks, services, keyUse, routes: [route], hooks: [], logLevel: 'silent' });
   const address = await server.listen({ host: '127.0.0.1', port: 0 });
   // One is being answered and one may wait for that, so of five at once some are too many; these let the others go on.
   const answers = await Promise.all(

@@ -147,7 +147,7 @@ describe('race: two workers on one run', () => {
   /** A process that takes jobs from the queue. */
   async function startTaker() {
     const ownerPool = createPool({ url: app.databaseUrl, size: 5, as: 'owner' });
-    const context = { database: app.database, tasks: app.tasks, outside: app.outside };
+    const context = { database: app.database, tasks: app.tasks, services: app.services };
     const worker = await startWorker({ ownerPool, context, crontab: '', log: () => undefined });
     return {
       async stop() {

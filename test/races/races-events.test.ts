@@ -8,14 +8,14 @@ import { runInEnvironment } from '../../src/database/work.ts';
 import { publish } from '../../src/jobs/outbox.ts';
 import { Dispatcher } from '../../src/webhooks/jobs-sending.ts';
 import { insertFixture } from '../support/fixtures.ts';
-import { type Answer, startTestApp, testWebhookOutside } from '../support/harness.ts';
+import { type Answer, startTestApp, testWebhookServices } from '../support/harness.ts';
 import { randomOf } from '../support/mixed-usage.ts';
 import { assertStatuses, meet, rounds } from '../support/race.ts';
 import { atOnce } from '../support/spending.ts';
 import { startReceiver } from '../support/webhook-receiver.ts';
 
-const webhooks = testWebhookOutside();
-const app = await startTestApp({ outside: { webhooks } });
+const webhooks = testWebhookServices();
+const app = await startTestApp({ services: { webhooks } });
 const { pricingModelId } = await insertFixture(app);
 
 async function newEndpoint() {
@@ -80,7 +80,7 @@ describe('race: event relay skipping rows by commit order', () => {
     const onError = (error: unknown) => {
       throw error;
     };
-    const sender = new Dispatcher({ database: app.owner, outside: webhooks, onError });
+    const sender = new Dispatcher({ database: app.owner, services: webhooks, onError });
     try {
       for (let round = 0; round < rounds; round++) {
         const endpoint = await newEndpoint();

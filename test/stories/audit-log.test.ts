@@ -173,7 +173,7 @@ describe('who', () => {
     const { customerId } = await plans.newCustomer('pm_card_visa');
     const { id } = await plans.subscribe({ customerId, priceId: plans.priceOf('pro-monthly').id });
     await app.setClock(Date.now() + 32 * 86_400_000);
-    await app.tasks.find_due_work?.({ database: app.database, tasks: app.tasks, outside: app.outside }, {});
+    await app.tasks.find_due_work?.({ database: app.database, tasks: app.tasks, services: app.services }, {});
     await app.runJobs();
     const [renewed] = await log(`record=subscription&recordId=${id}&action=do_due_work`);
     assert.deepEqual([renewed?.actor.type, renewed?.requestId], ['system', null]);

@@ -12,7 +12,7 @@ import { newProduct } from '../support/pricing-fixture.ts';
 const app = await startTestApp();
 const checkout = await openCheckout(app);
 const { plans } = checkout;
-const encryption = encryptionOf(app.outside);
+const encryption = encryptionOf(app.services);
 const product = { ...returns, type: 'product' };
 
 /** The answer to a session that is refused. */

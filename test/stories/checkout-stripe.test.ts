@@ -5,7 +5,7 @@ import { startTestApp } from '../support/harness.ts';
 import { startStripeServer } from '../support/stripe-server.ts';
 
 const stripe = await startStripeServer();
-const app = await startTestApp({ outside: stripe.outside });
+const app = await startTestApp({ services: stripe.services });
 const checkout = await openCheckout(app);
 const { plans } = checkout;
 

@@ -10,7 +10,7 @@ import { askForFirstCheck, checkTask, createChecks } from '../../src/invariants/
 import { advanceMark, findLastRun, forgetSums, readMark } from '../../src/invariants/store-checks.ts';
 import { advisoryLocks } from '../../src/jobs/advisory-locks.ts';
 import { startSender } from '../../src/webhooks/jobs-sender.ts';
-import { startTestApp, testWebhookOutside } from '../support/harness.ts';
+import { startTestApp, testWebhookServices } from '../support/harness.ts';
 import { insertHealthyData } from '../support/healthy-data.ts';
 
 const app = await startTestApp();
@@ -20,7 +20,7 @@ const checks = createChecks(app.owner);
 const server = await createApp({
   database: app.database,
   logLevel: 'silent',
-  outside: { ...app.outside, checks },
+  services: { ...app.services, checks },
   operatorToken: token,
   migrated: async () => true,
 });
@@ -121,7 +121,7 @@ describe('the checks by themselves', () => {
     const before = Date.now();
     const task = app.tasks[checkTask];
     assert(task);
-    await task({ database: app.database, tasks: app.tasks, outside: { checks } }, {});
+    await task({ database: app.database, tasks: app.tasks, services: { checks } }, {});
     assert(((await findLastRun(app.owner))?.startedAt ?? 0) >= before);
   });
 
@@ -245,7 +245,7 @@ describe('what was found right is added up', () => {
 
 test('a check does not wait for who sends webhooks', async () => {
   const pool = createPool({ url: app.databaseUrl, size: 3, as: 'owner' });
-  const sender = startSender({ pool, outside: testWebhookOutside(), onError: (error) => assert.fail(String(error)) });
+  const sender = startSender({ pool, services: testWebhookServices(), onError: (error) => assert.fail(String(error)) });
   const sends = sql`select from pg_locks where locktype = 'advisory' and objid = ${advisoryLocks.sender}`;
   while ((await sends.execute(app.owner)).rows.length === 0) await sleep(20);
   assert.equal((await checks.run({ full: false, waits: false })).healthy, true);

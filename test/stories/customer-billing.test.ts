@@ -9,7 +9,7 @@ import { countStatements } from '../support/statements.ts';
 
 const app = await startTestApp();
 const plans = await setUpPlans(app);
-const encryption = encryptionOf(app.outside);
+const encryption = encryptionOf(app.services);
 const slugs = (subscription: Body): string[] =>
   subscription.experimental.featureItems.map((item: Body) => item.slug).sort();
 

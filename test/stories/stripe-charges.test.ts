@@ -144,7 +144,7 @@ describe('an answer that never comes', () => {
   }
 
   test('a charge that is asked for again after days, when Stripe has forgotten the key, is found', async () => {
-    const other = await startTestApp({ outside: stripe.outside });
+    const other = await startTestApp({ services: stripe.services });
     const othersPlans = await setUpPlans(other);
     await other.setClock(Date.now() - 3 * 24 * 60 * 60 * 1000);
     const { customerId } = await othersPlans.newCustomer('pm_card_visa');

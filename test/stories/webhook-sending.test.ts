@@ -6,7 +6,7 @@ import { loopback } from '../../src/jobs/address-guard.ts';
 import { createOutbound } from '../../src/jobs/outbound.ts';
 import { type Sender, startSender } from '../../src/webhooks/jobs-sender.ts';
 import { insertFixture } from '../support/fixtures.ts';
-import { type Body, startTestApp, testWebhookOutside } from '../support/harness.ts';
+import { type Body, startTestApp, testWebhookServices } from '../support/harness.ts';
 import { tellChanges } from '../support/telling.ts';
 import { startEndpoint } from '../support/webhook-endpoint.ts';
 
@@ -14,10 +14,10 @@ import { startEndpoint } from '../support/webhook-endpoint.ts';
 const timeoutMs = 2_000;
 const hundredMegabytes = Buffer.alloc(100_000_000, 'x');
 const webhooks = {
-  ...testWebhookOutside(),
+  ...testWebhookServices(),
   outbound: createOutbound({ allow: [], allowInTestMode: loopback, timeoutMs }),
 };
-const app = await startTestApp({ outside: { webhooks } });
+const app = await startTestApp({ services: { webhooks } });
 
 type Endpoint = Awaited<ReturnType<typeof startEndpoint>>;
 
@@ -46,7 +46,7 @@ async function until(condition: () => boolean | Promise<boolean>, what: string, 
 async function withSenders<Answer>(count: number, act: (senders: Sender[]) => Promise<Answer>): Promise<Answer> {
   const pools = Array.from({ length: count }, () => createPool({ url: app.databaseUrl, size: 4, as: 'owner' }));
   const onError = (error: unknown) => console.error(error);
-  const senders = pools.map((pool) => startSender({ pool, outside: webhooks, onError }));
+  const senders = pools.map((pool) => startSender({ pool, services: webhooks, onError }));
   try {
     return await act(senders);
   } finally {

@@ -5,7 +5,7 @@ import { createPool } from '../../src/database/database.ts';
 import type { Outbound, OutboundAnswer } from '../../src/jobs/outbound.ts';
 import { startSender } from '../../src/webhooks/jobs-sender.ts';
 import { insertFixture } from '../support/fixtures.ts';
-import { startTestApp, testWebhookOutside } from '../support/harness.ts';
+import { startTestApp, testWebhookServices } from '../support/harness.ts';
 import { tellChanges } from '../support/telling.ts';
 
 // Endpoints share the slots of one sender. Here they answer when the test lets them, by the path of their address.
@@ -14,7 +14,7 @@ const waiting: { readonly url: string; readonly answer: (answer: OutboundAnswer)
 let isOver = false;
 const sent: { readonly url: string; readonly objectId: string }[] = [];
 
-const { encryption, outbound } = testWebhookOutside();
+const { encryption, outbound } = testWebhookServices();
 const puppets: Outbound = {
   ...outbound,
   async post({ url, body }) {
@@ -25,7 +25,7 @@ const puppets: Outbound = {
   },
 };
 const webhooks = { encryption, outbound: puppets };
-const app = await startTestApp({ outside: { webhooks } });
+const app = await startTestApp({ services: { webhooks } });
 
 const registered: string[] = [];
 
@@ -54,7 +54,7 @@ async function until(condition: () => boolean, what: string, limitMs = 20_000): 
 /** Sends while `act` runs. Whoever waits then, or comes later, is answered 200. */
 async function whileSending(act: () => Promise<void>): Promise<void> {
   const pool = createPool({ url: app.databaseUrl, size: 4, as: 'owner' });
-  const sender = startSender({ pool, outside: webhooks, onError: (error) => console.error(error) });
+  const sender = startSender({ pool, services: webhooks, onError: (error) => console.error(error) });
   try {
     await act();
   } finally {

@@ -3,11 +3,11 @@ import { describe, test } from 'node:test';
 import { sql } from 'kysely';
 import { Webhook as Verifier } from 'standardwebhooks';
 import { secretContext } from '../../src/webhooks/delivery.ts';
-import { startTestApp, testWebhookOutside } from '../support/harness.ts';
+import { startTestApp, testWebhookServices } from '../support/harness.ts';
 import { startReceiver } from '../support/webhook-receiver.ts';
 
-const webhooks = testWebhookOutside();
-const app = await startTestApp({ outside: { webhooks } });
+const webhooks = testWebhookServices();
+const app = await startTestApp({ services: { webhooks } });
 const dayMs = 24 * 60 * 60 * 1000;
 
 async function setUp() {

@@ -32,7 +32,7 @@ export async function openCheckout(app: TestApp) {
       return (await app.get(`/checkout-sessions/${id}`)).checkoutSession;
     },
     view: (sessionId: string, draft?: CheckoutDraft): Promise<CheckoutView> =>
-      app.inEnvironment((work) => viewCheckout(work, createProcessors(work.db, app.outside), sessionId, draft)),
+      app.inEnvironment((work) => viewCheckout(work, createProcessors(work.db, app.services), sessionId, draft)),
     confirm(sessionId: string, confirmation: CheckoutConfirmation): Promise<CheckoutView> {
       const place = { environmentId: app.testEnvironmentId, publicUrl: app.url, sessionId };
       return performCheckout(app, place, confirmation);

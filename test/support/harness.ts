@@ -4,6 +4,7 @@ import { readdir, readFile } from 'node:fs/promises';
 import { after } from 'node:test';
 import pg from 'pg';
 import { withScratchPostgres } from '../../scripts/scratch-postgres.ts';
+import type { ExternalServices } from '../../src/app.ts';
 import { createApp, tasks } from '../../src/app.ts';
 import { foundOrganization } from '../../src/billing/create-organization.ts';
 import { createDatabase, createPool, type Database } from '../../src/database/database.ts';
@@ -12,8 +13,8 @@ import { runInEnvironment, type Work } from '../../src/database/work.ts';
 import { loopback } from '../../src/jobs/address-guard.ts';
 import { createEncryption, keyBytes } from '../../src/jobs/encryption.ts';
 import { createOutbound } from '../../src/jobs/outbound.ts';
-import { type JobContext, type Outside, runTask, type TaskList } from '../../src/jobs/queue.ts';
-import type { WebhookOutside } from '../../src/webhooks/actions.ts';
+import { type JobContext, runTask, type TaskList } from '../../src/jobs/queue.ts';
+import type { WebhookServices } from '../../src/webhooks/actions.ts';
 import { Dispatcher } from '../../src/webhooks/jobs-sending.ts';
 
 /** An answer of the API: its status, headers and parsed body. */
@@ -49,7 +50,7 @@ export interface TestApp extends TestOrganization {
   /** Everything that runs in the background: with the database, what a job is given. */
   readonly tasks: TaskList;
   /** What the service was started with to reach others. */
-  readonly outside: Outside;
+  readonly services: ExternalServices;
   request(method: string, path: string, body?: unknown, options?: RequestOptions): Promise<Answer>;
   get(path: string, options?: RequestOptions): Promise<Body>;
   post(path: string, body?: unknown, options?: RequestOptions): Promise<Body>;
@@ -129,9 +130,9 @@ async function templateDatabase(client: pg.Client): Promise<string> {
 }
 
 /** Starts the service on a fresh database, with one organization. Closed by itself when the test file ends. */
-export async function startTestApp({ outside: given = {} }: { outside?: Outside } = {}): Promise<TestApp> {
-  const webhooks = given.webhooks ?? testWebhookOutside();
-  const outside = { encryption: webhooks.encryption, ...given, webhooks };
+export async function startTestApp({ services: given = {} }: { services?: ExternalServices } = {}): Promise<TestApp> {
+  const webhooks = given.webhooks ?? testWebhookServices();
+  const services = { encryption: webhooks.encryption, ...given, webhooks };
   const name = `test_${randomUUID().replaceAll('-', '')}`;
   await asAdministrator(async (client) =>
     client.query(`create database ${name} template ${await templateDatabase(client)}`),
@@ -140,7 +141,7 @@ export async function startTestApp({ outside: given = {} }: { outside?: Outside 
   const database = createDatabase(createPool({ url, size: 20, as: 'service' }));
   const owner = createDatabase(createPool({ url, size: 4, as: 'owner' }));
   const logLevel = process.env.TEST_LOG ?? 'silent';
-  const server = await createApp({ database, logLevel, outside, migrated: async () => true });
+  const server = await createApp({ database, logLevel, services, migrated: async () => true });
   const address = await server.listen({ host: '127.0.0.1', port: 0 });
   const newOrganization = async (): Promise<TestOrganization> => {
     const founded = await foundOrganization(owner, { name: 'Acme' }, Date.now());
@@ -168,7 +169,7 @@ export async function startTestApp({ outside: given = {} }: { outside?: Outside 
     database,
     owner,
     tasks,
-    outside,
+    services,
     request,
     get: (path, options) => expectOk('GET', path, undefined, options),
     post: (path, body, options) => expectOk('POST', path, body, options),
@@ -181,13 +182,13 @@ export async function startTestApp({ outside: given = {} }: { outside?: Outside 
         .where('id', '=', organization.testEnvironmentId)
         .execute();
     },
-    runJobs: ({ all = false } = {}) => runJobs(owner, { database, tasks, outside }, all),
+    runJobs: ({ all = false } = {}) => runJobs(owner, { database, tasks, services }, all),
     sendWebhooks: ({ all = false } = {}) => {
       const onError = (error: unknown) => {
         throw error;
       };
       const now = all ? () => endOfTime : Date.now;
-      return new Dispatcher({ database: owner, outside: webhooks, onError, now }).drain();
+      return new Dispatcher({ database: owner, services: webhooks, onError, now }).drain();
     },
     async inEnvironment(act) {
       const outcome = await runInEnvironment(database, { environmentId: organization.testEnvironmentId }, act);
@@ -211,7 +212,7 @@ export async function startTestApp({ outside: given = {} }: { outside?: Outside 
 const endOfTime = 8_640_000_000_000_000;
 
 /** What webhooks of tests are sealed with, and a way out that leads to this machine only in test mode. */
-export function testWebhookOutside(): WebhookOutside {
+export function testWebhookServices(): WebhookServices {
   return {
     encryption: createEncryption([Buffer.alloc(keyBytes, 1)]),
     outbound: createOutbound({ allow: [], allowInTestMode: loopback }),

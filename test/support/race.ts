@@ -138,7 +138,7 @@ export async function workTogether(app: TestApp, environmentId: number, count = 
   try {
     return await Promise.all(
       pools.map((pool) => {
-        const context = { database: createDatabase(pool), tasks: app.tasks, outside: app.outside };
+        const context = { database: createDatabase(pool), tasks: app.tasks, services: app.services };
         return doDueWork(context, environmentId, { forMs: patienceMs, portion: 5 });
       }),
     );

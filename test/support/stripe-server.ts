@@ -2,7 +2,7 @@ import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { after } from 'node:test';
 import Stripe from 'stripe';
-import type { Outside } from '../../src/jobs/queue.ts';
+import type { ExternalServices } from '../../src/app.ts';
 import { createStripeProcessor } from '../../src/payments/processor-stripe.ts';
 import { type Answer, answerOf, errorAnswer, paramsOf, reply } from './stripe-api.ts';
 import { type StripeObject, StripeObjects } from './stripe-objects.ts';
@@ -22,7 +22,7 @@ export interface StripeServer {
   /** What it was asked for, in order. */
   readonly calls: StripeCall[];
   /** What a service is started with to reach it, for the test environment. */
-  readonly outside: Outside;
+  readonly services: ExternalServices;
   /** What goes wrong with the next requests that write, one each. */
   trouble(...troubles: Trouble[]): void;
   /** Stripe keeps idempotency keys for a day. */
@@ -78,7 +78,7 @@ export async function startStripeServer(): Promise<StripeServer> {
   return {
     objects,
     calls,
-    outside: { stripe: [account] },
+    services: { stripe: [account] },
     trouble: (...next) => void troubles.push(...next),
     forgetKeys: () => answered.clear(),
     async send(to, event, { secret = webhookSecret, at = Date.now(), body } = {}) {

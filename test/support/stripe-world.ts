@@ -6,7 +6,7 @@ import { startStripeServer } from './stripe-server.ts';
 /** A service that takes payments by the stand-in for Stripe, with plans to subscribe to. */
 export async function startStripeWorld() {
   const stripe = await startStripeServer();
-  const app = await startTestApp({ outside: stripe.outside });
+  const app = await startTestApp({ services: stripe.services });
   const plans = await setUpPlans(app);
   const intentsOf = (paymentId: string) =>
     [...stripe.objects.intents.values()].filter((intent) => intent.metadata.payment_id === paymentId);

@@ -113,9 +113,9 @@ export function tenantStructure(suffix: string): Body {
 /** The service, with an account for live mode that knows the tokens of the test network. */
 export async function startTenantApp() {
   const stripe = await startStripeServer();
-  const [account] = stripe.outside.stripe ?? [];
+  const [account] = stripe.services.stripe ?? [];
   if (account === undefined) throw new Error('the stand-in has an account');
-  const app = await startTestApp({ outside: { stripe: [{ ...account, name: 'stripe', livemode: true }] } });
+  const app = await startTestApp({ services: { stripe: [{ ...account, name: 'stripe', livemode: true }] } });
   return { app, stripe };
 }
 

@@ -6,7 +6,7 @@ import { assertGood, openShop, paidAmounts } from '../support/pages-fixture.ts';
 import { startStripeServer } from '../support/stripe-server.ts';
 
 const stripe = await startStripeServer();
-const shop = await openShop({ outside: stripe.outside });
+const shop = await openShop({ services: stripe.services });
 const { app, plans } = shop;
 
 /**
