@@ -8,7 +8,13 @@ import { webhookRows } from './webhooks.ts';
 
 // npm run bench -- [row ...] [--json]: measures each row and its limit in the same run on the same machine.
 
-const rows: Readonly<Record<string, Row>> = { ...readRows, ...ingestRows, ...renewalRows, ...webhookRows, ...twoProcessesRows };
+const rows: Readonly<Record<string, Row>> = {
+  ...readRows,
+  ...ingestRows,
+  ...renewalRows,
+  ...webhookRows,
+  ...twoProcessesRows,
+};
 
 // Thousands need no decimals; for milliseconds the first one matters.
 function rounded(value: number): number {

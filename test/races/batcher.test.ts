@@ -21,8 +21,8 @@ import { assertEventsAddUp, assertLedgerAddsUp } from '../support/ledger-invaria
 const app = await startTestApp();
 const { database, tasks, services } = app;
 const unexpected: unknown[] = [];
-const point = createMeetingPoint({ database, tasks, services }, (error) => void unexpected.push(error));
-const usage = usageTogether(catchUpAll);
+const batcher = createRequestBatcher({ database, tasks, services }, (error) => void unexpected.push(error));
+const recording = recordUsage(catchUpAll);
 const ours = hashApiKey(app.testKey);
 
 const createCache = () => undefined;

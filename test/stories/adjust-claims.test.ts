@@ -82,7 +82,10 @@ test('worked example C3: before a change to more capacity all claims last, and t
 test('a change that leaves less than is claimed is refused, also where the plan gives none at all', async () => {
   const { id } = await subscribe('pro');
   await claim(id, { quantity: 4 });
-  assert.match(await changes.refused(id, 'small', 409, atEnd), /reduce the capacity of seat to 3, but 4 are claimed: release 1 first/);
+  assert.match(
+    await changes.refused(id, 'small', 409, atEnd),
+    /reduce the capacity of seat to 3, but 4 are claimed: release 1 first/,
+  );
   assert.match(await changes.refused(id, 'p9000', 409), /reduce the capacity of seat to 0, but 4 are claimed/);
   const preview = await changes.preview(id, 'small', atEnd);
   assert.deepEqual([preview.canAdjust, preview.prorationAmount], [false, undefined]);

@@ -68,7 +68,10 @@ test('a dump that is restored on another server is the same database, once it ha
     const looking = commandsUnder('Before a restored database works');
     const refused = await run(looking, elsewhere);
     assert.equal(refused.code, 1, refused.output);
-    assert.match(refused.output, /This database contains secrets that only the encryption key [0-9a-f]{32} can decrypt/);
+    assert.match(
+      refused.output,
+      /This database contains secrets that only the encryption key [0-9a-f]{32} can decrypt/,
+    );
     const key = join(variables.TOLLKEEPER_DATA_DIR, 'encryption.key');
     const keyed = { ...elsewhere, TOLLKEEPER_ENCRYPTION_KEY: (await readFile(key, 'utf8')).trim() };
     const resting = await serve(looking, keyed);

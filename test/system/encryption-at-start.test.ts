@@ -40,7 +40,10 @@ test('a service makes its key, and one that lacks it does not start until it has
   const [refused, worker] = await Promise.all([run(['serve'], second), run(['work'], second)]);
   for (const { code, output } of [refused, worker]) {
     assert.equal(code, 1, output);
-    assert.match(output, /^This database contains secrets that only the encryption key [0-9a-f]{32} can decrypt, .+\n$/);
+    assert.match(
+      output,
+      /^This database contains secrets that only the encryption key [0-9a-f]{32} can decrypt, .+\n$/,
+    );
     assert.equal(output.includes(key), false);
   }
 

@@ -28,7 +28,7 @@ export interface ProseLimits {
   deniedWords: number;
 }
 
-export const proseLimits: ProseLimits = { headlessPerMille: 23, long: 21, deniedWords: 105 };
+export const proseLimits: ProseLimits = { headlessPerMille: 7, long: 4, deniedWords: 13 };
 
 export const maxWords = 30;
 
