@@ -74,7 +74,7 @@ async function secondsOfAll(pids: readonly number[]): Promise<number | null> {
   return all.reduce((sum, each) => (sum === null || each === null ? null : sum + each), 0);
 }
 
-/** Of a server and its processes, those that have ended included. */
+/** A server and its processes, also those that have ended. */
 async function secondsOfTree(pid: number): Promise<number | null> {
   const server = await timesOf(pid);
   if (server === null) return null;

@@ -10,7 +10,7 @@ import { connectionsOr, seconds, storedEvents } from './settings.ts';
 import { storeEvents } from './stored-events.ts';
 
 export const subscriptions = 1_000;
-// What waits together is booked together: as many clients as a busy service has.
+// Requests that wait at the same time share a batch: as many clients as a busy service has.
 export const manyConnections = 64;
 
 async function sourcesOf(service: BenchService, size: number): Promise<EventSources> {

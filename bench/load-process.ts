@@ -6,7 +6,7 @@ import { requestMaker } from './requests.ts';
 
 // The process that generates the load, separate so that its processor time is measured separately.
 
-/** Asks on every connection until the time is up, then waits for what is under way: every request is answered and counted. */
+/** Asks on every connection until the time is up, then waits for the requests in flight: each one is answered and counted. */
 async function run({ addresses, key, connections, seconds, requests }: LoadOrder): Promise<LoadResult> {
   const next = requestMaker(requests, key);
   const opened = await Promise.all(

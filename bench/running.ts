@@ -11,12 +11,12 @@ import { connected } from './database.ts';
 /** The service under measurement: its own processes on a throw-away database with PostgreSQL's own durability. */
 export interface BenchService {
   readonly address: string;
-  /** Of all its processes. `address` is the first. */
+  /** All its processes. `address` is the first. */
   readonly addresses: readonly string[];
   readonly pids: readonly number[];
   readonly key: string;
   readonly databaseUrl: string;
-  /** Of its first process. */
+  /** The first of `pids`. */
   readonly pid: number;
   readonly stop: () => Promise<void>;
 }

@@ -71,7 +71,7 @@ export interface AppOptions {
   readonly database: Database;
   readonly logLevel: string;
   readonly services?: ExternalServices;
-  /** Where the service is reached from outside, if that was said. */
+  /** The address of the service for others, if it is configured. */
   readonly publicUrl?: string | null;
   /** The token for `/invariants`; without it that page does not exist. */
   readonly operatorToken?: string | null;

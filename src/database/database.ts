@@ -22,7 +22,7 @@ export type DatabaseTransaction = Transaction<DB>;
 /** The role that the service works as: it owns nothing, so row-level security binds it. */
 export const serviceRole = 'tollkeeper_service';
 
-/** What is done to statements and connections that take too long. */
+/** The limits of statements and connections that take too long. */
 export interface Patience {
   /** A statement that runs longer is stopped. */
   readonly statementMs: number;
@@ -30,9 +30,9 @@ export interface Patience {
   readonly lockMs: number;
   /** A transaction in which nothing happens for longer is undone, and its connection closed. */
   readonly idleMs: number;
-  /** Who has waited so long for a connection is refused. */
+  /** A request that has waited so long for a connection is refused. */
   readonly connectionMs: number;
-  /** Who comes when so many wait for a connection, for each that there is, is refused. */
+  /** A request is refused when so many wait for each connection. */
   readonly mostWaitingEach: number;
 }
 
@@ -88,9 +88,9 @@ export interface PoolOptions {
    * queue of jobs, whose outages it waits out.
    */
   readonly as: 'service' | 'owner' | 'queue';
-  /** That of requests when absent. The owner, who migrates, has as long as it takes. */
+  /** The patience of requests when absent. The owner, who migrates, has as long as it takes. */
   readonly patience?: Patience;
-  /** What the audit log says of what these connections change, where a transaction says nothing itself. */
+  /** The audit context of changes, where a transaction sets none itself. */
   readonly doing?: { readonly actor: 'operator' | 'system'; readonly action: string };
 }
 

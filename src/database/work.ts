@@ -27,7 +27,7 @@ export interface Work extends Scope {
   readonly db: DatabaseTransaction;
   /** The environment's time, read once: the test clock where one is set, else real time. */
   readonly now: Instant;
-  /** Where the service is reached from outside, without a path. */
+  /** The address of the service for others, without a path. */
   readonly publicUrl: string;
   readonly dryRun: boolean;
   /** Whether the customer itself asks, in a browser, and can confirm to its bank what is charged. */
@@ -49,12 +49,12 @@ interface ScopeRow {
 /** How a transaction finds its environment: by the hash of an API key, or by its number for work of our own. */
 export type Entry = { readonly apiKeyHash: Buffer } | { readonly environmentId: number };
 
-/** What the audit log says of a change besides the key that asked for it. */
+/** The context of a change in the audit log, besides its API key. */
 export interface Doing {
   /** The operation, the page or the task. */
   readonly action: string;
   readonly requestId?: string | null;
-  /** Where no key asks, it is work of our own, unless a customer asks on a page. */
+  /** Without a key it is work of the service itself, unless a customer acts on a page. */
   readonly actor?: 'customer' | undefined;
 }
 
@@ -69,7 +69,7 @@ export class RunAgain extends Error {
 export interface RunOptions {
   /** Everything is done and answered, then rolled back. */
   readonly dryRun?: boolean;
-  /** Where the service is reached from outside; work that no request asked for shows it to nobody. */
+  /** The address of the service for others. Work without a request shows it to nobody. */
   readonly publicUrl?: string;
   readonly customerPresent?: boolean;
   /** Needed by what changes something. */

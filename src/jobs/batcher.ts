@@ -7,8 +7,8 @@ import { Problem } from '../kernel/problem.ts';
 import { type JobContext, runEffects } from './queue.ts';
 
 /**
- * An operation whose requests are answered in batches: all requests of a batch share one transaction, so they share the
- * cost of its round trips, its commit and its row locks. This is group commit.
+ * An operation whose requests are answered in batches: the requests of a batch share one transaction. They share the
+ * cost of its round trips, its commit and its row locks: group commit.
  */
 export interface BatchedOperation<Request, Answer, Cache = undefined> {
   readonly name: string;
@@ -24,7 +24,7 @@ export interface BatchedOperation<Request, Answer, Cache = undefined> {
   readonly createCache: () => Cache;
   /**
    * Answers each request of a batch, in order, in a transaction that is open. A refusal is the answer of its own request.
-   * Where it shows only after something of the request was written, throws `PartialRejection`.
+   * Throws `PartialRejection` for a refusal that shows only after something of the request was written.
    */
   readonly answer: (work: Work, requests: readonly Request[], cache: Cache) => Promise<readonly (Answer | Problem)[]>;
   /** Answers a batch by one statement that is a transaction by itself. Null: the batch needs `answer`. */
@@ -275,7 +275,7 @@ export class BatchQueue {
   }
 }
 
-/** What the batches of a queue are answered with. */
+/** The operation and the context of the batches of a queue. */
 interface Runner {
   readonly context: JobContext;
   readonly onError: (error: unknown) => void;

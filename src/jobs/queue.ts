@@ -3,14 +3,14 @@ import { sql } from 'kysely';
 import type { Database } from '../database/database.ts';
 import { type Doing, type Effect, runInEnvironment, type Work } from '../database/work.ts';
 
-/** What a task is given besides its payload. Its own transactions run as the restricted role. */
+/** The context of a task, besides its payload. Its own transactions run as the restricted role. */
 export interface JobContext {
   readonly database: Database;
   /** All tasks by name: the jobs that a commit may enqueue. */
   readonly tasks: TaskList;
   /** The `ExternalServices` of app.ts. They are handed on unread; each slice takes the part that it declares. */
   readonly services?: object;
-  /** What is under way, for the audit log: hand it to each transaction. */
+  /** The audit context of the task: hand it to each transaction. */
   readonly doing?: Doing | undefined;
 }
 

@@ -36,7 +36,7 @@ export function stripeOf({ stripe = [] }: WithStripe = {}): readonly StripeProce
   return stripe;
 }
 
-/** The processors that there are. `database` is for the one that remembers by itself; it needs no transaction. */
+/** The processors that there are. `database` is for the one that stores its own state; it needs no transaction. */
 export function createProcessors(database: Database, services: WithStripe = {}): Processors {
   const test = createTestProcessor(createTestNetworkMemory(database));
   const processors: readonly PaymentProcessor[] = [test, manualProcessor, ...stripeOf(services)];

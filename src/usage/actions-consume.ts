@@ -14,7 +14,7 @@ import {
   transactionText,
   usageBatches,
 } from './actions-record.ts';
-import { type CatchUp, openMissingSeries, type UsageCache } from './resolve.ts';
+import { type CatchUp, openMissingSeries, type UsageCache } from './actions-resolve.ts';
 import * as store from './store.ts';
 import { lockBalances } from './store-accounts.ts';
 import {
@@ -72,7 +72,7 @@ async function consume(
   return answers;
 }
 
-/** Stores and books what was accepted. Where another process stored the same first, all of it is decided again. */
+/** Stores and books what was accepted. If another process stored the same event first, the whole batch is decided again. */
 async function storeAccepted(work: Work, accepted: readonly Decision[]): Promise<void> {
   if (accepted.length === 0) return;
   const added = accepted.map(({ draft }) => draft);

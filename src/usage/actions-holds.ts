@@ -5,9 +5,9 @@ import { type PageRequest, page } from '../kernel/pagination.ts';
 import { invalid, Problem } from '../kernel/problem.ts';
 import { publishLowBalances } from './actions-low-balance.ts';
 import { bookEvents, draftInTransaction, storeEvents, toUsageEvent } from './actions-record.ts';
+import { type CatchUp, openMissingSeries, UsageCache } from './actions-resolve.ts';
 import { hasFallen } from './low-balance.ts';
 import { eventsToHold, eventToSettle, type NewHold, wayOf } from './new-hold.ts';
-import { type CatchUp, openMissingSeries, UsageCache } from './resolve.ts';
 import { listByTransactionKey, nextBooking, transactionKeyOf } from './store.ts';
 import { type LockedBalance, lockBalances } from './store-accounts.ts';
 import { closeHold, countOpenHolds, findHold, insertHold, pageOfHolds } from './store-holds.ts';
@@ -34,8 +34,8 @@ export interface SettlementAnswer extends HoldAnswer {
 }
 
 /**
- * Sets units aside, only if the balance covers them: `insufficientBalance` else, with the balance. What is refused for a
- * usage event is refused here too. Not for usage meters that count distinct properties, which a hold has none of.
+ * Sets units aside, only if the balance covers them: `insufficientBalance` else, with the balance. It refuses whatever a
+ * usage event would be refused for. A meter that counts distinct properties has no holds, because a hold has no properties.
  */
 export async function takeHold(work: Work, asked: NewHold, catchUp: CatchUp): Promise<HoldAnswer> {
   const issue = holdEndIssue(asked.expiresAt, work.now);
@@ -71,13 +71,13 @@ export async function takeHold(work: Work, asked: NewHold, catchUp: CatchUp): Pr
 }
 
 /**
- * Releases a hold and records what was used, as a usage event with the hold's id as its transactionId; of 0, none. More
- * than was held is recorded all the same, and so is what is told after the end of the hold: it was used. Again with the
- * same amount, it is told again. Refuses as a usage event is refused, and then the hold stays as it is.
+ * Releases a hold and records the use, as a usage event with the hold's id as its transactionId. An amount of 0 records
+ * none. An amount above the hold is recorded too, and so is one after the end of the hold, because it was used. A repeat
+ * with the same amount gets the same answer. It refuses whatever a usage event would be refused for, and keeps the hold.
  */
 export async function settleHold(work: Work, id: string, amount: number, catchUp: CatchUp): Promise<SettlementAnswer> {
   const closing: HoldClosing = { status: 'settled', settledAmount: amount };
-  // What was settled is told again whatever became of the subscription since.
+  // A repeat is answered whatever the subscription has become since.
   const found = await requireHold(work, id);
   if (decideClosing(found, closing) === 'repeat') return tellSettlement(work, found);
   const draft = await draftOne(work, [eventToSettle(found, amount)], catchUp);
@@ -95,7 +95,7 @@ export async function settleHold(work: Work, id: string, amount: number, catchUp
   return { ...answerOf(work, closed, balance), usageEvent: draft.event };
 }
 
-/** Gives back what a hold has set aside, also after its end and after its subscription's. Again, it is told again. */
+/** Gives back the units of a hold, also after its end and its subscription's. A repeat gets the same answer. */
 export async function releaseHold(work: Work, id: string): Promise<HoldAnswer> {
   const { ledgerAccountId } = await requireHold(work, id);
   const { balance } = await lockAccount(work, ledgerAccountId);

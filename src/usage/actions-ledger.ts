@@ -29,15 +29,15 @@ export async function grantCredits(work: Work, grants: readonly CreditGrant[]): 
   if (positive.length === 0) return;
   const accountIds = await store.openAccounts(work, positive);
   const accountGrants = positive.map((grant) => ({ ...grant, ledgerAccountId: idOf(accountIds, grant) }));
-  // A new credit may come before the one that usage is drawn from.
+  // A new credit may come before the one that usage applies to now.
   await writeDrawn(work, [...accountIds.values()]);
   await insertCredits(work, accountGrants);
 }
 
 /**
- * Books the end of each subscription's credits whose `expiresAt` is at or before its `at`: their unused rest is gone, but
- * for what goes over into the next periods of a subscription that goes on (`rolledOver`). Answers how many credits ended
- * with a rest. Four statements at most. Worked example L2.
+ * Books the end of each subscription's credits whose `expiresAt` is at or before its `at`. Their unused rest is gone, but
+ * for the part that rolls over into the next periods (`rolledOver`). Returns how many credits ended with a rest. Four
+ * statements at most. Worked example L2.
  */
 export async function expireCredits(work: Work, expiries: readonly CreditExpiry[]): Promise<number> {
   const accountIds = await lockAccountsOf(work, expiries);
@@ -67,7 +67,7 @@ export async function claimOverage(work: Work, subscriptionIds: readonly string[
   return accountIds.length === 0 ? [] : claimOverages(work, accountIds);
 }
 
-/** The same usage, told and not taken: what `claimOverage` would take now. */
+/** The usage that `claimOverage` would take now. Nothing is taken. */
 export async function readOverage(work: Work, subscriptionIds: readonly string[]): Promise<Overage[]> {
   return subscriptionIds.length === 0 ? [] : listOverages(work, subscriptionIds);
 }
@@ -82,8 +82,8 @@ export async function settleUsage(work: Work, lines: readonly SettledUsage[]): P
 
 /**
  * Books that invoices which were paid once are void, because the money was taken back: their units of usage are owed
- * again. Of those that were never settled nothing is booked, and telling it again changes nothing. The units are those
- * that `settleUsage` was told.
+ * again. An invoice that was never settled books nothing, and a second call changes nothing. The units are those that
+ * `settleUsage` settled.
  */
 export async function undoSettlements(work: Work, lines: readonly SettledUsage[]): Promise<void> {
   await unsettleAccounts(work, await lockSettled(work, lines));
@@ -104,8 +104,8 @@ async function lockSettled(work: Work, lines: readonly SettledUsage[]): Promise<
 }
 
 /**
- * Gives units back to be billed again, whose invoice nobody is to pay any more: the next `claimOverage` takes them. Told
- * once for each invoice. (account, price) is there once.
+ * Gives units back to be billed again, because nobody is to pay their invoice any more: the next `claimOverage` takes
+ * them. Called once for each invoice. (account, price) is there once.
  */
 export async function releaseOverage(work: Work, billed: readonly BilledUsage[]): Promise<void> {
   if (billed.length === 0) return;

@@ -4,7 +4,7 @@ import type { Work } from '../database/work.ts';
 import { type Batch, type BatchedOperation, PartialRejection } from '../jobs/batcher.ts';
 import { Problem } from '../kernel/problem.ts';
 import { publishLowBalances } from './actions-low-balance.ts';
-import { type CatchUp, openMissingSeries, resolveEvents, UsageCache } from './resolve.ts';
+import { type CatchUp, openMissingSeries, resolveEvents, UsageCache } from './actions-resolve.ts';
 import * as store from './store.ts';
 import {
   countsDistinct,

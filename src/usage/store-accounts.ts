@@ -7,10 +7,9 @@ import { type AccountKey, accountKeyText, distinctAccounts } from './ledger.ts';
 import { availableBalance, lapsedOf } from './store-balances.ts';
 
 /*
- * Whoever changes accounts locks them first, here, always in the order (subscription, usage meter): two units of work
- * that want the same accounts wait for one another and never form a circle. What is read about an account after its
- * lock is therefore final, because a later statement sees all that was committed before it. `book_usage` locks accounts
- * in that order too, by booking on them.
+ * Accounts are locked here before they are changed, always in the order (subscription, usage meter). Two units of work
+ * that want the same accounts wait for one another, and never form a deadlock. A statement after the lock sees all that
+ * was committed before it, so its result is final. `book_usage` locks accounts in the same order, by booking on them.
  */
 
 /** Opens missing accounts and locks all of them. Returns the ids by key text. */

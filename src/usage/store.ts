@@ -11,7 +11,7 @@ import { hourOf } from './time-range.ts';
 import { type Draft, seriesOf, type UsageSum } from './usage-draft.ts';
 import { canonicalJson, type ReferenceKind, type UsageEvent, type UsagePrice } from './usage-event.ts';
 
-/** What to look for in a pricing model. */
+/** A reference to a price in a pricing model. */
 export interface PriceReference {
   readonly pricingModelId: string;
   readonly kind: ReferenceKind;
@@ -46,7 +46,7 @@ function searchFor(kind: ReferenceKind, environmentId: number) {
   }
 }
 
-/** What each reference leads to, in the order asked; undefined where it leads nowhere. */
+/** The price of each reference, in the order asked; undefined where there is none. */
 export async function resolvePrices(work: Work, asked: readonly PriceReference[]): Promise<(UsagePrice | undefined)[]> {
   // Only the kinds that are asked for: nearly always one, and a statement of four takes twice as long to plan.
   const kinds = [...new Set(asked.map((each) => each.kind))].sort();
@@ -74,7 +74,7 @@ export function shortId(id: string): string {
   return id.startsWith(idPrefix) ? id.slice(idPrefix.length) : id;
 }
 
-/** What a transaction is known by for ever: the first half of the SHA-256 of its environment, meter and transactionId. */
+/** The permanent key of a transaction: the first half of the SHA-256 of its environment, meter and transactionId. */
 export function transactionKeyOf(
   environmentId: number,
   { usageMeterId, transactionId }: Pick<UsageEvent, 'usageMeterId' | 'transactionId'>,
@@ -82,7 +82,7 @@ export function transactionKeyOf(
   return hash('sha256', `${environmentId} ${usageMeterId} ${transactionId}`, 'hex').slice(0, 32);
 }
 
-/** What properties are known by in a billing period, on a meter that counts distinct ones. */
+/** The digest of properties in a billing period, on a meter that counts distinct properties. */
 export function propertiesDigest(
   ledgerAccountId: string,
   { billingPeriodId, properties }: Pick<UsageEvent, 'billingPeriodId' | 'properties'>,
@@ -265,7 +265,7 @@ export async function selectEvents(work: Work, query: RawBuilder<unknown>): Prom
   const { rows } = await sql<StoredRow>`${query}`.execute(work.db);
   return rows.map(({ propertiesText, ...row }) => ({
     ...row,
-    // What was parsed as an object or null before it was stored.
+    // The text was parsed as an object or null before it was stored.
     properties: propertiesText === null ? {} : (JSON.parse(propertiesText) as UsageEvent['properties']),
   }));
 }
@@ -295,7 +295,7 @@ export async function listByTransactionKey(work: Work, keys: readonly string[]):
   );
 }
 
-/** Those of the digests that an event has counted with. */
+/** The digests that an event has counted with. */
 export async function listSeenProperties(work: Work, digests: readonly string[]): Promise<string[]> {
   const { rows } = await sql<{ digest: string }>`
     select encode(p.digest, 'hex') as digest
@@ -314,7 +314,7 @@ export interface DistinctRow {
   readonly digest: string;
 }
 
-/** Remembers the properties seen in a period. Answers the ids of the events that were the first with theirs. */
+/** Stores the properties seen in a period. Answers the ids of the events that were the first with theirs. */
 export async function insertFirstWithProperties(
   work: Work,
   rows: readonly DistinctRow[],

@@ -18,7 +18,7 @@ import {
 export interface UsageRequest {
   readonly kind: 'record' | 'consume';
   readonly events: readonly NewUsageEvent[];
-  /** Where in the body an event is. */
+  /** The path of an event in the body. */
   readonly pathOf: (index: number) => EventPath;
 }
 
@@ -63,7 +63,7 @@ export interface Drafted {
   readonly drafts: readonly Draft[] | Problem;
 }
 
-/** What new events are stamped with. */
+/** The fields that all new events of a batch share. */
 export interface Stamp {
   readonly now: Instant;
   readonly livemode: boolean;

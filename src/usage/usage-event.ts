@@ -100,7 +100,7 @@ export interface UsageSubscription {
   readonly currentBillingPeriodStart: Instant | null;
   /** When its end, its resumption or its renewal is due. Null: nothing is. */
   readonly dueAt: Instant | null;
-  /** Of its pricing model. Changes with its prices and meters. */
+  /** The version of its pricing model. Changes with its prices and meters. */
   readonly catalogVersion: number;
 }
 

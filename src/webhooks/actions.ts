@@ -41,7 +41,7 @@ function newSecret(): string {
   return `whsec_${randomBytes(secretBytes).toString('base64')}`;
 }
 
-/** Refuses an address that would never be sent to. What its name leads to is seen when it is sent to. */
+/** Refuses an address that would never be sent to. The address that its name resolves to is checked when a message is sent. */
 function checkUrl(work: Work, { outbound }: WebhookServices, url: string): void {
   const issue = outbound.issueOf(url, work.livemode);
   if (issue !== null) throw invalid(['webhook', 'url'], issue);

@@ -28,7 +28,7 @@ export interface ProseLimits {
   deniedWords: number;
 }
 
-export const proseLimits: ProseLimits = { headlessPerMille: 7, long: 4, deniedWords: 13 };
+export const proseLimits: ProseLimits = { headlessPerMille: 1, long: 0, deniedWords: 2 };
 
 export const maxWords = 30;
 

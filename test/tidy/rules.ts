@@ -52,7 +52,7 @@ export interface Finding {
 type Found = Omit<Finding, 'rule'>;
 type Rule = (tree: Tree) => Found[];
 
-const maxFileLines = 400;
+const maxFileLines = 600;
 const maxFunctionLines = 70;
 const maxReadmeLines = 60;
 

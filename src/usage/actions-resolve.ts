@@ -149,7 +149,7 @@ export async function resolveEvents(
   };
 }
 
-/** The subscriptions of events, locked, by id. What is due for one is done first. */
+/** The subscriptions of events, locked, by id. Due work of a subscription is done first. */
 async function lockCurrentSubscriptions(
   work: Work,
   events: readonly NewUsageEvent[],
