@@ -31,7 +31,7 @@ export interface RouteDefinition<
   /** Below /api/v1, with parameters in braces. */
   readonly path: `/${string}`;
   readonly summary: string;
-  readonly description?: string;
+  readonly description: string;
   /** The family it belongs to: a heading of the reference page. */
   readonly tag: string;
   readonly params?: Params;
@@ -72,7 +72,7 @@ export interface Route {
   readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE';
   readonly path: `/${string}`;
   readonly summary: string;
-  readonly description?: string;
+  readonly description: string;
   readonly tag: string;
   readonly params?: z.ZodType | undefined;
   readonly query?: z.ZodType | undefined;

@@ -102,7 +102,11 @@ export function textIssue(text: string): string | null {
 export const maxSafeInteger = 9_007_199_254_740_991;
 
 /** An instant in an answer: epoch milliseconds. */
-export const Timestamp = z.int().min(-maxSafeInteger).max(maxSafeInteger).meta({ description: 'Epoch milliseconds.' });
+export const Timestamp = z
+  .int()
+  .min(-maxSafeInteger)
+  .max(maxSafeInteger)
+  .meta({ id: 'Timestamp', description: 'Epoch milliseconds.', example: 1767225600000 });
 
 /** An instant in an answer that is typed as text: ISO 8601. */
 export const TimestampText = z.string().meta({ format: 'date-time' });
@@ -135,7 +139,10 @@ export const TimestampInput = z
     ],
     { error: instantMessage },
   )
-  .meta({ description: 'Epoch milliseconds, or an ISO 8601 date-time (UTC where it names no offset).' });
+  .meta({
+    id: 'TimestampInput',
+    description: 'Epoch milliseconds, or an ISO 8601 date-time, which is in UTC unless it names an offset.',
+  });
 
 /** An instant in a query, where everything is text: the same, read as epoch milliseconds. */
 export const TimestampQuery = z
@@ -148,12 +155,14 @@ export const TimestampQuery = z
     }
     return at;
   })
-  .meta({ description: 'Epoch milliseconds, or an ISO 8601 date-time (UTC where it names no offset).' });
+  .meta({ description: 'Epoch milliseconds, or an ISO 8601 date-time, which is in UTC unless it names an offset.' });
 
 /** A whole number in an answer that is a bigint inside: money in the currency's smallest unit, or a balance. */
-export const WholeNumber = z
-  .bigint()
-  .meta({ description: 'A whole number; money is in the smallest unit of the currency.' });
+export const WholeNumber = z.bigint().meta({
+  id: 'WholeNumber',
+  description: 'A whole number. An amount of money is in the smallest unit of its currency.',
+  example: 2900,
+});
 
 const numeric = (value: unknown) => (typeof value === 'string' && /^-?\d{1,16}$/.test(value) ? Number(value) : value);
 

@@ -16,7 +16,7 @@ export const statusOfCode = {
 export type ProblemCode = keyof typeof statusOfCode;
 
 /** Every refusal there is: its wire code, and a sentence whose {placeholders} the details fill. */
-const registry = {
+export const registry = {
   // The request itself
   invalidRequest: ['BAD_REQUEST', '{reason}'],
   invalidJson: ['BAD_REQUEST', 'Invalid JSON in request body: {reason}'],

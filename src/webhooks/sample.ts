@@ -4,7 +4,7 @@ import { type EventObject, type EventPayload, EventType, eventMeanings } from '.
 
 /** What of a sample message can be chosen. */
 export const SampleRequest = z.object({
-  type: EventType.default('customer.created').meta({ description: 'The type of event that the sample looks like.' }),
+  type: EventType.default('customer.created').meta({ description: 'The event type of the sample.' }),
 });
 
 // Nobody takes these for ids of records: real ones end in 21 characters of chance and time.
