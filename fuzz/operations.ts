@@ -34,15 +34,27 @@ interface Content {
   readonly [mediaType: string]: { readonly schema: Schema };
 }
 
+interface Response {
+  readonly content?: Content;
+}
+
+interface Reference {
+  readonly $ref: string;
+}
+
 interface DocumentedOperation {
-  readonly parameters?: readonly Parameter[];
+  readonly parameters?: readonly (Parameter | Reference)[];
   readonly requestBody?: { readonly content: Content };
-  readonly responses: Readonly<Record<string, { readonly content?: Content }>>;
+  readonly responses: Readonly<Record<string, Response | Reference>>;
 }
 
 export interface OpenApi {
   readonly paths: Readonly<Record<string, Readonly<Record<string, DocumentedOperation>>>>;
-  readonly components: { readonly schemas: Readonly<Record<string, Schema>> };
+  readonly components: {
+    readonly schemas: Readonly<Record<string, Schema>>;
+    readonly parameters: Readonly<Record<string, Parameter>>;
+    readonly responses: Readonly<Record<string, Response>>;
+  };
 }
 
 /** An operation of openapi.json. */
@@ -54,27 +66,37 @@ export interface Operation {
   readonly parameters: readonly Parameter[];
   readonly body: Schema | null;
   readonly takesLines: boolean;
-  readonly responses: DocumentedOperation['responses'];
+  readonly responses: Readonly<Record<string, Response>>;
 }
 
 const prefix = '/api/v1';
 
 /** Every operation of the document under /api/v1. */
-export function readOperations(document: OpenApi): Operation[] {
-  return Object.entries(document.paths).flatMap(([path, methods]) =>
+export function readOperations({ paths, components }: OpenApi): Operation[] {
+  return Object.entries(paths).flatMap(([path, methods]) =>
     Object.entries(methods).map(([method, { parameters = [], requestBody, responses }]) => ({
       name: `${method.toUpperCase()} ${path.slice(prefix.length)}`,
       method: method.toUpperCase(),
       path: path.slice(prefix.length),
-      parameters,
+      parameters: parameters.map((each) => resolve(components.parameters, each)),
       body: requestBody?.content['application/json']?.schema ?? null,
       takesLines: requestBody?.content['application/x-ndjson'] !== undefined,
-      responses,
+      responses: Object.fromEntries(
+        Object.entries(responses).map(([status, each]) => [status, resolve(components.responses, each)]),
+      ),
     })),
   );
 }
 
-/** Existing ids and slugs, by the name of the field that contains them. */
+/** What is meant: itself, or the component that it names. */
+function resolve<Part extends object>(components: Readonly<Record<string, Part>>, given: Part | Reference): Part {
+  if (!('$ref' in given)) return given;
+  const named = components[given.$ref.split('/').at(-1) ?? ''];
+  if (named === undefined) throw new Error(`there is no ${given.$ref}`);
+  return named;
+}
+
+/** Ids and slugs that exist, by the name of the field that carries one. */
 export type KnownIds = Readonly<Record<string, readonly string[]>>;
 
 /** Generates values by schema. Most are valid; `wildness` is the share that is not. */

@@ -17,10 +17,15 @@ export interface Schema {
   readonly description?: string;
 }
 
+interface Reference {
+  readonly $ref: string;
+}
+
 interface Parameter {
   readonly in: string;
   readonly name: string;
   readonly required?: boolean;
+  readonly description?: string;
   readonly schema: Schema;
 }
 type Content = Readonly<Record<string, { readonly schema: Schema }>>;
@@ -28,16 +33,19 @@ type Content = Readonly<Record<string, { readonly schema: Schema }>>;
 export interface ApiOperation {
   readonly summary?: string;
   readonly description?: string;
-  readonly parameters?: readonly Parameter[];
+  readonly parameters?: readonly (Parameter | Reference)[];
   readonly requestBody?: { readonly required?: boolean; readonly content: Content };
-  readonly responses: Readonly<Record<string, { readonly content?: Content }>>;
+  readonly responses: Readonly<Record<string, { readonly content?: Content } | Reference>>;
 }
 
 /** The parts of an OpenAPI document that the client is generated from. */
 export interface ApiDocument {
   readonly paths: Readonly<Record<string, Readonly<Record<string, ApiOperation>>>>;
   readonly webhooks?: Readonly<Record<string, { readonly post: ApiOperation }>>;
-  readonly components: { readonly schemas: Readonly<Record<string, Schema>> };
+  readonly components: {
+    readonly schemas: Readonly<Record<string, Schema>>;
+    readonly parameters: Readonly<Record<string, Parameter>>;
+  };
 }
 
 /** An operation with its group and method names, its input and its response. */
@@ -97,11 +105,10 @@ function nameOperation(
   httpMethod: string,
   operation: ApiOperation,
 ): NamedOperation {
-  const parameters = operation.parameters ?? [];
-  const [mediaType, { schema: answer }] = Object.entries(operation.responses['200']?.content ?? {})[0] ?? [
-    '',
-    { schema: {} },
-  ];
+  const parameters = (operation.parameters ?? []).map((each) => parameterOf(document, each));
+  const success = operation.responses['200'] ?? {};
+  const content = 'content' in success ? success.content : {};
+  const [mediaType, { schema: answer }] = Object.entries(content ?? {})[0] ?? ['', { schema: {} }];
   const body = operation.requestBody?.content['application/json']?.schema;
   const query = parameters.filter((each) => each.in === 'query' && each.name !== 'dryRun' && !each.name.endsWith('[]'));
   const pages = query.some(({ name }) => name === 'cursor');
@@ -121,6 +128,14 @@ function nameOperation(
     pages,
     safe: safeWithoutKey.has(`${httpMethod} ${path.slice(prefix.length)}`),
   };
+}
+
+/** The parameter, also where it is named only; its description is that of its type. */
+function parameterOf({ components }: ApiDocument, given: Parameter | Reference): Parameter {
+  const parameter = '$ref' in given ? components.parameters[given.$ref.split('/').at(-1) ?? ''] : given;
+  if (parameter === undefined) throw new Error(`no parameter for ${JSON.stringify(given)}`);
+  const { description, schema } = parameter;
+  return description === undefined ? parameter : { ...parameter, schema: { ...schema, description } };
 }
 
 /** `POST /subscriptions/{id}/cancel` -> `subscriptions.cancel`, `GET /webhooks/{id}/deliveries` -> `webhooks.listDeliveries`. */

@@ -74,8 +74,6 @@ function objectOf({ properties, required = [], additionalProperties }: Schema, i
 export function parameterSchema(schema: Schema): Schema {
   const { description } = schema;
   const words = description === undefined ? {} : { description };
-  if (schema.enum?.join() === 'true,false') return { type: 'boolean', ...words };
-  if (schema.pattern === '^\\d{1,3}$') return { type: 'integer', ...words };
-  // Texts of at most 64 characters are instants: ISO 8601, or epoch milliseconds.
+  // Instants are the texts of at most 64 characters: ISO 8601, or epoch milliseconds.
   return schema.maxLength === 64 ? { type: ['string', 'number'], ...words } : schema;
 }

@@ -2,13 +2,10 @@ import { execFile } from 'node:child_process';
 import { readFile, writeFile } from 'node:fs/promises';
 import { promisify } from 'node:util';
 import '../src/http/json-bigint.ts';
-import { routes } from '../src/api/routes.ts';
-import { messages } from '../src/app.ts';
 import { createDatabase, createPool } from '../src/database/database.ts';
 import { migrate } from '../src/database/migrate.ts';
-import { createOpenApi } from '../src/http/openapi.ts';
-import { version } from '../src/http/version.ts';
 import { clientFiles } from './generate-client.ts';
+import { makeOpenApi } from './openapi.ts';
 import { describeSchema } from './schema.ts';
 import { withScratchPostgres } from './scratch-postgres.ts';
 
@@ -24,7 +21,7 @@ async function makeFiles(): Promise<Map<string, string>> {
     const schema = await describeSchema(database);
     await pool.end();
     const types = await databaseTypes(url);
-    const openApi = `${JSON.stringify(createOpenApi({ routes, messages, version }), null, 2)}\n`;
+    const openApi = `${JSON.stringify(await makeOpenApi(), null, 2)}\n`;
     return new Map([
       ['schema.sql', schema],
       ['openapi.json', openApi],

@@ -16,7 +16,7 @@ import type { Hook } from './http/hook.ts';
 import { idempotencyTasks } from './http/idempotency.ts';
 import { startKeyUse } from './http/key-use.ts';
 import { registerMetrics } from './http/metrics.ts';
-import { createOpenApi, type OutgoingMessage } from './http/openapi.ts';
+import type { OutgoingMessage } from './http/openapi.ts';
 import type { Pages } from './http/page.ts';
 import { RateLimit } from './http/rate-limit.ts';
 import { registerReference } from './http/reference-page.ts';
@@ -108,13 +108,7 @@ export async function createApp({
   registerMetrics(server, () => listInvariantCounts(database));
   if (services.checks !== undefined && operatorToken !== null)
     registerInvariants(server, services.checks, operatorToken);
-  const document = createOpenApi({ routes, messages, version });
-  // Stored as bytes, so that slow readers of the document share one copy.
-  const documentBytes = Buffer.from(JSON.stringify(document));
-  // The second path is for existing clients.
-  for (const path of ['/openapi.json', '/api/openapi'])
-    server.get(path, (_request, reply) => reply.type('application/json; charset=utf-8').send(documentBytes));
-  await registerReference(server, document);
+  registerReference(server);
   server.get('/health', async () => ({ status: 'ok', version }));
   server.get('/ready', async (_request, reply) => {
     const ready = (await pingDatabase(database)) && (await migrated().catch(() => false));

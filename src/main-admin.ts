@@ -1,9 +1,6 @@
-import { routes } from './api/routes.ts';
-import { messages } from './app.ts';
 import { foundOrganization } from './billing/create-organization.ts';
 import type { Config } from './config.ts';
-import { createOpenApi } from './http/openapi.ts';
-import { version } from './http/version.ts';
+import { openApiText } from './http/openapi-file.ts';
 import { checkInvariants } from './invariants/check-invariants.ts';
 import { readMark } from './invariants/store-checks.ts';
 import { withOwner } from './main-database.ts';
@@ -158,6 +155,6 @@ export async function check(config: Config, { full = false, ...output }: CheckOp
   return broken.length === 0;
 }
 
-export function printOpenApi(): void {
-  console.log(JSON.stringify(createOpenApi({ routes, messages, version }), null, 2));
+export async function printOpenApi(): Promise<void> {
+  process.stdout.write(await openApiText());
 }

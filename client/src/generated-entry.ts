@@ -364,6 +364,8 @@ export type {
   TestClockMethods,
   TestClockUpdateAnswer,
   TestClockUpdateInput,
+  Timestamp,
+  TimestampInput,
   UpcomingInvoice,
   UpcomingInvoiceLineItem,
   UsageBalance,
@@ -441,4 +443,5 @@ export type {
   WebhooksTestInput,
   WebhooksUpdateAnswer,
   WebhooksUpdateInput,
+  WholeNumber,
 } from './generated-types.ts';

@@ -25,63 +25,66 @@ export interface BillingAddress {
 
 export type SubscriptionStatus = 'trialing' | 'active' | 'past_due' | 'unpaid' | 'cancellation_scheduled' | 'incomplete' | 'incomplete_expired' | 'canceled' | 'paused';
 
+/** Epoch milliseconds, or an ISO 8601 date-time, which is in UTC unless it names an offset. */
+export type TimestampInput = number | string;
+
 export type IntervalUnit = 'day' | 'week' | 'month' | 'year';
 
 export type Metadata = Record<string, string | number | boolean>;
 
 export interface Cancellation {
   timing: CancelTiming;
-  /** For at_future_date only: when it ends. Periods that begin before it are billed whole, and nothing is given back. */
-  endDate?: number | string | null;
+  /** The end, only with `at_future_date`. Periods that begin before it are billed whole and not refunded. */
+  endDate?: TimestampInput | null;
 }
 
-/** When the subscription is to end. */
+/** The time at which the subscription ends. */
 export type CancelTiming = 'at_end_of_current_billing_period' | 'at_future_date' | 'immediately';
 
 export interface NewAdjustment {
   timing: AdjustmentTiming;
-  /** The complete new set: what the subscription has and is not named here ends. */
+  /** The complete new set of items. Items of the subscription that are missing here end. */
   newSubscriptionItems: Array<AdjustedSubscriptionItem>;
-  /** False: the rest of the current period costs nothing more. True when absent. */
+  /** If false, the rest of the current period costs nothing more. True by default. */
   prorateCurrentBillingPeriod?: boolean;
 }
 
-/** When the change is to be made; auto: a cheaper plan waits. */
+/** The time of the change. `auto`: a cheaper plan waits for the end of the period. */
 export type AdjustmentTiming = 'immediately' | 'at_end_of_current_billing_period' | 'auto';
 
 export interface AdjustedSubscriptionItem {
-  /** An item of the subscription, to keep or to change; absent: a new one. */
+  /** An item of the subscription to keep or change. Without it, the item is new. */
   id?: string;
   type?: 'static';
-  /** Checked when given. */
+  /** Checked if given. */
   subscriptionId?: string;
   priceId?: string | null;
-  /** The slug (or the id) of an active price, in place of priceId. */
+  /** The slug or id of an active price, instead of `priceId`. */
   priceSlug?: string | null;
-  /** 1 when absent. */
+  /** 1 by default. */
   quantity?: number;
-  /** The price's when absent. */
+  /** By default that of the price. */
   unitPrice?: number;
   name?: string | null;
   externalId?: string | null;
   metadata?: Metadata | null;
-  /** Not looked at: a new item begins with the change. */
-  addedDate?: number | string;
-  /** An item ends when a change leaves it out. */
+  /** Ignored: a new item begins with the change. */
+  addedDate?: TimestampInput;
+  /** Always null: to end an item, leave it out. */
   expiredAt?: null;
-  /** True: not looked at. What holds features added by hand stays as it is. */
+  /** If true, the item is ignored. The item with features added by hand stays as it is. */
   manuallyCreated?: boolean;
 }
 
 export interface SubscriptionPause {
-  /** When it goes on by itself; null: when it is resumed. Absent: null, or what was said before. */
-  resumesAt?: number | string | null;
+  /** The time of the resume. Null: the subscription stays paused. By default null, or the value of an earlier request. */
+  resumesAt?: TimestampInput | null;
 }
 
 export interface AddFeature {
   featureId?: string | null;
   featureSlug?: string | null;
-  /** Give the credits now, once for each billing period. Only for a usage_credit_grant. */
+  /** If true, the credits are granted now, once in each billing period. Only for a feature of type `usage_credit_grant`. */
   grantCreditsImmediately?: boolean;
 }
 
@@ -107,9 +110,9 @@ export type FeatureStructure = {
   renewalFrequency: RenewalFrequency;
   usageMeterSlug: string;
   resourceSlug?: null;
-  /** Of what this grant leaves unused at the end of a billing period at most so many units go over into the next ones. Null: none. */
+  /** The most unused units that roll over at the end of a billing period into later ones. Null: none. */
   rolloverMaximum?: number | null;
-  /** For so many billing periods what goes over can be used. Null where nothing goes over. */
+  /** The number of billing periods for which rolled-over units can be used. Null if there is no rollover. */
   rolloverPeriods?: number | null;
 } | {
   type: 'resource';
@@ -173,7 +176,7 @@ export interface UsageMeterStructure {
     name: string;
     slug: string;
     aggregationType?: UsageMeterAggregationType;
-    /** A balance that falls below so many units is told. Null: none is. */
+    /** A balance that falls below this number of units causes the event `usage_balance.low`. Null: no event. */
     lowBalanceThreshold?: number | null;
   };
   prices?: Array<{
@@ -191,7 +194,7 @@ export interface UsageMeterStructure {
   }>;
 }
 
-/** How the amounts of events become usage: added up, or once for each distinct set of properties in a period. */
+/** `sum` adds up the amounts of events. `count_distinct_properties` counts each distinct set of properties once in a period. */
 export type UsageMeterAggregationType = 'sum' | 'count_distinct_properties';
 
 export interface ResourceStructure {
@@ -213,15 +216,15 @@ export interface NewSubscriptionItemFeature {
   usageMeterId?: string | null;
   renewalFrequency?: RenewalFrequency | null;
   resourceId?: string | null;
-  expiredAt?: number | string | null;
-  detachedAt?: number | string | null;
+  expiredAt?: TimestampInput | null;
+  detachedAt?: TimestampInput | null;
   detachedReason?: string | null;
   manuallyCreated?: boolean;
   subscriptionItemId: string;
   featureId: string;
-  /** That of the feature. */
+  /** The type of the feature. */
   type?: FeatureType;
-  /** The feature's own amount when absent. */
+  /** By default the amount of the feature. */
   amount?: number | null;
 }
 
@@ -230,18 +233,18 @@ export interface SubscriptionItemFeatureChange {
   usageMeterId?: string | null;
   renewalFrequency?: RenewalFrequency | null;
   resourceId?: string | null;
-  expiredAt?: number | string | null;
-  detachedAt?: number | string | null;
+  expiredAt?: TimestampInput | null;
+  detachedAt?: TimestampInput | null;
   detachedReason?: string | null;
   manuallyCreated?: boolean;
   id?: string;
-  /** Cannot be changed. */
+  /** The type cannot change. */
   type?: FeatureType;
-  /** Cannot be changed. */
+  /** The type cannot change. */
   featureId?: string;
-  /** Cannot be changed. */
+  /** The type cannot change. */
   subscriptionItemId?: string;
-  /** Cannot be changed. */
+  /** The type cannot change. */
   subscriptionId?: string;
   amount?: number | null;
 }
@@ -249,21 +252,21 @@ export interface SubscriptionItemFeatureChange {
 export interface NewResourceClaims {
   resourceSlug: string;
   metadata?: Metadata | null;
-  /** So many claims without a name. */
+  /** The number of claims without a name. */
   quantity?: number | null;
-  /** The claim of this name. */
+  /** The claim with this name. */
   externalId?: string | null;
-  /** The claims of these names; a name that is given twice counts once. */
+  /** The claims with these names. A repeated name counts once. */
   externalIds?: Array<string> | null;
 }
 
 export interface ResourceClaimsToRelease {
   resourceSlug: string;
-  /** So many claims without a name. */
+  /** The number of claims without a name. */
   quantity?: number | null;
-  /** The claim of this name. */
+  /** The claim with this name. */
   externalId?: string | null;
-  /** The claims of these names; a name that is given twice counts once. */
+  /** The claims with these names. A repeated name counts once. */
   externalIds?: Array<string> | null;
   claimIds?: Array<string> | null;
 }
@@ -271,71 +274,71 @@ export interface ResourceClaimsToRelease {
 export interface EntitlementCheck {
   customerExternalId: string;
   featureSlug: string;
-  /** Units of the meter, or places of the resource. 1 when absent; a toggle has no amount. */
+  /** The number of units of the meter or places of the resource, by default 1. A toggle has no amount. */
   amount?: number | null;
 }
 
-/** Takes exactly one of usageMeterId, usageMeterSlug. */
+/** Send exactly one of `usageMeterId` and `usageMeterSlug`. */
 export interface NewUsageCredit {
   subscriptionId: string;
   usageMeterId?: string | null;
   usageMeterSlug?: string | null;
-  /** Units of the meter. */
+  /** The number of units of the meter. */
   amount: number;
-  /** They can be used until then. For ever when absent. */
-  expiresAt?: number | string | null;
+  /** The end of their use. Without it, they do not expire. */
+  expiresAt?: TimestampInput | null;
   /** Credits with a lower number are used first. 100 when absent. */
   priority?: number | null;
   reason?: string | null;
-  /** Names the grant: on one usage meter the same transactionId grants once, and a repeat is answered with the first. */
+  /** Your own id of the grant. A repeat with the same `transactionId` on a usage meter returns the first grant. */
   transactionId?: string | null;
 }
 
-/** Takes exactly one of priceId, priceSlug, usageMeterId, usageMeterSlug. */
+/** Send exactly one of priceId, priceSlug, usageMeterId, usageMeterSlug. */
 export interface NewUsageEvent {
   subscriptionId: string;
-  /** Names the event for ever: on one usage meter the same transactionId counts once. */
+  /** Your own id of the event. An event with the same `transactionId` counts once on a usage meter, without a limit of time. */
   transactionId: string;
   amount: number;
-  /** When it was used. Now when absent. */
-  usageDate?: number | string;
-  /** What describes the use, at most 16384 bytes of JSON. A meter that counts distinct properties needs them. */
+  /** The time of use, by default now. */
+  usageDate?: TimestampInput;
+  /** Details of the use, at most 16384 bytes of JSON. A meter of distinct properties requires them. */
   properties?: Record<string, unknown> | null;
   priceId?: string | null;
   /** The slug of an active usage price. */
   priceSlug?: string | null;
-  /** The usage meter, at its default price. */
+  /** The usage meter, whose default price applies. */
   usageMeterId?: string | null;
-  /** The slug of the usage meter, at its default price. */
+  /** The slug of the usage meter, whose default price applies. */
   usageMeterSlug?: string | null;
 }
 
-/** Takes exactly one of priceId, priceSlug, usageMeterId, usageMeterSlug, meter. */
+/** Send exactly one of priceId, priceSlug, usageMeterId, usageMeterSlug, meter. */
 export interface NewHold {
   subscriptionId: string;
   amount: number;
-  /** When it ends by itself: ahead, and at most 31 days. */
-  expiresAt: number | string;
+  /** The time at which the hold ends by itself, at most 31 days ahead. */
+  expiresAt: TimestampInput;
   priceId?: string | null;
   /** The slug of an active usage price. */
   priceSlug?: string | null;
-  /** The usage meter, at its default price. */
+  /** The usage meter, whose default price applies. */
   usageMeterId?: string | null;
-  /** The slug of the usage meter, at its default price. */
+  /** The slug of the usage meter, whose default price applies. */
   usageMeterSlug?: string | null;
-  /** The id or slug of the usage meter, at its default price. */
+  /** The id or slug of the usage meter, whose default price applies. */
   meter?: string | null;
 }
 
 export interface MoneyReceived {
-  /** In the smallest unit of the currency, at most what is due; all of it when absent. */
+  /** The amount received, in the smallest unit of the currency. At most the amount due, which is the default. */
   amount?: number | null;
-  /** When the money arrived; now when absent. */
-  paidAt?: number | string | null;
-  /** A bank transfer when absent. */
+  /** The time at which the money arrived, by default now. */
+  paidAt?: TimestampInput | null;
+  /** By default a bank transfer. */
   paymentMethodType?: PaymentMethodType | null;
   description?: string | null;
-  /** What the payer or the bank calls the payment. */
+  /** The reference of the payer or the bank. */
   reference?: string | null;
 }
 
@@ -355,7 +358,7 @@ export interface CustomerCreatedPayload {
   /** The id of the record that the event is about. */
   id: string;
   object: 'customer';
-  /** The meter of it that the event is about, if it is. */
+  /** The usage meter, in events about a balance. */
   usageMeterId?: string;
   customer: {
     id: string;
@@ -364,16 +367,18 @@ export interface CustomerCreatedPayload {
   pricingModelId: string;
   type: 'customer.created';
   eventId: string;
-  /** Epoch milliseconds. */
-  occurredAt: number;
+  occurredAt: Timestamp;
   livemode: boolean;
 }
+
+/** Epoch milliseconds. */
+export type Timestamp = number;
 
 export interface CustomerUpdatedPayload {
   /** The id of the record that the event is about. */
   id: string;
   object: 'customer';
-  /** The meter of it that the event is about, if it is. */
+  /** The usage meter, in events about a balance. */
   usageMeterId?: string;
   customer: {
     id: string;
@@ -382,8 +387,7 @@ export interface CustomerUpdatedPayload {
   pricingModelId: string;
   type: 'customer.updated';
   eventId: string;
-  /** Epoch milliseconds. */
-  occurredAt: number;
+  occurredAt: Timestamp;
   livemode: boolean;
 }
 
@@ -391,7 +395,7 @@ export interface PurchaseCompletedPayload {
   /** The id of the record that the event is about. */
   id: string;
   object: 'purchase';
-  /** The meter of it that the event is about, if it is. */
+  /** The usage meter, in events about a balance. */
   usageMeterId?: string;
   customer: {
     id: string;
@@ -400,8 +404,7 @@ export interface PurchaseCompletedPayload {
   pricingModelId: string;
   type: 'purchase.completed';
   eventId: string;
-  /** Epoch milliseconds. */
-  occurredAt: number;
+  occurredAt: Timestamp;
   livemode: boolean;
 }
 
@@ -409,7 +412,7 @@ export interface PaymentFailedPayload {
   /** The id of the record that the event is about. */
   id: string;
   object: 'payment';
-  /** The meter of it that the event is about, if it is. */
+  /** The usage meter, in events about a balance. */
   usageMeterId?: string;
   customer: {
     id: string;
@@ -418,8 +421,7 @@ export interface PaymentFailedPayload {
   pricingModelId: string;
   type: 'payment.failed';
   eventId: string;
-  /** Epoch milliseconds. */
-  occurredAt: number;
+  occurredAt: Timestamp;
   livemode: boolean;
 }
 
@@ -427,7 +429,7 @@ export interface PaymentSucceededPayload {
   /** The id of the record that the event is about. */
   id: string;
   object: 'payment';
-  /** The meter of it that the event is about, if it is. */
+  /** The usage meter, in events about a balance. */
   usageMeterId?: string;
   customer: {
     id: string;
@@ -436,8 +438,7 @@ export interface PaymentSucceededPayload {
   pricingModelId: string;
   type: 'payment.succeeded';
   eventId: string;
-  /** Epoch milliseconds. */
-  occurredAt: number;
+  occurredAt: Timestamp;
   livemode: boolean;
 }
 
@@ -445,7 +446,7 @@ export interface SubscriptionCreatedPayload {
   /** The id of the record that the event is about. */
   id: string;
   object: 'subscription';
-  /** The meter of it that the event is about, if it is. */
+  /** The usage meter, in events about a balance. */
   usageMeterId?: string;
   customer: {
     id: string;
@@ -454,8 +455,7 @@ export interface SubscriptionCreatedPayload {
   pricingModelId: string;
   type: 'subscription.created';
   eventId: string;
-  /** Epoch milliseconds. */
-  occurredAt: number;
+  occurredAt: Timestamp;
   livemode: boolean;
 }
 
@@ -463,7 +463,7 @@ export interface SubscriptionUpdatedPayload {
   /** The id of the record that the event is about. */
   id: string;
   object: 'subscription';
-  /** The meter of it that the event is about, if it is. */
+  /** The usage meter, in events about a balance. */
   usageMeterId?: string;
   customer: {
     id: string;
@@ -472,8 +472,7 @@ export interface SubscriptionUpdatedPayload {
   pricingModelId: string;
   type: 'subscription.updated';
   eventId: string;
-  /** Epoch milliseconds. */
-  occurredAt: number;
+  occurredAt: Timestamp;
   livemode: boolean;
 }
 
@@ -481,7 +480,7 @@ export interface SubscriptionCanceledPayload {
   /** The id of the record that the event is about. */
   id: string;
   object: 'subscription';
-  /** The meter of it that the event is about, if it is. */
+  /** The usage meter, in events about a balance. */
   usageMeterId?: string;
   customer: {
     id: string;
@@ -490,8 +489,7 @@ export interface SubscriptionCanceledPayload {
   pricingModelId: string;
   type: 'subscription.canceled';
   eventId: string;
-  /** Epoch milliseconds. */
-  occurredAt: number;
+  occurredAt: Timestamp;
   livemode: boolean;
 }
 
@@ -507,42 +505,25 @@ export interface UsageBalanceLowPayload {
   pricingModelId: string;
   type: 'usage_balance.low';
   eventId: string;
-  /** Epoch milliseconds. */
-  occurredAt: number;
+  occurredAt: Timestamp;
   livemode: boolean;
-}
-
-export interface ErrorBody {
-  message: string;
-  code: string;
-  /** What is wrong with the request, one by one. */
-  issues?: Array<{
-    message: string;
-    path: Array<string | number>;
-    code: string;
-  }>;
-  /** The same as message. */
-  error: string;
-  request_id: string;
 }
 
 export interface ApiKey {
   id: string;
-  /** Epoch milliseconds. */
-  createdAt: number;
-  /** Epoch milliseconds. */
-  updatedAt: number;
+  createdAt: Timestamp;
+  updatedAt: Timestamp;
   livemode: boolean;
   organizationId: string;
-  /** The one pricing model that the key may see; null: all of the environment. */
+  /** The pricing model that the key is pinned to. Null: the key sees the whole environment. */
   pricingModelId: string | null;
   name: string;
   /** The key, masked: its prefix and its last four characters. */
   token: string;
   active: boolean;
   type: 'secret';
-  expiresAt: number | null;
-  lastUsedAt: number | null;
+  expiresAt: Timestamp | null;
+  lastUsedAt: Timestamp | null;
   identityProviderHostedBillingUserId: string | null;
   stackAuthHostedBillingUserId: string | null;
   /** SHA-256 of the key, in hexadecimal. */
@@ -551,18 +532,18 @@ export interface ApiKey {
 
 export interface Settings {
   currency: CurrencyCode;
-  /** True where a customer may have several paid subscriptions at a time. */
+  /** If true, a customer may have several paid subscriptions at a time. */
   allowMultipleSubscriptions: boolean;
   dunning: {
-    /** Days of 24 hours from one failed attempt to the next; empty: no retry. */
+    /** The days from each failed attempt to the next. Empty: no retry. */
     retryDays: Array<number>;
-    /** What becomes of the subscription when the last attempt has failed. */
+    /** The status of the subscription after the last attempt has failed. */
     terminalAction: TerminalAction;
   };
-  /** Days from the date of an invoice to its due date, for who pays without a payment method on file. */
+  /** The days from the date of an invoice to its due date, for customers without a payment method. */
   netTermsDays: number;
   seller: Seller | null;
-  /** none: invoices carry no tax; rates: the tax of the tax rates, by the customer’s billing address. */
+  /** `none`: invoices carry no tax. `rates`: the tax rates apply, by the billing address of the customer. */
   taxProvider: 'none' | 'rates';
 }
 
@@ -575,39 +556,37 @@ export interface Seller {
 
 export interface AuditLogEntry {
   id: string;
-  /** Real time, whatever the test clock says. Epoch milliseconds. */
-  occurredAt: number;
+  /** Real time in epoch milliseconds, even if the test clock is set. */
+  occurredAt: Timestamp;
   pricingModelId: string | null;
   actor: {
-    /** customer: on a page of the checkout or the portal; operator: the command line; system: work that nobody asked for at that moment. */
+    /** `customer`: a page of the checkout or portal. `operator`: the command line. `system`: background work. */
     type: 'api_key' | 'customer' | 'operator' | 'system';
     apiKeyId: string | null;
   };
   /** The operation, such as `POST /products`, or the name of the task or command. */
   action: string | null;
-  /** The X-Request-Id of the answer. */
+  /** The `X-Request-Id` of the answer. */
   requestId: string | null;
   record: {
     type: string;
     id: string;
   };
   operation: 'insert' | 'update' | 'delete';
-  /** Fields by their names in the database, in camelCase. Secrets are shown as (secret), addresses without their path. Whole numbers beyond 2^53-1 are text. */
+  /** The fields by their names in the database, in camelCase. Secrets read `(secret)`, and addresses have no path. Integers beyond 2^53-1 are text. */
   before: Record<string, unknown> | null;
-  /** Fields by their names in the database, in camelCase. Secrets are shown as (secret), addresses without their path. Whole numbers beyond 2^53-1 are text. */
+  /** The fields by their names in the database, in camelCase. Secrets read `(secret)`, and addresses have no path. Integers beyond 2^53-1 are text. */
   after: Record<string, unknown> | null;
 }
 
 export interface Customer {
   id: string;
-  /** Epoch milliseconds. */
-  createdAt: number;
-  /** Epoch milliseconds. */
-  updatedAt: number;
+  createdAt: Timestamp;
+  updatedAt: Timestamp;
   livemode: boolean;
   organizationId: string;
   pricingModelId: string;
-  /** The caller's own id; unique among the customers that are not archived. */
+  /** Your own id of the customer, unique in a pricing model among customers that are not archived. */
   externalId: string;
   email: string;
   name: string;
@@ -617,81 +596,74 @@ export interface Customer {
   domain: string | null;
   userId: string | null;
   billingAddress: BillingAddressOutput | null;
-  /** What the numbers of the invoices begin with. */
+  /** The first part of the numbers of the invoices. */
   invoiceNumberBase: string;
-  /** True for who owes no tax. */
+  /** True if the customer owes no tax. */
   taxExempt: boolean;
 }
 
 export type Subscription = {
   id: string;
-  /** Epoch milliseconds. */
-  createdAt: number;
-  /** Epoch milliseconds. */
-  updatedAt: number;
+  createdAt: Timestamp;
+  updatedAt: Timestamp;
   livemode: boolean;
   organizationId: string;
   pricingModelId: string;
   customerId: string;
   priceId: string;
   name: string | null;
-  /** Epoch milliseconds. */
-  startDate: number;
-  /** Whether the customer has it now. */
+  startDate: Timestamp;
+  /** True while the subscription grants access. */
   current: boolean;
   defaultPaymentMethodId: string | null;
   backupPaymentMethodId: string | null;
   metadata: Metadata | null;
-  canceledAt: number | null;
-  cancelScheduledAt: number | null;
+  canceledAt: Timestamp | null;
+  cancelScheduledAt: Timestamp | null;
   cancellationReason: string | null;
   replacedBySubscriptionId: string | null;
-  scheduledAdjustmentAt: number | null;
-  pausedAt: number | null;
-  /** When a paused subscription goes on by itself. */
-  resumesAt: number | null;
-  /** True when its price is 0. */
+  scheduledAdjustmentAt: Timestamp | null;
+  pausedAt: Timestamp | null;
+  /** The time at which a paused subscription resumes by itself. */
+  resumesAt: Timestamp | null;
+  /** True if the price is 0. */
   isFreePlan: boolean;
   doNotCharge: boolean;
   runBillingAtPeriodStart: boolean;
   renews: true;
   status: SubscriptionStatus;
-  trialEnd: number | null;
-  currentBillingPeriodStart: number | null;
-  /** Until it starts, the same as its start. */
-  currentBillingPeriodEnd: number | null;
+  trialEnd: Timestamp | null;
+  currentBillingPeriodStart: Timestamp | null;
+  /** Before the subscription starts, the same as the start. */
+  currentBillingPeriodEnd: Timestamp | null;
   interval: IntervalUnit;
   intervalCount: number;
-  /** Epoch milliseconds. */
-  billingCycleAnchorDate: number;
+  billingCycleAnchorDate: Timestamp;
 } | {
   id: string;
-  /** Epoch milliseconds. */
-  createdAt: number;
-  /** Epoch milliseconds. */
-  updatedAt: number;
+  createdAt: Timestamp;
+  updatedAt: Timestamp;
   livemode: boolean;
   organizationId: string;
   pricingModelId: string;
   customerId: string;
   priceId: string;
   name: string | null;
-  /** Epoch milliseconds. */
-  startDate: number;
-  /** Whether the customer has it now. */
+  startDate: Timestamp;
+  /** True while the subscription grants access. */
   current: boolean;
   defaultPaymentMethodId: string | null;
   backupPaymentMethodId: string | null;
   metadata: Metadata | null;
-  canceledAt: number | null;
-  cancelScheduledAt: number | null;
+  canceledAt: Timestamp | null;
+  cancelScheduledAt: Timestamp | null;
   cancellationReason: string | null;
   replacedBySubscriptionId: string | null;
-  scheduledAdjustmentAt: number | null;
-  pausedAt: number | null;
-  /** When a paused subscription goes on by itself. */
-  resumesAt: number | null;
-  /** True when its price is 0. */
+  scheduledAdjustmentAt: Timestamp | null;
+  pausedAt: Timestamp | null;
+  /** The time at which a paused subscription resumes by itself. */
+  resumesAt: Timestamp | null;
+  /** True if the price is 0. */
   isFreePlan: boolean;
   doNotCharge: boolean;
   runBillingAtPeriodStart: boolean;
@@ -707,33 +679,32 @@ export type Subscription = {
 
 export interface SubscriptionItem {
   id: string;
-  /** Epoch milliseconds. */
-  createdAt: number;
-  /** Epoch milliseconds. */
-  updatedAt: number;
+  createdAt: Timestamp;
+  updatedAt: Timestamp;
   livemode: boolean;
   pricingModelId: string;
   subscriptionId: string;
   type: 'static';
   name: string | null;
   priceId: string | null;
-  /** A whole number; money is in the smallest unit of the currency. */
-  unitPrice: number;
+  unitPrice: WholeNumber;
   quantity: number;
-  /** Epoch milliseconds. */
-  addedDate: number;
-  expiredAt: number | null;
+  addedDate: Timestamp;
+  expiredAt: Timestamp | null;
   externalId: string | null;
   metadata: Metadata | null;
-  /** True for the item that holds features which were added by hand; it costs nothing. */
+  /** True for the item with features that were added by hand, which costs nothing. */
   manuallyCreated: boolean;
 }
 
+/** A whole number. An amount of money is in the smallest unit of its currency. */
+export type WholeNumber = number;
+
 export interface CustomerBilling {
   customer: Customer;
-  /** Of every status, newest first. */
+  /** The subscriptions of every status, newest first. */
   subscriptions: Array<SubscriptionDetails>;
-  /** Newest first. */
+  /** The current subscriptions, newest first. */
   currentSubscriptions: Array<SubscriptionDetails>;
   currentSubscription?: SubscriptionDetails;
   invoices: Array<{
@@ -741,78 +712,70 @@ export interface CustomerBilling {
     invoiceLineItems: Array<InvoiceLineItem>;
   }>;
   paymentMethods: Array<PaymentMethod>;
-  /** What was paid for and not given back, newest first. */
+  /** The purchases that are paid and not refunded, newest first. */
   purchases: Array<Purchase>;
   pricingModel: PricingModelDetails;
-  /** The pricing model again, under its former name. */
+  /** The same pricing model, under its former name. */
   catalog: PricingModelDetails;
-  /** Opens the customer portal for a day: give it to the customer alone. */
+  /** A link to the customer portal, valid for a day. Give it to this customer only. */
   billingPortalUrl: string;
 }
 
 export type SubscriptionDetails = {
   id: string;
-  /** Epoch milliseconds. */
-  createdAt: number;
-  /** Epoch milliseconds. */
-  updatedAt: number;
+  createdAt: Timestamp;
+  updatedAt: Timestamp;
   livemode: boolean;
   organizationId: string;
   pricingModelId: string;
   customerId: string;
   priceId: string;
   name: string | null;
-  /** Epoch milliseconds. */
-  startDate: number;
-  /** Whether the customer has it now. */
+  startDate: Timestamp;
+  /** True while the subscription grants access. */
   current: boolean;
   defaultPaymentMethodId: string | null;
   backupPaymentMethodId: string | null;
   metadata: Metadata | null;
-  canceledAt: number | null;
-  cancelScheduledAt: number | null;
+  canceledAt: Timestamp | null;
+  cancelScheduledAt: Timestamp | null;
   cancellationReason: string | null;
   replacedBySubscriptionId: string | null;
-  scheduledAdjustmentAt: number | null;
-  pausedAt: number | null;
-  /** When a paused subscription goes on by itself. */
-  resumesAt: number | null;
-  /** True when its price is 0. */
+  scheduledAdjustmentAt: Timestamp | null;
+  pausedAt: Timestamp | null;
+  /** The time at which a paused subscription resumes by itself. */
+  resumesAt: Timestamp | null;
+  /** True if the price is 0. */
   isFreePlan: boolean;
   doNotCharge: boolean;
   runBillingAtPeriodStart: boolean;
   renews: true;
   status: SubscriptionStatus;
-  trialEnd: number | null;
-  currentBillingPeriodStart: number | null;
-  /** Until it starts, the same as its start. */
-  currentBillingPeriodEnd: number | null;
+  trialEnd: Timestamp | null;
+  currentBillingPeriodStart: Timestamp | null;
+  /** Before the subscription starts, the same as the start. */
+  currentBillingPeriodEnd: Timestamp | null;
   interval: IntervalUnit;
   intervalCount: number;
-  /** Epoch milliseconds. */
-  billingCycleAnchorDate: number;
+  billingCycleAnchorDate: Timestamp;
   /** The items that are active now. */
   subscriptionItems: Array<{
     id: string;
-    /** Epoch milliseconds. */
-    createdAt: number;
-    /** Epoch milliseconds. */
-    updatedAt: number;
+    createdAt: Timestamp;
+    updatedAt: Timestamp;
     livemode: boolean;
     pricingModelId: string;
     subscriptionId: string;
     type: 'static';
     name: string | null;
     priceId: string | null;
-    /** A whole number; money is in the smallest unit of the currency. */
-    unitPrice: number;
+    unitPrice: WholeNumber;
     quantity: number;
-    /** Epoch milliseconds. */
-    addedDate: number;
-    expiredAt: number | null;
+    addedDate: Timestamp;
+    expiredAt: Timestamp | null;
     externalId: string | null;
     metadata: Metadata | null;
-    /** True for the item that holds features which were added by hand; it costs nothing. */
+    /** True for the item with features that were added by hand, which costs nothing. */
     manuallyCreated: boolean;
     price: Price;
   }>;
@@ -823,32 +786,29 @@ export type SubscriptionDetails = {
   };
 } | {
   id: string;
-  /** Epoch milliseconds. */
-  createdAt: number;
-  /** Epoch milliseconds. */
-  updatedAt: number;
+  createdAt: Timestamp;
+  updatedAt: Timestamp;
   livemode: boolean;
   organizationId: string;
   pricingModelId: string;
   customerId: string;
   priceId: string;
   name: string | null;
-  /** Epoch milliseconds. */
-  startDate: number;
-  /** Whether the customer has it now. */
+  startDate: Timestamp;
+  /** True while the subscription grants access. */
   current: boolean;
   defaultPaymentMethodId: string | null;
   backupPaymentMethodId: string | null;
   metadata: Metadata | null;
-  canceledAt: number | null;
-  cancelScheduledAt: number | null;
+  canceledAt: Timestamp | null;
+  cancelScheduledAt: Timestamp | null;
   cancellationReason: string | null;
   replacedBySubscriptionId: string | null;
-  scheduledAdjustmentAt: number | null;
-  pausedAt: number | null;
-  /** When a paused subscription goes on by itself. */
-  resumesAt: number | null;
-  /** True when its price is 0. */
+  scheduledAdjustmentAt: Timestamp | null;
+  pausedAt: Timestamp | null;
+  /** The time at which a paused subscription resumes by itself. */
+  resumesAt: Timestamp | null;
+  /** True if the price is 0. */
   isFreePlan: boolean;
   doNotCharge: boolean;
   runBillingAtPeriodStart: boolean;
@@ -863,25 +823,21 @@ export type SubscriptionDetails = {
   /** The items that are active now. */
   subscriptionItems: Array<{
     id: string;
-    /** Epoch milliseconds. */
-    createdAt: number;
-    /** Epoch milliseconds. */
-    updatedAt: number;
+    createdAt: Timestamp;
+    updatedAt: Timestamp;
     livemode: boolean;
     pricingModelId: string;
     subscriptionId: string;
     type: 'static';
     name: string | null;
     priceId: string | null;
-    /** A whole number; money is in the smallest unit of the currency. */
-    unitPrice: number;
+    unitPrice: WholeNumber;
     quantity: number;
-    /** Epoch milliseconds. */
-    addedDate: number;
-    expiredAt: number | null;
+    addedDate: Timestamp;
+    expiredAt: Timestamp | null;
     externalId: string | null;
     metadata: Metadata | null;
-    /** True for the item that holds features which were added by hand; it costs nothing. */
+    /** True for the item with features that were added by hand, which costs nothing. */
     manuallyCreated: boolean;
     price: Price;
   }>;
@@ -894,16 +850,13 @@ export type SubscriptionDetails = {
 
 export type Price = {
   id: string;
-  /** Epoch milliseconds. */
-  createdAt: number;
-  /** Epoch milliseconds. */
-  updatedAt: number;
+  createdAt: Timestamp;
+  updatedAt: Timestamp;
   livemode: boolean;
   pricingModelId: string;
   name: string | null;
   slug: string | null;
-  /** A whole number; money is in the smallest unit of the currency. */
-  unitPrice: number;
+  unitPrice: WholeNumber;
   currency: CurrencyCode;
   isDefault: boolean;
   active: boolean;
@@ -916,16 +869,13 @@ export type Price = {
   trialPeriodDays: number | null;
 } | {
   id: string;
-  /** Epoch milliseconds. */
-  createdAt: number;
-  /** Epoch milliseconds. */
-  updatedAt: number;
+  createdAt: Timestamp;
+  updatedAt: Timestamp;
   livemode: boolean;
   pricingModelId: string;
   name: string | null;
   slug: string | null;
-  /** A whole number; money is in the smallest unit of the currency. */
-  unitPrice: number;
+  unitPrice: WholeNumber;
   currency: CurrencyCode;
   isDefault: boolean;
   active: boolean;
@@ -938,16 +888,13 @@ export type Price = {
   trialPeriodDays: null;
 } | {
   id: string;
-  /** Epoch milliseconds. */
-  createdAt: number;
-  /** Epoch milliseconds. */
-  updatedAt: number;
+  createdAt: Timestamp;
+  updatedAt: Timestamp;
   livemode: boolean;
   pricingModelId: string;
   name: string | null;
   slug: string | null;
-  /** A whole number; money is in the smallest unit of the currency. */
-  unitPrice: number;
+  unitPrice: WholeNumber;
   currency: CurrencyCode;
   isDefault: boolean;
   active: boolean;
@@ -967,7 +914,7 @@ export type SubscriptionItemFeature = {
   subscriptionId: string;
   subscriptionItemId: string;
   featureId: string;
-  /** The link it came from; null when added by hand. */
+  /** The product feature that it came from. Null if it was added by hand. */
   productFeatureId: string | null;
   /** The name of the feature. */
   name: string;
@@ -975,12 +922,10 @@ export type SubscriptionItemFeature = {
   slug: string;
   detachedReason: string | null;
   manuallyCreated: boolean;
-  /** Epoch milliseconds. */
-  createdAt: number;
-  /** Epoch milliseconds. */
-  updatedAt: number;
-  expiredAt: number | null;
-  detachedAt: number | null;
+  createdAt: Timestamp;
+  updatedAt: Timestamp;
+  expiredAt: Timestamp | null;
+  detachedAt: Timestamp | null;
   type: 'toggle';
   amount: null;
   usageMeterId: null;
@@ -993,7 +938,7 @@ export type SubscriptionItemFeature = {
   subscriptionId: string;
   subscriptionItemId: string;
   featureId: string;
-  /** The link it came from; null when added by hand. */
+  /** The product feature that it came from. Null if it was added by hand. */
   productFeatureId: string | null;
   /** The name of the feature. */
   name: string;
@@ -1001,15 +946,12 @@ export type SubscriptionItemFeature = {
   slug: string;
   detachedReason: string | null;
   manuallyCreated: boolean;
-  /** Epoch milliseconds. */
-  createdAt: number;
-  /** Epoch milliseconds. */
-  updatedAt: number;
-  expiredAt: number | null;
-  detachedAt: number | null;
+  createdAt: Timestamp;
+  updatedAt: Timestamp;
+  expiredAt: Timestamp | null;
+  detachedAt: Timestamp | null;
   type: 'usage_credit_grant';
-  /** A whole number; money is in the smallest unit of the currency. */
-  amount: number;
+  amount: WholeNumber;
   usageMeterId: string;
   renewalFrequency: RenewalFrequency;
   resourceId: null;
@@ -1020,7 +962,7 @@ export type SubscriptionItemFeature = {
   subscriptionId: string;
   subscriptionItemId: string;
   featureId: string;
-  /** The link it came from; null when added by hand. */
+  /** The product feature that it came from. Null if it was added by hand. */
   productFeatureId: string | null;
   /** The name of the feature. */
   name: string;
@@ -1028,15 +970,12 @@ export type SubscriptionItemFeature = {
   slug: string;
   detachedReason: string | null;
   manuallyCreated: boolean;
-  /** Epoch milliseconds. */
-  createdAt: number;
-  /** Epoch milliseconds. */
-  updatedAt: number;
-  expiredAt: number | null;
-  detachedAt: number | null;
+  createdAt: Timestamp;
+  updatedAt: Timestamp;
+  expiredAt: Timestamp | null;
+  detachedAt: Timestamp | null;
   type: 'resource';
-  /** A whole number; money is in the smallest unit of the currency. */
-  amount: number;
+  amount: WholeNumber;
   usageMeterId: null;
   renewalFrequency: null;
   resourceId: string;
@@ -1044,57 +983,51 @@ export type SubscriptionItemFeature = {
 
 export interface UsageMeterBalance {
   id: string;
-  /** Epoch milliseconds. */
-  createdAt: number;
-  /** Epoch milliseconds. */
-  updatedAt: number;
+  createdAt: Timestamp;
+  updatedAt: Timestamp;
   livemode: boolean;
   organizationId: string;
   pricingModelId: string;
   name: string;
   slug: string;
   aggregationType: UsageMeterAggregationType;
-  /** A balance that falls below so many units is told. Null: none is. */
-  lowBalanceThreshold: number | null;
+  /** A balance that falls below this number of units causes the event `usage_balance.low`. Null: no event. */
+  lowBalanceThreshold: WholeNumber | null;
   subscriptionId: string;
-  /** Credits that can still be used minus usage that no credit covered. May be negative. */
-  availableBalance: number;
+  /** The usable credits, minus usage that no credit covered. May be negative. */
+  availableBalance: WholeNumber;
 }
 
 export type Invoice = {
   id: string;
-  /** Epoch milliseconds. */
-  createdAt: number;
-  /** Epoch milliseconds. */
-  updatedAt: number;
+  createdAt: Timestamp;
+  updatedAt: Timestamp;
   livemode: boolean;
   organizationId: string;
   customerId: string;
   pricingModelId: string;
-  /** Counts the customer's invoices, without a gap. */
+  /** The number of the invoice. The numbers of a customer have no gaps. */
   invoiceNumber: string;
-  /** Epoch milliseconds. */
-  invoiceDate: number;
-  dueDate: number | null;
+  invoiceDate: Timestamp;
+  dueDate: Timestamp | null;
   status: InvoiceStatus;
   currency: CurrencyCode;
-  /** What the lines add up to, less the discount, without tax. */
-  subtotal: number | null;
-  taxAmount: number | null;
+  /** The sum of the lines less the discount, without tax. */
+  subtotal: WholeNumber | null;
+  taxAmount: WholeNumber | null;
   taxType: TaxType | null;
   taxCountry: CountryCode | null;
   taxState: string | null;
-  /** Decimal text: `19` or `8.875`. */
+  /** A decimal number as text: `19` or `8.875`. */
   taxRatePercentage: string | null;
-  applicationFee: number | null;
-  /** What the discount took off the sum of the lines. */
-  discountAmount: number;
-  /** What is asked for: subtotal and tax. */
-  total: number;
-  /** What was paid of the total, refunds not taken off. */
-  amountPaid: number;
-  /** A whole number; money is in the smallest unit of the currency. */
-  amountRefunded: number;
+  applicationFee: WholeNumber | null;
+  /** The amount that the discount takes off the sum of the lines. */
+  discountAmount: WholeNumber;
+  /** The sum of subtotal and tax. */
+  total: WholeNumber;
+  /** The amount that was paid, before refunds. */
+  amountPaid: WholeNumber;
+  amountRefunded: WholeNumber;
   billingRunId: string | null;
   ownerMembershipId: string | null;
   pdfURL: string | null;
@@ -1103,45 +1036,41 @@ export type Invoice = {
   bankPaymentOnly: boolean | null;
   type: 'subscription';
   subscriptionId: string;
-  /** Null where the subscription has no billing periods. */
+  /** Null if the subscription has no billing periods. */
   billingPeriodId: string | null;
-  billingPeriodStartDate: number | null;
-  billingPeriodEndDate: number | null;
+  billingPeriodStartDate: Timestamp | null;
+  billingPeriodEndDate: Timestamp | null;
   purchaseId: null;
 } | {
   id: string;
-  /** Epoch milliseconds. */
-  createdAt: number;
-  /** Epoch milliseconds. */
-  updatedAt: number;
+  createdAt: Timestamp;
+  updatedAt: Timestamp;
   livemode: boolean;
   organizationId: string;
   customerId: string;
   pricingModelId: string;
-  /** Counts the customer's invoices, without a gap. */
+  /** The number of the invoice. The numbers of a customer have no gaps. */
   invoiceNumber: string;
-  /** Epoch milliseconds. */
-  invoiceDate: number;
-  dueDate: number | null;
+  invoiceDate: Timestamp;
+  dueDate: Timestamp | null;
   status: InvoiceStatus;
   currency: CurrencyCode;
-  /** What the lines add up to, less the discount, without tax. */
-  subtotal: number | null;
-  taxAmount: number | null;
+  /** The sum of the lines less the discount, without tax. */
+  subtotal: WholeNumber | null;
+  taxAmount: WholeNumber | null;
   taxType: TaxType | null;
   taxCountry: CountryCode | null;
   taxState: string | null;
-  /** Decimal text: `19` or `8.875`. */
+  /** A decimal number as text: `19` or `8.875`. */
   taxRatePercentage: string | null;
-  applicationFee: number | null;
-  /** What the discount took off the sum of the lines. */
-  discountAmount: number;
-  /** What is asked for: subtotal and tax. */
-  total: number;
-  /** What was paid of the total, refunds not taken off. */
-  amountPaid: number;
-  /** A whole number; money is in the smallest unit of the currency. */
-  amountRefunded: number;
+  applicationFee: WholeNumber | null;
+  /** The amount that the discount takes off the sum of the lines. */
+  discountAmount: WholeNumber;
+  /** The sum of subtotal and tax. */
+  total: WholeNumber;
+  /** The amount that was paid, before refunds. */
+  amountPaid: WholeNumber;
+  amountRefunded: WholeNumber;
   billingRunId: string | null;
   ownerMembershipId: string | null;
   pdfURL: string | null;
@@ -1156,38 +1085,34 @@ export type Invoice = {
   purchaseId: string;
 } | {
   id: string;
-  /** Epoch milliseconds. */
-  createdAt: number;
-  /** Epoch milliseconds. */
-  updatedAt: number;
+  createdAt: Timestamp;
+  updatedAt: Timestamp;
   livemode: boolean;
   organizationId: string;
   customerId: string;
   pricingModelId: string;
-  /** Counts the customer's invoices, without a gap. */
+  /** The number of the invoice. The numbers of a customer have no gaps. */
   invoiceNumber: string;
-  /** Epoch milliseconds. */
-  invoiceDate: number;
-  dueDate: number | null;
+  invoiceDate: Timestamp;
+  dueDate: Timestamp | null;
   status: InvoiceStatus;
   currency: CurrencyCode;
-  /** What the lines add up to, less the discount, without tax. */
-  subtotal: number | null;
-  taxAmount: number | null;
+  /** The sum of the lines less the discount, without tax. */
+  subtotal: WholeNumber | null;
+  taxAmount: WholeNumber | null;
   taxType: TaxType | null;
   taxCountry: CountryCode | null;
   taxState: string | null;
-  /** Decimal text: `19` or `8.875`. */
+  /** A decimal number as text: `19` or `8.875`. */
   taxRatePercentage: string | null;
-  applicationFee: number | null;
-  /** What the discount took off the sum of the lines. */
-  discountAmount: number;
-  /** What is asked for: subtotal and tax. */
-  total: number;
-  /** What was paid of the total, refunds not taken off. */
-  amountPaid: number;
-  /** A whole number; money is in the smallest unit of the currency. */
-  amountRefunded: number;
+  applicationFee: WholeNumber | null;
+  /** The amount that the discount takes off the sum of the lines. */
+  discountAmount: WholeNumber;
+  /** The sum of subtotal and tax. */
+  total: WholeNumber;
+  /** The amount that was paid, before refunds. */
+  amountPaid: WholeNumber;
+  amountRefunded: WholeNumber;
   billingRunId: string | null;
   ownerMembershipId: string | null;
   pdfURL: string | null;
@@ -1211,60 +1136,54 @@ export type CountryCode = 'AD' | 'AE' | 'AF' | 'AG' | 'AI' | 'AL' | 'AM' | 'AO' 
 
 export type InvoiceLineItem = {
   id: string;
-  /** Epoch milliseconds. */
-  createdAt: number;
-  /** Epoch milliseconds. */
-  updatedAt: number;
+  createdAt: Timestamp;
+  updatedAt: Timestamp;
   livemode: boolean;
   pricingModelId: string;
   invoiceId: string;
   priceId: string | null;
   description: string | null;
   quantity: number;
-  /** What one costs. */
-  price: number;
-  /** price x quantity */
-  amount: number;
+  /** The price of one. */
+  price: WholeNumber;
+  /** The product of price and quantity. */
+  amount: WholeNumber;
   type: 'static';
   ledgerAccountId: null;
   ledgerAccountCredit: null;
 } | {
   id: string;
-  /** Epoch milliseconds. */
-  createdAt: number;
-  /** Epoch milliseconds. */
-  updatedAt: number;
+  createdAt: Timestamp;
+  updatedAt: Timestamp;
   livemode: boolean;
   pricingModelId: string;
   invoiceId: string;
   priceId: string | null;
   description: string | null;
   quantity: number;
-  /** What one costs. */
-  price: number;
-  /** price x quantity */
-  amount: number;
+  /** The price of one. */
+  price: WholeNumber;
+  /** The product of price and quantity. */
+  amount: WholeNumber;
   type: 'usage';
-  /** The account of the subscription and the meter. */
+  /** The ledger account of the subscription and the meter. */
   ledgerAccountId: string;
   /** The units that the line bills. */
-  ledgerAccountCredit: number;
-  /** What billed the units: the id of the invoice. */
+  ledgerAccountCredit: WholeNumber;
+  /** The id of the invoice that billed the units. */
   billingRunId: string;
 };
 
 export interface PaymentMethod {
   id: string;
-  /** Epoch milliseconds. */
-  createdAt: number;
-  /** Epoch milliseconds. */
-  updatedAt: number;
+  createdAt: Timestamp;
+  updatedAt: Timestamp;
   livemode: boolean;
   customerId: string;
   pricingModelId: string;
   billingDetails: BillingAddressOutput;
   type: PaymentMethodType;
-  /** True for the one that is charged where nothing else is said. */
+  /** True for the payment method that is charged unless a subscription names another. */
   default: boolean;
   paymentMethodData: Record<string, string | number>;
   metadata: Metadata | null;
@@ -1272,10 +1191,8 @@ export interface PaymentMethod {
 
 export type Purchase = {
   id: string;
-  /** Epoch milliseconds. */
-  createdAt: number;
-  /** Epoch milliseconds. */
-  updatedAt: number;
+  createdAt: Timestamp;
+  updatedAt: Timestamp;
   livemode: boolean;
   organizationId: string;
   pricingModelId: string;
@@ -1284,16 +1201,16 @@ export type Purchase = {
   quantity: number;
   name: string;
   status: PurchaseStatus;
-  /** Its invoice; of a subscription the first one. */
+  /** The invoice of the purchase. For a subscription, its first invoice. */
   invoiceId: string | null;
   checkoutSessionId: string | null;
-  billingCycleAnchor: number | null;
-  /** What its first invoice asked for; 0 where there was none. */
-  firstInvoiceValue: number;
+  billingCycleAnchor: Timestamp | null;
+  /** The total of the first invoice, or 0 if there was none. */
+  firstInvoiceValue: WholeNumber;
   bankPaymentOnly: boolean | null;
-  /** When it was paid for first. */
-  purchaseDate: number | null;
-  endDate: number | null;
+  /** The time of the first payment. */
+  purchaseDate: Timestamp | null;
+  endDate: Timestamp | null;
   proposal: string | null;
   archived: boolean | null;
   billingAddress: BillingAddressOutput | null;
@@ -1302,17 +1219,15 @@ export type Purchase = {
   priceType: 'subscription';
   subscriptionId: string;
   trialPeriodDays: number;
-  /** Unit price x quantity, before discount and tax. */
-  pricePerBillingCycle: number;
+  /** The product of unit price and quantity, before discount and tax. */
+  pricePerBillingCycle: WholeNumber;
   intervalUnit: IntervalUnit;
   intervalCount: number;
   totalPurchaseValue: null;
 } | {
   id: string;
-  /** Epoch milliseconds. */
-  createdAt: number;
-  /** Epoch milliseconds. */
-  updatedAt: number;
+  createdAt: Timestamp;
+  updatedAt: Timestamp;
   livemode: boolean;
   organizationId: string;
   pricingModelId: string;
@@ -1321,16 +1236,16 @@ export type Purchase = {
   quantity: number;
   name: string;
   status: PurchaseStatus;
-  /** Its invoice; of a subscription the first one. */
+  /** The invoice of the purchase. For a subscription, its first invoice. */
   invoiceId: string | null;
   checkoutSessionId: string | null;
-  billingCycleAnchor: number | null;
-  /** What its first invoice asked for; 0 where there was none. */
-  firstInvoiceValue: number;
+  billingCycleAnchor: Timestamp | null;
+  /** The total of the first invoice, or 0 if there was none. */
+  firstInvoiceValue: WholeNumber;
   bankPaymentOnly: boolean | null;
-  /** When it was paid for first. */
-  purchaseDate: number | null;
-  endDate: number | null;
+  /** The time of the first payment. */
+  purchaseDate: Timestamp | null;
+  endDate: Timestamp | null;
   proposal: string | null;
   archived: boolean | null;
   billingAddress: BillingAddressOutput | null;
@@ -1341,8 +1256,7 @@ export type Purchase = {
   pricePerBillingCycle: null;
   intervalUnit: null;
   intervalCount: null;
-  /** A whole number; money is in the smallest unit of the currency. */
-  totalPurchaseValue: number;
+  totalPurchaseValue: WholeNumber;
   priceType: 'single_payment';
 };
 
@@ -1350,13 +1264,11 @@ export type PurchaseStatus = 'open' | 'pending' | 'failed' | 'paid' | 'refunded'
 
 export interface PricingModelDetails {
   id: string;
-  /** Epoch milliseconds. */
-  createdAt: number;
-  /** Epoch milliseconds. */
-  updatedAt: number;
+  createdAt: Timestamp;
+  updatedAt: Timestamp;
   livemode: boolean;
   organizationId: string;
-  /** Customers that name no pricing model get the default one. */
+  /** True for the pricing model of customers that name none. */
   isDefault: boolean;
   name: string;
   products: Array<ProductWithPrices>;
@@ -1366,10 +1278,8 @@ export interface PricingModelDetails {
 
 export interface ProductWithPrices {
   id: string;
-  /** Epoch milliseconds. */
-  createdAt: number;
-  /** Epoch milliseconds. */
-  updatedAt: number;
+  createdAt: Timestamp;
+  updatedAt: Timestamp;
   livemode: boolean;
   organizationId: string;
   pricingModelId: string;
@@ -1379,7 +1289,7 @@ export interface ProductWithPrices {
   imageURL: string | null;
   singularQuantityLabel: string | null;
   pluralQuantityLabel: string | null;
-  /** True for the plan that every customer starts on. */
+  /** True for the plan on which every customer starts. */
   default: boolean;
   active: boolean;
   prices: Array<Price>;
@@ -1389,10 +1299,8 @@ export interface ProductWithPrices {
 
 export type Feature = {
   id: string;
-  /** Epoch milliseconds. */
-  createdAt: number;
-  /** Epoch milliseconds. */
-  updatedAt: number;
+  createdAt: Timestamp;
+  updatedAt: Timestamp;
   livemode: boolean;
   organizationId: string;
   pricingModelId: string;
@@ -1409,10 +1317,8 @@ export type Feature = {
   rolloverPeriods: null;
 } | {
   id: string;
-  /** Epoch milliseconds. */
-  createdAt: number;
-  /** Epoch milliseconds. */
-  updatedAt: number;
+  createdAt: Timestamp;
+  updatedAt: Timestamp;
   livemode: boolean;
   organizationId: string;
   pricingModelId: string;
@@ -1421,21 +1327,18 @@ export type Feature = {
   description: string;
   active: boolean;
   type: 'usage_credit_grant';
-  /** A whole number; money is in the smallest unit of the currency. */
-  amount: number;
+  amount: WholeNumber;
   usageMeterId: string;
   renewalFrequency: RenewalFrequency;
   resourceId: null;
-  /** Of what this grant leaves unused at the end of a billing period at most so many units go over into the next ones. Null: none. */
-  rolloverMaximum: number | null;
-  /** For so many billing periods what goes over can be used. Null where nothing goes over. */
+  /** The most unused units that roll over at the end of a billing period into later ones. Null: none. */
+  rolloverMaximum: WholeNumber | null;
+  /** The number of billing periods for which rolled-over units can be used. Null if there is no rollover. */
   rolloverPeriods: number | null;
 } | {
   id: string;
-  /** Epoch milliseconds. */
-  createdAt: number;
-  /** Epoch milliseconds. */
-  updatedAt: number;
+  createdAt: Timestamp;
+  updatedAt: Timestamp;
   livemode: boolean;
   organizationId: string;
   pricingModelId: string;
@@ -1444,8 +1347,7 @@ export type Feature = {
   description: string;
   active: boolean;
   type: 'resource';
-  /** A whole number; money is in the smallest unit of the currency. */
-  amount: number;
+  amount: WholeNumber;
   usageMeterId: null;
   renewalFrequency: null;
   resourceId: string;
@@ -1455,18 +1357,16 @@ export type Feature = {
 
 export interface UsageMeterWithPrices {
   id: string;
-  /** Epoch milliseconds. */
-  createdAt: number;
-  /** Epoch milliseconds. */
-  updatedAt: number;
+  createdAt: Timestamp;
+  updatedAt: Timestamp;
   livemode: boolean;
   organizationId: string;
   pricingModelId: string;
   name: string;
   slug: string;
   aggregationType: UsageMeterAggregationType;
-  /** A balance that falls below so many units is told. Null: none is. */
-  lowBalanceThreshold: number | null;
+  /** A balance that falls below this number of units causes the event `usage_balance.low`. Null: no event. */
+  lowBalanceThreshold: WholeNumber | null;
   prices: Array<Price>;
   defaultPrice?: Price;
 }
@@ -1475,11 +1375,11 @@ export interface Entitlements {
   customerId: string;
   externalId: string;
   pricingModelId: string;
-  /** One for each slug, in order of creation. */
+  /** One feature for each slug, in order of creation. */
   features: Array<EntitledFeature>;
-  /** One for each usage meter of each subscription, the newest subscription first. */
+  /** One balance for each usage meter of each subscription, newest subscription first. */
   usageMeterBalances: Array<EntitledBalance>;
-  /** One for each resource that a feature of each subscription is or was about, the newest first. */
+  /** One row for each resource that a feature of a subscription grants or has granted, newest subscription first. */
   resources: Array<EntitledResource>;
 }
 
@@ -1487,7 +1387,7 @@ export type EntitledFeature = {
   featureId: string;
   slug: string;
   name: string;
-  /** The current subscriptions that give it, the newest first. */
+  /** The current subscriptions that grant it, newest first. */
   subscriptionIds: Array<string>;
   type: 'toggle';
   amount: null;
@@ -1497,22 +1397,22 @@ export type EntitledFeature = {
   featureId: string;
   slug: string;
   name: string;
-  /** The current subscriptions that give it, the newest first. */
+  /** The current subscriptions that grant it, newest first. */
   subscriptionIds: Array<string>;
   type: 'usage_credit_grant';
-  /** What these subscriptions grant of it together: credits each time they are granted, or places. */
-  amount: number;
+  /** The sum of the grants of these subscriptions: credits in each grant, or places. */
+  amount: WholeNumber;
   usageMeterId: string;
   resourceId: null;
 } | {
   featureId: string;
   slug: string;
   name: string;
-  /** The current subscriptions that give it, the newest first. */
+  /** The current subscriptions that grant it, newest first. */
   subscriptionIds: Array<string>;
   type: 'resource';
-  /** What these subscriptions grant of it together: credits each time they are granted, or places. */
-  amount: number;
+  /** The sum of the grants of these subscriptions: credits in each grant, or places. */
+  amount: WholeNumber;
   usageMeterId: null;
   resourceId: string;
 };
@@ -1521,10 +1421,10 @@ export interface EntitledBalance {
   usageMeterId: string;
   slug: string;
   subscriptionId: string;
-  /** Credits that can still be used and are not held, minus usage that no credit covered. */
-  availableBalance: number;
-  /** Units that open holds have set aside; no longer in availableBalance. */
-  held: number;
+  /** The usable credits that are not held, minus usage that no credit covered. */
+  availableBalance: WholeNumber;
+  /** The units reserved by open holds. They are not part of `availableBalance`. */
+  held: WholeNumber;
 }
 
 export interface EntitledResource {
@@ -1533,54 +1433,51 @@ export interface EntitledResource {
   subscriptionId: string;
   capacity: number;
   claimed: number;
-  /** capacity - claimed: negative when capacity went below what is held. */
+  /** Capacity less claims. Negative if the capacity was lowered below the claims. */
   available: number;
 }
 
 export interface LedgerEntry {
   id: string;
-  /** Epoch milliseconds. */
-  createdAt: number;
+  createdAt: Timestamp;
   subscriptionId: string;
   usageMeterId: string;
   type: 'grant' | 'usage' | 'expiry' | 'take_back' | 'settlement' | 'settlement_undone';
-  /** What it changed the balance by: credits are positive, usage is negative. */
-  amount: number;
-  /** Granted and settled less used, expired and taken back, with this entry. */
-  availableAfter: number;
-  /** Of usage: the price that it is counted at. */
+  /** The change of the balance: credits are positive, usage is negative. */
+  amount: WholeNumber;
+  /** The balance after this entry: credits granted and usage settled, less units used, expired and taken back. */
+  availableAfter: WholeNumber;
+  /** For usage, the price at which it is counted. */
   priceId: string | null;
   billingPeriodId: string | null;
-  /** The credits that were granted, ended or taken back. */
+  /** The credits that were granted, expired or taken back. */
   usageCreditId: string | null;
-  /** What it was booked for: the number of the booking of usage events, a credit, or an invoice. */
+  /** The reason of the entry: the number of a booking of usage events, a credit, or an invoice. */
   sourceId: string;
-  /** Of usage: the grants it drew from, in the order of use. What is missing to its amount is overage. */
+  /** For usage, the grants that paid for it, in the order of use. The rest of the amount is overage. */
   usageCreditApplications: Array<UsageCreditApplication>;
 }
 
 export interface UsageCreditApplication {
   usageCreditId: string;
-  /** A whole number; money is in the smallest unit of the currency. */
-  amount: number;
-  /** Why the credits were granted. */
+  amount: WholeNumber;
+  /** The origin of the credits. */
   source: string;
-  /** The feature that granted them, if one did. */
+  /** The feature that granted the credits, if any. */
   featureId: string | null;
-  expiresAt: number | null;
+  expiresAt: Timestamp | null;
 }
 
 export interface LedgerBalance {
   subscriptionId: string;
   usageMeterId: string;
-  /** A whole number; money is in the smallest unit of the currency. */
-  availableBalance: number;
+  availableBalance: WholeNumber;
 }
 
 export interface PortalSession {
   url: string;
-  /** Epoch milliseconds, of real time even where a test clock is set. */
-  expiresAt: number;
+  /** Real time in epoch milliseconds, even if the test clock is set. */
+  expiresAt: Timestamp;
   returnUrl: string | null;
 }
 
@@ -1588,33 +1485,27 @@ export type ResolvedAdjustmentTiming = 'immediately' | 'at_end_of_current_billin
 
 export interface AdjustmentPreview {
   canAdjust: boolean;
-  /** Epoch milliseconds. */
-  previewGeneratedAt: number;
-  /** Why the change would be refused. */
+  previewGeneratedAt: Timestamp;
+  /** The reason why the change would be refused. */
   reason?: string;
-  /** For the change, before discount and tax. */
-  prorationAmount?: number;
-  /** Usage of an unpaid invoice of the period, which the invoice of the change takes the place of. */
-  carriedOverAmount?: number;
-  /** A whole number; money is in the smallest unit of the currency. */
-  discountAmount?: number;
-  /** A whole number; money is in the smallest unit of the currency. */
-  taxAmount?: number;
-  /** What would be charged now. */
-  totalDue?: number;
-  /** Of a whole period. */
-  currentPlanTotal?: number;
-  /** A whole number; money is in the smallest unit of the currency. */
-  newPlanTotal?: number;
+  /** The amount for the change, before discount and tax. */
+  prorationAmount?: WholeNumber;
+  /** Usage on an unpaid invoice of the period, which the invoice of the change replaces. */
+  carriedOverAmount?: WholeNumber;
+  discountAmount?: WholeNumber;
+  taxAmount?: WholeNumber;
+  /** The amount that would be charged now. */
+  totalDue?: WholeNumber;
+  /** The price of a whole period before the change. */
+  currentPlanTotal?: WholeNumber;
+  newPlanTotal?: WholeNumber;
   resolvedTiming?: ResolvedAdjustmentTiming;
-  /** Epoch milliseconds. */
-  effectiveDate?: number;
+  effectiveDate?: Timestamp;
   isUpgrade?: boolean;
-  /** At the effective date. */
+  /** The elapsed part of the billing period at the effective date. */
   percentThroughBillingPeriod?: number;
-  /** Epoch milliseconds. */
-  billingPeriodEnd?: number;
-  /** What would be charged. */
+  billingPeriodEnd?: Timestamp;
+  /** The payment method that would be charged. */
   paymentMethod?: {
     id: string;
     type: PaymentMethodType;
@@ -1623,15 +1514,13 @@ export interface AdjustmentPreview {
   };
   currentSubscriptionItems?: Array<{
     name: string | null;
-    /** A whole number; money is in the smallest unit of the currency. */
-    unitPrice: number;
+    unitPrice: WholeNumber;
     quantity: number;
     priceId: string | null;
   }>;
   newSubscriptionItems?: Array<{
     name: string | null;
-    /** A whole number; money is in the smallest unit of the currency. */
-    unitPrice: number;
+    unitPrice: WholeNumber;
     quantity: number;
     priceId: string | null;
   }>;
@@ -1639,10 +1528,8 @@ export interface AdjustmentPreview {
 
 export interface Payment {
   id: string;
-  /** Epoch milliseconds. */
-  createdAt: number;
-  /** Epoch milliseconds. */
-  updatedAt: number;
+  createdAt: Timestamp;
+  updatedAt: Timestamp;
   livemode: boolean;
   organizationId: string;
   pricingModelId: string;
@@ -1653,48 +1540,45 @@ export interface Payment {
   purchaseId: string | null;
   paymentMethodId: string | null;
   paymentMethod: PaymentMethodType;
-  /** What is charged, in the smallest unit of the currency. */
-  amount: number;
+  /** The amount in the smallest unit of the currency. */
+  amount: WholeNumber;
   currency: CurrencyCode;
-  /** What the lines add up to, less the discount, without tax. */
-  subtotal: number | null;
-  taxAmount: number | null;
+  /** The sum of the lines less the discount, without tax. */
+  subtotal: WholeNumber | null;
+  taxAmount: WholeNumber | null;
   taxType: TaxType | null;
   taxCountry: CountryCode | null;
   taxState: string | null;
-  /** Decimal text: `19` or `8.875`. */
+  /** A decimal number as text: `19` or `8.875`. */
   taxRatePercentage: string | null;
-  applicationFee: number | null;
+  applicationFee: WholeNumber | null;
   status: PaymentStatus;
-  /** Epoch milliseconds. */
-  chargeDate: number;
-  settlementDate: number | null;
+  chargeDate: Timestamp;
+  settlementDate: Timestamp | null;
   description: string | null;
   receiptNumber: string | null;
   receiptURL: string | null;
-  /** What the customer has to do before the charge can go on, in the words of the processor; else null. */
+  /** The step that the customer must take before the charge can continue, in the form of the processor. Otherwise null. */
   nextAction: unknown;
   failureCode: string | null;
   failureMessage: string | null;
-  /** True when all of it was refunded. */
+  /** True if the whole payment was refunded. */
   refunded: boolean;
-  /** What was refunded so far; null before any refund. */
-  refundedAmount: number | null;
-  /** When the last refund was made. */
-  refundedAt: number | null;
+  /** The amount refunded so far. Null before any refund. */
+  refundedAmount: WholeNumber | null;
+  /** The time of the last refund. */
+  refundedAt: Timestamp | null;
 }
 
 export type PaymentStatus = 'processing' | 'requires_confirmation' | 'requires_action' | 'succeeded' | 'failed' | 'canceled' | 'refunded';
 
 export interface PricingModel {
   id: string;
-  /** Epoch milliseconds. */
-  createdAt: number;
-  /** Epoch milliseconds. */
-  updatedAt: number;
+  createdAt: Timestamp;
+  updatedAt: Timestamp;
   livemode: boolean;
   organizationId: string;
-  /** Customers that name no pricing model get the default one. */
+  /** True for the pricing model of customers that name none. */
   isDefault: boolean;
   name: string;
 }
@@ -1715,12 +1599,10 @@ export interface PricingModelExport {
       name: string;
       description: string;
       active: boolean;
-      /** A whole number; money is in the smallest unit of the currency. */
-      amount: number;
+      amount: WholeNumber;
       renewalFrequency: RenewalFrequency;
       usageMeterSlug: string;
-      /** A whole number; money is in the smallest unit of the currency. */
-      rolloverMaximum?: number;
+      rolloverMaximum?: WholeNumber;
       rolloverPeriods?: number;
     } | {
       type: 'resource';
@@ -1728,8 +1610,7 @@ export interface PricingModelExport {
       name: string;
       description: string;
       active: boolean;
-      /** A whole number; money is in the smallest unit of the currency. */
-      amount: number;
+      amount: WholeNumber;
       resourceSlug: string;
     }>;
     products: Array<{
@@ -1747,8 +1628,7 @@ export interface PricingModelExport {
         type: 'subscription';
         name?: string;
         slug?: string;
-        /** A whole number; money is in the smallest unit of the currency. */
-        unitPrice: number;
+        unitPrice: WholeNumber;
         isDefault: true;
         active: true;
         intervalUnit: IntervalUnit;
@@ -1758,12 +1638,11 @@ export interface PricingModelExport {
         type: 'single_payment';
         name?: string;
         slug?: string;
-        /** A whole number; money is in the smallest unit of the currency. */
-        unitPrice: number;
+        unitPrice: WholeNumber;
         isDefault: true;
         active: true;
       };
-      /** Slugs of the features that the product gives. */
+      /** The slugs of the features that the product grants. */
       features: Array<string>;
     }>;
     usageMeters: Array<{
@@ -1771,15 +1650,13 @@ export interface PricingModelExport {
         name: string;
         slug: string;
         aggregationType: UsageMeterAggregationType;
-        /** A whole number; money is in the smallest unit of the currency. */
-        lowBalanceThreshold?: number;
+        lowBalanceThreshold?: WholeNumber;
       };
       prices: Array<{
         type: 'usage';
         name?: string;
         slug?: string;
-        /** A whole number; money is in the smallest unit of the currency. */
-        unitPrice: number;
+        unitPrice: WholeNumber;
         intervalUnit: IntervalUnit;
         intervalCount: number;
         usageEventsPerUnit: number;
@@ -1793,8 +1670,8 @@ export interface PricingModelExport {
       active: boolean;
     }>;
   };
-  /** When anything of the pricing model changed last. */
-  updatedAt: number;
+  /** The time of the last change of the pricing model or its contents. */
+  updatedAt: Timestamp;
 }
 
 export interface ClonedPricingModel {
@@ -1822,7 +1699,7 @@ export interface ClonedProduct {
   imageURL: string | null;
   singularQuantityLabel: string | null;
   pluralQuantityLabel: string | null;
-  /** True for the plan that every customer starts on. */
+  /** True for the plan on which every customer starts. */
   default: boolean;
   active: boolean;
   createdAt: string;
@@ -1853,8 +1730,7 @@ export interface ClonedPrice {
   usageMeterId: string | null;
   name: string | null;
   slug: string | null;
-  /** A whole number; money is in the smallest unit of the currency. */
-  unitPrice: number;
+  unitPrice: WholeNumber;
   intervalUnit: IntervalUnit | null;
   intervalCount: number | null;
   trialPeriodDays: number | null;
@@ -1862,7 +1738,7 @@ export interface ClonedPrice {
   currency: CurrencyCode;
   isDefault: boolean;
   active: boolean;
-  setupFeeAmount: number | null;
+  setupFeeAmount: WholeNumber | null;
   overagePriceId: string | null;
   startsWithCreditTrial: boolean | null;
 }
@@ -1879,13 +1755,13 @@ export interface ClonedFeature {
   name: string;
   description: string;
   active: boolean;
-  amount: number | null;
+  amount: WholeNumber | null;
   usageMeterId: string | null;
   renewalFrequency: RenewalFrequency | null;
   resourceId: string | null;
-  /** Of what this grant leaves unused at the end of a billing period at most so many units go over into the next ones. Null: none. */
-  rolloverMaximum: number | null;
-  /** For so many billing periods what goes over can be used. Null where nothing goes over. */
+  /** The most unused units that roll over at the end of a billing period into later ones. Null: none. */
+  rolloverMaximum: WholeNumber | null;
+  /** The number of billing periods for which rolled-over units can be used. Null if there is no rollover. */
   rolloverPeriods: number | null;
 }
 
@@ -1896,8 +1772,8 @@ export interface ClonedUsageMeter {
   name: string;
   slug: string;
   aggregationType: UsageMeterAggregationType;
-  /** A balance that falls below so many units is told. Null: none is. */
-  lowBalanceThreshold: number | null;
+  /** A balance that falls below this number of units causes the event `usage_balance.low`. Null: no event. */
+  lowBalanceThreshold: WholeNumber | null;
   createdAt: string;
   updatedAt: string;
   createdByCommit: string | null;
@@ -1909,10 +1785,8 @@ export interface ClonedUsageMeter {
 
 export interface Product {
   id: string;
-  /** Epoch milliseconds. */
-  createdAt: number;
-  /** Epoch milliseconds. */
-  updatedAt: number;
+  createdAt: Timestamp;
+  updatedAt: Timestamp;
   livemode: boolean;
   organizationId: string;
   pricingModelId: string;
@@ -1922,95 +1796,81 @@ export interface Product {
   imageURL: string | null;
   singularQuantityLabel: string | null;
   pluralQuantityLabel: string | null;
-  /** True for the plan that every customer starts on. */
+  /** True for the plan on which every customer starts. */
   default: boolean;
   active: boolean;
 }
 
 export interface ProductFeature {
   id: string;
-  /** Epoch milliseconds. */
-  createdAt: number;
-  /** Epoch milliseconds. */
-  updatedAt: number;
+  createdAt: Timestamp;
+  updatedAt: Timestamp;
   livemode: boolean;
   organizationId: string;
   pricingModelId: string;
   productId: string;
   featureId: string;
-  expiredAt: number | null;
+  expiredAt: Timestamp | null;
 }
 
 export interface UsageMeter {
   id: string;
-  /** Epoch milliseconds. */
-  createdAt: number;
-  /** Epoch milliseconds. */
-  updatedAt: number;
+  createdAt: Timestamp;
+  updatedAt: Timestamp;
   livemode: boolean;
   organizationId: string;
   pricingModelId: string;
   name: string;
   slug: string;
   aggregationType: UsageMeterAggregationType;
-  /** A balance that falls below so many units is told. Null: none is. */
-  lowBalanceThreshold: number | null;
+  /** A balance that falls below this number of units causes the event `usage_balance.low`. Null: no event. */
+  lowBalanceThreshold: WholeNumber | null;
 }
 
 export interface UsageMeterSummary {
   usageMeterId: string;
-  /** Epoch milliseconds. */
-  from: number;
-  /** Epoch milliseconds. */
-  to: number;
+  from: Timestamp;
+  to: Timestamp;
   groupBy: 'hour' | 'day' | 'month' | 'customer' | 'property';
-  /** As booked: on a meter that counts distinct properties, of the first event with each in its period. */
-  units: number;
+  /** The units counted. A meter of distinct properties counts the first event with each set in a period. */
+  units: WholeNumber;
   events: number;
-  /** Each hour, day or month in order, without a gap; customers and values by their units, most first. */
+  /** The hours, days or months in order and without a gap. Customers and values are sorted by units, most first. */
   groups: Array<UsageTimeGroup | UsageCustomerGroup | UsageValueGroup>;
-  /** The customers or values beyond the first 1000. Null where there are none. */
+  /** The sum of the customers or values beyond the first 1000. Null if there are none. */
   other: {
     groups: number;
-    /** A whole number; money is in the smallest unit of the currency. */
-    units: number;
+    units: WholeNumber;
     events: number;
   } | null;
 }
 
-/** An hour, day or month in UTC, as far as it lies between `from` and `to`: `end` is not in it. */
+/** An hour, day or month in UTC, limited to the range of the request. `end` is not part of it. */
 export interface UsageTimeGroup {
-  /** Epoch milliseconds. */
-  start: number;
-  /** Epoch milliseconds. */
-  end: number;
-  /** A whole number; money is in the smallest unit of the currency. */
-  units: number;
+  start: Timestamp;
+  end: Timestamp;
+  units: WholeNumber;
   events: number;
 }
 
 export interface UsageCustomerGroup {
   customerId: string;
   externalId: string;
-  /** A whole number; money is in the smallest unit of the currency. */
-  units: number;
+  units: WholeNumber;
   events: number;
 }
 
 export interface UsageValueGroup {
   /** The property as text, its first 255 characters. Null: the event has none. */
   value: string | null;
-  /** A whole number; money is in the smallest unit of the currency. */
-  units: number;
+  units: WholeNumber;
   events: number;
 }
 
 export interface Resource {
   id: string;
-  /** Epoch milliseconds. */
-  createdAt: number;
-  /** Epoch milliseconds. */
-  updatedAt: number;
+  createdAt: Timestamp;
+  updatedAt: Timestamp;
   livemode: boolean;
   organizationId: string;
   pricingModelId: string;
@@ -2056,7 +1916,7 @@ export interface CatalogProduct {
   imageURL: string | null;
   singularQuantityLabel: string | null;
   pluralQuantityLabel: string | null;
-  /** True for the plan that every customer starts on. */
+  /** True for the plan on which every customer starts. */
   default: boolean;
   active: boolean;
   createdAt: string;
@@ -2080,8 +1940,8 @@ export interface CatalogUsageMeter {
   name: string;
   slug: string;
   aggregationType: UsageMeterAggregationType;
-  /** A balance that falls below so many units is told. Null: none is. */
-  lowBalanceThreshold: number | null;
+  /** A balance that falls below this number of units causes the event `usage_balance.low`. Null: no event. */
+  lowBalanceThreshold: WholeNumber | null;
   createdAt: string;
   updatedAt: string;
   createdByCommit: string | null;
@@ -2091,58 +1951,52 @@ export interface CatalogUsageMeter {
 
 export type Discount = {
   id: string;
-  /** Epoch milliseconds. */
-  createdAt: number;
-  /** Epoch milliseconds. */
-  updatedAt: number;
+  createdAt: Timestamp;
+  updatedAt: Timestamp;
   livemode: boolean;
   organizationId: string;
   pricingModelId: string;
   name: string;
-  /** In upper case; unique in the pricing model. */
+  /** The code in upper case, unique in the pricing model. */
   code: string;
-  /** Whole per cent, of which more than 100 take off everything, or money in the smallest unit. */
-  amount: number;
+  /** A whole percentage, or money in the smallest unit. Above 100 percent, the whole amount is taken off. */
+  amount: WholeNumber;
   amountType: DiscountAmountType;
-  /** Only an active one can be redeemed; redeemed ones go on. */
+  /** True if customers can redeem the discount. Discounts redeemed before continue to apply. */
   active: boolean;
   duration: 'once';
   numberOfPayments: null;
 } | {
   id: string;
-  /** Epoch milliseconds. */
-  createdAt: number;
-  /** Epoch milliseconds. */
-  updatedAt: number;
+  createdAt: Timestamp;
+  updatedAt: Timestamp;
   livemode: boolean;
   organizationId: string;
   pricingModelId: string;
   name: string;
-  /** In upper case; unique in the pricing model. */
+  /** The code in upper case, unique in the pricing model. */
   code: string;
-  /** Whole per cent, of which more than 100 take off everything, or money in the smallest unit. */
-  amount: number;
+  /** A whole percentage, or money in the smallest unit. Above 100 percent, the whole amount is taken off. */
+  amount: WholeNumber;
   amountType: DiscountAmountType;
-  /** Only an active one can be redeemed; redeemed ones go on. */
+  /** True if customers can redeem the discount. Discounts redeemed before continue to apply. */
   active: boolean;
   duration: 'forever';
   numberOfPayments: null;
 } | {
   id: string;
-  /** Epoch milliseconds. */
-  createdAt: number;
-  /** Epoch milliseconds. */
-  updatedAt: number;
+  createdAt: Timestamp;
+  updatedAt: Timestamp;
   livemode: boolean;
   organizationId: string;
   pricingModelId: string;
   name: string;
-  /** In upper case; unique in the pricing model. */
+  /** The code in upper case, unique in the pricing model. */
   code: string;
-  /** Whole per cent, of which more than 100 take off everything, or money in the smallest unit. */
-  amount: number;
+  /** A whole percentage, or money in the smallest unit. Above 100 percent, the whole amount is taken off. */
+  amount: WholeNumber;
   amountType: DiscountAmountType;
-  /** Only an active one can be redeemed; redeemed ones go on. */
+  /** True if customers can redeem the discount. Discounts redeemed before continue to apply. */
   active: boolean;
   duration: 'number_of_payments';
   numberOfPayments: number;
@@ -2150,66 +2004,60 @@ export type Discount = {
 
 export type RedeemedDiscount = {
   id: string;
-  /** Epoch milliseconds. */
-  createdAt: number;
-  /** Epoch milliseconds. */
-  updatedAt: number;
+  createdAt: Timestamp;
+  updatedAt: Timestamp;
   livemode: boolean;
   organizationId: string;
   pricingModelId: string;
   name: string;
-  /** In upper case; unique in the pricing model. */
+  /** The code in upper case, unique in the pricing model. */
   code: string;
-  /** Whole per cent, of which more than 100 take off everything, or money in the smallest unit. */
-  amount: number;
+  /** A whole percentage, or money in the smallest unit. Above 100 percent, the whole amount is taken off. */
+  amount: WholeNumber;
   amountType: DiscountAmountType;
-  /** Only an active one can be redeemed; redeemed ones go on. */
+  /** True if customers can redeem the discount. Discounts redeemed before continue to apply. */
   active: boolean;
   duration: 'once';
   numberOfPayments: null;
-  /** How many subscriptions and single purchases have redeemed it. */
+  /** The number of subscriptions and single purchases that have redeemed the discount. */
   redemptionCount: number;
 } | {
   id: string;
-  /** Epoch milliseconds. */
-  createdAt: number;
-  /** Epoch milliseconds. */
-  updatedAt: number;
+  createdAt: Timestamp;
+  updatedAt: Timestamp;
   livemode: boolean;
   organizationId: string;
   pricingModelId: string;
   name: string;
-  /** In upper case; unique in the pricing model. */
+  /** The code in upper case, unique in the pricing model. */
   code: string;
-  /** Whole per cent, of which more than 100 take off everything, or money in the smallest unit. */
-  amount: number;
+  /** A whole percentage, or money in the smallest unit. Above 100 percent, the whole amount is taken off. */
+  amount: WholeNumber;
   amountType: DiscountAmountType;
-  /** Only an active one can be redeemed; redeemed ones go on. */
+  /** True if customers can redeem the discount. Discounts redeemed before continue to apply. */
   active: boolean;
   duration: 'forever';
   numberOfPayments: null;
-  /** How many subscriptions and single purchases have redeemed it. */
+  /** The number of subscriptions and single purchases that have redeemed the discount. */
   redemptionCount: number;
 } | {
   id: string;
-  /** Epoch milliseconds. */
-  createdAt: number;
-  /** Epoch milliseconds. */
-  updatedAt: number;
+  createdAt: Timestamp;
+  updatedAt: Timestamp;
   livemode: boolean;
   organizationId: string;
   pricingModelId: string;
   name: string;
-  /** In upper case; unique in the pricing model. */
+  /** The code in upper case, unique in the pricing model. */
   code: string;
-  /** Whole per cent, of which more than 100 take off everything, or money in the smallest unit. */
-  amount: number;
+  /** A whole percentage, or money in the smallest unit. Above 100 percent, the whole amount is taken off. */
+  amount: WholeNumber;
   amountType: DiscountAmountType;
-  /** Only an active one can be redeemed; redeemed ones go on. */
+  /** True if customers can redeem the discount. Discounts redeemed before continue to apply. */
   active: boolean;
   duration: 'number_of_payments';
   numberOfPayments: number;
-  /** How many subscriptions and single purchases have redeemed it. */
+  /** The number of subscriptions and single purchases that have redeemed the discount. */
   redemptionCount: number;
 };
 
@@ -2220,7 +2068,7 @@ export type ExpiredSubscriptionItemFeature = {
   subscriptionId: string;
   subscriptionItemId: string;
   featureId: string;
-  /** The link it came from; null when added by hand. */
+  /** The product feature that it came from. Null if it was added by hand. */
   productFeatureId: string | null;
   /** The name of the feature. */
   name: string;
@@ -2246,7 +2094,7 @@ export type ExpiredSubscriptionItemFeature = {
   subscriptionId: string;
   subscriptionItemId: string;
   featureId: string;
-  /** The link it came from; null when added by hand. */
+  /** The product feature that it came from. Null if it was added by hand. */
   productFeatureId: string | null;
   /** The name of the feature. */
   name: string;
@@ -2261,8 +2109,7 @@ export type ExpiredSubscriptionItemFeature = {
   createdByCommit: null;
   updatedByCommit: null;
   type: 'usage_credit_grant';
-  /** A whole number; money is in the smallest unit of the currency. */
-  amount: number;
+  amount: WholeNumber;
   usageMeterId: string;
   renewalFrequency: RenewalFrequency;
   resourceId: null;
@@ -2273,7 +2120,7 @@ export type ExpiredSubscriptionItemFeature = {
   subscriptionId: string;
   subscriptionItemId: string;
   featureId: string;
-  /** The link it came from; null when added by hand. */
+  /** The product feature that it came from. Null if it was added by hand. */
   productFeatureId: string | null;
   /** The name of the feature. */
   name: string;
@@ -2288,8 +2135,7 @@ export type ExpiredSubscriptionItemFeature = {
   createdByCommit: null;
   updatedByCommit: null;
   type: 'resource';
-  /** A whole number; money is in the smallest unit of the currency. */
-  amount: number;
+  amount: WholeNumber;
   usageMeterId: null;
   renewalFrequency: null;
   resourceId: string;
@@ -2297,24 +2143,21 @@ export type ExpiredSubscriptionItemFeature = {
 
 export interface ResourceClaim {
   id: string;
-  /** Epoch milliseconds. */
-  createdAt: number;
-  /** Epoch milliseconds. */
-  updatedAt: number;
+  createdAt: Timestamp;
+  updatedAt: Timestamp;
   livemode: boolean;
   organizationId: string;
   pricingModelId: string;
   subscriptionId: string;
   resourceId: string;
-  /** The oldest active feature that grants the resource; null when none does any more. */
+  /** The oldest active feature that grants the resource. Null if there is none. */
   subscriptionItemFeatureId: string | null;
   externalId: string | null;
-  /** Epoch milliseconds. */
-  claimedAt: number;
-  releasedAt: number | null;
+  claimedAt: Timestamp;
+  releasedAt: Timestamp | null;
   releaseReason: string | null;
-  /** When a temporary claim ends by itself. */
-  expiredAt: number | null;
+  /** The end of a temporary claim. */
+  expiredAt: Timestamp | null;
   metadata: Metadata | null;
 }
 
@@ -2323,15 +2166,15 @@ export interface ResourceUsage {
   resourceId: string;
   capacity: number;
   claimed: number;
-  /** capacity - claimed: negative when capacity went below what is held already. */
+  /** Capacity less claims. Negative if the capacity was lowered below the claims. */
   available: number;
 }
 
 export interface TemporaryResourceClaims {
   claimIds: Array<string>;
-  /** When they end. */
-  expiredAt: number;
-  /** What leaves no room for them from then on. */
+  /** The end of these claims. */
+  expiredAt: Timestamp;
+  /** The change that leaves no room for these claims. */
   reason: 'scheduled_cancellation' | 'scheduled_adjustment';
 }
 
@@ -2339,15 +2182,15 @@ export interface EntitlementCheckResult {
   customerExternalId: string;
   featureSlug: string;
   allowed: boolean;
-  /** Why it is not allowed; null when it is. */
+  /** The reason why it is not allowed. Null if it is. */
   reason: EntitlementCheckReason | null;
-  /** That of the feature; null where there is none. */
+  /** The type of the feature. Null if there is no such feature. */
   type: FeatureType | null;
-  /** What is left of the feature's meter, in the subscriptions that give it; null where none gives credits. */
-  availableBalance: number | null;
-  /** Places of the resource in the subscriptions that give it; null where none gives any. */
+  /** The balance of the meter in all subscriptions that grant the feature. Null if none grants credits. */
+  availableBalance: WholeNumber | null;
+  /** The places of the resource in all subscriptions that grant it. Null if none does. */
   capacity: number | null;
-  /** Places of the resource that are taken in them. */
+  /** The places of the resource that are claimed in these subscriptions. */
   claimed: number | null;
 }
 
@@ -2355,119 +2198,106 @@ export type EntitlementCheckReason = 'customer_not_found' | 'feature_not_found' 
 
 export interface UsageCredit {
   id: string;
-  /** Epoch milliseconds. */
-  createdAt: number;
-  /** Epoch milliseconds. */
-  updatedAt: number;
+  createdAt: Timestamp;
+  updatedAt: Timestamp;
   livemode: boolean;
   pricingModelId: string;
   subscriptionId: string;
   usageMeterId: string;
-  /** The feature that brought it; null: it was granted by hand. */
+  /** The feature that granted the credits. Null if they were granted by hand. */
   featureId: string | null;
-  /** billing_period_transition: it came with a billing period. manual_adjustment: granted by hand or with a change of plan. rollover: what an earlier one left unused. purchase: bought. */
+  /** `billing_period_transition`: granted with a billing period. `manual_adjustment`: granted by hand or with a change of plan. `rollover`: left unused by an earlier grant. `purchase`: bought. */
   source: 'billing_period_transition' | 'manual_adjustment' | 'admin' | 'rollover' | 'purchase';
   reason: string | null;
-  /** Credits with a lower number are used first, then those that end first. */
+  /** Credits with a lower number are used first, and among equals those that expire first. */
   priority: number;
-  /** Units that it was granted with. */
-  issuedAmount: number;
-  /** Units that paid for usage. */
-  appliedAmount: number;
-  /** Units that were unused when it ended. */
-  expiredAmount: number;
-  /** Units that were taken back. */
-  takenBackAmount: number;
-  /** Units that can still be used. */
-  remainingAmount: number;
-  /** It can be used until then; null: for ever. */
-  expiresAt: number | null;
-  /** active while units remain; after that expired where some ended unused, else taken_back where some were taken back, else used. */
+  /** The units that were granted. */
+  issuedAmount: WholeNumber;
+  /** The units that paid for usage. */
+  appliedAmount: WholeNumber;
+  /** The units that expired unused. */
+  expiredAmount: WholeNumber;
+  /** The units that were taken back. */
+  takenBackAmount: WholeNumber;
+  /** The units that can still be used. */
+  remainingAmount: WholeNumber;
+  /** The end of their use. Null: they do not expire. */
+  expiresAt: Timestamp | null;
+  /** `active` while units remain. Then `expired` if some expired unused, else `taken_back` if some were taken back, else `used`. */
   status: 'active' | 'used' | 'expired' | 'taken_back';
 }
 
 export interface UsageEvent {
   id: string;
-  /** Epoch milliseconds. */
-  createdAt: number;
-  /** Epoch milliseconds. */
-  updatedAt: number;
+  createdAt: Timestamp;
+  updatedAt: Timestamp;
   livemode: boolean;
   pricingModelId: string;
   customerId: string;
   subscriptionId: string;
   usageMeterId: string;
   priceId: string;
-  /** The billing period that was current when the event arrived, whatever its usageDate. */
+  /** The billing period that was current when the event arrived, independent of its `usageDate`. */
   billingPeriodId: string | null;
   transactionId: string;
   amount: number;
-  /** Epoch milliseconds. */
-  usageDate: number;
+  usageDate: Timestamp;
   properties: Record<string, unknown> | null;
 }
 
 export interface UsageBalance {
   subscriptionId: string;
   usageMeterId: string;
-  /** A whole number; money is in the smallest unit of the currency. */
-  availableBalance: number;
+  availableBalance: WholeNumber;
 }
 
 export interface UsageHold {
   id: string;
-  /** Epoch milliseconds. */
-  createdAt: number;
-  /** Epoch milliseconds. */
-  updatedAt: number;
+  createdAt: Timestamp;
+  updatedAt: Timestamp;
   livemode: boolean;
   pricingModelId: string;
   subscriptionId: string;
   usageMeterId: string;
-  /** The price that the use is counted at when the hold is settled. */
+  /** The price at which the use is counted when the hold is settled. */
   priceId: string;
   amount: number;
-  /** An open hold lowers the balance. An expired one holds nothing any more, and can still be settled. */
+  /** An open hold lowers the balance. An expired hold reserves nothing, and can still be settled. */
   status: 'open' | 'settled' | 'released' | 'expired';
-  /** What was used after all. */
+  /** The units used, once the hold is settled. */
   settledAmount: number | null;
-  /** Epoch milliseconds. */
-  expiresAt: number;
+  expiresAt: Timestamp;
 }
 
 export interface UpcomingInvoice {
   id: null;
-  /** Epoch milliseconds. */
-  createdAt: number;
-  /** Epoch milliseconds. */
-  updatedAt: number;
+  createdAt: Timestamp;
+  updatedAt: Timestamp;
   livemode: boolean;
   organizationId: string;
   customerId: string;
   pricingModelId: string;
   invoiceNumber: null;
-  /** Epoch milliseconds. */
-  invoiceDate: number;
-  dueDate: number | null;
+  invoiceDate: Timestamp;
+  dueDate: Timestamp | null;
   status: 'draft';
   currency: CurrencyCode;
-  /** What the lines add up to, less the discount, without tax. */
-  subtotal: number | null;
-  taxAmount: number | null;
+  /** The sum of the lines less the discount, without tax. */
+  subtotal: WholeNumber | null;
+  taxAmount: WholeNumber | null;
   taxType: TaxType | null;
   taxCountry: CountryCode | null;
   taxState: string | null;
-  /** Decimal text: `19` or `8.875`. */
+  /** A decimal number as text: `19` or `8.875`. */
   taxRatePercentage: string | null;
-  applicationFee: number | null;
-  /** What the discount took off the sum of the lines. */
-  discountAmount: number;
-  /** What is asked for: subtotal and tax. */
-  total: number;
-  /** What was paid of the total, refunds not taken off. */
-  amountPaid: number;
-  /** A whole number; money is in the smallest unit of the currency. */
-  amountRefunded: number;
+  applicationFee: WholeNumber | null;
+  /** The amount that the discount takes off the sum of the lines. */
+  discountAmount: WholeNumber;
+  /** The sum of subtotal and tax. */
+  total: WholeNumber;
+  /** The amount that was paid, before refunds. */
+  amountPaid: WholeNumber;
+  amountRefunded: WholeNumber;
   billingRunId: string | null;
   ownerMembershipId: string | null;
   pdfURL: null;
@@ -2477,51 +2307,47 @@ export interface UpcomingInvoice {
   type: 'subscription';
   subscriptionId: string;
   billingPeriodId: null;
-  billingPeriodStartDate: number | null;
-  billingPeriodEndDate: number | null;
+  billingPeriodStartDate: Timestamp | null;
+  billingPeriodEndDate: Timestamp | null;
   purchaseId: null;
 }
 
 export type UpcomingInvoiceLineItem = {
   id: null;
-  /** Epoch milliseconds. */
-  createdAt: number;
-  /** Epoch milliseconds. */
-  updatedAt: number;
+  createdAt: Timestamp;
+  updatedAt: Timestamp;
   livemode: boolean;
   pricingModelId: string;
   invoiceId: null;
   priceId: string | null;
   description: string | null;
   quantity: number;
-  /** What one costs. */
-  price: number;
-  /** price x quantity */
-  amount: number;
+  /** The price of one. */
+  price: WholeNumber;
+  /** The product of price and quantity. */
+  amount: WholeNumber;
   type: 'static';
   ledgerAccountId: null;
   ledgerAccountCredit: null;
 } | {
   id: null;
-  /** Epoch milliseconds. */
-  createdAt: number;
-  /** Epoch milliseconds. */
-  updatedAt: number;
+  createdAt: Timestamp;
+  updatedAt: Timestamp;
   livemode: boolean;
   pricingModelId: string;
   invoiceId: null;
   priceId: string | null;
   description: string | null;
   quantity: number;
-  /** What one costs. */
-  price: number;
-  /** price x quantity */
-  amount: number;
+  /** The price of one. */
+  price: WholeNumber;
+  /** The product of price and quantity. */
+  amount: WholeNumber;
   type: 'usage';
-  /** The account of the subscription and the meter. */
+  /** The ledger account of the subscription and the meter. */
   ledgerAccountId: string;
   /** The units that the line bills. */
-  ledgerAccountCredit: number;
+  ledgerAccountCredit: WholeNumber;
   billingRunId: null;
 };
 
@@ -2534,122 +2360,107 @@ export interface InvoiceExplanation {
   billingPeriodId: string | null;
   billingPeriod: ExplainedPeriod | null;
   lines: Array<ExplainedInvoiceLine>;
-  /** A whole number; money is in the smallest unit of the currency. */
-  sumOfLines: number;
+  sumOfLines: WholeNumber;
   discount: {
     discountRedemptionId: string;
     code: string;
     kind: 'percent' | 'fixed';
-    /** Per cent, of which 100 count at the most, or minor units. */
-    amount: number;
-    /** What it took off: at most the sum of the lines. */
-    computed: number;
+    /** A percentage, of which at most 100 count, or an amount in minor units. */
+    amount: WholeNumber;
+    /** The amount taken off, at most the sum of the lines. */
+    computed: WholeNumber;
     rounding: ExplainedRounding;
   } | null;
   /** The sum of the lines less the discount. */
-  taxable: number;
+  taxable: WholeNumber;
   tax: {
     type: TaxType | null;
     country: CountryCode | null;
     state: string | null;
     ratePercentage: string;
-    /** True when the prices contain the tax: it is taxable x rate / (100 + rate) then, else taxable x rate / 100. */
+    /** If true, prices include the tax, which is taxable x rate / (100 + rate). Otherwise it is taxable x rate / 100. */
     inclusive: boolean;
-    /** A whole number; money is in the smallest unit of the currency. */
-    amount: number;
+    amount: WholeNumber;
     rounding: ExplainedRounding;
   } | null;
-  /** A whole number; money is in the smallest unit of the currency. */
-  subtotal: number;
-  /** A whole number; money is in the smallest unit of the currency. */
-  taxAmount: number;
-  /** A whole number; money is in the smallest unit of the currency. */
-  total: number;
+  subtotal: WholeNumber;
+  taxAmount: WholeNumber;
+  total: WholeNumber;
 }
 
 export type InvoiceReason = 'subscription_start' | 'renewal' | 'final_usage' | 'adjustment' | 'purchase';
 
-/** From startAt (in it) to endAt (not in it). */
+/** A range of time. `startAt` is part of it and `endAt` is not. */
 export interface ExplainedPeriod {
-  /** Epoch milliseconds. */
-  startAt: number;
-  /** Epoch milliseconds. */
-  endAt: number;
+  startAt: Timestamp;
+  endAt: Timestamp;
 }
 
 export interface ExplainedInvoiceLine {
   id: string;
   type: 'static' | 'usage';
-  /** How the amount was reckoned. item: unitPrice x itemQuantity x fraction. usage: units x unitPrice / usageEventsPerUnit. proration: the sum of value x fraction over the segments, less paid and waived, zero at the least. paused_time: what was kept, at most what the other lines add up to, taken off. */
+  /** The way of computing the amount. `item`: unitPrice x itemQuantity x fraction. `usage`: units x unitPrice / usageEventsPerUnit. `proration`: the sum of value x fraction of the segments, less paid and waived, at least 0. `paused_time`: the credit for paused time, at most the sum of the other lines. */
   kind: 'item' | 'usage' | 'proration' | 'paused_time' | 'unexplained';
   description: string | null;
-  /** As on the invoice: the amount is price x quantity. */
+  /** The quantity on the invoice. The amount is the product of price and quantity. */
   quantity: number;
-  /** A whole number; money is in the smallest unit of the currency. */
-  price: number;
-  /** A whole number; money is in the smallest unit of the currency. */
-  amount: number;
-  /** The price for one, or for usageEventsPerUnit units. */
-  unitPrice: number | null;
+  price: WholeNumber;
+  amount: WholeNumber;
+  /** The price of one, or of `usageEventsPerUnit` units. */
+  unitPrice: WholeNumber | null;
   itemQuantity: number | null;
-  units: number | null;
+  units: WholeNumber | null;
   usageEventsPerUnit: number | null;
   /** The time that the line bills. */
   period: ExplainedPeriod | null;
   fraction: ExplainedFraction | null;
-  /** What each part of a period with changes of plan would have cost for the whole of it. */
+  /** The plans of a period with changes, each with its price for the whole period and its share of the time. */
   segments: Array<{
-    /** A whole number; money is in the smallest unit of the currency. */
-    value: number;
+    value: WholeNumber;
     fraction: ExplainedFraction;
   }> | null;
-  /** What the segments are worth together. */
-  fairValue: number | null;
-  /** What was paid, or is being paid, of that already. */
-  paid: number | null;
-  /** What changes without proration left out of it. */
-  waived: number | null;
-  /** What was paid for paused time and not taken off before. */
-  kept: number | null;
+  /** The sum of the values of the segments. */
+  fairValue: WholeNumber | null;
+  /** The part of that value that is already paid or being paid. */
+  paid: WholeNumber | null;
+  /** The part of that value that changes without proration do not charge. */
+  waived: WholeNumber | null;
+  /** The credit for paused time that was not yet taken off. */
+  kept: WholeNumber | null;
   rounding: ExplainedRounding;
-  /** A whole number; money is in the smallest unit of the currency. */
-  discountShare: number;
-  /** A whole number; money is in the smallest unit of the currency. */
-  taxShare: number;
+  discountShare: WholeNumber;
+  taxShare: WholeNumber;
   priceId: string | null;
   subscriptionItemId: string | null;
   ledgerAccountId: string | null;
 }
 
-/** The time of part divided by the time of whole, by the millisecond. */
+/** The duration of `part` divided by the duration of `whole`, in milliseconds. */
 export interface ExplainedFraction {
   part: ExplainedPeriod;
   whole: ExplainedPeriod;
 }
 
-/** The exact value, numerator / denominator, and what it was rounded to: half away from zero. */
+/** The exact value as a fraction, and the rounded value. Halves are rounded away from zero. */
 export interface ExplainedRounding {
   numerator: string;
   denominator: string;
-  /** A whole number; money is in the smallest unit of the currency. */
-  rounded: number;
+  rounded: WholeNumber;
 }
 
 export interface TaxRate {
   id: string;
-  /** Epoch milliseconds. */
-  createdAt: number;
-  /** Epoch milliseconds. */
-  updatedAt: number;
+  createdAt: Timestamp;
+  updatedAt: Timestamp;
   livemode: boolean;
   organizationId: string;
   country: CountryCode;
-  /** In upper case; null: wherever the country has no state rate. */
+  /** The state in upper case. Null: the rate of all states without their own. */
   state: string | null;
   type: TaxType;
-  /** Decimal text: 19 or 8.875. */
+  /** A decimal number as text: `19` or `8.875`. */
   percentage: string;
-  /** True where prices contain the tax already. */
+  /** True if prices include the tax. */
   inclusive: boolean;
   active: boolean;
   name: string | null;
@@ -2657,10 +2468,8 @@ export interface TaxRate {
 
 export type CheckoutSession = {
   id: string;
-  /** Epoch milliseconds. */
-  createdAt: number;
-  /** Epoch milliseconds. */
-  updatedAt: number;
+  createdAt: Timestamp;
+  updatedAt: Timestamp;
   livemode: boolean;
   organizationId: string;
   pricingModelId: string;
@@ -2675,11 +2484,11 @@ export type CheckoutSession = {
   cancelUrl: string | null;
   outputMetadata: Metadata | null;
   outputName: string | null;
-  /** From then on it can no longer be confirmed. */
-  expires: number;
+  /** The time from which the session can no longer be confirmed. */
+  expires: Timestamp;
   type: 'product';
   priceId: string;
-  /** The last attempt to buy. */
+  /** The most recent purchase of the session. */
   purchaseId: string | null;
   invoiceId: null;
   customerId: string | null;
@@ -2688,10 +2497,8 @@ export type CheckoutSession = {
   automaticallyUpdateSubscriptions: null;
 } | {
   id: string;
-  /** Epoch milliseconds. */
-  createdAt: number;
-  /** Epoch milliseconds. */
-  updatedAt: number;
+  createdAt: Timestamp;
+  updatedAt: Timestamp;
   livemode: boolean;
   organizationId: string;
   pricingModelId: string;
@@ -2706,8 +2513,8 @@ export type CheckoutSession = {
   cancelUrl: string | null;
   outputMetadata: Metadata | null;
   outputName: string | null;
-  /** From then on it can no longer be confirmed. */
-  expires: number;
+  /** The time from which the session can no longer be confirmed. */
+  expires: Timestamp;
   type: 'activate_subscription';
   priceId: string | null;
   purchaseId: null;
@@ -2718,10 +2525,8 @@ export type CheckoutSession = {
   automaticallyUpdateSubscriptions: boolean | null;
 } | {
   id: string;
-  /** Epoch milliseconds. */
-  createdAt: number;
-  /** Epoch milliseconds. */
-  updatedAt: number;
+  createdAt: Timestamp;
+  updatedAt: Timestamp;
   livemode: boolean;
   organizationId: string;
   pricingModelId: string;
@@ -2736,8 +2541,8 @@ export type CheckoutSession = {
   cancelUrl: string | null;
   outputMetadata: Metadata | null;
   outputName: string | null;
-  /** From then on it can no longer be confirmed. */
-  expires: number;
+  /** The time from which the session can no longer be confirmed. */
+  expires: Timestamp;
   type: 'add_payment_method';
   priceId: string | null;
   purchaseId: string | null;
@@ -2748,10 +2553,8 @@ export type CheckoutSession = {
   automaticallyUpdateSubscriptions: boolean | null;
 } | {
   id: string;
-  /** Epoch milliseconds. */
-  createdAt: number;
-  /** Epoch milliseconds. */
-  updatedAt: number;
+  createdAt: Timestamp;
+  updatedAt: Timestamp;
   livemode: boolean;
   organizationId: string;
   pricingModelId: string;
@@ -2766,8 +2569,8 @@ export type CheckoutSession = {
   cancelUrl: string | null;
   outputMetadata: Metadata | null;
   outputName: string | null;
-  /** From then on it can no longer be confirmed. */
-  expires: number;
+  /** The time from which the session can no longer be confirmed. */
+  expires: Timestamp;
   type: 'purchase';
   priceId: string;
   purchaseId: string;
@@ -2782,83 +2585,76 @@ export type CheckoutSessionStatus = 'open' | 'pending' | 'succeeded' | 'failed' 
 
 export interface Webhook {
   id: string;
-  /** Epoch milliseconds. */
-  createdAt: number;
-  /** Epoch milliseconds. */
-  updatedAt: number;
+  createdAt: Timestamp;
+  updatedAt: Timestamp;
   livemode: boolean;
   organizationId: string;
-  /** Events of this pricing model are sent, no others. */
+  /** The pricing model whose events are sent. */
   pricingModelId: string;
   name: string;
   url: string;
-  /** The types of events that are sent; none: all but usage_balance.low, which has to be named. */
+  /** The event types that are sent. Empty: all types but `usage_balance.low`. */
   filterTypes: Array<WebhookFilterType>;
   active: boolean;
-  /** Why the service switched it off. Null when it did not; to switch it on again, set active. */
+  /** The reason why the service has disabled the webhook, or null. To enable it, set `active` to `true`. */
   disabledReason: string | null;
 }
 
 export interface WebhookDelivery {
   id: string;
-  /** Epoch milliseconds. */
-  createdAt: number;
-  /** Epoch milliseconds. */
-  updatedAt: number;
+  createdAt: Timestamp;
+  updatedAt: Timestamp;
   livemode: boolean;
   organizationId: string;
   pricingModelId: string;
   webhookId: string;
-  /** Null for a sample, which tells of nothing that happened. */
+  /** Null for a sample, which stands for no event. */
   eventId: string | null;
   eventType: EventType;
   objectId: string;
   status: WebhookDeliveryStatus;
-  /** How often the event was sent. */
+  /** The number of attempts. */
   attempts: number;
-  nextAttemptAt: number | null;
-  lastAttemptAt: number | null;
-  /** What the endpoint answered; null when it did not. */
+  nextAttemptAt: Timestamp | null;
+  lastAttemptAt: Timestamp | null;
+  /** The status code of the endpoint's answer. Null if there was none. */
   lastStatusCode: number | null;
-  /** Why the last attempt failed. */
+  /** The reason why the last attempt failed. */
   lastError: string | null;
 }
 
 export interface WebhookAttempt {
-  /** 1 is the first. */
+  /** The number of the attempt, counted from 1. */
   number: number;
-  /** Epoch milliseconds. */
-  startedAt: number;
+  startedAt: Timestamp;
   durationMs: number;
-  /** What the endpoint answered; null when it did not. */
+  /** The status code of the endpoint's answer. Null if there was none. */
   statusCode: number | null;
-  /** Why the attempt failed; null when it succeeded. */
+  /** The reason why the attempt failed. Null if it succeeded. */
   error: string | null;
-  /** The first 2 KiB of what the endpoint answered. */
+  /** The first 2 KiB of the endpoint's answer. */
   answer: string | null;
 }
 
 export interface Event {
   id: string;
-  /** Epoch milliseconds. */
-  createdAt: number;
+  createdAt: Timestamp;
   livemode: boolean;
   organizationId: string;
   pricingModelId: string;
   type: EventType;
   object: string;
   objectId: string;
-  /** Epoch milliseconds. */
-  occurredAt: number;
+  occurredAt: Timestamp;
   payload: EventPayload;
 }
 
 export interface EventPayload {
   /** The id of the record that the event is about. */
   id: string;
-  /** The kind of that record. */
+  /** The type of that record. */
   object: string;
-  /** The meter of it that the event is about, if it is. */
+  /** The usage meter, in events about a balance. */
   usageMeterId?: string;
   customer: {
     id: string;
@@ -2867,34 +2663,50 @@ export interface EventPayload {
   pricingModelId: string;
   type: EventType;
   eventId: string;
-  /** Epoch milliseconds. */
-  occurredAt: number;
+  occurredAt: Timestamp;
   livemode: boolean;
 }
 
 export interface TestClock {
   /** The environment's time, in epoch milliseconds. */
-  now: number;
-  /** True once it was set: then it stands still until it is moved. */
+  now: Timestamp;
+  /** True once the clock was set: time stands still until it is moved. */
   frozen: boolean;
 }
 
-/** What was done since the clock was last set. */
+/** The work done since the clock was last set. */
 export interface ClockWork {
-  /** Billing periods that began where another one ended. */
+  /** The number of renewed billing periods. */
   periodsRenewed: number;
-  /** Subscriptions that ended. */
+  /** The number of subscriptions that ended. */
   subscriptionsCanceled: number;
-  /** Invoices that were made. */
+  /** The number of invoices created. */
   invoicesCreated: number;
-  /** Charges that succeeded. */
+  /** The number of successful charges. */
   paymentsSucceeded: number;
-  /** Charges that failed. */
+  /** The number of failed charges. */
   paymentsFailed: number;
-  /** Credits whose unused rest is gone. */
+  /** The number of credits that expired with unused units. */
   creditsExpired: number;
-  /** Events that were published. */
+  /** The number of events published. */
   eventsCreated: number;
+}
+
+export interface ErrorBody {
+  /** The reason, in a sentence for people. */
+  message: string;
+  /** The kind of refusal, for programs: `NOT_FOUND`. */
+  code: string;
+  /** Each fault of the request and the path of the field that has it. */
+  issues?: Array<{
+    message: string;
+    path: Array<string | number>;
+    code: string;
+  }>;
+  /** The same text as `message`. */
+  error: string;
+  /** The id of the request, as in the header `X-Request-Id`. */
+  request_id: string;
 }
 
 export interface BillingAddressOutput {
@@ -2930,9 +2742,9 @@ export interface ApiKeysGetAnswer {
 }
 
 export interface ApiKeysListInput {
-  /** Where to go on: a nextCursor of an earlier page. */
+  /** The `nextCursor` of the page before; without it the list begins at the first page. */
   cursor?: string;
-  /** Rows a page: 1 to 100, 10 when absent. */
+  /** The number of rows on a page: 1 to 100, by default 10. */
   limit?: number;
   active?: boolean;
 }
@@ -2954,7 +2766,7 @@ export interface SettingsUpdateInput {
     currency?: CurrencyCode;
     allowMultipleSubscriptions?: boolean;
     dunning?: {
-      /** At most 10 numbers of days; empty: a failed attempt is the last. */
+      /** The days from each failed attempt to the next, at most 10 numbers. Empty: no retry. */
       retryDays?: Array<number>;
       terminalAction?: TerminalAction;
     };
@@ -2965,7 +2777,7 @@ export interface SettingsUpdateInput {
       addressLines?: Array<string>;
       taxId?: string | null;
     } | null;
-    /** none: invoices carry no tax; rates: the tax of the tax rates, by the customer’s billing address. */
+    /** `none`: invoices carry no tax. `rates`: the tax rates apply, by the billing address of the customer. */
     taxProvider?: 'none' | 'rates';
   };
 }
@@ -2975,12 +2787,12 @@ export interface SettingsUpdateAnswer {
 }
 
 export interface AuditLogListInput {
-  /** Where to go on: a nextCursor of an earlier page. */
+  /** The `nextCursor` of the page before; without it the list begins at the first page. */
   cursor?: string;
-  /** Rows a page: 1 to 100, 10 when absent. */
+  /** The number of rows on a page: 1 to 100, by default 10. */
   limit?: number;
   recordId?: string;
-  /** The type of the record, such as subscriptionItem. */
+  /** The type of the record, such as `subscriptionItem`. */
   record?: string;
   action?: string;
   apiKeyId?: string;
@@ -3000,9 +2812,9 @@ export interface AuditLogListAnswer {
 }
 
 export interface CustomersListInput {
-  /** Where to go on: a nextCursor of an earlier page. */
+  /** The `nextCursor` of the page before; without it the list begins at the first page. */
   cursor?: string;
-  /** Rows a page: 1 to 100, 10 when absent. */
+  /** The number of rows on a page: 1 to 100, by default 10. */
   limit?: number;
   email?: string;
   externalId?: string;
@@ -3027,12 +2839,12 @@ export interface CustomersCreateInput {
     domain?: string | null;
     userId?: string | null;
     billingAddress?: BillingAddress | null;
-    /** True for who owes no tax; false when absent at the start. */
+    /** If true, the customer owes no tax. False by default. */
     taxExempt?: boolean;
     externalId: string;
-    /** The default pricing model when absent. */
+    /** The default pricing model by default. */
     pricingModelId?: string | null;
-    /** True for a customer that is on record only: it gets no plan. */
+    /** If true, the customer is only kept on record and gets no plan. */
     archived?: boolean;
   };
 }
@@ -3047,7 +2859,7 @@ export interface CustomersCreateAnswer {
 
 export interface CustomersGetInput {
   externalId: string;
-  /** Needed only when several pricing models have this external id. */
+  /** Required only if several pricing models have this external id. */
   pricingModelId?: string;
 }
 
@@ -3057,7 +2869,7 @@ export interface CustomersGetAnswer {
 
 export interface CustomersUpdateInput {
   externalId: string;
-  /** Needed only when several pricing models have this external id. */
+  /** Required only if several pricing models have this external id. */
   pricingModelId?: string;
   customer: {
     email?: string;
@@ -3067,7 +2879,7 @@ export interface CustomersUpdateInput {
     domain?: string | null;
     userId?: string | null;
     billingAddress?: BillingAddress | null;
-    /** True for who owes no tax; false when absent at the start. */
+    /** If true, the customer owes no tax. False by default. */
     taxExempt?: boolean;
   };
 }
@@ -3078,7 +2890,7 @@ export interface CustomersUpdateAnswer {
 
 export interface CustomersArchiveInput {
   externalId: string;
-  /** Needed only when several pricing models have this external id. */
+  /** Required only if several pricing models have this external id. */
   pricingModelId?: string;
 }
 
@@ -3088,7 +2900,7 @@ export interface CustomersArchiveAnswer {
 
 export interface CustomersGetBillingInput {
   externalId: string;
-  /** Needed only when several pricing models have this external id. */
+  /** Required only if several pricing models have this external id. */
   pricingModelId?: string;
 }
 
@@ -3116,15 +2928,15 @@ export interface CustomersGetUsageBalancesAnswer {
 
 export interface CustomersListLedgerInput {
   externalId: string;
-  /** Where to go on: a nextCursor of an earlier page. */
+  /** The `nextCursor` of the page before; without it the list begins at the first page. */
   cursor?: string;
-  /** Rows a page: 1 to 100, 10 when absent. */
+  /** The number of rows on a page: 1 to 100, by default 10. */
   limit?: number;
   subscriptionId?: string;
   usageMeterId?: string;
   usageMeterSlug?: string;
   pricingModelId?: string;
-  /** A past instant: epoch milliseconds or an ISO 8601 date-time. */
+  /** A past instant, in epoch milliseconds or as an ISO 8601 date-time. */
   asOf?: string | number;
 }
 
@@ -3139,12 +2951,12 @@ export interface CustomersListLedgerAnswer {
 
 export interface CustomersCreatePortalSessionInput {
   externalId: string;
-  /** Needed only when several pricing models have this external id. */
+  /** Required only if several pricing models have this external id. */
   pricingModelId?: string;
   portalSession?: {
-    /** Where the portal leads back to. */
+    /** The address of the link that leads back from the portal. */
     returnUrl?: string | null;
-    /** 3600 when absent, and at most 604800. */
+    /** The lifetime of the link in seconds, by default 3600 and at most 604800. */
     expiresInSeconds?: number;
   };
 }
@@ -3154,9 +2966,9 @@ export interface CustomersCreatePortalSessionAnswer {
 }
 
 export interface SubscriptionsListInput {
-  /** Where to go on: a nextCursor of an earlier page. */
+  /** The `nextCursor` of the page before; without it the list begins at the first page. */
   cursor?: string;
-  /** Rows a page: 1 to 100, 10 when absent. */
+  /** The number of rows on a page: 1 to 100, by default 10. */
   limit?: number;
   status?: SubscriptionStatus;
   customerId?: string;
@@ -3173,32 +2985,32 @@ export interface SubscriptionsListAnswer {
 }
 
 export interface SubscriptionsCreateInput {
-  /** Needed only when several pricing models have this customerExternalId. */
+  /** Required only if several pricing models have this `customerExternalId`. */
   pricingModelId?: string;
   customerId?: string;
-  /** The caller's own id, in place of customerId. */
+  /** Your own id of the customer, instead of `customerId`. */
   customerExternalId?: string;
   priceId?: string;
-  /** The slug of an active price, in place of priceId. */
+  /** The slug of an active price, instead of `priceId`. */
   priceSlug?: string;
-  /** 1 when absent. */
+  /** 1 by default. */
   quantity?: number;
-  /** When the first period begins, and is charged; now when absent. Until then the customer has what it had. */
-  startDate?: number | string | null;
-  /** The price's when absent. */
+  /** The begin of the first period and its charge, by default now. Until then the customer keeps its present plan. */
+  startDate?: TimestampInput | null;
+  /** By default that of the price. */
   interval?: IntervalUnit | null;
-  /** The price's when absent. */
+  /** By default that of the price. */
   intervalCount?: number | null;
-  /** What the price's trial days come to when absent. */
-  trialEnd?: number | string | null;
+  /** The end of the trial, by default as the trial days of the price have it. */
+  trialEnd?: TimestampInput | null;
   metadata?: Metadata | null;
   name?: string | null;
   defaultPaymentMethodId?: string | null;
-  /** Charged when the default one fails for good. */
+  /** The payment method for attempts after the default one has failed. */
   backupPaymentMethodId?: string | null;
-  /** The code of an active discount, in any case: it is redeemed by this subscription. */
+  /** The code of an active discount, which this subscription redeems. Upper and lower case are the same. */
   discountCode?: string | null;
-  /** True for a subscription that is given away. */
+  /** If true, the subscription is free of charge. */
   doNotCharge?: boolean;
 }
 
@@ -3238,12 +3050,12 @@ export interface SubscriptionsAdjustInput {
 
 export interface SubscriptionsAdjustAnswer {
   subscription: Subscription;
-  /** The items of the plan that count now. */
+  /** The present items of the plan. */
   subscriptionItems: Array<SubscriptionItem>;
   resolvedTiming: ResolvedAdjustmentTiming;
-  /** Whether a period costs more than before. */
+  /** True if a period costs more than before. */
   isUpgrade: boolean;
-  /** What became of the change: awaiting_payment while its charge takes its time. */
+  /** The state of the change: `awaiting_payment` while its charge is in progress. */
   adjustment: {
     id: string;
     status: 'awaiting_payment' | 'scheduled' | 'applied' | 'canceled' | 'failed';
@@ -3264,7 +3076,7 @@ export interface SubscriptionsCancelScheduledAdjustmentInput {
 
 export interface SubscriptionsCancelScheduledAdjustmentAnswer {
   subscription: Subscription;
-  /** Items that the change would have added or changed. */
+  /** The number of items that the change would have added or changed. */
   canceledItemCount: number;
 }
 
@@ -3295,7 +3107,7 @@ export interface SubscriptionsAddFeatureAnswer {
 
 export interface SubscriptionsRetryPaymentInput {
   id: string;
-  /** What to charge this time; what the subscription is charged on when absent. */
+  /** The payment method for this attempt, by default that of the subscription. */
   paymentMethodId?: string | null;
 }
 
@@ -3307,10 +3119,10 @@ export interface SubscriptionsRetryPaymentAnswer {
 export interface PricingModelsCreateInput {
   pricingModel: {
     name: string;
-    /** True: the former default is no longer one. */
+    /** If true, this becomes the default pricing model in place of the present one. */
     isDefault?: boolean;
   };
-  /** How often the free plan renews; absent: never. */
+  /** The billing period of the free plan. Without it, the plan never renews. */
   defaultPlanIntervalUnit?: IntervalUnit;
 }
 
@@ -3319,9 +3131,9 @@ export interface PricingModelsCreateAnswer {
 }
 
 export interface PricingModelsListInput {
-  /** Where to go on: a nextCursor of an earlier page. */
+  /** The `nextCursor` of the page before; without it the list begins at the first page. */
   cursor?: string;
-  /** Rows a page: 1 to 100, 10 when absent. */
+  /** The number of rows on a page: 1 to 100, by default 10. */
   limit?: number;
   isDefault?: boolean;
 }
@@ -3365,7 +3177,7 @@ export interface PricingModelsUpdateAnswer {
 
 export interface PricingModelsSetupInput {
   name: string;
-  /** From then on the default pricing model. */
+  /** If true, this becomes the default pricing model. */
   isDefault?: boolean;
   features?: Array<FeatureStructure>;
   products?: Array<ProductStructure>;
@@ -3386,7 +3198,7 @@ export type PricingModelsExportAnswer = PricingModelExport;
 export interface PricingModelsCloneInput {
   id: string;
   name: string;
-  /** Where the copy is made; absent: where the source is. */
+  /** The mode of the copy, by default that of the source. */
   destinationEnvironment?: DestinationEnvironment;
 }
 
@@ -3399,7 +3211,7 @@ export interface ProductsCreateInput {
     name: string;
     slug?: string;
     pricingModelId?: string | null;
-    /** A new product is active, whatever is sent. */
+    /** Ignored: a new product is active. */
     active?: boolean;
     default?: boolean;
     description?: string | null;
@@ -3440,9 +3252,9 @@ export interface ProductsCreateAnswer {
 }
 
 export interface ProductsListInput {
-  /** Where to go on: a nextCursor of an earlier page. */
+  /** The `nextCursor` of the page before; without it the list begins at the first page. */
   cursor?: string;
-  /** Rows a page: 1 to 100, 10 when absent. */
+  /** The number of rows on a page: 1 to 100, by default 10. */
   limit?: number;
   pricingModelId?: string;
   active?: boolean;
@@ -3500,33 +3312,31 @@ export interface ProductFeaturesCreateInput {
   productFeature: {
     productId: string;
     featureId: string;
-    /** When a new link ends; null or absent: never. */
-    expiredAt?: number | string | null;
+    /** The end of a new link. Null or absent: it does not end. */
+    expiredAt?: TimestampInput | null;
   };
 }
 
 export interface ProductFeaturesCreateAnswer {
   productFeature: {
     id: string;
-    /** Epoch milliseconds. */
-    createdAt: number;
-    /** Epoch milliseconds. */
-    updatedAt: number;
+    createdAt: Timestamp;
+    updatedAt: Timestamp;
     livemode: boolean;
     organizationId: string;
     pricingModelId: string;
     productId: string;
     featureId: string;
-    expiredAt: number | null;
+    expiredAt: Timestamp | null;
     createdByCommit: string | null;
     updatedByCommit: string | null;
   };
 }
 
 export interface ProductFeaturesListInput {
-  /** Where to go on: a nextCursor of an earlier page. */
+  /** The `nextCursor` of the page before; without it the list begins at the first page. */
   cursor?: string;
-  /** Rows a page: 1 to 100, 10 when absent. */
+  /** The number of rows on a page: 1 to 100, by default 10. */
   limit?: number;
   pricingModelId?: string;
   productId?: string;
@@ -3608,9 +3418,9 @@ export interface PricesCreateAnswer {
 }
 
 export interface PricesListInput {
-  /** Where to go on: a nextCursor of an earlier page. */
+  /** The `nextCursor` of the page before; without it the list begins at the first page. */
   cursor?: string;
-  /** Rows a page: 1 to 100, 10 when absent. */
+  /** The number of rows on a page: 1 to 100, by default 10. */
   limit?: number;
   pricingModelId?: string;
   productId?: string;
@@ -3678,9 +3488,9 @@ export interface FeaturesCreateInput {
     usageMeterId: string;
     renewalFrequency: RenewalFrequency;
     resourceId?: null;
-    /** Of what this grant leaves unused at the end of a billing period at most so many units go over into the next ones. Null: none. */
+    /** The most unused units that roll over at the end of a billing period into later ones. Null: none. */
     rolloverMaximum?: number | null;
-    /** For so many billing periods what goes over can be used. Null where nothing goes over. */
+    /** The number of billing periods for which rolled-over units can be used. Null if there is no rollover. */
     rolloverPeriods?: number | null;
   } | {
     slug: string;
@@ -3703,9 +3513,9 @@ export interface FeaturesCreateAnswer {
 }
 
 export interface FeaturesListInput {
-  /** Where to go on: a nextCursor of an earlier page. */
+  /** The `nextCursor` of the page before; without it the list begins at the first page. */
   cursor?: string;
-  /** Rows a page: 1 to 100, 10 when absent. */
+  /** The number of rows on a page: 1 to 100, by default 10. */
   limit?: number;
   pricingModelId?: string;
   type?: FeatureType;
@@ -3741,9 +3551,9 @@ export interface FeaturesUpdateInput {
     usageMeterId?: string | null;
     renewalFrequency?: RenewalFrequency | null;
     resourceId?: string | null;
-    /** Of what this grant leaves unused at the end of a billing period at most so many units go over into the next ones. Null: none. */
+    /** The most unused units that roll over at the end of a billing period into later ones. Null: none. */
     rolloverMaximum?: number | null;
-    /** For so many billing periods what goes over can be used. Null where nothing goes over. */
+    /** The number of billing periods for which rolled-over units can be used. Null if there is no rollover. */
     rolloverPeriods?: number | null;
     active?: boolean;
   };
@@ -3758,7 +3568,7 @@ export interface UsageMetersCreateInput {
     name: string;
     slug: string;
     aggregationType?: UsageMeterAggregationType;
-    /** A balance that falls below so many units is told. Null: none is. */
+    /** A balance that falls below this number of units causes the event `usage_balance.low`. Null: no event. */
     lowBalanceThreshold?: number | null;
     pricingModelId?: string | null;
   };
@@ -3774,9 +3584,9 @@ export interface UsageMetersCreateAnswer {
 }
 
 export interface UsageMetersListInput {
-  /** Where to go on: a nextCursor of an earlier page. */
+  /** The `nextCursor` of the page before; without it the list begins at the first page. */
   cursor?: string;
-  /** Rows a page: 1 to 100, 10 when absent. */
+  /** The number of rows on a page: 1 to 100, by default 10. */
   limit?: number;
   pricingModelId?: string;
   slug?: string;
@@ -3806,7 +3616,7 @@ export interface UsageMetersUpdateInput {
     name?: string;
     slug?: string;
     aggregationType?: UsageMeterAggregationType;
-    /** A balance that falls below so many units is told. Null: none is. */
+    /** A balance that falls below this number of units causes the event `usage_balance.low`. Null: no event. */
     lowBalanceThreshold?: number | null;
   };
 }
@@ -3817,13 +3627,13 @@ export interface UsageMetersUpdateAnswer {
 
 export interface UsageMetersGetSummaryInput {
   id: string;
-  /** The first instant. 30 days before `to` when absent. */
+  /** The first instant of the range, by default 30 days before `to`. */
   from?: string | number;
-  /** The first instant after the last. The end of this hour when absent. */
+  /** The end of the range, which is not part of it. By default the end of this hour. */
   to?: string | number;
-  /** By day when absent. */
+  /** `day` by default. */
   groupBy?: 'hour' | 'day' | 'month' | 'customer' | 'property';
-  /** Which property, where `groupBy` is property. */
+  /** The name of the property, if `groupBy` is `property`. */
   property?: string;
   customerId?: string;
   subscriptionId?: string;
@@ -3888,9 +3698,9 @@ export interface CatalogsCreateAnswer {
 }
 
 export interface CatalogsListInput {
-  /** Where to go on: a nextCursor of an earlier page. */
+  /** The `nextCursor` of the page before; without it the list begins at the first page. */
   cursor?: string;
-  /** Rows a page: 1 to 100, 10 when absent. */
+  /** The number of rows on a page: 1 to 100, by default 10. */
   limit?: number;
   isDefault?: boolean;
 }
@@ -3940,9 +3750,9 @@ export interface CatalogsCloneAnswer {
 export interface DiscountsCreateInput {
   discount: {
     name: string;
-    /** 3 to 20 characters; kept in upper case. */
+    /** The code, with 3 to 20 characters. It is stored in upper case. */
     code: string;
-    /** Percent: whole per cent. Fixed: money in the smallest unit. */
+    /** A whole percentage, or money in the smallest unit. */
     amount: number;
     amountType: DiscountAmountType;
     active?: boolean;
@@ -3951,9 +3761,9 @@ export interface DiscountsCreateInput {
     numberOfPayments?: null;
   } | {
     name: string;
-    /** 3 to 20 characters; kept in upper case. */
+    /** The code, with 3 to 20 characters. It is stored in upper case. */
     code: string;
-    /** Percent: whole per cent. Fixed: money in the smallest unit. */
+    /** A whole percentage, or money in the smallest unit. */
     amount: number;
     amountType: DiscountAmountType;
     active?: boolean;
@@ -3962,15 +3772,15 @@ export interface DiscountsCreateInput {
     numberOfPayments?: null;
   } | {
     name: string;
-    /** 3 to 20 characters; kept in upper case. */
+    /** The code, with 3 to 20 characters. It is stored in upper case. */
     code: string;
-    /** Percent: whole per cent. Fixed: money in the smallest unit. */
+    /** A whole percentage, or money in the smallest unit. */
     amount: number;
     amountType: DiscountAmountType;
     active?: boolean;
     pricingModelId?: string | null;
     duration: 'number_of_payments';
-    /** How many paid invoices it is taken off. */
+    /** The number of paid invoices that the discount applies to. */
     numberOfPayments: number;
   };
 }
@@ -3980,9 +3790,9 @@ export interface DiscountsCreateAnswer {
 }
 
 export interface DiscountsListInput {
-  /** Where to go on: a nextCursor of an earlier page. */
+  /** The `nextCursor` of the page before; without it the list begins at the first page. */
   cursor?: string;
-  /** Rows a page: 1 to 100, 10 when absent. */
+  /** The number of rows on a page: 1 to 100, by default 10. */
   limit?: number;
   pricingModelId?: string;
   code?: string;
@@ -4004,7 +3814,7 @@ export interface DiscountsUpdateInput {
   discount: {
     id?: string;
     name?: string;
-    /** 3 to 20 characters; kept in upper case. */
+    /** The code, with 3 to 20 characters. It is stored in upper case. */
     code?: string;
     amount?: number;
     amountType?: DiscountAmountType;
@@ -4053,8 +3863,7 @@ export interface SubscriptionItemFeaturesUpdateAnswer {
 
 export interface SubscriptionItemFeaturesExpireInput {
   id: string;
-  /** Epoch milliseconds, or an ISO 8601 date-time (UTC where it names no offset). */
-  expiredAt?: number | string;
+  expiredAt?: TimestampInput;
 }
 
 export interface SubscriptionItemFeaturesExpireAnswer {
@@ -4068,7 +3877,7 @@ export type ResourceClaimsClaimInput = {
 export interface ResourceClaimsClaimAnswer {
   claims: Array<ResourceClaim>;
   usage: ResourceUsage;
-  /** Those of the claims that end by themselves. */
+  /** The claims that end by themselves. */
   temporaryClaims: TemporaryResourceClaims | null;
 }
 
@@ -4105,7 +3914,7 @@ export interface ResourceClaimsGetUsagesInput {
   subscriptionId: string;
   /** Slugs, separated by commas or given as several parameters. */
   resourceSlugs?: string | Array<string>;
-  /** Ids, likewise. Not looked at when there are slugs. */
+  /** Ids, separated in the same way. Ignored if there are slugs. */
   resourceIds?: string | Array<string>;
 }
 
@@ -4116,7 +3925,7 @@ export type ResourceClaimsGetUsagesAnswer = Array<{
 
 export interface EntitlementsCheckInput {
   checks: Array<EntitlementCheck>;
-  /** Whose customers are meant, where several pricing models have one of an external id. */
+  /** The pricing model of the customers, required only if several have a customer with the same external id. */
   pricingModelId?: string | null;
 }
 
@@ -4133,9 +3942,9 @@ export interface UsageCreditsCreateAnswer {
 }
 
 export interface UsageCreditsListInput {
-  /** Where to go on: a nextCursor of an earlier page. */
+  /** The `nextCursor` of the page before; without it the list begins at the first page. */
   cursor?: string;
-  /** Rows a page: 1 to 100, 10 when absent. */
+  /** The number of rows on a page: 1 to 100, by default 10. */
   limit?: number;
   subscriptionId?: string;
   usageMeterId?: string;
@@ -4152,7 +3961,7 @@ export interface UsageCreditsListAnswer {
 
 export interface UsageCreditsTakeBackInput {
   id: string;
-  /** At most what is left, which it is when absent. */
+  /** The number of units, by default all that are left. */
   amount?: number | null;
 }
 
@@ -4177,9 +3986,9 @@ export interface UsageEventsCreateAnswer {
 }
 
 export interface UsageEventsListInput {
-  /** Where to go on: a nextCursor of an earlier page. */
+  /** The `nextCursor` of the page before; without it the list begins at the first page. */
   cursor?: string;
-  /** Rows a page: 1 to 100, 10 when absent. */
+  /** The number of rows on a page: 1 to 100, by default 10. */
   limit?: number;
   customerId?: string;
   subscriptionId?: string;
@@ -4244,9 +4053,9 @@ export interface HoldsCreateAnswer {
 }
 
 export interface HoldsListInput {
-  /** Where to go on: a nextCursor of an earlier page. */
+  /** The `nextCursor` of the page before; without it the list begins at the first page. */
   cursor?: string;
-  /** Rows a page: 1 to 100, 10 when absent. */
+  /** The number of rows on a page: 1 to 100, by default 10. */
   limit?: number;
   subscriptionId?: string;
   usageMeterId?: string;
@@ -4271,7 +4080,7 @@ export interface HoldsGetAnswer {
 
 export interface HoldsSettleInput {
   id: string;
-  /** What was used: 0 or more. */
+  /** The number of units used, 0 or more. */
   amount: number;
 }
 
@@ -4300,9 +4109,9 @@ export interface InvoicesGetUpcomingAnswer {
 }
 
 export interface InvoicesListInput {
-  /** Where to go on: a nextCursor of an earlier page. */
+  /** The `nextCursor` of the page before; without it the list begins at the first page. */
   cursor?: string;
-  /** Rows a page: 1 to 100, 10 when absent. */
+  /** The number of rows on a page: 1 to 100, by default 10. */
   limit?: number;
   status?: string;
   type?: string;
@@ -4370,9 +4179,9 @@ export interface InvoicesGetPdfInput {
 }
 
 export interface InvoiceLineItemsListInput {
-  /** Where to go on: a nextCursor of an earlier page. */
+  /** The `nextCursor` of the page before; without it the list begins at the first page. */
   cursor?: string;
-  /** Rows a page: 1 to 100, 10 when absent. */
+  /** The number of rows on a page: 1 to 100, by default 10. */
   limit?: number;
   invoiceId?: string;
   type?: string;
@@ -4395,12 +4204,12 @@ export type InvoiceLineItemsGetAnswer = InvoiceLineItem;
 
 export interface TaxRatesCreateInput {
   taxRate: {
-    /** ISO 3166-1 alpha-2: DE. */
+    /** The ISO 3166-1 alpha-2 code, such as `DE`. */
     country: string;
-    /** As customers write it in their billing address; the case does not matter. */
+    /** The state as customers write it in their billing address, in upper or lower case. */
     state?: string | null;
     type: TaxType;
-    /** From 0 to 100 with at most six decimals: "19" or "8.875". */
+    /** A number from 0 to 100 with at most six decimals: "19" or "8.875". */
     percentage: number | string;
     inclusive?: boolean;
     active?: boolean;
@@ -4413,9 +4222,9 @@ export interface TaxRatesCreateAnswer {
 }
 
 export interface TaxRatesListInput {
-  /** Where to go on: a nextCursor of an earlier page. */
+  /** The `nextCursor` of the page before; without it the list begins at the first page. */
   cursor?: string;
-  /** Rows a page: 1 to 100, 10 when absent. */
+  /** The number of rows on a page: 1 to 100, by default 10. */
   limit?: number;
   country?: string;
   state?: string;
@@ -4443,11 +4252,11 @@ export interface TaxRatesUpdateInput {
   id: string;
   taxRate: {
     id?: string;
-    /** ISO 3166-1 alpha-2: DE. */
+    /** The ISO 3166-1 alpha-2 code, such as `DE`. */
     country?: string;
     state?: string | null;
     type?: TaxType;
-    /** From 0 to 100 with at most six decimals: "19" or "8.875". */
+    /** A number from 0 to 100 with at most six decimals: "19" or "8.875". */
     percentage?: number | string;
     inclusive?: boolean;
     active?: boolean;
@@ -4468,9 +4277,9 @@ export interface TaxRatesDeleteAnswer {
 }
 
 export interface PurchasesListInput {
-  /** Where to go on: a nextCursor of an earlier page. */
+  /** The `nextCursor` of the page before; without it the list begins at the first page. */
   cursor?: string;
-  /** Rows a page: 1 to 100, 10 when absent. */
+  /** The number of rows on a page: 1 to 100, by default 10. */
   limit?: number;
   customerId?: string;
   status?: string;
@@ -4496,9 +4305,9 @@ export interface PurchasesGetAnswer {
 }
 
 export interface CheckoutSessionsListInput {
-  /** Where to go on: a nextCursor of an earlier page. */
+  /** The `nextCursor` of the page before; without it the list begins at the first page. */
   cursor?: string;
-  /** Rows a page: 1 to 100, 10 when absent. */
+  /** The number of rows on a page: 1 to 100, by default 10. */
   limit?: number;
   customerId?: string;
   priceId?: string;
@@ -4516,31 +4325,31 @@ export interface CheckoutSessionsListAnswer {
 }
 
 export interface CheckoutSessionsCreateInput {
-  /** Needed only when several pricing models have this external id. */
+  /** Required only if several pricing models have this external id. */
   pricingModelId?: string;
   checkoutSession: {
     successUrl: string;
     cancelUrl: string;
-    /** What the purchase and the subscription are called. */
+    /** The name of the purchase and the subscription. */
     outputName?: string | null;
     /** Copied to the purchase and the subscription. */
     outputMetadata?: Metadata | null;
     type: 'product';
-    /** Absent or null where the session is anonymous. */
+    /** Your own id of the customer. Absent or null for an anonymous session. */
     customerExternalId?: string | null;
-    /** True where the buyer says who it is: a customer is made when it pays. */
+    /** If true, the buyers enter their own details, and a customer is created when they pay. */
     anonymous?: boolean;
     priceId?: string;
-    /** The slug of an active price, in place of priceId. */
+    /** The slug of an active price, instead of `priceId`. */
     priceSlug?: string;
-    /** 1 when absent. */
+    /** 1 by default. */
     quantity?: number;
-    /** Whether a paid plan keeps the free plan's periods: the first one is then paid in part. */
+    /** If true, a paid plan keeps the periods of the free plan, and its first period is charged in part. */
     preserveBillingCycleAnchor?: boolean;
   } | {
     successUrl: string;
     cancelUrl: string;
-    /** What the purchase and the subscription are called. */
+    /** The name of the purchase and the subscription. */
     outputName?: string | null;
     /** Copied to the purchase and the subscription. */
     outputMetadata?: Metadata | null;
@@ -4551,15 +4360,15 @@ export interface CheckoutSessionsCreateInput {
   } | {
     successUrl: string;
     cancelUrl: string;
-    /** What the purchase and the subscription are called. */
+    /** The name of the purchase and the subscription. */
     outputName?: string | null;
     /** Copied to the purchase and the subscription. */
     outputMetadata?: Metadata | null;
     type: 'add_payment_method';
     customerExternalId: string;
-    /** A subscription that is charged on it from then on. */
+    /** A subscription that is charged on the new payment method from then on. */
     targetSubscriptionId?: string | null;
-    /** Whether all of the customer's subscriptions are charged on it from then on. */
+    /** If true, all subscriptions of the customer are charged on the new payment method from then on. */
     automaticallyUpdateSubscriptions?: boolean | null;
   };
 }
@@ -4579,9 +4388,9 @@ export interface CheckoutSessionsGetAnswer {
 }
 
 export interface PaymentsListInput {
-  /** Where to go on: a nextCursor of an earlier page. */
+  /** The `nextCursor` of the page before; without it the list begins at the first page. */
   cursor?: string;
-  /** Rows a page: 1 to 100, 10 when absent. */
+  /** The number of rows on a page: 1 to 100, by default 10. */
   limit?: number;
   status?: string;
   customerId?: string;
@@ -4608,7 +4417,7 @@ export interface PaymentsGetAnswer {
 
 export interface PaymentsRefundInput {
   id: string;
-  /** In the smallest unit of the currency, at most what remains of the payment; all of it when absent. */
+  /** The amount in the smallest unit of the currency, at most what remains of the payment. By default all that remains. */
   partialAmount?: number | null;
 }
 
@@ -4617,9 +4426,9 @@ export interface PaymentsRefundAnswer {
 }
 
 export interface PaymentMethodsListInput {
-  /** Where to go on: a nextCursor of an earlier page. */
+  /** The `nextCursor` of the page before; without it the list begins at the first page. */
   cursor?: string;
-  /** Rows a page: 1 to 100, 10 when absent. */
+  /** The number of rows on a page: 1 to 100, by default 10. */
   limit?: number;
   customerId?: string;
   type?: string;
@@ -4635,21 +4444,21 @@ export interface PaymentMethodsListAnswer {
 }
 
 export interface PaymentMethodsCreateInput {
-  /** Needed only when several pricing models have this customerExternalId. */
+  /** Required only if several pricing models have this `customerExternalId`. */
   pricingModelId?: string;
   paymentMethod: {
     customerId?: string;
-    /** The caller's own id of the customer, in place of customerId. */
+    /** Your own id of the customer, instead of `customerId`. */
     customerExternalId?: string;
-    /** What the token stands for; checked when given. */
+    /** The type of the payment method, checked if given. */
     type?: PaymentMethodType;
-    /** What the processor calls it, such as pm_card_visa. */
+    /** The id of the payment method at the processor, such as `pm_card_visa`. */
     token: string;
-    /** Whether it becomes the customer's default; the first one always does. */
+    /** If true, the payment method becomes the default of the customer. The first one always does. */
     default?: boolean;
-    /** Whether the customer's subscriptions are charged on it from now on, whatever they were charged on. */
+    /** If true, all subscriptions of the customer are charged on this payment method from now on. */
     automaticallyUpdateSubscriptions?: boolean;
-    /** The customer's own when absent. */
+    /** By default the billing address of the customer. */
     billingDetails?: BillingAddress;
     metadata?: Metadata | null;
   };
@@ -4671,24 +4480,24 @@ export interface WebhooksCreateInput {
   webhook: {
     name: string;
     url: string;
-    /** The types of events to send; none: all but usage_balance.low, which has to be named. */
+    /** The event types to send. Empty: all types but `usage_balance.low`. */
     filterTypes: Array<WebhookFilterType>;
     active?: boolean;
-    /** The key's own, or the default pricing model, when absent. */
+    /** By default the pricing model of the key, or else the default one. */
     pricingModelId?: string | null;
   };
 }
 
 export interface WebhooksCreateAnswer {
   webhook: Webhook;
-  /** `whsec_` and the key of the signatures in base64. */
+  /** The signing secret: `whsec_` and the key in base64. */
   secret: string;
 }
 
 export interface WebhooksListInput {
-  /** Where to go on: a nextCursor of an earlier page. */
+  /** The `nextCursor` of the page before; without it the list begins at the first page. */
   cursor?: string;
-  /** Rows a page: 1 to 100, 10 when absent. */
+  /** The number of rows on a page: 1 to 100, by default 10. */
   limit?: number;
   active?: boolean;
   pricingModelId?: string;
@@ -4708,10 +4517,10 @@ export interface WebhooksUpdateInput {
     id?: string;
     name?: string;
     url?: string;
-    /** The types of events to send; none: all but usage_balance.low, which has to be named. */
+    /** The event types to send. Empty: all types but `usage_balance.low`. */
     filterTypes?: Array<WebhookFilterType>;
     active?: boolean;
-    /** Cannot change: the stored value or nothing. */
+    /** Fixed: send the present value or nothing. */
     pricingModelId?: string | null;
   };
 }
@@ -4742,15 +4551,15 @@ export interface WebhooksRotateSecretInput {
 
 export interface WebhooksRotateSecretAnswer {
   webhook: Webhook;
-  /** `whsec_` and the key of the signatures in base64. */
+  /** The signing secret: `whsec_` and the key in base64. */
   secret: string;
 }
 
 export interface WebhooksListDeliveriesInput {
   id: string;
-  /** Where to go on: a nextCursor of an earlier page. */
+  /** The `nextCursor` of the page before; without it the list begins at the first page. */
   cursor?: string;
-  /** Rows a page: 1 to 100, 10 when absent. */
+  /** The number of rows on a page: 1 to 100, by default 10. */
   limit?: number;
   status?: WebhookDeliveryStatus;
   eventId?: string;
@@ -4769,7 +4578,7 @@ export interface WebhooksListDeliveriesAnswer {
 export interface WebhooksTestInput {
   id: string;
   test?: {
-    /** The type of event that the sample looks like. */
+    /** The event type of the sample. */
     type?: EventType;
   };
 }
@@ -4781,20 +4590,20 @@ export interface WebhooksTestAnswer {
 export interface WebhooksReplayInput {
   id: string;
   replay: {
-    /** Events that happened at this instant or later. Epoch milliseconds or ISO 8601. */
-    since: number | string;
-    /** Events that happened before this instant; until now when absent. */
-    until?: number | string;
-    /** Events of these types; those that the webhook's filter lets through when absent. */
+    /** The first instant of the range, in epoch milliseconds or ISO 8601. */
+    since: TimestampInput;
+    /** The end of the range, which is not part of it. By default now. */
+    until?: TimestampInput;
+    /** The event types to send, by default those of the webhook. */
     types?: Array<EventType>;
-    /** Only those whose delivery to this webhook was given up. */
+    /** If true, only events are sent whose delivery to this webhook has failed for good. */
     onlyFailed?: boolean;
   };
 }
 
 export interface WebhooksReplayAnswer {
   replay: {
-    /** How many events are sent. */
+    /** The number of events that are sent. */
     deliveries: number;
   };
 }
@@ -4817,9 +4626,9 @@ export interface DeliveriesRetryAnswer {
 }
 
 export interface EventsListInput {
-  /** Where to go on: a nextCursor of an earlier page. */
+  /** The `nextCursor` of the page before; without it the list begins at the first page. */
   cursor?: string;
-  /** Rows a page: 1 to 100, 10 when absent. */
+  /** The number of rows on a page: 1 to 100, by default 10. */
   limit?: number;
   type?: EventType;
   object?: EventObject;
@@ -4852,8 +4661,7 @@ export interface TestClockGetAnswer {
 
 export interface TestClockUpdateInput {
   testClock: {
-    /** Epoch milliseconds, or an ISO 8601 date-time (UTC where it names no offset). */
-    now: number | string;
+    now: TimestampInput;
   };
 }
 
@@ -4863,15 +4671,15 @@ export interface TestClockUpdateAnswer {
 }
 
 export interface UtilsMethods {
-  /** See that the service answers and takes the key. */
+  /** Check the connection and the key. Returns `pong` if the service responds and the API key is valid. */
   getPing(input?: Record<string, never>, options?: CallOptions): Promise<UtilsGetPingAnswer>;
 }
 
 export interface ApiKeysMethods {
-  /** Get an API key. */
+  /** Get an API key. Returns one API key of the environment. Its token is masked. */
   get(input: ApiKeysGetInput, options?: CallOptions): Promise<ApiKeysGetAnswer>;
 
-  /** List the API keys. */
+  /** List API keys. Returns the API keys of the environment, active and ended ones. Their tokens are masked. */
   list(input?: ApiKeysListInput, options?: CallOptions): Promise<ApiKeysListAnswer>;
 
   /** Every row that `list` lists, page after page; `limit` is the size of a page, 100 when absent. */
@@ -4879,15 +4687,15 @@ export interface ApiKeysMethods {
 }
 
 export interface SettingsMethods {
-  /** Get the settings. How the key's environment bills. Test and live mode have their own. */
+  /** Get the settings. Returns how the environment of the key bills. Test mode and live mode have their own settings. */
   get(input?: Record<string, never>, options?: CallOptions): Promise<SettingsGetAnswer>;
 
-  /** Update the settings. Fields that are absent stay as they are. The currency can change while there are no prices, discounts or invoices of more than nothing. */
+  /** Update the settings. Changes the settings that are sent and leaves the others as they are. New settings apply from the next invoice or payment attempt. The currency is fixed once there are prices, discounts or invoices with an amount; a change is then refused with 409. */
   update(input: SettingsUpdateInput, options?: WriteOptions): Promise<SettingsUpdateAnswer>;
 }
 
 export interface AuditLogMethods {
-  /** List what was changed, by whom. Newest first. One entry for each record that a request, a page, a task or a command has changed; usage and the ledger are logs themselves. `total` counts up to 10,000. */
+  /** List the audit log. Returns who changed which record and how, newest first. Each record that a request, page, task or command changed has an entry. Usage and ledger entries are not repeated here. `total` counts up to 10,000. */
   list(input?: AuditLogListInput, options?: CallOptions): Promise<AuditLogListAnswer>;
 
   /** Every row that `list` lists, page after page; `limit` is the size of a page, 100 when absent. */
@@ -4895,525 +4703,525 @@ export interface AuditLogMethods {
 }
 
 export interface CustomersMethods {
-  /** List the customers. */
+  /** List customers. Returns the customers of the environment, optionally those with an email address or external id. Archived customers are included unless `archived` is `false`. */
   list(input?: CustomersListInput, options?: CallOptions): Promise<CustomersListAnswer>;
 
   /** Every row that `list` lists, page after page; `limit` is the size of a page, 100 when absent. */
   listAll(input?: Omit<CustomersListInput, 'cursor'>, options?: CallOptions): AsyncGenerator<CustomersListAnswer['data'][number], void, undefined>;
 
-  /** Create a customer. Starts the pricing model's default plan with it, where there is one. */
+  /** Create a customer. Creates a customer under your own id, `externalId`, and starts the default plan of its pricing model, if there is one. Returns the customer and that subscription. Without `pricingModelId` the customer joins the default pricing model. An external id that another customer has is refused with 409. */
   create(input: CustomersCreateInput, options?: WriteOptions): Promise<CustomersCreateAnswer>;
 
-  /** Get a customer by its external id. */
+  /** Get a customer. Returns the customer with this external id. If several pricing models have one, the request is refused until `pricingModelId` names the model. */
   get(input: CustomersGetInput, options?: CallOptions): Promise<CustomersGetAnswer>;
 
-  /** Update a customer. Fields that are absent stay as they are. The external id does not change. */
+  /** Update a customer. Changes the fields that are sent and leaves the others as they are. The external id cannot change. */
   update(input: CustomersUpdateInput, options?: WriteOptions): Promise<CustomersUpdateAnswer>;
 
-  /** Archive a customer. Ends all its subscriptions now. Its external id can be used again. */
+  /** Archive a customer. Ends all subscriptions of the customer now and keeps its records. Its external id becomes free for another customer. */
   archive(input: CustomersArchiveInput, options?: WriteOptions): Promise<CustomersArchiveAnswer>;
 
-  /** Get everything a customer has and owes. */
+  /** Get the billing state of a customer. Returns the customer with its subscriptions, invoices, payment methods, purchases and pricing model in one answer. `billingPortalUrl` opens the customer portal. */
   getBilling(input: CustomersGetBillingInput, options?: CallOptions): Promise<CustomersGetBillingAnswer>;
 
-  /** Get all that a customer may use. The features, balances and resources of the current subscriptions in one answer, or of the one that subscriptionId names. What is paused, has ended or has not begun gives nothing. */
+  /** Get the entitlements of a customer. Returns the features, balances and resources that the customer may use now. They come from all current subscriptions, or from the one that `subscriptionId` names. A subscription that is paused, ended or not yet started grants nothing. */
   getEntitlements(input: CustomersGetEntitlementsInput, options?: CallOptions): Promise<CustomersGetEntitlementsAnswer>;
 
-  /** Get the usage balances of a customer. One row for each usage meter of each current subscription, or of the subscription that subscriptionId names, in any status. */
+  /** Get the usage balances of a customer. Returns one row for each usage meter of each current subscription. With `subscriptionId` the rows are those of that subscription, whatever its status. */
   getUsageBalances(input: CustomersGetUsageBalancesInput, options?: CallOptions): Promise<CustomersGetUsageBalancesAnswer>;
 
-  /** List the ledger entries of a customer. What changed the balances of its subscriptions, in the order in which it was booked; of each use, which grants it drew from. `balances` are those of all the accounts that are asked about: now, or as of the past instant `asOf`, up to which entries are listed then. */
+  /** List the ledger entries of a customer. Returns each change of the customer's balances, in the order of booking. A use names the credits that paid for it. `balances` are the balances of all accounts in question, now or at the past instant `asOf`. With `asOf`, later entries are left out. */
   listLedger(input: CustomersListLedgerInput, options?: CallOptions): Promise<CustomersListLedgerAnswer>;
 
   /** Every row that `listLedger` lists, page after page; `limit` is the size of a page, 100 when absent. */
   listAllLedger(input: Omit<CustomersListLedgerInput, 'cursor'>, options?: CallOptions): AsyncGenerator<CustomersListLedgerAnswer['data'][number], void, undefined>;
 
-  /** Make a link to the customer portal. Behind `url` the customer sees its plan, invoices, usage and payment methods, and may change them. Make one when the customer asks for it: who has the link acts as the customer until it expires. */
+  /** Create a link to the customer portal. Returns a `url` where the customer sees and changes its plan, invoices, usage and payment methods. Create the link when the customer asks for it: until it expires, anyone who has it acts as the customer. */
   createPortalSession(input: CustomersCreatePortalSessionInput, options?: WriteOptions): Promise<CustomersCreatePortalSessionAnswer>;
 }
 
 export interface SubscriptionsMethods {
-  /** List the subscriptions. */
+  /** List subscriptions. Returns the subscriptions of the environment, optionally those of a customer, price or status. */
   list(input?: SubscriptionsListInput, options?: CallOptions): Promise<SubscriptionsListAnswer>;
 
   /** Every row that `list` lists, page after page; `limit` is the size of a page, 100 when absent. */
   listAll(input?: Omit<SubscriptionsListInput, 'cursor'>, options?: CallOptions): AsyncGenerator<SubscriptionsListAnswer['data'][number], void, undefined>;
 
-  /** Subscribe a customer to a price. A paid subscription takes the place of a free one. What is due now is charged before the answer, which shows how that ended: a subscription whose first payment fails is canceled. */
+  /** Create a subscription. Subscribes a customer to a price and charges what is due now before the answer. A paid subscription replaces the free one. If the first payment fails, the subscription is returned as `canceled`. A customer with another paid subscription is refused with 409, unless the settings allow several. */
   create(input: SubscriptionsCreateInput, options?: WriteOptions): Promise<SubscriptionsCreateAnswer>;
 
-  /** Get a subscription. */
+  /** Get a subscription. Returns one subscription with its status, billing period and plan. */
   get(input: SubscriptionsGetInput, options?: CallOptions): Promise<SubscriptionsGetAnswer>;
 
-  /** Cancel a subscription. A subscription that has ended is answered as it is. With at_future_date it renews as ever until endDate: a period that begins before is billed whole, and nothing is given back. Another date takes the place of the one before. */
+  /** Cancel a subscription. Ends a subscription now, with its billing period, or at `endDate`, and returns it. Until `endDate` it renews as usual: a period that has begun is billed whole and nothing is refunded. A later request replaces the date. A subscription that has ended is returned unchanged. The default plan is refused with 400. */
   cancel(input: SubscriptionsCancelInput, options?: WriteOptions): Promise<SubscriptionsCancelAnswer>;
 
-  /** Take a scheduled cancel back. A subscription that is not to be canceled is answered as it is. */
+  /** Undo a scheduled cancellation. Keeps a subscription that was scheduled to end. A subscription without a scheduled cancellation is returned unchanged. A paid subscription needs a payment method, or the request is refused with 400. */
   uncancel(input: SubscriptionsUncancelInput, options?: WriteOptions): Promise<SubscriptionsUncancelAnswer>;
 
-  /** Change the plan of a subscription. The items named become the complete set. A change that costs something now is charged before the answer, and the items change when the money has arrived: a failed charge changes nothing and is answered 402. */
+  /** Change the plan of a subscription. Replaces the items of a subscription by the complete set in `newSubscriptionItems`, now or with the end of the billing period. A change that costs something now is charged before the answer, and takes effect once it is paid. If the charge fails, nothing changes and the answer is 402. A change that would leave fewer places of a resource than are claimed is refused with 409. */
   adjust(input: SubscriptionsAdjustInput, options?: WriteOptions): Promise<SubscriptionsAdjustAnswer>;
 
-  /** Preview a change of plan. What adjust would do with the same body now. A change that would be refused is answered with the reason. */
+  /** Preview a change of plan. Returns the amounts that `adjust` would charge for the same body now, and changes nothing. If the change would be refused, `canAdjust` is `false` and `reason` says why. */
   previewAdjust(input: SubscriptionsPreviewAdjustInput, options?: WriteOptions): Promise<SubscriptionsPreviewAdjustAnswer>;
 
-  /** Take a scheduled change of plan back. Everything is as it was before the change was asked for. */
+  /** Undo a scheduled change of plan. Removes the change that is scheduled for the end of the billing period and restores the plan before it. Without a scheduled change the request is refused with 400. */
   cancelScheduledAdjustment(input: SubscriptionsCancelScheduledAdjustmentInput, options?: WriteOptions): Promise<SubscriptionsCancelScheduledAdjustmentAnswer>;
 
-  /** Pause a subscription. It gives nothing and costs nothing until it goes on: at resumesAt, or when it is resumed. What was paid for the rest of its period is kept and taken off its next invoices. Claims stay and count again later; usage events are taken, and billed with the first invoice after the pause. One that is paused already gets the new resumesAt. */
+  /** Pause a subscription. Stops a subscription until `resumesAt` or a resume: it grants nothing and costs nothing. The unused part of the paid period is credited to the next invoices. Claims are kept, and usage is recorded and billed after the pause. If the subscription is already paused, `resumesAt` is replaced. */
   pause(input: SubscriptionsPauseInput, options?: WriteOptions): Promise<SubscriptionsPauseAnswer>;
 
-  /** Let a paused subscription go on. Its next period begins now and ends where a period of it would have ended anyway; it is billed its share of the price, less what was kept for paused time. One that is not paused is answered as it is. */
+  /** Resume a paused subscription. Begins a billing period now that ends at the usual boundary. Its share of the price is billed, less the credit for the time paused. A subscription that is not paused is returned unchanged. */
   resume(input: SubscriptionsResumeInput, options?: WriteOptions): Promise<SubscriptionsResumeAnswer>;
 
-  /** Add a feature to a subscription. By hand, beside what its plan gives. Again: a toggle stays as it is, credits and capacity of a resource add up. */
+  /** Add a feature to a subscription. Grants a feature to one subscription, in addition to its plan. If it has the feature already, a toggle stays as it is, and credits or capacity add up. `grantCreditsImmediately` is refused with 400 for a feature without credits. */
   addFeature(input: SubscriptionsAddFeatureInput, options?: WriteOptions): Promise<SubscriptionsAddFeatureAnswer>;
 
-  /** Try to collect what a subscription owes, now. Charges the oldest invoice for a billing period that is not paid. What is due now is charged before the answer; a charge that fails is answered with 402 and counts as an attempt. One that takes its time is answered as it stands. */
+  /** Retry a failed payment. Charges the oldest unpaid invoice for a billing period of the subscription before the answer. It counts as an attempt, and a failed charge is answered with 402. A charge that takes longer is returned in its present status. If nothing is owed, the request is refused with 400. */
   retryPayment(input: SubscriptionsRetryPaymentInput, options?: WriteOptions): Promise<SubscriptionsRetryPaymentAnswer>;
 }
 
 export interface PricingModelsMethods {
-  /** Create a pricing model. It holds a default product, the free plan, and nothing else. */
+  /** Create a pricing model. Creates a pricing model with a default product, the free plan, and nothing else. `isDefault` makes it the model of customers that name none. */
   create(input: PricingModelsCreateInput, options?: WriteOptions): Promise<PricingModelsCreateAnswer>;
 
-  /** List the pricing models. */
+  /** List pricing models. Returns the pricing models of the environment, without their contents. */
   list(input?: PricingModelsListInput, options?: CallOptions): Promise<PricingModelsListAnswer>;
 
   /** Every row that `list` lists, page after page; `limit` is the size of a page, 100 when absent. */
   listAll(input?: Omit<PricingModelsListInput, 'cursor'>, options?: CallOptions): AsyncGenerator<PricingModelsListAnswer['data'][number], void, undefined>;
 
-  /** Get the default pricing model. With what can be bought. A key that is pinned to a pricing model gets that one. */
+  /** Get the default pricing model. Returns the default pricing model with its active products, prices and usage meters. A key that is pinned to a pricing model gets that model. */
   getDefault(input?: Record<string, never>, options?: CallOptions): Promise<PricingModelsGetDefaultAnswer>;
 
-  /** Get a pricing model. With what can be bought: active products with active prices, and the usage meters. */
+  /** Get a pricing model. Returns a pricing model with its active products, their active prices, and its usage meters. */
   get(input: PricingModelsGetInput, options?: CallOptions): Promise<PricingModelsGetAnswer>;
 
-  /** Update a pricing model. Its name and whether it is the default one; or, when features, products, usageMeters and resources are given, all four, everything that it holds from then on: what has a new slug is made, what is left out is deactivated. A price on other terms replaces the old one, which existing subscriptions keep. Usage meters cannot be removed, and the default product stays. */
+  /** Update a pricing model. Changes the name of a pricing model, or makes it the default one. With `features`, `products`, `usageMeters` and `resources`, all four, it replaces the contents. New slugs are created and missing ones are deactivated. A price with other terms replaces the old one, which existing subscriptions keep. Usage meters and the default product cannot be removed. */
   update(input: PricingModelsUpdateInput, options?: WriteOptions): Promise<PricingModelsUpdateAnswer>;
 
-  /** Set up a whole pricing model. Features, products, usage meters and resources, named by slugs; all of it is made, or nothing. Without a default product the Free Plan is added, and each usage meter gets its no-charge price. */
+  /** Set up a whole pricing model. Creates a pricing model with features, products, prices, usage meters and resources, linked by their slugs. All of it is created, or nothing. A Free Plan is added if no product is the default one, and each usage meter gets a no-charge price. */
   setup(input: PricingModelsSetupInput, options?: WriteOptions): Promise<PricingModelsSetupAnswer>;
 
-  /** Export a pricing model. As the body of a setup that makes the same, and of an update that changes nothing. What is null is left out. */
+  /** Export a pricing model. Returns a pricing model in the form that setup and update accept. A setup with it creates the same model; an update with it changes nothing. */
   export(input: PricingModelsExportInput, options?: CallOptions): Promise<PricingModelsExportAnswer>;
 
-  /** Clone a pricing model. Copies everything that it holds, with new ids and the same slugs and codes, in the same mode or into the other one. Customers and subscriptions are not copied. */
+  /** Clone a pricing model. Copies a pricing model and its contents, with new ids and the same slugs and codes. `destinationEnvironment` chooses test or live mode. Customers and subscriptions are not copied. A copy into a mode with another currency is refused with 400. */
   clone(input: PricingModelsCloneInput, options?: WriteOptions): Promise<PricingModelsCloneAnswer>;
 }
 
 export interface ProductsMethods {
-  /** Create a product. With its default price and the features that it gives. */
+  /** Create a product. Creates a product with its default price and, through `featureIds`, the features that it grants. A slug that another active product has is refused with 409. */
   create(input: ProductsCreateInput, options?: WriteOptions): Promise<ProductsCreateAnswer>;
 
-  /** List the products. */
+  /** List products. Returns the products of the environment, active and inactive ones. */
   list(input?: ProductsListInput, options?: CallOptions): Promise<ProductsListAnswer>;
 
   /** Every row that `list` lists, page after page; `limit` is the size of a page, 100 when absent. */
   listAll(input?: Omit<ProductsListInput, 'cursor'>, options?: CallOptions): AsyncGenerator<ProductsListAnswer['data'][number], void, undefined>;
 
-  /** Get a product. The answer is the product itself, with its active prices and the features that it gives. */
+  /** Get a product. Returns a product with its active prices and its features. The answer is the product itself, without an envelope. */
   get(input: ProductsGetInput, options?: CallOptions): Promise<ProductsGetAnswer>;
 
-  /** Update a product. What is left out stays. Other terms in price make a new default price; the old one is deactivated. featureIds are all the features that the product gives from now on. Existing subscriptions keep their price and their features. */
+  /** Update a product. Changes the fields that are sent. Other terms in `price` create a new default price and deactivate the old one. `featureIds` replaces all features of the product. Existing subscriptions keep their price and features. */
   update(input: ProductsUpdateInput, options?: WriteOptions): Promise<ProductsUpdateAnswer>;
 }
 
 export interface ProductFeaturesMethods {
-  /** Make a product give a feature. A link that has expired is revived under its old id. Existing subscriptions are not changed. */
+  /** Add a feature to a product. Makes a product grant a feature to new subscriptions. An expired link of the two is revived under its old id. Existing subscriptions do not change. */
   create(input: ProductFeaturesCreateInput, options?: WriteOptions): Promise<ProductFeaturesCreateAnswer>;
 
-  /** List which products give which features. Expired links are included. */
+  /** List product features. Returns the links between products and features, expired ones included. */
   list(input?: ProductFeaturesListInput, options?: CallOptions): Promise<ProductFeaturesListAnswer>;
 
   /** Every row that `list` lists, page after page; `limit` is the size of a page, 100 when absent. */
   listAll(input?: Omit<ProductFeaturesListInput, 'cursor'>, options?: CallOptions): AsyncGenerator<ProductFeaturesListAnswer['data'][number], void, undefined>;
 
-  /** Get a link between a product and a feature. */
+  /** Get a product feature. Returns one link between a product and a feature, active or expired. */
   get(input: ProductFeaturesGetInput, options?: CallOptions): Promise<ProductFeaturesGetAnswer>;
 
-  /** Make a product no longer give a feature. Existing subscriptions keep the feature. */
+  /** Remove a feature from a product. Expires the link, so that new subscriptions to the product do not get the feature. Existing subscriptions keep it. */
   expire(input: ProductFeaturesExpireInput, options?: WriteOptions): Promise<ProductFeaturesExpireAnswer>;
 }
 
 export interface PricesMethods {
-  /** Create a price. A price of a product becomes its default, and its other prices are deactivated: who subscribed to one of them keeps it. A usage price is added to the others of its usage meter. */
+  /** Create a price. Adds a price to a product or a usage meter. A price of a product becomes its default price and deactivates the others; their subscribers keep them. A usage price stands beside the other prices of its meter. */
   create(input: PricesCreateInput, options?: WriteOptions): Promise<PricesCreateAnswer>;
 
-  /** List the prices. Active and inactive ones, of products and of usage meters. */
+  /** List prices. Returns the prices of products and usage meters, active and inactive ones. */
   list(input?: PricesListInput, options?: CallOptions): Promise<PricesListAnswer>;
 
   /** Every row that `list` lists, page after page; `limit` is the size of a page, 100 when absent. */
   listAll(input?: Omit<PricesListInput, 'cursor'>, options?: CallOptions): AsyncGenerator<PricesListAnswer['data'][number], void, undefined>;
 
-  /** Get a price. */
+  /** Get a price. Returns one price with its amount, currency and interval. */
   get(input: PricesGetInput, options?: CallOptions): Promise<PricesGetAnswer>;
 
-  /** Update a price. Its name, slug, default flag and activity. What it costs never changes: create another price instead. */
+  /** Update a price. Changes the name, slug, default flag or activity of a price. Its amount and interval cannot change: create another price instead. */
   update(input: PricesUpdateInput, options?: WriteOptions): Promise<PricesUpdateAnswer>;
 }
 
 export interface FeaturesMethods {
-  /** Create a feature. */
+  /** Create a feature. Creates a feature that products and subscriptions can grant. A slug that another active feature has is refused with 409. */
   create(input: FeaturesCreateInput, options?: WriteOptions): Promise<FeaturesCreateAnswer>;
 
-  /** List the features. */
+  /** List features. Returns the features of the environment, active and inactive ones. */
   list(input?: FeaturesListInput, options?: CallOptions): Promise<FeaturesListAnswer>;
 
   /** Every row that `list` lists, page after page; `limit` is the size of a page, 100 when absent. */
   listAll(input?: Omit<FeaturesListInput, 'cursor'>, options?: CallOptions): AsyncGenerator<FeaturesListAnswer['data'][number], void, undefined>;
 
-  /** Get a feature. */
+  /** Get a feature. Returns one feature with its type, and the amount and the usage meter or resource that belong to it. */
   get(input: FeaturesGetInput, options?: CallOptions): Promise<FeaturesGetAnswer>;
 
-  /** Update a feature. Its type stays. What subscriptions have been granted by it stays as it was. */
+  /** Update a feature. Changes the fields that are sent. The type cannot change, and subscriptions keep what the feature has granted them. */
   update(input: FeaturesUpdateInput, options?: WriteOptions): Promise<FeaturesUpdateAnswer>;
 }
 
 export interface UsageMetersMethods {
-  /** Create a usage meter. It gets a no-charge price, so that usage always has a price. With a unitPrice or usageEventsPerUnit it gets a monthly price of its own too, which is the default then. */
+  /** Create a usage meter. Creates a usage meter with a no-charge price, so that usage always has a price. With `unitPrice` or `usageEventsPerUnit` it also gets a monthly price, which becomes the default. */
   create(input: UsageMetersCreateInput, options?: WriteOptions): Promise<UsageMetersCreateAnswer>;
 
-  /** List the usage meters. */
+  /** List usage meters. Returns the usage meters of the environment. */
   list(input?: UsageMetersListInput, options?: CallOptions): Promise<UsageMetersListAnswer>;
 
   /** Every row that `list` lists, page after page; `limit` is the size of a page, 100 when absent. */
   listAll(input?: Omit<UsageMetersListInput, 'cursor'>, options?: CallOptions): AsyncGenerator<UsageMetersListAnswer['data'][number], void, undefined>;
 
-  /** Get a usage meter. */
+  /** Get a usage meter. Returns one usage meter with its slug and its way of counting. */
   get(input: UsageMetersGetInput, options?: CallOptions): Promise<UsageMetersGetAnswer>;
 
-  /** Update a usage meter. The slug of its no-charge price follows its slug; its other prices keep theirs. */
+  /** Update a usage meter. Changes the fields that are sent. A new slug renames the no-charge price too; other prices keep their slugs. */
   update(input: UsageMetersUpdateInput, options?: WriteOptions): Promise<UsageMetersUpdateAnswer>;
 
-  /** Sum up the usage of a usage meter. The units and events with a usageDate from `from` to `to`, grouped by hour, day or month (UTC), by customer, or by a property of the events. */
+  /** Summarize the usage of a meter. Returns the units and the number of events with a `usageDate` in a range of time. `groupBy` splits them by hour, day or month (UTC), by customer, or by a property of the events. */
   getSummary(input: UsageMetersGetSummaryInput, options?: CallOptions): Promise<UsageMetersGetSummaryAnswer>;
 }
 
 export interface ResourcesMethods {
-  /** Create a resource. */
+  /** Create a resource. Creates a resource that customers can claim units of. A slug that another active resource has is refused with 409. */
   create(input: ResourcesCreateInput, options?: WriteOptions): Promise<ResourcesCreateAnswer>;
 
-  /** List the resources. All of them, active and inactive: this list has no pages. */
+  /** List resources. Returns the resources of the environment, or of one pricing model, active and inactive ones. This list has no pages. */
   list(input?: ResourcesListInput, options?: CallOptions): Promise<ResourcesListAnswer>;
 
-  /** Get a resource. */
+  /** Get a resource. Returns one resource and whether it is active. */
   get(input: ResourcesGetInput, options?: CallOptions): Promise<ResourcesGetAnswer>;
 
-  /** Update a resource. One that is inactive can no longer be claimed; what is claimed stays claimed. */
+  /** Update a resource. Changes the fields that are sent. An inactive resource takes no new claims and keeps those that it has. */
   update(input: ResourcesUpdateInput, options?: WriteOptions): Promise<ResourcesUpdateAnswer>;
 }
 
 export interface CatalogsMethods {
-  /** Create a catalog. A catalog is a pricing model under its former name, with instants as texts. It holds a default product, the free plan, which never renews, and nothing else. */
+  /** Create a catalog. Legacy: use `POST /pricing-models` instead. Creates a pricing model with a default product, the free plan, which never renews. Instants are ISO 8601 text. */
   create(input: CatalogsCreateInput, options?: WriteOptions): Promise<CatalogsCreateAnswer>;
 
-  /** List the catalogs. A catalog is a pricing model under its former name, with instants as texts. */
+  /** List catalogs. Legacy: use `GET /pricing-models` instead. Returns the pricing models with instants as ISO 8601 text. */
   list(input?: CatalogsListInput, options?: CallOptions): Promise<CatalogsListAnswer>;
 
   /** Every row that `list` lists, page after page; `limit` is the size of a page, 100 when absent. */
   listAll(input?: Omit<CatalogsListInput, 'cursor'>, options?: CallOptions): AsyncGenerator<CatalogsListAnswer['data'][number], void, undefined>;
 
-  /** Get the default catalog. A catalog is a pricing model under its former name, with instants as texts. A key that is pinned to a pricing model gets that one. */
+  /** Get the default catalog. Legacy: use `GET /pricing-models/default` instead. Returns the default pricing model, or the one that the key is pinned to, with instants as ISO 8601 text. */
   getDefault(input?: Record<string, never>, options?: CallOptions): Promise<CatalogsGetDefaultAnswer>;
 
-  /** Get a catalog. A catalog is a pricing model under its former name, with instants as texts. With what can be bought: active products with active prices, and the usage meters. */
+  /** Get a catalog. Legacy: use `GET /pricing-models/{id}` instead. Returns a pricing model with its active products and prices and its usage meters. Instants are ISO 8601 text. */
   get(input: CatalogsGetInput, options?: CallOptions): Promise<CatalogsGetAnswer>;
 
-  /** Update a catalog. A catalog is a pricing model under its former name, with instants as texts. Its name and whether it is the default one; what it holds stays. */
+  /** Update a catalog. Legacy: use `PUT /pricing-models/{id}` instead. Changes the name of a pricing model, or makes it the default one. */
   update(input: CatalogsUpdateInput, options?: WriteOptions): Promise<CatalogsUpdateAnswer>;
 
-  /** Clone a catalog. A catalog is a pricing model under its former name, with instants as texts. The copy is made in the same mode. */
+  /** Clone a catalog. Legacy: use `POST /pricing-models/{id}/clone` instead. Copies a pricing model within the same mode. */
   clone(input: CatalogsCloneInput, options?: WriteOptions): Promise<CatalogsCloneAnswer>;
 }
 
 export interface DiscountsMethods {
-  /** Create a discount. A customer redeems it by its code when it subscribes. */
+  /** Create a discount. Creates a discount that customers redeem by its code when they subscribe or buy. A code that another discount of the pricing model has is refused with 409. */
   create(input: DiscountsCreateInput, options?: WriteOptions): Promise<DiscountsCreateAnswer>;
 
-  /** List the discounts. */
+  /** List discounts. Returns the discounts of the environment, active and inactive ones. */
   list(input?: DiscountsListInput, options?: CallOptions): Promise<DiscountsListAnswer>;
 
   /** Every row that `list` lists, page after page; `limit` is the size of a page, 100 when absent. */
   listAll(input?: Omit<DiscountsListInput, 'cursor'>, options?: CallOptions): AsyncGenerator<DiscountsListAnswer['data'][number], void, undefined>;
 
-  /** Update a discount. Fields that are absent stay as they are. Who has redeemed the discount keeps it as it was. */
+  /** Update a discount. Changes the fields that are sent. Customers that have redeemed the discount keep its old terms. */
   update(input: DiscountsUpdateInput, options?: WriteOptions): Promise<DiscountsUpdateAnswer>;
 
-  /** Get a discount. */
+  /** Get a discount. Returns one discount with its terms and the number of its redemptions. */
   get(input: DiscountsGetInput, options?: CallOptions): Promise<DiscountsGetAnswer>;
 }
 
 export interface SubscriptionItemFeaturesMethods {
-  /** Give a feature through a subscription item. What is left out is the own value of the feature. */
+  /** Add a feature to a subscription item. Grants a feature through one item of a subscription. Fields that are left out are copied from the feature. If the item has the feature already, the request is refused with 409. */
   create(input: SubscriptionItemFeaturesCreateInput, options?: WriteOptions): Promise<SubscriptionItemFeaturesCreateAnswer>;
 
-  /** Get a subscription item feature. */
+  /** Get a subscription item feature. Returns one feature of a subscription item. */
   get(input: SubscriptionItemFeaturesGetInput, options?: CallOptions): Promise<SubscriptionItemFeaturesGetAnswer>;
 
-  /** Change a subscription item feature. Only what is sent changes. Its type, feature and item are fixed. An expiredAt of null gives the feature back. */
+  /** Update a subscription item feature. Changes the fields that are sent; type, feature and item are fixed. An `expiredAt` of `null` restores a feature that has ended. */
   update(input: SubscriptionItemFeaturesUpdateInput, options?: WriteOptions): Promise<SubscriptionItemFeaturesUpdateAnswer>;
 
-  /** End a subscription item feature. At expiredAt, or now. Claims and credits that it gave stay. The answer spells instants as ISO 8601 texts. */
+  /** End a subscription item feature. Ends the feature now or at `expiredAt`. The claims and credits that it granted stay. Instants of the answer are ISO 8601 text. */
   expire(input: SubscriptionItemFeaturesExpireInput, options?: WriteOptions): Promise<SubscriptionItemFeaturesExpireAnswer>;
 }
 
 export interface ResourceClaimsMethods {
-  /** Claim a resource. All or nothing. A name (externalId) that is held already is answered unchanged, at full capacity too. While the subscription is to be canceled, new claims end with it (expiredAt). While a change to a lower capacity is scheduled, new claims that will not fit end with the change. */
+  /** Claim units of a resource. Claims units by number or by name, all of them or none. Beyond the capacity of the subscription the request is refused with 400. A name that is already claimed is returned unchanged, even at full capacity. While a cancellation or a lower capacity is scheduled, affected new claims end with it. */
   claim(input: ResourceClaimsClaimInput, options?: WriteOptions): Promise<ResourceClaimsClaimAnswer>;
 
-  /** List the active claims of a subscription. */
+  /** List the claims of a subscription. Returns the active claims of a subscription, optionally of one resource. */
   getClaims(input: ResourceClaimsGetClaimsInput, options?: CallOptions): Promise<ResourceClaimsGetClaimsAnswer>;
 
-  /** Release claims of a resource. All or nothing. A quantity takes the oldest claims without a name. */
+  /** Release claims of a resource. Releases claims by id, name or number, all of them or none. A number takes the oldest unnamed claims. If too few are unnamed, the request is refused with 400. */
   release(input: ResourceClaimsReleaseInput, options?: WriteOptions): Promise<ResourceClaimsReleaseAnswer>;
 
-  /** Get the usage of one resource. */
+  /** Get the usage of a resource. Returns the capacity, the claims and the free units of one resource of a subscription. */
   getUsage(input: ResourceClaimsGetUsageInput, options?: CallOptions): Promise<ResourceClaimsGetUsageAnswer>;
 
-  /** List the usage of the resources of a subscription. Of every resource that a feature of the subscription is or was about; narrowed by slugs, else by ids. */
+  /** List the usage of resources. Returns the capacity and claims of each resource that a feature of the subscription is or was about. Slugs narrow the list, or else ids. */
   getUsages(input: ResourceClaimsGetUsagesInput, options?: CallOptions): Promise<ResourceClaimsGetUsagesAnswer>;
 }
 
 export interface EntitlementsMethods {
-  /** Check what customers may use. Answers each check, in order: a toggle is allowed when it is given, credits and places of a resource when enough are left in the current subscriptions that give the feature, together. An unknown customer or feature is an answer and no error. Nothing is stored or set aside: who must not be overtaken consumes, holds or claims. */
+  /** Check what customers may use. Answers each check, in the order sent. A toggle is allowed if the customer has it; credits and places are allowed if enough are left. An unknown customer or feature is an answer and no error. Nothing is reserved: to reserve, consume, hold or claim. */
   check(input: EntitlementsCheckInput, options?: WriteOptions): Promise<EntitlementsCheckAnswer>;
 }
 
 export interface UsageCreditsMethods {
-  /** Grant usage credits by hand. They can be used from now on; usage that was recorded before stays as it is. With a transactionId a repeat grants nothing and is answered with the first. */
+  /** Grant usage credits. Grants credits to a subscription by hand, for use from now on. Usage before the grant stays as it is. A repeat with the same `transactionId` grants nothing and returns the first grant. */
   create(input: UsageCreditsCreateInput, options?: WriteOptions): Promise<UsageCreditsCreateAnswer>;
 
-  /** List the usage credits. */
+  /** List usage credits. Returns the usage credits of the environment, optionally of one subscription, usage meter or source. */
   list(input?: UsageCreditsListInput, options?: CallOptions): Promise<UsageCreditsListAnswer>;
 
   /** Every row that `list` lists, page after page; `limit` is the size of a page, 100 when absent. */
   listAll(input?: Omit<UsageCreditsListInput, 'cursor'>, options?: CallOptions): AsyncGenerator<UsageCreditsListAnswer['data'][number], void, undefined>;
 
-  /** Take back what is left of usage credits. All that is left, or so much of it; what was used stays used. While holds are open, no more can be taken back than they leave of the balance. */
+  /** Take back usage credits. Takes back all unused credits of a grant, or `amount` of them. More than is left is refused with 400, and so is what open holds have reserved. */
   takeBack(input: UsageCreditsTakeBackInput, options?: WriteOptions): Promise<UsageCreditsTakeBackAnswer>;
 
-  /** Get a usage credit. */
+  /** Get a usage credit. Returns one grant of usage credits and what is left of it. */
   get(input: UsageCreditsGetInput, options?: CallOptions): Promise<UsageCreditsGetAnswer>;
 }
 
 export interface UsageEventsMethods {
-  /** Record a usage event. An event whose transactionId its usage meter has already is answered as it was first stored, and counts once. */
+  /** Record a usage event. Records that a subscription has used units of a usage meter, and books them on its balance. If the meter has an event with this `transactionId`, that event is returned and nothing is counted again. */
   create(input: UsageEventsCreateInput, options?: WriteOptions): Promise<UsageEventsCreateAnswer>;
 
-  /** List the usage events. */
+  /** List usage events. Returns the usage events of the environment in the order of arrival, optionally of one customer, subscription, meter or range of time. */
   list(input?: UsageEventsListInput, options?: CallOptions): Promise<UsageEventsListAnswer>;
 
   /** Every row that `list` lists, page after page; `limit` is the size of a page, 100 when absent. */
   listAll(input?: Omit<UsageEventsListInput, 'cursor'>, options?: CallOptions): AsyncGenerator<UsageEventsListAnswer['data'][number], void, undefined>;
 
-  /** Record usage events in bulk. All or nothing. Answers one event for each that was sent, in order. An event whose transactionId its usage meter has already is answered as it was first stored, and counts once. A body of application/x-ndjson holds an event in each line. */
+  /** Record usage events in bulk. Records up to 10,000 events, all of them or none, and returns one event for each, in order. A stored event with the same `transactionId` is returned and not counted again. A body of `application/x-ndjson` has one event in each line. */
   bulk(input: UsageEventsBulkInput, options?: WriteOptions): Promise<UsageEventsBulkAnswer>;
 
-  /** Record a usage event if the balance covers it. Checks the balance and uses it in one step: of many who ask at once, as many succeed as it covers. Answers the event and the balance that is left, or 402 with the balance, and then nothing is stored. An event whose transactionId its usage meter has already is answered as it was first stored, and counts once. */
+  /** Consume units of a balance. Records a usage event only if the balance covers it, exactly under any number of parallel requests. Returns the event and the remaining balance. Otherwise nothing is stored, and the answer is 402 with the balance. A stored event with the same `transactionId` is returned and not counted again. */
   consume(input: UsageEventsConsumeInput, options?: WriteOptions): Promise<UsageEventsConsumeAnswer>;
 
-  /** Get a usage event. */
+  /** Get a usage event. Returns one usage event with its amount, properties and billing period. */
   get(input: UsageEventsGetInput, options?: CallOptions): Promise<UsageEventsGetAnswer>;
 
-  /** Get the ledger entry of a usage event. The entry that booked the event, with all of its subscription and price that were recorded with it, and the credits that it drew from. Null when the event counted nothing. */
+  /** Get the ledger entry of a usage event. Returns the entry that booked the event, and the credits that paid for it. An entry may book several events of one request. It is `null` if the event counted nothing. */
   getLedgerEntry(input: UsageEventsGetLedgerEntryInput, options?: CallOptions): Promise<UsageEventsGetLedgerEntryAnswer>;
 }
 
 export interface HoldsMethods {
-  /** Hold units for a job. Sets units aside before a job that takes time, only if the balance covers them: of many who ask at once, as many succeed as it covers. Answers the hold and the balance that is left, or 402 with the balance, and then nothing is held. The balance stays lower until the hold is settled, released or expires, also into the next billing period. Credits that end meanwhile are gone: what counts is what can be used when the hold is settled. At most 1000 of a subscription and usage meter are open at a time. */
+  /** Hold units. Reserves units before a long job if the balance covers them, exactly under any number of parallel requests. Otherwise the answer is 402 with the balance. The balance stays lower until the hold is settled, released or expires, also in later billing periods. Credits that expire meanwhile are not kept. A subscription has at most 1000 open holds on a meter. */
   create(input: HoldsCreateInput, options?: WriteOptions): Promise<HoldsCreateAnswer>;
 
-  /** List the holds. */
+  /** List holds. Returns the holds of the environment, optionally of one subscription, usage meter or status. */
   list(input?: HoldsListInput, options?: CallOptions): Promise<HoldsListAnswer>;
 
   /** Every row that `list` lists, page after page; `limit` is the size of a page, 100 when absent. */
   listAll(input?: Omit<HoldsListInput, 'cursor'>, options?: CallOptions): AsyncGenerator<HoldsListAnswer['data'][number], void, undefined>;
 
-  /** Get a hold. */
+  /** Get a hold. Returns one hold with its amount, expiry and status. */
   get(input: HoldsGetInput, options?: CallOptions): Promise<HoldsGetAnswer>;
 
-  /** Settle a hold with what was used. Releases the hold and records a usage event of the amount in one step; with 0, none. The event's transactionId is the id of the hold. The amount may be more than was held, and a hold that has expired is settled too: the use was real, only what was set aside for it was free again. A repeat with the same amount is answered as the first. Once the subscription has ended no use is recorded any more, and the hold can only be released. */
+  /** Settle a hold. Releases the hold and records the units used, with the id of the hold as `transactionId`. An amount of 0 records nothing. The amount may exceed the hold, and an expired hold can still be settled. A repeat with the same amount is answered as the first; another amount is refused with 409. Once the subscription has ended, a hold can only be released. */
   settle(input: HoldsSettleInput, options?: WriteOptions): Promise<HoldsSettleAnswer>;
 
-  /** Release a hold of which nothing was used. A repeat is answered as the first. A hold that was released cannot be settled any more. */
+  /** Release a hold. Frees the held units without recording any use. A repeat is answered as the first. A released hold cannot be settled later. */
   release(input: HoldsReleaseInput, options?: WriteOptions): Promise<HoldsReleaseAnswer>;
 }
 
 export interface InvoicesMethods {
-  /** Show the next invoice of a subscription. What the subscription's next renewal would ask for if it came now: the items of the next period and the usage until now. It has no id, number and billing period yet, and one without lines is never made. Where no renewal follows, it is refused. */
+  /** Preview the next invoice of a subscription. Returns the invoice that a renewal would create now: the items of the next period and the usage so far. It has no id, number or billing period. If the subscription will not renew, the request is refused with 400. */
   getUpcoming(input: InvoicesGetUpcomingInput, options?: CallOptions): Promise<InvoicesGetUpcomingAnswer>;
 
-  /** List invoices. */
+  /** List invoices. Returns the invoices of the environment, optionally of one customer, subscription, purchase, type or status. */
   list(input?: InvoicesListInput, options?: CallOptions): Promise<InvoicesListAnswer>;
 
   /** Every row that `list` lists, page after page; `limit` is the size of a page, 100 when absent. */
   listAll(input?: Omit<InvoicesListInput, 'cursor'>, options?: CallOptions): AsyncGenerator<InvoicesListAnswer['data'][number], void, undefined>;
 
-  /** Get an invoice with its lines. */
+  /** Get an invoice. Returns one invoice with its lines. */
   get(input: InvoicesGetInput, options?: CallOptions): Promise<InvoicesGetAnswer>;
 
-  /** Explain the amounts of an invoice. What every line, the discount and the tax were reckoned from, with the exact value before each rounding: the answer alone is enough to reckon every amount again. */
+  /** Explain an invoice. Returns the inputs of each line, the discount and the tax, with the exact value before each rounding. Every amount can be computed again from the answer. */
   explain(input: InvoicesExplainInput, options?: CallOptions): Promise<InvoicesExplainAnswer>;
 
-  /** Make an open invoice void. As though it had never been made: the usage on it is billed again with the next invoice. */
+  /** Void an invoice. Takes back an open invoice, and its usage is billed with the next one. An invoice that is paid in part or has a payment in progress is refused. */
   void(input: InvoicesVoidInput, options?: WriteOptions): Promise<InvoicesVoidAnswer>;
 
-  /** Write an open invoice off. Nobody expects the money any more; what the invoice bills stays billed. */
+  /** Write off an invoice. Marks an open invoice as uncollectible, so that no payment is attempted. Its usage stays billed. */
   markUncollectible(input: InvoicesMarkUncollectibleInput, options?: WriteOptions): Promise<InvoicesMarkUncollectibleAnswer>;
 
-  /** Record money that arrived outside of every processor. Of an open invoice, a part of what is due or all of it. Send an Idempotency-Key, so that a repeat records nothing twice. */
+  /** Record a payment from outside. Records money that arrived by bank transfer or in cash for an open invoice, in part or in full. Returns the invoice and the payment. Send an `Idempotency-Key`, so that a repeat is not recorded twice. */
   recordPayment(input: InvoicesRecordPaymentInput, options?: WriteOptions): Promise<InvoicesRecordPaymentAnswer>;
 
-  /** Show an invoice as a page to print. */
+  /** Get an invoice as a page. Returns the invoice as a page of HTML for printing. */
   getHtml(input: InvoicesGetHtmlInput, options?: CallOptions): Promise<string>;
 
-  /** Get an invoice as PDF. */
+  /** Get an invoice as PDF. Returns the invoice as a PDF document. */
   getPdf(input: InvoicesGetPdfInput, options?: CallOptions): Promise<Uint8Array>;
 }
 
 export interface InvoiceLineItemsMethods {
-  /** List the lines of invoices. */
+  /** List invoice lines. Returns the lines of invoices, optionally those of one invoice. */
   list(input?: InvoiceLineItemsListInput, options?: CallOptions): Promise<InvoiceLineItemsListAnswer>;
 
   /** Every row that `list` lists, page after page; `limit` is the size of a page, 100 when absent. */
   listAll(input?: Omit<InvoiceLineItemsListInput, 'cursor'>, options?: CallOptions): AsyncGenerator<InvoiceLineItemsListAnswer['data'][number], void, undefined>;
 
-  /** Get a line of an invoice. */
+  /** Get an invoice line. Returns one line of an invoice with its quantity, price and amount. */
   get(input: InvoiceLineItemsGetInput, options?: CallOptions): Promise<InvoiceLineItemsGetAnswer>;
 }
 
 export interface TaxRatesMethods {
-  /** Create a tax rate. Counts where the settings say taxProvider "rates". The rate of a state goes before that of its country. */
+  /** Create a tax rate. Creates a tax rate for a country or one of its states, which takes precedence. It applies while the setting `taxProvider` is `rates`. A second active rate for the same place is refused with 409. */
   create(input: TaxRatesCreateInput, options?: WriteOptions): Promise<TaxRatesCreateAnswer>;
 
-  /** List the tax rates. */
+  /** List tax rates. Returns the tax rates of the environment. */
   list(input?: TaxRatesListInput, options?: CallOptions): Promise<TaxRatesListAnswer>;
 
   /** Every row that `list` lists, page after page; `limit` is the size of a page, 100 when absent. */
   listAll(input?: Omit<TaxRatesListInput, 'cursor'>, options?: CallOptions): AsyncGenerator<TaxRatesListAnswer['data'][number], void, undefined>;
 
-  /** Get a tax rate. */
+  /** Get a tax rate. Returns one tax rate with its place and percentage. */
   get(input: TaxRatesGetInput, options?: CallOptions): Promise<TaxRatesGetAnswer>;
 
-  /** Update a tax rate. Fields that are absent stay as they are. Invoices keep the rate that they were made with. */
+  /** Update a tax rate. Changes the fields that are sent. Existing invoices keep the rate with which they were created. */
   update(input: TaxRatesUpdateInput, options?: WriteOptions): Promise<TaxRatesUpdateAnswer>;
 
-  /** Delete a tax rate. Invoices keep the rate that they were made with. Answers the tax rate as it was. */
+  /** Delete a tax rate. Deletes a tax rate and returns it as it was. Existing invoices keep the rate with which they were created. */
   delete(input: TaxRatesDeleteInput, options?: WriteOptions): Promise<TaxRatesDeleteAnswer>;
 }
 
 export interface PurchasesMethods {
-  /** List purchases. Each attempt to buy something, whatever became of it. */
+  /** List purchases. Returns each attempt to buy something, whatever its outcome. */
   list(input?: PurchasesListInput, options?: CallOptions): Promise<PurchasesListAnswer>;
 
   /** Every row that `list` lists, page after page; `limit` is the size of a page, 100 when absent. */
   listAll(input?: Omit<PurchasesListInput, 'cursor'>, options?: CallOptions): AsyncGenerator<PurchasesListAnswer['data'][number], void, undefined>;
 
-  /** Get a purchase. */
+  /** Get a purchase. Returns one purchase with its status and price. */
   get(input: PurchasesGetInput, options?: CallOptions): Promise<PurchasesGetAnswer>;
 }
 
 export interface CheckoutSessionsMethods {
-  /** List checkout sessions. */
+  /** List checkout sessions. Returns the checkout sessions of the environment, optionally of one customer, price, type or status. */
   list(input?: CheckoutSessionsListInput, options?: CallOptions): Promise<CheckoutSessionsListAnswer>;
 
   /** Every row that `list` lists, page after page; `limit` is the size of a page, 100 when absent. */
   listAll(input?: Omit<CheckoutSessionsListInput, 'cursor'>, options?: CallOptions): AsyncGenerator<CheckoutSessionsListAnswer['data'][number], void, undefined>;
 
-  /** Make a checkout session. Send the buyer to `url`: a page on which it pays for a product, activates a subscription that waits for its first payment, or adds a payment method. From there it goes to successUrl or cancelUrl. Who has the link may pay; it is good for 24 hours. */
+  /** Create a checkout session. Returns a `url` to send the buyer to: a page to pay for a product, activate a subscription, or add a payment method. The page leads on to `successUrl` or `cancelUrl`. The link is valid for 24 hours, and anyone who has it may pay. */
   create(input: CheckoutSessionsCreateInput, options?: WriteOptions): Promise<CheckoutSessionsCreateAnswer>;
 
-  /** Get a checkout session. */
+  /** Get a checkout session. Returns one checkout session and its link. */
   get(input: CheckoutSessionsGetInput, options?: CallOptions): Promise<CheckoutSessionsGetAnswer>;
 }
 
 export interface PaymentsMethods {
-  /** List payments. */
+  /** List payments. Returns the payments of the environment, optionally of one customer, invoice, subscription or status. */
   list(input?: PaymentsListInput, options?: CallOptions): Promise<PaymentsListAnswer>;
 
   /** Every row that `list` lists, page after page; `limit` is the size of a page, 100 when absent. */
   listAll(input?: Omit<PaymentsListInput, 'cursor'>, options?: CallOptions): AsyncGenerator<PaymentsListAnswer['data'][number], void, undefined>;
 
-  /** Get a payment. */
+  /** Get a payment. Returns one payment with its status and the amount refunded. */
   get(input: PaymentsGetInput, options?: CallOptions): Promise<PaymentsGetAnswer>;
 
-  /** Refund a payment, in part or whole. Refunds of one payment never exceed it, however many are asked for at once. */
+  /** Refund a payment. Returns the money of a succeeded payment in full, or `partialAmount` of it. Refunds never exceed the payment, even if requested in parallel. A payment that is refunded already is refused with 400. */
   refund(input: PaymentsRefundInput, options?: WriteOptions): Promise<PaymentsRefundAnswer>;
 }
 
 export interface PaymentMethodsMethods {
-  /** List payment methods. */
+  /** List payment methods. Returns the payment methods of customers, optionally of one customer. */
   list(input?: PaymentMethodsListInput, options?: CallOptions): Promise<PaymentMethodsListAnswer>;
 
   /** Every row that `list` lists, page after page; `limit` is the size of a page, 100 when absent. */
   listAll(input?: Omit<PaymentMethodsListInput, 'cursor'>, options?: CallOptions): AsyncGenerator<PaymentMethodsListAnswer['data'][number], void, undefined>;
 
-  /** Attach a payment method to a customer. With the built-in test processor, `token` is one of Stripe's test tokens, such as `pm_card_visa` or `pm_card_chargeCustomerFail`. With Stripe it is the id of a payment method that Stripe's script made, or that was set up for the customer there. */
+  /** Attach a payment method. Attaches a payment method to a customer, whose first one becomes the default. A method that is declined is refused with 402. In test mode, `token` is a test token of Stripe, such as `pm_card_visa` or `pm_card_chargeCustomerFail`. With Stripe, it is the id of a payment method there. */
   create(input: PaymentMethodsCreateInput, options?: WriteOptions): Promise<PaymentMethodsCreateAnswer>;
 
-  /** Get a payment method. */
+  /** Get a payment method. Returns one payment method with its type and the details of the card or account. */
   get(input: PaymentMethodsGetInput, options?: CallOptions): Promise<PaymentMethodsGetAnswer>;
 }
 
 export interface WebhooksMethods {
-  /** Register a webhook. The secret that its messages are signed with is answered here and never again. */
+  /** Create a webhook. Registers an address that receives the events of a pricing model. Returns the webhook and the secret that signs its messages, which is never shown again. An empty `filterTypes` stands for all event types but `usage_balance.low`. */
   create(input: WebhooksCreateInput, options?: WriteOptions): Promise<WebhooksCreateAnswer>;
 
-  /** List the webhooks. */
+  /** List webhooks. Returns the webhooks of the environment, without their secrets. */
   list(input?: WebhooksListInput, options?: CallOptions): Promise<WebhooksListAnswer>;
 
   /** Every row that `list` lists, page after page; `limit` is the size of a page, 100 when absent. */
   listAll(input?: Omit<WebhooksListInput, 'cursor'>, options?: CallOptions): AsyncGenerator<WebhooksListAnswer['data'][number], void, undefined>;
 
-  /** Update a webhook. To switch on one that the service has switched off, set active to true. What was not sent meanwhile is not sent by itself: ask for it with POST /webhooks/{id}/replay. */
+  /** Update a webhook. Changes the fields that are sent. To enable a webhook that the service has disabled, set `active` to `true`. Events that it missed meanwhile are not sent by themselves: replay them. */
   update(input: WebhooksUpdateInput, options?: WriteOptions): Promise<WebhooksUpdateAnswer>;
 
-  /** Get a webhook. */
+  /** Get a webhook. Returns one webhook, without its secret. */
   get(input: WebhooksGetInput, options?: CallOptions): Promise<WebhooksGetAnswer>;
 
-  /** Delete a webhook. Its deliveries go with it: what was not sent yet is not sent. Answers the webhook as it was. */
+  /** Delete a webhook. Deletes a webhook with its deliveries, and returns it as it was. Messages that are waiting are not sent. */
   delete(input: WebhooksDeleteInput, options?: WriteOptions): Promise<WebhooksDeleteAnswer>;
 
-  /** Change a webhook's secret. The new secret is answered here and never again. For 24 hours each message is signed with the old one too, so that a receiver that knows either accepts it. Another rotation within that time ends the oldest of the three at once. */
+  /** Rotate the secret of a webhook. Returns a new secret, which is never shown again. For 24 hours, messages are signed with the old and the new secret. Another rotation within that time ends the older of the two at once. */
   rotateSecret(input: WebhooksRotateSecretInput, options?: WriteOptions): Promise<WebhooksRotateSecretAnswer>;
 
-  /** List the deliveries of a webhook. */
+  /** List the deliveries of a webhook. Returns the deliveries of a webhook, optionally of one event, event type, object or status. */
   listDeliveries(input: WebhooksListDeliveriesInput, options?: CallOptions): Promise<WebhooksListDeliveriesAnswer>;
 
   /** Every row that `listDeliveries` lists, page after page; `limit` is the size of a page, 100 when absent. */
   listAllDeliveries(input: Omit<WebhooksListDeliveriesInput, 'cursor'>, options?: CallOptions): AsyncGenerator<WebhooksListDeliveriesAnswer['data'][number], void, undefined>;
 
-  /** Send a sample to a webhook. A message that looks like an event of the type, with ids that end in `sample`: nothing happened, and there are no such records. It is sent once, whatever the filter says; how it went is in the delivery. */
+  /** Send a sample message. Sends one message that looks like an event of the type, whatever the filter of the webhook. Its ids end in `sample` and name no records. Returns the delivery, which shows the outcome later. */
   test(input: WebhooksTestInput, options?: WriteOptions): Promise<WebhooksTestAnswer>;
 
-  /** Send events to a webhook again. Every event of the webhook's pricing model that happened from since until before until, in order, with the ids that it had: also what was told before there was the webhook, or while it was not active. Deliveries that wait for their next attempt are left alone and do not count. */
+  /** Replay events. Sends the events of the pricing model from `since` to `until` again, in order and with their ids. Events from before the webhook or while it was inactive are included. Deliveries that wait for their next attempt are left alone and not counted. */
   replay(input: WebhooksReplayInput, options?: WriteOptions): Promise<WebhooksReplayAnswer>;
 }
 
 export interface DeliveriesMethods {
-  /** Get a webhook delivery. With its attempts of the last 30 days, the newest last, 100 at the most. */
+  /** Get a delivery. Returns one delivery with its attempts of the last 30 days, newest last, at most 100. */
   get(input: DeliveriesGetInput, options?: CallOptions): Promise<DeliveriesGetAnswer>;
 
-  /** Send a webhook delivery once more. At once, also when it succeeded. If it fails, it is sent again as a new event is. */
+  /** Retry a delivery. Sends the message again now, even if it was delivered before. If the attempt fails, the message is retried like a new one. */
   retry(input: DeliveriesRetryInput, options?: WriteOptions): Promise<DeliveriesRetryAnswer>;
 }
 
 export interface EventsMethods {
-  /** List the events. */
+  /** List events. Returns the events of the environment, optionally of one type or object. */
   list(input?: EventsListInput, options?: CallOptions): Promise<EventsListAnswer>;
 
   /** Every row that `list` lists, page after page; `limit` is the size of a page, 100 when absent. */
   listAll(input?: Omit<EventsListInput, 'cursor'>, options?: CallOptions): AsyncGenerator<EventsListAnswer['data'][number], void, undefined>;
 
-  /** Get an event. */
+  /** Get an event. Returns one event with its payload. */
   get(input: EventsGetInput, options?: CallOptions): Promise<EventsGetAnswer>;
 }
 
 export interface TestClockMethods {
-  /** Get the environment's time. */
+  /** Get the test clock. Returns the time of the environment, and whether it is frozen. */
   get(input?: Record<string, never>, options?: CallOptions): Promise<TestClockGetAnswer>;
 
-  /** Freeze the time of test mode, or move it forward. Everything that is due on the way is done, in the order of its due instants, before the answer. Time then stands still until it is moved again. Before there are subscriptions, any instant can be set. */
+  /** Set the test clock. Freezes the time of test mode at `now`, or moves it forward, and carries out everything that falls due on the way, in order. Returns the new time and a count of the work done. Time stands still until it is moved again. With subscriptions in place, an earlier time is refused with 400. */
   update(input: TestClockUpdateInput, options?: WriteOptions): Promise<TestClockUpdateAnswer>;
 }

@@ -11,6 +11,7 @@ export const apiKeyRoutes = [
     method: 'GET',
     path: '/api-keys/{id}',
     summary: 'Get an API key',
+    description: 'Returns one API key of the environment. Its token is masked.',
     tag,
     params: z.object({ id: ApiKeyId }),
     returns: z.object({ apiKey: ApiKey }),
@@ -20,7 +21,8 @@ export const apiKeyRoutes = [
   route({
     method: 'GET',
     path: '/api-keys',
-    summary: 'List the API keys',
+    summary: 'List API keys',
+    description: 'Returns the API keys of the environment, active and ended ones. Their tokens are masked.',
     tag,
     query: pageQuery({ active: booleanFilter }),
     returns: pageOf(ApiKey),

@@ -7,9 +7,11 @@ export const auditLogRoutes = [
   route({
     method: 'GET',
     path: '/audit-log',
-    summary: 'List what was changed, by whom',
+    summary: 'List the audit log',
     description:
-      'Newest first. One entry for each record that a request, a page, a task or a command has changed; usage and the ledger are logs themselves. `total` counts up to 10,000.',
+      'Returns who changed which record and how, newest first. Each record that a request, page, task or ' +
+      'command changed has an entry. Usage and ledger entries are not repeated here. `total` counts up to ' +
+      '10,000.',
     tag: 'Audit log',
     query: pageQuery(auditFilters),
     returns: pageOf(AuditLogEntry),

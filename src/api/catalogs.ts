@@ -15,8 +15,6 @@ import { PricingModelId } from '../pricing/pricing-model.ts';
 
 const tag = 'Catalogs';
 
-const about = 'A catalog is a pricing model under its former name, with instants as texts.';
-
 const params = z.object({ id: PricingModelId });
 
 /** Pricing models under their name before August 2025. Each operation behaves like its successor. */
@@ -25,7 +23,9 @@ export const catalogRoutes = [
     method: 'POST',
     path: '/catalogs',
     summary: 'Create a catalog',
-    description: `${about} It holds a default product, the free plan, which never renews, and nothing else.`,
+    description:
+      'Legacy: use `POST /pricing-models` instead. Creates a pricing model with a default product, the free ' +
+      'plan, which never renews. Instants are ISO 8601 text.',
     tag,
     body: z.object({ catalog: z.object({ name: SafeString, isDefault: z.boolean().optional() }) }),
     returns: z.object({ catalog: CatalogRecord }),
@@ -35,8 +35,9 @@ export const catalogRoutes = [
   route({
     method: 'GET',
     path: '/catalogs',
-    summary: 'List the catalogs',
-    description: about,
+    summary: 'List catalogs',
+    description:
+      'Legacy: use `GET /pricing-models` instead. Returns the pricing models with instants as ISO 8601 text.',
     tag,
     query: pageQuery({ isDefault: booleanFilter }),
     returns: pageOf(CatalogRecord),
@@ -50,7 +51,9 @@ export const catalogRoutes = [
     method: 'GET',
     path: '/catalogs/default',
     summary: 'Get the default catalog',
-    description: `${about} A key that is pinned to a pricing model gets that one.`,
+    description:
+      'Legacy: use `GET /pricing-models/default` instead. Returns the default pricing model, or the one that ' +
+      'the key is pinned to, with instants as ISO 8601 text.',
     tag,
     returns: z.object({ catalog: Catalog }),
     refuses: ['defaultPricingModelNotFound'],
@@ -60,7 +63,9 @@ export const catalogRoutes = [
     method: 'GET',
     path: '/catalogs/{id}',
     summary: 'Get a catalog',
-    description: `${about} With what can be bought: active products with active prices, and the usage meters.`,
+    description:
+      'Legacy: use `GET /pricing-models/{id}` instead. Returns a pricing model with its active products and ' +
+      'prices and its usage meters. Instants are ISO 8601 text.',
     tag,
     params,
     returns: z.object({ catalog: Catalog }),
@@ -71,7 +76,9 @@ export const catalogRoutes = [
     method: 'PUT',
     path: '/catalogs/{id}',
     summary: 'Update a catalog',
-    description: `${about} Its name and whether it is the default one; what it holds stays.`,
+    description:
+      'Legacy: use `PUT /pricing-models/{id}` instead. Changes the name of a pricing model, or makes it the ' +
+      'default one.',
     tag,
     params,
     body: z.object({
@@ -93,7 +100,7 @@ export const catalogRoutes = [
     method: 'POST',
     path: '/catalogs/{id}/clone',
     summary: 'Clone a catalog',
-    description: `${about} The copy is made in the same mode.`,
+    description: 'Legacy: use `POST /pricing-models/{id}/clone` instead. Copies a pricing model within the same mode.',
     tag,
     params,
     body: z.object({ name: SafeString }),

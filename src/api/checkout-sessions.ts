@@ -11,7 +11,7 @@ const tag = 'Checkout';
 const returns = z.object({ checkoutSession: CheckoutSession, url: z.string().meta({ format: 'uri' }) });
 
 const pricingModelQuery = z.object({
-  pricingModelId: textFilter.meta({ description: 'Needed only when several pricing models have this external id.' }),
+  pricingModelId: textFilter.meta({ description: 'Required only if several pricing models have this external id.' }),
 });
 
 export const checkoutSessionRoutes = [
@@ -19,6 +19,7 @@ export const checkoutSessionRoutes = [
     method: 'GET',
     path: '/checkout-sessions',
     summary: 'List checkout sessions',
+    description: 'Returns the checkout sessions of the environment, optionally of one customer, price, type or status.',
     tag,
     query: pageQuery({
       customerId: textFilter,
@@ -34,9 +35,11 @@ export const checkoutSessionRoutes = [
   route({
     method: 'POST',
     path: '/checkout-sessions',
-    summary: 'Make a checkout session',
+    summary: 'Create a checkout session',
     description:
-      'Send the buyer to `url`: a page on which it pays for a product, activates a subscription that waits for its first payment, or adds a payment method. From there it goes to successUrl or cancelUrl. Who has the link may pay; it is good for 24 hours.',
+      'Returns a `url` to send the buyer to: a page to pay for a product, activate a subscription, or add a ' +
+      'payment method. The page leads on to `successUrl` or `cancelUrl`. The link is valid for 24 hours, and ' +
+      'anyone who has it may pay.',
     tag,
     query: pricingModelQuery,
     body: z.object({ checkoutSession: NewCheckoutSession }),
@@ -58,6 +61,7 @@ export const checkoutSessionRoutes = [
     method: 'GET',
     path: '/checkout-sessions/{id}',
     summary: 'Get a checkout session',
+    description: 'Returns one checkout session and its link.',
     tag,
     params: z.object({ id: CheckoutSessionId }),
     returns,

@@ -25,7 +25,7 @@ const tag = 'Customers';
 const externalIdParams = z.object({ externalId: ExternalId });
 
 const pricingModelQuery = z.object({
-  pricingModelId: textFilter.meta({ description: 'Needed only when several pricing models have this external id.' }),
+  pricingModelId: textFilter.meta({ description: 'Required only if several pricing models have this external id.' }),
 });
 
 const entitlementsTag = 'Entitlements';
@@ -36,7 +36,10 @@ export const customerRoutes = [
   route({
     method: 'GET',
     path: '/customers',
-    summary: 'List the customers',
+    summary: 'List customers',
+    description:
+      'Returns the customers of the environment, optionally those with an email address or external id. ' +
+      'Archived customers are included unless `archived` is `false`.',
     tag,
     query: pageQuery({
       email: textFilter,
@@ -51,7 +54,10 @@ export const customerRoutes = [
   route({
     method: 'GET',
     path: '/customers/{externalId}',
-    summary: 'Get a customer by its external id',
+    summary: 'Get a customer',
+    description:
+      'Returns the customer with this external id. If several pricing models have one, the request is refused ' +
+      'until `pricingModelId` names the model.',
     tag,
     params: externalIdParams,
     query: pricingModelQuery,
@@ -65,7 +71,7 @@ export const customerRoutes = [
     method: 'PUT',
     path: '/customers/{externalId}',
     summary: 'Update a customer',
-    description: 'Fields that are absent stay as they are. The external id does not change.',
+    description: 'Changes the fields that are sent and leaves the others as they are. The external id cannot change.',
     tag,
     params: externalIdParams,
     query: pricingModelQuery,
@@ -83,7 +89,10 @@ export const customerRoutes = [
     method: 'POST',
     path: '/customers',
     summary: 'Create a customer',
-    description: "Starts the pricing model's default plan with it, where there is one.",
+    description:
+      'Creates a customer under your own id, `externalId`, and starts the default plan of its pricing model, if ' +
+      'there is one. Returns the customer and that subscription. Without `pricingModelId` the customer joins ' +
+      'the default pricing model. An external id that another customer has is refused with 409.',
     tag,
     body: z.object({ customer: NewCustomer }),
     returns: z.object({
@@ -106,7 +115,9 @@ export const customerRoutes = [
     method: 'POST',
     path: '/customers/{externalId}/archive',
     summary: 'Archive a customer',
-    description: 'Ends all its subscriptions now. Its external id can be used again.',
+    description:
+      'Ends all subscriptions of the customer now and keeps its records. Its external id becomes free for ' +
+      'another customer.',
     tag,
     params: externalIdParams,
     query: pricingModelQuery,
@@ -119,7 +130,10 @@ export const customerRoutes = [
   route({
     method: 'GET',
     path: '/customers/{externalId}/billing',
-    summary: 'Get everything a customer has and owes',
+    summary: 'Get the billing state of a customer',
+    description:
+      'Returns the customer with its subscriptions, invoices, payment methods, purchases and pricing model in ' +
+      'one answer. `billingPortalUrl` opens the customer portal.',
     tag,
     params: externalIdParams,
     query: pricingModelQuery,
@@ -131,10 +145,11 @@ export const customerRoutes = [
   route({
     method: 'GET',
     path: '/customers/{externalId}/entitlements',
-    summary: 'Get all that a customer may use',
+    summary: 'Get the entitlements of a customer',
     description:
-      'The features, balances and resources of the current subscriptions in one answer, or of the one that ' +
-      'subscriptionId names. What is paused, has ended or has not begun gives nothing.',
+      'Returns the features, balances and resources that the customer may use now. They come from all current ' +
+      'subscriptions, or from the one that `subscriptionId` names. A subscription that is paused, ended or not ' +
+      'yet started grants nothing.',
     tag: entitlementsTag,
     params: z.object({ externalId: z.string().min(1).max(255) }),
     query: z.object({ subscriptionId: textFilter, pricingModelId: textFilter }),
@@ -150,7 +165,8 @@ export const customerRoutes = [
     path: '/customers/{externalId}/usage-balances',
     summary: 'Get the usage balances of a customer',
     description:
-      'One row for each usage meter of each current subscription, or of the subscription that subscriptionId names, in any status.',
+      'Returns one row for each usage meter of each current subscription. With `subscriptionId` the rows are ' +
+      'those of that subscription, whatever its status.',
     tag,
     params: z.object({ externalId: z.string().min(1).max(255) }),
     query: z.object({ subscriptionId: textFilter, pricingModelId: textFilter }),
@@ -166,7 +182,9 @@ export const customerRoutes = [
     path: '/customers/{externalId}/ledger',
     summary: 'List the ledger entries of a customer',
     description:
-      'What changed the balances of its subscriptions, in the order in which it was booked; of each use, which grants it drew from. `balances` are those of all the accounts that are asked about: now, or as of the past instant `asOf`, up to which entries are listed then.',
+      "Returns each change of the customer's balances, in the order of booking. A use names the credits that " +
+      'paid for it. `balances` are the balances of all accounts in question, now or at the past instant `asOf`. ' +
+      'With `asOf`, later entries are left out.',
     tag,
     params: z.object({ externalId: z.string().min(1).max(255) }),
     query: pageQuery({
@@ -174,7 +192,7 @@ export const customerRoutes = [
       usageMeterId: textFilter,
       usageMeterSlug: textFilter,
       pricingModelId: textFilter,
-      asOf: instantFilter.meta({ description: 'A past instant: epoch milliseconds or an ISO 8601 date-time.' }),
+      asOf: instantFilter.meta({ description: 'A past instant, in epoch milliseconds or as an ISO 8601 date-time.' }),
     }),
     returns: pageOf(LedgerEntry).extend({ balances: z.array(LedgerBalance) }),
     refuses: ['customerNotFound', 'subscriptionNotFound', 'usageMeterNotFound', 'externalIdAmbiguous', 'invalidCursor'],
@@ -188,9 +206,10 @@ export const customerRoutes = [
   route({
     method: 'POST',
     path: '/customers/{externalId}/portal-sessions',
-    summary: 'Make a link to the customer portal',
+    summary: 'Create a link to the customer portal',
     description:
-      'Behind `url` the customer sees its plan, invoices, usage and payment methods, and may change them. Make one when the customer asks for it: who has the link acts as the customer until it expires.',
+      'Returns a `url` where the customer sees and changes its plan, invoices, usage and payment methods. ' +
+      'Create the link when the customer asks for it: until it expires, anyone who has it acts as the customer.',
     tag: checkoutTag,
     params: z.object({ externalId: ExternalId }),
     query: pricingModelQuery,

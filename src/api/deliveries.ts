@@ -14,8 +14,8 @@ export const deliveryRoutes = [
   route({
     method: 'GET',
     path: '/deliveries/{id}',
-    summary: 'Get a webhook delivery',
-    description: 'With its attempts of the last 30 days, the newest last, 100 at the most.',
+    summary: 'Get a delivery',
+    description: 'Returns one delivery with its attempts of the last 30 days, newest last, at most 100.',
     tag,
     params,
     returns: z.object({ delivery: WebhookDelivery, attempts: z.array(WebhookAttempt) }),
@@ -25,8 +25,10 @@ export const deliveryRoutes = [
   route({
     method: 'POST',
     path: '/deliveries/{id}/retry',
-    summary: 'Send a webhook delivery once more',
-    description: 'At once, also when it succeeded. If it fails, it is sent again as a new event is.',
+    summary: 'Retry a delivery',
+    description:
+      'Sends the message again now, even if it was delivered before. If the attempt fails, the message is ' +
+      'retried like a new one.',
     tag,
     params,
     returns,

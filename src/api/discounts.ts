@@ -19,7 +19,9 @@ export const discountRoutes = [
     method: 'POST',
     path: '/discounts',
     summary: 'Create a discount',
-    description: 'A customer redeems it by its code when it subscribes.',
+    description:
+      'Creates a discount that customers redeem by its code when they subscribe or buy. A code that another ' +
+      'discount of the pricing model has is refused with 409.',
     tag,
     body: z.object({ discount: DiscountInput }),
     returns: z.object({ discount: Discount }),
@@ -30,7 +32,7 @@ export const discountRoutes = [
     method: 'PUT',
     path: '/discounts/{id}',
     summary: 'Update a discount',
-    description: 'Fields that are absent stay as they are. Who has redeemed the discount keeps it as it was.',
+    description: 'Changes the fields that are sent. Customers that have redeemed the discount keep its old terms.',
     tag,
     params: z.object({ id: DiscountId }),
     body: z.object({ discount: DiscountChange }),
@@ -41,7 +43,8 @@ export const discountRoutes = [
   route({
     method: 'GET',
     path: '/discounts',
-    summary: 'List the discounts',
+    summary: 'List discounts',
+    description: 'Returns the discounts of the environment, active and inactive ones.',
     tag,
     query: pageQuery({
       pricingModelId: textFilter,
@@ -58,6 +61,7 @@ export const discountRoutes = [
     method: 'GET',
     path: '/discounts/{id}',
     summary: 'Get a discount',
+    description: 'Returns one discount with its terms and the number of its redemptions.',
     tag,
     params: z.object({ id: DiscountId }),
     returns: z.object({ discount: RedeemedDiscount }),

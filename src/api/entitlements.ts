@@ -11,19 +11,16 @@ export const entitlementRoutes = [
     path: '/entitlements/check',
     summary: 'Check what customers may use',
     description:
-      'Answers each check, in order: a toggle is allowed when it is given, credits and places of a resource when enough ' +
-      'are left in the current subscriptions that give the feature, together. An unknown customer or feature is an ' +
-      'answer and no error. Nothing is stored or set aside: who must not be overtaken consumes, holds or claims.',
+      'Answers each check, in the order sent. A toggle is allowed if the customer has it; credits and places ' +
+      'are allowed if enough are left. An unknown customer or feature is an answer and no error. Nothing is ' +
+      'reserved: to reserve, consume, hold or claim.',
     tag,
     body: z.object({
       checks: z.array(EntitlementCheck).min(1).max(maxChecksPerRequest),
-      pricingModelId: z
-        .string()
-        .min(1)
-        .max(255)
-        .nullable()
-        .optional()
-        .meta({ description: 'Whose customers are meant, where several pricing models have one of an external id.' }),
+      pricingModelId: z.string().min(1).max(255).nullable().optional().meta({
+        description:
+          'The pricing model of the customers, required only if several have a customer with the same external id.',
+      }),
     }),
     returns: z.object({ results: z.array(EntitlementCheckResult) }),
     refuses: [],

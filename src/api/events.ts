@@ -11,7 +11,8 @@ export const eventRoutes = [
   route({
     method: 'GET',
     path: '/events',
-    summary: 'List the events',
+    summary: 'List events',
+    description: 'Returns the events of the environment, optionally of one type or object.',
     tag,
     query: pageQuery(eventFilters),
     returns: pageOf(Event),
@@ -22,6 +23,7 @@ export const eventRoutes = [
     method: 'GET',
     path: '/events/{id}',
     summary: 'Get an event',
+    description: 'Returns one event with its payload.',
     tag,
     params: z.object({ id: EventId }),
     returns: z.object({ event: Event }),

@@ -12,6 +12,9 @@ export const featureRoutes = [
     method: 'POST',
     path: '/features',
     summary: 'Create a feature',
+    description:
+      'Creates a feature that products and subscriptions can grant. A slug that another active feature has is ' +
+      'refused with 409.',
     tag,
     body: z.object({ feature: FeatureInput }),
     returns: z.object({ feature: Feature }),
@@ -28,7 +31,8 @@ export const featureRoutes = [
   route({
     method: 'GET',
     path: '/features',
-    summary: 'List the features',
+    summary: 'List features',
+    description: 'Returns the features of the environment, active and inactive ones.',
     tag,
     query: pageQuery({
       pricingModelId: textFilter,
@@ -44,6 +48,7 @@ export const featureRoutes = [
     method: 'GET',
     path: '/features/{id}',
     summary: 'Get a feature',
+    description: 'Returns one feature with its type, and the amount and the usage meter or resource that belong to it.',
     tag,
     params: z.object({ id: FeatureId }),
     returns: z.object({ feature: Feature }),
@@ -54,7 +59,9 @@ export const featureRoutes = [
     method: 'PUT',
     path: '/features/{id}',
     summary: 'Update a feature',
-    description: 'Its type stays. What subscriptions have been granted by it stays as it was.',
+    description:
+      'Changes the fields that are sent. The type cannot change, and subscriptions keep what the feature has ' +
+      'granted them.',
     tag,
     params: z.object({ id: FeatureId }),
     body: z.object({ feature: FeatureChange }),

@@ -18,8 +18,12 @@ export const holdRoutes = [
   route({
     method: 'POST',
     path: '/holds',
-    summary: 'Hold units for a job',
-    description: `Sets units aside before a job that takes time, only if the balance covers them: of many who ask at once, as many succeed as it covers. Answers the hold and the balance that is left, or 402 with the balance, and then nothing is held. The balance stays lower until the hold is settled, released or expires, also into the next billing period. Credits that end meanwhile are gone: what counts is what can be used when the hold is settled. At most ${maxOpenHolds} of a subscription and usage meter are open at a time.`,
+    summary: 'Hold units',
+    description:
+      'Reserves units before a long job if the balance covers them, exactly under any number of parallel ' +
+      'requests. Otherwise the answer is 402 with the balance. The balance stays lower until the hold is ' +
+      'settled, released or expires, also in later billing periods. Credits that expire meanwhile are not kept. ' +
+      `A subscription has at most ${maxOpenHolds} open holds on a meter.`,
     tag,
     body: z.object({ hold: NewHold }),
     returns: z.object({ hold: UsageHold, usageBalance: UsageBalance }),
@@ -30,6 +34,7 @@ export const holdRoutes = [
     method: 'GET',
     path: '/holds/{id}',
     summary: 'Get a hold',
+    description: 'Returns one hold with its amount, expiry and status.',
     tag,
     params,
     returns: z.object({ hold: UsageHold }),
@@ -39,7 +44,8 @@ export const holdRoutes = [
   route({
     method: 'GET',
     path: '/holds',
-    summary: 'List the holds',
+    summary: 'List holds',
+    description: 'Returns the holds of the environment, optionally of one subscription, usage meter or status.',
     tag,
     query: pageQuery({ subscriptionId: textFilter, usageMeterId: textFilter, status: HoldStatus.optional() }),
     returns: pageOf(UsageHold),
@@ -49,12 +55,15 @@ export const holdRoutes = [
   route({
     method: 'POST',
     path: '/holds/{id}/settle',
-    summary: 'Settle a hold with what was used',
+    summary: 'Settle a hold',
     description:
-      "Releases the hold and records a usage event of the amount in one step; with 0, none. The event's transactionId is the id of the hold. The amount may be more than was held, and a hold that has expired is settled too: the use was real, only what was set aside for it was free again. A repeat with the same amount is answered as the first. Once the subscription has ended no use is recorded any more, and the hold can only be released.",
+      'Releases the hold and records the units used, with the id of the hold as `transactionId`. An amount of 0 ' +
+      'records nothing. The amount may exceed the hold, and an expired hold can still be settled. A repeat with ' +
+      'the same amount is answered as the first; another amount is refused with 409. Once the subscription has ' +
+      'ended, a hold can only be released.',
     tag,
     params,
-    body: z.object({ amount: countInput(0).meta({ description: 'What was used: 0 or more.' }) }),
+    body: z.object({ amount: countInput(0).meta({ description: 'The number of units used, 0 or more.' }) }),
     returns: z.object({ hold: UsageHold, usageEvent: UsageEvent.nullable(), usageBalance: UsageBalance }),
     refuses: ['holdNotFound', 'holdSettled', 'holdReleased', 'holdTransactionTaken', ...refusedUses],
     handle: (work, { params: { id }, body }) => settleHold(work, id, body.amount, catchUpAll),
@@ -62,8 +71,10 @@ export const holdRoutes = [
   route({
     method: 'POST',
     path: '/holds/{id}/release',
-    summary: 'Release a hold of which nothing was used',
-    description: 'A repeat is answered as the first. A hold that was released cannot be settled any more.',
+    summary: 'Release a hold',
+    description:
+      'Frees the held units without recording any use. A repeat is answered as the first. A released hold ' +
+      'cannot be settled later.',
     tag,
     params,
     returns: z.object({ hold: UsageHold, usageBalance: UsageBalance }),

@@ -10,7 +10,8 @@ export const invoiceLineItemRoutes = [
   route({
     method: 'GET',
     path: '/invoice-line-items',
-    summary: 'List the lines of invoices',
+    summary: 'List invoice lines',
+    description: 'Returns the lines of invoices, optionally those of one invoice.',
     tag,
     query: pageQuery({ invoiceId: textFilter, type: textFilter, priceId: textFilter }),
     returns: pageOf(InvoiceLineItem),
@@ -20,7 +21,8 @@ export const invoiceLineItemRoutes = [
   route({
     method: 'GET',
     path: '/invoice-line-items/{id}',
-    summary: 'Get a line of an invoice',
+    summary: 'Get an invoice line',
+    description: 'Returns one line of an invoice with its quantity, price and amount.',
     tag,
     params: z.object({ id: InvoiceLineItemId }),
     returns: InvoiceLineItem,

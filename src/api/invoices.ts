@@ -24,13 +24,14 @@ const params = z.object({ id: InvoiceId });
 
 const MoneyReceived = z
   .object({
-    amount: amountInput(1, Number(maxInvoiceTotal))
-      .nullish()
-      .meta({ description: 'In the smallest unit of the currency, at most what is due; all of it when absent.' }),
-    paidAt: TimestampInput.nullish().meta({ description: 'When the money arrived; now when absent.' }),
-    paymentMethodType: PaymentMethodType.nullish().meta({ description: 'A bank transfer when absent.' }),
+    amount: amountInput(1, Number(maxInvoiceTotal)).nullish().meta({
+      description:
+        'The amount received, in the smallest unit of the currency. At most the amount due, which is the default.',
+    }),
+    paidAt: TimestampInput.nullish().meta({ description: 'The time at which the money arrived, by default now.' }),
+    paymentMethodType: PaymentMethodType.nullish().meta({ description: 'By default a bank transfer.' }),
     description: FreeText.nullish(),
-    reference: SafeString.nullish().meta({ description: 'What the payer or the bank calls the payment.' }),
+    reference: SafeString.nullish().meta({ description: 'The reference of the payer or the bank.' }),
   })
   .meta({ id: 'MoneyReceived' });
 
@@ -40,9 +41,11 @@ export const invoiceRoutes = [
   route({
     method: 'GET',
     path: '/invoices/upcoming',
-    summary: 'Show the next invoice of a subscription',
+    summary: 'Preview the next invoice of a subscription',
     description:
-      "What the subscription's next renewal would ask for if it came now: the items of the next period and the usage until now. It has no id, number and billing period yet, and one without lines is never made. Where no renewal follows, it is refused.",
+      'Returns the invoice that a renewal would create now: the items of the next period and the usage so far. ' +
+      'It has no id, number or billing period. If the subscription will not renew, the request is refused with ' +
+      '400.',
     tag,
     query: z.object({ subscriptionId: SubscriptionId }),
     returns: z.object({ invoice: UpcomingInvoice, invoiceLineItems: z.array(UpcomingInvoiceLineItem) }),
@@ -53,6 +56,9 @@ export const invoiceRoutes = [
     method: 'GET',
     path: '/invoices',
     summary: 'List invoices',
+    description:
+      'Returns the invoices of the environment, optionally of one customer, subscription, purchase, type or ' +
+      'status.',
     tag,
     query: pageQuery({
       status: textFilter,
@@ -69,7 +75,8 @@ export const invoiceRoutes = [
   route({
     method: 'GET',
     path: '/invoices/{id}',
-    summary: 'Get an invoice with its lines',
+    summary: 'Get an invoice',
+    description: 'Returns one invoice with its lines.',
     tag,
     params,
     returns: z.object({ invoice: Invoice, invoiceLineItems: z.array(InvoiceLineItem) }),
@@ -79,9 +86,10 @@ export const invoiceRoutes = [
   route({
     method: 'GET',
     path: '/invoices/{id}/explain',
-    summary: 'Explain the amounts of an invoice',
+    summary: 'Explain an invoice',
     description:
-      'What every line, the discount and the tax were reckoned from, with the exact value before each rounding: the answer alone is enough to reckon every amount again.',
+      'Returns the inputs of each line, the discount and the tax, with the exact value before each rounding. ' +
+      'Every amount can be computed again from the answer.',
     tag,
     params,
     returns: InvoiceExplanation,
@@ -91,8 +99,10 @@ export const invoiceRoutes = [
   route({
     method: 'POST',
     path: '/invoices/{id}/void',
-    summary: 'Make an open invoice void',
-    description: 'As though it had never been made: the usage on it is billed again with the next invoice.',
+    summary: 'Void an invoice',
+    description:
+      'Takes back an open invoice, and its usage is billed with the next one. An invoice that is paid in part ' +
+      'or has a payment in progress is refused.',
     tag,
     params,
     returns: z.object({ invoice: Invoice }),
@@ -102,8 +112,8 @@ export const invoiceRoutes = [
   route({
     method: 'POST',
     path: '/invoices/{id}/mark-uncollectible',
-    summary: 'Write an open invoice off',
-    description: 'Nobody expects the money any more; what the invoice bills stays billed.',
+    summary: 'Write off an invoice',
+    description: 'Marks an open invoice as uncollectible, so that no payment is attempted. Its usage stays billed.',
     tag,
     params,
     returns: z.object({ invoice: Invoice }),
@@ -113,9 +123,10 @@ export const invoiceRoutes = [
   route({
     method: 'POST',
     path: '/invoices/{id}/record-payment',
-    summary: 'Record money that arrived outside of every processor',
+    summary: 'Record a payment from outside',
     description:
-      'Of an open invoice, a part of what is due or all of it. Send an Idempotency-Key, so that a repeat records nothing twice.',
+      'Records money that arrived by bank transfer or in cash for an open invoice, in part or in full. Returns ' +
+      'the invoice and the payment. Send an `Idempotency-Key`, so that a repeat is not recorded twice.',
     tag,
     params,
     body: z.object({ payment: MoneyReceived.nullish() }),
@@ -129,7 +140,8 @@ export const invoiceRoutes = [
   route({
     method: 'GET',
     path: '/invoices/{id}/html',
-    summary: 'Show an invoice as a page to print',
+    summary: 'Get an invoice as a page',
+    description: 'Returns the invoice as a page of HTML for printing.',
     tag,
     params,
     returns: printed,
@@ -141,6 +153,7 @@ export const invoiceRoutes = [
     method: 'GET',
     path: '/invoices/{id}/pdf',
     summary: 'Get an invoice as PDF',
+    description: 'Returns the invoice as a PDF document.',
     tag,
     params,
     returns: printed,

@@ -17,6 +17,7 @@ export const paymentMethodRoutes = [
     method: 'GET',
     path: '/payment-methods',
     summary: 'List payment methods',
+    description: 'Returns the payment methods of customers, optionally of one customer.',
     tag,
     query: pageQuery({ customerId: textFilter, type: textFilter, default: booleanFilter }),
     returns: pageOf(PaymentMethod),
@@ -26,13 +27,15 @@ export const paymentMethodRoutes = [
   route({
     method: 'POST',
     path: '/payment-methods',
-    summary: 'Attach a payment method to a customer',
+    summary: 'Attach a payment method',
     description:
-      "With the built-in test processor, `token` is one of Stripe's test tokens, such as `pm_card_visa` or `pm_card_chargeCustomerFail`. With Stripe it is the id of a payment method that Stripe's script made, or that was set up for the customer there.",
+      'Attaches a payment method to a customer, whose first one becomes the default. A method that is declined ' +
+      'is refused with 402. In test mode, `token` is a test token of Stripe, such as `pm_card_visa` or ' +
+      '`pm_card_chargeCustomerFail`. With Stripe, it is the id of a payment method there.',
     tag,
     query: z.object({
       pricingModelId: textFilter.meta({
-        description: 'Needed only when several pricing models have this customerExternalId.',
+        description: 'Required only if several pricing models have this `customerExternalId`.',
       }),
     }),
     body: z.object({ paymentMethod: NewPaymentMethod }),
@@ -59,6 +62,7 @@ export const paymentMethodRoutes = [
     method: 'GET',
     path: '/payment-methods/{id}',
     summary: 'Get a payment method',
+    description: 'Returns one payment method with its type and the details of the card or account.',
     tag,
     params: z.object({ id: PaymentMethodId }),
     returns: z.object({ paymentMethod: PaymentMethod }),

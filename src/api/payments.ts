@@ -14,7 +14,8 @@ const PartialAmount = z
     z.number().nullish(),
   )
   .meta({
-    description: 'In the smallest unit of the currency, at most what remains of the payment; all of it when absent.',
+    description:
+      'The amount in the smallest unit of the currency, at most what remains of the payment. By default all that remains.',
     override: { type: ['integer', 'null'], minimum: 1 },
   });
 
@@ -23,6 +24,8 @@ export const paymentRoutes = [
     method: 'GET',
     path: '/payments',
     summary: 'List payments',
+    description:
+      'Returns the payments of the environment, optionally of one customer, invoice, subscription or status.',
     tag,
     query: pageQuery({
       status: textFilter,
@@ -39,6 +42,7 @@ export const paymentRoutes = [
     method: 'GET',
     path: '/payments/{id}',
     summary: 'Get a payment',
+    description: 'Returns one payment with its status and the amount refunded.',
     tag,
     params: z.object({ id: PaymentId }),
     returns: z.object({ payment: Payment }),
@@ -48,8 +52,10 @@ export const paymentRoutes = [
   route({
     method: 'POST',
     path: '/payments/{id}/refund',
-    summary: 'Refund a payment, in part or whole',
-    description: 'Refunds of one payment never exceed it, however many are asked for at once.',
+    summary: 'Refund a payment',
+    description:
+      'Returns the money of a succeeded payment in full, or `partialAmount` of it. Refunds never exceed the ' +
+      'payment, even if requested in parallel. A payment that is refunded already is refused with 400.',
     tag,
     params: z.object({ id: PaymentId }),
     body: z.object({ partialAmount: PartialAmount }),

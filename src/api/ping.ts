@@ -5,7 +5,8 @@ export const pingRoutes = [
   route({
     method: 'GET',
     path: '/utils/ping',
-    summary: 'See that the service answers and takes the key',
+    summary: 'Check the connection and the key',
+    description: 'Returns `pong` if the service responds and the API key is valid.',
     tag: 'Utilities',
     returns: z.object({ message: z.literal('pong') }),
     refuses: [],

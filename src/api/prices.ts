@@ -13,7 +13,9 @@ export const priceRoutes = [
     path: '/prices',
     summary: 'Create a price',
     description:
-      'A price of a product becomes its default, and its other prices are deactivated: who subscribed to one of them keeps it. A usage price is added to the others of its usage meter.',
+      'Adds a price to a product or a usage meter. A price of a product becomes its default price and ' +
+      'deactivates the others; their subscribers keep them. A usage price stands beside the other prices of its ' +
+      'meter.',
     tag,
     body: z.object({ price: PriceInput }),
     returns: z.object({ price: Price }),
@@ -23,8 +25,8 @@ export const priceRoutes = [
   route({
     method: 'GET',
     path: '/prices',
-    summary: 'List the prices',
-    description: 'Active and inactive ones, of products and of usage meters.',
+    summary: 'List prices',
+    description: 'Returns the prices of products and usage meters, active and inactive ones.',
     tag,
     query: pageQuery({
       pricingModelId: textFilter,
@@ -43,6 +45,7 @@ export const priceRoutes = [
     method: 'GET',
     path: '/prices/{id}',
     summary: 'Get a price',
+    description: 'Returns one price with its amount, currency and interval.',
     tag,
     params: z.object({ id: PriceId }),
     returns: z.object({ price: Price }),
@@ -54,7 +57,8 @@ export const priceRoutes = [
     path: '/prices/{id}',
     summary: 'Update a price',
     description:
-      'Its name, slug, default flag and activity. What it costs never changes: create another price instead.',
+      'Changes the name, slug, default flag or activity of a price. Its amount and interval cannot change: ' +
+      'create another price instead.',
     tag,
     params: z.object({ id: PriceId }),
     body: z.object({ price: PriceChange.extend({ id: PriceId.optional() }) }),

@@ -25,15 +25,20 @@ export const pricingModelRoutes = [
     method: 'POST',
     path: '/pricing-models',
     summary: 'Create a pricing model',
-    description: 'It holds a default product, the free plan, and nothing else.',
+    description:
+      'Creates a pricing model with a default product, the free plan, and nothing else. `isDefault` makes it ' +
+      'the model of customers that name none.',
     tag,
     body: z.object({
       pricingModel: z.object({
         name: SafeString,
-        isDefault: z.boolean().optional().meta({ description: 'True: the former default is no longer one.' }),
+        isDefault: z
+          .boolean()
+          .optional()
+          .meta({ description: 'If true, this becomes the default pricing model in place of the present one.' }),
       }),
       defaultPlanIntervalUnit: IntervalUnit.optional().meta({
-        description: 'How often the free plan renews; absent: never.',
+        description: 'The billing period of the free plan. Without it, the plan never renews.',
       }),
     }),
     returns: z.object({ pricingModel: PricingModel }),
@@ -45,7 +50,8 @@ export const pricingModelRoutes = [
   route({
     method: 'GET',
     path: '/pricing-models',
-    summary: 'List the pricing models',
+    summary: 'List pricing models',
+    description: 'Returns the pricing models of the environment, without their contents.',
     tag,
     query: pageQuery({ isDefault: booleanFilter }),
     returns: pageOf(PricingModel),
@@ -56,7 +62,9 @@ export const pricingModelRoutes = [
     method: 'GET',
     path: '/pricing-models/default',
     summary: 'Get the default pricing model',
-    description: 'With what can be bought. A key that is pinned to a pricing model gets that one.',
+    description:
+      'Returns the default pricing model with its active products, prices and usage meters. A key that is ' +
+      'pinned to a pricing model gets that model.',
     tag,
     returns: z.object({ pricingModel: PricingModelDetails }),
     refuses: ['defaultPricingModelNotFound'],
@@ -66,7 +74,7 @@ export const pricingModelRoutes = [
     method: 'GET',
     path: '/pricing-models/{id}',
     summary: 'Get a pricing model',
-    description: 'With what can be bought: active products with active prices, and the usage meters.',
+    description: 'Returns a pricing model with its active products, their active prices, and its usage meters.',
     tag,
     params: z.object({ id: PricingModelId }),
     returns: z.object({ pricingModel: PricingModelDetails }),
@@ -78,7 +86,9 @@ export const pricingModelRoutes = [
     path: '/pricing-models/setup',
     summary: 'Set up a whole pricing model',
     description:
-      'Features, products, usage meters and resources, named by slugs; all of it is made, or nothing. Without a default product the Free Plan is added, and each usage meter gets its no-charge price.',
+      'Creates a pricing model with features, products, prices, usage meters and resources, linked by their ' +
+      'slugs. All of it is created, or nothing. A Free Plan is added if no product is the default one, and each ' +
+      'usage meter gets a no-charge price.',
     tag,
     body: SetupInput,
     returns: z.object({ pricingModel: PricingModelDetails }),
@@ -96,7 +106,8 @@ export const pricingModelRoutes = [
     path: '/pricing-models/{id}/export',
     summary: 'Export a pricing model',
     description:
-      'As the body of a setup that makes the same, and of an update that changes nothing. What is null is left out.',
+      'Returns a pricing model in the form that setup and update accept. A setup with it creates the same ' +
+      'model; an update with it changes nothing.',
     tag,
     params: z.object({ id: PricingModelId }),
     returns: PricingModelExport,
@@ -108,13 +119,15 @@ export const pricingModelRoutes = [
     path: '/pricing-models/{id}/clone',
     summary: 'Clone a pricing model',
     description:
-      'Copies everything that it holds, with new ids and the same slugs and codes, in the same mode or into the other one. Customers and subscriptions are not copied.',
+      'Copies a pricing model and its contents, with new ids and the same slugs and codes. ' +
+      '`destinationEnvironment` chooses test or live mode. Customers and subscriptions are not copied. A copy ' +
+      'into a mode with another currency is refused with 400.',
     tag,
     params: z.object({ id: PricingModelId }),
     body: z.object({
       name: SafeString,
       destinationEnvironment: DestinationEnvironment.optional().meta({
-        description: 'Where the copy is made; absent: where the source is.',
+        description: 'The mode of the copy, by default that of the source.',
       }),
     }),
     returns: z.object({ pricingModel: ClonedPricingModel }),
@@ -128,7 +141,10 @@ export const pricingModelRoutes = [
     path: '/pricing-models/{id}',
     summary: 'Update a pricing model',
     description:
-      'Its name and whether it is the default one; or, when features, products, usageMeters and resources are given, all four, everything that it holds from then on: what has a new slug is made, what is left out is deactivated. A price on other terms replaces the old one, which existing subscriptions keep. Usage meters cannot be removed, and the default product stays.',
+      'Changes the name of a pricing model, or makes it the default one. With `features`, `products`, ' +
+      '`usageMeters` and `resources`, all four, it replaces the contents. New slugs are created and missing ' +
+      'ones are deactivated. A price with other terms replaces the old one, which existing subscriptions keep. ' +
+      'Usage meters and the default product cannot be removed.',
     tag,
     params: z.object({ id: PricingModelId }),
     body: z.object({ pricingModel: UpdateInput }),

@@ -14,14 +14,18 @@ export const productFeatureRoutes = [
   route({
     method: 'POST',
     path: '/product-features',
-    summary: 'Make a product give a feature',
-    description: 'A link that has expired is revived under its old id. Existing subscriptions are not changed.',
+    summary: 'Add a feature to a product',
+    description:
+      'Makes a product grant a feature to new subscriptions. An expired link of the two is revived under its ' +
+      'old id. Existing subscriptions do not change.',
     tag,
     body: z.object({
       productFeature: z.object({
         productId: ProductId,
         featureId: FeatureId,
-        expiredAt: TimestampInput.nullish().meta({ description: 'When a new link ends; null or absent: never.' }),
+        expiredAt: TimestampInput.nullish().meta({
+          description: 'The end of a new link. Null or absent: it does not end.',
+        }),
       }),
     }),
     returns: z.object({
@@ -43,8 +47,8 @@ export const productFeatureRoutes = [
   route({
     method: 'GET',
     path: '/product-features',
-    summary: 'List which products give which features',
-    description: 'Expired links are included.',
+    summary: 'List product features',
+    description: 'Returns the links between products and features, expired ones included.',
     tag,
     query: pageQuery({ pricingModelId: textFilter, productId: textFilter, featureId: textFilter }),
     returns: pageOf(ProductFeature),
@@ -54,7 +58,8 @@ export const productFeatureRoutes = [
   route({
     method: 'GET',
     path: '/product-features/{id}',
-    summary: 'Get a link between a product and a feature',
+    summary: 'Get a product feature',
+    description: 'Returns one link between a product and a feature, active or expired.',
     tag,
     params: z.object({ id: ProductFeatureId }),
     returns: z.object({ productFeature: ProductFeature }),
@@ -64,8 +69,10 @@ export const productFeatureRoutes = [
   route({
     method: 'POST',
     path: '/product-features/{id}/expire',
-    summary: 'Make a product no longer give a feature',
-    description: 'Existing subscriptions keep the feature.',
+    summary: 'Remove a feature from a product',
+    description:
+      'Expires the link, so that new subscriptions to the product do not get the feature. Existing ' +
+      'subscriptions keep it.',
     tag,
     params: z.object({ id: ProductFeatureId }),
     returns: z.object({ success: z.literal(true) }),

@@ -15,7 +15,9 @@ export const productRoutes = [
     method: 'POST',
     path: '/products',
     summary: 'Create a product',
-    description: 'With its default price and the features that it gives.',
+    description:
+      'Creates a product with its default price and, through `featureIds`, the features that it grants. A slug ' +
+      'that another active product has is refused with 409.',
     tag,
     body: z.object({ product: ProductInput, price: FirstPriceInput, featureIds: FeatureIds.optional() }),
     returns: z.object({ product: Product }),
@@ -33,7 +35,8 @@ export const productRoutes = [
   route({
     method: 'GET',
     path: '/products',
-    summary: 'List the products',
+    summary: 'List products',
+    description: 'Returns the products of the environment, active and inactive ones.',
     tag,
     query: pageQuery({ pricingModelId: textFilter, active: booleanFilter, default: booleanFilter, slug: textFilter }),
     returns: pageOf(Product),
@@ -44,7 +47,9 @@ export const productRoutes = [
     method: 'GET',
     path: '/products/{id}',
     summary: 'Get a product',
-    description: 'The answer is the product itself, with its active prices and the features that it gives.',
+    description:
+      'Returns a product with its active prices and its features. The answer is the product itself, without an ' +
+      'envelope.',
     tag,
     params: z.object({ id: ProductId }),
     returns: ProductWithPrices,
@@ -56,7 +61,9 @@ export const productRoutes = [
     path: '/products/{id}',
     summary: 'Update a product',
     description:
-      'What is left out stays. Other terms in price make a new default price; the old one is deactivated. featureIds are all the features that the product gives from now on. Existing subscriptions keep their price and their features.',
+      'Changes the fields that are sent. Other terms in `price` create a new default price and deactivate the ' +
+      'old one. `featureIds` replaces all features of the product. Existing subscriptions keep their price and ' +
+      'features.',
     tag,
     params: z.object({ id: ProductId }),
     body: z.object({

@@ -11,7 +11,7 @@ export const purchaseRoutes = [
     method: 'GET',
     path: '/purchases',
     summary: 'List purchases',
-    description: 'Each attempt to buy something, whatever became of it.',
+    description: 'Returns each attempt to buy something, whatever its outcome.',
     tag,
     query: pageQuery({
       customerId: textFilter,
@@ -28,6 +28,7 @@ export const purchaseRoutes = [
     method: 'GET',
     path: '/purchases/{id}',
     summary: 'Get a purchase',
+    description: 'Returns one purchase with its status and price.',
     tag,
     params: z.object({ id: PurchaseId }),
     returns: z.object({ purchase: Purchase }),

@@ -22,18 +22,18 @@ export const resourceClaimRoutes = [
   route({
     method: 'POST',
     path: '/resource-claims/{subscriptionId}/claim',
-    summary: 'Claim a resource',
+    summary: 'Claim units of a resource',
     description:
-      'All or nothing. A name (externalId) that is held already is answered unchanged, at full capacity too. While the ' +
-      'subscription is to be canceled, new claims end with it (expiredAt). While a change to a lower capacity is ' +
-      'scheduled, new claims that will not fit end with the change.',
+      'Claims units by number or by name, all of them or none. Beyond the capacity of the subscription the ' +
+      'request is refused with 400. A name that is already claimed is returned unchanged, even at full ' +
+      'capacity. While a cancellation or a lower capacity is scheduled, affected new claims end with it.',
     tag,
     params,
     body: NewClaims,
     returns: z.object({
       claims: z.array(ResourceClaim),
       usage: ResourceUsage,
-      temporaryClaims: TemporaryClaims.nullable().meta({ description: 'Those of the claims that end by themselves.' }),
+      temporaryClaims: TemporaryClaims.nullable().meta({ description: 'The claims that end by themselves.' }),
     }),
     refuses: [
       'subscriptionNotFound',
@@ -50,7 +50,8 @@ export const resourceClaimRoutes = [
   route({
     method: 'GET',
     path: '/resource-claims/{subscriptionId}/claims',
-    summary: 'List the active claims of a subscription',
+    summary: 'List the claims of a subscription',
+    description: 'Returns the active claims of a subscription, optionally of one resource.',
     tag,
     params,
     query: z.object({ resourceSlug: z.string().max(255).optional() }),
@@ -64,7 +65,9 @@ export const resourceClaimRoutes = [
     method: 'POST',
     path: '/resource-claims/{subscriptionId}/release',
     summary: 'Release claims of a resource',
-    description: 'All or nothing. A quantity takes the oldest claims without a name.',
+    description:
+      'Releases claims by id, name or number, all of them or none. A number takes the oldest unnamed claims. If ' +
+      'too few are unnamed, the request is refused with 400.',
     tag,
     params,
     body: ClaimsToRelease,
@@ -75,7 +78,8 @@ export const resourceClaimRoutes = [
   route({
     method: 'GET',
     path: '/resource-claims/{subscriptionId}/usage',
-    summary: 'Get the usage of one resource',
+    summary: 'Get the usage of a resource',
+    description: 'Returns the capacity, the claims and the free units of one resource of a subscription.',
     tag,
     params,
     query: OneResource,
@@ -86,9 +90,10 @@ export const resourceClaimRoutes = [
   route({
     method: 'GET',
     path: '/resource-claims/{subscriptionId}/usages',
-    summary: 'List the usage of the resources of a subscription',
+    summary: 'List the usage of resources',
     description:
-      'Of every resource that a feature of the subscription is or was about; narrowed by slugs, else by ids.',
+      'Returns the capacity and claims of each resource that a feature of the subscription is or was about. ' +
+      'Slugs narrow the list, or else ids.',
     tag,
     params,
     query: SeveralResources,

@@ -12,6 +12,9 @@ export const resourceRoutes = [
     method: 'POST',
     path: '/resources',
     summary: 'Create a resource',
+    description:
+      'Creates a resource that customers can claim units of. A slug that another active resource has is refused ' +
+      'with 409.',
     tag,
     body: z.object({ resource: ResourceInput }),
     returns: z.object({ resource: Resource }),
@@ -21,8 +24,10 @@ export const resourceRoutes = [
   route({
     method: 'GET',
     path: '/resources',
-    summary: 'List the resources',
-    description: 'All of them, active and inactive: this list has no pages.',
+    summary: 'List resources',
+    description:
+      'Returns the resources of the environment, or of one pricing model, active and inactive ones. This list ' +
+      'has no pages.',
     tag,
     query: z.object({ pricingModelId: textFilter }),
     returns: z.object({ resources: z.array(Resource) }),
@@ -33,6 +38,7 @@ export const resourceRoutes = [
     method: 'GET',
     path: '/resources/{id}',
     summary: 'Get a resource',
+    description: 'Returns one resource and whether it is active.',
     tag,
     params: z.object({ id: ResourceId }),
     returns: z.object({ resource: Resource }),
@@ -43,7 +49,8 @@ export const resourceRoutes = [
     method: 'PUT',
     path: '/resources/{id}',
     summary: 'Update a resource',
-    description: 'One that is inactive can no longer be claimed; what is claimed stays claimed.',
+    description:
+      'Changes the fields that are sent. An inactive resource takes no new claims and keeps those that it has.',
     tag,
     params: z.object({ id: ResourceId }),
     body: z.object({ resource: ResourceChange }),

@@ -9,7 +9,7 @@ export const settingsRoutes = [
     method: 'GET',
     path: '/settings',
     summary: 'Get the settings',
-    description: "How the key's environment bills. Test and live mode have their own.",
+    description: 'Returns how the environment of the key bills. Test mode and live mode have their own settings.',
     tag: 'Settings',
     returns: z.object({ settings: Settings }),
     refuses: [],
@@ -20,7 +20,9 @@ export const settingsRoutes = [
     path: '/settings',
     summary: 'Update the settings',
     description:
-      'Fields that are absent stay as they are. The currency can change while there are no prices, discounts or invoices of more than nothing.',
+      'Changes the settings that are sent and leaves the others as they are. New settings apply from the next ' +
+      'invoice or payment attempt. The currency is fixed once there are prices, discounts or invoices with an ' +
+      'amount; a change is then refused with 409.',
     tag: 'Settings',
     body: z.object({ settings: SettingsChange }),
     returns: z.object({ settings: Settings }),

@@ -18,8 +18,10 @@ export const subscriptionItemFeatureRoutes = [
   route({
     method: 'POST',
     path: '/subscription-item-features',
-    summary: 'Give a feature through a subscription item',
-    description: 'What is left out is the own value of the feature.',
+    summary: 'Add a feature to a subscription item',
+    description:
+      'Grants a feature through one item of a subscription. Fields that are left out are copied from the ' +
+      'feature. If the item has the feature already, the request is refused with 409.',
     tag,
     body: z.object({ subscriptionItemFeature: NewItemFeature }),
     returns: z.object({ subscriptionItemFeature: SubscriptionItemFeature }),
@@ -42,6 +44,7 @@ export const subscriptionItemFeatureRoutes = [
     method: 'GET',
     path: '/subscription-item-features/{id}',
     summary: 'Get a subscription item feature',
+    description: 'Returns one feature of a subscription item.',
     tag,
     params,
     returns: z.object({ subscriptionItemFeature: SubscriptionItemFeature }),
@@ -51,9 +54,10 @@ export const subscriptionItemFeatureRoutes = [
   route({
     method: 'PUT',
     path: '/subscription-item-features/{id}',
-    summary: 'Change a subscription item feature',
+    summary: 'Update a subscription item feature',
     description:
-      'Only what is sent changes. Its type, feature and item are fixed. An expiredAt of null gives the feature back.',
+      'Changes the fields that are sent; type, feature and item are fixed. An `expiredAt` of `null` restores a ' +
+      'feature that has ended.',
     tag,
     params,
     body: z.object({ subscriptionItemFeature: ItemFeatureChange }),
@@ -75,7 +79,8 @@ export const subscriptionItemFeatureRoutes = [
     path: '/subscription-item-features/{id}/expire',
     summary: 'End a subscription item feature',
     description:
-      'At expiredAt, or now. Claims and credits that it gave stay. The answer spells instants as ISO 8601 texts.',
+      'Ends the feature now or at `expiredAt`. The claims and credits that it granted stay. Instants of the ' +
+      'answer are ISO 8601 text.',
     tag,
     params,
     body: z.object({ expiredAt: TimestampInput.optional() }),

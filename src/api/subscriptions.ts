@@ -34,12 +34,12 @@ const adjustmentBody = z.object({ adjustment: NewAdjustment });
 
 const AdjustmentAnswer = z.object({
   subscription: Subscription,
-  subscriptionItems: z.array(SubscriptionItem).meta({ description: 'The items of the plan that count now.' }),
+  subscriptionItems: z.array(SubscriptionItem).meta({ description: 'The present items of the plan.' }),
   resolvedTiming: ResolvedTiming,
-  isUpgrade: z.boolean().meta({ description: 'Whether a period costs more than before.' }),
+  isUpgrade: z.boolean().meta({ description: 'True if a period costs more than before.' }),
   adjustment: z
     .object({ id: z.string(), status: z.enum(adjustmentStatuses), invoiceId: z.string().nullable() })
-    .meta({ description: 'What became of the change: awaiting_payment while its charge takes its time.' }),
+    .meta({ description: 'The state of the change: `awaiting_payment` while its charge is in progress.' }),
 });
 
 function renderAdjusted(work: Work, { subscription, subscriptionItems, adjustment, ...decided }: Adjusted) {
@@ -55,10 +55,10 @@ const AddFeature = z
   .object({
     featureId: z.string().min(1).max(255).nullable().optional(),
     featureSlug: z.string().min(1).max(255).nullable().optional(),
-    grantCreditsImmediately: z
-      .boolean()
-      .optional()
-      .meta({ description: 'Give the credits now, once for each billing period. Only for a usage_credit_grant.' }),
+    grantCreditsImmediately: z.boolean().optional().meta({
+      description:
+        'If true, the credits are granted now, once in each billing period. Only for a feature of type `usage_credit_grant`.',
+    }),
   })
   .refine(({ featureId, featureSlug }) => ((featureId ?? null) === null) !== ((featureSlug ?? null) === null), {
     message: 'send exactly one of featureId and featureSlug',
@@ -73,7 +73,8 @@ export const subscriptionRoutes = [
   route({
     method: 'GET',
     path: '/subscriptions',
-    summary: 'List the subscriptions',
+    summary: 'List subscriptions',
+    description: 'Returns the subscriptions of the environment, optionally those of a customer, price or status.',
     tag,
     query: pageQuery({
       status: SubscriptionStatus.optional(),
@@ -89,6 +90,7 @@ export const subscriptionRoutes = [
     method: 'GET',
     path: '/subscriptions/{id}',
     summary: 'Get a subscription',
+    description: 'Returns one subscription with its status, billing period and plan.',
     tag,
     params,
     returns: z.object({ subscription: Subscription }),
@@ -98,13 +100,15 @@ export const subscriptionRoutes = [
   route({
     method: 'POST',
     path: '/subscriptions',
-    summary: 'Subscribe a customer to a price',
+    summary: 'Create a subscription',
     description:
-      'A paid subscription takes the place of a free one. What is due now is charged before the answer, which shows how that ended: a subscription whose first payment fails is canceled.',
+      'Subscribes a customer to a price and charges what is due now before the answer. A paid subscription ' +
+      'replaces the free one. If the first payment fails, the subscription is returned as `canceled`. A ' +
+      'customer with another paid subscription is refused with 409, unless the settings allow several.',
     tag,
     query: z.object({
       pricingModelId: textFilter.meta({
-        description: 'Needed only when several pricing models have this customerExternalId.',
+        description: 'Required only if several pricing models have this `customerExternalId`.',
       }),
     }),
     body: NewSubscription,
@@ -132,8 +136,10 @@ export const subscriptionRoutes = [
     path: '/subscriptions/{id}/cancel',
     summary: 'Cancel a subscription',
     description:
-      'A subscription that has ended is answered as it is. With at_future_date it renews as ever until endDate: a period ' +
-      'that begins before is billed whole, and nothing is given back. Another date takes the place of the one before.',
+      'Ends a subscription now, with its billing period, or at `endDate`, and returns it. Until `endDate` it ' +
+      'renews as usual: a period that has begun is billed whole and nothing is refunded. A later request ' +
+      'replaces the date. A subscription that has ended is returned unchanged. The default plan is refused with ' +
+      '400.',
     tag,
     params,
     body: z.object({ cancellation: Cancellation }),
@@ -154,8 +160,10 @@ export const subscriptionRoutes = [
   route({
     method: 'POST',
     path: '/subscriptions/{id}/uncancel',
-    summary: 'Take a scheduled cancel back',
-    description: 'A subscription that is not to be canceled is answered as it is.',
+    summary: 'Undo a scheduled cancellation',
+    description:
+      'Keeps a subscription that was scheduled to end. A subscription without a scheduled cancellation is ' +
+      'returned unchanged. A paid subscription needs a payment method, or the request is refused with 400.',
     tag,
     params,
     returns,
@@ -169,8 +177,10 @@ export const subscriptionRoutes = [
     path: '/subscriptions/{id}/adjust',
     summary: 'Change the plan of a subscription',
     description:
-      'The items named become the complete set. A change that costs something now is charged before the answer, and the ' +
-      'items change when the money has arrived: a failed charge changes nothing and is answered 402.',
+      'Replaces the items of a subscription by the complete set in `newSubscriptionItems`, now or with the end ' +
+      'of the billing period. A change that costs something now is charged before the answer, and takes effect ' +
+      'once it is paid. If the charge fails, nothing changes and the answer is 402. A change that would leave ' +
+      'fewer places of a resource than are claimed is refused with 409.',
     tag,
     params,
     body: adjustmentBody,
@@ -202,7 +212,8 @@ export const subscriptionRoutes = [
     path: '/subscriptions/{id}/preview-adjust',
     summary: 'Preview a change of plan',
     description:
-      'What adjust would do with the same body now. A change that would be refused is answered with the reason.',
+      'Returns the amounts that `adjust` would charge for the same body now, and changes nothing. If the change ' +
+      'would be refused, `canAdjust` is `false` and `reason` says why.',
     tag,
     params,
     body: adjustmentBody,
@@ -213,13 +224,18 @@ export const subscriptionRoutes = [
   route({
     method: 'POST',
     path: '/subscriptions/{id}/cancel-scheduled-adjustment',
-    summary: 'Take a scheduled change of plan back',
-    description: 'Everything is as it was before the change was asked for.',
+    summary: 'Undo a scheduled change of plan',
+    description:
+      'Removes the change that is scheduled for the end of the billing period and restores the plan before it. ' +
+      'Without a scheduled change the request is refused with 400.',
     tag,
     params,
     returns: z.object({
       subscription: Subscription,
-      canceledItemCount: z.int().min(0).meta({ description: 'Items that the change would have added or changed.' }),
+      canceledItemCount: z
+        .int()
+        .min(0)
+        .meta({ description: 'The number of items that the change would have added or changed.' }),
     }),
     refuses: ['subscriptionNotFound', 'noAdjustmentScheduled'],
     handle: async (work, input) => {
@@ -232,9 +248,9 @@ export const subscriptionRoutes = [
     path: '/subscriptions/{id}/pause',
     summary: 'Pause a subscription',
     description:
-      'It gives nothing and costs nothing until it goes on: at resumesAt, or when it is resumed. What was paid for the ' +
-      'rest of its period is kept and taken off its next invoices. Claims stay and count again later; usage events are ' +
-      'taken, and billed with the first invoice after the pause. One that is paused already gets the new resumesAt.',
+      'Stops a subscription until `resumesAt` or a resume: it grants nothing and costs nothing. The unused part ' +
+      'of the paid period is credited to the next invoices. Claims are kept, and usage is recorded and billed ' +
+      'after the pause. If the subscription is already paused, `resumesAt` is replaced.',
     tag,
     params,
     body: z.object({ pause: Pause.prefault({}) }),
@@ -247,10 +263,10 @@ export const subscriptionRoutes = [
   route({
     method: 'POST',
     path: '/subscriptions/{id}/resume',
-    summary: 'Let a paused subscription go on',
+    summary: 'Resume a paused subscription',
     description:
-      'Its next period begins now and ends where a period of it would have ended anyway; it is billed its share of the ' +
-      'price, less what was kept for paused time. One that is not paused is answered as it is.',
+      'Begins a billing period now that ends at the usual boundary. Its share of the price is billed, less the ' +
+      'credit for the time paused. A subscription that is not paused is returned unchanged.',
     tag,
     params,
     returns,
@@ -267,7 +283,9 @@ export const subscriptionRoutes = [
     path: '/subscriptions/{id}/add-feature',
     summary: 'Add a feature to a subscription',
     description:
-      'By hand, beside what its plan gives. Again: a toggle stays as it is, credits and capacity of a resource add up.',
+      'Grants a feature to one subscription, in addition to its plan. If it has the feature already, a toggle ' +
+      'stays as it is, and credits or capacity add up. `grantCreditsImmediately` is refused with 400 for a ' +
+      'feature without credits.',
     tag,
     params,
     body: AddFeature,
@@ -284,9 +302,11 @@ export const subscriptionRoutes = [
   route({
     method: 'POST',
     path: '/subscriptions/{id}/retry-payment',
-    summary: 'Try to collect what a subscription owes, now',
+    summary: 'Retry a failed payment',
     description:
-      'Charges the oldest invoice for a billing period that is not paid. What is due now is charged before the answer; a charge that fails is answered with 402 and counts as an attempt. One that takes its time is answered as it stands.',
+      'Charges the oldest unpaid invoice for a billing period of the subscription before the answer. It counts ' +
+      'as an attempt, and a failed charge is answered with 402. A charge that takes longer is returned in its ' +
+      'present status. If nothing is owed, the request is refused with 400.',
     tag,
     params,
     body: z.object({
@@ -295,7 +315,7 @@ export const subscriptionRoutes = [
         .min(1)
         .max(255)
         .nullish()
-        .meta({ description: 'What to charge this time; what the subscription is charged on when absent.' }),
+        .meta({ description: 'The payment method for this attempt, by default that of the subscription.' }),
     }),
     returns: z.object({ subscription: Subscription, payment: Payment }),
     refuses: [

@@ -16,7 +16,8 @@ export const taxRateRoutes = [
     path: '/tax-rates',
     summary: 'Create a tax rate',
     description:
-      'Counts where the settings say taxProvider "rates". The rate of a state goes before that of its country.',
+      'Creates a tax rate for a country or one of its states, which takes precedence. It applies while the ' +
+      'setting `taxProvider` is `rates`. A second active rate for the same place is refused with 409.',
     tag,
     body: z.object({ taxRate: TaxRateInput }),
     returns,
@@ -26,7 +27,8 @@ export const taxRateRoutes = [
   route({
     method: 'GET',
     path: '/tax-rates',
-    summary: 'List the tax rates',
+    summary: 'List tax rates',
+    description: 'Returns the tax rates of the environment.',
     tag,
     query: pageQuery({ country: textFilter, state: textFilter, type: textFilter, active: booleanFilter }),
     returns: pageOf(TaxRate),
@@ -37,6 +39,7 @@ export const taxRateRoutes = [
     method: 'GET',
     path: '/tax-rates/{id}',
     summary: 'Get a tax rate',
+    description: 'Returns one tax rate with its place and percentage.',
     tag,
     params,
     returns,
@@ -47,7 +50,7 @@ export const taxRateRoutes = [
     method: 'PUT',
     path: '/tax-rates/{id}',
     summary: 'Update a tax rate',
-    description: 'Fields that are absent stay as they are. Invoices keep the rate that they were made with.',
+    description: 'Changes the fields that are sent. Existing invoices keep the rate with which they were created.',
     tag,
     params,
     body: z.object({ taxRate: TaxRateChange }),
@@ -59,7 +62,8 @@ export const taxRateRoutes = [
     method: 'DELETE',
     path: '/tax-rates/{id}',
     summary: 'Delete a tax rate',
-    description: 'Invoices keep the rate that they were made with. Answers the tax rate as it was.',
+    description:
+      'Deletes a tax rate and returns it as it was. Existing invoices keep the rate with which they were ' + 'created.',
     tag,
     params,
     returns,

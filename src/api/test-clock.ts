@@ -11,21 +11,22 @@ const count = (description: string) => z.int().min(0).meta({ description });
 
 const ClockWork = z
   .object({
-    periodsRenewed: count('Billing periods that began where another one ended.'),
-    subscriptionsCanceled: count('Subscriptions that ended.'),
-    invoicesCreated: count('Invoices that were made.'),
-    paymentsSucceeded: count('Charges that succeeded.'),
-    paymentsFailed: count('Charges that failed.'),
-    creditsExpired: count('Credits whose unused rest is gone.'),
-    eventsCreated: count('Events that were published.'),
+    periodsRenewed: count('The number of renewed billing periods.'),
+    subscriptionsCanceled: count('The number of subscriptions that ended.'),
+    invoicesCreated: count('The number of invoices created.'),
+    paymentsSucceeded: count('The number of successful charges.'),
+    paymentsFailed: count('The number of failed charges.'),
+    creditsExpired: count('The number of credits that expired with unused units.'),
+    eventsCreated: count('The number of events published.'),
   })
-  .meta({ id: 'ClockWork', description: 'What was done since the clock was last set.' });
+  .meta({ id: 'ClockWork', description: 'The work done since the clock was last set.' });
 
 export const testClockRoutes = [
   route({
     method: 'GET',
     path: '/test-clock',
-    summary: "Get the environment's time",
+    summary: 'Get the test clock',
+    description: 'Returns the time of the environment, and whether it is frozen.',
     tag,
     returns: z.object({ testClock: TestClock }),
     refuses: [],
@@ -34,9 +35,11 @@ export const testClockRoutes = [
   route({
     method: 'PUT',
     path: '/test-clock',
-    summary: 'Freeze the time of test mode, or move it forward',
+    summary: 'Set the test clock',
     description:
-      'Everything that is due on the way is done, in the order of its due instants, before the answer. Time then stands still until it is moved again. Before there are subscriptions, any instant can be set.',
+      'Freezes the time of test mode at `now`, or moves it forward, and carries out everything that falls due ' +
+      'on the way, in order. Returns the new time and a count of the work done. Time stands still until it is ' +
+      'moved again. With subscriptions in place, an earlier time is refused with 400.',
     tag,
     body: z.object({ testClock: z.object({ now: TimestampInput }) }),
     returns: z.object({ testClock: TestClock, work: ClockWork }),

@@ -14,10 +14,10 @@ export const usageCreditRoutes = [
   route({
     method: 'POST',
     path: '/usage-credits',
-    summary: 'Grant usage credits by hand',
+    summary: 'Grant usage credits',
     description:
-      'They can be used from now on; usage that was recorded before stays as it is. With a transactionId a repeat grants ' +
-      'nothing and is answered with the first.',
+      'Grants credits to a subscription by hand, for use from now on. Usage before the grant stays as it is. A ' +
+      'repeat with the same `transactionId` grants nothing and returns the first grant.',
     tag,
     body: z.object({ usageCredit: NewUsageCredit }),
     returns,
@@ -33,14 +33,14 @@ export const usageCreditRoutes = [
   route({
     method: 'POST',
     path: '/usage-credits/{id}/take-back',
-    summary: 'Take back what is left of usage credits',
+    summary: 'Take back usage credits',
     description:
-      'All that is left, or so much of it; what was used stays used. While holds are open, no more can be taken back than ' +
-      'they leave of the balance.',
+      'Takes back all unused credits of a grant, or `amount` of them. More than is left is refused with 400, ' +
+      'and so is what open holds have reserved.',
     tag,
     params: z.object({ id: UsageCreditId }),
     body: z.object({
-      amount: amountInput(1).nullish().meta({ description: 'At most what is left, which it is when absent.' }),
+      amount: amountInput(1).nullish().meta({ description: 'The number of units, by default all that are left.' }),
     }),
     returns,
     refuses: ['usageCreditNotFound', 'usageCreditSpent', 'usageCreditTooSmall', 'usageCreditHeld'],
@@ -52,6 +52,7 @@ export const usageCreditRoutes = [
     method: 'GET',
     path: '/usage-credits/{id}',
     summary: 'Get a usage credit',
+    description: 'Returns one grant of usage credits and what is left of it.',
     tag,
     params: z.object({ id: UsageCreditId }),
     returns: z.object({ usageCredit: UsageCredit }),
@@ -61,7 +62,8 @@ export const usageCreditRoutes = [
   route({
     method: 'GET',
     path: '/usage-credits',
-    summary: 'List the usage credits',
+    summary: 'List usage credits',
+    description: 'Returns the usage credits of the environment, optionally of one subscription, usage meter or source.',
     tag,
     query: pageQuery({ subscriptionId: textFilter, usageMeterId: textFilter, source: textFilter }),
     returns: pageOf(UsageCredit),

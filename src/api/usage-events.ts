@@ -21,9 +21,6 @@ const refuses = [
   'transactionIdTaken',
 ] as const;
 
-const repeats =
-  'An event whose transactionId its usage meter has already is answered as it was first stored, and counts once.';
-
 const recording = recordUsage(catchUpAll);
 const consuming = consumeUsage(catchUpAll);
 
@@ -38,7 +35,9 @@ export const usageEventRoutes = [
     method: 'POST',
     path: '/usage-events',
     summary: 'Record a usage event',
-    description: repeats,
+    description:
+      'Records that a subscription has used units of a usage meter, and books them on its balance. If the meter ' +
+      'has an event with this `transactionId`, that event is returned and nothing is counted again.',
     tag,
     body: z.object({ usageEvent: NewUsageEvent }),
     returns: z.object({ usageEvent: UsageEvent }),
@@ -51,7 +50,10 @@ export const usageEventRoutes = [
     method: 'POST',
     path: '/usage-events/bulk',
     summary: 'Record usage events in bulk',
-    description: `All or nothing. Answers one event for each that was sent, in order. ${repeats} A body of application/x-ndjson holds an event in each line.`,
+    description:
+      'Records up to 10,000 events, all of them or none, and returns one event for each, in order. A stored ' +
+      'event with the same `transactionId` is returned and not counted again. A body of `application/x-ndjson` ' +
+      'has one event in each line.',
     tag,
     body: z.object({ usageEvents: z.array(NewUsageEvent).min(1).max(maxEventsPerRequest) }),
     returns: z.object({ usageEvents: z.array(UsageEvent) }),
@@ -64,8 +66,11 @@ export const usageEventRoutes = [
   batchedRoute({
     method: 'POST',
     path: '/usage-events/consume',
-    summary: 'Record a usage event if the balance covers it',
-    description: `Checks the balance and uses it in one step: of many who ask at once, as many succeed as it covers. Answers the event and the balance that is left, or 402 with the balance, and then nothing is stored. ${repeats}`,
+    summary: 'Consume units of a balance',
+    description:
+      'Records a usage event only if the balance covers it, exactly under any number of parallel requests. ' +
+      'Returns the event and the remaining balance. Otherwise nothing is stored, and the answer is 402 with the ' +
+      'balance. A stored event with the same `transactionId` is returned and not counted again.',
     tag,
     body: z.object({ usageEvent: NewUsageEvent }),
     returns: z.object({ usageEvent: UsageEvent, usageBalance: UsageBalance }),
@@ -82,6 +87,7 @@ export const usageEventRoutes = [
     method: 'GET',
     path: '/usage-events/{id}',
     summary: 'Get a usage event',
+    description: 'Returns one usage event with its amount, properties and billing period.',
     tag,
     params: z.object({ id: UsageEventId }),
     returns: z.object({ usageEvent: UsageEvent }),
@@ -93,8 +99,8 @@ export const usageEventRoutes = [
     path: '/usage-events/{id}/ledger-entry',
     summary: 'Get the ledger entry of a usage event',
     description:
-      'The entry that booked the event, with all of its subscription and price that were recorded with it, and the credits ' +
-      'that it drew from. Null when the event counted nothing.',
+      'Returns the entry that booked the event, and the credits that paid for it. An entry may book several ' +
+      'events of one request. It is `null` if the event counted nothing.',
     tag,
     params: z.object({ id: UsageEventId }),
     returns: z.object({ ledgerEntry: LedgerEntry.nullable() }),
@@ -104,7 +110,10 @@ export const usageEventRoutes = [
   route({
     method: 'GET',
     path: '/usage-events',
-    summary: 'List the usage events',
+    summary: 'List usage events',
+    description:
+      'Returns the usage events of the environment in the order of arrival, optionally of one customer, ' +
+      'subscription, meter or range of time.',
     tag,
     query: pageQuery(eventFilters),
     returns: pageOf(UsageEvent),

@@ -15,7 +15,8 @@ export const usageMeterRoutes = [
     path: '/usage-meters',
     summary: 'Create a usage meter',
     description:
-      'It gets a no-charge price, so that usage always has a price. With a unitPrice or usageEventsPerUnit it gets a monthly price of its own too, which is the default then.',
+      'Creates a usage meter with a no-charge price, so that usage always has a price. With `unitPrice` or ' +
+      '`usageEventsPerUnit` it also gets a monthly price, which becomes the default.',
     tag,
     body: z.object({ usageMeter: UsageMeterInput, price: FirstUsagePrice.optional() }),
     returns: z.object({ usageMeter: UsageMeter }),
@@ -25,7 +26,8 @@ export const usageMeterRoutes = [
   route({
     method: 'GET',
     path: '/usage-meters',
-    summary: 'List the usage meters',
+    summary: 'List usage meters',
+    description: 'Returns the usage meters of the environment.',
     tag,
     query: pageQuery({ pricingModelId: textFilter, slug: textFilter, aggregationType: AggregationType.optional() }),
     returns: pageOf(UsageMeter),
@@ -36,6 +38,7 @@ export const usageMeterRoutes = [
     method: 'GET',
     path: '/usage-meters/{id}',
     summary: 'Get a usage meter',
+    description: 'Returns one usage meter with its slug and its way of counting.',
     tag,
     params: z.object({ id: UsageMeterId }),
     returns: z.object({ usageMeter: UsageMeter }),
@@ -46,7 +49,9 @@ export const usageMeterRoutes = [
     method: 'PUT',
     path: '/usage-meters/{id}',
     summary: 'Update a usage meter',
-    description: 'The slug of its no-charge price follows its slug; its other prices keep theirs.',
+    description:
+      'Changes the fields that are sent. A new slug renames the no-charge price too; other prices keep their ' +
+      'slugs.',
     tag,
     params: z.object({ id: UsageMeterId }),
     body: z.object({ usageMeter: UsageMeterChange }),
@@ -59,9 +64,10 @@ export const usageMeterRoutes = [
   route({
     method: 'GET',
     path: '/usage-meters/{id}/summary',
-    summary: 'Sum up the usage of a usage meter',
+    summary: 'Summarize the usage of a meter',
     description:
-      'The units and events with a usageDate from `from` to `to`, grouped by hour, day or month (UTC), by customer, or by a property of the events.',
+      'Returns the units and the number of events with a `usageDate` in a range of time. `groupBy` splits them ' +
+      'by hour, day or month (UTC), by customer, or by a property of the events.',
     tag,
     params: z.object({ id: UsageMeterId }),
     query: SummaryQuery,

@@ -25,7 +25,7 @@ const returns = z.object({ webhook: Webhook });
 
 const withSecret = z.object({
   webhook: Webhook,
-  secret: z.string().meta({ description: '`whsec_` and the key of the signatures in base64.' }),
+  secret: z.string().meta({ description: 'The signing secret: `whsec_` and the key in base64.' }),
 });
 
 const withDelivery = z.object({ delivery: WebhookDelivery });
@@ -34,8 +34,11 @@ export const webhookRoutes = [
   route({
     method: 'POST',
     path: '/webhooks',
-    summary: 'Register a webhook',
-    description: 'The secret that its messages are signed with is answered here and never again.',
+    summary: 'Create a webhook',
+    description:
+      'Registers an address that receives the events of a pricing model. Returns the webhook and the secret ' +
+      'that signs its messages, which is never shown again. An empty `filterTypes` stands for all event types ' +
+      'but `usage_balance.low`.',
     tag,
     body: z.object({ webhook: NewWebhook }),
     returns: withSecret,
@@ -48,8 +51,8 @@ export const webhookRoutes = [
     path: '/webhooks/{id}',
     summary: 'Update a webhook',
     description:
-      'To switch on one that the service has switched off, set active to true. What was not sent meanwhile is not sent by ' +
-      'itself: ask for it with POST /webhooks/{id}/replay.',
+      'Changes the fields that are sent. To enable a webhook that the service has disabled, set `active` to ' +
+      '`true`. Events that it missed meanwhile are not sent by themselves: replay them.',
     tag,
     params,
     body: z.object({ webhook: WebhookChange }),
@@ -63,6 +66,7 @@ export const webhookRoutes = [
     method: 'GET',
     path: '/webhooks/{id}',
     summary: 'Get a webhook',
+    description: 'Returns one webhook, without its secret.',
     tag,
     params,
     returns,
@@ -72,7 +76,8 @@ export const webhookRoutes = [
   route({
     method: 'GET',
     path: '/webhooks',
-    summary: 'List the webhooks',
+    summary: 'List webhooks',
+    description: 'Returns the webhooks of the environment, without their secrets.',
     tag,
     query: pageQuery({ active: booleanFilter, pricingModelId: textFilter }),
     returns: pageOf(Webhook),
@@ -83,7 +88,8 @@ export const webhookRoutes = [
     method: 'DELETE',
     path: '/webhooks/{id}',
     summary: 'Delete a webhook',
-    description: 'Its deliveries go with it: what was not sent yet is not sent. Answers the webhook as it was.',
+    description:
+      'Deletes a webhook with its deliveries, and returns it as it was. Messages that are waiting are not sent.',
     tag,
     params,
     returns,
@@ -93,10 +99,10 @@ export const webhookRoutes = [
   route({
     method: 'POST',
     path: '/webhooks/{id}/rotate-secret',
-    summary: "Change a webhook's secret",
+    summary: 'Rotate the secret of a webhook',
     description:
-      'The new secret is answered here and never again. For 24 hours each message is signed with the old one too, so that a ' +
-      'receiver that knows either accepts it. Another rotation within that time ends the oldest of the three at once.',
+      'Returns a new secret, which is never shown again. For 24 hours, messages are signed with the old and the ' +
+      'new secret. Another rotation within that time ends the older of the two at once.',
     tag,
     params,
     returns: withSecret,
@@ -108,6 +114,7 @@ export const webhookRoutes = [
     method: 'GET',
     path: '/webhooks/{id}/deliveries',
     summary: 'List the deliveries of a webhook',
+    description: 'Returns the deliveries of a webhook, optionally of one event, event type, object or status.',
     tag,
     params,
     query: pageQuery({
@@ -123,10 +130,10 @@ export const webhookRoutes = [
   route({
     method: 'POST',
     path: '/webhooks/{id}/test',
-    summary: 'Send a sample to a webhook',
+    summary: 'Send a sample message',
     description:
-      'A message that looks like an event of the type, with ids that end in `sample`: nothing happened, and there are no such ' +
-      'records. It is sent once, whatever the filter says; how it went is in the delivery.',
+      'Sends one message that looks like an event of the type, whatever the filter of the webhook. Its ids end ' +
+      'in `sample` and name no records. Returns the delivery, which shows the outcome later.',
     tag,
     params,
     body: z.object({ test: SampleRequest.prefault({}) }),
@@ -137,15 +144,17 @@ export const webhookRoutes = [
   route({
     method: 'POST',
     path: '/webhooks/{id}/replay',
-    summary: 'Send events to a webhook again',
+    summary: 'Replay events',
     description:
-      "Every event of the webhook's pricing model that happened from since until before until, in order, with the ids that it " +
-      'had: also what was told before there was the webhook, or while it was not active. Deliveries that wait for their next attempt ' +
-      'are left alone and do not count.',
+      'Sends the events of the pricing model from `since` to `until` again, in order and with their ids. Events ' +
+      'from before the webhook or while it was inactive are included. Deliveries that wait for their next ' +
+      'attempt are left alone and not counted.',
     tag,
     params,
     body: z.object({ replay: ReplayRequest }),
-    returns: z.object({ replay: z.object({ deliveries: z.int().meta({ description: 'How many events are sent.' }) }) }),
+    returns: z.object({
+      replay: z.object({ deliveries: z.int().meta({ description: 'The number of events that are sent.' }) }),
+    }),
     refuses: ['webhookNotFound', 'webhookInactive', 'replayTooLarge'],
     handle: async (work, { params, body }) => ({ replay: await replayEvents(work, params.id, body.replay) }),
   }),

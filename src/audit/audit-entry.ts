@@ -8,19 +8,19 @@ const actorTypes = ['api_key', 'customer', 'operator', 'system'] as const;
 
 const Columns = z.record(z.string(), z.unknown()).nullable().meta({
   description:
-    'Fields by their names in the database, in camelCase. Secrets are shown as (secret), addresses without their path. Whole numbers beyond 2^53-1 are text.',
+    'The fields by their names in the database, in camelCase. Secrets read `(secret)`, and addresses have no path. Integers beyond 2^53-1 are text.',
 });
 
 /** One change of one record: who, what and when, with its values before and after. */
 export const AuditLogEntry = z
   .object({
     id: z.string(),
-    occurredAt: Timestamp.meta({ description: 'Real time, whatever the test clock says. Epoch milliseconds.' }),
+    occurredAt: Timestamp.meta({ description: 'Real time in epoch milliseconds, even if the test clock is set.' }),
     pricingModelId: z.string().nullable(),
     actor: z.object({
       type: z.enum(actorTypes).meta({
         description:
-          'customer: on a page of the checkout or the portal; operator: the command line; system: work that nobody asked for at that moment.',
+          '`customer`: a page of the checkout or portal. `operator`: the command line. `system`: background work.',
       }),
       apiKeyId: z.string().nullable(),
     }),
@@ -28,7 +28,7 @@ export const AuditLogEntry = z
       .string()
       .nullable()
       .meta({ description: 'The operation, such as `POST /products`, or the name of the task or command.' }),
-    requestId: z.string().nullable().meta({ description: 'The X-Request-Id of the answer.' }),
+    requestId: z.string().nullable().meta({ description: 'The `X-Request-Id` of the answer.' }),
     record: z.object({ type: z.string(), id: z.string() }),
     operation: z.enum(operations),
     before: Columns,
@@ -40,7 +40,7 @@ export type AuditLogEntry = z.infer<typeof AuditLogEntry>;
 /** The filters of the log. */
 export const auditFilters = {
   recordId: textFilter,
-  record: textFilter.meta({ description: 'The type of the record, such as subscriptionItem.' }),
+  record: textFilter.meta({ description: 'The type of the record, such as `subscriptionItem`.' }),
   action: textFilter,
   apiKeyId: textFilter,
   requestId: textFilter,

@@ -50,17 +50,22 @@ export type SubscriptionDetails = z.infer<typeof SubscriptionDetails>;
 export const CustomerBilling = z
   .object({
     customer: Customer,
-    subscriptions: z.array(SubscriptionDetails).meta({ description: 'Of every status, newest first.' }),
-    currentSubscriptions: z.array(SubscriptionDetails).meta({ description: 'Newest first.' }),
+    subscriptions: z
+      .array(SubscriptionDetails)
+      .meta({ description: 'The subscriptions of every status, newest first.' }),
+    currentSubscriptions: z
+      .array(SubscriptionDetails)
+      .meta({ description: 'The current subscriptions, newest first.' }),
     currentSubscription: SubscriptionDetails.optional(),
     invoices: z.array(z.object({ invoice: Invoice, invoiceLineItems: z.array(InvoiceLineItem) })),
     paymentMethods: z.array(PaymentMethod),
-    purchases: z.array(Purchase).meta({ description: 'What was paid for and not given back, newest first.' }),
+    purchases: z.array(Purchase).meta({ description: 'The purchases that are paid and not refunded, newest first.' }),
     pricingModel: PricingModelDetails,
-    catalog: PricingModelDetails.meta({ description: 'The pricing model again, under its former name.' }),
-    billingPortalUrl: z
-      .string()
-      .meta({ format: 'uri', description: 'Opens the customer portal for a day: give it to the customer alone.' }),
+    catalog: PricingModelDetails.meta({ description: 'The same pricing model, under its former name.' }),
+    billingPortalUrl: z.string().meta({
+      format: 'uri',
+      description: 'A link to the customer portal, valid for a day. Give it to this customer only.',
+    }),
   })
   .meta({ id: 'CustomerBilling' });
 export type CustomerBilling = z.infer<typeof CustomerBilling>;

@@ -20,25 +20,32 @@ export const AdjustmentPreview = z
   .object({
     canAdjust: z.boolean(),
     previewGeneratedAt: Timestamp,
-    reason: z.string().optional().meta({ description: 'Why the change would be refused.' }),
-    prorationAmount: WholeNumber.optional().meta({ description: 'For the change, before discount and tax.' }),
+    reason: z.string().optional().meta({ description: 'The reason why the change would be refused.' }),
+    prorationAmount: WholeNumber.optional().meta({
+      description: 'The amount for the change, before discount and tax.',
+    }),
     carriedOverAmount: WholeNumber.optional().meta({
-      description: 'Usage of an unpaid invoice of the period, which the invoice of the change takes the place of.',
+      description: 'Usage on an unpaid invoice of the period, which the invoice of the change replaces.',
     }),
     discountAmount: WholeNumber.optional(),
     taxAmount: WholeNumber.optional(),
-    totalDue: WholeNumber.optional().meta({ description: 'What would be charged now.' }),
-    currentPlanTotal: WholeNumber.optional().meta({ description: 'Of a whole period.' }),
+    totalDue: WholeNumber.optional().meta({ description: 'The amount that would be charged now.' }),
+    currentPlanTotal: WholeNumber.optional().meta({ description: 'The price of a whole period before the change.' }),
     newPlanTotal: WholeNumber.optional(),
     resolvedTiming: ResolvedTiming.optional(),
     effectiveDate: Timestamp.optional(),
     isUpgrade: z.boolean().optional(),
-    percentThroughBillingPeriod: z.number().min(0).max(1).optional().meta({ description: 'At the effective date.' }),
+    percentThroughBillingPeriod: z
+      .number()
+      .min(0)
+      .max(1)
+      .optional()
+      .meta({ description: 'The elapsed part of the billing period at the effective date.' }),
     billingPeriodEnd: Timestamp.optional(),
     paymentMethod: z
       .object({ id: z.string(), type: PaymentMethodType, last4: z.string().optional(), brand: z.string().optional() })
       .optional()
-      .meta({ description: 'What would be charged.' }),
+      .meta({ description: 'The payment method that would be charged.' }),
     currentSubscriptionItems: z.array(PreviewItem).optional(),
     newSubscriptionItems: z.array(PreviewItem).optional(),
   })

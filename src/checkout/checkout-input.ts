@@ -24,7 +24,7 @@ export const ReturnUrl = z
 
 const returns = { successUrl: ReturnUrl, cancelUrl: ReturnUrl };
 const outputs = {
-  outputName: SafeString.nullish().meta({ description: 'What the purchase and the subscription are called.' }),
+  outputName: SafeString.nullish().meta({ description: 'The name of the purchase and the subscription.' }),
   outputMetadata: Metadata.nullish().meta({ description: 'Copied to the purchase and the subscription.' }),
 };
 
@@ -33,16 +33,18 @@ const NewProductSession = z
     ...returns,
     ...outputs,
     type: z.literal('product'),
-    customerExternalId: ExternalId.nullish().meta({ description: 'Absent or null where the session is anonymous.' }),
+    customerExternalId: ExternalId.nullish().meta({
+      description: 'Your own id of the customer. Absent or null for an anonymous session.',
+    }),
     anonymous: z
       .boolean()
       .optional()
-      .meta({ description: 'True where the buyer says who it is: a customer is made when it pays.' }),
+      .meta({ description: 'If true, the buyers enter their own details, and a customer is created when they pay.' }),
     priceId: Reference.optional(),
-    priceSlug: Reference.optional().meta({ description: 'The slug of an active price, in place of priceId.' }),
-    quantity: countInput(1, maxQuantity).optional().meta({ description: '1 when absent.' }),
+    priceSlug: Reference.optional().meta({ description: 'The slug of an active price, instead of `priceId`.' }),
+    quantity: countInput(1, maxQuantity).optional().meta({ description: '1 by default.' }),
     preserveBillingCycleAnchor: z.boolean().optional().meta({
-      description: "Whether a paid plan keeps the free plan's periods: the first one is then paid in part.",
+      description: 'If true, a paid plan keeps the periods of the free plan, and its first period is charged in part.',
     }),
   })
   .refine((given) => (given.priceId === undefined) !== (given.priceSlug === undefined), {
@@ -70,11 +72,12 @@ const NewPaymentMethodSession = z.object({
   ...outputs,
   type: z.literal('add_payment_method'),
   customerExternalId: ExternalId,
-  targetSubscriptionId: Reference.nullish().meta({ description: 'A subscription that is charged on it from then on.' }),
-  automaticallyUpdateSubscriptions: z
-    .boolean()
-    .nullish()
-    .meta({ description: "Whether all of the customer's subscriptions are charged on it from then on." }),
+  targetSubscriptionId: Reference.nullish().meta({
+    description: 'A subscription that is charged on the new payment method from then on.',
+  }),
+  automaticallyUpdateSubscriptions: z.boolean().nullish().meta({
+    description: 'If true, all subscriptions of the customer are charged on the new payment method from then on.',
+  }),
 });
 
 /** A request for a checkout session. */

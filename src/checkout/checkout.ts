@@ -43,14 +43,14 @@ const shared = {
   cancelUrl: Url,
   outputMetadata: Metadata.nullable(),
   outputName: z.string().nullable(),
-  expires: Timestamp.meta({ description: 'From then on it can no longer be confirmed.' }),
+  expires: Timestamp.meta({ description: 'The time from which the session can no longer be confirmed.' }),
 };
 
 const ProductSession = z.object({
   ...shared,
   type: z.literal('product'),
   priceId: z.string(),
-  purchaseId: z.string().nullable().meta({ description: 'The last attempt to buy.' }),
+  purchaseId: z.string().nullable().meta({ description: 'The most recent purchase of the session.' }),
   invoiceId: z.null(),
   customerId: z.string().nullable(),
   preserveBillingCycleAnchor: z.boolean(),

@@ -9,11 +9,11 @@ const maxPortalSessionSeconds = 7 * 86_400;
 
 /** A request for a portal link. */
 export const NewPortalSession = z.object({
-  returnUrl: ReturnUrl.nullish().meta({ description: 'Where the portal leads back to.' }),
+  returnUrl: ReturnUrl.nullish().meta({ description: 'The address of the link that leads back from the portal.' }),
   expiresInSeconds: countInput(1, maxPortalSessionSeconds)
     .optional()
     .meta({
-      description: `${portalSessionSeconds} when absent, and at most ${maxPortalSessionSeconds}.`,
+      description: `The lifetime of the link in seconds, by default ${portalSessionSeconds} and at most ${maxPortalSessionSeconds}.`,
     }),
 });
 export type NewPortalSession = z.output<typeof NewPortalSession>;
@@ -22,7 +22,7 @@ export type NewPortalSession = z.output<typeof NewPortalSession>;
 export const PortalSession = z
   .object({
     url: z.string().meta({ format: 'uri' }),
-    expiresAt: Timestamp.meta({ description: 'Epoch milliseconds, of real time even where a test clock is set.' }),
+    expiresAt: Timestamp.meta({ description: 'Real time in epoch milliseconds, even if the test clock is set.' }),
     returnUrl: z.string().nullable().meta({ format: 'uri' }),
   })
   .meta({ id: 'PortalSession' });

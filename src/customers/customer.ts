@@ -39,9 +39,9 @@ export const Customer = z
     livemode: z.boolean(),
     organizationId: z.string(),
     pricingModelId: z.string(),
-    externalId: z
-      .string()
-      .meta({ description: "The caller's own id; unique among the customers that are not archived." }),
+    externalId: z.string().meta({
+      description: 'Your own id of the customer, unique in a pricing model among customers that are not archived.',
+    }),
     email: z.string(),
     name: z.string(),
     archived: z.boolean(),
@@ -50,8 +50,8 @@ export const Customer = z
     domain: z.string().nullable(),
     userId: z.string().nullable(),
     billingAddress: BillingAddress.nullable(),
-    invoiceNumberBase: z.string().meta({ description: 'What the numbers of the invoices begin with.' }),
-    taxExempt: z.boolean().meta({ description: 'True for who owes no tax.' }),
+    invoiceNumberBase: z.string().meta({ description: 'The first part of the numbers of the invoices.' }),
+    taxExempt: z.boolean().meta({ description: 'True if the customer owes no tax.' }),
   })
   .meta({ id: 'Customer' });
 export type Customer = z.infer<typeof Customer>;
@@ -68,7 +68,7 @@ export const CustomerDetails = z.object({
   domain: FreeText.nullish(),
   userId: z.string().max(255).nullish(),
   billingAddress: BillingAddress.nullish(),
-  taxExempt: z.boolean().optional().meta({ description: 'True for who owes no tax; false when absent at the start.' }),
+  taxExempt: z.boolean().optional().meta({ description: 'If true, the customer owes no tax. False by default.' }),
 });
 export type CustomerDetails = z.infer<typeof CustomerDetails>;
 export const CustomerChange = CustomerDetails.partial();
@@ -76,11 +76,11 @@ export type CustomerChange = z.infer<typeof CustomerChange>;
 
 export const NewCustomer = CustomerDetails.extend({
   externalId: ExternalId,
-  pricingModelId: z.string().min(1).max(255).nullish().meta({ description: 'The default pricing model when absent.' }),
+  pricingModelId: z.string().min(1).max(255).nullish().meta({ description: 'The default pricing model by default.' }),
   archived: z
     .boolean()
     .optional()
-    .meta({ description: 'True for a customer that is on record only: it gets no plan.' }),
+    .meta({ description: 'If true, the customer is only kept on record and gets no plan.' }),
 });
 export type NewCustomer = z.infer<typeof NewCustomer>;
 

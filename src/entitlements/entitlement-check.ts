@@ -14,10 +14,9 @@ export const EntitlementCheck = z
   .object({
     customerExternalId: z.string().min(1).max(255),
     featureSlug: z.string().min(1).max(255),
-    amount: amountInput(1)
-      .nullable()
-      .optional()
-      .meta({ description: 'Units of the meter, or places of the resource. 1 when absent; a toggle has no amount.' }),
+    amount: amountInput(1).nullable().optional().meta({
+      description: 'The number of units of the meter or places of the resource, by default 1. A toggle has no amount.',
+    }),
   })
   .meta({ id: 'EntitlementCheck' });
 export type EntitlementCheck = z.output<typeof EntitlementCheck>;
@@ -40,17 +39,19 @@ export const EntitlementCheckResult = z
     customerExternalId: z.string(),
     featureSlug: z.string(),
     allowed: z.boolean(),
-    reason: CheckReason.nullable().meta({ description: 'Why it is not allowed; null when it is.' }),
-    type: FeatureType.nullable().meta({ description: 'That of the feature; null where there is none.' }),
+    reason: CheckReason.nullable().meta({ description: 'The reason why it is not allowed. Null if it is.' }),
+    type: FeatureType.nullable().meta({ description: 'The type of the feature. Null if there is no such feature.' }),
     availableBalance: WholeNumber.nullable().meta({
-      description:
-        "What is left of the feature's meter, in the subscriptions that give it; null where none gives credits.",
+      description: 'The balance of the meter in all subscriptions that grant the feature. Null if none grants credits.',
     }),
     capacity: z
       .int()
       .nullable()
-      .meta({ description: 'Places of the resource in the subscriptions that give it; null where none gives any.' }),
-    claimed: z.int().nullable().meta({ description: 'Places of the resource that are taken in them.' }),
+      .meta({ description: 'The places of the resource in all subscriptions that grant it. Null if none does.' }),
+    claimed: z
+      .int()
+      .nullable()
+      .meta({ description: 'The places of the resource that are claimed in these subscriptions.' }),
   })
   .meta({ id: 'EntitlementCheckResult' });
 export type EntitlementCheckResult = z.infer<typeof EntitlementCheckResult>;

@@ -8,12 +8,10 @@ const featureFields = {
   featureId: z.string(),
   slug: z.string(),
   name: z.string(),
-  subscriptionIds: z
-    .array(z.string())
-    .meta({ description: 'The current subscriptions that give it, the newest first.' }),
+  subscriptionIds: z.array(z.string()).meta({ description: 'The current subscriptions that grant it, newest first.' }),
 };
 const Amount = WholeNumber.meta({
-  description: 'What these subscriptions grant of it together: credits each time they are granted, or places.',
+  description: 'The sum of the grants of these subscriptions: credits in each grant, or places.',
 });
 
 /** A feature that a customer has, through one or several subscriptions. */
@@ -51,9 +49,11 @@ export const EntitledBalance = z
     slug: z.string(),
     subscriptionId: z.string(),
     availableBalance: WholeNumber.meta({
-      description: 'Credits that can still be used and are not held, minus usage that no credit covered.',
+      description: 'The usable credits that are not held, minus usage that no credit covered.',
     }),
-    held: WholeNumber.meta({ description: 'Units that open holds have set aside; no longer in availableBalance.' }),
+    held: WholeNumber.meta({
+      description: 'The units reserved by open holds. They are not part of `availableBalance`.',
+    }),
   })
   .meta({ id: 'EntitledBalance' });
 export type EntitledBalance = z.infer<typeof EntitledBalance>;
@@ -66,7 +66,9 @@ export const EntitledResource = z
     subscriptionId: z.string(),
     capacity: z.int().min(0),
     claimed: z.int().min(0),
-    available: z.int().meta({ description: 'capacity - claimed: negative when capacity went below what is held.' }),
+    available: z
+      .int()
+      .meta({ description: 'Capacity less claims. Negative if the capacity was lowered below the claims.' }),
   })
   .meta({ id: 'EntitledResource' });
 export type EntitledResource = z.infer<typeof EntitledResource>;
@@ -77,12 +79,13 @@ export const Entitlements = z
     customerId: z.string(),
     externalId: z.string(),
     pricingModelId: z.string(),
-    features: z.array(EntitledFeature).meta({ description: 'One for each slug, in order of creation.' }),
+    features: z.array(EntitledFeature).meta({ description: 'One feature for each slug, in order of creation.' }),
     usageMeterBalances: z
       .array(EntitledBalance)
-      .meta({ description: 'One for each usage meter of each subscription, the newest subscription first.' }),
+      .meta({ description: 'One balance for each usage meter of each subscription, newest subscription first.' }),
     resources: z.array(EntitledResource).meta({
-      description: 'One for each resource that a feature of each subscription is or was about, the newest first.',
+      description:
+        'One row for each resource that a feature of a subscription grants or has granted, newest subscription first.',
     }),
   })
   .meta({ id: 'Entitlements' });

@@ -29,12 +29,12 @@ export const ResourceClaim = z
     subscriptionItemFeatureId: z
       .string()
       .nullable()
-      .meta({ description: 'The oldest active feature that grants the resource; null when none does any more.' }),
+      .meta({ description: 'The oldest active feature that grants the resource. Null if there is none.' }),
     externalId: z.string().nullable(),
     claimedAt: Timestamp,
     releasedAt: Timestamp.nullable(),
     releaseReason: z.string().nullable(),
-    expiredAt: Timestamp.nullable().meta({ description: 'When a temporary claim ends by itself.' }),
+    expiredAt: Timestamp.nullable().meta({ description: 'The end of a temporary claim.' }),
     metadata: Metadata.nullable(),
   })
   .meta({ id: 'ResourceClaim' });
@@ -49,7 +49,7 @@ export const ResourceUsage = z
     claimed: z.int().min(0),
     available: z
       .int()
-      .meta({ description: 'capacity - claimed: negative when capacity went below what is held already.' }),
+      .meta({ description: 'Capacity less claims. Negative if the capacity was lowered below the claims.' }),
   })
   .meta({ id: 'ResourceUsage' });
 export type ResourceUsage = z.infer<typeof ResourceUsage>;
@@ -58,15 +58,15 @@ const ExternalId = z.string().max(255);
 const ResourceSlug = z.string().min(1).max(255);
 
 const selectors = {
-  quantity: countInput(1).nullable().optional().meta({ description: 'So many claims without a name.' }),
-  externalId: ExternalId.nullable().optional().meta({ description: 'The claim of this name.' }),
+  quantity: countInput(1).nullable().optional().meta({ description: 'The number of claims without a name.' }),
+  externalId: ExternalId.nullable().optional().meta({ description: 'The claim with this name.' }),
   externalIds: z
     .array(ExternalId)
     .min(1)
     .max(maxClaimsPerRequest)
     .nullable()
     .optional()
-    .meta({ description: 'The claims of these names; a name that is given twice counts once.' }),
+    .meta({ description: 'The claims with these names. A repeated name counts once.' }),
 };
 
 function isExactlyOneGiven(values: readonly unknown[]): boolean {
@@ -122,7 +122,7 @@ const Listed = z
 export const SeveralResources = z.object({
   resourceSlugs: Listed.meta({ description: 'Slugs, separated by commas or given as several parameters.' }),
   'resourceSlugs[]': Listed.meta({ description: 'The same as resourceSlugs.' }),
-  resourceIds: Listed.meta({ description: 'Ids, likewise. Not looked at when there are slugs.' }),
+  resourceIds: Listed.meta({ description: 'Ids, separated in the same way. Ignored if there are slugs.' }),
   'resourceIds[]': Listed.meta({ description: 'The same as resourceIds.' }),
 });
 export type SeveralResources = z.output<typeof SeveralResources>;
@@ -217,8 +217,8 @@ export const TemporaryReason = z.enum(['scheduled_cancellation', 'scheduled_adju
 export const TemporaryClaims = z
   .object({
     claimIds: z.array(ResourceClaimId),
-    expiredAt: Timestamp.meta({ description: 'When they end.' }),
-    reason: TemporaryReason.meta({ description: 'What leaves no room for them from then on.' }),
+    expiredAt: Timestamp.meta({ description: 'The end of these claims.' }),
+    reason: TemporaryReason.meta({ description: 'The change that leaves no room for these claims.' }),
   })
   .meta({ id: 'TemporaryResourceClaims' });
 export type TemporaryClaims = z.infer<typeof TemporaryClaims>;

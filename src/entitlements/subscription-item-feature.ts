@@ -36,7 +36,10 @@ const identity = {
   subscriptionId: z.string(),
   subscriptionItemId: z.string(),
   featureId: z.string(),
-  productFeatureId: z.string().nullable().meta({ description: 'The link it came from; null when added by hand.' }),
+  productFeatureId: z
+    .string()
+    .nullable()
+    .meta({ description: 'The product feature that it came from. Null if it was added by hand.' }),
   name: z.string().meta({ description: 'The name of the feature.' }),
   slug: z.string().meta({ description: 'The slug of the feature.' }),
   detachedReason: z.string().nullable(),
@@ -83,8 +86,8 @@ export const NewItemFeature = z
     ...choosable,
     subscriptionItemId: z.string().min(1).max(255),
     featureId: FeatureId,
-    type: FeatureType.optional().meta({ description: 'That of the feature.' }),
-    amount: amountInput(1).nullable().optional().meta({ description: "The feature's own amount when absent." }),
+    type: FeatureType.optional().meta({ description: 'The type of the feature.' }),
+    amount: amountInput(1).nullable().optional().meta({ description: 'By default the amount of the feature.' }),
   })
   .meta({ id: 'NewSubscriptionItemFeature' });
 export type NewItemFeature = z.output<typeof NewItemFeature>;
@@ -93,10 +96,10 @@ export const ItemFeatureChange = z
   .object({
     ...choosable,
     id: z.string().optional(),
-    type: FeatureType.optional().meta({ description: 'Cannot be changed.' }),
-    featureId: z.string().optional().meta({ description: 'Cannot be changed.' }),
-    subscriptionItemId: z.string().optional().meta({ description: 'Cannot be changed.' }),
-    subscriptionId: z.string().optional().meta({ description: 'Cannot be changed.' }),
+    type: FeatureType.optional().meta({ description: 'The type cannot change.' }),
+    featureId: z.string().optional().meta({ description: 'The type cannot change.' }),
+    subscriptionItemId: z.string().optional().meta({ description: 'The type cannot change.' }),
+    subscriptionId: z.string().optional().meta({ description: 'The type cannot change.' }),
     amount: amountInput(-maxSafeInteger).nullable().optional(),
   })
   .meta({ id: 'SubscriptionItemFeatureChange' });

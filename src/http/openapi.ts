@@ -1,38 +1,28 @@
 import { z } from 'zod';
-import {
-  createDocument,
-  type ZodOpenApiObject,
-  type ZodOpenApiOperationObject,
-  type ZodOpenApiResponsesObject,
-} from 'zod-openapi';
-import { problemCode, statusOfCode } from '../kernel/problem.ts';
+import { createDocument, type ZodOpenApiOperationObject, type ZodOpenApiResponsesObject } from 'zod-openapi';
+import { maxSafeInteger } from '../kernel/json.ts';
 import { apiPrefix } from './api.ts';
+import { ErrorBody, responsesOfRefusals } from './openapi-refusals.ts';
 import type { Route } from './route.ts';
 
-// Some refusals have more fields, such as the insufficient balance.
-const ErrorBody = z
-  .looseObject({
-    message: z.string(),
-    code: z.string(),
-    issues: z
-      .array(z.object({ message: z.string(), path: z.array(z.union([z.string(), z.number()])), code: z.string() }))
-      .optional()
-      .meta({ description: 'What is wrong with the request, one by one.' }),
-    error: z.string().meta({ description: 'The same as message.' }),
-    request_id: z.string(),
-  })
-  .meta({ id: 'Error' });
-
 const dryRun = z
-  .enum(['true', 'false'])
+  .boolean()
   .optional()
-  .meta({ description: 'true: do everything, answer it, and roll it back.' });
+  .meta({
+    description:
+      'With `true` the request is carried out and answered as usual, and then rolled back: nothing is stored, charged or sent.',
+    param: { id: 'dryRun' },
+  });
 const idempotencyKey = z
   .string()
   .min(1)
   .max(255)
   .optional()
-  .meta({ description: 'A request that is sent again under the same key is answered from the first, for 24 hours.' });
+  .meta({
+    description:
+      'A unique key of your choice. For 24 hours, a repeat with the same key is not carried out and gets the answer of the first request.',
+    param: { id: 'Idempotency-Key' },
+  });
 
 /** A message that the service sends to addresses registered by users. */
 export interface OutgoingMessage {
@@ -42,87 +32,181 @@ export interface OutgoingMessage {
   readonly tag: string;
   readonly headers: z.ZodObject;
   readonly body: z.ZodType;
-  /** The meaning of the receiver's responses, by status: `200`, `3XX`, `default`. */
-  readonly answers: readonly { readonly status: MessageStatus; readonly description: string }[];
+  readonly answers: readonly MessageAnswer[];
+}
+/** A receiver's answer and its effect. Messages with the same answer share its name. */
+export interface MessageAnswer {
+  /** `200`, `3XX`, `default`. */
+  readonly status: MessageStatus;
+  readonly name: string;
+  readonly description: string;
 }
 type MessageStatus = keyof ZodOpenApiResponsesObject & (`${1 | 2 | 3 | 4 | 5}${string}` | 'default');
+
+/** A valid request of an operation: its path and query below /api/v1, and its body. */
+export interface ExampleRequest {
+  readonly path: string;
+  readonly body?: unknown;
+}
 
 export interface ApiParts {
   readonly routes: readonly Route[];
   readonly messages: readonly OutgoingMessage[];
   readonly version: string;
+  /** The text before the operations, in Markdown. */
+  readonly introduction: string;
+  /** The headings of the operations, in their order. */
+  readonly tags: readonly { readonly name: string; readonly description: string }[];
+  /** By method and path, as in `POST /customers`. */
+  readonly examples: Readonly<Record<string, ExampleRequest>>;
 }
 
-/**
- * The OpenAPI 3.1 document of the routes and the outgoing messages. Deterministic: the same input gives the same
- * document.
- */
-export function createOpenApi({ routes, messages, version }: ApiParts) {
+/** The OpenAPI 3.1 document of the routes and messages. Deterministic: the same parts give the same document. */
+export function createOpenApi({ routes, messages, version, introduction, tags, examples }: ApiParts) {
   const paths: Record<string, Record<string, ZodOpenApiOperationObject>> = {};
+  const { responsesOf, components } = responsesOfRefusals(routes);
+  const answers = messages.flatMap((message) => message.answers);
+  const responses = {
+    ...components,
+    ...Object.fromEntries(answers.map(({ name, description }) => [name, { description }])),
+  };
   for (const route of routes) {
     const path = apiPrefix + route.path;
     paths[path] ??= {};
-    paths[path][route.method.toLowerCase()] = operation(route);
+    const example = examples[`${route.method} ${route.path}`];
+    paths[path][route.method.toLowerCase()] = operation(route, responsesOf(route), example);
   }
-  const document: ZodOpenApiObject = {
-    openapi: '3.1.0',
-    info: {
-      title: 'Tollkeeper',
-      version,
-      description: 'Billing and entitlements, self-hosted.',
-      license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
-    },
-    security: [{ apiKey: [] }],
-    components: {
-      securitySchemes: {
-        apiKey: {
-          type: 'apiKey',
-          in: 'header',
-          name: 'Authorization',
-          description: 'The key, bare or as `Bearer <key>`.',
-        },
+  const document = createDocument(
+    {
+      openapi: '3.1.0',
+      info: {
+        title: 'Tollkeeper',
+        version,
+        summary: 'Billing and entitlements, self-hosted.',
+        description: introduction,
+        license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
       },
+      // The paths begin with /api/v1, so the server is the root of the service that the document comes from.
+      servers: [{ url: '/', description: 'This service' }],
+      tags: [...tags],
+      security: [{ bearer: [] }, { apiKey: [] }],
+      components: { securitySchemes, responses, schemas: { Error: ErrorBody } },
+      paths,
+      webhooks: Object.fromEntries(messages.map((message) => [message.name, { post: sending(message) }])),
     },
-    paths,
-    webhooks: Object.fromEntries(messages.map((message) => [message.name, { post: sending(message) }])),
-  };
-  return createDocument(document, {
-    override: ({ zodSchema, jsonSchema }) => {
-      // Money is a bigint internally and an integer on the wire.
-      if (zodSchema._zod.def.type === 'bigint') Object.assign(jsonSchema, { type: 'integer' });
-    },
-    allowEmptySchema: { bigint: true, transform: true, unknown: true, any: true, custom: true },
-  });
+    { override, allowEmptySchema: { bigint: true, transform: true, unknown: true, any: true, custom: true } },
+  );
+  // The types of zod-openapi allow references in places where this document has none.
+  tidyParameters(document as unknown as ParameterPlaces);
+  return document;
 }
 
-function operation(route: Route): ZodOpenApiOperationObject {
-  const mutates = route.method !== 'GET';
-  const query = (route.query as z.ZodObject | undefined) ?? z.object({});
+const securitySchemes = {
+  bearer: { type: 'http', scheme: 'bearer', description: 'An API key, such as `sk_test_...` or `sk_live_...`.' },
+  apiKey: { type: 'apiKey', in: 'header', name: 'Authorization', description: 'The same API key without `Bearer`.' },
+} as const;
+
+function override({ zodSchema, jsonSchema }: { zodSchema: z.core.$ZodType; jsonSchema: z.core.JSONSchema.BaseSchema }) {
+  // Money is a bigint inside and an integer on the wire.
+  if (zodSchema._zod.def.type === 'bigint') Object.assign(jsonSchema, { type: 'integer' });
+  // These bounds hold for every integer, and the introduction names them.
+  if (jsonSchema.minimum === -maxSafeInteger) delete jsonSchema.minimum;
+  if (jsonSchema.maximum === maxSafeInteger) delete jsonSchema.maximum;
+  // A flag in a query, where everything is text.
+  if (jsonSchema.enum?.join() === 'true,false') {
+    delete jsonSchema.enum;
+    jsonSchema.type = 'boolean';
+  }
+}
+
+interface DocumentedParameter {
+  description?: string;
+  required?: boolean;
+  examples?: Record<string, object>;
+  readonly schema?: DocumentedSchema;
+}
+interface DocumentedSchema {
+  readonly $ref?: string;
+  description?: string;
+  readonly enum?: readonly unknown[];
+}
+interface ParameterPlaces {
+  readonly paths: Readonly<Record<string, Readonly<Record<string, { readonly parameters?: DocumentedParameter[] }>>>>;
+  readonly components: {
+    readonly parameters: Readonly<Record<string, DocumentedParameter>>;
+    readonly schemas: Readonly<Record<string, DocumentedSchema>>;
+  };
+}
+
+/** Describes each parameter once, and has the reference page leave the optional ones empty. */
+function tidyParameters({ paths, components }: ParameterPlaces): void {
+  const operations = Object.values(paths).flatMap((item) => Object.values(item));
+  const parameters = operations.flatMap((operation) => operation.parameters ?? []);
+  for (const parameter of [...parameters, ...Object.values(components.parameters)]) {
+    const { schema, description } = parameter;
+    if (schema === undefined) continue;
+    if (schema.description === description) delete schema.description;
+    const named = schema.$ref === undefined ? schema : components.schemas[schema.$ref.split('/').at(-1) ?? ''];
+    // Scalar fills in the first value of an enum, unless an example is disabled.
+    if (named?.enum && !parameter.required) parameter.examples = { any: { value: named.enum[0], 'x-disabled': true } };
+  }
+}
+
+function operation(
+  route: Route,
+  refusals: ZodOpenApiResponsesObject,
+  example: ExampleRequest | undefined,
+): ZodOpenApiOperationObject {
   return {
     operationId: operationId(route),
     summary: route.summary,
-    ...(route.description === undefined ? {} : { description: route.description }),
+    description: route.description,
     tags: [route.tag],
-    requestParams: {
-      ...(route.params === undefined ? {} : { path: route.params as z.ZodObject }),
-      query: mutates ? query.extend({ dryRun }) : query,
-      ...(mutates ? { header: z.object({ 'Idempotency-Key': idempotencyKey }) } : {}),
-    },
-    ...(route.body === undefined ? {} : { requestBody: requestBody(route.body, route.lines) }),
+    requestParams: requestParams(route, example),
+    ...(route.body === undefined ? {} : { requestBody: requestBody(route.body, route.lines, example?.body) }),
     responses: {
       '200': {
-        description: 'The request was carried out.',
+        description: 'The request succeeded.',
         content: route.file
           ? { [route.file.contentType]: { schema: { type: 'string' as const } } }
           : { 'application/json': { schema: route.returns } },
       },
-      ...(route.etag ? { '304': { description: 'The answer is still the one whose ETag If-None-Match names.' } } : {}),
-      ...refusals(route),
+      ...(route.etag ? { '304': { description: 'The answer still has the ETag that `If-None-Match` names.' } } : {}),
+      ...refusals,
     },
   };
 }
 
-/** An outgoing message as an operation of the receiver. */
+function requestParams(route: Route, example: ExampleRequest | undefined) {
+  const mutates = route.method !== 'GET';
+  const given = example === undefined ? {} : valuesOf(route.path, example.path);
+  const path = withExamples((route.params as z.ZodObject | undefined) ?? z.object({}), given);
+  const query = withExamples((route.query as z.ZodObject | undefined) ?? z.object({}), given);
+  return {
+    ...(route.params === undefined ? {} : { path }),
+    query: mutates ? query.extend({ dryRun }) : query,
+    ...(mutates ? { header: z.object({ 'Idempotency-Key': idempotencyKey }) } : {}),
+  };
+}
+
+/** ('/holds/{id}', '/holds/hold_1?limit=5') -> { id: 'hold_1', limit: '5' } */
+function valuesOf(template: string, path: string): Record<string, string> {
+  const [filled = '', query = ''] = path.split('?');
+  const parts = filled.split('/').map(decodeURIComponent);
+  const named = template.split('/').map((part, index): [string, string] => [part, parts[index] ?? '']);
+  const inPath = named.filter(([part]) => part.startsWith('{')).map(([part, value]) => [part.slice(1, -1), value]);
+  return { ...Object.fromEntries(inPath), ...Object.fromEntries(new URLSearchParams(query)) };
+}
+
+function withExamples(parameters: z.ZodObject, values: Readonly<Record<string, string>>): z.ZodObject {
+  const shape = Object.entries(parameters.shape).map(([name, schema]): [string, z.ZodType] => {
+    const value = values[name];
+    return [name, value === undefined ? schema : schema.meta({ ...schema.meta(), example: value })];
+  });
+  return z.object(Object.fromEntries(shape));
+}
+
+/** What a receiver is sent, as an operation of the receiver. */
 function sending({
   name,
   summary,
@@ -141,41 +225,29 @@ function sending({
     security: [],
     requestParams: { header: headers },
     requestBody: { required: true, content: { 'application/json': { schema: body } } },
-    responses: Object.fromEntries(answers.map(({ status, description }) => [status, { description }])),
+    responses: Object.fromEntries(
+      answers.map(({ status, name }) => [status, { $ref: `#/components/responses/${name}` }]),
+    ),
   };
 }
 
-/** An absent body is parsed as an empty object, so the body is required if an empty object is invalid. */
-function requestBody(schema: z.ZodType, lines: string | undefined) {
+/** An absent body is read as an empty object, so it is required where an empty object is refused. */
+function requestBody(schema: z.ZodType, lines: string | undefined, example: unknown) {
   const asLines =
     lines === undefined
       ? {}
-      : {
-          'application/x-ndjson': {
-            schema: { type: 'string' as const, description: `An element of ${lines} in each line.` },
-          },
-        };
-  return { required: !schema.safeParse({}).success, content: { 'application/json': { schema }, ...asLines } };
+      : { 'application/x-ndjson': { schema: linesSchema(lines), ...exampleLines(lines, example) } };
+  const asJson = { schema, ...(example === undefined ? {} : { example }) };
+  return { required: !schema.safeParse({}).success, content: { 'application/json': asJson, ...asLines } };
 }
 
-function refusals(route: Route) {
-  const byStatus = new Map<number, string[]>([
-    [400, ['invalidRequest']],
-    [401, ['unauthorized']],
-  ]);
-  if (route.method !== 'GET') byStatus.set(409, ['idempotencyKeyReused', 'idempotencyKeyInUse']);
-  const refuses = route.batched ? [...route.refuses, 'tooBusy' as const] : route.refuses;
-  for (const problem of refuses) {
-    const status = statusOfCode[problemCode(problem)];
-    byStatus.set(status, [...new Set([...(byStatus.get(status) ?? []), problem])]);
-  }
-  const sorted = [...byStatus].sort(([a], [b]) => a - b);
-  return Object.fromEntries(
-    sorted.map(([status, names]) => [
-      String(status),
-      { description: names.join(', '), content: { 'application/json': { schema: ErrorBody } } },
-    ]),
-  );
+function linesSchema(lines: string) {
+  return { type: 'string' as const, description: `One element of \`${lines}\` in each line.` };
+}
+
+function exampleLines(lines: string, example: unknown) {
+  const elements = (example as Readonly<Record<string, readonly unknown[]>> | undefined)?.[lines];
+  return elements === undefined ? {} : { example: elements.map((each) => `${JSON.stringify(each)}\n`).join('') };
 }
 
 function operationId({ method, path }: Route): string {

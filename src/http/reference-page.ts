@@ -1,36 +1,70 @@
-import type { FastifyInstance } from 'fastify';
+import fastify, { type FastifyInstance, type FastifyReply } from 'fastify';
+import { openApiBytes } from './openapi-file.ts';
 
 // The browser blocks everything that the page would load from, or send to, other origins.
 const contentSecurityPolicy =
   "default-src 'self'; script-src 'self' 'unsafe-inline' 'unsafe-eval'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; font-src 'self' data:; frame-ancestors 'none'";
 
-/**
- * Adds `/docs`, the reference page of the document. Its script is served from here and loads nothing from other
- * origins.
- */
-export async function registerReference(server: FastifyInstance, document: object): Promise<void> {
-  // Megabytes of script that commands without a server need not load.
-  const { default: reference } = await import('@scalar/fastify-api-reference');
-  // A separate scope keeps the hook off other requests.
-  await server.register((page, _options, done) => {
-    page.addHook('onRequest', (_request, reply, next) => {
-      reply.header('content-security-policy', contentSecurityPolicy);
-      next();
-    });
-    void page.register(reference, {
-      routePrefix: '/docs',
-      configuration: {
-        content: document as Record<string, unknown>,
-        pageTitle: 'Tollkeeper API',
-        withDefaultFonts: false,
-        telemetry: false,
-        showDeveloperTools: 'never',
-        agent: { disabled: true },
-        mcp: { disabled: true },
-        hideClientButton: true,
-        defaultOpenAllTags: false,
-      },
-    });
-    done();
-  });
+const folder = '/docs';
+const paths = ['/', '/js/scalar.js', '/openapi.json', '/openapi.yaml'].map((path) => folder + path);
+
+interface Page {
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: Buffer;
 }
+
+/** Adds `/openapi.json` and `/docs`, its reference page. The page's script comes from here, and it loads nothing else. */
+export function registerReference(server: FastifyInstance): void {
+  // The second is where existing clients look for it.
+  for (const path of ['/openapi.json', '/api/openapi'])
+    server.get(path, async (_request, reply) =>
+      reply.type('application/json; charset=utf-8').send(await openApiBytes()),
+    );
+  let pages: Promise<ReadonlyMap<string, Page>> | undefined;
+  for (const path of paths) {
+    server.get(path, async (request, reply) => {
+      // The page names its script relative to itself, and this server makes no difference between the two addresses.
+      if (/^\/docs(\?|$)/.test(request.url)) return protect(reply).redirect(`${folder}/`, 301);
+      pages ??= renderPages();
+      const page = (await pages).get(path);
+      return protect(reply)
+        .headers(page?.headers ?? {})
+        .send(page?.body);
+    });
+  }
+}
+
+function protect(reply: FastifyReply): FastifyReply {
+  return reply.header('content-security-policy', contentSecurityPolicy);
+}
+
+/**
+ * Loads Scalar and keeps what it serves as bytes. It is megabytes of script that few processes are asked for, so the
+ * first request waits for it and the start does not.
+ */
+async function renderPages(): Promise<ReadonlyMap<string, Page>> {
+  const { default: reference } = await import('@scalar/fastify-api-reference');
+  const content = JSON.parse(String(await openApiBytes())) as Record<string, unknown>;
+  const scalar = fastify();
+  await scalar.register(reference, { routePrefix: folder, configuration: { ...configuration, content } });
+  const pages = new Map<string, Page>();
+  for (const path of paths) {
+    const { headers, rawPayload } = await scalar.inject(path);
+    const kept = ['content-type', 'content-disposition', 'access-control-allow-origin', 'access-control-allow-methods'];
+    const set = kept.flatMap((name) => (headers[name] === undefined ? [] : [[name, String(headers[name])]]));
+    pages.set(path, { headers: Object.fromEntries(set), body: rawPayload });
+  }
+  await scalar.close();
+  return pages;
+}
+
+const configuration = {
+  pageTitle: 'Tollkeeper API',
+  withDefaultFonts: false,
+  telemetry: false,
+  showDeveloperTools: 'never',
+  agent: { disabled: true },
+  mcp: { disabled: true },
+  hideClientButton: true,
+  defaultOpenAllTags: false,
+} as const;

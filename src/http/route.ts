@@ -31,8 +31,8 @@ export interface RouteDefinition<
   /** The path below /api/v1, with parameters in braces. */
   readonly path: `/${string}`;
   readonly summary: string;
-  readonly description?: string;
-  /** The family of the route: a heading of the reference page. */
+  readonly description: string;
+  /** The family it belongs to: a heading of the reference page. */
   readonly tag: string;
   readonly params?: Params;
   readonly query?: Query;
@@ -75,7 +75,7 @@ export interface Route {
   readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE';
   readonly path: `/${string}`;
   readonly summary: string;
-  readonly description?: string;
+  readonly description: string;
   readonly tag: string;
   readonly params?: z.ZodType | undefined;
   readonly query?: z.ZodType | undefined;

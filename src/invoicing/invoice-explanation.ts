@@ -7,12 +7,12 @@ import type { LineExplanation } from './invoice-line-item.ts';
 
 const PeriodShown = z
   .object({ startAt: Timestamp, endAt: Timestamp })
-  .meta({ id: 'ExplainedPeriod', description: 'From startAt (in it) to endAt (not in it).' });
+  .meta({ id: 'ExplainedPeriod', description: 'A range of time. `startAt` is part of it and `endAt` is not.' });
 
 /** The time of `part` divided by the time of `whole`, by the millisecond. */
 const Fraction = z.object({ part: PeriodShown, whole: PeriodShown }).meta({
   id: 'ExplainedFraction',
-  description: 'The time of part divided by the time of whole, by the millisecond.',
+  description: 'The duration of `part` divided by the duration of `whole`, in milliseconds.',
 });
 
 const RoundingShown = z
@@ -23,7 +23,7 @@ const RoundingShown = z
   })
   .meta({
     id: 'ExplainedRounding',
-    description: 'The exact value, numerator / denominator, and what it was rounded to: half away from zero.',
+    description: 'The exact value as a fraction, and the rounded value. Halves are rounded away from zero.',
   });
 
 const ExplainedLine = z
@@ -32,13 +32,15 @@ const ExplainedLine = z
     type: z.enum(['static', 'usage']),
     kind: z.enum(['item', 'usage', 'proration', 'paused_time', 'unexplained']).meta({
       description:
-        'How the amount was reckoned. item: unitPrice x itemQuantity x fraction. usage: units x unitPrice / usageEventsPerUnit. proration: the sum of value x fraction over the segments, less paid and waived, zero at the least. paused_time: what was kept, at most what the other lines add up to, taken off.',
+        'The way of computing the amount. `item`: unitPrice x itemQuantity x fraction. `usage`: units x unitPrice / usageEventsPerUnit. `proration`: the sum of value x fraction of the segments, less paid and waived, at least 0. `paused_time`: the credit for paused time, at most the sum of the other lines.',
     }),
     description: z.string().nullable(),
-    quantity: z.int().meta({ description: 'As on the invoice: the amount is price x quantity.' }),
+    quantity: z
+      .int()
+      .meta({ description: 'The quantity on the invoice. The amount is the product of price and quantity.' }),
     price: WholeNumber,
     amount: WholeNumber,
-    unitPrice: WholeNumber.nullable().meta({ description: 'The price for one, or for usageEventsPerUnit units.' }),
+    unitPrice: WholeNumber.nullable().meta({ description: 'The price of one, or of `usageEventsPerUnit` units.' }),
     itemQuantity: z.int().nullable(),
     units: WholeNumber.nullable(),
     usageEventsPerUnit: z.int().nullable(),
@@ -47,11 +49,16 @@ const ExplainedLine = z
     segments: z
       .array(z.object({ value: WholeNumber, fraction: Fraction }))
       .nullable()
-      .meta({ description: 'What each part of a period with changes of plan would have cost for the whole of it.' }),
-    fairValue: WholeNumber.nullable().meta({ description: 'What the segments are worth together.' }),
-    paid: WholeNumber.nullable().meta({ description: 'What was paid, or is being paid, of that already.' }),
-    waived: WholeNumber.nullable().meta({ description: 'What changes without proration left out of it.' }),
-    kept: WholeNumber.nullable().meta({ description: 'What was paid for paused time and not taken off before.' }),
+      .meta({
+        description:
+          'The plans of a period with changes, each with its price for the whole period and its share of the time.',
+      }),
+    fairValue: WholeNumber.nullable().meta({ description: 'The sum of the values of the segments.' }),
+    paid: WholeNumber.nullable().meta({ description: 'The part of that value that is already paid or being paid.' }),
+    waived: WholeNumber.nullable().meta({
+      description: 'The part of that value that changes without proration do not charge.',
+    }),
+    kept: WholeNumber.nullable().meta({ description: 'The credit for paused time that was not yet taken off.' }),
     rounding: RoundingShown,
     discountShare: WholeNumber,
     taxShare: WholeNumber,
@@ -79,8 +86,10 @@ export const InvoiceExplanation = z
         discountRedemptionId: z.string(),
         code: z.string(),
         kind: z.enum(['percent', 'fixed']),
-        amount: WholeNumber.meta({ description: 'Per cent, of which 100 count at the most, or minor units.' }),
-        computed: WholeNumber.meta({ description: 'What it took off: at most the sum of the lines.' }),
+        amount: WholeNumber.meta({
+          description: 'A percentage, of which at most 100 count, or an amount in minor units.',
+        }),
+        computed: WholeNumber.meta({ description: 'The amount taken off, at most the sum of the lines.' }),
         rounding: RoundingShown,
       })
       .nullable(),
@@ -93,7 +102,7 @@ export const InvoiceExplanation = z
         ratePercentage: z.string(),
         inclusive: z.boolean().meta({
           description:
-            'True when the prices contain the tax: it is taxable x rate / (100 + rate) then, else taxable x rate / 100.',
+            'If true, prices include the tax, which is taxable x rate / (100 + rate). Otherwise it is taxable x rate / 100.',
         }),
         amount: WholeNumber,
         rounding: RoundingShown,

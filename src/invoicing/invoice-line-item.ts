@@ -17,8 +17,8 @@ const everyLine = {
   priceId: z.string().nullable(),
   description: z.string().nullable(),
   quantity: z.int(),
-  price: WholeNumber.meta({ description: 'What one costs.' }),
-  amount: WholeNumber.meta({ description: 'price x quantity' }),
+  price: WholeNumber.meta({ description: 'The price of one.' }),
+  amount: WholeNumber.meta({ description: 'The product of price and quantity.' }),
 };
 
 const StaticLine = z.object({
@@ -30,9 +30,9 @@ const StaticLine = z.object({
 const UsageLine = z.object({
   ...everyLine,
   type: z.literal('usage'),
-  ledgerAccountId: z.string().meta({ description: 'The account of the subscription and the meter.' }),
+  ledgerAccountId: z.string().meta({ description: 'The ledger account of the subscription and the meter.' }),
   ledgerAccountCredit: WholeNumber.meta({ description: 'The units that the line bills.' }),
-  billingRunId: z.string().meta({ description: 'What billed the units: the id of the invoice.' }),
+  billingRunId: z.string().meta({ description: 'The id of the invoice that billed the units.' }),
 });
 
 /** A line of an invoice: a quantity of an item, or the usage of a meter as one amount. */

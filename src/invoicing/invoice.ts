@@ -114,12 +114,12 @@ export type TaxType = z.infer<typeof TaxType>;
 
 /** The tax of an invoice or a payment; null if unknown. */
 export const taxFields = {
-  subtotal: WholeNumber.nullable().meta({ description: 'What the lines add up to, less the discount, without tax.' }),
+  subtotal: WholeNumber.nullable().meta({ description: 'The sum of the lines less the discount, without tax.' }),
   taxAmount: WholeNumber.nullable(),
   taxType: TaxType.nullable(),
   taxCountry: CountryCode.nullable(),
   taxState: z.string().nullable(),
-  taxRatePercentage: z.string().nullable().meta({ description: 'Decimal text: `19` or `8.875`.' }),
+  taxRatePercentage: z.string().nullable().meta({ description: 'A decimal number as text: `19` or `8.875`.' }),
   applicationFee: WholeNumber.nullable(),
 };
 
@@ -130,15 +130,15 @@ const everyInvoice = {
   organizationId: z.string(),
   customerId: z.string(),
   pricingModelId: z.string(),
-  invoiceNumber: z.string().meta({ description: "Counts the customer's invoices, without a gap." }),
+  invoiceNumber: z.string().meta({ description: 'The number of the invoice. The numbers of a customer have no gaps.' }),
   invoiceDate: Timestamp,
   dueDate: Timestamp.nullable(),
   status: InvoiceStatus,
   currency: CurrencyCode,
   ...taxFields,
-  discountAmount: WholeNumber.meta({ description: 'What the discount took off the sum of the lines.' }),
-  total: WholeNumber.meta({ description: 'What is asked for: subtotal and tax.' }),
-  amountPaid: WholeNumber.meta({ description: 'What was paid of the total, refunds not taken off.' }),
+  discountAmount: WholeNumber.meta({ description: 'The amount that the discount takes off the sum of the lines.' }),
+  total: WholeNumber.meta({ description: 'The sum of subtotal and tax.' }),
+  amountPaid: WholeNumber.meta({ description: 'The amount that was paid, before refunds.' }),
   amountRefunded: WholeNumber,
   billingRunId: z.string().nullable(),
   ownerMembershipId: z.string().nullable(),
@@ -152,7 +152,7 @@ const SubscriptionInvoice = z.object({
   ...everyInvoice,
   type: z.literal('subscription'),
   subscriptionId: z.string(),
-  billingPeriodId: z.string().nullable().meta({ description: 'Null where the subscription has no billing periods.' }),
+  billingPeriodId: z.string().nullable().meta({ description: 'Null if the subscription has no billing periods.' }),
   billingPeriodStartDate: Timestamp.nullable(),
   billingPeriodEndDate: Timestamp.nullable(),
   purchaseId: z.null(),

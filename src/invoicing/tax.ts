@@ -15,10 +15,13 @@ export const TaxRate = z
     livemode: z.boolean(),
     organizationId: z.string(),
     country: CountryCode,
-    state: z.string().nullable().meta({ description: 'In upper case; null: wherever the country has no state rate.' }),
+    state: z
+      .string()
+      .nullable()
+      .meta({ description: 'The state in upper case. Null: the rate of all states without their own.' }),
     type: TaxType,
-    percentage: z.string().meta({ description: 'Decimal text: 19 or 8.875.' }),
-    inclusive: z.boolean().meta({ description: 'True where prices contain the tax already.' }),
+    percentage: z.string().meta({ description: 'A decimal number as text: `19` or `8.875`.' }),
+    inclusive: z.boolean().meta({ description: 'True if prices include the tax.' }),
     active: z.boolean(),
     name: z.string().nullable(),
   })
@@ -37,15 +40,22 @@ export const PercentageInput = z
     if (!decimal.test(text) || Number(text) > 100) context.addIssue({ code: 'custom', message: percentageRule });
     return text.includes('.') ? text.replace(/\.?0+$/, '') : text;
   })
-  .meta({ description: 'From 0 to 100 with at most six decimals: "19" or "8.875".' });
+  .meta({ description: 'A number from 0 to 100 with at most six decimals: "19" or "8.875".' });
 
-const CountryInput = z.string().trim().toUpperCase().pipe(CountryCode).meta({ description: 'ISO 3166-1 alpha-2: DE.' });
+const CountryInput = z
+  .string()
+  .trim()
+  .toUpperCase()
+  .pipe(CountryCode)
+  .meta({ description: 'The ISO 3166-1 alpha-2 code, such as `DE`.' });
 const StateInput = SafeString.transform(normalizeState).nullish();
 
 /** A request for a tax rate. */
 export const TaxRateInput = z.object({
   country: CountryInput,
-  state: StateInput.meta({ description: 'As customers write it in their billing address; the case does not matter.' }),
+  state: StateInput.meta({
+    description: 'The state as customers write it in their billing address, in upper or lower case.',
+  }),
   type: TaxType,
   percentage: PercentageInput,
   inclusive: z.boolean().default(false),

@@ -106,8 +106,12 @@ export function textIssue(text: string): string | null {
 /** The largest whole number that JSON carries exactly: 2^53-1. */
 export const maxSafeInteger = 9_007_199_254_740_991;
 
-/** An instant in a response: epoch milliseconds. */
-export const Timestamp = z.int().min(-maxSafeInteger).max(maxSafeInteger).meta({ description: 'Epoch milliseconds.' });
+/** An instant in an answer: epoch milliseconds. */
+export const Timestamp = z
+  .int()
+  .min(-maxSafeInteger)
+  .max(maxSafeInteger)
+  .meta({ id: 'Timestamp', description: 'Epoch milliseconds.', example: 1767225600000 });
 
 /** An instant in a response that has the type text: ISO 8601. */
 export const TimestampText = z.string().meta({ format: 'date-time' });
@@ -140,7 +144,10 @@ export const TimestampInput = z
     ],
     { error: instantMessage },
   )
-  .meta({ description: 'Epoch milliseconds, or an ISO 8601 date-time (UTC where it names no offset).' });
+  .meta({
+    id: 'TimestampInput',
+    description: 'Epoch milliseconds, or an ISO 8601 date-time, which is in UTC unless it names an offset.',
+  });
 
 /**
  * An instant in a query, where everything is text. Accepts the same forms as `TimestampInput` and returns epoch
@@ -156,12 +163,14 @@ export const TimestampQuery = z
     }
     return at;
   })
-  .meta({ description: 'Epoch milliseconds, or an ISO 8601 date-time (UTC where it names no offset).' });
+  .meta({ description: 'Epoch milliseconds, or an ISO 8601 date-time, which is in UTC unless it names an offset.' });
 
-/** A whole number in a response that is a bigint internally: money in the currency's smallest unit, or a balance. */
-export const WholeNumber = z
-  .bigint()
-  .meta({ description: 'A whole number; money is in the smallest unit of the currency.' });
+/** A whole number in an answer that is a bigint inside: money in the currency's smallest unit, or a balance. */
+export const WholeNumber = z.bigint().meta({
+  id: 'WholeNumber',
+  description: 'A whole number. An amount of money is in the smallest unit of its currency.',
+  example: 2900,
+});
 
 const numeric = (value: unknown) => (typeof value === 'string' && /^-?\d{1,16}$/.test(value) ? Number(value) : value);
 

@@ -45,19 +45,33 @@ export function decodeCursor(text: string): Cursor {
   }
 }
 
+const cursorFilter = z
+  .string()
+  .max(4096)
+  .optional()
+  .meta({
+    description: 'The `nextCursor` of the page before; without it the list begins at the first page.',
+    param: { id: 'cursor' },
+  });
+const limitFilter = z
+  .string()
+  .regex(/^\d{1,3}$/, `limit must be a whole number from 1 to ${maxPageLimit}`)
+  .transform(Number)
+  .pipe(z.int().min(1).max(maxPageLimit))
+  .optional()
+  .meta({
+    description: `The number of rows on a page: 1 to ${maxPageLimit}, by default ${defaultPageLimit}.`,
+    param: { id: 'limit' },
+    // Documented as the number that the text stands for.
+    override: ({ jsonSchema }) => {
+      delete jsonSchema.pattern;
+      Object.assign(jsonSchema, { type: 'integer', minimum: 1, maximum: maxPageLimit });
+    },
+  });
+
 /** The query of every list: `cursor`, `limit` and the list's own equality filters. */
 export function pageQuery<Filters extends z.ZodRawShape>(filters: Filters) {
-  return z.object({
-    cursor: z.string().max(4096).optional().meta({ description: 'Where to go on: a nextCursor of an earlier page.' }),
-    limit: z
-      .string()
-      .regex(/^\d{1,3}$/, `limit must be a whole number from 1 to ${maxPageLimit}`)
-      .transform(Number)
-      .pipe(z.int().min(1).max(maxPageLimit))
-      .optional()
-      .meta({ description: `Rows a page: 1 to ${maxPageLimit}, ${defaultPageLimit} when absent.` }),
-    ...filters,
-  });
+  return z.object({ cursor: cursorFilter, limit: limitFilter, ...filters });
 }
 
 /** The envelope of every list. */

@@ -15,8 +15,8 @@ export const statusOfCode = {
 } as const;
 export type ProblemCode = keyof typeof statusOfCode;
 
-/** Every refusal: its wire code, and a sentence whose {placeholders} the details fill. */
-const registry = {
+/** Every refusal there is: its wire code, and a sentence whose {placeholders} the details fill. */
+export const registry = {
   // The request itself
   invalidRequest: ['BAD_REQUEST', '{reason}'],
   invalidJson: ['BAD_REQUEST', 'Invalid JSON in request body: {reason}'],

@@ -15,7 +15,7 @@ export const ApiKey = z
     pricingModelId: z
       .string()
       .nullable()
-      .meta({ description: 'The one pricing model that the key may see; null: all of the environment.' }),
+      .meta({ description: 'The pricing model that the key is pinned to. Null: the key sees the whole environment.' }),
     name: z.string(),
     token: z.string().meta({ description: 'The key, masked: its prefix and its last four characters.' }),
     active: z.boolean(),

@@ -7,7 +7,7 @@ import { invalid, Problem } from '../kernel/problem.ts';
 export const TestClock = z
   .object({
     now: Timestamp.meta({ description: "The environment's time, in epoch milliseconds." }),
-    frozen: z.boolean().meta({ description: 'True once it was set: then it stands still until it is moved.' }),
+    frozen: z.boolean().meta({ description: 'True once the clock was set: time stands still until it is moved.' }),
   })
   .meta({ id: 'TestClock' });
 export type TestClock = z.infer<typeof TestClock>;

@@ -5,7 +5,7 @@ import { countInput, SafeString } from '../kernel/json.ts';
 export const TerminalAction = z.enum(['unpaid', 'canceled', 'past_due']).meta({ id: 'TerminalAction' });
 export type TerminalAction = z.infer<typeof TerminalAction>;
 export const TaxProviderName = z.enum(['none', 'rates']).meta({
-  description: 'none: invoices carry no tax; rates: the tax of the tax rates, by the customer’s billing address.',
+  description: '`none`: invoices carry no tax. `rates`: the tax rates apply, by the billing address of the customer.',
 });
 
 /** The issuer as it appears on invoices. */
@@ -25,18 +25,18 @@ export const Settings = z
     currency: CurrencyCode,
     allowMultipleSubscriptions: z
       .boolean()
-      .meta({ description: 'True where a customer may have several paid subscriptions at a time.' }),
+      .meta({ description: 'If true, a customer may have several paid subscriptions at a time.' }),
     dunning: z.object({
       retryDays: z
         .array(z.int())
         .readonly()
-        .meta({ description: 'Days of 24 hours from one failed attempt to the next; empty: no retry.' }),
+        .meta({ description: 'The days from each failed attempt to the next. Empty: no retry.' }),
       terminalAction: TerminalAction.meta({
-        description: 'What becomes of the subscription when the last attempt has failed.',
+        description: 'The status of the subscription after the last attempt has failed.',
       }),
     }),
     netTermsDays: z.int().meta({
-      description: 'Days from the date of an invoice to its due date, for who pays without a payment method on file.',
+      description: 'The days from the date of an invoice to its due date, for customers without a payment method.',
     }),
     seller: Seller.nullable(),
     taxProvider: TaxProviderName,
@@ -67,7 +67,9 @@ export const SettingsChange = z.object({
         .array(countInput(1, maxDays))
         .max(maxRetries)
         .optional()
-        .meta({ description: `At most ${maxRetries} numbers of days; empty: a failed attempt is the last.` }),
+        .meta({
+          description: `The days from each failed attempt to the next, at most ${maxRetries} numbers. Empty: no retry.`,
+        }),
       terminalAction: TerminalAction.optional(),
     })
     .optional(),

@@ -25,7 +25,9 @@ export const PaymentMethod = z
     pricingModelId: z.string(),
     billingDetails: BillingAddress,
     type: PaymentMethodType,
-    default: z.boolean().meta({ description: 'True for the one that is charged where nothing else is said.' }),
+    default: z
+      .boolean()
+      .meta({ description: 'True for the payment method that is charged unless a subscription names another.' }),
     paymentMethodData: PaymentMethodData,
     metadata: Metadata.nullable(),
   })
@@ -40,17 +42,20 @@ export const NewPaymentMethod = z.object({
     .min(1)
     .max(255)
     .optional()
-    .meta({ description: "The caller's own id of the customer, in place of customerId." }),
-  type: PaymentMethodType.optional().meta({ description: 'What the token stands for; checked when given.' }),
-  token: z.string().min(1).max(255).meta({ description: 'What the processor calls it, such as pm_card_visa.' }),
-  default: z
-    .boolean()
-    .optional()
-    .meta({ description: "Whether it becomes the customer's default; the first one always does." }),
-  automaticallyUpdateSubscriptions: z.boolean().optional().meta({
-    description: "Whether the customer's subscriptions are charged on it from now on, whatever they were charged on.",
+    .meta({ description: 'Your own id of the customer, instead of `customerId`.' }),
+  type: PaymentMethodType.optional().meta({ description: 'The type of the payment method, checked if given.' }),
+  token: z
+    .string()
+    .min(1)
+    .max(255)
+    .meta({ description: 'The id of the payment method at the processor, such as `pm_card_visa`.' }),
+  default: z.boolean().optional().meta({
+    description: 'If true, the payment method becomes the default of the customer. The first one always does.',
   }),
-  billingDetails: BillingAddress.optional().meta({ description: "The customer's own when absent." }),
+  automaticallyUpdateSubscriptions: z.boolean().optional().meta({
+    description: 'If true, all subscriptions of the customer are charged on this payment method from now on.',
+  }),
+  billingDetails: BillingAddress.optional().meta({ description: 'By default the billing address of the customer.' }),
   metadata: Metadata.nullish(),
 });
 export type NewPaymentMethod = z.infer<typeof NewPaymentMethod>;

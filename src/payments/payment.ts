@@ -82,7 +82,7 @@ export const Payment = z
     paymentMethodId: z.string().nullable(),
     paymentMethod: PaymentMethodType,
     amount: WholeNumber.meta({
-      description: 'What is charged, in the smallest unit of the currency.',
+      description: 'The amount in the smallest unit of the currency.',
       minimum: 1,
       maximum: Number(maxInvoiceTotal),
     }),
@@ -95,13 +95,14 @@ export const Payment = z
     receiptNumber: z.string().nullable(),
     receiptURL: z.string().nullable(),
     nextAction: z.unknown().meta({
-      description: 'What the customer has to do before the charge can go on, in the words of the processor; else null.',
+      description:
+        'The step that the customer must take before the charge can continue, in the form of the processor. Otherwise null.',
     }),
     failureCode: z.string().nullable(),
     failureMessage: z.string().nullable(),
-    refunded: z.boolean().meta({ description: 'True when all of it was refunded.' }),
-    refundedAmount: WholeNumber.nullable().meta({ description: 'What was refunded so far; null before any refund.' }),
-    refundedAt: Timestamp.nullable().meta({ description: 'When the last refund was made.' }),
+    refunded: z.boolean().meta({ description: 'True if the whole payment was refunded.' }),
+    refundedAmount: WholeNumber.nullable().meta({ description: 'The amount refunded so far. Null before any refund.' }),
+    refundedAt: Timestamp.nullable().meta({ description: 'The time of the last refund.' }),
   })
   .meta({ id: 'Payment' });
 export type Payment = z.infer<typeof Payment>;

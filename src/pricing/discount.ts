@@ -15,12 +15,14 @@ const fields = {
   organizationId: z.string(),
   pricingModelId: z.string(),
   name: z.string(),
-  code: z.string().meta({ description: 'In upper case; unique in the pricing model.' }),
+  code: z.string().meta({ description: 'The code in upper case, unique in the pricing model.' }),
   amount: WholeNumber.meta({
-    description: 'Whole per cent, of which more than 100 take off everything, or money in the smallest unit.',
+    description: 'A whole percentage, or money in the smallest unit. Above 100 percent, the whole amount is taken off.',
   }),
   amountType: DiscountAmountType,
-  active: z.boolean().meta({ description: 'Only an active one can be redeemed; redeemed ones go on.' }),
+  active: z
+    .boolean()
+    .meta({ description: 'True if customers can redeem the discount. Discounts redeemed before continue to apply.' }),
 };
 const once = { duration: z.literal('once'), numberOfPayments: z.null() };
 const forever = { duration: z.literal('forever'), numberOfPayments: z.null() };
@@ -37,7 +39,9 @@ export const Discount = z
 export type Discount = z.infer<typeof Discount>;
 
 const redeemed = {
-  redemptionCount: z.int().meta({ description: 'How many subscriptions and single purchases have redeemed it.' }),
+  redemptionCount: z
+    .int()
+    .meta({ description: 'The number of subscriptions and single purchases that have redeemed the discount.' }),
 };
 
 /** A discount with the number of its redemptions. */
@@ -68,17 +72,17 @@ const Code = z
   .refine((code) => [...code].length >= minCodeLength && [...code].length <= maxCodeLength, {
     message: `must have ${minCodeLength} to ${maxCodeLength} characters`,
   })
-  .meta({ description: `${minCodeLength} to ${maxCodeLength} characters; kept in upper case.` });
+  .meta({ description: `The code, with ${minCodeLength} to ${maxCodeLength} characters. It is stored in upper case.` });
 
 const asked = {
   name: SafeString,
   code: Code,
-  amount: amountInput(1).meta({ description: 'Percent: whole per cent. Fixed: money in the smallest unit.' }),
+  amount: amountInput(1).meta({ description: 'A whole percentage, or money in the smallest unit.' }),
   amountType: DiscountAmountType,
   active: z.boolean().default(true),
   pricingModelId: z.string().nullish(),
 };
-const Payments = countInput(1).meta({ description: 'How many paid invoices it is taken off.' });
+const Payments = countInput(1).meta({ description: 'The number of paid invoices that the discount applies to.' });
 
 /** A request for a discount. `numberOfPayments` must be absent or null unless the duration is number_of_payments. */
 export const DiscountInput = z.discriminatedUnion(

@@ -15,7 +15,7 @@ const basicFields = {
   ...stamps,
   livemode: z.boolean(),
   organizationId: z.string(),
-  isDefault: z.boolean().meta({ description: 'Customers that name no pricing model get the default one.' }),
+  isDefault: z.boolean().meta({ description: 'True for the pricing model of customers that name none.' }),
   name: z.string(),
 };
 

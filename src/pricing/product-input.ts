@@ -19,7 +19,7 @@ export const ProductInput = z.object({
   name: SafeString,
   slug: SafeString.optional(),
   pricingModelId: z.string().nullish(),
-  active: z.boolean().optional().meta({ description: 'A new product is active, whatever is sent.' }),
+  active: z.boolean().optional().meta({ description: 'Ignored: a new product is active.' }),
   default: z.boolean().optional(),
   ...texts,
 });

@@ -22,7 +22,7 @@ export const Product = z
     imageURL: z.string().nullable(),
     singularQuantityLabel: z.string().nullable(),
     pluralQuantityLabel: z.string().nullable(),
-    default: z.boolean().meta({ description: 'True for the plan that every customer starts on.' }),
+    default: z.boolean().meta({ description: 'True for the plan on which every customer starts.' }),
     active: z.boolean(),
   })
   .meta({ id: 'Product' });

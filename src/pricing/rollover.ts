@@ -11,11 +11,10 @@ export interface Rollover {
 const maxRolloverPeriods = 100;
 
 const maximum = {
-  description:
-    'Of what this grant leaves unused at the end of a billing period at most so many units go over into the next ones. Null: none.',
+  description: 'The most unused units that roll over at the end of a billing period into later ones. Null: none.',
 };
 const periods = {
-  description: 'For so many billing periods what goes over can be used. Null where nothing goes over.',
+  description: 'The number of billing periods for which rolled-over units can be used. Null if there is no rollover.',
 };
 
 /** Fields in the record of a credit grant. */

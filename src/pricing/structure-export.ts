@@ -44,7 +44,7 @@ const ExportedProduct = z.object({
     active: z.boolean(),
   }),
   price: ExportedProductPrice,
-  features: z.array(z.string()).meta({ description: 'Slugs of the features that the product gives.' }),
+  features: z.array(z.string()).meta({ description: 'The slugs of the features that the product grants.' }),
 });
 
 const ExportedUsageMeter = z.object({
@@ -78,7 +78,7 @@ export const PricingModelExport = z
       usageMeters: z.array(ExportedUsageMeter),
       resources: z.array(z.object({ slug: z.string(), name: z.string(), active: z.boolean() })),
     }),
-    updatedAt: Timestamp.meta({ description: 'When anything of the pricing model changed last.' }),
+    updatedAt: Timestamp.meta({ description: 'The time of the last change of the pricing model or its contents.' }),
   })
   .meta({ id: 'PricingModelExport' });
 export type PricingModelExport = z.infer<typeof PricingModelExport>;

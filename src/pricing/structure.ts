@@ -265,7 +265,7 @@ const listNames = ['features', 'products', 'usageMeters', 'resources'] as const;
 export const SetupInput = z
   .object({
     name: SafeString,
-    isDefault: z.boolean().default(false).meta({ description: 'From then on the default pricing model.' }),
+    isDefault: z.boolean().default(false).meta({ description: 'If true, this becomes the default pricing model.' }),
     features: lists.features.default([]),
     products: lists.products.default([]),
     usageMeters: lists.usageMeters.default([]),

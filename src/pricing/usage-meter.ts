@@ -9,11 +9,11 @@ export const UsageMeterId = idSchema('usageMeter');
 export const AggregationType = z.enum(['sum', 'count_distinct_properties']).meta({
   id: 'UsageMeterAggregationType',
   description:
-    'How the amounts of events become usage: added up, or once for each distinct set of properties in a period.',
+    '`sum` adds up the amounts of events. `count_distinct_properties` counts each distinct set of properties once in a period.',
 });
 
 const lowBalanceThreshold = {
-  description: 'A balance that falls below so many units is told. Null: none is.',
+  description: 'A balance that falls below this number of units causes the event `usage_balance.low`. Null: no event.',
 };
 /** The threshold in a request. */
 export const LowBalanceThreshold = amountInput(1).nullable().meta(lowBalanceThreshold);

@@ -66,12 +66,15 @@ const everyPurchase = {
   quantity: z.int(),
   name: z.string(),
   status: PurchaseStatus,
-  invoiceId: z.string().nullable().meta({ description: 'Its invoice; of a subscription the first one.' }),
+  invoiceId: z
+    .string()
+    .nullable()
+    .meta({ description: 'The invoice of the purchase. For a subscription, its first invoice.' }),
   checkoutSessionId: z.string().nullable(),
   billingCycleAnchor: Timestamp.nullable(),
-  firstInvoiceValue: WholeNumber.meta({ description: 'What its first invoice asked for; 0 where there was none.' }),
+  firstInvoiceValue: WholeNumber.meta({ description: 'The total of the first invoice, or 0 if there was none.' }),
   bankPaymentOnly: z.boolean().nullable(),
-  purchaseDate: Timestamp.nullable().meta({ description: 'When it was paid for first.' }),
+  purchaseDate: Timestamp.nullable().meta({ description: 'The time of the first payment.' }),
   endDate: Timestamp.nullable(),
   proposal: z.string().nullable(),
   archived: z.boolean().nullable(),
@@ -93,7 +96,9 @@ const SubscriptionPurchase = z.object({
   priceType: z.literal('subscription'),
   subscriptionId: z.string(),
   trialPeriodDays: z.int(),
-  pricePerBillingCycle: WholeNumber.meta({ description: 'Unit price x quantity, before discount and tax.' }),
+  pricePerBillingCycle: WholeNumber.meta({
+    description: 'The product of unit price and quantity, before discount and tax.',
+  }),
   intervalUnit: IntervalUnit,
   intervalCount: z.int(),
   totalPurchaseValue: z.null(),

@@ -7,9 +7,10 @@ import { maxQuantity } from './subscription-start.ts';
 const maxItems = 100;
 const Reference = z.string().min(1).max(255);
 
-export const AdjustmentTiming = z
-  .enum(['immediately', 'at_end_of_current_billing_period', 'auto'])
-  .meta({ id: 'AdjustmentTiming', description: 'When the change is to be made; auto: a cheaper plan waits.' });
+export const AdjustmentTiming = z.enum(['immediately', 'at_end_of_current_billing_period', 'auto']).meta({
+  id: 'AdjustmentTiming',
+  description: 'The time of the change. `auto`: a cheaper plan waits for the end of the period.',
+});
 export type AdjustmentTiming = z.infer<typeof AdjustmentTiming>;
 
 /** The decided timing of a change. */
@@ -23,25 +24,25 @@ export type ResolvedTiming = z.infer<typeof ResolvedTiming>;
 export const AdjustedItem = z
   .object({
     id: Reference.optional().meta({
-      description: 'An item of the subscription, to keep or to change; absent: a new one.',
+      description: 'An item of the subscription to keep or change. Without it, the item is new.',
     }),
     type: z.literal('static').optional(),
-    subscriptionId: Reference.optional().meta({ description: 'Checked when given.' }),
+    subscriptionId: Reference.optional().meta({ description: 'Checked if given.' }),
     priceId: Reference.nullish(),
     priceSlug: Reference.nullish().meta({
-      description: 'The slug (or the id) of an active price, in place of priceId.',
+      description: 'The slug or id of an active price, instead of `priceId`.',
     }),
-    quantity: countInput(0, maxQuantity).optional().meta({ description: '1 when absent.' }),
-    unitPrice: amountInput(0, maxUnitPrice).optional().meta({ description: "The price's when absent." }),
+    quantity: countInput(0, maxQuantity).optional().meta({ description: '1 by default.' }),
+    unitPrice: amountInput(0, maxUnitPrice).optional().meta({ description: 'By default that of the price.' }),
     name: SafeString.nullish(),
     externalId: Reference.nullish(),
     metadata: Metadata.nullish(),
-    addedDate: TimestampInput.optional().meta({ description: 'Not looked at: a new item begins with the change.' }),
-    expiredAt: z.null().optional().meta({ description: 'An item ends when a change leaves it out.' }),
+    addedDate: TimestampInput.optional().meta({ description: 'Ignored: a new item begins with the change.' }),
+    expiredAt: z.null().optional().meta({ description: 'Always null: to end an item, leave it out.' }),
     manuallyCreated: z
       .boolean()
       .optional()
-      .meta({ description: 'True: not looked at. What holds features added by hand stays as it is.' }),
+      .meta({ description: 'If true, the item is ignored. The item with features added by hand stays as it is.' }),
   })
   .refine(({ priceId, priceSlug }) => !priceId || !priceSlug, {
     path: ['priceSlug'],
@@ -58,11 +59,11 @@ export const NewAdjustment = z
       .array(AdjustedItem)
       .min(1)
       .max(maxItems)
-      .meta({ description: 'The complete new set: what the subscription has and is not named here ends.' }),
+      .meta({ description: 'The complete new set of items. Items of the subscription that are missing here end.' }),
     prorateCurrentBillingPeriod: z
       .boolean()
       .optional()
-      .meta({ description: 'False: the rest of the current period costs nothing more. True when absent.' }),
+      .meta({ description: 'If false, the rest of the current period costs nothing more. True by default.' }),
   })
   .meta({ id: 'NewAdjustment' });
 export type NewAdjustment = z.output<typeof NewAdjustment>;

@@ -7,7 +7,7 @@ import { isTerminal, requireStatusAfter, type SubscriptionRow, statusAfter } fro
 
 export const CancelTiming = z
   .enum(['at_end_of_current_billing_period', 'at_future_date', 'immediately'])
-  .meta({ id: 'CancelTiming', description: 'When the subscription is to end.' });
+  .meta({ id: 'CancelTiming', description: 'The time at which the subscription ends.' });
 export type CancelTiming = z.infer<typeof CancelTiming>;
 
 /** A request to cancel. */
@@ -16,7 +16,7 @@ export const Cancellation = z
     timing: CancelTiming,
     endDate: TimestampInput.nullish().meta({
       description:
-        'For at_future_date only: when it ends. Periods that begin before it are billed whole, and nothing is given back.',
+        'The end, only with `at_future_date`. Periods that begin before it are billed whole and not refunded.',
     }),
   })
   .refine(({ timing, endDate }) => (timing === 'at_future_date') === (typeof endDate === 'number'), {

@@ -11,7 +11,8 @@ import { isTerminal, type SubscriptionRow, statusAfter } from './subscription.ts
 export const Pause = z
   .object({
     resumesAt: TimestampInput.nullish().meta({
-      description: 'When it goes on by itself; null: when it is resumed. Absent: null, or what was said before.',
+      description:
+        'The time of the resume. Null: the subscription stays paused. By default null, or the value of an earlier request.',
     }),
   })
   .meta({ id: 'SubscriptionPause' });

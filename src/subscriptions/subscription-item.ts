@@ -23,7 +23,7 @@ const itemFields = {
   metadata: Metadata.nullable(),
   manuallyCreated: z
     .boolean()
-    .meta({ description: 'True for the item that holds features which were added by hand; it costs nothing.' }),
+    .meta({ description: 'True for the item with features that were added by hand, which costs nothing.' }),
 };
 
 /** A quantity of a price within a subscription. */

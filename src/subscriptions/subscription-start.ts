@@ -22,28 +22,32 @@ const Reference = z.string().min(1).max(255);
 export const NewSubscription = z
   .object({
     customerId: Reference.optional(),
-    customerExternalId: Reference.optional().meta({ description: "The caller's own id, in place of customerId." }),
+    customerExternalId: Reference.optional().meta({
+      description: 'Your own id of the customer, instead of `customerId`.',
+    }),
     priceId: Reference.optional(),
-    priceSlug: Reference.optional().meta({ description: 'The slug of an active price, in place of priceId.' }),
-    quantity: countInput(1, maxQuantity).optional().meta({ description: '1 when absent.' }),
+    priceSlug: Reference.optional().meta({ description: 'The slug of an active price, instead of `priceId`.' }),
+    quantity: countInput(1, maxQuantity).optional().meta({ description: '1 by default.' }),
     startDate: TimestampInput.nullish().meta({
       description:
-        'When the first period begins, and is charged; now when absent. Until then the customer has what it had.',
+        'The begin of the first period and its charge, by default now. Until then the customer keeps its present plan.',
     }),
-    interval: IntervalUnit.nullish().meta({ description: "The price's when absent." }),
-    intervalCount: countInput(1).nullish().meta({ description: "The price's when absent." }),
-    trialEnd: TimestampInput.nullish().meta({ description: "What the price's trial days come to when absent." }),
+    interval: IntervalUnit.nullish().meta({ description: 'By default that of the price.' }),
+    intervalCount: countInput(1).nullish().meta({ description: 'By default that of the price.' }),
+    trialEnd: TimestampInput.nullish().meta({
+      description: 'The end of the trial, by default as the trial days of the price have it.',
+    }),
     metadata: Metadata.nullish(),
     name: SafeString.nullish(),
     defaultPaymentMethodId: Reference.nullish(),
-    backupPaymentMethodId: Reference.nullish().meta({ description: 'Charged when the default one fails for good.' }),
-    discountCode: z
-      .string()
-      .min(1)
-      .max(255)
-      .nullish()
-      .meta({ description: 'The code of an active discount, in any case: it is redeemed by this subscription.' }),
-    doNotCharge: z.boolean().optional().meta({ description: 'True for a subscription that is given away.' }),
+    backupPaymentMethodId: Reference.nullish().meta({
+      description: 'The payment method for attempts after the default one has failed.',
+    }),
+    discountCode: z.string().min(1).max(255).nullish().meta({
+      description:
+        'The code of an active discount, which this subscription redeems. Upper and lower case are the same.',
+    }),
+    doNotCharge: z.boolean().optional().meta({ description: 'If true, the subscription is free of charge.' }),
   })
   .refine((given) => (given.customerId === undefined) !== (given.customerExternalId === undefined), {
     path: ['customerId'],

@@ -12,8 +12,8 @@ const UsageCreditApplication = z
   .object({
     usageCreditId: z.string(),
     amount: WholeNumber,
-    source: z.string().meta({ description: 'Why the credits were granted.' }),
-    featureId: z.string().nullable().meta({ description: 'The feature that granted them, if one did.' }),
+    source: z.string().meta({ description: 'The origin of the credits.' }),
+    featureId: z.string().nullable().meta({ description: 'The feature that granted the credits, if any.' }),
     expiresAt: Timestamp.nullable(),
   })
   .meta({ id: 'UsageCreditApplication' });
@@ -28,19 +28,20 @@ export const LedgerEntry = z
     usageMeterId: z.string(),
     type: z.enum(ledgerEntryTypes),
     amount: WholeNumber.meta({
-      description: 'What it changed the balance by: credits are positive, usage is negative.',
+      description: 'The change of the balance: credits are positive, usage is negative.',
     }),
     availableAfter: WholeNumber.meta({
-      description: 'Granted and settled less used, expired and taken back, with this entry.',
+      description:
+        'The balance after this entry: credits granted and usage settled, less units used, expired and taken back.',
     }),
-    priceId: z.string().nullable().meta({ description: 'Of usage: the price that it is counted at.' }),
+    priceId: z.string().nullable().meta({ description: 'For usage, the price at which it is counted.' }),
     billingPeriodId: z.string().nullable(),
-    usageCreditId: z.string().nullable().meta({ description: 'The credits that were granted, ended or taken back.' }),
+    usageCreditId: z.string().nullable().meta({ description: 'The credits that were granted, expired or taken back.' }),
     sourceId: z.string().meta({
-      description: 'What it was booked for: the number of the booking of usage events, a credit, or an invoice.',
+      description: 'The reason of the entry: the number of a booking of usage events, a credit, or an invoice.',
     }),
     usageCreditApplications: z.array(UsageCreditApplication).meta({
-      description: 'Of usage: the grants it drew from, in the order of use. What is missing to its amount is overage.',
+      description: 'For usage, the grants that paid for it, in the order of use. The rest of the amount is overage.',
     }),
   })
   .meta({ id: 'LedgerEntry' });

@@ -10,7 +10,7 @@ export const UsageMeterBalance = z
     ...UsageMeter.shape,
     subscriptionId: z.string(),
     availableBalance: WholeNumber.meta({
-      description: 'Credits that can still be used minus usage that no credit covered. May be negative.',
+      description: 'The usable credits, minus usage that no credit covered. May be negative.',
     }),
   })
   .meta({ id: 'UsageMeterBalance' });

@@ -12,18 +12,18 @@ export const NewHold = z
     subscriptionId,
     amount,
     expiresAt: TimestampInput.meta({
-      description: `When it ends by itself: ahead, and at most ${maxHoldMs / 86_400_000} days.`,
+      description: `The time at which the hold ends by itself, at most ${maxHoldMs / 86_400_000} days ahead.`,
     }),
     priceId,
     priceSlug,
     usageMeterId,
     usageMeterSlug,
-    meter: usageMeterId.meta({ description: 'The id or slug of the usage meter, at its default price.' }),
+    meter: usageMeterId.meta({ description: 'The id or slug of the usage meter, whose default price applies.' }),
   })
   .refine((hold) => ways.filter((way) => typeof hold[way] === 'string').length === 1, {
     message: `send exactly one of ${ways.join(', ')}`,
   })
-  .meta({ id: 'NewHold', description: `Takes exactly one of ${ways.join(', ')}.` });
+  .meta({ id: 'NewHold', description: `Send exactly one of ${ways.join(', ')}.` });
 export type NewHold = z.infer<typeof NewHold>;
 
 /** The field of the request that identifies the held usage. */

@@ -27,22 +27,24 @@ export const UsageCredit = z
     featureId: z
       .string()
       .nullable()
-      .meta({ description: 'The feature that brought it; null: it was granted by hand.' }),
+      .meta({ description: 'The feature that granted the credits. Null if they were granted by hand.' }),
     source: z.enum(creditSources).meta({
       description:
-        'billing_period_transition: it came with a billing period. manual_adjustment: granted by hand or with a change of plan. rollover: what an earlier one left unused. purchase: bought.',
+        '`billing_period_transition`: granted with a billing period. `manual_adjustment`: granted by hand or with a change of plan. `rollover`: left unused by an earlier grant. `purchase`: bought.',
     }),
     reason: z.string().nullable(),
-    priority: z.int().meta({ description: 'Credits with a lower number are used first, then those that end first.' }),
-    issuedAmount: WholeNumber.meta({ description: 'Units that it was granted with.' }),
-    appliedAmount: WholeNumber.meta({ description: 'Units that paid for usage.' }),
-    expiredAmount: WholeNumber.meta({ description: 'Units that were unused when it ended.' }),
-    takenBackAmount: WholeNumber.meta({ description: 'Units that were taken back.' }),
-    remainingAmount: WholeNumber.meta({ description: 'Units that can still be used.' }),
-    expiresAt: Timestamp.nullable().meta({ description: 'It can be used until then; null: for ever.' }),
+    priority: z
+      .int()
+      .meta({ description: 'Credits with a lower number are used first, and among equals those that expire first.' }),
+    issuedAmount: WholeNumber.meta({ description: 'The units that were granted.' }),
+    appliedAmount: WholeNumber.meta({ description: 'The units that paid for usage.' }),
+    expiredAmount: WholeNumber.meta({ description: 'The units that expired unused.' }),
+    takenBackAmount: WholeNumber.meta({ description: 'The units that were taken back.' }),
+    remainingAmount: WholeNumber.meta({ description: 'The units that can still be used.' }),
+    expiresAt: Timestamp.nullable().meta({ description: 'The end of their use. Null: they do not expire.' }),
     status: z.enum(usageCreditStatuses).meta({
       description:
-        'active while units remain; after that expired where some ended unused, else taken_back where some were taken back, else used.',
+        '`active` while units remain. Then `expired` if some expired unused, else `taken_back` if some were taken back, else `used`.',
     }),
   })
   .meta({ id: 'UsageCredit' });
@@ -56,15 +58,15 @@ export const NewUsageCredit = z
     subscriptionId: z.string().min(1).max(255),
     usageMeterId: name,
     usageMeterSlug: name,
-    amount: amountInput(1).meta({ description: 'Units of the meter.' }),
-    expiresAt: TimestampInput.nullish().meta({ description: 'They can be used until then. For ever when absent.' }),
+    amount: amountInput(1).meta({ description: 'The number of units of the meter.' }),
+    expiresAt: TimestampInput.nullish().meta({ description: 'The end of their use. Without it, they do not expire.' }),
     priority: countInput(0, maxPriority)
       .nullish()
       .meta({ description: `Credits with a lower number are used first. ${defaultPriority} when absent.` }),
     reason: FreeText.nullish(),
     transactionId: name.meta({
       description:
-        'Names the grant: on one usage meter the same transactionId grants once, and a repeat is answered with the first.',
+        'Your own id of the grant. A repeat with the same `transactionId` on a usage meter returns the first grant.',
     }),
   })
   .refine(
@@ -73,7 +75,7 @@ export const NewUsageCredit = z
       message: 'send exactly one of usageMeterId and usageMeterSlug',
     },
   )
-  .meta({ id: 'NewUsageCredit', description: 'Takes exactly one of usageMeterId, usageMeterSlug.' });
+  .meta({ id: 'NewUsageCredit', description: 'Send exactly one of `usageMeterId` and `usageMeterSlug`.' });
 export type NewUsageCredit = z.infer<typeof NewUsageCredit>;
 
 /** A stored credit with its account. */

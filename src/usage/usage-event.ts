@@ -28,10 +28,9 @@ export const UsageEvent = z
     subscriptionId: z.string(),
     usageMeterId: z.string(),
     priceId: z.string(),
-    billingPeriodId: z
-      .string()
-      .nullable()
-      .meta({ description: 'The billing period that was current when the event arrived, whatever its usageDate.' }),
+    billingPeriodId: z.string().nullable().meta({
+      description: 'The billing period that was current when the event arrived, independent of its `usageDate`.',
+    }),
     transactionId: z.string(),
     amount: z.int().min(1).max(maxSafeInteger),
     usageDate: Timestamp,
@@ -56,25 +55,24 @@ const reference = z.string().min(1).max(255).nullish();
 export const NewUsageEvent = z
   .object({
     subscriptionId: z.string().min(1).max(255),
-    transactionId: z
-      .string()
-      .min(1)
-      .max(255)
-      .meta({ description: 'Names the event for ever: on one usage meter the same transactionId counts once.' }),
+    transactionId: z.string().min(1).max(255).meta({
+      description:
+        'Your own id of the event. An event with the same `transactionId` counts once on a usage meter, without a limit of time.',
+    }),
     amount: countInput(1),
-    usageDate: TimestampInput.optional().meta({ description: 'When it was used. Now when absent.' }),
+    usageDate: TimestampInput.optional().meta({ description: 'The time of use, by default now.' }),
     properties: Properties.nullish().meta({
-      description: `What describes the use, at most ${maxPropertiesBytes} bytes of JSON. A meter that counts distinct properties needs them.`,
+      description: `Details of the use, at most ${maxPropertiesBytes} bytes of JSON. A meter of distinct properties requires them.`,
     }),
     priceId: reference,
     priceSlug: reference.meta({ description: 'The slug of an active usage price.' }),
-    usageMeterId: reference.meta({ description: 'The usage meter, at its default price.' }),
-    usageMeterSlug: reference.meta({ description: 'The slug of the usage meter, at its default price.' }),
+    usageMeterId: reference.meta({ description: 'The usage meter, whose default price applies.' }),
+    usageMeterSlug: reference.meta({ description: 'The slug of the usage meter, whose default price applies.' }),
   })
   .refine((event) => references.filter((kind) => typeof event[kind] === 'string').length === 1, {
     message: `send exactly one of ${references.join(', ')}`,
   })
-  .meta({ id: 'NewUsageEvent', description: `Takes exactly one of ${references.join(', ')}.` });
+  .meta({ id: 'NewUsageEvent', description: `Send exactly one of ${references.join(', ')}.` });
 export type NewUsageEvent = z.infer<typeof NewUsageEvent>;
 
 /** The field of the event that references its price, and its value. */

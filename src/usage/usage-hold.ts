@@ -25,12 +25,17 @@ export const UsageHold = z
     pricingModelId: z.string(),
     subscriptionId: z.string(),
     usageMeterId: z.string(),
-    priceId: z.string().meta({ description: 'The price that the use is counted at when the hold is settled.' }),
+    priceId: z.string().meta({ description: 'The price at which the use is counted when the hold is settled.' }),
     amount: z.int().min(1).max(maxSafeInteger),
     status: HoldStatus.meta({
-      description: 'An open hold lowers the balance. An expired one holds nothing any more, and can still be settled.',
+      description: 'An open hold lowers the balance. An expired hold reserves nothing, and can still be settled.',
     }),
-    settledAmount: z.int().min(0).max(maxSafeInteger).nullable().meta({ description: 'What was used after all.' }),
+    settledAmount: z
+      .int()
+      .min(0)
+      .max(maxSafeInteger)
+      .nullable()
+      .meta({ description: 'The units used, once the hold is settled.' }),
     expiresAt: Timestamp,
   })
   .meta({ id: 'UsageHold' });

@@ -22,7 +22,7 @@ const sums = { units: WholeNumber, events: z.int() };
 
 const TimeGroup = z.object({ start: Timestamp, end: Timestamp, ...sums }).meta({
   id: 'UsageTimeGroup',
-  description: 'An hour, day or month in UTC, as far as it lies between `from` and `to`: `end` is not in it.',
+  description: 'An hour, day or month in UTC, limited to the range of the request. `end` is not part of it.',
 });
 const CustomerGroup = z
   .object({ customerId: z.string(), externalId: z.string(), ...sums })
@@ -48,17 +48,19 @@ export const UsageMeterSummary = z
     to: Timestamp,
     groupBy: z.enum(groupings),
     units: WholeNumber.meta({
-      description: 'As booked: on a meter that counts distinct properties, of the first event with each in its period.',
+      description:
+        'The units counted. A meter of distinct properties counts the first event with each set in a period.',
     }),
     events: z.int(),
     groups: z.array(z.union([TimeGroup, CustomerGroup, ValueGroup])).meta({
-      description: 'Each hour, day or month in order, without a gap; customers and values by their units, most first.',
+      description:
+        'The hours, days or months in order and without a gap. Customers and values are sorted by units, most first.',
     }),
     other: z
       .object({ groups: z.int(), ...sums })
       .nullable()
       .meta({
-        description: `The customers or values beyond the first ${maxSummaryGroups}. Null where there are none.`,
+        description: `The sum of the customers or values beyond the first ${maxSummaryGroups}. Null if there are none.`,
       }),
   })
   .meta({ id: 'UsageMeterSummary' });
@@ -67,13 +69,13 @@ export type UsageMeterSummary = z.infer<typeof UsageMeterSummary>;
 /** The query of a summary. */
 export const SummaryQuery = z.object({
   from: TimestampQuery.optional().meta({
-    description: `The first instant. ${defaultDays} days before \`to\` when absent.`,
+    description: `The first instant of the range, by default ${defaultDays} days before \`to\`.`,
   }),
   to: TimestampQuery.optional().meta({
-    description: 'The first instant after the last. The end of this hour when absent.',
+    description: 'The end of the range, which is not part of it. By default the end of this hour.',
   }),
-  groupBy: z.enum(groupings).optional().meta({ description: 'By day when absent.' }),
-  property: textFilter.meta({ description: 'Which property, where `groupBy` is property.' }),
+  groupBy: z.enum(groupings).optional().meta({ description: '`day` by default.' }),
+  property: textFilter.meta({ description: 'The name of the property, if `groupBy` is `property`.' }),
   customerId: textFilter,
   subscriptionId: textFilter,
 });

@@ -18,15 +18,18 @@ export const WebhookDelivery = z
     organizationId: z.string(),
     pricingModelId: z.string(),
     webhookId: z.string(),
-    eventId: z.string().nullable().meta({ description: 'Null for a sample, which tells of nothing that happened.' }),
+    eventId: z.string().nullable().meta({ description: 'Null for a sample, which stands for no event.' }),
     eventType: EventType,
     objectId: z.string(),
     status: DeliveryStatus,
-    attempts: z.int().meta({ description: 'How often the event was sent.' }),
+    attempts: z.int().meta({ description: 'The number of attempts.' }),
     nextAttemptAt: Timestamp.nullable(),
     lastAttemptAt: Timestamp.nullable(),
-    lastStatusCode: z.int().nullable().meta({ description: 'What the endpoint answered; null when it did not.' }),
-    lastError: z.string().nullable().meta({ description: 'Why the last attempt failed.' }),
+    lastStatusCode: z
+      .int()
+      .nullable()
+      .meta({ description: "The status code of the endpoint's answer. Null if there was none." }),
+    lastError: z.string().nullable().meta({ description: 'The reason why the last attempt failed.' }),
   })
   .meta({ id: 'WebhookDelivery' });
 export type WebhookDelivery = z.infer<typeof WebhookDelivery>;
@@ -34,12 +37,15 @@ export type WebhookDelivery = z.infer<typeof WebhookDelivery>;
 /** One attempt at a delivery. */
 export const WebhookAttempt = z
   .object({
-    number: z.int().meta({ description: '1 is the first.' }),
+    number: z.int().meta({ description: 'The number of the attempt, counted from 1.' }),
     startedAt: Timestamp,
     durationMs: z.int(),
-    statusCode: z.int().nullable().meta({ description: 'What the endpoint answered; null when it did not.' }),
-    error: z.string().nullable().meta({ description: 'Why the attempt failed; null when it succeeded.' }),
-    answer: z.string().nullable().meta({ description: 'The first 2 KiB of what the endpoint answered.' }),
+    statusCode: z
+      .int()
+      .nullable()
+      .meta({ description: "The status code of the endpoint's answer. Null if there was none." }),
+    error: z.string().nullable().meta({ description: 'The reason why the attempt failed. Null if it succeeded.' }),
+    answer: z.string().nullable().meta({ description: "The first 2 KiB of the endpoint's answer." }),
   })
   .meta({ id: 'WebhookAttempt' });
 export type WebhookAttempt = z.infer<typeof WebhookAttempt>;

@@ -29,37 +29,46 @@ export type EventObject = z.infer<typeof EventObject>;
 interface EventMeaning {
   /** The kind of the record that events of the type are about. */
   readonly object: EventObject;
-  /** When they are told, in a sentence. */
-  readonly told: string;
+  /** The occasion on which it is sent, for the document. */
+  readonly description: string;
 }
 
 /** What each type of event says. */
 export const eventMeanings: Readonly<Record<EventType, EventMeaning>> = {
-  'customer.created': { object: 'customer', told: 'A customer was created.' },
+  'customer.created': { object: 'customer', description: 'Sent when a customer is created.' },
   'customer.updated': {
     object: 'customer',
-    told: 'Something that is answered of a customer changed; archiving is one.',
+    description: 'Sent when a field of a customer changes, and when the customer is archived.',
   },
-  'purchase.completed': { object: 'purchase', told: 'A purchase was paid for.' },
+  'purchase.completed': { object: 'purchase', description: 'Sent when a purchase is paid.' },
   'payment.failed': {
     object: 'payment',
-    told: 'A charge failed, was called off, or its money was taken back. Each attempt is a payment of its own.',
+    description:
+      'Sent when a charge fails or is canceled, or when its money is taken back. Each attempt is a payment of its own.',
   },
-  'payment.succeeded': { object: 'payment', told: 'Money arrived: by a charge, or recorded by hand.' },
-  'subscription.created': { object: 'subscription', told: 'A subscription was created; a default plan is one.' },
+  'payment.succeeded': {
+    object: 'payment',
+    description: 'Sent when a charge succeeds, and when a payment is recorded by hand.',
+  },
+  'subscription.created': {
+    object: 'subscription',
+    description: 'Sent when a subscription is created. A default plan is a subscription too.',
+  },
   'subscription.updated': {
     object: 'subscription',
-    told: 'Something that is answered of a subscription changed, or its items did. Neither its creation nor its end is told so.',
+    description:
+      'Sent when a field or item of a subscription changes. Creation and cancellation have their own events.',
   },
   'subscription.canceled': {
     object: 'subscription',
-    told:
-      'A subscription ended, whoever ended it. A free plan that a paid one takes the place of is not told of: the creation ' +
-      'of the paid one is.',
+    description:
+      'Sent when a subscription ends, whatever the cause. A free plan that a paid plan replaces causes no such event: the ' +
+      'paid plan causes `subscription.created`.',
   },
   'usage_balance.low': {
     object: 'subscription',
-    told: 'The balance of a meter fell below its threshold. Sent only to webhooks that name it.',
+    description:
+      'Sent when the balance of a usage meter falls below its threshold. Only webhooks that name the type receive it.',
   },
 };
 
@@ -67,8 +76,8 @@ export const eventMeanings: Readonly<Record<EventType, EventMeaning>> = {
 export const EventPayload = z
   .object({
     id: z.string().meta({ description: 'The id of the record that the event is about.' }),
-    object: z.string().meta({ description: 'The kind of that record.' }),
-    usageMeterId: z.string().optional().meta({ description: 'The meter of it that the event is about, if it is.' }),
+    object: z.string().meta({ description: 'The type of that record.' }),
+    usageMeterId: z.string().optional().meta({ description: 'The usage meter, in events about a balance.' }),
     customer: z.object({ id: z.string(), externalId: z.string() }),
     pricingModelId: z.string(),
     type: EventType,

@@ -11,20 +11,20 @@ export const maxReplayed = 10_000;
 /** The selection of events to send again. */
 export const ReplayRequest = z.object({
   since: TimestampInput.meta({
-    description: 'Events that happened at this instant or later. Epoch milliseconds or ISO 8601.',
+    description: 'The first instant of the range, in epoch milliseconds or ISO 8601.',
   }),
   until: TimestampInput.optional().meta({
-    description: 'Events that happened before this instant; until now when absent.',
+    description: 'The end of the range, which is not part of it. By default now.',
   }),
   types: z
     .array(EventType)
     .min(1, 'must contain a type, or be omitted to send all types that the webhook subscribes to')
     .max(eventTypes.length * 2)
     .optional()
-    .meta({ description: "Events of these types; those that the webhook's filter lets through when absent." }),
+    .meta({ description: 'The event types to send, by default those of the webhook.' }),
   onlyFailed: z
     .boolean()
     .default(false)
-    .meta({ description: 'Only those whose delivery to this webhook was given up.' }),
+    .meta({ description: 'If true, only events are sent whose delivery to this webhook has failed for good.' }),
 });
 export type ReplayRequest = z.output<typeof ReplayRequest>;

@@ -4,7 +4,7 @@ import { type EventObject, type EventPayload, EventType, eventMeanings } from '.
 
 /** The options of a sample message. */
 export const SampleRequest = z.object({
-  type: EventType.default('customer.created').meta({ description: 'The type of event that the sample looks like.' }),
+  type: EventType.default('customer.created').meta({ description: 'The event type of the sample.' }),
 });
 
 // Recognizable as samples: real ids end in 21 random characters.

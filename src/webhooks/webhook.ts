@@ -28,12 +28,12 @@ export type WebhookFilterType = z.infer<typeof WebhookFilterType>;
 
 // Duplicates are removed, so this only rejects absurd requests.
 const maxFilterTypes = 100;
-const filterTypes = `none: all but ${eventTypes.slice(defaultEventTypes.length).join(', ')}, which has to be named`;
+const filterTypes = `Empty: all types but \`${eventTypes.slice(defaultEventTypes.length).join('`, `')}\`.`;
 const FilterTypesInput = z
   .array(WebhookFilterType)
   .max(maxFilterTypes)
   .transform((types) => [...new Set(types)])
-  .meta({ description: `The types of events to send; ${filterTypes}.` });
+  .meta({ description: `The event types to send. ${filterTypes}` });
 
 /**
  * The maximum number of webhooks per pricing model. Each event is addressed to its webhooks in its own commit, so they
@@ -53,13 +53,14 @@ export const Webhook = z
     ...stamps,
     livemode: z.boolean(),
     organizationId: z.string(),
-    pricingModelId: z.string().meta({ description: 'Events of this pricing model are sent, no others.' }),
+    pricingModelId: z.string().meta({ description: 'The pricing model whose events are sent.' }),
     name: z.string(),
     url: z.string().meta({ format: 'uri' }),
-    filterTypes: z.array(WebhookFilterType).meta({ description: `The types of events that are sent; ${filterTypes}.` }),
+    filterTypes: z.array(WebhookFilterType).meta({ description: `The event types that are sent. ${filterTypes}` }),
     active: z.boolean(),
     disabledReason: z.string().nullable().meta({
-      description: 'Why the service switched it off. Null when it did not; to switch it on again, set active.',
+      description:
+        'The reason why the service has disabled the webhook, or null. To enable it, set `active` to `true`.',
     }),
   })
   .meta({ id: 'Webhook' });
@@ -75,7 +76,7 @@ export const NewWebhook = z.object({
     .min(1)
     .max(255)
     .nullish()
-    .meta({ description: "The key's own, or the default pricing model, when absent." }),
+    .meta({ description: 'By default the pricing model of the key, or else the default one.' }),
 });
 export type NewWebhook = z.output<typeof NewWebhook>;
 
@@ -85,6 +86,6 @@ export const WebhookChange = z.object({
   url: EndpointUrl.optional(),
   filterTypes: FilterTypesInput.optional(),
   active: z.boolean().optional(),
-  pricingModelId: z.string().nullish().meta({ description: 'Cannot change: the stored value or nothing.' }),
+  pricingModelId: z.string().nullish().meta({ description: 'Fixed: send the present value or nothing.' }),
 });
 export type WebhookChange = z.output<typeof WebhookChange>;

@@ -7,6 +7,7 @@ import type { Route } from '../../src/http/route.ts';
 import { createApiKey, revokeApiKey } from '../../src/organizations/actions.ts';
 import { type Call, calls, spoils } from '../support/api-calls.ts';
 import { databaseDigest } from '../support/digest.ts';
+import { answerPointer } from '../support/document.ts';
 import { type Body, startTestApp, type TestOrganization } from '../support/harness.ts';
 import { buildWorld, type World } from '../support/world.ts';
 
@@ -18,23 +19,11 @@ addFormats.default(ajv);
 ajv.addSchema(document, 'openapi.json');
 
 const nameOf = (route: Route) => `${route.method} ${route.path}`;
-const pointer = (route: Route, status: string) => {
-  const path = `/api/v1${route.path}`
-    .replaceAll('~', '~0')
-    .replaceAll('/', '~1')
-    .replaceAll('{', '%7B')
-    .replaceAll('}', '%7D');
-  return `openapi.json#/paths/${path}/${route.method.toLowerCase()}/responses/${status}/content/${mediaType(route, status)}/schema`;
-};
-
-const mediaType = (route: Route, status: string) =>
-  encodeURIComponent(
-    (status === '200' ? (route.file?.contentType ?? 'application/json') : 'application/json').replaceAll('/', '~1'),
-  );
-
 /** The body must be what openapi.json says of this route and status. */
 function assertDocumented(route: Route, status: number, body: unknown): void {
-  const validate = ajv.getSchema(pointer(route, String(status)));
+  const mediaType = (status === 200 ? route.file?.contentType : undefined) ?? 'application/json';
+  const pointer = answerPointer(document, { method: route.method, path: `/api/v1${route.path}`, status }, mediaType);
+  const validate = pointer && ajv.getSchema(pointer);
   assert(validate, `${nameOf(route)} does not document ${status}`);
   assert(
     validate(body),

@@ -5,6 +5,7 @@ import addFormats from 'ajv-formats';
 import { newId } from '../../src/database/new-id.ts';
 import { publish } from '../../src/jobs/outbox.ts';
 import { eventMeanings, eventTypes } from '../../src/webhooks/event.ts';
+import { resolved } from '../support/document.ts';
 import { insertFixture } from '../support/fixtures.ts';
 import { type Body, startTestApp } from '../support/harness.ts';
 import { startReceiver } from '../support/webhook-receiver.ts';
@@ -70,7 +71,7 @@ for (const type of eventTypes) {
     });
 
     test('each documented header came, the svix ones with the same values', () => {
-      const headers: Body[] = post.parameters;
+      const headers: Body[] = post.parameters.map((each: Body) => resolved(document, each));
       assert.deepEqual(
         new Set(headers.map(({ in: place, required }) => `${place} ${required}`)),
         new Set(['header true']),

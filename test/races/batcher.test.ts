@@ -302,6 +302,7 @@ test('when as much waits as may wait, who comes is answered 429 and when to come
     method: 'POST',
     path: '/numbers',
     summary: 'Answer a number',
+    description: 'Returns the number that was sent.',
     tag: 'Numbers',
     body: z.object({ number: z.number() }),
     returns: z.object({ number: z.number() }),

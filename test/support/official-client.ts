@@ -3,6 +3,7 @@ import { Flowglad } from '@flowglad/node';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import addFormats from 'ajv-formats';
 import { z } from 'zod';
+import { answerPointer } from './document.ts';
 import type { Body, TestApp } from './harness.ts';
 
 /** A request of an official client, as it came out of it, and what it was answered. */
@@ -39,9 +40,8 @@ export async function watch(app: TestApp): Promise<Watch> {
   const assertDocumented = ({ method, path, status, answer }: Exchange) => {
     const operation = paths.find(({ pattern }) => pattern.test(path.replace(/\?.*/, '')));
     if (operation === undefined) return assert.equal(status, 404, `${path} is not documented`);
-    const escaped = operation.path.replaceAll('~', '~0').replaceAll('/', '~1');
-    const pointer = `${encodeURIComponent(escaped)}/${method.toLowerCase()}/responses/${status}`;
-    const validate = ajv.getSchema(`openapi.json#/paths/${pointer}/content/application~1json/schema`);
+    const pointer = answerPointer(document, { method, path: operation.path, status });
+    const validate = pointer && ajv.getSchema(pointer);
     assert(validate, `${method} ${operation.path} does not document ${status}: ${JSON.stringify(answer)}`);
     assert(validate(answer), `${method} ${operation.path} ${status}: ${ajv.errorsText(validate.errors)}`);
   };

@@ -1,3 +1,4 @@
+import { resolved } from './document.ts';
 import type { Body } from './harness.ts';
 
 /** Where a request may name a record. In a body, `[]` stands for each element of an array. */
@@ -19,7 +20,7 @@ const tellingFilters = new Set(['email']);
 /** Every place of an operation of openapi.json that may name a record, found by the names of parameters and fields. */
 export function idPlacesOf(document: Body, method: string, path: string): IdPlace[] {
   const operation = document.paths[`/api/v1${path}`][method.toLowerCase()];
-  const parameters: Body[] = operation.parameters ?? [];
+  const parameters: Body[] = (operation.parameters ?? []).map((each: Body) => resolved(document, each));
   const places: IdPlace[] = [];
   for (const parameter of parameters) {
     if (parameter.in === 'path') places.push({ part: 'path', name: parameter.name });
@@ -43,15 +44,6 @@ function* leavesOf(document: Body, given: Body, path: string): Generator<string>
   for (const [name, field] of Object.entries<Body>(schema.properties ?? {}))
     yield* leavesOf(document, field, path === '' ? name : `${path}.${name}`);
   if ([schema.type].flat().includes('string')) yield path;
-}
-
-function resolved(document: Body, schema: Body): Body {
-  if (typeof schema.$ref !== 'string') return schema;
-  const keys: string[] = schema.$ref.slice(2).split('/');
-  return resolved(
-    document,
-    keys.reduce((at, key) => at[key], document),
-  );
 }
 
 /** A text in a body, and where it stands. */

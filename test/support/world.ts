@@ -1,99 +1,17 @@
 import assert from 'node:assert/strict';
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { Ids } from '../../examples/request-ids.ts';
+import { teamPlan } from '../../examples/requests.ts';
 import { runInEnvironment } from '../../src/database/work.ts';
 import { buyNow } from './buying.ts';
 import type { Body, TestApp, TestOrganization } from './harness.ts';
 
 /** The ids of one environment in which every kind of record exists, made through the API alone. */
-export interface World {
-  readonly pricingModelId: string;
-  readonly productId: string;
-  readonly spareFeatureId: string;
-  readonly featureId: string;
-  readonly priceId: string;
-  readonly discountId: string;
-  readonly taxRateId: string;
-  readonly usagePriceSlug: string;
-  readonly usageMeterId: string;
-  readonly resourceId: string;
-  readonly productFeatureId: string;
-  readonly externalId: string;
-  readonly customerId: string;
-  readonly subscriptionId: string;
-  /** One whose change of plan is scheduled. */
-  readonly changingSubscriptionId: string;
-  readonly subscriptionItemId: string;
-  readonly subscriptionItemFeatureId: string;
-  readonly usageEventId: string;
-  readonly holdId: string;
-  readonly spareHoldId: string;
-  readonly usageCreditId: string;
-  /** Of a customer who owes an invoice and has a card since. */
-  readonly owingSubscriptionId: string;
-  readonly openInvoiceId: string;
-  readonly invoiceId: string;
-  readonly invoiceLineItemId: string;
-  readonly paymentId: string;
-  readonly checkoutSessionId: string;
-  readonly paymentMethodId: string;
-  readonly purchaseId: string;
-  readonly webhookId: string;
-  readonly deliveryId: string;
-  readonly eventId: string;
-  readonly apiKeyId: string;
-}
+export type World = Ids;
 
 /** A pricing model with every type of price and feature. */
 export function structure(suffix: string) {
-  return {
-    name: `World ${suffix}`,
-    isDefault: true,
-    features: [
-      { type: 'toggle', slug: 'sso', name: 'SSO', description: 'Single sign-on' },
-      { type: 'toggle', slug: 'audit', name: 'Audit log', description: 'Who did what' },
-      {
-        type: 'usage_credit_grant',
-        slug: 'calls',
-        name: '10k calls',
-        description: 'Monthly calls',
-        amount: 10_000,
-        renewalFrequency: 'every_billing_period',
-        usageMeterSlug: 'api-calls',
-      },
-      { type: 'resource', slug: 'seats', name: '5 seats', description: 'Seats', amount: 5, resourceSlug: 'seat' },
-    ],
-    products: [
-      {
-        product: { name: 'Team', slug: 'team', active: true },
-        price: {
-          type: 'subscription',
-          slug: 'team-monthly',
-          intervalUnit: 'month',
-          intervalCount: 1,
-          unitPrice: 2900,
-          isDefault: true,
-        },
-        features: ['sso', 'calls', 'seats'],
-      },
-    ],
-    usageMeters: [
-      {
-        usageMeter: { name: 'API calls', slug: 'api-calls' },
-        prices: [
-          {
-            type: 'usage',
-            slug: 'call-overage',
-            intervalUnit: 'month',
-            intervalCount: 1,
-            unitPrice: 1,
-            usageEventsPerUnit: 100,
-            isDefault: true,
-          },
-        ],
-      },
-    ],
-    resources: [{ slug: 'seat', name: 'Seat' }],
-  };
+  return { ...teamPlan(`World ${suffix}`), isDefault: true };
 }
 
 /** What may be otherwise about a world. */

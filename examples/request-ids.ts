@@ -1,0 +1,79 @@
+import { type IdKind, idPrefixes } from '../src/kernel/id.ts';
+
+/** Ids and slugs of records, one of each kind. */
+export interface Ids {
+  readonly pricingModelId: string;
+  readonly productId: string;
+  readonly spareFeatureId: string;
+  readonly featureId: string;
+  readonly priceId: string;
+  readonly discountId: string;
+  readonly taxRateId: string;
+  readonly usagePriceSlug: string;
+  readonly usageMeterId: string;
+  readonly resourceId: string;
+  readonly productFeatureId: string;
+  readonly externalId: string;
+  readonly customerId: string;
+  readonly subscriptionId: string;
+  /** One whose change of plan is scheduled. */
+  readonly changingSubscriptionId: string;
+  readonly subscriptionItemId: string;
+  readonly subscriptionItemFeatureId: string;
+  readonly usageEventId: string;
+  readonly holdId: string;
+  readonly spareHoldId: string;
+  readonly usageCreditId: string;
+  /** Of a customer who owes an invoice and has a card since. */
+  readonly owingSubscriptionId: string;
+  readonly openInvoiceId: string;
+  readonly invoiceId: string;
+  readonly invoiceLineItemId: string;
+  readonly paymentId: string;
+  readonly checkoutSessionId: string;
+  readonly paymentMethodId: string;
+  readonly purchaseId: string;
+  readonly webhookId: string;
+  readonly deliveryId: string;
+  readonly eventId: string;
+  readonly apiKeyId: string;
+}
+
+const idOf = (kind: IdKind) => `${idPrefixes[kind]}_0Bq3xZ9kQ2mW7vT1nR5yP`;
+
+/** Ids that look like those of records. */
+export const placeholders: Ids = {
+  pricingModelId: idOf('pricingModel'),
+  productId: idOf('product'),
+  spareFeatureId: idOf('feature'),
+  featureId: idOf('feature'),
+  priceId: idOf('price'),
+  discountId: idOf('discount'),
+  taxRateId: idOf('taxRate'),
+  usagePriceSlug: 'call-overage',
+  usageMeterId: idOf('usageMeter'),
+  resourceId: idOf('resource'),
+  productFeatureId: idOf('productFeature'),
+  externalId: 'user-42',
+  customerId: idOf('customer'),
+  subscriptionId: idOf('subscription'),
+  changingSubscriptionId: idOf('subscription'),
+  subscriptionItemId: idOf('subscriptionItem'),
+  subscriptionItemFeatureId: idOf('subscriptionItemFeature'),
+  usageEventId: idOf('usageEvent'),
+  holdId: idOf('usageHold'),
+  spareHoldId: idOf('usageHold'),
+  usageCreditId: idOf('usageCredit'),
+  owingSubscriptionId: idOf('subscription'),
+  openInvoiceId: idOf('invoice'),
+  invoiceId: idOf('invoice'),
+  invoiceLineItemId: idOf('invoiceLineItem'),
+  paymentId: idOf('payment'),
+  checkoutSessionId: idOf('checkoutSession'),
+  paymentMethodId: idOf('paymentMethod'),
+  purchaseId: idOf('purchase'),
+  webhookId: idOf('webhook'),
+  deliveryId: idOf('webhookDelivery'),
+  eventId: idOf('event'),
+  apiKeyId: idOf('apiKey'),
+};
