@@ -24,7 +24,7 @@ export interface Ids {
   readonly holdId: string;
   readonly spareHoldId: string;
   readonly usageCreditId: string;
-  /** Of a customer who owes an invoice and has a card since. */
+  /** A customer who owes an invoice and has added a card since. */
   readonly owingSubscriptionId: string;
   readonly openInvoiceId: string;
   readonly invoiceId: string;

@@ -1,5 +1,5 @@
 /**
- * One valid request of each operation. The reference page shows them, with ids that stand for those of real records, and
+ * One valid request of each operation. The reference page shows them, with ids in place of those of real records, and
  * `test/api.test.ts` sends each of them to a running service.
  */
 import { type Ids, placeholders } from './request-ids.ts';

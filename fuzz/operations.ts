@@ -88,7 +88,7 @@ export function readOperations({ paths, components }: OpenApi): Operation[] {
   );
 }
 
-/** What is meant: itself, or the component that it names. */
+/** The part itself, or the component that it refers to. */
 function resolve<Part extends object>(components: Readonly<Record<string, Part>>, given: Part | Reference): Part {
   if (!('$ref' in given)) return given;
   const named = components[given.$ref.split('/').at(-1) ?? ''];

@@ -1,6 +1,6 @@
 /**
- * The headings of the reference page, in the order in which a newcomer meets them: what is sold, who buys it, what they
- * use, what they pay, and then the tools around it.
+ * The headings of the reference page, in the order in which a newcomer meets them. Products come first, then customers,
+ * usage and payments, then the tools.
  */
 export const tags = [
   {

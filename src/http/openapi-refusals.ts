@@ -22,7 +22,7 @@ interface Refusal {
   readonly problems: readonly ProblemName[];
 }
 
-/** The responses of each route's refusals. Those that several routes share are components. */
+/** The responses of each route's refusals. Responses that several routes share are components. */
 export function responsesOfRefusals(routes: readonly Route[]) {
   const uses = Map.groupBy(routes.flatMap(refusalsOf), nameOf);
   const shared = [...uses].filter(([, refusals]) => refusals.length > 1);

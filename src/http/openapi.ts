@@ -206,7 +206,7 @@ function withExamples(parameters: z.ZodObject, values: Readonly<Record<string, s
   return z.object(Object.fromEntries(shape));
 }
 
-/** What a receiver is sent, as an operation of the receiver. */
+/** A message to a receiver, as an operation of the receiver. */
 function sending({
   name,
   summary,

@@ -62,7 +62,7 @@ const limitFilter = z
   .meta({
     description: `The number of rows on a page: 1 to ${maxPageLimit}, by default ${defaultPageLimit}.`,
     param: { id: 'limit' },
-    // Documented as the number that the text stands for.
+    // Documented as the number that the text contains.
     override: ({ jsonSchema }) => {
       delete jsonSchema.pattern;
       Object.assign(jsonSchema, { type: 'integer', minimum: 1, maximum: maxPageLimit });

@@ -45,7 +45,7 @@ const answers: OutgoingMessage['answers'] = [
   },
 ];
 
-/** What is sent for an event of this type. */
+/** The message of an event of this type. */
 export function payloadOf(type: EventType) {
   const { object } = eventMeanings[type];
   const name = type.replaceAll(/(?:^|[._])([a-z])/g, (_, letter: string) => letter.toUpperCase());

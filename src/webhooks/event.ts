@@ -16,8 +16,7 @@ export const defaultEventTypes = [
   'subscription.canceled',
 ] as const;
 /**
- * Every type of event that is told. What came later is sent only where it is named, so that it surprises nobody who knows
- * the others.
+ * Every type of event. A later type is sent only to webhooks that name it, so that it surprises no existing receiver.
  */
 export const eventTypes = [...defaultEventTypes, 'usage_balance.low'] as const;
 export const EventType = z.enum(eventTypes).meta({ id: 'EventType' });
@@ -33,7 +32,7 @@ interface EventMeaning {
   readonly description: string;
 }
 
-/** What each type of event says. */
+/** The meaning of each type of event. */
 export const eventMeanings: Readonly<Record<EventType, EventMeaning>> = {
   'customer.created': { object: 'customer', description: 'Sent when a customer is created.' },
   'customer.updated': {
@@ -72,7 +71,7 @@ export const eventMeanings: Readonly<Record<EventType, EventMeaning>> = {
   },
 };
 
-/** What a webhook receives and signs for: thin, so a receiver that needs more reads the record. */
+/** The signed payload of a webhook. It is thin: a receiver that needs more reads the record. */
 export const EventPayload = z
   .object({
     id: z.string().meta({ description: 'The id of the record that the event is about.' }),

@@ -28,7 +28,7 @@ export interface ProseLimits {
   deniedWords: number;
 }
 
-export const proseLimits: ProseLimits = { headlessPerMille: 1, long: 0, deniedWords: 2 };
+export const proseLimits: ProseLimits = { headlessPerMille: 0, long: 0, deniedWords: 0 };
 
 export const maxWords = 30;
 
