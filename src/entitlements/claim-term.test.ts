@@ -40,6 +40,9 @@ test('a change leaves room for what is claimed, of every resource', () => {
     { resourceId: 'room', resourceSlug: 'room', claimed: 1 },
   ];
   assert.doesNotThrow(() => checkCapacities({ seat: 3, room: 1 }, claimed));
-  assert.throws(() => checkCapacities({ seat: 3 }, claimed), /reduce the capacity of room to 0, but 1 are claimed: release 1 first/);
+  assert.throws(
+    () => checkCapacities({ seat: 3 }, claimed),
+    /reduce the capacity of room to 0, but 1 are claimed: release 1 first/,
+  );
   assert.throws(() => checkCapacities({ seat: 1, room: 1 }, claimed), /release 2 first/);
 });
