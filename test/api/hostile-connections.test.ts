@@ -11,9 +11,9 @@ import { RawSocket } from '../support/raw-socket.ts';
 const app = await startTestApp();
 const limits: ConnectionLimits = {
   ...connectionLimits,
-  headersMs: 400,
-  requestMs: 800,
-  silentMs: 1500,
+  headersMs: 1_000,
+  requestMs: 2_000,
+  silentMs: 3_000,
   checkMs: 100,
   connections: 250,
 };

@@ -40,7 +40,7 @@ test('an invoice is a page with seller, buyer, lines, tax and total, and no mark
   assert.match(policy ?? '', /default-src 'none'/);
   const shown = [
     'Toll &amp; Sons',
-    'Tax id: PL123',
+    'Tax ID: PL123',
     'Łódź &lt;Works&gt; &amp; Co',
     '90-001 Łódź',
     invoice.invoiceNumber,

@@ -7,7 +7,7 @@ import { withScratchPostgres } from '../../scripts/scratch-postgres.ts';
 import type { ExternalServices } from '../../src/app.ts';
 import { createApp, tasks } from '../../src/app.ts';
 import { foundOrganization } from '../../src/billing/create-organization.ts';
-import { createDatabase, createPool, type Database } from '../../src/database/database.ts';
+import { createDatabase, createPool, type Database, patienceOfRequests } from '../../src/database/database.ts';
 import { migrate } from '../../src/database/migrate.ts';
 import { runInEnvironment, type Work } from '../../src/database/work.ts';
 import { loopback } from '../../src/jobs/address-guard.ts';
@@ -129,6 +129,9 @@ async function templateDatabase(client: pg.Client): Promise<string> {
   return name;
 }
 
+// A slow machine must not turn a storm of requests into refusals: tests of the limits set their own.
+const patience = { ...patienceOfRequests(60_000), lockMs: 60_000, connectionMs: 60_000 };
+
 /** Starts the service on a fresh database, with one organization. Closed by itself when the test file ends. */
 export async function startTestApp({ services: given = {} }: { services?: ExternalServices } = {}): Promise<TestApp> {
   const webhooks = given.webhooks ?? testWebhookServices();
@@ -138,7 +141,7 @@ export async function startTestApp({ services: given = {} }: { services?: Extern
     client.query(`create database ${name} template ${await templateDatabase(client)}`),
   );
   const url = databaseUrl(name);
-  const database = createDatabase(createPool({ url, size: 20, as: 'service' }));
+  const database = createDatabase(createPool({ url, size: 20, as: 'service', patience }));
   const owner = createDatabase(createPool({ url, size: 4, as: 'owner' }));
   const logLevel = process.env.TEST_LOG ?? 'silent';
   const server = await createApp({ database, logLevel, services, migrated: async () => true });
