@@ -3,6 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { runInEnvironment } from '../../src/database/work.ts';
 import { buyNow } from './buying.ts';
 import type { Body, TestApp, TestOrganization } from './harness.ts';
+import { capacity, credits, meter, plan, resource, toggle } from './shop.ts';
 
 /** The ids of one environment in which every kind of record exists, made through the API alone. */
 export interface World {
@@ -49,50 +50,14 @@ export function structure(suffix: string) {
     name: `World ${suffix}`,
     isDefault: true,
     features: [
-      { type: 'toggle', slug: 'sso', name: 'SSO', description: 'Single sign-on' },
-      { type: 'toggle', slug: 'audit', name: 'Audit log', description: 'Who did what' },
-      {
-        type: 'usage_credit_grant',
-        slug: 'calls',
-        name: '10k calls',
-        description: 'Monthly calls',
-        amount: 10_000,
-        renewalFrequency: 'every_billing_period',
-        usageMeterSlug: 'api-calls',
-      },
-      { type: 'resource', slug: 'seats', name: '5 seats', description: 'Seats', amount: 5, resourceSlug: 'seat' },
+      toggle('sso', { name: 'SSO', description: 'Single sign-on' }),
+      toggle('audit', { name: 'Audit log', description: 'Who did what' }),
+      credits('calls', 10_000, 'api-calls', { name: '10k calls', description: 'Monthly calls' }),
+      capacity('seats', 5, 'seat', { name: '5 seats', description: 'Seats' }),
     ],
-    products: [
-      {
-        product: { name: 'Team', slug: 'team', active: true },
-        price: {
-          type: 'subscription',
-          slug: 'team-monthly',
-          intervalUnit: 'month',
-          intervalCount: 1,
-          unitPrice: 2900,
-          isDefault: true,
-        },
-        features: ['sso', 'calls', 'seats'],
-      },
-    ],
-    usageMeters: [
-      {
-        usageMeter: { name: 'API calls', slug: 'api-calls' },
-        prices: [
-          {
-            type: 'usage',
-            slug: 'call-overage',
-            intervalUnit: 'month',
-            intervalCount: 1,
-            unitPrice: 1,
-            usageEventsPerUnit: 100,
-            isDefault: true,
-          },
-        ],
-      },
-    ],
-    resources: [{ slug: 'seat', name: 'Seat' }],
+    products: [plan('team', 2900, ['sso', 'calls', 'seats'], { product: { name: 'Team' } })],
+    usageMeters: [meter('api-calls', 'API calls', { slug: 'call-overage', unitPrice: 1, usageEventsPerUnit: 100 })],
+    resources: [resource('seat', 'Seat')],
   };
 }
 
@@ -121,6 +86,8 @@ export async function buildWorld(
   const post = (path: string, body: unknown): Promise<Body> => app.post(path, body, options);
   const team = pricingModel.products.find((product: Body) => product.slug === 'team');
   const meter = pricingModel.usageMeters[0];
+  // Takes as long as a trial, and meanwhile everything else is made.
+  const owing = insertOwing(post, get, { priceId: team.defaultPrice.id, suffix });
   const { resources } = await get(`/resources?pricingModelId=${pricingModel.id}`);
   const { data: features } = await get(`/features?limit=100&pricingModelId=${pricingModel.id}`);
   const featureOf = (slug: string) => features.find((row: Body) => row.slug === slug).id;
@@ -160,7 +127,6 @@ export async function buildWorld(
   // Tax rates are the environment's, which a pinned key may not change.
   const newTaxRate = { country: 'DE', state: suffix, type: 'vat', percentage: '19' };
   const { taxRate } = await app.post('/tax-rates', { taxRate: newTaxRate }, whole);
-  const owing = await insertOwing(post, get, { priceId: team.defaultPrice.id, suffix });
   const billing = await get(`/customers/${externalId}/billing`);
   const current = billing.currentSubscription;
   const [paid] = billing.invoices;
@@ -186,7 +152,7 @@ export async function buildWorld(
     holdId: holds[0],
     spareHoldId: holds[1],
     usageCreditId: (await get(`/usage-credits?subscriptionId=${subscription.id}`)).data[0].id,
-    ...owing,
+    ...(await owing),
     invoiceId: paid.invoice.id,
     invoiceLineItemId: paid.invoiceLineItems[0].id,
     paymentId: (await get(`/payments?customerId=${data.customer.id}`)).data[0].id,
