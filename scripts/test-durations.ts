@@ -1,11 +1,11 @@
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 
-// How long each test file took the last time: what takes longest begins first, so that no core waits for it at the end.
+// The time that each test file took in the last run. The longest begin first, so that no core waits for one at the end.
 
 const cache = new URL('../node_modules/.cache/tollkeeper/test-durations.json', import.meta.url);
 
-/** Seconds, where nothing was measured yet: the longest, as they were on two cores. */
+/** The longest in seconds, as measured on two cores. They count where nothing was measured yet. */
 const longest: Readonly<Record<string, number>> = {};
 
 // Between the longest and the many that take a second or two.
@@ -26,7 +26,7 @@ export async function saveDurations(durations: Durations): Promise<void> {
   await writeFile(cache, `${JSON.stringify(durations, null, 2)}\n`);
 }
 
-/** What they take one after the other. */
+/** The time that they take one after the other. */
 export function secondsOf(durations: Durations, titles: readonly string[]): number {
   return titles.reduce((sum, title) => sum + (durations[title] ?? unknownSeconds), 0);
 }

@@ -11,7 +11,7 @@ export function processesOf(files: readonly string[]): string[][] {
   return inBrowser.length > 0 ? [inBrowser, ...others] : others;
 }
 
-/** Of the tests of the whole system, those that leave the process as it was. */
+/** Tests of the whole system that leave the process as it was. */
 const quiet: ReadonlySet<string> = new Set([
   'test/system/array-literal.test.ts',
   'test/system/encryption.test.ts',
@@ -22,7 +22,7 @@ const quiet: ReadonlySet<string> = new Set([
   'test/system/security-document.test.ts',
 ]);
 
-/** Of all others, those that do not. */
+/** Other tests that need a process to themselves. */
 const loud: ReadonlySet<string> = new Set([
   'test/api/client-webhooks.test.ts',
   'test/api/operations.test.ts',

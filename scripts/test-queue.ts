@@ -35,7 +35,7 @@ export async function takeFile(): Promise<string | null> {
   return null;
 }
 
-/** Of several who take the same, one has it. */
+/** Takes a place; only one of several processes gets it. */
 async function take(path: string): Promise<boolean> {
   try {
     await (await open(path, 'wx')).close();
@@ -51,7 +51,7 @@ export function serverVariables(name: string): Record<string, string> {
   return { [serverVariable]: name };
 }
 
-/** What the tests of a file are reported under. */
+/** The name under which the tests of a file are reported. */
 export function titleOf(file: string, server = process.env[serverVariable]): string {
   return server === undefined ? file : `${file} on ${server}`;
 }

@@ -4,10 +4,10 @@ import { run } from 'node:test';
 import { spec } from 'node:test/reporters';
 import { holder } from './test-queue.ts';
 
-// Several processes run test files at the same time. What they say is shown file by file, as of one process, by Node's own
-// reporter, with one summary at the end.
+// Several processes run test files at the same time. Node's own reporter shows their events file by file, with one summary
+// at the end.
 
-/** What the runner of Node tells of a test, as far as it is looked at here. */
+/** An event of Node's test runner, as far as it is read here. */
 interface TestEvent {
   readonly type: string;
   readonly data: {
@@ -25,9 +25,9 @@ interface TestEvent {
 }
 
 const worker = new URL('test-worker.ts', import.meta.url).pathname;
-// Said of each process at its end, in place of which there is one sum.
+// Each process ends with these; the report has one sum instead.
 const processSummary = /^(tests|suites|pass|fail|cancelled|skipped|todo|duration_ms) /;
-/** Told in the order of execution, which the reporter does not look at. */
+/** Events in the order of execution, which the reporter does not read. */
 const unordered = new Set(['test:enqueue', 'test:dequeue', 'test:complete', 'test:plan', 'test:summary']);
 
 export class Report {
@@ -72,7 +72,7 @@ export class Report {
     for (const each of ofFile) this.#spec.write(each);
   }
 
-  /** Says of a file that it was not run to its end, whatever the reason. */
+  /** Reports a file that was not run to its end, whatever the reason. */
   lose(title: string): void {
     const error = new Error(`${title} was not run to its end`);
     const data = { name: title, nesting: 0, testNumber: 0, details: { duration_ms: 0, error } };
@@ -115,7 +115,7 @@ function isProcessSummary({ type, data }: TestEvent): boolean {
   return type === 'test:diagnostic' && data.nesting === 0 && processSummary.test(data.message ?? '');
 }
 
-/** What a worker says of all its files together, unless something else went wrong than a test. */
+/** The events about all files of a worker together, unless something else failed than a test. */
 function isHolder({ type, data }: TestEvent): boolean {
   if (data.name !== holder || data.nesting !== 0) return false;
   return type !== 'test:fail' || data.details?.error?.failureType === 'subtestsFailed';

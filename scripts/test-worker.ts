@@ -14,7 +14,7 @@ const loadedOnce = new Set(
   ['browser', 'house', 'process-end'].map((name) => new URL(`support/${name}.ts`, tests).href),
 );
 
-// What the modules of tests remember is of one test file: each file has them to itself.
+// Modules of tests keep state for one test file: each file loads them for itself.
 registerHooks({
   resolve(specifier, context, next) {
     const resolved = next(specifier, context);

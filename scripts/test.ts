@@ -31,7 +31,7 @@ const oldestName = 'PostgreSQL 15';
 const onOldestPostgres = ['test/api/api.test.ts', 'test/stories/ledger.test.ts', 'test/api/requests.test.ts'];
 
 interface Task {
-  /** What the report knows it by. */
+  /** The names of its files in the report. */
   readonly titles: readonly string[];
   run(): Promise<void>;
 }
@@ -49,7 +49,7 @@ async function testFiles(): Promise<string[]> {
 const report = new Report();
 const failedChecks: string[] = [];
 
-/** Runs `act`, which says what is wrong, and shows it in one piece. */
+/** Runs `act`, which answers what is wrong, and shows that in one piece. */
 function check(title: string, act: () => Promise<string>): Task {
   return {
     titles: [],
@@ -61,7 +61,7 @@ function check(title: string, act: () => Promise<string>): Task {
   };
 }
 
-/** What the program says when it fails. */
+/** Runs a program and answers its output if it fails, else an empty text. */
 function complaints(name: string, parameters: readonly string[]): Promise<string> {
   const { signal } = interruption;
   return new Promise((resolve) => {
@@ -85,7 +85,7 @@ function work(titles: readonly string[], files: readonly string[], variables: Re
   return { titles, run: () => report.runWorker(files, variables, interruption.signal) };
 }
 
-/** On a server of its own. */
+/** Tests on the oldest supported PostgreSQL, which is started for them. */
 function workOnOldest(binaries: string): Task {
   const variables = serverVariables(oldestName);
   const titles = onOldestPostgres.map((file) => titleOf(file, oldestName));
@@ -97,7 +97,7 @@ function workOnOldest(binaries: string): Task {
   return { titles, run };
 }
 
-/** Does all of it, so much at a time, in that order. */
+/** Carries out the tasks in that order, as many at a time as `concurrency` allows. */
 async function runTasks(tasks: readonly Task[]): Promise<void> {
   const waiting = [...tasks];
   const workThrough = async () => {
