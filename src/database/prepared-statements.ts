@@ -1,3 +1,5 @@
+import { createHash } from 'node:crypto';
+
 // A text that comes again is worth preparing. A text that is made for its number of rows is not.
 const sightingsBeforePreparing = 3;
 // Each prepared statement costs memory in every connection. The program has fewer than this of fixed text.
@@ -23,7 +25,8 @@ export class StatementNames {
       return undefined;
     }
     this.#sightings.delete(text);
-    const name = `s${this.#names.size}`;
+    // The same text has the same name for everybody who shares the connections.
+    const name = createHash('sha1').update(text).digest('base64');
     this.#names.set(text, name);
     return name;
   }
