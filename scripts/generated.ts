@@ -12,23 +12,21 @@ import { withScratchPostgres } from './scratch-postgres.ts';
 const root = new URL('../', import.meta.url);
 const run = promisify(execFile);
 
-/** The generated files by path. */
-async function makeFiles(): Promise<Map<string, string>> {
-  return withScratchPostgres(async (url) => {
-    const pool = createPool({ url, size: 3, as: 'owner' });
-    await migrate(pool);
-    const database = createDatabase(pool);
-    const schema = await describeSchema(database);
-    await pool.end();
-    const types = await databaseTypes(url);
-    const openApi = `${JSON.stringify(await makeOpenApi(), null, 2)}\n`;
-    return new Map([
-      ['schema.sql', schema],
-      ['openapi.json', openApi],
-      ['src/database/database-types.ts', types],
-      ...clientFiles(JSON.parse(openApi)),
-    ]);
-  });
+/** The generated files by path. Migrates the empty database at `url` for it. */
+async function makeFiles(url: string): Promise<Map<string, string>> {
+  const pool = createPool({ url, size: 3, as: 'owner' });
+  await migrate(pool);
+  const database = createDatabase(pool);
+  const schema = await describeSchema(database);
+  await pool.end();
+  const types = await databaseTypes(url);
+  const openApi = `${JSON.stringify(await makeOpenApi(), null, 2)}\n`;
+  return new Map([
+    ['schema.sql', schema],
+    ['openapi.json', openApi],
+    ['src/database/database-types.ts', types],
+    ...clientFiles(JSON.parse(openApi)),
+  ]);
 }
 
 async function databaseTypes(url: string): Promise<string> {
@@ -54,13 +52,13 @@ async function databaseTypes(url: string): Promise<string> {
 
 /** Writes the generated files. */
 export async function generateFiles(): Promise<void> {
-  for (const [path, text] of await makeFiles()) await writeFile(new URL(path, root), text);
+  for (const [path, text] of await withScratchPostgres(makeFiles)) await writeFile(new URL(path, root), text);
 }
 
-/** The generated files that are out of date. */
-export async function staleFiles(): Promise<string[]> {
+/** The generated files that are out of date. Migrates the empty database. */
+export async function staleFiles(emptyDatabaseUrl: string): Promise<string[]> {
   const stale: string[] = [];
-  for (const [path, text] of await makeFiles()) {
+  for (const [path, text] of await makeFiles(emptyDatabaseUrl)) {
     const current = await readFile(new URL(path, root), 'utf8').catch(() => '');
     if (current !== text) stale.push(path);
   }

@@ -1,42 +1,39 @@
-import { type ChildProcess, spawn } from 'node:child_process';
+import { execFile } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { readdir } from 'node:fs/promises';
 import { availableParallelism } from 'node:os';
+import process from 'node:process';
 import { staleFiles } from './generated.ts';
 import { withScratchPostgres } from './scratch-postgres.ts';
+import { longestFirst, readDurations, saveDurations, secondsOf } from './test-durations.ts';
+import { processesOf, runsAlone } from './test-plan.ts';
+import { serverVariables, titleOf, withQueue } from './test-queue.ts';
+import { Report } from './test-report.ts';
 
-// Runs all checks of npm test: types, lint and format, generated files, then every test on a real PostgreSQL. Arguments
+// Runs all checks of npm test: types, lint and format, generated files, and every test on a real PostgreSQL. Arguments
 // select test files; without any, all run.
 
-const files = process.argv.slice(2);
+const named = process.argv.slice(2);
 
-// Ctrl-C ends the current step; its database is stopped on the way out.
-let running: ChildProcess | null = null;
-let interrupted = false;
-for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
-  process.on(signal, () => {
-    interrupted = true;
-    running?.kill(signal);
-  });
-}
+// Ctrl-C ends all processes; their databases are stopped on the way out.
+const interruption = new AbortController();
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => interruption.abort());
 
-function step(
-  title: string,
-  command: string,
-  args: readonly string[],
-  variables: Record<string, string> = {},
-): Promise<boolean> {
-  if (interrupted) return Promise.resolve(false);
-  console.log(`\n# ${title}`);
-  return new Promise((resolve) => {
-    const child = spawn(command, args, { stdio: 'inherit', env: { ...process.env, ...variables } });
-    running = child;
-    child.on('error', (error) => {
-      console.error(error.message);
-      resolve(false);
-    });
-    child.on('exit', (code) => resolve(code === 0));
-  });
+// Tests spend about half of the time waiting for the database, so one process more than cores keeps the cores busy.
+const concurrency = availableParallelism() + 1;
+const longestShown = 15;
+
+/** The programs of the oldest supported version, on machines that have it. */
+const oldestPostgres = ['/usr/lib/postgresql/15/bin', '/opt/homebrew/opt/postgresql@15/bin'].find((path) =>
+  existsSync(path),
+);
+const oldestName = 'PostgreSQL 15';
+const onOldestPostgres = ['test/api/api.test.ts', 'test/stories/ledger.test.ts', 'test/api/requests.test.ts'];
+
+interface Task {
+  /** The names of its files in the report. */
+  readonly titles: readonly string[];
+  run(): Promise<void>;
 }
 
 async function testFiles(): Promise<string[]> {
@@ -46,44 +43,105 @@ async function testFiles(): Promise<string[]> {
       if (file.endsWith('.test.ts')) found.push(`${directory}/${file}`);
     }
   }
-  return found.sort();
+  return found;
 }
 
-// Tests spend about half of the time waiting for the database, so one process more than cores keeps the cores busy.
-const concurrency = availableParallelism() + 1;
+const report = new Report();
+const failedChecks: string[] = [];
 
-/** The programs of the oldest supported version, on machines that have it. */
-const oldestPostgres = ['/usr/lib/postgresql/15/bin', '/opt/homebrew/opt/postgresql@15/bin'].find((path) =>
-  existsSync(path),
-);
-const onOldestPostgres = ['test/api/api.test.ts', 'test/stories/ledger.test.ts', 'test/api/requests.test.ts'];
-
-function runTests(selected: readonly string[], title = 'Tests', binaries?: string): Promise<boolean> {
-  const parameters = ['--test', '--test-reporter=spec', `--test-concurrency=${concurrency}`, ...selected];
-  return withScratchPostgres(
-    (url) => step(title, process.execPath, parameters, { TOLLKEEPER_TEST_POSTGRES: url }),
-    binaries === undefined ? {} : { binaries },
-  );
+/** Runs `act`, which answers what is wrong, and shows that in one piece. */
+function check(title: string, act: () => Promise<string>): Task {
+  return {
+    titles: [],
+    async run() {
+      const wrong = await act().catch(String);
+      if (wrong !== '') failedChecks.push(title);
+      console.log(`# ${title}: ${wrong === '' ? 'nothing to say' : `\n${wrong}`}`);
+    },
+  };
 }
 
-async function checkGeneratedFiles(): Promise<boolean> {
-  console.log('\n# Generated files');
-  const stale = await staleFiles();
-  for (const file of stale) console.log(`${file} is stale: run npm run generate`);
-  if (stale.length === 0) console.log('fresh');
-  return stale.length === 0;
+/** Runs a program and answers its output if it fails, else an empty text. */
+function complaints(name: string, parameters: readonly string[]): Promise<string> {
+  const { signal } = interruption;
+  return new Promise((resolve) => {
+    execFile(`node_modules/.bin/${name}`, parameters, { signal, maxBuffer: 2 ** 26 }, (error, stdout, stderr) =>
+      resolve(error === null ? '' : `${stdout}${stderr}` || error.message),
+    );
+  });
 }
 
-async function runEverything(): Promise<boolean> {
-  const bin = (name: string) => `node_modules/.bin/${name}`;
-  const results = [
-    await step('Types', bin('tsc'), ['--noEmit', '-p', '.']),
-    await step('Lint and format', bin('biome'), ['check', '--error-on-warnings', '.']),
-    await checkGeneratedFiles(),
-    oldestPostgres === undefined || (await runTests(onOldestPostgres, 'Tests on PostgreSQL 15', oldestPostgres)),
-    await runTests(await testFiles()),
+function checks(databaseUrl: string): Task[] {
+  return [
+    check('Types', () => complaints('tsc', ['--noEmit', '-p', '.'])),
+    check('Lint and format', () => complaints('biome', ['check', '--error-on-warnings', '.'])),
+    check('Generated files', async () =>
+      (await staleFiles(databaseUrl)).map((file) => `${file} is stale: run npm run generate\n`).join(''),
+    ),
   ];
-  return results.every(Boolean);
 }
 
-process.exitCode = (await (files.length > 0 ? runTests(files) : runEverything())) ? 0 : 1;
+function work(titles: readonly string[], files: readonly string[], variables: Record<string, string>): Task {
+  return { titles, run: () => report.runWorker(files, variables, interruption.signal) };
+}
+
+/** Tests on the oldest supported PostgreSQL, which is started for them. */
+function workOnOldest(binaries: string): Task {
+  const variables = serverVariables(oldestName);
+  const titles = onOldestPostgres.map((file) => titleOf(file, oldestName));
+  const run = () =>
+    withScratchPostgres(
+      (url) => work(titles, onOldestPostgres, { ...variables, TOLLKEEPER_TEST_POSTGRES: url }).run(),
+      { binaries },
+    );
+  return { titles, run };
+}
+
+/** Carries out the tasks in that order, as many at a time as `concurrency` allows. */
+async function runTasks(tasks: readonly Task[]): Promise<void> {
+  const waiting = [...tasks];
+  const workThrough = async () => {
+    for (let task = waiting.shift(); task !== undefined; task = waiting.shift()) {
+      if (!interruption.signal.aborted) await task.run();
+    }
+  };
+  await Promise.all(Array.from({ length: concurrency }, workThrough));
+}
+
+/**
+ * Workers share the files that get on with each other. Beside them, and after them, what needs a process of its own is
+ * done, the longest first.
+ */
+async function runFiles(files: readonly string[], isEverything: boolean): Promise<void> {
+  const durations = await readDurations();
+  const shared = longestFirst(
+    durations,
+    files.filter((file) => !runsAlone(file)),
+  );
+  const workers = Math.min(concurrency - 1, shared.length);
+  await withScratchPostgres((url) =>
+    withQueue(shared, async (queue) => {
+      const server = { TOLLKEEPER_TEST_POSTGRES: url };
+      const alone = processesOf(files).map((each) => work(each, each, server));
+      if (isEverything && oldestPostgres !== undefined) alone.push(workOnOldest(oldestPostgres));
+      const seconds = ({ titles }: Task) => secondsOf(durations, titles);
+      alone.sort((one, other) => seconds(other) - seconds(one));
+      const sharing = Array.from({ length: workers }, () => work([], [], { ...server, ...queue }));
+      await runTasks([...sharing, ...(isEverything ? checks(url) : []), ...alone]);
+      for (const title of [...shared, ...alone.flatMap(({ titles }) => titles)])
+        if (!report.seconds.has(title)) report.lose(title);
+    }),
+  );
+  await saveDurations({ ...durations, ...Object.fromEntries(report.seconds) });
+}
+
+await runFiles(named.length > 0 ? named : await testFiles(), named.length === 0);
+await report.end();
+const seconds = Object.fromEntries(report.seconds);
+console.log('\n# What took longest, in seconds');
+for (const title of longestFirst(seconds, Object.keys(seconds)).slice(0, longestShown))
+  console.log(`${seconds[title]?.toFixed(1).padStart(6)}  ${title}`);
+console.log('');
+for (const title of failedChecks) console.log(`${title}: failed, see above`);
+console.log(`${report.passed} passed, ${report.failed + failedChecks.length} failed`);
+process.exitCode = report.failed + failedChecks.length > 0 || interruption.signal.aborted ? 1 : 0;

@@ -38,34 +38,34 @@ const decideOn = (endDate: Instant, change: Partial<SubscriptionRow> = {}) =>
 const refuses = (problem: string, act: () => unknown) =>
   assert.throws(act, (error: Problem) => error.problem === problem);
 
-test('immediately ends whatever has not ended', () => {
+test('canceling immediately ends whatever has not ended', () => {
   for (const status of subscriptionStatuses) {
     const ends = status !== 'canceled' && status !== 'incomplete_expired';
     assert.deepEqual(decide({ status }, 'immediately'), ends ? { does: 'end', at: now } : { does: 'nothing' });
   }
 });
 
-test('at the end of the period schedules what the customer has', () => {
+test('canceling at the end of the period schedules the end of what the customer has', () => {
   for (const status of ['trialing', 'active', 'past_due', 'unpaid'] as const) {
     assert.deepEqual(decide({ status }), { does: 'schedule', at: end });
   }
   assert.deepEqual(decide({ status: 'canceled' }), { does: 'nothing' });
 });
 
-test('a second time changes nothing', () => {
+test('canceling a second time changes nothing', () => {
   const scheduled = { status: 'cancellation_scheduled', cancelScheduledAt: end } as const;
   assert.deepEqual(decide(scheduled), { does: 'nothing' });
   assert.deepEqual(decideOn(end, scheduled), { does: 'nothing' });
 });
 
-test('at a date: what the customer has is scheduled to end then, in this period or in a later one', () => {
+test('canceling at a date schedules the end of what the customer has, in this period or in a later one', () => {
   for (const at of [now + 1, end, instant('2027-01-15')]) assert.deepEqual(decideOn(at), { does: 'schedule', at });
   const trialing = { status: 'trialing', trialEnd: end } as const;
   assert.deepEqual(decideOn(end + 1, trialing), { does: 'schedule', at: end + 1 });
   assert.deepEqual(decideOn(end, { status: 'canceled' }), { does: 'nothing' });
 });
 
-test('at a date that has come, lies beyond the calendar or before the start: refused', () => {
+test('canceling at a date that has come, lies beyond the calendar or before the start is refused', () => {
   for (const at of [now - 1, now, calendarEnd]) refuses('invalidRequest', () => decideOn(at));
   const later = { startDate: end, currentBillingPeriodStart: end };
   refuses('invalidRequest', () => decideOn(end, later));
@@ -73,7 +73,7 @@ test('at a date that has come, lies beyond the calendar or before the start: ref
   assert.deepEqual(decideOn(now, { status: 'canceled' }), { does: 'nothing' }, 'a repeat after the end');
 });
 
-test('at a date: what waits for its first payment or is paused has no such end, what has a change scheduled not yet', () => {
+test('canceling at a date is refused for what waits for its first payment or is paused, and not yet possible with a change scheduled', () => {
   refuses('currentBillingPeriodNotFound', () => decideOn(end, { status: 'incomplete' }));
   refuses('currentBillingPeriodNotFound', () => decideOn(end, { status: 'paused' }));
   refuses('currentBillingPeriodNotFound', () => decide({ status: 'paused' }));

@@ -48,7 +48,7 @@ test('nothing but an active subscription can be paused', () => {
   }
 });
 
-test('refused: the default plan, what does not renew, owes money, has not begun, is over, or is to change', () => {
+test('pausing is refused for the default plan and for what does not renew, owes money, has not begun, is over, or is to change', () => {
   refuses('subscriptionNotPausable', () => decide({ isDefaultPlan: true }));
   refuses('subscriptionNotPausable', () => decide({ renews: false }));
   refuses('subscriptionNotPausable', () => decide({}, null, true));

@@ -98,17 +98,17 @@ describe('after an attempt', () => {
 
 describe('an endpoint is switched off', () => {
   const day = 24 * 60 * 60_000;
-  test('at once when it answers 410', () => {
+  test('an endpoint is switched off at once when it answers 410', () => {
     assert.match(disablingReason(answered(410), at, at) ?? '', /410/);
   });
-  test('when every attempt has failed for five days', () => {
+  test('an endpoint is switched off when every attempt has failed for five days', () => {
     assert.equal(disablingReason(answered(500), at - 5 * day + 1, at), null);
     assert.equal(
       disablingReason(answered(500), at - 5 * day, at),
       'Every attempt has failed for five days. Last error: The endpoint responded with 500.',
     );
   });
-  test('never by a success', () => {
+  test('an endpoint is never switched off by a success', () => {
     assert.equal(disablingReason(answered(200), at - 5 * day, at), null);
   });
 });
@@ -117,7 +117,7 @@ describe('the signature', () => {
   const secret = `whsec_${Buffer.alloc(32, 7).toString('base64')}`;
   const body = '{"id": "cust_1", "name": "Zoë"}';
 
-  test('stands under both header names and is checked by the public verifier', () => {
+  test('the signature stands under both header names and is checked by the public verifier', () => {
     const now = Date.now();
     const headers = signedHeaders([secret], 'event_1', body, now);
     assert.deepEqual(new Verifier(secret).verify(body, headers), { id: 'cust_1', name: 'Zoë' });

@@ -115,7 +115,7 @@ const rare = new Set([
 ]);
 
 describe('the log', () => {
-  test('tells of every record how it came to be as it is', async () => {
+  test('the log tells of every record how it came to be as it is', async () => {
     const world = await buildWorld(app, app, 'world');
     const failed: string[] = [];
     for (const route of routes.filter(({ method }) => method !== 'GET')) {
@@ -172,7 +172,7 @@ describe('the log', () => {
     return rows.length;
   }
 
-  test('holds no secret that ever came in or went out', async () => {
+  test('the log holds no secret that ever came in or went out', async () => {
     const plans = await setUpPlans(app);
     const { customerId, externalId } = await plans.newCustomer('pm_card_visa');
     await plans.subscribe({ customerId, priceId: plans.priceOf('pro-monthly').id });
@@ -224,7 +224,7 @@ describe('the log', () => {
     assert.deepEqual([move.before.url, move.after.url], ['https://hooks.example.com', 'https://elsewhere.example.com']);
   });
 
-  test('can be read and added to by changes, and otherwise not touched by the service', async () => {
+  test('the log can be read and added to by changes, and otherwise not touched by the service', async () => {
     const attempts = {
       insert: sql`insert into audit_log select * from audit_log limit 1`,
       update: sql`update audit_log set after = '{}'`,
@@ -253,7 +253,7 @@ describe('the log', () => {
     assert.deepEqual(rows, [{ environmentId: app.testEnvironmentId }]);
   });
 
-  test('loses entries that are too old when that is wished, and never those of the last month', async () => {
+  test('the log loses entries that are too old when that is wished, and never those of the last month', async () => {
     const days = (count: number) => Date.now() - count * 86_400_000;
     const old = (age: number, n: number) => `${firstIdAt(days(age))}${'0'.repeat(6)}${100000 + n}`;
     const ages = [400, 91, 89, 31, 29];

@@ -56,7 +56,7 @@ async function subscribe(customerExternalId: string, priceId: string): Promise<v
 }
 
 describe('what a reader answers', () => {
-  test('is what a check answers, for every kind of feature and amount', async () => {
+  test('an answer of a reader is what a check answers, for every kind of feature and amount', async () => {
     const reader = direct.entitlementReader();
     const { externalId } = world;
     const poor = await newCustomer('poor');
@@ -84,7 +84,7 @@ describe('what a reader answers', () => {
     );
   });
 
-  test('counts the credits of the subscriptions that give the feature, and not of others', async () => {
+  test('an answer of a reader counts the credits of the subscriptions that give the feature, and not of others', async () => {
     await direct.settings.update({ settings: { allowMultipleSubscriptions: true } });
     const externalId = await newCustomer('several');
     await subscribe(externalId, world.priceId);
@@ -104,7 +104,7 @@ describe('what a reader answers', () => {
     assert.equal(await reader.balance(externalId, 'api-calls'), 10_100);
   });
 
-  test('of a customer who does not exist is an error each time', async () => {
+  test('a reader answers an error each time about a customer who does not exist', async () => {
     const { client, seen } = await startCounted();
     const reader = client.entitlementReader();
     for (const _ of [1, 2]) await assert.rejects(reader.may('late', 'sso'), NotFoundError);
@@ -115,7 +115,7 @@ describe('what a reader answers', () => {
 });
 
 describe('a reader asks', () => {
-  test('once for a customer, however many ask at the same time or soon after', async () => {
+  test('a reader asks once for a customer, however many ask at the same time or soon after', async () => {
     const { client, seen } = await startCounted();
     const reader = client.entitlementReader();
     const answers = await Promise.all(Array.from({ length: 100 }, () => reader.may(world.externalId, 'sso')));
@@ -124,7 +124,7 @@ describe('a reader asks', () => {
     assert.equal(seen.length, 1);
   });
 
-  test('after maxAgeMs whether the answer still holds, and is told in full only when it does not', async () => {
+  test('a reader asks after maxAgeMs whether the answer still holds, and is told in full only when it does not', async () => {
     const { client, seen } = await startCounted();
     const externalId = await newCustomer('changing');
     const reader = client.entitlementReader({ maxAgeMs: 0 });
@@ -143,7 +143,7 @@ describe('a reader asks', () => {
     );
   });
 
-  test('again only when the answer is older than maxAgeMs', async () => {
+  test('a reader asks again only when the answer is older than maxAgeMs', async () => {
     const { client, seen } = await startCounted();
     const reader = client.entitlementReader({ maxAgeMs: 200 });
     const begun = performance.now();
@@ -184,7 +184,7 @@ describe('a reader asks', () => {
     assert.equal(seen.length, 2);
   });
 
-  test('about no more customers than it may remember without asking again for the one it asked about longest ago', async () => {
+  test('a reader asks about no more customers than it may remember without asking again for the one it asked about longest ago', async () => {
     const { client, seen } = await startCounted();
     const reader = client.entitlementReader({ max: 2 });
     for (const externalId of ['one', 'two', 'three']) await newCustomer(externalId);
@@ -203,7 +203,7 @@ describe('a reader asks', () => {
 describe('while the service does not answer, a reader', () => {
   const outages = [{ status: 503 }, 'cut'] as const;
 
-  test('throws, unless it may use an older answer', async () => {
+  test('while the service does not answer, a reader throws, unless it may use an older answer', async () => {
     const { client, fates } = await startCounted();
     const strict = client.entitlementReader({ maxAgeMs: 0 });
     assert.equal(await strict.may(world.externalId, 'sso'), true);
@@ -214,7 +214,7 @@ describe('while the service does not answer, a reader', () => {
     assert.equal(await strict.may(world.externalId, 'sso'), true);
   });
 
-  test('uses an older answer for as long as it may, and the new one as soon as there is one', async () => {
+  test('while the service does not answer, a reader uses an older answer for as long as it may, and the new one as soon as there is one', async () => {
     const { client, fates, seen } = await startCounted();
     const patient = client.entitlementReader({ maxAgeMs: 0, staleOnErrorMs: 60_000 });
     assert.equal(await patient.may(world.externalId, 'sso'), true);
@@ -234,7 +234,7 @@ describe('while the service does not answer, a reader', () => {
     await assert.rejects(brief.may(world.externalId, 'sso'));
   });
 
-  test('does not ask again at once, and waits no longer than it was told to', async () => {
+  test('while the service does not answer, a reader does not ask again at once, and waits no longer than it was told to', async () => {
     const { client, fates, seen } = await startCounted({ maxRetries: 2 });
     const reader = client.entitlementReader({ maxAgeMs: 700, staleOnErrorMs: 60_000, timeoutMs: 400, maxRetries: 0 });
     const { externalId } = world;
@@ -250,7 +250,7 @@ describe('while the service does not answer, a reader', () => {
     if (performance.now() - begun < 700) assert.equal(seen.length, 1);
   });
 
-  test('has nothing to use for a customer whom it has not asked about, and does not hide a refusal', async () => {
+  test('while the service does not answer, a reader has nothing to use for a customer whom it has not asked about, and does not hide a refusal', async () => {
     const { client, fates } = await startCounted();
     const patient = client.entitlementReader({ maxAgeMs: 0, staleOnErrorMs: 60_000 });
     fates.push('cut');

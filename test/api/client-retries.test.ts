@@ -50,7 +50,7 @@ describe('a request is sent again', { concurrency: true }, () => {
     });
   }
 
-  test('after no answer in time', async () => {
+  test('a request is sent again after no answer in time', async () => {
     const { client, seen } = await clientThrough(['hang'], { timeoutMs: 1000 });
     await client.settings.get();
     assert.equal(seen.length, 2);
@@ -71,7 +71,7 @@ describe('a request is sent again', { concurrency: true }, () => {
     assert.equal(seen.length, 3);
   });
 
-  test('as often as is said, for all calls or for one', async () => {
+  test('a request is sent again as often as is said, for all calls or for one', async () => {
     const never = await clientThrough(['cut'], { maxRetries: 0 });
     await assert.rejects(never.client.settings.get(), ConnectionError);
     const once = await clientThrough(['cut', 'cut', 'cut']);
@@ -79,7 +79,7 @@ describe('a request is sent again', { concurrency: true }, () => {
     assert.deepEqual([never.seen.length, once.seen.length], [1, 2]);
   });
 
-  test('not before the time that Retry-After names', async () => {
+  test('a request is not sent again before the time that Retry-After names', async () => {
     const { client, seen } = await clientThrough([{ status: 429, headers: { 'retry-after': '2' } }]);
     await client.settings.get();
     const [first, second] = seen;
@@ -89,26 +89,26 @@ describe('a request is sent again', { concurrency: true }, () => {
 
 describe('a request is not sent again', { concurrency: true }, () => {
   for (const status of [400, 401, 402, 403, 404, 409, 413, 415]) {
-    test(`after ${status}`, async () => {
+    test(`a request is not sent again after ${status}`, async () => {
       const { client, seen } = await clientThrough([{ status, body: '{"message":"No","code":"X"}' }]);
       await assert.rejects(client.settings.get(), { status, code: 'X', message: 'No' });
       assert.equal(seen.length, 1);
     });
   }
 
-  test('where the service says that it is of no use', async () => {
+  test('a request is not sent again where the service says that it is of no use', async () => {
     const { client, seen } = await clientThrough([{ status: 500, headers: { 'x-should-retry': 'false' } }]);
     await assert.rejects(client.settings.get(), TollkeeperError);
     assert.equal(seen.length, 1);
   });
 
-  test('where Retry-After asks for more than a minute', async () => {
+  test('a request is not sent again where Retry-After asks for more than a minute', async () => {
     const { client, seen } = await clientThrough([{ status: 429, headers: { 'retry-after': '3600' } }]);
     await assert.rejects(client.settings.get(), RateLimitedError);
     assert.equal(seen.length, 1);
   });
 
-  test('when the caller has had enough: while it is under way, and while it waits for the next attempt', async () => {
+  test('a request is not sent again when the caller has had enough: while it is under way, and while it waits for the next attempt', async () => {
     for (const fate of ['hang', { status: 429, headers: { 'retry-after': '30' } }] as const) {
       const { client, seen } = await clientThrough([fate]);
       const controller = new AbortController();
@@ -126,7 +126,7 @@ describe('a request is not sent again', { concurrency: true }, () => {
     assert.equal(seen.length, 0);
   });
 
-  test('and a signal that outlives the call is let go of', async () => {
+  test('a signal that outlives the call is let go of', async () => {
     const { client } = await clientThrough(['cut']);
     const { signal } = new AbortController();
     await client.settings.get({}, { signal });
@@ -208,7 +208,7 @@ describe('what is sent twice is done once', { concurrency: true }, () => {
 describe('the wait before the next attempt', () => {
   const headers = (retryAfter: string) => new Headers({ 'retry-after': retryAfter });
 
-  test('doubles from half a second up to eight, and luck takes at most half of it', () => {
+  test('the wait before the next attempt doubles from half a second up to eight, and luck takes at most half of it', () => {
     const longest = [0, 1, 2, 3, 4, 5, 60].map((attempt) => waitBefore(attempt, null, 0, 1));
     assert.deepEqual(longest, [500, 1000, 2000, 4000, 8000, 8000, 8000]);
     fc.assert(
@@ -226,7 +226,7 @@ describe('the wait before the next attempt', () => {
     );
   });
 
-  test('is at least what Retry-After says, in seconds or as a date', () => {
+  test('the wait before the next attempt is at least what Retry-After says, in seconds or as a date', () => {
     const now = Date.UTC(2026, 0, 1);
     assert.equal(waitBefore(0, headers('30'), now, 0), 30_000);
     assert.equal(waitBefore(0, headers('Thu, 01 Jan 2026 00:00:10 GMT'), now, 0), 10_000);

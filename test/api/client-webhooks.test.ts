@@ -39,7 +39,7 @@ function signed(text: string, by: string, ageSeconds = 0) {
 }
 
 describe('a message that the service sent', () => {
-  test('is accepted and told as it is, however its body and headers are at hand', async () => {
+  test('a message that the service sent is accepted and told as it is, however its body and headers are at hand', async () => {
     const { data } = await client.events.list({ type: 'customer.created' });
     const [event] = data;
     assert.equal(event?.payload.customer.externalId, 'zoë');
@@ -57,20 +57,20 @@ describe('a message that the service sent', () => {
   });
 
   for (const prefix of ['webhook-', 'svix-']) {
-    test(`is accepted by its ${prefix} headers alone`, async () => {
+    test(`a message that the service sent is accepted by its ${prefix} headers alone`, async () => {
       const only = Object.fromEntries(Object.entries(headers).filter(([name]) => name.startsWith(prefix)));
       assert.equal(Object.keys(only).length, 3);
       assert.equal((await verifyWebhook(body, only, secret)).type, 'customer.created');
     });
   }
 
-  test('is refused with any byte of the body changed, one more, or one less', async () => {
+  test('a message that the service sent is refused with any byte of the body changed, one more, or one less', async () => {
     const altered = Array.from(body, (byte, index) => Buffer.from(body).fill(byte ^ 1, index, index + 1));
     for (const other of [...altered, Buffer.concat([body, Buffer.from(' ')]), body.subarray(0, -1), Buffer.alloc(0)])
       await assert.rejects(verifyWebhook(other, headers, secret), refused(/No signature of the message is right/));
   });
 
-  test('is refused with another id, time or secret', async () => {
+  test('a message that the service sent is refused with another id, time or secret', async () => {
     const later = String(Number(headers['webhook-timestamp']) + 1);
     const wrong = /No signature of the message is right/;
     await assert.rejects(verifyWebhook(body, { ...headers, 'webhook-id': 'event_2' }, secret), refused(wrong));
@@ -78,7 +78,7 @@ describe('a message that the service sent', () => {
     await assert.rejects(verifyWebhook(body, headers, otherSecret), refused(wrong));
   });
 
-  test('is refused without any one of its headers', async () => {
+  test('a message that the service sent is refused without any one of its headers', async () => {
     for (const part of ['id', 'timestamp', 'signature']) {
       const names = [`webhook-${part}`, `svix-${part}`];
       const without = Object.fromEntries(Object.entries(headers).filter(([name]) => !names.includes(name)));
@@ -90,7 +90,7 @@ describe('a message that the service sent', () => {
 describe('signatures', () => {
   const text = '{"type":"customer.created"}';
 
-  test('of several, one that is right will do, wherever it stands', async () => {
+  test('of several signatures one that is right will do, wherever it stands', async () => {
     const good = signed(text, secret)['webhook-signature'];
     const other = signed(text, otherSecret)['webhook-signature'];
     const [first, second] = [signed(text, secret), signed(text, secret)];
@@ -107,7 +107,7 @@ describe('signatures', () => {
       );
   });
 
-  test('from too long ago, or ahead of time, are refused by what is allowed', async () => {
+  test('signatures from too long ago, or ahead of time, are refused by what is allowed', async () => {
     const ages: [number, { toleranceSeconds?: number }, boolean][] = [
       [290, {}, true],
       [-290, {}, true],

@@ -30,7 +30,7 @@ before(async () => {
 });
 
 describe('every operation', () => {
-  test('of openapi.json is a method of the client, and every method is one of these', async () => {
+  test('every operation of openapi.json is a method of the client, and every method is one of these', async () => {
     const document: Body = await (await fetch(`${app.url}/openapi.json`)).json();
     const documented = Object.entries<Body>(document.paths).flatMap(([path, item]) =>
       Object.keys(item).map((method) => `${method.toUpperCase()} ${path}`),
@@ -157,7 +157,7 @@ describe('paging', () => {
       await client.customers.create({ customer: { externalId, email: 'page@acme.test', name: 'P' } });
   });
 
-  test('walks every page once and in order', async () => {
+  test('paging walks every page once and in order', async () => {
     for (const limit of [1, 3, 7, 100]) {
       const found: string[] = [];
       for await (const customer of client.customers.listAll({ email: 'page@acme.test', limit }))
@@ -166,7 +166,7 @@ describe('paging', () => {
     }
   });
 
-  test('asks for a page only when it is needed', async () => {
+  test('paging asks for a page only when it is needed', async () => {
     let requests = 0;
     const counting: typeof fetch = (...request) => {
       requests += 1;
@@ -178,7 +178,7 @@ describe('paging', () => {
     assert.equal(requests, 2);
   });
 
-  test('walks the lists below a record, and one without rows', async () => {
+  test('paging walks the lists below a record, and one without rows', async () => {
     const entries: string[] = [];
     for await (const entry of client.customers.listAllLedger({ externalId: world.externalId, limit: 1 }))
       entries.push(entry.id);

@@ -60,7 +60,7 @@ for (const type of eventTypes) {
       assert.equal(wrongWith(type, { ...message.body, added: 1 }), null);
     });
 
-    test('without one of its fields, of another type or about another object it is not', () => {
+    test('an event without one of its fields, of another type or about another object is not as documented', () => {
       for (const key of Object.keys(message.body)) {
         const { [key]: _, ...rest } = message.body;
         assert.match(wrongWith(type, rest) ?? '', new RegExp(`required property '${key}'`));

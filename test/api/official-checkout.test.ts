@@ -38,7 +38,7 @@ const sessionOf = async (id: string): Promise<Body> => (await client.checkoutSes
 const billingOf = (externalId: string): Promise<Body> => client.customers.retrieveBilling(externalId);
 
 describe('a session', () => {
-  test('is open for 24 hours, and its link is a page', async () => {
+  test('a session is open for 24 hours, and its link is a page', async () => {
     const { checkoutSession, url } = await newSession(product('ada', 'onboarding-once'));
     assert.partialDeepStrictEqual(checkoutSession, {
       ...returns,
@@ -52,7 +52,7 @@ describe('a session', () => {
     assert.match((await fetch(url)).headers.get('content-type') ?? '', /^text\/html/);
   });
 
-  test('of somebody unknown names no customer before it is paid', async () => {
+  test('a session of somebody unknown names no customer before it is paid', async () => {
     const { checkoutSession } = await newSession({
       ...returns,
       type: 'product',
@@ -67,7 +67,7 @@ describe('a session', () => {
     assert.equal(typeof paid.customerId, 'string');
   });
 
-  test('is listed as a plain record, without its link', async () => {
+  test('a session is listed as a plain record, without its link', async () => {
     const page = await client.checkoutSessions.list({ limit: '100' });
     assertShape(pageOf(CheckoutSession), page);
     for (const row of page.data) assert.equal('url' in row, false);
@@ -75,7 +75,7 @@ describe('a session', () => {
 });
 
 describe('what comes of a session that is paid', () => {
-  test('of a single payment: a purchase, its invoice and its payment', async () => {
+  test('a session of a single payment that is paid becomes a purchase, its invoice and its payment', async () => {
     await newCustomer(client, 'buyer');
     const metadata = { campaign: 'spring', step: 2 };
     const outputs = { quantity: 2, outputName: 'Kick-off', outputMetadata: metadata };
@@ -100,7 +100,7 @@ describe('what comes of a session that is paid', () => {
     assert.deepEqual([payment?.amount, payment?.purchaseId], [20_000, purchases[0].id]);
   });
 
-  test('of a plan: a subscription in place of the free one, with the discount that was entered', async () => {
+  test('a session of a plan that is paid becomes a subscription in place of the free one, with the discount that was entered', async () => {
     await newCustomer(client, 'planner');
     const { checkoutSession } = await newSession(product('planner', 'team-monthly', { outputMetadata: { ref: 'x' } }));
     await payBy(app, checkoutSession.id, 'launch');
@@ -120,7 +120,7 @@ describe('what comes of a session that is paid', () => {
     assert.equal((await client.payments.list({ limit: '100' })).data.at(-1)?.amount, 2320);
   });
 
-  test('of an activation: the subscription is active, and charged from then on', async () => {
+  test('a session of an activation that is paid makes the subscription active, and it is charged from then on', async () => {
     const subscription = await newIncomplete(client, 'waiting');
     assert.equal(subscription.status, 'incomplete');
     const targetSubscriptionId = subscription.id;
@@ -133,7 +133,7 @@ describe('what comes of a session that is paid', () => {
     assert.equal(typeof active.defaultPaymentMethodId, 'string');
   });
 
-  test('of a payment method: the subscription is charged on it', async () => {
+  test('a payment method that a session brought is what the subscription is charged on', async () => {
     const { subscription, paymentMethodId } = await newSubscriber(client, 'changing');
     const target = { customerExternalId: 'changing', targetSubscriptionId: subscription.id };
     const { checkoutSession } = await newSession({ ...returns, ...target, type: 'add_payment_method' });

@@ -88,7 +88,7 @@ describe('customers', () => {
 });
 
 describe('subscriptions', () => {
-  test('adjusted, canceled and uncanceled', async () => {
+  test('subscriptions are adjusted, canceled and uncanceled', async () => {
     const { subscription } = await newSubscriber(client, 'browser');
     const adjusted = await data('subscriptions/adjust', { priceSlug: 'pro-monthly' }, 'browser');
     assert.equal(adjusted.isUpgrade, true);
@@ -99,7 +99,7 @@ describe('subscriptions', () => {
     assert.equal(uncanceled.subscription.status, 'active');
   });
 
-  test('are not made by the browser: the package itself answers 501', async () => {
+  test('subscriptions are not made by the browser: the package itself answers 501', async () => {
     assert.equal((await ask('subscriptions/create', {}, 'browser')).status, 501);
   });
 
@@ -124,7 +124,7 @@ test('usage and its balances', async () => {
   assert.equal(body.error.code, '404');
 });
 
-test('resources', async () => {
+test('resources are listed and claimed', async () => {
   await newSubscriber(client, 'seated');
   const claimed = await data('resources/claim', { resourceSlug: 'seat', externalId: 'ada' }, 'seated');
   assert.equal(claimed.usage.claimed, 1);

@@ -79,7 +79,7 @@ describe('what the official client sends', () => {
     assert.equal(sent?.headers.get('content-type'), null);
   });
 
-  test('arrays in the query joined by commas', async () => {
+  test('the official client sends arrays in the query joined by commas', async () => {
     const usagesOf = (query: Flowglad.ResourceClaimListUsagesParams) =>
       client.resourceClaims.listUsages(shop.subscriptionId, query);
     const slugs = (usages: Awaited<ReturnType<typeof usagesOf>>) =>

@@ -239,7 +239,7 @@ test('resources are claimed, counted, listed and released', async () => {
 });
 
 describe('checkout sessions', () => {
-  test('of each kind that the package makes', async () => {
+  test('checkout sessions of each kind that the package makes are made', async () => {
     const targetSubscriptionId = (await newIncomplete(client, 'shopper')).id;
     const server = serverFor('shopper');
     const answers = [

@@ -32,13 +32,13 @@ const first = await receive('Zoë & Søn');
 
 for (const [name, verify] of Object.entries(verifiers)) {
   describe(`the verifier of ${name}`, () => {
-    test('accepts a message in the bytes in which it came', async () => {
+    test(`the verifier of ${name} accepts a message in the bytes in which it came`, async () => {
       const [event] = (await app.get('/events?type=customer.created')).data;
       assert.equal(event.payload.customer.externalId, 'Zoë & Søn');
       assert.deepEqual(verify(first, secret), event.payload);
     });
 
-    test('refuses it with any byte of the body changed, one more, or one less', () => {
+    test(`the verifier of ${name} refuses it with any byte of the body changed, one more, or one less`, () => {
       const altered = Array.from(first.body, (byte, index) => {
         const body = Buffer.from(first.body);
         body[index] = byte ^ 1;
@@ -48,7 +48,7 @@ for (const [name, verify] of Object.entries(verifiers)) {
         assert.throws(() => verify({ ...first, body }, secret), /signature/i, body.toString());
     });
 
-    test('refuses it with another id, time, signature or secret', async () => {
+    test(`the verifier of ${name} refuses it with another id, time, signature or secret`, async () => {
       const change = (part: string, value: string) => ({
         ...first,
         headers: { ...first.headers, [`webhook-${part}`]: value, [`svix-${part}`]: value },
@@ -68,7 +68,7 @@ for (const [name, verify] of Object.entries(verifiers)) {
 }
 
 describe('a rotated secret', () => {
-  test('and the one before it are both good for 24 hours, then the new one alone', async () => {
+  test('a rotated secret and the one before it are both good for 24 hours, then the new one alone', async () => {
     const rotated = await app.post(`/webhooks/${webhook.id}/rotate-secret`);
     assert.notEqual(rotated.secret, secret);
     const between = await receive('between');

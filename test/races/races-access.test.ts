@@ -4,7 +4,8 @@ import { createApiKey, revokeApiKey, rotateApiKey } from '../../src/organization
 import { setUpCredits } from '../support/credits-fixture.ts';
 import { newDebtor } from '../support/debtor.ts';
 import { type Answer, startTestApp } from '../support/harness.ts';
-import { assertSound, assertStatuses, beginAt, countOf, meet, rounds, workTogether } from '../support/race.ts';
+import { assertStatuses, beginAt, countOf, meet, rounds, workTogether } from '../support/race.ts';
+import { assertSound } from '../support/sound.ts';
 import { assertBooksAreRight, atOnce } from '../support/spending.ts';
 
 const app = await startTestApp();
@@ -83,7 +84,7 @@ describe('race: hold settled against its end', () => {
     assert.equal(await balance(), 40);
   });
 
-  test('settled by 8, and used up by 24, as its end comes: each is counted once, and nothing is used twice', async () => {
+  test('a hold that is settled by 8, and used up by 24, as its end comes is counted once each, and nothing is used twice', async () => {
     for (let round = 0; round < rounds; round++) {
       await app.setClock(begun);
       const { id, balance } = await plan.subscribe();

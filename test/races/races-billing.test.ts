@@ -11,7 +11,6 @@ import { instant } from '../../src/kernel/calendar.ts';
 import { type Debtor, newDebtor } from '../support/debtor.ts';
 import { type Answer, startTestApp } from '../support/harness.ts';
 import {
-  assertSound,
   assertStatuses,
   ended,
   meet,
@@ -22,6 +21,7 @@ import {
   until,
   workTogether,
 } from '../support/race.ts';
+import { assertSound } from '../support/sound.ts';
 import { atOnce } from '../support/spending.ts';
 import { subscribeFor } from '../support/years.ts';
 

@@ -6,16 +6,8 @@ import { runInEnvironment } from '../../src/database/work.ts';
 import { runEffects } from '../../src/jobs/queue.ts';
 import { april, day, may, setUpChanges } from '../support/adjust-fixture.ts';
 import { type Answer, startTestApp } from '../support/harness.ts';
-import {
-  assertSound,
-  assertStatuses,
-  beginAt,
-  countOf,
-  meet,
-  paidInAll,
-  rounds,
-  workTogether,
-} from '../support/race.ts';
+import { assertStatuses, beginAt, countOf, meet, paidInAll, rounds, workTogether } from '../support/race.ts';
+import { assertSound } from '../support/sound.ts';
 import { atOnce } from '../support/spending.ts';
 
 const app = await startTestApp();

@@ -3,7 +3,8 @@ import { describe, test } from 'node:test';
 import type { Answer, Body } from '../support/harness.ts';
 import { openShop, paidAmounts } from '../support/pages-fixture.ts';
 import { monthly, newProduct, unique } from '../support/pricing-fixture.ts';
-import { assertSound, assertStatuses, countOf, meet, moneyMoved, rounds } from '../support/race.ts';
+import { assertStatuses, countOf, meet, moneyMoved, rounds } from '../support/race.ts';
+import { assertSound } from '../support/sound.ts';
 import { atOnce } from '../support/spending.ts';
 
 const shop = await openShop();

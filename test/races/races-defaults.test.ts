@@ -4,7 +4,8 @@ import { makeDefaultPaymentMethod } from '../../src/payments/actions-default.ts'
 import { type Answer, type Body, startTestApp } from '../support/harness.ts';
 import { setUpPlans } from '../support/plans.ts';
 import { monthly, newMeter, newModel, newProduct } from '../support/pricing-fixture.ts';
-import { assertSound, assertStatuses, ended, meet, rounds } from '../support/race.ts';
+import { assertStatuses, ended, meet, rounds } from '../support/race.ts';
+import { assertSound } from '../support/sound.ts';
 import { atOnce } from '../support/spending.ts';
 
 const app = await startTestApp();

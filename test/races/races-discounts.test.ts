@@ -7,7 +7,8 @@ import { runEffects } from '../../src/jobs/queue.ts';
 import { april, day, may, setUpChanges } from '../support/adjust-fixture.ts';
 import { applied } from '../support/applied.ts';
 import { type Answer, type Body, startTestApp } from '../support/harness.ts';
-import { assertSound, assertStatuses, beginAt, meet, paidInAll, rounds, workTogether } from '../support/race.ts';
+import { assertStatuses, beginAt, meet, paidInAll, rounds, workTogether } from '../support/race.ts';
+import { assertSound } from '../support/sound.ts';
 import { atOnce } from '../support/spending.ts';
 
 const app = await startTestApp();

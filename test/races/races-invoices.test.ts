@@ -6,7 +6,6 @@ import type { ChargeOutcome } from '../../src/payments/processor.ts';
 import { type Debtor, newDebtor } from '../support/debtor.ts';
 import { type Answer, type Body, startTestApp } from '../support/harness.ts';
 import {
-  assertSound,
   assertStatuses,
   countOf,
   meet,
@@ -16,6 +15,7 @@ import {
   setClockOf,
   workTogether,
 } from '../support/race.ts';
+import { assertSound } from '../support/sound.ts';
 import { atOnce } from '../support/spending.ts';
 
 const app = await startTestApp();

@@ -5,7 +5,8 @@ import { runInEnvironment } from '../../src/database/work.ts';
 import type { ChargeOutcome } from '../../src/payments/processor.ts';
 import { type Debtor, newDebtor } from '../support/debtor.ts';
 import { type Answer, type Body, startTestApp } from '../support/harness.ts';
-import { assertSound, assertStatuses, countOf, meet, moneyMoved, rounds } from '../support/race.ts';
+import { assertStatuses, countOf, meet, moneyMoved, rounds } from '../support/race.ts';
+import { assertSound } from '../support/sound.ts';
 import { atOnce } from '../support/spending.ts';
 
 const app = await startTestApp();

@@ -21,7 +21,7 @@ describe('a plan that is invoiced and not paid yet gave its credits at its start
     await app.post(`/invoices/${data[0].id}/record-payment`, { payment: {} });
   };
 
-  test('to another plan, without proration: 750, and nothing again with the money', async () => {
+  test('a change to another plan, without proration, gives 750, and nothing again with the money', async () => {
     const { id, externalId } = await begin();
     await adjust(id, 'mega', { prorateCurrentBillingPeriod: false });
     assert.equal(await calls(externalId, id), 750);
@@ -30,7 +30,7 @@ describe('a plan that is invoiced and not paid yet gave its credits at its start
     assert.deepEqual(await invoices(id), [['paid', 3000]]);
   });
 
-  test('to two of it, without proration: 720 x 25 / 30 = 600', async () => {
+  test('a change to two of it, without proration, gives 720 x 25 / 30 = 600', async () => {
     const { id, externalId } = await begin();
     await adjust(id, 'pro x 2', { prorateCurrentBillingPeriod: false });
     assert.equal(await calls(externalId, id), 600);
@@ -38,7 +38,7 @@ describe('a plan that is invoiced and not paid yet gave its credits at its start
     assert.equal(await calls(externalId, id), 600);
   });
 
-  test('paid for in place of the invoice: 750', async () => {
+  test('a change that is paid for in place of the invoice gives 750', async () => {
     const { id, externalId, customerId } = await begin();
     await attach(customerId, 'pm_card_visa');
     await adjust(id, 'mega');

@@ -1,20 +1,14 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { checkInvariants } from '../../src/invariants/check-invariants.ts';
 import { day, may, setUpChanges } from '../support/adjust-fixture.ts';
 import { databaseDigest } from '../support/digest.ts';
 import { startTestApp } from '../support/harness.ts';
+import { assertSound } from '../support/sound.ts';
 
 const app = await startTestApp();
 const changes = await setUpChanges(app);
 const { subscribe, adjust, invoices, items } = changes;
 const hour = 3_600_000;
-
-async function assertSound(): Promise<void> {
-  for (const { name, violations } of await checkInvariants(app.owner)) {
-    assert.equal(violations.count, 0, `${name}: ${JSON.stringify(violations)}`);
-  }
-}
 
 /** A customer on p3000 since 1 April whose card is another one by 11 April. */
 async function newCard(token: string) {
@@ -144,7 +138,7 @@ test('money that arrives after the end in place of an unpaid invoice pays for th
   await app.post(`/subscriptions/${id}/cancel`, { cancellation: { timing: 'immediately' } });
   const unpaid = (await app.get(`/invoices?subscriptionId=${id}&status=open`)).data[0];
   assert.equal((await app.request('POST', `/invoices/${unpaid.id}/record-payment`, {})).status, 409);
-  await assertSound();
+  await assertSound(app);
   await changes.moveTo(may + 2 * hour);
   assert.deepEqual(await invoices(id), [
     ['paid', 100],
@@ -197,11 +191,11 @@ test('the default payment method is charged, else the backup, else that of the c
 
 test('a dry run answers what would be, and stores nothing', async () => {
   const { id } = await newCard('pm_card_visa');
-  const digest = await databaseDigest(app.owner);
+  const digest = await databaseDigest(app);
   const path = `/subscriptions/${id}/adjust?dryRun=true`;
   const answer = await app.post(path, changes.adjustmentOf('p6000'));
   assert.deepEqual([answer.adjustment.status, answer.subscription.priceId], ['applied', changes.priceIdOf('p6000')]);
-  assert.equal(await databaseDigest(app.owner), digest);
+  assert.equal(await databaseDigest(app), digest);
 });
 
 test('five changes at once are one change: the others are refused or find it made', async () => {
@@ -218,4 +212,4 @@ test('five changes at once are one change: the others are refused or find it mad
   ]);
 });
 
-test('after all of it the data is sound', assertSound);
+test('after all of it the data is sound', () => assertSound(app));

@@ -23,7 +23,7 @@ async function ask(method: string, path: string, body: unknown, headers: Record<
 }
 
 describe('an entry', () => {
-  test('says who changed what, by which request, and what it was before and is after', async () => {
+  test('an entry says who changed what, by which request, and what it was before and is after', async () => {
     const { customerId, externalId } = await plans.newCustomer();
     const { requestId } = await ask('PUT', `/customers/${externalId}`, {
       customer: { externalId, name: 'Ada', billingAddress: { address: { country: 'DE', their_key: 'kept' } } },
@@ -48,7 +48,7 @@ describe('an entry', () => {
     assert.deepEqual(Object.keys(after).sort(), ['billingAddress', 'name']);
   });
 
-  test('of what is made has all that is known, of what is deleted all that was', async () => {
+  test('an entry of what is made has all that is known, one of what is deleted all that was', async () => {
     const url = 'https://hooks.example.com/in';
     const { webhook } = await app.post('/webhooks', { webhook: { name: 'Ours', url, filterTypes: [] } });
     await ask('DELETE', `/webhooks/${webhook.id}`, undefined);
@@ -57,7 +57,7 @@ describe('an entry', () => {
     assert.deepEqual([deleted.operation, deleted.before.name, deleted.after], ['delete', 'Ours', null]);
   });
 
-  test('is one for each record, however many a statement changes: ten features are ten entries', async () => {
+  test('an entry is one for each record, however many a statement changes: ten features are ten entries', async () => {
     const features = Array.from({ length: 10 }, (_, n) => ({
       type: 'toggle',
       slug: `f${n}`,
@@ -74,7 +74,7 @@ describe('an entry', () => {
     assert.equal(new Set(made.map(({ id }) => id)).size, 10);
   });
 
-  test('is left by nothing that did not happen: a dry run, a refusal, a repeat, a change to the same', async () => {
+  test('an entry is left by nothing that did not happen: a dry run, a refusal, a repeat, a change to the same', async () => {
     const { customerId } = await plans.newCustomer();
     const before = (await app.get('/audit-log')).total;
     const customer = { externalId: 'never', email: 'never@acme.test', name: 'Never' };
@@ -195,7 +195,7 @@ async function bookings(): Promise<(string | null)[]> {
 }
 
 describe('the list', () => {
-  test('is newest first, and its pages tile it in both ways of asking', async () => {
+  test('the list is newest first, and its pages tile it in both ways of asking', async () => {
     const all = await log(`apiKeyId=${ownKey.id}`);
     assert.deepEqual(
       all.map(({ id }) => id),
@@ -237,7 +237,7 @@ describe('the list', () => {
     }
   });
 
-  test('since is in the range and until is not', async () => {
+  test('the instant of since is in the range and that of until is not', async () => {
     const { data } = await app.get('/audit-log?limit=100');
     const [newest, oldest] = [data.at(0).occurredAt, data.at(-1).occurredAt];
     assert(oldest < newest);

@@ -115,9 +115,9 @@ test('what is reckoned is what is made then, and reckoning stores nothing', asyn
   const { fixture, bill } = await subscribed();
   await insertRedemption(app, fixture, { amountType: 'percent', amount: 15n });
   const bills = (['subscription_start', 'renewal', 'final_usage'] as const).map(bill);
-  const digest = await databaseDigest(app.owner);
+  const digest = await databaseDigest(app);
   const drafts = await app.inEnvironment((work) => composeBills(work, bills));
-  assert.equal(await databaseDigest(app.owner), digest);
+  assert.equal(await databaseDigest(app), digest);
   const invoices = await app.inEnvironment((work) => issueBills(work, bills));
   const money = (each: Pick<InvoiceRow, 'subtotal' | 'discountAmount' | 'taxAmount' | 'total' | 'status'> | null) =>
     each === null ? null : [each.subtotal, each.discountAmount, each.taxAmount, each.total, each.status];

@@ -48,7 +48,7 @@ async function whileChanged(change: string, undo: string, look: () => Promise<vo
 }
 
 describe('/invariants', () => {
-  test('is not there without a token of the operator, and shut without the right one', async () => {
+  test('/invariants is not there without a token of the operator, and shut without the right one', async () => {
     const response = await fetch(`${app.url}/invariants`, { headers: { authorization: `Bearer ${token}` } });
     assert.equal(response.status, 404);
     for (const header of ['', 'Bearer', `Bearer ${token}x`, token, `Basic ${token}`, `Bearer ${app.liveKey}`]) {
@@ -107,7 +107,7 @@ describe('/invariants', () => {
 });
 
 describe('the checks by themselves', () => {
-  test('are asked for at a start where the last one is old, and made by a job', async () => {
+  test('the checks by themselves are asked for at a start where the last one is old, and made by a job', async () => {
     await askForFirstCheck(app.owner);
     const jobs = () =>
       sql`select t.identifier from graphile_worker._private_jobs j join graphile_worker._private_tasks t on t.id = j.task_id

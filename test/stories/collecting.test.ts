@@ -2,11 +2,11 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { settleCharges } from '../../src/billing/settle-payment.ts';
 import { runInEnvironment } from '../../src/database/work.ts';
-import { checkInvariants } from '../../src/invariants/check-invariants.ts';
 import { instant } from '../../src/kernel/calendar.ts';
 import type { ChargeOutcome } from '../../src/payments/processor.ts';
 import { type Debtor, newDebtor } from '../support/debtor.ts';
 import { type Body, startTestApp } from '../support/harness.ts';
+import { assertSound } from '../support/sound.ts';
 
 const app = await startTestApp();
 const declines = 'pm_card_chargeCustomerFail';
@@ -324,6 +324,5 @@ test('a charge that needs the customer says what he has to do, and is no failure
 });
 
 test('after all of this the books are in order', async () => {
-  const broken = (await checkInvariants(app.owner)).filter(({ violations }) => violations.count > 0);
-  assert.deepEqual(broken, []);
+  await assertSound(app);
 });

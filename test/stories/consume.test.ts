@@ -34,7 +34,7 @@ describe('one after the other', () => {
   test('what is not covered is refused with the balance, and nothing is stored', async () => {
     const spender = await insertSpender(app, { credits: 100 });
     await spender.use({ amount: 60 });
-    const digest = await databaseDigest(app.owner);
+    const digest = await databaseDigest(app);
     const refused = await spender.consume({ amount: 41 });
     assert.equal(refused.status, 402);
     const { request_id: _, ...body } = refused.body;
@@ -48,7 +48,7 @@ describe('one after the other', () => {
         availableBalance: 40,
       },
     });
-    assert.equal(await databaseDigest(app.owner), digest);
+    assert.equal(await databaseDigest(app), digest);
     assert.deepEqual([(await spender.consume({ amount: 40 })).status, await countEvents(spender)], [200, 2]);
   });
 
@@ -58,7 +58,7 @@ describe('one after the other', () => {
       await insertSpender(app, { credits: 10 }),
       await insertSpender(app, { credits: 10 }),
     ];
-    const digest = await databaseDigest(app.owner);
+    const digest = await databaseDigest(app);
     const refused = await Promise.all([poor.consume({ amount: 1 }), rich.consume({ amount: 11 })]);
     assert.deepEqual(
       refused.map((answer) => [answer.status, left(answer)]),
@@ -67,7 +67,7 @@ describe('one after the other', () => {
         [402, 10],
       ],
     );
-    assert.equal(await databaseDigest(app.owner), digest);
+    assert.equal(await databaseDigest(app), digest);
     const answers = await Promise.all([poor.consume({ amount: 1 }), other.consume({ amount: 10 })]);
     assert.deepEqual(
       answers.map((answer) => [answer.status, left(answer)]),
@@ -165,13 +165,13 @@ describe('one after the other', () => {
   test('a dry run answers both ways and stores nothing', async () => {
     const spender = await insertSpender(app, { credits: 10 });
     await spender.consume({ amount: 1 });
-    const digest = await databaseDigest(app.owner);
+    const digest = await databaseDigest(app);
     const dry = (amount: number) =>
       app.request('POST', '/usage-events/consume?dryRun=true', { usageEvent: spender.usage({ amount }) });
     const [covered, refused] = [await dry(9), await dry(10)];
     assert.deepEqual([covered.status, left(covered)], [200, 0]);
     assert.deepEqual([refused.status, left(refused)], [402, 9]);
-    assert.equal(await databaseDigest(app.owner), digest);
+    assert.equal(await databaseDigest(app), digest);
   });
 });
 

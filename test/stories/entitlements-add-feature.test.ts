@@ -28,7 +28,7 @@ async function credits({ subscriptionId }: { subscriptionId: string }) {
 }
 
 describe('a feature that is added by hand', () => {
-  test('lives on one item for such features, which costs nothing', async () => {
+  test('a feature that is added by hand lives on one item for such features, which costs nothing', async () => {
     const fixture = await insertEntitlementFixture(app);
     const toggle = await add(fixture, { featureId: fixture.toggleId });
     assert.deepEqual([toggle.manuallyCreated, toggle.productFeatureId, toggle.slug], [true, null, 'sso']);
@@ -61,7 +61,7 @@ describe('a feature that is added by hand', () => {
     assert.equal((await add(fixture, { featureSlug: 'seats' })).amount, 55);
   });
 
-  test('after it expired, or the item did, begins anew', async () => {
+  test('a feature that is added by hand anew, after it or its item expired, begins anew', async () => {
     const fixture = await insertEntitlementFixture(app);
     const first = await add(fixture, { featureSlug: 'seats' });
     await app.post(`/subscription-item-features/${first.id}/expire`);
@@ -79,7 +79,7 @@ describe('a feature that is added by hand', () => {
 });
 
 describe('credits that are granted at once', () => {
-  test('are there once in each billing period, and recurring ones end with it', async () => {
+  test('credits that are granted at once are there once in each billing period, and recurring ones end with it', async () => {
     const fixture = await insertEntitlementFixture(app);
     const now = { featureSlug: 'calls', grantCreditsImmediately: true };
     const amounts: unknown[] = [];
@@ -95,14 +95,14 @@ describe('credits that are granted at once', () => {
     assert.deepEqual((await credits(fixture))[1], { ...second, featureId: fixture.creditsId });
   });
 
-  test('of a feature that grants once never end', async () => {
+  test('credits that are granted at once of a feature that grants once never end', async () => {
     const fixture = await insertEntitlementFixture(app);
     await add(fixture, { featureSlug: 'bonus', grantCreditsImmediately: true });
     const [credit] = await credits(fixture);
     assert.deepEqual([credit?.issued, credit?.expiresAt], [100n, null]);
   });
 
-  test('on a subscription without periods come once for ever and never end', async () => {
+  test('credits that are granted at once on a subscription without periods come once for ever and never end', async () => {
     const fixture = await insertEntitlementFixture(app);
     const noPeriod = { currentBillingPeriodStart: null, currentBillingPeriodEnd: null, billingCycleAnchorDate: null };
     await app.owner
@@ -129,7 +129,7 @@ describe('credits that are granted at once', () => {
     assert.deepEqual(await credits(fixture), []);
   });
 
-  test('are not granted unless they are asked for', async () => {
+  test('credits are not granted at once unless they are asked for', async () => {
     const fixture = await insertEntitlementFixture(app);
     await add(fixture, { featureSlug: 'calls' });
     await add(fixture, { featureSlug: 'calls', grantCreditsImmediately: false });
@@ -155,7 +155,7 @@ async function insertNextPeriod(fixture: { subscriptionId: string; pricingModelI
 }
 
 describe('adding a feature is refused', () => {
-  test('unless it is named once', async () => {
+  test('adding a feature is refused unless it is named once', async () => {
     const fixture = await insertEntitlementFixture(app);
     for (const body of [
       {},
@@ -167,7 +167,7 @@ describe('adding a feature is refused', () => {
     }
   });
 
-  test('when it is unknown, of another pricing model, or inactive', async () => {
+  test('adding a feature is refused when it is unknown, of another pricing model, or inactive', async () => {
     const [fixture, other] = [await insertEntitlementFixture(app), await insertEntitlementFixture(app)];
     const inactive = await insertFeature(app, fixture, { type: 'toggle', slug: 'old', active: false });
     const cases: [Body, number][] = [
@@ -181,7 +181,7 @@ describe('adding a feature is refused', () => {
       assert.equal((await refuse(fixture, body)).status, status, JSON.stringify(body));
   });
 
-  test('with credits at once from what gives none', async () => {
+  test('adding a feature is refused with credits at once from what gives none', async () => {
     const fixture = await insertEntitlementFixture(app);
     for (const featureSlug of ['sso', 'seats']) {
       const refused = await refuse(fixture, { featureSlug, grantCreditsImmediately: true });
@@ -190,7 +190,7 @@ describe('adding a feature is refused', () => {
     }
   });
 
-  test('on a subscription that has ended, is unknown, or is of another environment', async () => {
+  test('adding a feature is refused on a subscription that has ended, is unknown, or is of another environment', async () => {
     const fixture = await insertEntitlementFixture(app);
     const body = { featureSlug: 'sso' };
     assert.equal((await app.request('POST', pathOf(fixture), body, { key: app.liveKey })).status, 404);

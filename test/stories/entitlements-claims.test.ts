@@ -109,7 +109,7 @@ describe('names', () => {
     assert.notEqual(first.claims[0].id, second.claims[0].id);
   });
 
-  test('have 0 to 255 characters, those beyond the basic plane too', async () => {
+  test('names have 0 to 255 characters, those beyond the basic plane too', async () => {
     const { path } = await insertSeats(app);
     for (const externalId of ['', 'n'.repeat(255), '𝔫'.repeat(127)]) {
       const answer = await app.post(`${path}/claim`, seat({ externalId }));

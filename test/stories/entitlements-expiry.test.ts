@@ -31,14 +31,14 @@ async function insertToggle() {
 }
 
 describe('access to a feature', () => {
-  test('is there once it is given', async () => {
+  test('access to a feature is there once it is given', async () => {
     const toggle = await insertToggle();
     const { expiredAt, detachedAt, productFeatureId } = await read(toggle.id);
     assert.deepEqual([expiredAt, detachedAt, productFeatureId], [null, null, toggle.productFeatureId]);
     assert.equal(await hasAccess(toggle, toggle.id), true);
   });
 
-  test('stays when the product stops giving it: the feature is detached', async () => {
+  test('access to a feature stays when the product stops giving it: the feature is detached', async () => {
     const [toggle, other] = [await insertToggle(), await insertToggle()];
     const before = Date.now();
     await app.inEnvironment((work) => detachItemFeatures(work, [toggle.productFeatureId]));
@@ -49,7 +49,7 @@ describe('access to a feature', () => {
     assert.equal((await read(other.id)).detachedAt, null);
   });
 
-  test('ends now when it is expired without a date', async () => {
+  test('access to a feature ends now when it is expired without a date', async () => {
     const toggle = await insertToggle();
     const before = Date.now();
     await expire(toggle.id);
@@ -59,7 +59,7 @@ describe('access to a feature', () => {
     assert.equal(await hasAccess(toggle, toggle.id), false);
   });
 
-  test('ends at the date that is given, to the millisecond', async () => {
+  test('access to a feature ends at the date that is given, to the millisecond', async () => {
     const toggle = await insertToggle();
     const end = Date.now() + hour;
     await expire(toggle.id, { expiredAt: end });
@@ -74,7 +74,7 @@ describe('access to a feature', () => {
     }
   });
 
-  test('follows the last date that was given', async () => {
+  test('access to a feature follows the last date that was given', async () => {
     const toggle = await insertToggle();
     await expire(toggle.id);
     await expire(toggle.id, { expiredAt: Date.now() + hour });
@@ -83,14 +83,14 @@ describe('access to a feature', () => {
     assert.equal(await hasAccess(toggle, toggle.id), false);
   });
 
-  test('comes back with an expiredAt of null', async () => {
+  test('access to a feature comes back with an expiredAt of null', async () => {
     const toggle = await insertToggle();
     await expire(toggle.id);
     assert.equal((await change(toggle.id, { expiredAt: null })).expiredAt, null);
     assert.equal(await hasAccess(toggle, toggle.id), true);
   });
 
-  test('ends with its subscription; what ended earlier keeps its date', async () => {
+  test('access to a feature ends with its subscription; what ended earlier keeps its date', async () => {
     const [toggle, other] = [await insertToggle(), await insertToggle()];
     const seats = await give(app, toggle, toggle.seatsId, { expiredAt: 1000 });
     const credits = await give(app, toggle, toggle.creditsId, { expiredAt: Date.now() + hour });
@@ -102,7 +102,7 @@ describe('access to a feature', () => {
     assert.deepEqual(ends, [at, 1000, at, null]);
   });
 
-  test('needs an item that has begun and not ended', async () => {
+  test('access to a feature needs an item that has begun and not ended', async () => {
     const toggle = await insertToggle();
     const setItem = (values: { addedDate?: number; expiredAt?: number | null }) =>
       app.owner.updateTable('subscriptionItems').set(values).where('id', '=', toggle.itemId).execute();
@@ -114,7 +114,7 @@ describe('access to a feature', () => {
     assert.equal(await hasAccess(toggle, toggle.id), false);
   });
 
-  test('through one item stays when it ends through another', async () => {
+  test('access to a feature through one item stays when it ends through another', async () => {
     const toggle = await insertToggle();
     const added = await app.post(`/subscriptions/${toggle.subscriptionId}/add-feature`, { featureSlug: 'sso' });
     await expire(toggle.id);
@@ -124,7 +124,7 @@ describe('access to a feature', () => {
 });
 
 describe('the answer to an expiry', () => {
-  test('spells instants as texts and has the fields of commits', async () => {
+  test('the answer to an expiry spells instants as texts and has the fields of commits', async () => {
     const toggle = await insertToggle();
     const before = await change(toggle.id, { detachedAt: 0, detachedReason: 'moved' });
     const answer = await expire(toggle.id, { expiredAt: '2030-01-02T03:04:05.678Z' });
@@ -139,7 +139,7 @@ describe('the answer to an expiry', () => {
     });
   });
 
-  test('reaches as far as instants do', async () => {
+  test('the answer to an expiry reaches as far as instants do', async () => {
     const toggle = await insertToggle();
     assert.equal((await expire(toggle.id, { expiredAt: maxSafeInteger })).expiredAt, '+287396-10-12T08:59:00.991Z');
     assert.equal((await expire(toggle.id, { expiredAt: -maxSafeInteger })).expiredAt, '-283457-03-21T15:00:59.009Z');
@@ -149,7 +149,7 @@ describe('the answer to an expiry', () => {
     assert.equal((await read(toggle.id)).expiredAt, -maxSafeInteger);
   });
 
-  test('counts days beyond the dates of JavaScript as within them', () => {
+  test('the answer to an expiry counts days beyond the dates of JavaScript as within them', () => {
     const lastDate = 8_640_000_000_000_000;
     const day = 86_400_000;
     assert.equal(isoText(lastDate), '+275760-09-13T00:00:00.000Z');

@@ -33,7 +33,7 @@ describe('an item gives what its product gives', () => {
     assert.deepEqual(await listActive([]), []);
   });
 
-  test('credits and seats times its quantity, a toggle as it is', async () => {
+  test('an item gives credits and seats times its quantity, a toggle as it is', async () => {
     const fixture = await insertEntitlementFixture(app);
     const { itemId, subscriptionId, toggleId, creditsId, seatsId, meterId, resourceId } = fixture;
     const links: string[] = [];
@@ -55,7 +55,7 @@ describe('an item gives what its product gives', () => {
     assert.ok(active.every((each) => !each.manuallyCreated && each.expiredAt === null));
   });
 
-  test('not what is inactive, and not what its product stops giving before the item begins', async () => {
+  test('an item does not give what is inactive, or what its product stops giving before the item begins', async () => {
     const fixture = await insertEntitlementFixture(app);
     const hour = 3_600_000;
     const inactive = await insertFeature(app, fixture, { type: 'toggle', slug: 'old', active: false });
@@ -70,7 +70,7 @@ describe('an item gives what its product gives', () => {
     );
   });
 
-  test('only the newest of two features of one product for the same resource', async () => {
+  test('an item gives only the newest of two features of one product for the same resource', async () => {
     const fixture = await insertEntitlementFixture(app);
     const values = { type: 'resource', slug: 'team-seats', amount: 20n, resourceId: fixture.resourceId } as const;
     const newer = await insertFeature(app, fixture, values, { now: Date.now() + 1000 });
@@ -83,7 +83,7 @@ describe('an item gives what its product gives', () => {
     );
   });
 
-  test('again: the row takes the new amount and is attached again', async () => {
+  test('a feature that is given again keeps its row, which takes the new amount and is attached again', async () => {
     const fixture = await insertEntitlementFixture(app);
     await insertLink(app, fixture, fixture.seatsId);
     const [first] = await grant([itemOf(fixture)]);
@@ -99,7 +99,7 @@ describe('an item gives what its product gives', () => {
     assert.notEqual(active?.productFeatureId, null);
   });
 
-  test('at most 2^53-1: without limit, twice, is still without limit', async () => {
+  test('an item gives at most 2^53-1: without limit, twice, is still without limit', async () => {
     const fixture = await insertEntitlementFixture(app);
     const values = {
       type: 'resource',

@@ -32,7 +32,7 @@ async function insertGiven() {
 }
 
 describe('giving a feature', () => {
-  test('copies what the feature is, for each type', async () => {
+  test('giving a feature copies what the feature is, for each type', async () => {
     const fixture = await insertGiven();
     const { itemId, subscriptionId, pricingModelId, meterId, resourceId } = fixture;
     const lasting = { expiredAt: null, detachedAt: null, detachedReason: null, productFeatureId: null };
@@ -64,7 +64,7 @@ describe('giving a feature', () => {
     }
   });
 
-  test('takes what is sent: amount, link, dates', async () => {
+  test('giving a feature takes what is sent: amount, link, dates', async () => {
     const fixture = await insertEntitlementFixture(app);
     const productFeatureId = await insertLink(app, fixture, fixture.seatsId);
     const given = await give(app, fixture, fixture.seatsId, {
@@ -91,7 +91,7 @@ describe('giving a feature', () => {
     assert.equal(revival.status, 409);
   });
 
-  test('is refused where item or feature is not to be had', async () => {
+  test('giving a feature is refused where item or feature is not to be had', async () => {
     const fixture = await insertEntitlementFixture(app);
     const other = await insertEntitlementFixture(app);
     const inactive = await insertFeature(app, fixture, { type: 'toggle', slug: 'old', active: false });
@@ -107,7 +107,7 @@ describe('giving a feature', () => {
     for (const [body, status] of cases) assert.equal((await create(body)).status, status, JSON.stringify(body));
   });
 
-  test('is refused on an item that has expired, and on a subscription that has ended', async () => {
+  test('giving a feature is refused on an item that has expired, and on a subscription that has ended', async () => {
     const expired = await insertEntitlementFixture(app);
     const past = Date.now() - 1;
     await app.owner
@@ -125,7 +125,7 @@ describe('giving a feature', () => {
     assert.deepEqual([onExpired.status, onEnded.status], [400, 400]);
   });
 
-  test('takes an amount from 1 to 2^53-1', async () => {
+  test('giving a feature takes an amount from 1 to 2^53-1', async () => {
     const fixture = await insertEntitlementFixture(app);
     const { itemId: subscriptionItemId, seatsId: featureId } = fixture;
     for (const amount of [0, -1, 1.5, 2 ** 53, null]) {
@@ -196,7 +196,7 @@ describe('a request whose values do not belong together is refused', () => {
 });
 
 describe('changing', () => {
-  test('changes what is sent and nothing else', async () => {
+  test('changing a feature of an item changes what is sent and nothing else', async () => {
     const { credits, distinctMeterId } = await insertGiven();
     const sent = { amount: 7, usageMeterId: distinctMeterId, renewalFrequency: 'once', manuallyCreated: true };
     const after = await changed(credits.id, sent);
@@ -204,7 +204,7 @@ describe('changing', () => {
     assert.deepEqual(await changed(credits.id, {}), { ...after, updatedAt: (await read(credits.id)).updatedAt });
   });
 
-  test('accepts the record itself, and refuses what is fixed, naming it', async () => {
+  test('changing a feature of an item accepts the record itself, and refuses what is fixed, naming it', async () => {
     const { credits, toggleId } = await insertGiven();
     const after = await changed(credits.id, credits);
     assert.deepEqual(after, { ...credits, updatedAt: after.updatedAt });
@@ -224,7 +224,7 @@ describe('changing', () => {
     assert.equal((await app.request('PUT', `${path}/${credits.id}`, {})).status, 400);
   });
 
-  test('takes an amount from -(2^53-1) to 2^53-1; capacity does not go below 0', async () => {
+  test('changing a feature of an item takes an amount from -(2^53-1) to 2^53-1; capacity does not go below 0', async () => {
     const { credits, seats, subscriptionId } = await insertGiven();
     for (const { id } of [credits, seats]) {
       for (const amount of [-maxSafeInteger, 0, maxSafeInteger])
@@ -236,7 +236,7 @@ describe('changing', () => {
     assert.deepEqual([usage.capacity, usage.available], [0, 0]);
   });
 
-  test('detaches and attaches, always with a reason', async () => {
+  test('changing a feature of an item detaches and attaches, always with a reason', async () => {
     const { toggle } = await insertGiven();
     const detached = await changed(toggle.id, { detachedAt: 1000, detachedReason: 'sold apart' });
     assert.deepEqual([detached.detachedAt, detached.detachedReason], [1000, 'sold apart']);
@@ -245,7 +245,7 @@ describe('changing', () => {
     assert.deepEqual([attached.detachedAt, attached.detachedReason], [null, null]);
   });
 
-  test('takes the instants that the API knows, as numbers or texts', async () => {
+  test('changing a feature of an item takes the instants that the API knows, as numbers or texts', async () => {
     const { toggle } = await insertGiven();
     for (const expiredAt of [-maxSafeInteger, 0, maxSafeInteger]) {
       assert.equal((await changed(toggle.id, { expiredAt })).expiredAt, expiredAt);

@@ -23,7 +23,7 @@ async function insertFullHouse() {
 }
 
 describe('release', () => {
-  test('by quantity takes the oldest without a name, and never one with a name', async () => {
+  test('a release by quantity takes the oldest without a name, and never one with a name', async () => {
     const { path, anonymous } = await insertFullHouse();
     const two = await app.post(`${path}/release`, seat({ quantity: 2 }));
     assert.deepEqual(ids(two.releasedClaims), ids(anonymous.slice(0, 2)));
@@ -38,7 +38,7 @@ describe('release', () => {
     assert.deepEqual(counts(await app.get(`${path}/usage?resourceSlug=seat`)), [3, 2]);
   });
 
-  test('by name, by names and by claim ids', async () => {
+  test('claims are released by name, by names and by claim ids', async () => {
     const { path, anonymous, named } = await insertFullHouse();
     const a = await app.post(`${path}/release`, seat({ externalId: 'a' }));
     assert.deepEqual(ids(a.releasedClaims), [named[0].id]);
@@ -50,7 +50,7 @@ describe('release', () => {
     assert.deepEqual(counts(two), [1, 4]);
   });
 
-  test('of which a part is unknown answers 404 and releases nothing', async () => {
+  test('a release of which a part is unknown answers 404 and releases nothing', async () => {
     const { path, named } = await insertFullHouse();
     const requests = [
       { externalId: 'c' },
@@ -64,7 +64,7 @@ describe('release', () => {
     assert.equal((await app.get(`${path}/claims`)).claims.length, 5);
   });
 
-  test('works once: what is released is unknown afterwards', async () => {
+  test('a release works once: what is released is unknown afterwards', async () => {
     const { path, named } = await insertFullHouse();
     await app.post(`${path}/release`, seat({ claimIds: [named[0].id] }));
     for (const request of [{ claimIds: [named[0].id] }, { externalId: 'a' }]) {
@@ -72,7 +72,7 @@ describe('release', () => {
     }
   });
 
-  test('does not reach claims of another subscription or resource', async () => {
+  test('a release does not reach claims of another subscription or resource', async () => {
     const [one, other] = [await insertFullHouse(), await insertFullHouse()];
     const claimIds = ids(other.named);
     assert.equal((await app.request('POST', `${one.path}/release`, seat({ claimIds }))).status, 404);
@@ -81,7 +81,7 @@ describe('release', () => {
     assert.equal((await app.request('POST', `${one.path}/release`, unknown)).status, 404);
   });
 
-  test('needs exactly one mode, in bounds', async () => {
+  test('a release needs exactly one mode, in bounds', async () => {
     const { path } = await insertFullHouse();
     const requests = [
       {},
@@ -101,7 +101,7 @@ describe('release', () => {
 });
 
 describe('the list of claims', () => {
-  test('holds active ones, oldest first, of one resource when it is asked for', async () => {
+  test('the list of claims holds active ones, oldest first, of one resource when it is asked for', async () => {
     const { path, anonymous, named } = await insertFullHouse();
     const { claims } = await app.get(`${path}/claims`);
     assert.deepEqual(ids(claims), ids([...anonymous, ...named]));
@@ -110,7 +110,7 @@ describe('the list of claims', () => {
     assert.equal((await app.request('GET', `${path}/claims?resourceSlug=desk`)).status, 404);
   });
 
-  test('names the oldest feature that grants the resource, and null when none does any more', async () => {
+  test('the list of claims names the oldest feature that grants the resource, and null when none does any more', async () => {
     const fixture = await insertFullHouse();
     const { path, seatsFeatureId } = fixture;
     const values = { type: 'resource', amount: 2n, resourceId: fixture.resourceId } as const;
@@ -128,7 +128,7 @@ describe('the list of claims', () => {
 });
 
 describe('usage', () => {
-  test('is that of one resource, by slug or by id', async () => {
+  test('the usage of a resource is that of one resource, by slug or by id', async () => {
     const { path, resourceId, anonymous, named } = await insertFullHouse();
     const bySlug = await app.get(`${path}/usage?resourceSlug=seat`);
     assert.deepEqual(bySlug.usage, { resourceSlug: 'seat', resourceId, capacity: 5, claimed: 5, available: 0 });
@@ -136,7 +136,7 @@ describe('usage', () => {
     assert.deepEqual(await app.get(`${path}/usage?resourceId=${resourceId}`), bySlug);
   });
 
-  test('needs exactly one of slug and id, and knows both', async () => {
+  test('the usage of a resource needs exactly one of slug and id, and knows both', async () => {
     const { path, resourceId } = await insertSeats(app);
     const other = await insertSeats(app);
     assert.equal((await app.request('GET', `${path}/usage`)).status, 400);
@@ -145,7 +145,7 @@ describe('usage', () => {
     assert.equal((await app.request('GET', `${path}/usage?resourceId=${other.resourceId}`)).status, 404);
   });
 
-  test('adds up over features, and capacity below what is held leaves less than nothing', async () => {
+  test('the usage of a resource adds up over features, and capacity below what is held leaves less than nothing', async () => {
     const fixture = await insertFullHouse();
     const { path, seatsFeatureId } = fixture;
     const values = { type: 'resource', amount: 2n, resourceId: fixture.resourceId } as const;
@@ -186,12 +186,12 @@ describe('usages', () => {
   const desks = ['desk,big', 3, 0];
   const lockers = ['locker', 0, 0];
 
-  test('answers a row for each resource that a feature was ever about', async () => {
+  test('the list of usages answers a row for each resource that a feature was ever about', async () => {
     const { path } = await insertThree();
     assert.deepEqual(found(await app.get(`${path}/usages`)), [desks, lockers, seats]);
   });
 
-  test('is narrowed by slugs, else by ids, in every way to write a list', async () => {
+  test('the list of usages is narrowed by slugs, else by ids, in every way to write a list', async () => {
     const { path, resourceId, desk } = await insertThree();
     const cases: [string, Body[]][] = [
       ['resourceSlugs=seat', [seats]],
@@ -215,7 +215,7 @@ describe('usages', () => {
     assert.equal((await app.request('GET', `${path}/usages?resourceSlugs=${tooMany}`)).status, 400);
   });
 
-  test('is empty for a subscription without features for resources', async () => {
+  test('the list of usages is empty for a subscription without features for resources', async () => {
     const { path, seatsFeatureId } = await insertSeats(app);
     await app.owner.deleteFrom('subscriptionItemFeatures').where('id', '=', seatsFeatureId).execute();
     assert.deepEqual(await app.get(`${path}/usages`), []);

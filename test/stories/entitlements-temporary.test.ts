@@ -89,7 +89,7 @@ describe('while a cancel is scheduled', () => {
 });
 
 describe('a claim whose time is over', () => {
-  test('is not listed, not counted and not released, and its name can be claimed again', async () => {
+  test('a claim whose time is over is not listed, not counted and not released, and its name can be claimed again', async () => {
     const { path, subscriptionId, periodEnd } = await insertScheduled();
     const past = Date.now() - 1000;
     await app.owner.updateTable('resourceClaims').set({ expiredAt: past }).where('expiredAt', '=', periodEnd).execute();
@@ -106,7 +106,7 @@ describe('a claim whose time is over', () => {
     ]);
   });
 
-  test('ends exactly at its instant', async () => {
+  test('a claim whose time is over ends exactly at its instant', async () => {
     const clock = Date.now() + 1000;
     const { path, subscriptionId } = await insertSeats(app);
     await scheduleCancel(subscriptionId, clock);
@@ -123,7 +123,7 @@ describe('a claim whose time is over', () => {
 });
 
 describe('the end of a subscription', () => {
-  test('releases every claim of it with the reason, and of no other', async () => {
+  test('the end of a subscription releases every claim of it with the reason, and of no other', async () => {
     const [one, other] = [await insertScheduled(), await insertScheduled()];
     const at = Date.now();
     await app.inEnvironment((work) => releaseClaims(work, [one.subscriptionId], at, 'subscription_canceled'));
@@ -144,7 +144,7 @@ describe('capacity', () => {
     return (await app.get(`${fixture.path}/usage?resourceSlug=seat`)).usage.capacity;
   }
 
-  test('counts items that have begun and not ended', async () => {
+  test('capacity counts items that have begun and not ended', async () => {
     const hour = 3_600_000;
     assert.equal(await insertItem({ addedDate: Date.now() - hour }), 5);
     assert.equal(await insertItem({ addedDate: Date.now() + hour }), 0);
@@ -152,7 +152,7 @@ describe('capacity', () => {
     assert.equal(await insertItem({ expiredAt: Date.now() - 1 }), 0);
   });
 
-  test('is 0 for a resource that no feature is about', async () => {
+  test('capacity is 0 for a resource that no feature is about', async () => {
     const { subscriptionId, resourceId } = await insertEntitlementFixture(app);
     const { usage } = await app.get(`/resource-claims/${subscriptionId}/usage?resourceSlug=seat`);
     assert.deepEqual(usage, { resourceSlug: 'seat', resourceId, capacity: 0, claimed: 0, available: 0 });

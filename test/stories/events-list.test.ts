@@ -68,7 +68,7 @@ async function refused(filters: Parameters<typeof query>[0]): Promise<Body> {
   return body.issues;
 }
 
-test('from an instant on, and before another: the first is in it, the last is not', async () => {
+test('events are listed from an instant on and before another: the first is in it, the last is not', async () => {
   const range = { occurredAtFrom: noon + 2 * minute, occurredAtTo: noon + 4 * minute };
   const { data, total, hasMore } = await app.get(query(range));
   assert.deepEqual([total, hasMore], [3, false]);

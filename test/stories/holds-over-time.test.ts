@@ -146,7 +146,7 @@ describe('over time', () => {
 });
 
 describe('what others see', () => {
-  test('of entitlements, the balance is lower by what is held', async () => {
+  test('the balance among the entitlements is lower by what is held', async () => {
     const spender = await spenderWith(100);
     await take(spender.hold(60));
     const { subscriptionId, pricingModelId, meterId } = spender;

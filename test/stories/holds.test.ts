@@ -29,7 +29,7 @@ async function take(answer: Promise<Answer>): Promise<Body> {
 const statusOf = (id: string): Promise<string> => app.get(`/holds/${id}`).then(({ hold }) => hold.status);
 
 describe('a hold', () => {
-  test('of 60 of 100 leaves 40, and is as it was asked for', async () => {
+  test('a hold of 60 of 100 leaves 40, and is as it was asked for', async () => {
     const spender = await spenderWith(100);
     const { hold, usageBalance } = await take(spender.hold(60));
     const { subscriptionId, meterId: usageMeterId } = spender;
@@ -53,7 +53,7 @@ describe('a hold', () => {
     assert.equal(await spender.balance(), 40);
   });
 
-  test('lowers what can be consumed, and what was held is used by those who settle', async () => {
+  test('a hold lowers what can be consumed, and what was held is used by those who settle', async () => {
     const spender = await spenderWith(100);
     const { hold } = await take(spender.hold(60));
     const refused = await spender.consume({ amount: 41 });
@@ -63,7 +63,7 @@ describe('a hold', () => {
     assert.equal(await spender.balance(), 0);
   });
 
-  test('does not lower what may be recorded without leave: the balance goes below zero', async () => {
+  test('a hold does not lower what may be recorded without leave: the balance goes below zero', async () => {
     const spender = await spenderWith(100);
     await take(spender.hold(60));
     assert.equal((await spender.use({ amount: 70 })).status, 200);
@@ -73,17 +73,17 @@ describe('a hold', () => {
   test('more than the balance covers is refused with the balance, and nothing is stored', async () => {
     const spender = await spenderWith(100);
     await take(spender.hold(60));
-    const digest = await databaseDigest(app.owner);
+    const digest = await databaseDigest(app);
     const refused = await spender.hold(41);
     assert.equal(refused.status, 402);
     assert.equal(refused.body.message, 'The balance of 40 does not cover 41.');
     const { subscriptionId, meterId: usageMeterId } = spender;
     assert.deepEqual(refused.body.usageBalance, { subscriptionId, usageMeterId, availableBalance: 40 });
-    assert.equal(await databaseDigest(app.owner), digest);
+    assert.equal(await databaseDigest(app), digest);
     assert.equal(left(await spender.hold(40)), 0);
   });
 
-  test('is of the meter by its id or slug, by either name of each, or of a price', async () => {
+  test('a hold is of the meter by its id or slug, by either name of each, or of a price', async () => {
     const spender = await spenderWith(100);
     const ways = [
       { meter: 'api-calls' },
@@ -103,14 +103,14 @@ describe('a hold', () => {
   test('a dry run answers as the real one does, and holds nothing', async () => {
     const spender = await spenderWith(100);
     await spender.use();
-    const digest = await databaseDigest(app.owner);
+    const digest = await databaseDigest(app);
     const { subscriptionId } = spender;
     const hold = { subscriptionId, meter: 'api-calls', amount: 99, expiresAt: now + 1 };
     assert.equal(left(await app.request('POST', '/holds?dryRun=true', { hold })), 0);
-    assert.equal(await databaseDigest(app.owner), digest);
+    assert.equal(await databaseDigest(app), digest);
   });
 
-  test('under one Idempotency-Key is taken once', async () => {
+  test('a hold under one Idempotency-Key is taken once', async () => {
     const spender = await spenderWith(100);
     const hold = { subscriptionId: spender.subscriptionId, meter: 'api-calls', amount: 30, expiresAt: now + 1 };
     const options = { headers: { 'idempotency-key': spender.subscriptionId } };
@@ -121,7 +121,7 @@ describe('a hold', () => {
 });
 
 describe('is refused', () => {
-  test('where it is not well asked for, naming the field', async () => {
+  test('a hold is refused where it is not well asked for, naming the field', async () => {
     const spender = await spenderWith(100);
     const refusals: [Body, number, RegExp][] = [
       [{ amount: 0 }, 400, /hold\.amount/],
@@ -147,7 +147,7 @@ describe('is refused', () => {
     assert.equal(await spender.balance(), 99);
   });
 
-  test('on a subscription that has ended', async () => {
+  test('a hold is refused on a subscription that has ended', async () => {
     const spender = await spenderWith(100);
     await app.post(`/subscriptions/${spender.subscriptionId}/cancel`, { cancellation: { timing: 'immediately' } });
     const answer = await spender.hold(1);
@@ -155,7 +155,7 @@ describe('is refused', () => {
     assert.match(answer.body.message, /has ended: its status is canceled/);
   });
 
-  test('when 1,000 are open, and not when one of them has ended', async () => {
+  test('a hold is refused when 1,000 are open, and not when one of them has ended', async () => {
     const spender = await spenderWith(2000);
     await take(spender.hold(1, { expiresAt: now + 1 }));
     const { ledgerAccountId } = await app.owner
@@ -193,7 +193,7 @@ async function insertHolds(ledgerAccountId: string, count: number): Promise<void
 }
 
 describe('settled', () => {
-  test('with less, what was not used is free again, and the event has the id of the hold', async () => {
+  test('when a hold is settled with less, what was not used is free again, and the event has the id of the hold', async () => {
     const spender = await spenderWith(100);
     const { hold } = await take(spender.hold(60));
     await moveTo(now + 1000);
@@ -207,14 +207,14 @@ describe('settled', () => {
     assert.equal(await spender.balance(), 55);
   });
 
-  test('with more than was held, also beyond the balance', async () => {
+  test('a hold is settled with more than was held, also beyond the balance', async () => {
     const spender = await spenderWith(100);
     const { hold } = await take(spender.hold(60));
     const { usageEvent, usageBalance } = await take(spender.settle(hold.id, 130));
     assert.deepEqual([usageEvent.amount, usageBalance.availableBalance], [130, -30]);
   });
 
-  test('with 0, nothing is recorded', async () => {
+  test('when a hold is settled with 0, nothing is recorded', async () => {
     const spender = await spenderWith(100);
     const { hold } = await take(spender.hold(60));
     const body = await take(spender.settle(hold.id, 0));
@@ -224,7 +224,7 @@ describe('settled', () => {
     assert.deepEqual(await take(spender.settle(hold.id, 0)), body);
   });
 
-  test('again with the same amount is answered the same, with another it is refused', async () => {
+  test('a hold that is settled again with the same amount is answered the same, with another it is refused', async () => {
     const spender = await spenderWith(100);
     const { hold } = await take(spender.hold(60));
     const first = await take(spender.settle(hold.id, 45));
@@ -237,7 +237,7 @@ describe('settled', () => {
     assert.equal(await spender.balance(), 55);
   });
 
-  test('is refused for what is no amount, and for a hold that is not there', async () => {
+  test('settling is refused for what is no amount, and for a hold that is not there', async () => {
     const spender = await spenderWith(100);
     const { hold } = await take(spender.hold(60));
     for (const amount of [-1, 0.5, 2 ** 53]) assert.equal((await spender.settle(hold.id, amount)).status, 400);
@@ -248,7 +248,7 @@ describe('settled', () => {
     assert.equal(await statusOf(hold.id), 'open');
   });
 
-  test('is refused when an event has taken its transaction, and then it can be released', async () => {
+  test('settling is refused when an event has taken its transaction, and then the hold can be released', async () => {
     const spender = await spenderWith(100);
     const { hold } = await take(spender.hold(60));
     await spender.use({ transactionId: hold.id, amount: 5 });
@@ -258,7 +258,7 @@ describe('settled', () => {
     assert.equal(left(await spender.release(hold.id)), 95);
   });
 
-  test('after the subscription has ended is refused, what was settled before is told, and the hold can be released', async () => {
+  test('settling after the subscription has ended is refused, what was settled before is told, and the hold can be released', async () => {
     const spender = await spenderWith(100);
     const { hold } = await take(spender.hold(60));
     const { hold: other } = await take(spender.hold(10));
@@ -295,7 +295,7 @@ describe('released', () => {
 });
 
 describe('the list', () => {
-  test('is in order of creation, by subscription, meter and the status as it is now', async () => {
+  test('the list is in order of creation, by subscription, meter and the status as it is now', async () => {
     const spender = await spenderWith(100);
     const holds: Body[] = [];
     for (let index = 0; index < 5; index++)
@@ -319,7 +319,7 @@ describe('the list', () => {
     assert.equal((await app.request('GET', '/holds?status=gone')).status, 400);
   });
 
-  test('shows a key that is pinned to a pricing model the holds of that model only', async () => {
+  test('the list shows a key that is pinned to a pricing model the holds of that model only', async () => {
     const [mine, other] = [await spenderWith(100), await spenderWith(100)];
     const [{ hold }, { hold: hidden }] = [await take(mine.hold(1)), await take(other.hold(1))];
     const { token: key } = await createApiKey(

@@ -1,38 +1,47 @@
 import assert from 'node:assert/strict';
-import { describe, test } from 'node:test';
+import { after, describe, test } from 'node:test';
 import { sql } from 'kysely';
-import type { Database } from '../../src/database/database.ts';
+import pg from 'pg';
 import { checkInvariants, invariants } from '../../src/invariants/check-invariants.ts';
-import { findViolations } from '../../src/invariants/store-invariants.ts';
+import { findViolations, type Violations } from '../../src/invariants/store-invariants.ts';
 import { dueCorruptions } from '../support/corruptions-due.ts';
 import { type Corruption, moneyCorruptions } from '../support/corruptions-money.ts';
 import { recordCorruptions, termCorruptions, toldCorruptions } from '../support/corruptions-records.ts';
 import { callPrice, ledgerCorruptions, usageCorruptions } from '../support/corruptions-usage.ts';
 import { startTestApp } from '../support/harness.ts';
 import { insertHealthyData } from '../support/healthy-data.ts';
+import { brokenInvariants } from '../support/sound.ts';
 
 const app = await startTestApp();
 await insertHealthyData(app);
 
-class RollBack extends Error {}
+// Foreign keys and triggers are off from its beginning: to turn them off makes PostgreSQL forget what it has planned.
+const pool = new pg.Pool({ connectionString: app.databaseUrl, max: 1, options: '-c session_replication_role=replica' });
+after(() => pool.end());
 
-/** Runs the SQL as the owner, with foreign keys off, lets `look` see the damage, and undoes it. */
-async function whileCorrupted(statements: readonly string[], look: (db: Database) => Promise<void>): Promise<void> {
-  const corrupted = app.owner.transaction().execute(async (db) => {
-    await sql`set local session_replication_role = replica`.execute(db);
-    for (const statement of statements) await sql.raw(statement).execute(db);
-    await look(db);
-    throw new RollBack();
-  });
-  await assert.rejects(corrupted, RollBack);
+/** The invariants that the statements break. They are undone. */
+async function brokenAfter(statements: readonly string[]): Promise<string[]> {
+  const client = await pool.connect();
+  try {
+    await client.query(['begin', ...statements].join(';\n'));
+    return await brokenInvariants(client, app.owner);
+  } finally {
+    await client.query('rollback');
+    client.release();
+  }
 }
 
-async function brokenIn(db: Database): Promise<string[]> {
-  const broken: string[] = [];
-  for (const invariant of invariants) {
-    if ((await findViolations(db, invariant)).count > 0) broken.push(invariant.name);
+/** What breaks that invariant after a statement, which is undone. */
+async function violationsAfter(statement: string, name: string): Promise<Violations> {
+  const invariant = invariants.find((each) => each.name === name);
+  assert(invariant);
+  const db = await app.owner.startTransaction().execute();
+  try {
+    await sql.raw(statement).execute(db);
+    return await findViolations(db, invariant);
+  } finally {
+    await db.rollback().execute();
   }
-  return broken;
 }
 
 const corruptions: readonly Corruption[] = [
@@ -151,7 +160,7 @@ const corruptions: readonly Corruption[] = [
 ];
 
 describe('the invariants', () => {
-  test('hold in a database in which everything has happened once', async () => {
+  test('the invariants hold in a database in which everything has happened once', async () => {
     const checked = await checkInvariants(app.owner);
     assert.deepEqual(
       checked.filter(({ violations }) => violations.count > 0),
@@ -163,51 +172,41 @@ describe('the invariants', () => {
     );
   });
 
-  test('hold in an empty database', async () => {
-    await whileCorrupted(
-      ['truncate pricing_models, events, ledger_transactions, usage_events, ledger_entries cascade'],
-      async (db) => assert.deepEqual(await brokenIn(db), []),
-    );
+  test('the invariants hold in an empty database', async () => {
+    const everything = 'truncate pricing_models, events, ledger_transactions, usage_events, ledger_entries cascade';
+    assert.deepEqual(await brokenAfter([everything]), []);
   });
 
-  test('have a name each, and a sentence', () => {
+  test('the invariants have a name each, and a sentence', () => {
     assert.equal(new Set(invariants.map(({ name }) => name)).size, invariants.length);
     for (const { sentence } of invariants) assert.match(sentence, /^[A-Z].*\.$/);
   });
 
   for (const { fault, statements, breaks } of corruptions) {
-    test(`tell it when ${fault}`, async () => {
-      await whileCorrupted(statements, async (db) => assert.deepEqual(await brokenIn(db), breaks));
+    test(`the invariants tell it when ${fault}`, async () => {
+      assert.deepEqual(await brokenAfter(statements), breaks);
     });
   }
 
-  test('are each shown to break', () => {
+  test('the invariants are each shown to break', () => {
     const shown = new Set(corruptions.flatMap(({ breaks }) => breaks));
     assert.deepEqual([...shown].sort(), invariants.map(({ name }) => name).sort());
   });
 
-  test('name the row and the values that contradict each other, in every environment', async () => {
+  test('the invariants name the row and the values that contradict each other, in every environment', async () => {
     const statement = `insert into pricing_models (environment_id, id, name, is_default, created_at, updated_at)
       values (${app.liveEnvironmentId}, 'pricing_model_bare', 'Bare', false, 0, 0)`;
-    await whileCorrupted([statement], async (db) => {
-      const invariant = invariants.find(({ name }) => name === 'oneDefaultProduct');
-      assert(invariant);
-      assert.deepEqual(await findViolations(db, invariant), {
-        count: 1,
-        rows: [{ environmentId: app.liveEnvironmentId, id: 'pricing_model_bare', defaultProducts: 0 }],
-      });
+    assert.deepEqual(await violationsAfter(statement, 'oneDefaultProduct'), {
+      count: 1,
+      rows: [{ environmentId: app.liveEnvironmentId, id: 'pricing_model_bare', defaultProducts: 0 }],
     });
   });
 
-  test('show twenty rows and count all', async () => {
+  test('the invariants show twenty rows and count all', async () => {
     const statement = `insert into pricing_models (environment_id, id, name, is_default, created_at, updated_at)
       select ${app.liveEnvironmentId}, 'pricing_model_' || n, 'Bare', false, 0, 0 from generate_series(1, 25) as n`;
-    await whileCorrupted([statement], async (db) => {
-      const invariant = invariants.find(({ name }) => name === 'oneDefaultProduct');
-      assert(invariant);
-      const { count, rows } = await findViolations(db, invariant);
-      assert.equal(count, 25);
-      assert.equal(rows.length, 20);
-    });
+    const { count, rows } = await violationsAfter(statement, 'oneDefaultProduct');
+    assert.equal(count, 25);
+    assert.equal(rows.length, 20);
   });
 });

@@ -54,9 +54,9 @@ test('it is what the renewal makes then, to the cent, and showing it changes not
   await insertRedemption(app, fixture, { amountType: 'percent', amount: 10n });
   await change(fixture, { pausedCredit: 500n });
   await call(fixture);
-  const digest = await databaseDigest(app.owner);
+  const digest = await databaseDigest(app);
   const shown = await upcoming(fixture);
-  assert.equal(await databaseDigest(app.owner), digest);
+  assert.equal(await databaseDigest(app), digest);
   // 3000 + 125 - 500 = 2625, of which 10 % are 262.5.
   assert.deepEqual([shown.invoice.discountAmount, shown.invoice.total], [263, 2362]);
 
@@ -75,9 +75,9 @@ test('a scheduled change is made to show what it costs, and is scheduled still',
   const changes = await setUpChanges(other);
   const { id } = await changes.subscribe('p3000');
   await changes.adjust(id, 'p1000', { timing: 'at_end_of_current_billing_period' });
-  const digest = await databaseDigest(other.owner);
+  const digest = await databaseDigest(other);
   const shown = await other.get(`/invoices/upcoming?subscriptionId=${id}`);
-  assert.equal(await databaseDigest(other.owner), digest);
+  assert.equal(await databaseDigest(other), digest);
   assert.equal(shown.invoice.total, 1000);
   assert.deepEqual(
     shown.invoiceLineItems.map((line: Body) => line.price),

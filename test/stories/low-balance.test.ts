@@ -2,8 +2,9 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { renewStep } from '../../src/billing/renew.ts';
 import { instant } from '../../src/kernel/calendar.ts';
-import { assertSound, setUpCredits } from '../support/credits-fixture.ts';
+import { setUpCredits } from '../support/credits-fixture.ts';
 import { startTestApp } from '../support/harness.ts';
+import { assertSound } from '../support/sound.ts';
 import { countStatements } from '../support/statements.ts';
 import { startReceiver } from '../support/webhook-receiver.ts';
 

@@ -5,6 +5,7 @@ import { quoteActivation } from '../../src/billing/quote.ts';
 import { instant } from '../../src/kernel/calendar.ts';
 import { type Body, startTestApp } from '../support/harness.ts';
 import { setUpShop } from '../support/purchases-fixture.ts';
+import { assertSound } from '../support/sound.ts';
 
 const app = await startTestApp();
 const shop = await setUpShop(app);
@@ -101,4 +102,4 @@ test('what does not wait for its first payment is not activated, nor with the ca
   await refuses(id, slow, /its first payment is in progress/);
 });
 
-test('all invariants hold', () => shop.checkInvariants());
+test('all invariants hold', () => assertSound(app));

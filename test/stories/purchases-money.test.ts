@@ -4,6 +4,7 @@ import { settleCharges } from '../../src/billing/settle-payment.ts';
 import { instant } from '../../src/kernel/calendar.ts';
 import { type Body, startTestApp } from '../support/harness.ts';
 import { setUpShop } from '../support/purchases-fixture.ts';
+import { assertSound } from '../support/sound.ts';
 
 const app = await startTestApp();
 const shop = await setUpShop(app);
@@ -129,4 +130,4 @@ test('ten customers pay at once, each for several packs: each gets what it paid 
   for (const { externalId, freeId } of buyers) assert.equal(await plans.calls(externalId, freeId), 6500);
 });
 
-test('all invariants hold', () => shop.checkInvariants());
+test('all invariants hold', () => assertSound(app));

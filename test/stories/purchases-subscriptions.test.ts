@@ -4,6 +4,7 @@ import { instant } from '../../src/kernel/calendar.ts';
 import { startTestApp } from '../support/harness.ts';
 import { newProduct } from '../support/pricing-fixture.ts';
 import { setUpShop } from '../support/purchases-fixture.ts';
+import { assertSound } from '../support/sound.ts';
 
 const app = await startTestApp();
 const shop = await setUpShop(app);
@@ -140,4 +141,4 @@ test('a yearly plan that keeps a monthly anchor is billed the rest of a year', a
   await app.setClock(june1);
 });
 
-test('all invariants hold', () => shop.checkInvariants());
+test('all invariants hold', () => assertSound(app));

@@ -31,7 +31,7 @@ const rowOf = (id: string) =>
 const refundsOf = (id: string) =>
   app.owner.selectFrom('refunds').selectAll().where('paymentId', '=', id).orderBy('id').execute();
 
-test('of 10000: 3000, 2000, not 6000, the rest, and nothing more', async () => {
+test('a payment of 10000 gives back 3000, 2000, not 6000, the rest, and nothing more', async () => {
   const id = await newPaidPayment(app, 10_000n);
   assert.deepEqual(await stateOf(id), [null, false, 'succeeded']);
   assert.deepEqual(await refunded(id, 3000), [200, 3000, false, 'succeeded']);

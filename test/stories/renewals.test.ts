@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { checkInvariants } from '../../src/invariants/check-invariants.ts';
 import { instant } from '../../src/kernel/calendar.ts';
 import { type Body, startTestApp } from '../support/harness.ts';
 import { setUpPlans } from '../support/plans.ts';
 import { day, invoicesOf, periodsOf, renewDue, renewUntil } from '../support/renewing.ts';
+import { assertSound } from '../support/sound.ts';
 
 const app = await startTestApp();
 const plans = await setUpPlans(app);
@@ -27,11 +27,6 @@ const use = (subscriptionId: string, amount: number) =>
       amount,
     },
   });
-
-async function assertSound() {
-  const broken = (await checkInvariants(app.owner)).filter(({ violations }) => violations.count > 0);
-  assert.deepEqual(broken, []);
-}
 
 test('a year of a monthly plan is twelve invoices, each paid on the day it is for', async () => {
   const { id } = await subscribe('2026-01-31', 'pro-monthly');
@@ -62,7 +57,7 @@ test('a year of a monthly plan is twelve invoices, each paid on the day it is fo
   );
   const statuses = (await periodsOf(app, id)).map((period) => period.status);
   assert.deepEqual(statuses, [...Array(11).fill('completed'), 'active']);
-  await assertSound();
+  await assertSound(app);
 });
 
 test('worked example T1: a trial of 14 days, then 3000 on 15 January and on 15 February', async () => {
@@ -160,7 +155,7 @@ test('three months of usage are billed month by month: 100, 50 and 80 units abov
     ['2026-07-01', [3000, 25], 'paid'],
     ['2026-08-01', [3000, 40], 'paid'],
   ]);
-  await assertSound();
+  await assertSound(app);
 });
 
 test('usage that costs nothing makes an invoice of 0, which is paid without a payment, and is owed no longer', async () => {

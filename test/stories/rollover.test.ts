@@ -2,9 +2,10 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { renewStep } from '../../src/billing/renew.ts';
 import { instant } from '../../src/kernel/calendar.ts';
-import { assertSound, setUpCredits } from '../support/credits-fixture.ts';
+import { setUpCredits } from '../support/credits-fixture.ts';
 import { type Body, startTestApp } from '../support/harness.ts';
 import { day } from '../support/renewing.ts';
+import { assertSound } from '../support/sound.ts';
 import { countStatements } from '../support/statements.ts';
 
 const app = await startTestApp();
@@ -57,7 +58,7 @@ test('100 a month, at most 50 for one period: of 70 left 50 go over, are used fi
   ]);
 });
 
-test('at most 50 for three periods: what went over and can still be used is never more than 50', async () => {
+test('with a roll-over of at most 50 for three periods, what went over and can still be used is never more than 50', async () => {
   await app.setClock(may);
   const customer = await (await setUpCredits(app, rollover(50, 3))).subscribe();
   await customer.use(80);

@@ -56,7 +56,7 @@ test('each environment has its own settings', async () => {
 });
 
 test('what is out of bounds is refused by its field, and a dry run changes nothing', async () => {
-  const digest = await databaseDigest(app.owner);
+  const digest = await databaseDigest(app);
   refused(await put({ dunning: { retryDays: [0] } }), 400, /settings\.dunning\.retryDays\.0/);
   refused(await put({ dunning: { retryDays: Array(11).fill(1) } }), 400, /settings\.dunning\.retryDays/);
   refused(await put({ dunning: { terminalAction: 'void' } }), 400, /settings\.dunning\.terminalAction/);
@@ -67,7 +67,7 @@ test('what is out of bounds is refused by its field, and a dry run changes nothi
   refused(await app.request('PUT', '/settings', {}), 400, /settings/);
   const dry = await app.request('PUT', '/settings?dryRun=true', { settings: { netTermsDays: 9 } });
   assert.deepEqual([dry.status, dry.body.settings.netTermsDays], [200, 9]);
-  assert.equal(await databaseDigest(app.owner), digest);
+  assert.equal(await databaseDigest(app), digest);
 });
 
 test('a key that is pinned to a pricing model reads the settings and may not change them', async () => {

@@ -119,7 +119,7 @@ describe('when Stripe does not answer', () => {
     ['that the customer was made', ['hangs_after']],
     ['that the payment method was set up', ['none', 'hangs_after']],
   ] as const) {
-    test(`and the answer was lost ${lost}, the queue attaches it, with one customer at Stripe`, async () => {
+    test(`when Stripe does not answer and the answer was lost ${lost}, the queue attaches the card, with one customer at Stripe`, async () => {
       const customerId = await newCustomerWithout();
       stripe.trouble(...troubles);
       assert.equal((await attach(customerId, 'pm_card_visa')).status, 503);

@@ -178,7 +178,7 @@ describe('refunds and disputes at Stripe', () => {
 });
 
 describe('an event that is none', () => {
-  test('is refused when Stripe has not signed it, and nothing is kept of it', async () => {
+  test('an event that is none is refused when Stripe has not signed it, and nothing is kept of it', async () => {
     const { intentId } = await subscribed('pm_usBankAccount_success');
     const before = await kept();
     const event = stripeEvent('payment_intent.succeeded', objects.intent(intentId));
@@ -191,7 +191,7 @@ describe('an event that is none', () => {
     assert.equal(await kept(), before);
   });
 
-  test('is taken and passed over when it is of no interest, or of no payment that is here', async () => {
+  test('an event that is none is taken and passed over when it is of no interest, or of no payment that is here', async () => {
     const { intentId } = await subscribed('pm_usBankAccount_success');
     const before = await kept();
     const mine = objects.intent(intentId);
@@ -210,13 +210,13 @@ describe('an event that is none', () => {
     assert.equal(await kept(), before);
   });
 
-  test('is refused when it is larger than any event', async () => {
+  test('an event that is none is refused when it is larger than any event', async () => {
     const body = 'x'.repeat(1024 * 1024 + 1);
     const answer = await fetch(`${app.url}/processor-events/stripe`, { method: 'POST', body });
     assert.equal(answer.status, 413);
   });
 
-  test('waits at Stripe while the service has no secret for it', async () => {
+  test('an event that is none waits at Stripe while the service has no secret for it', async () => {
     const { intentId } = await subscribed('pm_usBankAccount_success');
     const without = await startTestApp();
     const event = stripeEvent('payment_intent.succeeded', objects.intent(intentId));

@@ -21,19 +21,19 @@ describe('the keys of Stripe', () => {
     assert.deepEqual(readConfig({ STRIPE_SECRET_KEY: 'rk_test_2' }).stripe, [account(false, 'rk_test_2')]);
   });
 
-  test('are one for each mode, when both are given', () => {
+  test('the keys of Stripe are one for each mode, when both are given', () => {
     const both = { ...live, STRIPE_TEST_SECRET_KEY: 'sk_test_2', STRIPE_TEST_WEBHOOK_SECRET: 'whsec_2' };
     const accounts = [account(true, 'sk_live_1', 'whsec_1'), account(false, 'sk_test_2', 'whsec_2')];
     assert.deepEqual(readConfig(both).stripe, accounts);
   });
 
-  test('may lead to another address', () => {
+  test('the keys of Stripe may lead to another address', () => {
     const apiBase = 'http://127.0.0.1:12111';
     const { stripe } = readConfig({ STRIPE_SECRET_KEY: 'sk_test_1', STRIPE_API_BASE: apiBase });
     assert.deepEqual(stripe, [{ ...account(false, 'sk_test_1'), apiBase }]);
   });
 
-  test('may have a publishable one beside them, which the card form of the checkout is opened with', async () => {
+  test('the keys of Stripe may have a publishable one beside them, which the card form of the checkout is opened with', async () => {
     const both = { STRIPE_SECRET_KEY: 'rk_live_1', STRIPE_TEST_SECRET_KEY: 'sk_test_2' };
     const published = { STRIPE_PUBLISHABLE_KEY: 'pk_live_1', STRIPE_TEST_PUBLISHABLE_KEY: 'pk_test_2' };
     const { stripe } = readConfig({ ...both, ...published });

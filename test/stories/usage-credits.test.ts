@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { addDays, instant } from '../../src/kernel/calendar.ts';
-import { assertSound, setUpCredits } from '../support/credits-fixture.ts';
+import { setUpCredits } from '../support/credits-fixture.ts';
 import { databaseDigest } from '../support/digest.ts';
 import { type Answer, type Body, startTestApp } from '../support/harness.ts';
+import { assertSound } from '../support/sound.ts';
 
 const app = await startTestApp();
 const [may, june] = ['2026-05-01', '2026-06-01'].map(instant) as [number, number];
@@ -33,7 +34,7 @@ const stateOf = ({ issuedAmount, appliedAmount, expiredAmount, takenBackAmount, 
 ];
 
 describe('a grant', () => {
-  test('can be used at once, and is answered whole', async () => {
+  test('a grant can be used at once, and is answered whole', async () => {
     await app.setClock(may);
     const { id: subscriptionId, ...customer } = await newCustomer();
     const credit = await customer.grant({ amount: 40, expiresAt: '2026-06-01', priority: 5, reason: 'An outage' });
@@ -62,7 +63,7 @@ describe('a grant', () => {
     assert.deepEqual((await app.get(`/usage-credits/${id}`)).usageCredit, credit);
   });
 
-  test('of which nothing is said never ends, has priority 100 and no reason', async () => {
+  test('a grant of which nothing is said never ends, has priority 100 and no reason', async () => {
     const { grant } = await newCustomer();
     for (const none of [{}, { expiresAt: null, priority: null, reason: null, transactionId: null }]) {
       const { expiresAt, priority, reason } = await grant(none);
@@ -70,13 +71,13 @@ describe('a grant', () => {
     }
   });
 
-  test('names its meter by id or by slug', async () => {
+  test('a grant names its meter by id or by slug', async () => {
     const { id: subscriptionId } = await newCustomer();
     for (const meter of [{ usageMeterId: plan.meterId }, { usageMeterSlug: 'calls' }])
       assert.equal((await post({ subscriptionId, amount: 1, ...meter })).body.usageCredit.usageMeterId, plan.meterId);
   });
 
-  test('of a lower priority is used before one that ends sooner', async () => {
+  test('a grant of a lower priority is used before one that ends sooner', async () => {
     await app.setClock(may);
     const customer = await newCustomer();
     await customer.grant({ amount: 10, expiresAt: june });
@@ -88,7 +89,7 @@ describe('a grant', () => {
     ]);
   });
 
-  test('does not cover what was used before', async () => {
+  test('a grant does not cover what was used before', async () => {
     const customer = await newCustomer();
     await customer.use(30);
     const credit = await customer.grant({ amount: 100 });
@@ -96,7 +97,7 @@ describe('a grant', () => {
     assert.equal(await customer.balance(), 70);
   });
 
-  test('counts up to its end and no longer, in whatever order they are granted and end, before anything is booked', async () => {
+  test('a grant counts up to its end and no longer, in whatever order they are granted and end, before anything is booked', async () => {
     await app.setClock(may);
     const { grant, balance } = await newCustomer();
     const dayOf = (days: number) => addDays(may, days);
@@ -119,7 +120,7 @@ describe('a grant', () => {
     assert.deepEqual(balances, [1111, 1111, 1101, 1101, 1001, 1021, 1020, 1020, 1000]);
   });
 
-  test('meets its subscription as it is: what is due is done first', async () => {
+  test('a grant meets its subscription as it is: what is due is done first', async () => {
     await app.setClock(may);
     const monthly = await setUpCredits(app);
     const customer = await monthly.subscribe();
@@ -135,18 +136,18 @@ describe('a grant', () => {
     );
   });
 
-  test('as a dry run answers as it would, and grants nothing', async () => {
+  test('a grant as a dry run answers as it would, and grants nothing', async () => {
     const { id: subscriptionId } = await newCustomer();
-    const digest = await databaseDigest(app.owner);
+    const digest = await databaseDigest(app);
     const body = { usageCredit: { subscriptionId, usageMeterSlug: 'calls', amount: 3 } };
     const { usageCredit } = await app.post('/usage-credits?dryRun=true', body);
     assert.equal(usageCredit.remainingAmount, 3);
-    assert.equal(await databaseDigest(app.owner), digest);
+    assert.equal(await databaseDigest(app), digest);
   });
 });
 
 describe('a transactionId', () => {
-  test('grants once, and a repeat is answered with the first, also with other values and when it has ended', async () => {
+  test('a transactionId grants once, and a repeat is answered with the first, also with other values and when it has ended', async () => {
     await app.setClock(may);
     const customer = await newCustomer();
     const first = await customer.grant({ amount: 10, transactionId: 'order 7', expiresAt: may + 1 });
@@ -158,7 +159,7 @@ describe('a transactionId', () => {
     await app.setClock(may);
   });
 
-  test('of another subscription is taken, on another meter it is free', async () => {
+  test('a transactionId of another subscription is taken, on another meter it is free', async () => {
     const [one, other] = [await newCustomer(), await newCustomer()];
     await one.grant({ transactionId: 'order 8' });
     const taken = { subscriptionId: other.id, usageMeterSlug: 'calls', amount: 1, transactionId: 'order 8' };
@@ -195,7 +196,7 @@ test('a grant is refused where a value is wrong, and the field is named', async 
   await app.setClock(may);
   const { id: subscriptionId } = await newCustomer();
   const valid = { subscriptionId, usageMeterSlug: 'calls', amount: 1 };
-  const digest = await databaseDigest(app.owner);
+  const digest = await databaseDigest(app);
   const rows: [change: object, message: RegExp][] = [
     [{ amount: 0 }, /usageCredit\.amount/],
     [{ amount: 1.5 }, /usageCredit\.amount/],
@@ -211,7 +212,7 @@ test('a grant is refused where a value is wrong, and the field is named', async 
     [{ reason: 'x'.repeat(10_001) }, /usageCredit\.reason/],
   ];
   for (const [change, message] of rows) refused(await post({ ...valid, ...change }), 400, message);
-  assert.equal(await databaseDigest(app.owner), digest);
+  assert.equal(await databaseDigest(app), digest);
   for (const change of [{ priority: 0 }, { priority: 1000 }, { amount: 9007199254740991 }, { expiresAt: may + 1 }])
     assert.equal((await post({ ...valid, ...change })).status, 200, JSON.stringify(change));
 });
@@ -235,7 +236,7 @@ test('a grant is refused to who is unknown or gone, and on meters of another pri
 });
 
 describe('a take-back', () => {
-  test('takes what is left: 100 granted, 30 used, 70 taken back', async () => {
+  test('a take-back takes what is left: 100 granted, 30 used, 70 taken back', async () => {
     const customer = await newCustomer();
     const { id } = await customer.grant();
     await customer.use(30);
@@ -247,7 +248,7 @@ describe('a take-back', () => {
     refused(await customer.takeBack(id, { amount: 1 }), 400, /has nothing left/);
   });
 
-  test('takes a part, as often as it is asked for, and the rest is used as before', async () => {
+  test('a take-back takes a part, as often as it is asked for, and the rest is used as before', async () => {
     const customer = await newCustomer();
     const { id } = await customer.grant();
     for (const amount of [10, 10]) assert.equal((await customer.takeBack(id, { amount })).status, 200);
@@ -257,18 +258,18 @@ describe('a take-back', () => {
     assert.deepEqual(stateOf((await app.get(`/usage-credits/${id}`)).usageCredit), [100, 50, 0, 50, 0, 'taken_back']);
   });
 
-  test('of more than is left is refused, says how much that is, and takes nothing', async () => {
+  test('a take-back of more than is left is refused, says how much that is, and takes nothing', async () => {
     const customer = await newCustomer();
     const { id } = await customer.grant({ amount: 10 });
     await customer.use(4);
-    const digest = await databaseDigest(app.owner);
+    const digest = await databaseDigest(app);
     refused(await customer.takeBack(id, { amount: 7 }), 400, /has only 6 left/);
     for (const amount of [0, -1, 0.5]) refused(await customer.takeBack(id, { amount }), 400, /amount/);
-    assert.equal(await databaseDigest(app.owner), digest);
+    assert.equal(await databaseDigest(app), digest);
     assert.equal((await customer.takeBack(id, { amount: 6 })).status, 200);
   });
 
-  test('of what has ended is refused, whether or not that was booked', async () => {
+  test('a take-back of what has ended is refused, whether or not that was booked', async () => {
     await app.setClock(may);
     const customer = await newCustomer();
     const { id } = await customer.grant({ amount: 10, expiresAt: may + 5 });
@@ -279,14 +280,14 @@ describe('a take-back', () => {
     assert.deepEqual(stateOf((await app.get(`/usage-credits/${id}`)).usageCredit), [10, 0, 10, 0, 0, 'expired']);
   });
 
-  test('is of credits that came with a plan too, and after the subscription has ended', async () => {
+  test('a take-back is of credits that came with a plan too, and after the subscription has ended', async () => {
     const customer = await (await setUpCredits(app)).subscribe();
     const [{ id }] = (await customer.credits()) as [Body];
     await app.post(`/subscriptions/${customer.id}/cancel`, { cancellation: { timing: 'immediately' } });
     assert.equal((await customer.takeBack(id, { amount: 1 })).body.usageCredit.takenBackAmount, 1);
   });
 
-  test('leaves usage that no credit covered as it is: the balance goes below zero', async () => {
+  test('a take-back leaves usage that no credit covered as it is: the balance goes below zero', async () => {
     const customer = await newCustomer();
     await customer.use(30);
     const { id } = await customer.grant();
@@ -294,7 +295,7 @@ describe('a take-back', () => {
     assert.equal(await customer.balance(), -30);
   });
 
-  test('leaves open holds what they were promised: of 100 with 30 held, 70', async () => {
+  test('a take-back leaves open holds what they were promised: of 100 with 30 held, 70', async () => {
     await app.setClock(may);
     const customer = await newCustomer();
     const { id } = await customer.grant();
@@ -311,7 +312,7 @@ describe('a take-back', () => {
     await app.setClock(may);
   });
 
-  test('is booked as a move of its own, with what it leaves', async () => {
+  test('a take-back is booked as a move of its own, with what it leaves', async () => {
     const customer = await newCustomer();
     const { id } = await customer.grant();
     await customer.takeBack(id, { amount: 40 });

@@ -1,7 +1,7 @@
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { assertSound } from '../support/credits-fixture.ts';
 import { startTestApp } from '../support/harness.ts';
+import { assertSound } from '../support/sound.ts';
 import { assertCountedOnce } from '../support/usage-model-books.ts';
 import { compare, compareInvoices } from '../support/usage-model-compare.ts';
 import { type Known, take } from '../support/usage-model-run.ts';

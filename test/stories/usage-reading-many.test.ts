@@ -64,14 +64,14 @@ test('of sixty thousand events a range is paged in the order of arrival, whether
   for (const range of ranges) await assertPages(range, range);
 });
 
-test('so are those of a meter with more series than can be listed, and of one with three', async () => {
+test('events of a meter with more series than can be listed, and of one with three, are paged so too', async () => {
   for (const range of ranges) {
     await assertPages({ usageMeterId: many.meterId, ...range }, { ...manyModel, ...range });
     await assertPages({ usageMeterId: few.meterId, ...range }, { ...fewModel, ...range });
   }
 });
 
-test('and those that a key sees which is pinned to the one or the other', async () => {
+test('events that a key sees which is pinned to the one or the other are paged so too', async () => {
   for (const model of [fewModel, manyModel]) {
     const key = await pinnedKey(app, model.pricingModelId);
     for (const range of ranges.slice(0, 3)) await assertPages(range, { ...model, ...range }, key);

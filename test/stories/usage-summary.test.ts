@@ -61,7 +61,7 @@ async function insertCustomer(
   return { customerId, subscriptionId };
 }
 
-test('by hour: whole hours and the broken ones at the ends, which together tile the range', async () => {
+test('a summary by hour has whole hours and the broken ones at the ends, which together tile the range', async () => {
   const world = await insertFixture(app, { now: start });
   await send(world, [
     { usageDate: start + 10 * minute, amount: 1 },
@@ -94,7 +94,7 @@ test('by hour: whole hours and the broken ones at the ends, which together tile 
   assert.equal(instant.units, 8);
 });
 
-test('by day and by month in UTC, from ISO texts as from milliseconds', async () => {
+test('a summary by day and by month is in UTC, from ISO texts as from milliseconds', async () => {
   const world = await insertFixture(app, { now: start });
   const at = (text: string, amount: number) => ({ usageDate: Date.parse(text), amount });
   await send(world, [
@@ -119,7 +119,7 @@ test('by day and by month in UTC, from ISO texts as from milliseconds', async ()
   assert.equal(days.groups.find((group: Body) => group.start === Date.parse('2026-02-28')).units, 4);
 });
 
-test('when nothing is said it is the last 30 days by day, up to the end of this hour', async () => {
+test('a summary of which nothing is said is of the last 30 days by day, up to the end of this hour', async () => {
   const world = await insertFixture(app, { now: start });
   const now = start + 90 * minute;
   await app.setClock(now);
@@ -168,7 +168,7 @@ test('on a meter that counts distinct properties, units are those that were book
   ]);
 });
 
-test('by customer, and of one customer or subscription alone', async () => {
+test('a summary is by customer, and of one customer or subscription alone', async () => {
   const world = await insertFixture(app, { now: start });
   const other = await insertCustomer(world, 'other');
   await send(world, [
@@ -189,7 +189,7 @@ test('by customer, and of one customer or subscription alone', async () => {
   assert.equal(await alone({ subscriptionId: world.subscriptionId, customerId: other.customerId }), 0);
 });
 
-test('by a property: as text, with those that lack it together, and beyond a thousand values the others as one', async () => {
+test('a summary by a property has it as text, with those that lack it together, and beyond a thousand values the others as one', async () => {
   const world = await insertFixture(app, { now: start });
   const event = (properties: Body, amount: number) => ({ usageDate: start, amount, ...(properties && { properties }) });
   await send(world, [

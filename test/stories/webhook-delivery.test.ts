@@ -41,7 +41,7 @@ const tellHere = (pricingModelId: string, ...types: string[]) =>
   app.inEnvironment((work) => tell(work, pricingModelId, ...types));
 
 describe('a message', () => {
-  test('is the payload, signed so that the public verifier accepts the bytes as received', async () => {
+  test('a message is the payload, signed so that the public verifier accepts the bytes as received', async () => {
     const { receiver, pricingModelId, secret } = await setUp();
     await tellHere(pricingModelId, 'customer.created');
     await app.sendWebhooks();
@@ -112,7 +112,7 @@ describe('a message', () => {
     assert.equal(done.lastError, null);
   });
 
-  test('is not kept waiting by a clock that is ahead, and a repetition never comes too soon', async () => {
+  test('a message is not kept waiting by a clock that is ahead, and a repetition never comes too soon', async () => {
     const { receiver, pricingModelId, webhook } = await setUp({}, [{ status: 500 }]);
     await tellHere(pricingModelId, 'customer.created');
     // As a database writes it whose clock is three seconds ahead of ours.
@@ -137,7 +137,7 @@ describe('a message', () => {
     assert.equal(delivery.nextAttemptAt, null);
   });
 
-  test('does not follow a redirect', async () => {
+  test('a message does not follow a redirect', async () => {
     const elsewhere = await startReceiver();
     const { receiver, pricingModelId, deliveries } = await setUp({}, [
       { status: 301, headers: { location: elsewhere.url } },
@@ -164,7 +164,7 @@ describe('a message', () => {
 });
 
 describe('an event', () => {
-  test('goes to the webhooks whose filter has its type, and to those without a filter', async () => {
+  test('an event goes to the webhooks whose filter has its type, and to those without a filter', async () => {
     const filtered = await setUp({ filterTypes: ['payment.failed', 'customer.created'] });
     const all = await startReceiver();
     const { pricingModelId } = filtered;
@@ -175,7 +175,7 @@ describe('an event', () => {
     assert.deepEqual(all.types().sort(), ['customer.created', 'customer.updated', 'payment.failed']);
   });
 
-  test('follows a changed filter at once', async () => {
+  test('an event follows a changed filter at once', async () => {
     const { receiver, pricingModelId, webhook } = await setUp({ filterTypes: ['customer.created'] });
     await app.put(`/webhooks/${webhook.id}`, { webhook: { filterTypes: ['customer.updated'] } });
     await tellHere(pricingModelId, 'customer.created', 'customer.updated');
@@ -183,7 +183,7 @@ describe('an event', () => {
     assert.deepEqual(receiver.types(), ['customer.updated']);
   });
 
-  test('of another pricing model or environment is not delivered', async () => {
+  test('an event of another pricing model or environment is not delivered', async () => {
     const { receiver, pricingModelId } = await setUp();
     const liveModelId = await newPricingModel(app.liveEnvironmentId);
     await tellHere(fixture.pricingModelId, 'customer.created');
@@ -196,7 +196,7 @@ describe('an event', () => {
     assert.deepEqual(receiver.received, []);
   });
 
-  test('of a change that was rolled back is never delivered', async () => {
+  test('an event of a change that was rolled back is never delivered', async () => {
     const { receiver, pricingModelId } = await setUp();
     const changed = app.inEnvironment(async (work) => {
       await tell(work, pricingModelId, 'customer.created');
@@ -207,7 +207,7 @@ describe('an event', () => {
     assert.deepEqual(receiver.received, []);
   });
 
-  test('is not delivered to a webhook that is switched off', async () => {
+  test('an event is not delivered to a webhook that is switched off', async () => {
     const { receiver, pricingModelId, deliveries } = await setUp({ active: false });
     await tellHere(pricingModelId, 'customer.created');
     await app.sendWebhooks({ all: true });
@@ -219,7 +219,7 @@ describe('an event', () => {
 describe('a delivery', () => {
   const failing: ReceiverAnswer[] = [{ status: 500 }];
 
-  test('ends when its webhook is switched off before the next attempt', async () => {
+  test('a delivery ends when its webhook is switched off before the next attempt', async () => {
     const { receiver, pricingModelId, webhook, deliveries } = await setUp({}, [...failing]);
     await tellHere(pricingModelId, 'customer.created');
     await app.sendWebhooks();
@@ -232,7 +232,7 @@ describe('a delivery', () => {
     assert.equal(delivery.lastError, 'The webhook is not active.');
   });
 
-  test('goes with its webhook', async () => {
+  test('a delivery goes with its webhook', async () => {
     const { receiver, pricingModelId, webhook } = await setUp({}, [...failing]);
     await tellHere(pricingModelId, 'customer.created');
     await app.sendWebhooks();

@@ -28,7 +28,7 @@ async function setUp({ answers = [], ...changes }: { answers?: ReceiverAnswer[];
 const deliveryOf = async (id: string) => app.get(`/deliveries/${id}`);
 
 describe('a sample', () => {
-  test('of each type is a payload of that type about records that do not exist', async () => {
+  test('a sample of each type is a payload of that type about records that do not exist', async () => {
     const { receiver, pricingModelId, id } = await setUp();
     for (const type of eventTypes) {
       await app.post(`/webhooks/${id}/test`, { test: { type } });
@@ -45,7 +45,7 @@ describe('a sample', () => {
     }
   });
 
-  test('is of a created customer where no type is named, and passes by the filter', async () => {
+  test('a sample is of a created customer where no type is named, and passes by the filter', async () => {
     const { receiver, id } = await setUp({ filterTypes: ['payment.failed'] });
     const { delivery } = await app.post(`/webhooks/${id}/test`, {});
     assert.deepEqual(delivery, {
@@ -82,7 +82,7 @@ describe('a sample', () => {
     assert.equal(after.attempts[0].answer, 'no');
   });
 
-  test('goes to an active webhook only, and is of a type that there is', async () => {
+  test('a sample goes to an active webhook only, and is of a type that there is', async () => {
     const { id, deliveries } = await setUp({ active: false });
     const refused = await app.request('POST', `/webhooks/${id}/test`, {});
     assert.equal(refused.status, 400);
@@ -93,7 +93,7 @@ describe('a sample', () => {
     assert.deepEqual(await deliveries(), []);
   });
 
-  test('carries the time of the test clock, and is sent now', async () => {
+  test('a sample carries the time of the test clock, and is sent now', async () => {
     await app.setClock(Date.UTC(2031, 5, 1));
     const { receiver, id } = await setUp();
     const { delivery } = await app.post(`/webhooks/${id}/test`, {});
@@ -104,7 +104,7 @@ describe('a sample', () => {
 });
 
 describe('a delivery', () => {
-  test('is read with its attempts, as they went', async () => {
+  test('a delivery is read with its attempts, as they went', async () => {
     const { addCustomer, deliveries } = await setUp({
       answers: [
         { status: 503, body: 'later\0' },
@@ -128,7 +128,7 @@ describe('a delivery', () => {
     assert(first.durationMs >= 0);
   });
 
-  test('is found by status, event, type and object', async () => {
+  test('a delivery is found by status, event, type and object', async () => {
     const { addCustomer, deliveries } = await setUp({ answers: [{ status: 500 }], filterTypes: ['customer.created'] });
     const ada = await addCustomer('ada');
     await app.sendWebhooks();
@@ -185,7 +185,7 @@ describe('a delivery', () => {
     assert.equal(second?.headers['webhook-id'], first?.headers['webhook-id']);
   });
 
-  test('of a webhook that is not active is not sent again', async () => {
+  test('a delivery of a webhook that is not active is not sent again', async () => {
     const { id, addCustomer, deliveries } = await setUp({ filterTypes: ['customer.created'] });
     await addCustomer('ada');
     await app.sendWebhooks();
@@ -202,7 +202,7 @@ describe('a delivery', () => {
     assert.equal(body.message, 'No webhook delivery with id webhook_delivery_x.');
   });
 
-  test('forgets its attempts after thirty days, and stays', async () => {
+  test('a delivery forgets its attempts after thirty days, and stays', async () => {
     const { id, deliveries } = await setUp();
     await app.post(`/webhooks/${id}/test`, {});
     await app.post(`/webhooks/${id}/test`, {});

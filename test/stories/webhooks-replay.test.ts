@@ -50,7 +50,7 @@ const types = [
 ];
 
 describe('a replay', () => {
-  test('to a webhook that came later sends what happened before it, in order', async () => {
+  test('a replay to a webhook that came later sends what happened before it, in order', async () => {
     const { tell, addWebhook } = await setUp();
     for (const [minute, type] of types.entries()) await tell(minute, type);
     const { receiver, replay, deliveries } = await addWebhook();
@@ -65,7 +65,7 @@ describe('a replay', () => {
     assert.equal((await deliveries('status=succeeded')).length, 5);
   });
 
-  test('sends what was sent before, and what was not, once more in the order in which it happened', async () => {
+  test('a replay sends what was sent before, and what was not, once more in the order in which it happened', async () => {
     const { tell, addWebhook } = await setUp();
     const { id, receiver, replay, deliveries } = await addWebhook({
       filterTypes: ['customer.updated', 'payment.failed'],
@@ -85,7 +85,7 @@ describe('a replay', () => {
       assert.equal(after.find((each) => each.id === deliveryId)?.attempts, attempts + 1);
   });
 
-  test('takes events from since on and before until', async () => {
+  test('a replay takes events from the instant of since on and before that of until', async () => {
     const { tell, addWebhook } = await setUp();
     for (const [minute, type] of types.entries()) await tell(minute, type);
     const { receiver, replay } = await addWebhook();
@@ -97,7 +97,7 @@ describe('a replay', () => {
     assert.equal(await replay({ since: noon + 1, until: noon + minutes }), 0);
   });
 
-  test('takes the types that are named, also such as the filter leaves out', async () => {
+  test('a replay takes the types that are named, also such as the filter leaves out', async () => {
     const { tell, addWebhook } = await setUp();
     for (const [minute, type] of [...types, 'usage_balance.low'].entries()) await tell(minute, type);
     const { receiver, replay } = await addWebhook({ filterTypes: ['customer.created'] });
@@ -113,7 +113,7 @@ describe('a replay', () => {
     assert.equal(await all.replay({ since: noon, types: ['usage_balance.low'] }), 1);
   });
 
-  test('of what failed takes nothing else, in its order', async () => {
+  test('a replay of what failed takes nothing else, in its order', async () => {
     const { tell, addWebhook } = await setUp();
     const { id, receiver, replay, deliveries } = await addWebhook({ answers: [{ status: 410 }] });
     for (const [minute, type] of types.slice(0, 3).entries()) await tell(minute, type);
@@ -140,7 +140,7 @@ describe('a replay', () => {
     assert.equal(await replay({ since: noon }), 5);
   });
 
-  test('leaves alone what waits for its next attempt', async () => {
+  test('a replay leaves alone what waits for its next attempt', async () => {
     const { tell, addWebhook } = await setUp();
     const { replay, deliveries } = await addWebhook({ answers: [{ status: 500 }] });
     await tell(0, 'customer.created');
@@ -151,7 +151,7 @@ describe('a replay', () => {
     assert.deepEqual(await deliveries(), before);
   });
 
-  test('begins the schedule anew', async () => {
+  test('a replay begins the schedule anew', async () => {
     const { tell, addWebhook } = await setUp();
     const answers = Array.from({ length: 11 }, () => ({ status: 500 }));
     const { replay, deliveries } = await addWebhook({ answers });
@@ -166,7 +166,7 @@ describe('a replay', () => {
     assert.deepEqual([done.status, done.attempts], ['succeeded', 12]);
   });
 
-  test('of many at once sends each event once', async () => {
+  test('a replay of many at once sends each event once', async () => {
     const { tell, addWebhook } = await setUp();
     for (const [minute, type] of types.entries()) await tell(minute, type);
     const { receiver, replay } = await addWebhook();
@@ -176,7 +176,7 @@ describe('a replay', () => {
     assert.deepEqual(receiver.types(), types);
   });
 
-  test('of more than 10,000 events is refused whole', async () => {
+  test('a replay of more than 10,000 events is refused whole', async () => {
     const { pricingModelId, customerId, addWebhook } = await setUp();
     await sql`
       insert into events (environment_id, id, pricing_model_id, type, object, object_id, payload, occurred_at, created_at)
@@ -193,7 +193,7 @@ describe('a replay', () => {
     await app.request('DELETE', `/webhooks/${id}`);
   });
 
-  test('counts what the plain rule counts, whatever the range and the types are', async () => {
+  test('a replay counts what the plain rule counts, whatever the range and the types are', async () => {
     const { tell, addWebhook } = await setUp();
     const filterTypes = ['customer.created', 'payment.failed'];
     const { id } = await addWebhook({ filterTypes, active: false });
@@ -224,7 +224,7 @@ describe('a replay', () => {
     assert.equal((await app.get(`/webhooks/${id}/deliveries`)).total, 0);
   });
 
-  test('at the moment in which its webhook is deleted is done or not found, and so is all else that sends', async () => {
+  test('a replay at the moment in which its webhook is deleted is done or not found, and so is all else that sends', async () => {
     const { tell, addWebhook } = await setUp();
     await tell(0, 'customer.created');
     for (let round = 0; round < 5; round++) {
@@ -267,7 +267,7 @@ describe('a replay', () => {
     assert.match(body.message, /is inactive/);
   });
 
-  test('is sent to no webhook but its own', async () => {
+  test('a replay is sent to no webhook but its own', async () => {
     const { tell, addWebhook } = await setUp();
     await tell(0, 'customer.created');
     const one = await addWebhook();

@@ -57,7 +57,7 @@ describe('after a rotation', () => {
     assert.deepEqual(await accepting(first, second), [second]);
   });
 
-  test('and a second one, the first secret is of no use', async () => {
+  test('after a second rotation the first secret is of no use', async () => {
     const { secret: first, rotate, accepting } = await setUp();
     const second = await rotate();
     const third = await rotate();
@@ -73,7 +73,7 @@ describe('after a rotation', () => {
     assert(endsAt !== null && endsAt >= before + dayMs && endsAt <= Date.now() + dayMs);
   });
 
-  test('of many at once, the secret that is last is the one in use and all secrets differ', async () => {
+  test('of many rotations at once the last secret is the one in use and all secrets differ', async () => {
     const { id, secret: first, rotate } = await setUp();
     const secrets = await Promise.all(Array.from({ length: 8 }, rotate));
     assert.equal(new Set([first, ...secrets]).size, 9);
@@ -108,7 +108,7 @@ describe('a secret', () => {
     return texts.flatMap(({ rows }) => rows.map(({ row }) => row)).join('\n');
   }
 
-  test('stands nowhere in the database, not even where answers are kept for a repeat', async () => {
+  test('a secret stands nowhere in the database, not even where answers are kept for a repeat', async () => {
     const headers = { 'idempotency-key': 'made-once' };
     const body = { webhook: { name: 'Ours', url: 'https://example.com', filterTypes: [] } };
     const made = await app.request('POST', '/webhooks', body, { headers });
@@ -124,7 +124,7 @@ describe('a secret', () => {
     }
   });
 
-  test('is told again to who repeats the request under its key, and it is not made anew', async () => {
+  test('a secret is told again to who repeats the request under its key, and it is not made anew', async () => {
     const headers = { 'idempotency-key': 'again' };
     const { id } = await setUp();
     const first = await app.request('POST', `/webhooks/${id}/rotate-secret`, undefined, { headers });
@@ -135,7 +135,7 @@ describe('a secret', () => {
     assert.deepEqual(await storedSecrets(id), stored);
   });
 
-  test('is in no other answer', async () => {
+  test('a secret is in no other answer', async () => {
     const { id, secret, rotate } = await setUp();
     const rotated = await rotate();
     const { delivery } = await app.post(`/webhooks/${id}/test`, {});

@@ -14,7 +14,7 @@ const live = { key: app.liveKey };
 const create = async (changes: object = {}) => app.post('/webhooks', { webhook: { ...valid, ...changes } });
 
 describe('a webhook', () => {
-  test('is answered whole when it is made, with a secret of 32 bytes in standard base64', async () => {
+  test('a webhook is answered whole when it is made, with a secret of 32 bytes in standard base64', async () => {
     const { webhook, secret } = await create({ pricingModelId });
     assert.match(webhook.id, /^webhook_[0-9A-Za-z]{21}$/);
     assert.deepEqual(webhook, {
@@ -32,7 +32,7 @@ describe('a webhook', () => {
     assert.equal(Buffer.from(secret.slice(6), 'base64').length, 32);
   });
 
-  test('tells its secret once', async () => {
+  test('a webhook tells its secret once', async () => {
     const { webhook, secret } = await create();
     const later = [
       await app.get(`/webhooks/${webhook.id}`),
@@ -44,12 +44,12 @@ describe('a webhook', () => {
     assert.notEqual((await create()).secret, secret);
   });
 
-  test('belongs to the default pricing model when it names none', async () => {
+  test('a webhook belongs to the default pricing model when it names none', async () => {
     assert.equal((await create()).webhook.pricingModelId, pricingModelId);
     assert.equal((await create({ pricingModelId: null })).webhook.pricingModelId, pricingModelId);
   });
 
-  test('takes each type of event, folds repetitions, and may be made switched off', async () => {
+  test('a webhook takes each type of event, folds repetitions, and may be made switched off', async () => {
     const all = [
       'customer.created',
       'customer.updated',
@@ -67,7 +67,7 @@ describe('a webhook', () => {
     assert.deepEqual((await create({ filterTypes: [] })).webhook.filterTypes, []);
   });
 
-  test('is not made from what it cannot be', async () => {
+  test('a webhook is not made from what it cannot be', async () => {
     const wrong: [string, object][] = [
       ['webhook.name', { name: '' }],
       ['webhook.name', { name: 'x'.repeat(256) }],
@@ -91,20 +91,20 @@ describe('a webhook', () => {
     assert.equal((await app.request('POST', '/webhooks', {})).status, 400);
   });
 
-  test('of the longest address and name is made', async () => {
+  test('a webhook of the longest address and name is made', async () => {
     const url = `https://example.com/${'x'.repeat(2028)}`;
     assert.equal(url.length, 2048);
     assert.equal((await create({ url, name: 'x'.repeat(255) })).webhook.url, url);
   });
 
-  test('of an unknown pricing model is not found', async () => {
+  test('a webhook of an unknown pricing model is not found', async () => {
     const { status } = await app.request('POST', '/webhooks', {
       webhook: { ...valid, pricingModelId: 'pricing_model_x' },
     });
     assert.equal(status, 404);
   });
 
-  test('of live mode has an https address, and none on this machine', async () => {
+  test('a webhook of live mode has an https address, and none on this machine', async () => {
     for (const url of ['http://example.com/hook', 'https://127.0.0.1/hook']) {
       const { status, body } = await app.request('POST', '/webhooks', { webhook: { ...valid, url } }, live);
       assert.equal(status, 400, url);
@@ -117,7 +117,7 @@ describe('a webhook', () => {
     await app.request('DELETE', `/webhooks/${webhook.id}`, undefined, live);
   });
 
-  test('is one of a hundred of its pricing model at most, however many are made at once', async () => {
+  test('a webhook is one of a hundred of its pricing model at most, however many are made at once', async () => {
     const { pricingModelId: crowded } = await insertFixture(app);
     const body = { webhook: { ...valid, pricingModelId: crowded } };
     for (let made = 0; made < 95; made++) await app.post('/webhooks', body);
@@ -161,7 +161,7 @@ describe('a webhook', () => {
     assert.equal(await failingSince(), null);
   });
 
-  test('changes in what is sent only', async () => {
+  test('a webhook changes in what is sent only', async () => {
     const { webhook } = await create();
     const changed = (await app.put(`/webhooks/${webhook.id}`, { webhook: { id: webhook.id, active: false } })).webhook;
     assert.deepEqual(changed, { ...webhook, active: false, updatedAt: changed.updatedAt });
@@ -171,7 +171,7 @@ describe('a webhook', () => {
     assert.deepEqual((await app.get(`/webhooks/${webhook.id}`)).webhook, again);
   });
 
-  test('keeps its pricing model, and its id is the one in the path', async () => {
+  test('a webhook keeps its pricing model, and its id is the one in the path', async () => {
     const { webhook } = await create();
     for (const change of [
       { pricingModelId: 'pricing_model_x' },
@@ -184,7 +184,7 @@ describe('a webhook', () => {
     assert.deepEqual((await app.get(`/webhooks/${webhook.id}`)).webhook, webhook);
   });
 
-  test('is gone when it was deleted, and answered once more as it was', async () => {
+  test('a webhook is gone when it was deleted, and answered once more as it was', async () => {
     const { webhook } = await create();
     const { status, body } = await app.request('DELETE', `/webhooks/${webhook.id}`);
     assert.equal(status, 200);
@@ -198,7 +198,7 @@ describe('a webhook', () => {
     assert.equal((await app.request('PUT', `/webhooks/${webhook.id}`, { webhook: { name: 'x' } })).status, 404);
   });
 
-  test('of another environment or organization is not found', async () => {
+  test('a webhook of another environment or organization is not found', async () => {
     const { webhook } = await create();
     const other = await app.newOrganization();
     for (const key of [app.liveKey, other.testKey]) {
@@ -212,7 +212,7 @@ describe('a webhook', () => {
     }
   });
 
-  test('of another pricing model is not there for a key that is pinned to one', async () => {
+  test('a webhook of another pricing model is not there for a key that is pinned to one', async () => {
     const { webhook } = await create();
     const other = await insertFixture(app);
     const pinned = { environmentId: app.testEnvironmentId, livemode: false, name: 'Pinned' };
@@ -229,7 +229,7 @@ describe('a webhook', () => {
     assert.deepEqual((await app.get('/webhooks', { key })).data, [made]);
   });
 
-  test('is listed in order of creation, page by page, by activity', async () => {
+  test('a webhook is listed in order of creation, page by page, by activity', async () => {
     const before = (await app.get('/webhooks?active=false')).total;
     const first = (await create({ name: 'First', active: false })).webhook;
     const second = (await create({ name: 'Second', active: false })).webhook;
@@ -252,7 +252,7 @@ describe('an event', () => {
     customer: { id: customerId, externalId: 'acme' },
   };
 
-  test('is read with its payload, by itself and in the list', async () => {
+  test('an event is read with its payload, by itself and in the list', async () => {
     await app.setClock(1_750_000_000_000);
     await app.inEnvironment((work) => publish(work, [{ ...happening, type: 'customer.created' }]));
     await app.inEnvironment((work) => publish(work, [{ ...happening, type: 'customer.updated' }]));

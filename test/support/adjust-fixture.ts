@@ -1,39 +1,24 @@
 import assert from 'node:assert/strict';
 import { instant } from '../../src/kernel/calendar.ts';
 import type { Body, TestApp } from './harness.ts';
+import {
+  capacity,
+  credits,
+  eventTypes,
+  firstBalance,
+  meter,
+  newCard,
+  newCustomer,
+  plan,
+  resource,
+  toggle,
+} from './shop.ts';
 
 /** April has 30 days, so 3000 a month are 100 a day. */
 export const april = instant('2026-04-01');
 export const may = instant('2026-05-01');
 /** So many days into April. */
 export const day = (elapsed: number) => april + elapsed * 86_400_000;
-
-const monthly = { type: 'subscription', intervalUnit: 'month', intervalCount: 1, isDefault: true, active: true };
-const credits = (slug: string, amount: number, renewalFrequency: string) => ({
-  type: 'usage_credit_grant',
-  slug,
-  name: slug,
-  description: '',
-  active: true,
-  amount,
-  renewalFrequency,
-  usageMeterSlug: 'api-calls',
-});
-const seats = (slug: string, amount: number) => ({
-  type: 'resource',
-  slug,
-  name: slug,
-  description: '',
-  active: true,
-  amount,
-  resourceSlug: 'seat',
-});
-const toggle = (slug: string) => ({ type: 'toggle', slug, name: slug, description: '', active: true });
-const plan = (slug: string, unitPrice: number, features: string[] = [], more: Body = {}) => ({
-  product: { name: slug, slug, active: true },
-  price: { ...monthly, slug: `${slug}-monthly`, name: 'Monthly', unitPrice, ...more },
-  features,
-});
 
 /** Plans named after what they cost a month, and plans that differ in what they give. */
 const structure = {
@@ -42,15 +27,12 @@ const structure = {
   features: [
     toggle('sso'),
     toggle('audit'),
-    credits('calls-360', 360, 'every_billing_period'),
-    credits('calls-900', 900, 'every_billing_period'),
-    credits('calls-1000', 1000, 'every_billing_period'),
-    credits('welcome-500', 500, 'once'),
-    seats('seats-3', 3),
-    seats('seats-10', 10),
+    ...[360, 900, 1000].map((amount) => credits(`calls-${amount}`, amount, 'api-calls')),
+    credits('welcome-500', 500, 'api-calls', { renewalFrequency: 'once' }),
+    ...[3, 10].map((amount) => capacity(`seats-${amount}`, amount, 'seat')),
   ],
   products: [
-    { ...plan('free', 0), product: { name: 'Free', slug: 'free', active: true, default: true } },
+    plan('free', 0, [], { product: { name: 'Free' } }),
     ...[100, 200, 999, 1000, 1999, 3000, 6000, 9000].map((unitPrice) => plan(`p${unitPrice}`, unitPrice)),
     plan('zero', 0),
     plan('trial', 3000, [], { trialPeriodDays: 14 }),
@@ -60,13 +42,8 @@ const structure = {
     plan('small', 1000, ['seats-3']),
     plan('extra', 500, ['calls-1000', 'welcome-500']),
   ],
-  usageMeters: [
-    {
-      usageMeter: { name: 'API calls', slug: 'api-calls' },
-      prices: [{ ...monthly, type: 'usage', slug: 'call-overage', unitPrice: 50, usageEventsPerUnit: 100 }],
-    },
-  ],
-  resources: [{ slug: 'seat', name: 'Seat', active: true }],
+  usageMeters: [meter('api-calls', 'API calls', { slug: 'call-overage', unitPrice: 50, usageEventsPerUnit: 100 })],
+  resources: [resource('seat', 'Seat')],
 };
 
 /** Makes the plans through the API, and what tests of changes do with them. */
@@ -106,30 +83,17 @@ export async function setUpChanges(app: TestApp) {
     async subscribe(plans: string, { token = 'pm_card_visa', ...more }: Body = {}) {
       await app.setClock(april);
       made += 1;
-      const externalId = `customer-${made}`;
-      const { data } = await app.post('/customers', {
-        customer: { externalId, email: `${made}@acme.test`, name: 'Acme' },
-      });
-      const customerId: string = data.customer.id;
-      const method =
-        token === null
-          ? null
-          : await app.post('/payment-methods', { paymentMethod: { customerId, type: 'card', token } });
+      const { externalId, customerId, paymentMethodId } = await newCustomer(app, `customer-${made}`, { token });
       const { subscription } = await app.post('/subscriptions', {
         customerId,
         ...item(plans),
-        ...(method === null ? {} : { defaultPaymentMethodId: method.paymentMethod.id }),
+        ...(paymentMethodId === null ? {} : { defaultPaymentMethodId: paymentMethodId }),
         ...more,
       });
       return { id: subscription.id as string, customerId, externalId, subscription };
     },
     /** Another card of the customer, charged from now on where the subscription names none. */
-    async attach(customerId: string, token: string): Promise<string> {
-      const { paymentMethod } = await app.post('/payment-methods', {
-        paymentMethod: { customerId, type: 'card', token, default: true },
-      });
-      return paymentMethod.id;
-    },
+    attach: (customerId: string, token: string) => newCard(app, customerId, token, { default: true }),
     adjustmentOf,
     adjust: (id: string, items: string | readonly (string | Body)[], more: Body = {}): Promise<Body> =>
       app.post(`/subscriptions/${id}/adjust`, adjustmentOf(items, more)),
@@ -161,10 +125,7 @@ export async function setUpChanges(app: TestApp) {
       const { currentSubscription } = await app.get(`/customers/${externalId}/billing`);
       return currentSubscription.experimental.featureItems.map((each: Body) => each.slug).sort();
     },
-    async calls(externalId: string, id: string): Promise<number> {
-      const { usageMeterBalances } = await app.get(`/customers/${externalId}/usage-balances?subscriptionId=${id}`);
-      return usageMeterBalances[0]?.availableBalance ?? 0;
-    },
+    calls: async (externalId: string, id: string) => (await firstBalance(app, externalId, id)) ?? 0,
     async use(subscriptionId: string, amount: number): Promise<void> {
       made += 1;
       const usageEvent = { subscriptionId, priceSlug: 'call-overage', transactionId: `use-${made}`, amount };
@@ -178,15 +139,7 @@ export async function setUpChanges(app: TestApp) {
     async moveTo(now: number): Promise<void> {
       await app.put('/test-clock', { testClock: { now } });
     },
-    async events(objectId: string): Promise<string[]> {
-      const rows = await app.owner
-        .selectFrom('events')
-        .select('type')
-        .where('objectId', '=', objectId)
-        .orderBy('id')
-        .execute();
-      return rows.map((row) => row.type);
-    },
+    events: (objectId: string) => eventTypes(app, objectId),
   };
 }
 

@@ -2,11 +2,11 @@ import { existsSync } from 'node:fs';
 import { mkdtemp, readFile, rename, rm } from 'node:fs/promises';
 import { tmpdir, userInfo } from 'node:os';
 import { join } from 'node:path';
-import { after } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import bundled, { inflate } from '@sparticuz/chromium';
 import axe from 'axe-core';
 import { type Browser, chromium, type Page } from 'playwright-core';
+import { atProcessEnd } from './process-end.ts';
 
 /**
  * A real browser. On Linux x64 it is the one that a package of the registry carries, so that a machine without any can
@@ -74,13 +74,18 @@ function installed(): string {
 }
 
 let browser: Promise<Browser> | null = null;
-after(async () => {
+
+function open(): Promise<Browser> {
+  const opening = launch();
   // What kept it from starting has failed the tests already.
-  await browser?.then(
-    (open) => open.close(),
-    () => undefined,
+  atProcessEnd(() =>
+    opening.then(
+      (opened) => opened.close(),
+      () => undefined,
+    ),
   );
-});
+  return opening;
+}
 
 export interface WindowOptions {
   /** Wide enough for nothing but a small telephone, when absent. */
@@ -90,7 +95,7 @@ export interface WindowOptions {
 
 /** A window with cookies of its own. Its pages work without script, so there is none unless a test asks for it. */
 export async function openWindow({ width = 360, javaScript = false }: WindowOptions = {}): Promise<Page> {
-  browser ??= launch();
+  browser ??= open();
   const context = await (await browser).newContext({
     viewport: { width, height: 800 },
     javaScriptEnabled: javaScript,

@@ -1,46 +1,23 @@
-import assert from 'node:assert/strict';
 import { catchUp } from '../../src/billing/catch-up.ts';
-import { checkInvariants } from '../../src/invariants/check-invariants.ts';
 import type { Body, TestApp } from './harness.ts';
-
-const monthly = { type: 'subscription', intervalUnit: 'month', intervalCount: 1, isDefault: true, active: true };
+import { credits, firstBalance, meter, newCustomer, plan } from './shop.ts';
 
 let made = 0;
 
 /**
  * A pricing model whose plan brings credits of the meter `calls` every month, as `grant` says. `meter` adds to the meter.
  */
-export async function setUpCredits(app: TestApp, { grant = {}, meter = {} }: { grant?: object; meter?: object } = {}) {
+export async function setUpCredits(
+  app: TestApp,
+  { grant = {}, meter: more = {} }: { grant?: object; meter?: object } = {},
+) {
   made += 1;
   const { pricingModel } = await app.post('/pricing-models/setup', {
     name: `Credits ${made}`,
     isDefault: true,
-    features: [
-      {
-        type: 'usage_credit_grant',
-        slug: 'monthly-calls',
-        name: 'Calls of a month',
-        description: '',
-        active: true,
-        amount: 100,
-        renewalFrequency: 'every_billing_period',
-        usageMeterSlug: 'calls',
-        ...grant,
-      },
-    ],
-    products: [
-      {
-        product: { name: 'Plan', slug: 'plan', active: true },
-        price: { ...monthly, slug: 'plan', unitPrice: 3000 },
-        features: ['monthly-calls'],
-      },
-    ],
-    usageMeters: [
-      {
-        usageMeter: { name: 'Calls', slug: 'calls', ...meter },
-        prices: [{ ...monthly, type: 'usage', slug: 'call', unitPrice: 1, usageEventsPerUnit: 1 }],
-      },
-    ],
+    features: [credits('monthly-calls', 100, 'calls', { name: 'Calls of a month', ...grant })],
+    products: [plan('plan', 3000, ['monthly-calls'], { product: { name: 'Plan' }, slug: 'plan' })],
+    usageMeters: [meter('calls', 'Calls', { slug: 'call', unitPrice: 1, usageEventsPerUnit: 1 }, more)],
     resources: [],
   });
   const pricingModelId: string = pricingModel.id;
@@ -53,11 +30,7 @@ export async function setUpCredits(app: TestApp, { grant = {}, meter = {} }: { g
     /** A customer whose subscription to the plan begins now. It is not charged, so nothing waits for money. */
     async subscribe(change: object = {}) {
       made += 1;
-      const externalId = `customer-${made}`;
-      const { data } = await app.post('/customers', {
-        customer: { externalId, email: `${made}@acme.test`, name: 'Acme', pricingModelId },
-      });
-      const customerId: string = data.customer.id;
+      const { externalId, customerId } = await newCustomer(app, `customer-${made}`, { pricingModelId });
       const { subscription } = await app.post('/subscriptions', {
         customerId,
         priceId,
@@ -90,10 +63,7 @@ function actionsOf(app: TestApp, ids: { id: string; customerId: string; external
     async credits(filter = ''): Promise<Body[]> {
       return (await app.get(`/usage-credits?limit=100&subscriptionId=${id}${filter}`)).data;
     },
-    async balance(): Promise<number> {
-      const path = `/customers/${externalId}/usage-balances?subscriptionId=${id}`;
-      return (await app.get(path)).usageMeterBalances[0].availableBalance;
-    },
+    balance: async () => (await firstBalance(app, externalId, id)) ?? 0,
     /** Lives through everything that is due until then. */
     async liveUntil(at: number): Promise<void> {
       await app.setClock(at);
@@ -110,9 +80,4 @@ function actionsOf(app: TestApp, ids: { id: string; customerId: string; external
       return (await app.get(`/events?type=usage_balance.low&objectId=${id}`)).total;
     },
   };
-}
-
-export async function assertSound(app: TestApp): Promise<void> {
-  const broken = (await checkInvariants(app.owner)).filter(({ violations }) => violations.count > 0);
-  assert.deepEqual(broken, []);
 }

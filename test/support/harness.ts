@@ -1,14 +1,10 @@
 import assert from 'node:assert/strict';
-import { createHash, randomUUID } from 'node:crypto';
-import { readdir, readFile } from 'node:fs/promises';
 import { after } from 'node:test';
-import pg from 'pg';
-import { withScratchPostgres } from '../../scripts/scratch-postgres.ts';
+import type pg from 'pg';
 import type { ExternalServices } from '../../src/app.ts';
 import { createApp, tasks } from '../../src/app.ts';
 import { foundOrganization } from '../../src/billing/create-organization.ts';
-import { createDatabase, createPool, type Database, patienceOfRequests } from '../../src/database/database.ts';
-import { migrate } from '../../src/database/migrate.ts';
+import type { Database } from '../../src/database/database.ts';
 import { runInEnvironment, type Work } from '../../src/database/work.ts';
 import { loopback } from '../../src/jobs/address-guard.ts';
 import { createEncryption, keyBytes } from '../../src/jobs/encryption.ts';
@@ -16,6 +12,8 @@ import { createOutbound } from '../../src/jobs/outbound.ts';
 import { type JobContext, runTask, type TaskList } from '../../src/jobs/queue.ts';
 import type { WebhookServices } from '../../src/webhooks/actions.ts';
 import { Dispatcher } from '../../src/webhooks/jobs-sending.ts';
+import { demolish, type House, moveIn, moveOut, type Service } from './house.ts';
+import { endOnlyFile } from './process-end.ts';
 
 /** An answer of the API: its status, headers and parsed body. */
 // biome-ignore lint/suspicious/noExplicitAny: tests read answers of every shape.
@@ -47,6 +45,8 @@ export interface TestApp extends TestOrganization {
   readonly database: Database;
   /** The owner's connection: sees every environment. */
   readonly owner: Database;
+  /** The same connections without Kysely, for statements that are prepared under a name. */
+  readonly ownerPool: pg.Pool;
   /** Everything that runs in the background: with the database, what a job is given. */
   readonly tasks: TaskList;
   /** What the service was started with to reach others. */
@@ -70,82 +70,17 @@ export interface TestApp extends TestOrganization {
 const closers: (() => Promise<void>)[] = [];
 after(async () => {
   for (let close = closers.pop(); close !== undefined; close = closers.pop()) await close();
+  await endOnlyFile();
 });
-
-const serverUrl = await findServer();
-
-/** The PostgreSQL server that the tests share: the one of `npm test`, or one of this process's own. */
-async function findServer(): Promise<string> {
-  const given = process.env.TOLLKEEPER_TEST_POSTGRES;
-  if (given) return given;
-  return new Promise((resolve, reject) => {
-    const ended = withScratchPostgres((url) => {
-      resolve(url);
-      return new Promise<void>((end) => {
-        closers.push(async () => {
-          end();
-          await ended;
-        });
-      });
-    });
-    ended.catch(reject);
-  });
-}
-
-function databaseUrl(name: string): string {
-  const url = new URL(serverUrl);
-  url.pathname = `/${name}`;
-  return url.href;
-}
-
-async function asAdministrator<Answer>(act: (client: pg.Client) => Promise<Answer>): Promise<Answer> {
-  const client = new pg.Client({ connectionString: databaseUrl('postgres') });
-  await client.connect();
-  try {
-    return await act(client);
-  } finally {
-    await client.end();
-  }
-}
-
-const migrationsDirectory = new URL('../../migrations/', import.meta.url);
-
-/** The name of a migrated database to copy; it changes with the migrations. Made when it is missing. */
-async function templateDatabase(client: pg.Client): Promise<string> {
-  const hash = createHash('sha256');
-  for (const file of (await readdir(migrationsDirectory)).sort())
-    hash.update(await readFile(new URL(file, migrationsDirectory)));
-  const name = `template_${hash.digest('hex').slice(0, 16)}`;
-  await client.query('select pg_advisory_lock(7001)');
-  const existing = await client.query('select from pg_database where datname = $1', [name]);
-  if (existing.rowCount === 0) {
-    await client.query(`create database ${name}_new template template0 encoding 'UTF8'`);
-    const pool = createPool({ url: databaseUrl(`${name}_new`), size: 2, as: 'owner' });
-    await migrate(pool);
-    await pool.end();
-    await client.query(`alter database ${name}_new rename to ${name}`);
-  }
-  await client.query('select pg_advisory_unlock(7001)');
-  return name;
-}
-
-// A slow machine must not turn a storm of requests into refusals: tests of the limits set their own.
-const patience = { ...patienceOfRequests(60_000), lockMs: 60_000, connectionMs: 60_000 };
 
 /** Starts the service on a fresh database, with one organization. Closed by itself when the test file ends. */
 export async function startTestApp({ services: given = {} }: { services?: ExternalServices } = {}): Promise<TestApp> {
-  const webhooks = given.webhooks ?? testWebhookServices();
+  const house = await moveIn();
+  const { url, database, owner, ownerPool } = house;
+  // The service that reaches nobody in particular is the same for all, and stays with the house.
+  const isOwn = Object.keys(given).length > 0;
+  const { server, address, webhooks } = isOwn ? await startService(house, given) : await ordinaryService(house);
   const services = { encryption: webhooks.encryption, ...given, webhooks };
-  const name = `test_${randomUUID().replaceAll('-', '')}`;
-  await asAdministrator(async (client) =>
-    client.query(`create database ${name} template ${await templateDatabase(client)}`),
-  );
-  const url = databaseUrl(name);
-  const database = createDatabase(createPool({ url, size: 20, as: 'service', patience }));
-  const owner = createDatabase(createPool({ url, size: 4, as: 'owner' }));
-  const logLevel = process.env.TEST_LOG ?? 'silent';
-  const server = await createApp({ database, logLevel, services, migrated: async () => true });
-  const address = await server.listen({ host: '127.0.0.1', port: 0 });
   const newOrganization = async (): Promise<TestOrganization> => {
     const founded = await foundOrganization(owner, { name: 'Acme' }, Date.now());
     return {
@@ -165,12 +100,22 @@ export async function startTestApp({ services: given = {} }: { services?: Extern
     return answer.body;
   };
   let closed = false;
+  const leave = async (how: (house: House) => Promise<void>) => {
+    if (closed) return;
+    closed = true;
+    if (isOwn) {
+      await server.close();
+      if (given.webhooks === undefined) await webhooks.outbound.close();
+    }
+    await how(house);
+  };
   const app: TestApp = {
     ...organization,
     url: address,
     databaseUrl: url,
     database,
     owner,
+    ownerPool,
     tasks,
     services,
     request,
@@ -198,17 +143,23 @@ export async function startTestApp({ services: given = {} }: { services?: Extern
       assert(outcome);
       return outcome.answer;
     },
-    async close() {
-      if (closed) return;
-      closed = true;
-      await server.close();
-      if (given.webhooks === undefined) await webhooks.outbound.close();
-      await Promise.all([database.destroy(), owner.destroy()]);
-      await asAdministrator((client) => client.query(`drop database ${name} with (force)`));
-    },
+    close: () => leave(demolish),
   };
-  closers.push(() => app.close());
+  closers.push(() => leave(moveOut));
   return app;
+}
+
+async function ordinaryService(house: House): Promise<Service> {
+  house.service ??= await startService(house, {});
+  return house.service;
+}
+
+async function startService({ database }: House, given: ExternalServices): Promise<Service> {
+  const webhooks = given.webhooks ?? testWebhookServices();
+  const services = { encryption: webhooks.encryption, ...given, webhooks };
+  const logLevel = process.env.TEST_LOG ?? 'silent';
+  const server = await createApp({ database, logLevel, services, migrated: async () => true });
+  return { server, webhooks, address: await server.listen({ host: '127.0.0.1', port: 0 }) };
 }
 
 // The last instant that a Date can hold.

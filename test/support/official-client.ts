@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { after } from 'node:test';
 import { Flowglad } from '@flowglad/node';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import addFormats from 'ajv-formats';
@@ -104,6 +105,9 @@ export function assertShape(schema: z.ZodType, answer: unknown): void {
 export async function watchAll(app: TestApp): Promise<Watch> {
   const watched = await watch(app);
   globalThis.fetch = watched.fetch;
+  after(() => {
+    globalThis.fetch = plainFetch;
+  });
   return watched;
 }
 

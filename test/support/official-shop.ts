@@ -2,26 +2,18 @@ import assert from 'node:assert/strict';
 import type { Flowglad } from '@flowglad/node';
 import { performCheckout } from '../../src/checkout/jobs.ts';
 import type { Body, TestApp } from './harness.ts';
+import { capacity, credits, meter, plan, resource, toggle } from './shop.ts';
 
 /** What the tests of the official clients sell: a plan with every type of feature, a dearer one, and a single payment. */
 export const catalog = {
   name: 'Shop',
   isDefault: true,
   features: [
-    { type: 'toggle', slug: 'sso', name: 'SSO', description: 'Single sign-on', active: true },
-    { type: 'toggle', slug: 'audit', name: 'Audit log', description: 'Who did what', active: true },
-    {
-      type: 'usage_credit_grant',
-      slug: 'hundred-calls',
-      name: '100 calls',
-      description: 'Each month',
-      amount: 100,
-      renewalFrequency: 'every_billing_period',
-      usageMeterSlug: 'calls',
-      active: true,
-    },
-    capacity('seats', 3, 'seat'),
-    capacity('desks', 2, 'desk'),
+    toggle('sso', { name: 'SSO', description: 'Single sign-on' }),
+    toggle('audit', { name: 'Audit log', description: 'Who did what' }),
+    credits('hundred-calls', 100, 'calls', { name: '100 calls', description: 'Each month' }),
+    capacity('seats', 3, 'seat', { name: '3 seats' }),
+    capacity('desks', 2, 'desk', { name: '2 desks' }),
   ],
   products: [
     plan('team', 2900, ['sso', 'hundred-calls', 'seats', 'desks']),
@@ -33,46 +25,10 @@ export const catalog = {
     },
   ],
   usageMeters: [
-    {
-      usageMeter: { name: 'Calls', slug: 'calls', aggregationType: 'sum' },
-      prices: [
-        {
-          type: 'usage',
-          slug: 'call',
-          intervalUnit: 'month',
-          intervalCount: 1,
-          unitPrice: 50,
-          usageEventsPerUnit: 100,
-          isDefault: true,
-        },
-      ],
-    },
+    meter('calls', 'Calls', { slug: 'call', unitPrice: 50, usageEventsPerUnit: 100 }, { aggregationType: 'sum' }),
   ],
-  resources: [
-    { slug: 'seat', name: 'Seat', active: true },
-    { slug: 'desk', name: 'Desk', active: true },
-  ],
+  resources: [resource('seat', 'Seat'), resource('desk', 'Desk')],
 };
-
-function capacity(slug: string, amount: number, resourceSlug: string) {
-  return { type: 'resource', slug, name: `${amount} ${slug}`, description: '', amount, resourceSlug, active: true };
-}
-
-function plan(slug: string, unitPrice: number, features: string[]) {
-  return {
-    product: { name: slug, slug, active: true },
-    price: {
-      type: 'subscription',
-      slug: `${slug}-monthly`,
-      intervalUnit: 'month',
-      intervalCount: 1,
-      unitPrice,
-      isDefault: true,
-      active: true,
-    },
-    features,
-  };
-}
 
 /** A shop with one customer on the plan `team`, paid by card. */
 export interface Shop {

@@ -1,71 +1,24 @@
 import type { Body, TestApp } from './harness.ts';
-
-const feature = { description: '', active: true };
-const subscription = { type: 'subscription', intervalUnit: 'month', intervalCount: 1, isDefault: true, active: true };
+import { capacity, credits, eventTypes, firstBalance, meter, newCustomer, plan, resource, toggle } from './shop.ts';
 
 /** A free plan, a paid one, one with a trial, and another that costs nothing. */
 const plans = {
   name: 'Plans',
   isDefault: true,
   features: [
-    { ...feature, type: 'toggle', slug: 'sso', name: 'SSO' },
-    {
-      ...feature,
-      type: 'usage_credit_grant',
-      slug: 'monthly-calls',
-      name: 'Calls of a month',
-      amount: 1000,
-      renewalFrequency: 'every_billing_period',
-      usageMeterSlug: 'api-calls',
-    },
-    {
-      ...feature,
-      type: 'usage_credit_grant',
-      slug: 'welcome-calls',
-      name: 'Calls to begin with',
-      amount: 500,
-      renewalFrequency: 'once',
-      usageMeterSlug: 'api-calls',
-    },
-    { ...feature, type: 'resource', slug: 'seats', name: 'Seats', amount: 5, resourceSlug: 'seat' },
+    toggle('sso', { name: 'SSO' }),
+    credits('monthly-calls', 1000, 'api-calls', { name: 'Calls of a month' }),
+    credits('welcome-calls', 500, 'api-calls', { name: 'Calls to begin with', renewalFrequency: 'once' }),
+    capacity('seats', 5, 'seat', { name: 'Seats' }),
   ],
   products: [
-    {
-      product: { name: 'Free', slug: 'free', active: true, default: true },
-      price: { ...subscription, slug: 'free-monthly', name: 'Monthly', unitPrice: 0 },
-      features: ['welcome-calls', 'seats'],
-    },
-    {
-      product: { name: 'Pro', slug: 'pro', active: true },
-      price: { ...subscription, slug: 'pro-monthly', name: 'Monthly', unitPrice: 3000 },
-      features: ['sso', 'monthly-calls', 'welcome-calls', 'seats'],
-    },
-    {
-      product: { name: 'Team', slug: 'team', active: true },
-      price: { ...subscription, slug: 'team-monthly', name: 'Monthly', unitPrice: 3000, trialPeriodDays: 14 },
-      features: ['monthly-calls'],
-    },
-    {
-      product: { name: 'Community', slug: 'community', active: true },
-      price: { ...subscription, slug: 'community', unitPrice: 0 },
-      features: [],
-    },
+    plan('free', 0, ['welcome-calls', 'seats'], { product: { name: 'Free' } }),
+    plan('pro', 3000, ['sso', 'monthly-calls', 'welcome-calls', 'seats'], { product: { name: 'Pro' } }),
+    plan('team', 3000, ['monthly-calls'], { product: { name: 'Team' }, trialPeriodDays: 14 }),
+    plan('community', 0, [], { product: { name: 'Community' }, slug: 'community' }),
   ],
-  usageMeters: [
-    {
-      usageMeter: { name: 'API calls', slug: 'api-calls' },
-      prices: [
-        {
-          ...subscription,
-          type: 'usage',
-          slug: 'call-overage',
-          unitPrice: 50,
-          usageEventsPerUnit: 100,
-        },
-      ],
-    },
-  ],
-  resources: [{ slug: 'seat', name: 'Seat', active: true }],
+  usageMeters: [meter('api-calls', 'API calls', { slug: 'call-overage', unitPrice: 50, usageEventsPerUnit: 100 })],
+  resources: [resource('seat', 'Seat')],
 };
 
 /** Makes the pricing model of these plans through the API. */
@@ -78,19 +31,9 @@ export async function setUpPlans(app: TestApp) {
     pricingModelId: pricingModel.id as string,
     priceOf,
     /** A customer on the free plan, with a card when one is named. */
-    async newCustomer(token?: string) {
+    newCustomer(token?: string) {
       made += 1;
-      const externalId = `customer-${made}`;
-      const { data } = await app.post('/customers', {
-        customer: { externalId, email: `${made}@acme.test`, name: 'Acme' },
-      });
-      const customerId: string = data.customer.id;
-      const attached =
-        token === undefined
-          ? null
-          : await app.post('/payment-methods', { paymentMethod: { customerId, type: 'card', token } });
-      const paymentMethodId: string | null = attached?.paymentMethod.id ?? null;
-      return { externalId, customerId, freeId: data.subscription.id as string, paymentMethodId };
+      return newCustomer(app, `customer-${made}`, { token, email: `${made}@acme.test` });
     },
     async subscribe(body: Body): Promise<Body> {
       return (await app.post('/subscriptions', body)).subscription;
@@ -101,21 +44,9 @@ export async function setUpPlans(app: TestApp) {
     async subscription(id: string): Promise<Body> {
       return (await app.get(`/subscriptions/${id}`)).subscription;
     },
-    async events(objectId: string): Promise<string[]> {
-      const rows = await app.owner
-        .selectFrom('events')
-        .select('type')
-        .where('objectId', '=', objectId)
-        .orderBy('id')
-        .execute();
-      return rows.map((row) => row.type);
-    },
+    events: (objectId: string) => eventTypes(app, objectId),
     /** The balance of API calls of a subscription. */
-    async calls(externalId: string, subscriptionId: string): Promise<number | undefined> {
-      const path = `/customers/${externalId}/usage-balances?subscriptionId=${subscriptionId}`;
-      const { usageMeterBalances } = await app.get(path);
-      return usageMeterBalances[0]?.availableBalance;
-    },
+    calls: (externalId: string, subscriptionId: string) => firstBalance(app, externalId, subscriptionId),
   };
 }
 

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import type { Answer, Body, RequestOptions } from './harness.ts';
+import { meter, plan } from './shop.ts';
 
 type Request = (method: string, path: string, body?: unknown, options?: RequestOptions) => Promise<Answer>;
 
@@ -10,24 +11,12 @@ export async function setUpUsage(request: Request, key: string): Promise<string>
     assert.equal(answer.status, 200, JSON.stringify(answer.body));
     return answer.body;
   };
-  const usagePrice = { type: 'usage', intervalUnit: 'month', intervalCount: 1, unitPrice: 1, usageEventsPerUnit: 100 };
   await post('/pricing-models/setup', {
     name: 'Metered',
     isDefault: true,
-    usageMeters: [
-      {
-        usageMeter: { name: 'Calls', slug: 'calls', aggregationType: 'sum' },
-        prices: [{ ...usagePrice, slug: 'calls-overage', isDefault: true }],
-      },
-    ],
+    usageMeters: [meter('calls', 'Calls', { slug: 'calls-overage', unitPrice: 1, usageEventsPerUnit: 100 })],
     features: [],
-    products: [
-      {
-        product: { name: 'Free', slug: 'free', default: true },
-        price: { type: 'subscription', intervalUnit: 'month', intervalCount: 1, unitPrice: 0 },
-        features: [],
-      },
-    ],
+    products: [plan('free', 0)],
   });
   const { data } = await post('/customers', { customer: { externalId: 'ann', email: 'ann@acme.test', name: 'Ann' } });
   return data.subscription.id;

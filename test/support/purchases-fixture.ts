@@ -1,7 +1,5 @@
-import assert from 'node:assert/strict';
 import type { Bought } from '../../src/billing/buy.ts';
 import type { Quote } from '../../src/billing/quote.ts';
-import { checkInvariants } from '../../src/invariants/check-invariants.ts';
 import { instant } from '../../src/kernel/calendar.ts';
 import { buyNow, quoteNow, type Wish } from './buying.ts';
 import { eventsOf } from './charge.ts';
@@ -65,10 +63,6 @@ export async function setUpShop(app: TestApp) {
     },
     async addCard(customerId: string, token = 'pm_card_visa'): Promise<string> {
       return (await app.post('/payment-methods', { paymentMethod: { customerId, token } })).paymentMethod.id;
-    },
-    async checkInvariants(): Promise<void> {
-      const broken = (await checkInvariants(app.owner)).filter(({ violations }) => violations.count > 0);
-      assert.deepEqual(broken, []);
     },
     purchase: async (id: string): Promise<Body> => (await app.get(`/purchases/${id}`)).purchase,
     events: (id: string) => eventsOf(app, id),

@@ -4,7 +4,6 @@ import { sql } from 'kysely';
 import pg from 'pg';
 import { type DueWorkDone, doDueWork } from '../../src/billing/do-due-work.ts';
 import { createDatabase, createPool } from '../../src/database/database.ts';
-import { checkInvariants } from '../../src/invariants/check-invariants.ts';
 import type { Answer, TestApp } from './harness.ts';
 
 /** How often each storm is repeated; more where somebody has the time. */
@@ -156,12 +155,6 @@ export function assertStatuses(answers: readonly { readonly status: number }[], 
 /** How many of the answers have this status. */
 export function countOf(answers: readonly { readonly status: number }[], status: number): number {
   return answers.filter((each) => each.status === status).length;
-}
-
-/** Asserts every invariant over the whole database. */
-export async function assertSound(app: TestApp): Promise<void> {
-  const broken = (await checkInvariants(app.owner)).filter(({ violations }) => violations.count > 0);
-  assert.deepEqual(broken, []);
 }
 
 /** How often the test network charged, and gave back, in minor units: each operation once, whoever asked how often. */

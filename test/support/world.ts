@@ -39,6 +39,8 @@ export async function buildWorld(
   const post = (path: string, body: unknown): Promise<Body> => app.post(path, body, options);
   const team = pricingModel.products.find((product: Body) => product.slug === 'team');
   const meter = pricingModel.usageMeters[0];
+  // Takes as long as a trial, and meanwhile everything else is made.
+  const owing = insertOwing(post, get, { priceId: team.defaultPrice.id, suffix });
   const { resources } = await get(`/resources?pricingModelId=${pricingModel.id}`);
   const { data: features } = await get(`/features?limit=100&pricingModelId=${pricingModel.id}`);
   const featureOf = (slug: string) => features.find((row: Body) => row.slug === slug).id;
@@ -78,7 +80,6 @@ export async function buildWorld(
   // Tax rates are the environment's, which a pinned key may not change.
   const newTaxRate = { country: 'DE', state: suffix, type: 'vat', percentage: '19' };
   const { taxRate } = await app.post('/tax-rates', { taxRate: newTaxRate }, whole);
-  const owing = await insertOwing(post, get, { priceId: team.defaultPrice.id, suffix });
   const billing = await get(`/customers/${externalId}/billing`);
   const current = billing.currentSubscription;
   const [paid] = billing.invoices;
@@ -104,7 +105,7 @@ export async function buildWorld(
     holdId: holds[0],
     spareHoldId: holds[1],
     usageCreditId: (await get(`/usage-credits?subscriptionId=${subscription.id}`)).data[0].id,
-    ...owing,
+    ...(await owing),
     invoiceId: paid.invoice.id,
     invoiceLineItemId: paid.invoiceLineItems[0].id,
     paymentId: (await get(`/payments?customerId=${data.customer.id}`)).data[0].id,

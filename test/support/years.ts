@@ -1,67 +1,36 @@
 import assert from 'node:assert/strict';
 import { sql } from 'kysely';
 import type { Body, TestApp, TestOrganization } from './harness.ts';
+import { capacity, credits, meter, newCustomer, plan, resource } from './shop.ts';
 
 export const minute = 60_000;
 export const hour = 60 * minute;
 export const day = 24 * hour;
 
-const plan = (slug: string, unitPrice: number, interval: readonly [string, number], more: Body = {}) => ({
-  product: { name: slug, slug, active: true, default: slug === 'free' },
-  price: {
-    type: 'subscription',
+const every = (slug: string, unitPrice: number, intervalUnit: string, intervalCount = 1, more: Body = {}) =>
+  plan(slug, unitPrice, slug === 'free' ? [] : ['calls', 'seats'], {
     slug: `${slug}-price`,
-    intervalUnit: interval[0],
-    intervalCount: interval[1],
-    isDefault: true,
-    unitPrice,
+    intervalUnit,
+    intervalCount,
     ...more,
-  },
-  features: slug === 'free' ? [] : ['calls', 'seats'],
-});
+  });
 
 /** Plans of every interval, one with a trial, and a meter whose usage is billed at 50 per 100 calls. */
 const structure = {
   name: 'Years',
   isDefault: true,
-  features: [
-    {
-      type: 'usage_credit_grant',
-      slug: 'calls',
-      name: 'Calls',
-      description: '',
-      amount: 100,
-      renewalFrequency: 'every_billing_period',
-      usageMeterSlug: 'calls',
-    },
-    { type: 'resource', slug: 'seats', name: 'Seats', description: '', amount: 5, resourceSlug: 'seat' },
-  ],
+  features: [credits('calls', 100, 'calls', { name: 'Calls' }), capacity('seats', 5, 'seat', { name: 'Seats' })],
   products: [
-    plan('free', 0, ['month', 1]),
-    plan('month', 3000, ['month', 1]),
-    plan('trial', 3000, ['month', 1], { trialPeriodDays: 14 }),
-    plan('two-weeks', 1400, ['week', 2]),
-    plan('ten-days', 1000, ['day', 10]),
-    plan('quarter', 9000, ['month', 3]),
-    plan('year', 36_000, ['year', 1]),
+    every('free', 0, 'month'),
+    every('month', 3000, 'month'),
+    every('trial', 3000, 'month', 1, { trialPeriodDays: 14 }),
+    every('two-weeks', 1400, 'week', 2),
+    every('ten-days', 1000, 'day', 10),
+    every('quarter', 9000, 'month', 3),
+    every('year', 36_000, 'year'),
   ],
-  usageMeters: [
-    {
-      usageMeter: { name: 'Calls', slug: 'calls' },
-      prices: [
-        {
-          type: 'usage',
-          slug: 'call',
-          intervalUnit: 'month',
-          intervalCount: 1,
-          unitPrice: 50,
-          usageEventsPerUnit: 100,
-          isDefault: true,
-        },
-      ],
-    },
-  ],
-  resources: [{ slug: 'seat', name: 'Seat' }],
+  usageMeters: [meter('calls', 'Calls', { slug: 'call', unitPrice: 50, usageEventsPerUnit: 100 })],
+  resources: [resource('seat', 'Seat')],
 };
 
 /** Calls the API as one organization. */
@@ -99,14 +68,7 @@ export async function subscribeFor(
   externalId: string,
   { plan: slug, token, ...more }: { plan: string; token?: string } & Body,
 ): Promise<Subscriber> {
-  const customer = { externalId, email: `${externalId}@acme.test`, name: externalId };
-  const { data } = await caller.post('/customers', { customer });
-  const customerId: string = data.customer.id;
-  let paymentMethodId: string | null = null;
-  if (token !== undefined) {
-    const paymentMethod = { customerId, type: 'card', token };
-    paymentMethodId = (await caller.post('/payment-methods', { paymentMethod })).paymentMethod.id;
-  }
+  const { customerId, paymentMethodId } = await newCustomer(caller, externalId, { token, name: externalId });
   const { subscription } = await caller.post('/subscriptions', { customerId, priceSlug: `${slug}-price`, ...more });
   if (subscription.current) {
     await caller.post('/usage-events', {

@@ -49,7 +49,7 @@ async function writeProject(file: string, text: string): Promise<void> {
 }
 
 describe('the packed client', () => {
-  test('holds JavaScript with its types, the README and the licence, and nothing else', async () => {
+  test('the packed client holds JavaScript with its types, the README and the licence, and nothing else', async () => {
     const installed = await readdir(join(project, 'node_modules/@tollkeeper/client'), { recursive: true });
     const paths = installed.filter((path) => path !== 'dist').sort();
     const built = paths.filter((path) => path.startsWith('dist/'));
@@ -62,14 +62,14 @@ describe('the packed client', () => {
     assert.deepEqual(built, [...scripts, ...scripts.map((path) => path.replace(/js$/, 'd.ts'))].sort());
   });
 
-  test('is installed without a registry, for it needs no other package', async () => {
+  test('the packed client is installed without a registry, for it needs no other package', async () => {
     const lock = JSON.parse(await readFile(join(project, 'package-lock.json'), 'utf8'));
     const { '': _, ...packages } = lock.packages;
     assert.deepEqual(Object.keys(packages), ['node_modules/@tollkeeper/client']);
     assert.equal(packages['node_modules/@tollkeeper/client'].version, version);
   });
 
-  test('is used from plain JavaScript', async () => {
+  test('the packed client is used from plain JavaScript', async () => {
     await writeProject(
       'use.js',
       `import { NotFoundError, Tollkeeper } from '@tollkeeper/client';

@@ -95,49 +95,36 @@ const json = (ran: Ran): Body => {
 describe('a service with its own PostgreSQL', () => {
   const keys = { TOLLKEEPER_TEST_KEY: 'My API Key', TOLLKEEPER_LIVE_KEY: 'x'.repeat(200) };
   let id: string;
+  // Begun by the second start, and what most tests look at.
+  let service: Service;
 
   test('first start prints the keys and the next command, and stops cleanly', async () => {
-    const service = await serve();
-    const [, testKey = ''] = /test key {2}(\S+)/.exec(service.output()) ?? [];
-    const [, liveKey = ''] = /live key {2}(\S+)/.exec(service.output()) ?? [];
-    assert.match(service.output(), /curl http:\S+\/api\/v1\/pricing-models/);
-    const { body } = await get(service, '/pricing-models/default', testKey);
+    const first = await serve();
+    const [, testKey = ''] = /test key {2}(\S+)/.exec(first.output()) ?? [];
+    const [, liveKey = ''] = /live key {2}(\S+)/.exec(first.output()) ?? [];
+    assert.match(first.output(), /curl http:\S+\/api\/v1\/pricing-models/);
+    const { body } = await get(first, '/pricing-models/default', testKey);
     id = body.pricingModel.id;
-    assert.equal((await get(service, '/pricing-models/default', liveKey)).body.pricingModel.livemode, true);
-    assert.equal(await stop(service, 'SIGTERM'), 0);
+    assert.equal((await get(first, '/pricing-models/default', liveKey)).body.pricingModel.livemode, true);
+    assert.equal(await stop(first, 'SIGTERM'), 0);
   });
 
   test('a second start finds the data, prints no keys, and accepts the keys that the operator chose', async () => {
-    const service = await serve(keys);
+    service = await serve(keys);
     assert.doesNotMatch(service.output(), /First start/);
     for (const key of [keys.TOLLKEEPER_TEST_KEY, keys.TOLLKEEPER_LIVE_KEY])
       assert.equal((await get(service, '/api-keys', key)).status, 200);
     assert.equal((await get(service, '/pricing-models/default', keys.TOLLKEEPER_TEST_KEY)).body.pricingModel.id, id);
-    assert.equal(await stop(service, 'SIGINT'), 0);
   });
 
   test('a start beside a running service is refused in one clear line', async () => {
-    const service = await serve();
     const { code, stderr } = await run(['serve']);
     assert.equal(code, 1);
     assert.match(stderr.trim(), /^Another Tollkeeper \(process \d+\) is already serving from .*TOLLKEEPER_DATA_DIR\.$/);
     assert.equal((await get(service, '/api-keys', keys.TOLLKEEPER_TEST_KEY)).status, 200);
-    await stop(service, 'SIGTERM');
-  });
-
-  test('after kill -9 the next start recovers what was answered', async () => {
-    const first = await serve();
-    const customer = { externalId: 'survivor', email: 's@acme.test', name: 'Survivor' };
-    const { status } = await send(first.address, 'POST', '/customers', { customer }, { key: keys.TOLLKEEPER_TEST_KEY });
-    assert.equal(status, 200);
-    await stop(first, 'SIGKILL');
-    const second = await serve();
-    assert.equal((await get(second, '/customers/survivor', keys.TOLLKEEPER_TEST_KEY)).body.customer.name, 'Survivor');
-    await stop(second, 'SIGTERM');
   });
 
   test('commands work beside a running service, and a revoked key is refused by its next request', async () => {
-    const service = await serve();
     const made = json(await run(['organizations', 'create', '--name', 'Second', '--json']));
     assert.deepEqual(Object.keys(made), ['id', 'name', 'testKey', 'liveKey']);
     assert.equal((await get(service, '/pricing-models/default', made.testKey)).status, 200);
@@ -147,15 +134,28 @@ describe('a service with its own PostgreSQL', () => {
     assert.equal((await get(service, '/api-keys', rotated.token)).status, 200);
     json(await run(['keys', 'revoke', rotated.id, '--json']));
     assert.equal((await get(service, '/api-keys', rotated.token)).status, 401);
-    await stop(service, 'SIGTERM');
   });
 
   test('a worker alone works beside a running service', async () => {
-    const service = await serve();
     const worker = await start('work', /is running jobs/);
     assert.equal(await stop(worker, 'SIGTERM'), 0);
     assert.equal((await get(service, '/api-keys', keys.TOLLKEEPER_TEST_KEY)).status, 200);
-    await stop(service, 'SIGTERM');
+  });
+
+  test('after kill -9 the next start recovers what was answered, and Ctrl-C ends it as cleanly', async () => {
+    const customer = { externalId: 'survivor', email: 's@acme.test', name: 'Survivor' };
+    const { status } = await send(
+      service.address,
+      'POST',
+      '/customers',
+      { customer },
+      { key: keys.TOLLKEEPER_TEST_KEY },
+    );
+    assert.equal(status, 200);
+    await stop(service, 'SIGKILL');
+    service = await serve();
+    assert.equal((await get(service, '/customers/survivor', keys.TOLLKEEPER_TEST_KEY)).body.customer.name, 'Survivor');
+    assert.equal(await stop(service, 'SIGINT'), 0);
   });
 
   test('commands work without a running service, and leave none behind', async () => {

@@ -20,7 +20,7 @@ const app = await startTestApp();
 const [oldKey, newKey, strangeKey] = [randomBytes(keyBytes), randomBytes(keyBytes), randomBytes(keyBytes)];
 
 describe('what is sealed', () => {
-  test('is opened with the same key for the same place', () => {
+  test('what is sealed is opened with the same key for the same place', () => {
     const { seal, open } = createEncryption([oldKey]);
     fc.assert(
       fc.property(fc.string({ unit: 'grapheme' }), fc.string(), (text, context) => {
@@ -29,7 +29,7 @@ describe('what is sealed', () => {
     );
   });
 
-  test('shows nothing of the text, and is never the same twice', () => {
+  test('what is sealed shows nothing of the text, and is never the same twice', () => {
     const { seal } = createEncryption([oldKey]);
     const [one, other] = [seal('whsec_abc', 'webhook 1'), seal('whsec_abc', 'webhook 1')];
     assert.notEqual(one, other);
@@ -37,7 +37,7 @@ describe('what is sealed', () => {
     assert.equal(Buffer.from(one.split('.')[2] ?? '', 'base64url').includes('whsec'), false);
   });
 
-  test('is not opened for another place, with another key, or altered', () => {
+  test('what is sealed is not opened for another place, with another key, or altered', () => {
     const { seal, open } = createEncryption([oldKey]);
     const sealed = seal('whsec_abc', 'webhook 1');
     assert.throws(() => open(sealed, 'webhook 2'));
@@ -56,7 +56,7 @@ describe('what is sealed', () => {
     for (const nothing of ['', 'whsec_abc', '..']) assert.throws(() => open(nothing, 'webhook 1'));
   });
 
-  test('with the old key is opened beside the new one, which seals', () => {
+  test('what is sealed with the old key is opened beside the new one, which seals', () => {
     const sealed = createEncryption([oldKey]).seal('text', 'place');
     const both = createEncryption([newKey, oldKey]);
     assert.equal(both.open(sealed, 'place'), 'text');
@@ -66,7 +66,7 @@ describe('what is sealed', () => {
 });
 
 describe('a list of keys', () => {
-  test('is base64, one key after the other', () => {
+  test('a list of keys is base64, one key after the other', () => {
     const text = `${newKey.toString('base64')}, ${oldKey.toString('base64')}\n`;
     assert.deepEqual(parseEncryptionKeys(text), [newKey, oldKey]);
   });
@@ -97,7 +97,7 @@ describe('the key of a data directory', () => {
     return directory;
   }
 
-  test('is made once, for its owner only, and found again', async () => {
+  test('the key of a data directory is made once, for its owner only, and found again', async () => {
     const directory = await newDirectory();
     const key = await keyOfDataDirectory(join(directory, 'data'));
     assert.equal(key.length, 32);
@@ -109,14 +109,14 @@ describe('the key of a data directory', () => {
     assert.notDeepEqual(await keyOfDataDirectory(join(directory, 'other')), key);
   });
 
-  test('is one for all who come at the same time', async () => {
+  test('the key of a data directory is one for all who come at the same time', async () => {
     const directory = await newDirectory();
     const keys = await Promise.all(Array.from({ length: 32 }, () => keyOfDataDirectory(directory)));
     assert.equal(new Set(keys.map(keyIdOf)).size, 1);
     assert.deepEqual(await readdir(directory), ['encryption.key']);
   });
 
-  test('is never made in the place of a file that holds something else', async () => {
+  test('the key of a data directory is never made in the place of a file that holds something else', async () => {
     const directory = await newDirectory();
     const path = join(directory, 'encryption.key');
     await writeFile(path, 'half a k');
@@ -143,7 +143,7 @@ describe('a database', () => {
   const stored = async () => await app.owner.selectFrom('encryptionKeys').selectAll().orderBy('createdAt').execute();
   const claim = (keys: Buffer[], at: number) => claimEncryptionKeys(app.owner, createEncryption(keys), at);
 
-  test('knows who may write in it, first and after a change of the key', async () => {
+  test('a database knows who may write in it, first and after a change of the key', async () => {
     await claim([oldKey], 1);
     await claim([oldKey], 2);
     assert.deepEqual(await stored(), [{ id: keyIdOf(oldKey), createdAt: 1 }]);
@@ -167,7 +167,7 @@ describe('a database', () => {
     await claim([oldKey, newKey], 6);
   });
 
-  test('is written by one of several that start for the first time with keys of their own', async () => {
+  test('a database is written by one of several that start for the first time with keys of their own', async () => {
     for (let round = 0; round < 10; round++) {
       await app.owner.deleteFrom('encryptionKeys').execute();
       const keys = Array.from({ length: 4 }, () => randomBytes(keyBytes));

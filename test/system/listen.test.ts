@@ -60,7 +60,7 @@ const linesOf = (output: string) => output.split('\n').filter((line) => line !==
 const webhooks = async (): Promise<Body[]> => (await app.get('/webhooks')).data;
 
 describe('tollkeeper listen', () => {
-  test('prints time, type, record and id of each event, and deletes its webhook when it is told to stop', async () => {
+  test('tollkeeper listen prints time, type, record and id of each event, and deletes its webhook when it is told to stop', async () => {
     for (const [signal, externalId] of [
       ['SIGINT', 'one'],
       ['SIGTERM', 'two'],
@@ -87,7 +87,7 @@ describe('tollkeeper listen', () => {
     }
   });
 
-  test('with --json and --types prints the payloads of these types, one a line, and nothing else', async () => {
+  test('tollkeeper listen with --json and --types prints the payloads of these types, one a line, and nothing else', async () => {
     const listener = await startListener('--json', '--types', 'customer.created, customer.updated');
     const { customer } = await newCustomer('three');
     await app.put('/customers/three', { customer: { name: 'Acme Ltd' } });
@@ -101,7 +101,7 @@ describe('tollkeeper listen', () => {
     );
   });
 
-  test('answers 400 to what is not signed with its secret, says so, and does not print it', async () => {
+  test('tollkeeper listen answers 400 to what is not signed with its secret, says so, and does not print it', async () => {
     const listener = await startListener();
     const signature = `v1,${Buffer.alloc(32).toString('base64')}`;
     const now = String(Math.floor(Date.now() / 1000));
@@ -138,7 +138,7 @@ describe('tollkeeper listen', () => {
     await app.request('DELETE', `/webhooks/${left.id}`);
   });
 
-  test('ends when nobody reads any more what it prints', async () => {
+  test('tollkeeper listen ends when nobody reads any more what it prints', async () => {
     const listener = await startListener();
     listener.child.stdout.destroy();
     await newCustomer('five');
@@ -209,7 +209,7 @@ describe('tollkeeper listen says in words', () => {
     });
   }
 
-  test('and has made nothing', async () => {
+  test('tollkeeper listen that was refused has made nothing', async () => {
     assert.deepEqual(await webhooks(), []);
   });
 });

@@ -59,7 +59,7 @@ const anyIpv4 = fc.integer({ min: 0, max: 0xffffffff });
 const forbiddenIpv4 = fc.constantFrom(...bounds).chain(([min, max]) => fc.integer({ min, max }));
 
 describe('an IPv4 address', () => {
-  test('of a special range is refused in each spelling', () => {
+  test('an IPv4 address of a special range is refused in each spelling', () => {
     fc.assert(
       fc.property(forbiddenIpv4, (number) => {
         assert.equal(mayReach(dotted(number), []), false);
@@ -69,7 +69,7 @@ describe('an IPv4 address', () => {
     );
   });
 
-  test('may be reached exactly when no special range has it, in whatever spelling', () => {
+  test('an IPv4 address may be reached exactly when no special range has it, in whatever spelling', () => {
     fc.assert(
       fc.property(anyIpv4, (number) => {
         const issues = spellings(number).map((host) => urlIssue(`https://${host}/`, true, []) === null);
@@ -79,7 +79,7 @@ describe('an IPv4 address', () => {
     );
   });
 
-  test('at either end of a special range is refused, and the ones beside it are not', () => {
+  test('an IPv4 address at either end of a special range is refused, and the ones beside it are not', () => {
     for (const [first, last] of bounds) {
       assert.deepEqual(
         [first, last].map((number) => mayReach(dotted(number), [])),
@@ -148,7 +148,7 @@ test('what is no address is refused', () => {
 });
 
 describe('a network that is allowed', () => {
-  test('is reached, and nothing beside it', () => {
+  test('a network that is allowed is reached, and nothing beside it', () => {
     const allowed = parseNetworks('10.1.0.0/16, fd00:1::/32, 192.168.7.7');
     for (const address of ['10.1.0.0', '10.1.255.255', 'fd00:1::5', '192.168.7.7', '::ffff:10.1.2.3'])
       assert.equal(mayReach(address, allowed), true, address);
@@ -163,7 +163,7 @@ describe('a network that is allowed', () => {
     assert.equal(mayReach('64:ff9b::10.0.0.1', [...allowed, ...parseNetworks('10.0.0.0/8')]), true);
   });
 
-  test('of loopback brings localhost, and one of another kind the names of inside', () => {
+  test('a network of loopback that is allowed brings localhost, and one of another kind the names of inside', () => {
     const issues = (allowed: string) =>
       ['localhost', 'a.localhost', 'vault.internal', 'receiver'].map(
         (host) => urlIssue(`http://${host}/`, false, parseNetworks(allowed)) === null,
@@ -176,7 +176,7 @@ describe('a network that is allowed', () => {
 });
 
 describe('a list of networks', () => {
-  test('is ranges and addresses, of both versions', () => {
+  test('a list of networks is ranges and addresses, of both versions', () => {
     const list = parseNetworks(' 127.0.0.0/8 , ::1,10.1.2.3,0.0.0.0/0 ');
     assert.deepEqual(
       list.map(({ address, prefixLength }) => `${address}/${prefixLength}`),
@@ -197,7 +197,7 @@ describe('a list of networks', () => {
     '/8',
     '::ffff:10.0.0.0/104',
   ])
-    test(`names its part ${bad} when it refuses it`, () => {
+    test(`a list of networks names its part ${bad} when it refuses it`, () => {
       assert.throws(
         () => parseNetworks(`127.0.0.0/8, ${bad}`),
         ({ message }: Error) => message.startsWith(`"${bad}" is not a network: use`),
@@ -224,7 +224,7 @@ describe('a URL', () => {
       assert.deepEqual([urlIssue(url, true, []), urlIssue(url, false, [])], [null, null]);
     });
 
-  test('says what would be right', () => {
+  test('a URL that is refused says what would be right', () => {
     const table: readonly (readonly [url: string, livemode: boolean, issue: string])[] = [
       ['http://hooks.example.com/', true, 'must be an https URL in live mode'],
       ['hooks.example.com', true, 'must be an absolute http or https URL, such as https://example.com/webhooks'],
@@ -240,7 +240,7 @@ describe('a URL', () => {
     for (const [url, livemode, issue] of table) assert.equal(urlIssue(url, livemode, []), issue);
   });
 
-  test('is judged without an error, whatever it is', () => {
+  test('a URL is judged without an error, whatever it is', () => {
     const parts = fc.constantFrom(
       'http',
       'https',

@@ -159,7 +159,7 @@ describe('an answer is its status, the beginning of its body and when to come ag
 });
 
 describe('an answer without an end', () => {
-  test('of 100 MB is not read on', async () => {
+  test('an answer without an end of 100 MB is not read on', async () => {
     const piece = Buffer.alloc(1_000_000, 'a');
     let taken = 0;
     const { answer, server } = await answerTo((socket) => {
@@ -268,7 +268,7 @@ describe('no answer says why', () => {
 });
 
 describe('connections', () => {
-  test('are used again, one request at a time', async () => {
+  test('connections are used again, one request at a time', async () => {
     const server = await startServer((socket) => socket.write(http('200 OK', '', 'ok')));
     for (let number = 1; number <= 5; number += 1) await outbound.post({ ...message, url: server.url });
     // A connection rests for a moment after an answer, so that two take turns.

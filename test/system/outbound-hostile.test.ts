@@ -58,7 +58,7 @@ describe('an address that leads to what is not public', () => {
       }
     });
 
-  test('is in one of at least sixty forms', () => {
+  test('an address that leads to what is not public is in one of at least sixty forms', () => {
     assert.ok(new Set(urls.map(({ url }) => url)).size >= 60);
     assert.equal(new Set(urls.map(({ url }) => url)).size, urls.length);
   });
@@ -95,7 +95,7 @@ async function startRebinding(zone: Zone) {
 }
 
 describe('a name whose address changes', () => {
-  test('is looked up once for a connection, which goes to what was judged', async () => {
+  test('a name whose address changes is looked up once for a connection, which goes to what was judged', async () => {
     // Good the first time it is asked for, and never again.
     let asked = 0;
     const { names, receiver, post } = await startRebinding((_, type) => {
@@ -132,7 +132,7 @@ describe('a name whose address changes', () => {
     ['127.0.0.2', '127.0.0.1'],
     ['127.0.0.1', '::1'],
   ])
-    test(`is refused while one of its addresses is not allowed: ${addresses.join(' and ')}`, async () => {
+    test(`a name whose address changes is refused while one of its addresses is not allowed: ${addresses.join(' and ')}`, async () => {
       const { receiver, post } = await startRebinding(() => addresses);
       const answer = await post();
       assert('failure' in answer);
@@ -140,7 +140,7 @@ describe('a name whose address changes', () => {
       assert.equal(receiver.connections(), 0);
     });
 
-  test('is tried at its other addresses when one does not answer', async () => {
+  test('a name whose address changes is tried at its other addresses when one does not answer', async () => {
     const receiver = createServer((_, response) => response.end('here'));
     await new Promise<void>((resolve) => receiver.listen(0, '127.0.0.1', resolve));
     after(() => receiver.close());

@@ -97,7 +97,7 @@ test('the button waits for the form of Stripe, and says so when that cannot be l
 });
 
 describe('a card that its holder has to confirm to the bank', () => {
-  test('is kept and charged once that is done', async () => {
+  test('a card that its holder has to confirm to the bank is kept and charged once that is done', async () => {
     const { page, pay, id, customerId } = await openPayment();
     await pay('pm_card_threeDSecure2Required');
     await page.waitForURL(`${shop.shop}/thanks`);
@@ -105,7 +105,7 @@ describe('a card that its holder has to confirm to the bank', () => {
     assert.deepEqual(await paidAmounts(app, customerId), [3000]);
   });
 
-  test('is not charged while it is not, and can be tried again', async () => {
+  test('a card that its holder has to confirm to the bank is not charged while it is not, and can be tried again', async () => {
     const { page, pay, id, customerId } = await openPayment([false]);
     await pay('pm_card_threeDSecure2Required');
     await page.getByText('You did not confirm it to your bank.').waitFor();
@@ -116,7 +116,7 @@ describe('a card that its holder has to confirm to the bank', () => {
     assert.deepEqual(await paidAmounts(app, customerId), [3000]);
   });
 
-  test('may be declined all the same, and another one pays', async () => {
+  test('a card that its holder has to confirm to the bank may be declined all the same, and another one pays', async () => {
     const { page, pay, customerId } = await openPayment();
     await pay('pm_card_threeDSecureRequiredChargeDeclined');
     await page.getByText('Your card was declined.').waitFor();
@@ -125,7 +125,7 @@ describe('a card that its holder has to confirm to the bank', () => {
     assert.deepEqual(await paidAmounts(app, customerId), [3000]);
   });
 
-  test('is confirmed by a buyer whom nobody knew before, too', async () => {
+  test('a card that its holder has to confirm to the bank is confirmed by a buyer whom nobody knew before, too', async () => {
     const priceId = plans.priceOf('pro-monthly').id;
     const { id, url } = await shop.newSession({ type: 'product', anonymous: true, priceId });
     const page = await openWithScript(url);
@@ -140,7 +140,7 @@ describe('a card that its holder has to confirm to the bank', () => {
     assert.deepEqual(await paidAmounts(app, customerId), [3000]);
   });
 
-  test('is added in the portal', async () => {
+  test('a card that its holder has to confirm to the bank is added in the portal', async () => {
     const { externalId } = await plans.newCustomer();
     const page = await openWithScript(await shop.portal(externalId), [false]);
     await page.getByRole('link', { name: 'Add a card' }).click();
@@ -156,7 +156,7 @@ describe('a card that its holder has to confirm to the bank', () => {
 describe('a charge that the bank asks to confirm', () => {
   const confirm = (page: Page) => page.getByRole('button', { name: 'Confirm payment' });
 
-  test('is made when the buyer has confirmed it', async () => {
+  test('a charge that the bank asks to confirm is made when the buyer has confirmed it', async () => {
     const { page, pay, id, customerId } = await openPayment();
     await pay('pm_card_authenticationRequired');
     await confirm(page).waitFor();
@@ -169,7 +169,7 @@ describe('a charge that the bank asks to confirm', () => {
     assert.deepEqual(await paidAmounts(app, customerId), [3000]);
   });
 
-  test('is not made when the buyer does not confirm it, and another card pays', async () => {
+  test('a charge that the bank asks to confirm is not made when the buyer does not confirm it, and another card pays', async () => {
     const { page, pay, id, customerId, url } = await openPayment([false]);
     await pay('pm_card_authenticationRequired');
     await confirm(page).click();
@@ -183,7 +183,7 @@ describe('a charge that the bank asks to confirm', () => {
     assert.deepEqual(await paidAmounts(app, customerId), [3000]);
   });
 
-  test('waits for whoever left and comes back', async () => {
+  test('a charge that the bank asks to confirm waits for whoever left and comes back', async () => {
     const { page, pay, id, url, customerId } = await openPayment();
     await pay('pm_card_authenticationRequired');
     await confirm(page).waitFor();
@@ -196,7 +196,7 @@ describe('a charge that the bank asks to confirm', () => {
     assert.deepEqual(await paidAmounts(app, customerId), [3000]);
   });
 
-  test('of a subscription that waits for its first payment activates it', async () => {
+  test('a charge that the bank asks to confirm of a subscription that waits for its first payment activates it', async () => {
     const { externalId, customerId } = await plans.newCustomer();
     const waiting = await plans.subscribe({ customerId, priceSlug: 'pro-monthly' });
     const { url } = await shop.newSession({
@@ -215,7 +215,7 @@ describe('a charge that the bank asks to confirm', () => {
     assert.deepEqual(await paidAmounts(app, customerId), [3000]);
   });
 
-  test('of a change of plan is confirmed in the portal', async () => {
+  test('a charge that the bank asks to confirm of a change of plan is confirmed in the portal', async () => {
     const { externalId, customerId } = await plans.newCustomer('pm_card_visa');
     await plans.subscribe({ customerId, priceSlug: 'pro-monthly' });
     const before = await paidAmounts(app, customerId);

@@ -21,9 +21,9 @@ function assertShowsNothing(intruder: Tenant, answer: Answer, asked = '?'): void
 
 /** Acts, and finds that it has changed nothing. */
 async function unchanged(act: () => Promise<void>): Promise<void> {
-  const digest = await databaseDigest(tenants.app.owner);
+  const digest = await databaseDigest(tenants.app);
   await act();
-  assert.equal(await databaseDigest(tenants.app.owner), digest);
+  assert.equal(await databaseDigest(tenants.app), digest);
 }
 
 const event = (subscriptionId: string, priceId: string, transactionId: string) => ({
@@ -202,7 +202,7 @@ describe('by a link', () => {
   const portalOf = async ({ key, world }: Tenant): Promise<string> =>
     (await tenants.app.post(`/customers/${world.externalId}/portal-sessions`, {}, { key })).portalSession.url;
 
-  test('of one tenant no checkout of another is opened', async () => {
+  test('a link of one tenant opens no checkout of another', async () => {
     const { app, victim, intruders } = tenants;
     const theirs = await linkOf(victim);
     const links = await Promise.all(intruders.map(linkOf));
@@ -229,7 +229,7 @@ describe('by a link', () => {
     });
   });
 
-  test('of one customer the portal of another shows and does nothing', async () => {
+  test('a link of one customer makes the portal of another show and do nothing', async () => {
     const { app, victim, intruders } = tenants;
     const { world } = victim;
     for (const intruder of intruders) {

@@ -86,7 +86,7 @@ describe('references', () => {
   }
 
   describe('every foreign key of a table of tenants', () => {
-    test('begins with the environment on both sides', () => {
+    test('every foreign key of a table of tenants begins with the environment on both sides', () => {
       assert(references.length > 80);
       const wrong = references.filter(({ columns, target, targetColumns }) => {
         const environment = target === 'environments' ? 'id' : 'environment_id';
@@ -99,7 +99,7 @@ describe('references', () => {
       );
     });
 
-    test('refuses a row that points at what another tenant has', async () => {
+    test('every foreign key of a table of tenants refuses a row that points at what another tenant has', async () => {
       for (const reference of references.filter(({ table }) => table !== 'environments')) {
         const { name, table, columns } = reference;
         const target = foreign.get(reference.target);

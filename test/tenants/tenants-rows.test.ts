@@ -67,7 +67,7 @@ describe('row-level security', () => {
       );
     });
 
-    test('and nothing else that holds data can be read, but for what is nobody’s', async () => {
+    test('nothing else that holds data can be read, but for what is nobody’s', async () => {
       const { rows } = await owner.query<{ name: string; kind: string }>(`
       select c.relname as name, c.relkind as kind from pg_class c join pg_namespace n on n.oid = c.relnamespace
        where n.nspname !~ '^pg_|^information_schema$' and c.relkind in ('r', 'p', 'v', 'm', 'f')
@@ -92,7 +92,7 @@ describe('row-level security', () => {
       );
     });
 
-    test('and the service is nobody who may step over them', async () => {
+    test('the service is nobody who may step over the walls', async () => {
       const { rows } = await owner.query(
         'select rolsuper, rolbypassrls, rolcreaterole, rolcreatedb, rolreplication, rolcanlogin from pg_roles where rolname = $1',
         [serviceRole],
@@ -109,7 +109,7 @@ describe('row-level security', () => {
       assert.deepEqual(owned, []);
     });
 
-    test('and every table has a row of the victim to hide', () => {
+    test('every table has a row of the victim to hide', () => {
       const empty = tables.filter(({ name }) => !samples.has(name)).map(({ name }) => name);
       assert.deepEqual(empty, []);
     });
@@ -141,7 +141,7 @@ describe('row-level security', () => {
       });
     }
 
-    test('of another, there is nothing of the victim', async () => {
+    test('with the environment of another there is nothing of the victim', async () => {
       const { victim } = tenants;
       await inSetting(service, { environment: String(stranger.environmentId) }, async () => {
         for (const table of tables) {
@@ -181,7 +181,7 @@ describe('row-level security', () => {
       }
     });
 
-    test('of the victim, a key that is pinned elsewhere sees nothing of its pricing models', async () => {
+    test('with the environment of the victim a key that is pinned elsewhere sees nothing of its pricing models', async () => {
       const setting = {
         environment: String(tenants.victim.environmentId),
         pricingModel: pinned.pinnedPricingModelId ?? '',
@@ -204,7 +204,7 @@ describe('row-level security', () => {
       assert.deepEqual([...unbound].sort(), Object.keys(ofWholeEnvironment).sort());
     });
 
-    test('of the victim and a pricing model that is not there, there is nothing either', async () => {
+    test('with the environment of the victim and a pricing model that is not there, there is nothing either', async () => {
       const environment = String(tenants.victim.environmentId);
       for (const pricingModel of ['x', stranger.world.pricingModelId, `' or true or '`]) {
         await inSetting(service, { environment, pricingModel }, async () => {
@@ -321,12 +321,12 @@ describe('row-level security', () => {
       });
     },
     async touch_api_keys() {
-      const digest = await databaseDigest(tenants.app.owner);
+      const digest = await databaseDigest(tenants.app);
       assert.equal(
         (await service.query(`select touch_api_keys(array[sha256('a')], 1) as answer`)).rows[0].answer,
         null,
       );
-      assert.equal(await databaseDigest(tenants.app.owner), digest);
+      assert.equal(await databaseDigest(tenants.app), digest);
     },
     async enqueue_job() {
       await inSetting(service, {}, async () => {
@@ -366,14 +366,14 @@ describe('row-level security', () => {
 
   /** Answers how many rows were too old, and takes nothing that is not. */
   async function forgetsByTheHour(call: string): Promise<void> {
-    const digest = await databaseDigest(tenants.app.owner);
+    const digest = await databaseDigest(tenants.app);
     const { rows } = await service.query(`select ${call} as count`);
     assert.equal(Number(rows[0].count), 0);
-    assert.equal(await databaseDigest(tenants.app.owner), digest);
+    assert.equal(await databaseDigest(tenants.app), digest);
   }
 
   describe('a function that runs as the owner', () => {
-    test('belongs to the owner, looks in one place, and is proven here or called by the database alone', async () => {
+    test('a function that runs as the owner belongs to the owner, looks in one place, and is proven here or called by the database alone', async () => {
       const { rows } = await owner.query<{ name: string; isTrigger: boolean; isCareful: boolean }>(`
       select p.oid::regproc::text as name, p.prorettype = 'trigger'::regtype as "isTrigger",
              p.proconfig @> array['search_path=public, pg_temp'] and p.proowner = c.relowner as "isCareful"

@@ -80,14 +80,14 @@ test('what one tenant has is not found by any other, and nothing of it changes',
     ['POST', `/deliveries/${deliveryId}/retry`],
     ['GET', `/events/${eventId}`],
   ];
-  const digest = await databaseDigest(app.owner);
+  const digest = await databaseDigest(app);
   for (const [who, key] of others) {
     for (const [method, path, body] of calls) {
       const { status } = await app.request(method, path, body, { key });
       assert.equal(status, 404, `${who}: ${method} ${path}`);
     }
   }
-  assert.equal(await databaseDigest(app.owner), digest);
+  assert.equal(await databaseDigest(app), digest);
 });
 
 test('no list of another shows it, whatever it is filtered by', async () => {
@@ -112,7 +112,7 @@ test('no list of another shows it, whatever it is filtered by', async () => {
 });
 
 test('nobody makes a webhook in the pricing model of another, or takes one by the id in a body', async () => {
-  const digest = await databaseDigest(app.owner);
+  const digest = await databaseDigest(app);
   for (const [who, key] of others) {
     const elsewhere = { webhook: { ...change, pricingModelId: mine.pricingModelId } };
     assert.equal((await app.request('POST', '/webhooks', elsewhere, { key })).status, 404, who);
@@ -122,7 +122,7 @@ test('nobody makes a webhook in the pricing model of another, or takes one by th
       assert.equal(status, 400, `${who}: ${JSON.stringify(body)}`);
     }
   }
-  assert.equal(await databaseDigest(app.owner), digest);
+  assert.equal(await databaseDigest(app), digest);
 });
 
 test('a replay of another sends nothing of it', async () => {

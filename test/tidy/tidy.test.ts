@@ -49,17 +49,17 @@ describe('the rules', () => {
 describe('this project', () => {
   const tree = treeOf(readTree(resolve(import.meta.dirname, '../..')), owners, proseLimits);
 
-  test('keeps the rules', () => {
+  test('this project keeps the rules', () => {
     assert.deepEqual(check(tree).map(long), []);
   });
 
-  test('needs each of its exceptions', () => {
+  test('this project needs each of its exceptions', () => {
     const findings = findAll(tree);
     const unneeded = exceptions.filter((exception) => !findings.some((finding) => isExcepted(finding, exception)));
     assert.deepEqual(unneeded, []);
   });
 
-  test('has no more exceptions than it had', () => {
+  test('this project has no more exceptions than it had', () => {
     // When an exception goes, the number goes down with it.
     assert.ok(exceptions.length === 0);
   });
