@@ -39,7 +39,7 @@ export async function startService(nodeOptions: readonly string[] = []): Promise
     const { pid } = child;
     const database = await findEmbeddedPostgres(dataDirectory);
     if (database === null || pid === undefined) throw new Error('the service runs without its database');
-    await makeJournalFiles(database.url);
+    await makeWalFiles(database.url);
     return { address, addresses: [address], key, databaseUrl: database.url, pid, pids: [pid], stop };
   } catch (error) {
     await stop();
@@ -89,17 +89,17 @@ async function end(child: ChildProcess): Promise<void> {
 }
 
 // More than a row writes, but for that of 20 million events.
-const journalFiles = 128;
+const walFiles = 128;
 
 /**
  * Preallocates WAL files, as in a database that has run for a while: after a checkpoint it recycles old files. A new
  * database has none, and all commits wait whenever a file is created and zeroed.
  */
-async function makeJournalFiles(url: string): Promise<void> {
+async function makeWalFiles(url: string): Promise<void> {
   await connected(url, async (client) => {
     await client.query("alter system set min_wal_size = '2GB'");
     await client.query('select pg_reload_conf()');
-    for (let made = 0; made < journalFiles; made++) {
+    for (let made = 0; made < walFiles; made++) {
       await client.query("select pg_logical_emit_message(false, 'bench', '')");
       await client.query('select pg_switch_wal()');
     }

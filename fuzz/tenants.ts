@@ -1,6 +1,6 @@
 // Buying like a page does serializes money like the service.
 import '../src/http/json-bigint.ts';
-import { foundOrganization } from '../src/billing/create-organization.ts';
+import { createOrganization } from '../src/billing/create-organization.ts';
 import type { Database } from '../src/database/database.ts';
 import { buildWorld } from '../test/support/world.ts';
 import { remember } from './mutations.ts';
@@ -30,7 +30,7 @@ export async function makeTenant(target: Target, suffix: string): Promise<Tenant
 }
 
 async function tryTenant({ address, owner, database }: Target, suffix: string): Promise<Tenant> {
-  const found = () => foundOrganization(owner, { name: `Fuzz ${suffix}` }, Date.now());
+  const found = () => createOrganization(owner, { name: `Fuzz ${suffix}` }, Date.now());
   const [own, bare, stranger] = await Promise.all([found(), found(), found()]);
   const ask = async (method: string, path: string, body?: unknown) => {
     const response = await fetch(`${address}/api/v1${path}`, {

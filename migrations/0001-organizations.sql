@@ -84,11 +84,16 @@ create type environment_scope as (
   organization_id text,
   livemode boolean,
   currency text,
-  allow_multiple_subscriptions boolean,
+  -- The settings that several folders need, by name.
+  settings jsonb,
   clock_now bigint,
   api_key_id text,
-  pricing_model_id text
+  -- The pricing model to which the key is pinned.
+  pinned_to text
 );
+
+create function shared_settings(environment environments) returns jsonb language sql stable
+  return jsonb_build_object('allowMultipleSubscriptions', environment.allow_multiple_subscriptions);
 
 -- Finds the key and puts the transaction into its environment, in one round trip. The service role cannot read
 -- api_keys of an environment that it has not entered, so this function is the only way in.
@@ -99,13 +104,13 @@ declare
   -- Of an expression no statement is made.
   said text;
 begin
-  select e.id, e.organization_id, e.livemode, e.currency, e.allow_multiple_subscriptions, e.clock_now, k.id, k.pricing_model_id
+  select e.id, e.organization_id, e.livemode, e.currency, shared_settings(e), e.clock_now, k.id, k.pricing_model_id
     into found_scope
     from api_keys k join environments e on e.id = k.environment_id
    where k.hash = key_hash and k.active and (k.expires_at is null or k.expires_at > at);
   -- The key, so that the audit log knows it.
   said := set_config('tollkeeper.environment_id', coalesce(found_scope.environment_id::text, ''), true);
-  said := set_config('tollkeeper.pricing_model_id', coalesce(found_scope.pricing_model_id, ''), true);
+  said := set_config('tollkeeper.pricing_model_id', coalesce(found_scope.pinned_to, ''), true);
   said := set_config('tollkeeper.api_key_id', coalesce(found_scope.api_key_id, ''), true);
   return found_scope;
 end $$;
@@ -116,7 +121,7 @@ create function enter_environment(wanted bigint) returns environment_scope
 declare
   found_scope environment_scope;
 begin
-  select e.id, e.organization_id, e.livemode, e.currency, e.allow_multiple_subscriptions, e.clock_now, null, null
+  select e.id, e.organization_id, e.livemode, e.currency, shared_settings(e), e.clock_now, null, null
     into found_scope
     from environments e where e.id = wanted;
   perform set_config('tollkeeper.environment_id', coalesce(found_scope.environment_id::text, ''), true),

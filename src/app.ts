@@ -10,11 +10,11 @@ import { checkoutPages } from './checkout/routes-pages.ts';
 import { portalPages } from './checkout/routes-portal.ts';
 import { portalPlanPages } from './checkout/routes-portal-plans.ts';
 import type { Database } from './database/database.ts';
-import type { AdmissionLimits } from './http/admission.ts';
 import { type ConnectionLimits, connectionLimits } from './http/connections.ts';
 import type { Hook } from './http/hook.ts';
 import { idempotencyTasks } from './http/idempotency.ts';
 import { startKeyUse } from './http/key-use.ts';
+import type { LoadLimits } from './http/load-shedding.ts';
 import { registerMetrics } from './http/metrics.ts';
 import type { OutgoingMessage } from './http/openapi.ts';
 import type { Pages } from './http/page.ts';
@@ -66,7 +66,7 @@ export const crontab = `
 /** Everything outside of the database that a process was started with. */
 export type ExternalServices = WithEncryption & WithStripe & WithWebhooks & WithChecks;
 
-export interface AppOptions {
+interface AppOptions {
   /** Bound by row-level security. */
   readonly database: Database;
   readonly logLevel: string;
@@ -83,7 +83,7 @@ export interface AppOptions {
   readonly migrated: () => Promise<boolean>;
 }
 
-export interface AppLimits extends AdmissionLimits {
+interface AppLimits extends LoadLimits {
   /** Requests per second of one key; 0 for no limit. */
   readonly rateLimit: number;
 }
@@ -101,7 +101,7 @@ export async function createApp({
 }: AppOptions): Promise<FastifyInstance> {
   const keyUse = startKeyUse(database);
   const limited =
-    limits === undefined ? {} : { admission: limits, rateLimit: new RateLimit({ perKey: limits.rateLimit }) };
+    limits === undefined ? {} : { loadLimits: limits, rateLimit: new RateLimit({ perKey: limits.rateLimit }) };
   const context = { database, tasks, services, keyUse };
   const server = createHttp({ ...context, ...limited, routes, hooks, pages, logLevel, publicUrl, connections });
   server.addHook('onClose', () => keyUse.stop());

@@ -113,7 +113,7 @@ function fits(publishableKey: string | undefined, secretKey: string | undefined)
 }
 
 /** A Stripe account, in one mode. */
-export interface StripeConfig {
+interface StripeConfig {
   readonly livemode: boolean;
   readonly secretKey: string;
   /** The key of its card form in a browser; null if our pages should not show it. */
@@ -154,7 +154,7 @@ export interface Config {
 }
 
 /** Limits of one process. */
-export interface LimitsConfig {
+interface LimitsConfig {
   /** Database connections for requests. */
   readonly connections: number;
   /** The timeout of a request's statements. */

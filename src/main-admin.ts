@@ -1,4 +1,4 @@
-import { foundOrganization } from './billing/create-organization.ts';
+import { createOrganization as insertOrganization } from './billing/create-organization.ts';
 import type { Config } from './config.ts';
 import { openApiText } from './http/openapi-file.ts';
 import { checkInvariants } from './invariants/check-invariants.ts';
@@ -35,7 +35,7 @@ export async function runMigrate(config: Config, output: Output): Promise<void> 
 export async function createOrganization(config: Config, options: Output & { name: string }): Promise<void> {
   const { organization, testKey, liveKey } = await withOwner(
     config,
-    ({ owner }) => foundOrganization(owner, { name: options.name }, Date.now()),
+    ({ owner }) => insertOrganization(owner, { name: options.name }, Date.now()),
     by('organizations create'),
   );
   const data = { id: organization.id, name: organization.name, testKey: testKey.token, liveKey: liveKey.token };

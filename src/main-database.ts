@@ -4,9 +4,8 @@ import type { Config } from './config.ts';
 import { createDatabase, createPool, type Database } from './database/database.ts';
 import { mayComeBack } from './database/database-problem.ts';
 import { migrate } from './database/migrate.ts';
-import { keepPostgresRunning } from './embedded-postgres/keep-running.ts';
 import { acquireServiceLock } from './embedded-postgres/process-lock.ts';
-import { findEmbeddedPostgres, startEmbeddedPostgres } from './embedded-postgres/start.ts';
+import { findEmbeddedPostgres, keepPostgresRunning, startEmbeddedPostgres } from './embedded-postgres/start.ts';
 
 /** The database server of a command, and a function that releases it. */
 export interface Server {
@@ -15,7 +14,7 @@ export interface Server {
 }
 
 /** Callbacks of a long-running command about its database. */
-export interface Watching {
+interface Watching {
   readonly log: (message: string) => void;
   /** The database is running, but this process can no longer use it. */
   readonly onLost: (error: Error) => void;
@@ -69,7 +68,7 @@ export async function openServer(config: Config, watching: Watching | null = nul
 }
 
 /** Owner connections: the command line and the queue need few. */
-export const ownerPoolSize = 12;
+const ownerPoolSize = 12;
 
 /** The owner's access to a migrated database. */
 export interface OwnerAccess {
@@ -108,7 +107,7 @@ function reasonOf(error: unknown): string {
   return message || code || String(error);
 }
 
-export interface ConnectOptions {
+interface ConnectOptions {
   /** The maximum wait for an unavailable server. */
   readonly waitMs?: number;
   readonly log?: (message: string) => void;

@@ -2,7 +2,7 @@ import process from 'node:process';
 import type pg from 'pg';
 import { createApp, crontab, type ExternalServices, tasks } from './app.ts';
 import { auditCrontab } from './audit/jobs.ts';
-import { ensureApiKeys, foundFirstOrganization } from './billing/create-organization.ts';
+import { createFirstOrganization, ensureApiKeys } from './billing/create-organization.ts';
 import type { Config } from './config.ts';
 import {
   createDatabase,
@@ -19,7 +19,7 @@ import { TroubleLog } from './http/trouble-log.ts';
 import { askForFirstCheck, createChecks } from './invariants/run-checks.ts';
 import { loopback } from './jobs/address-guard.ts';
 import { createEncryption } from './jobs/encryption.ts';
-import { claimEncryptionKeys, keyOfDataDirectory } from './jobs/encryption-keys.ts';
+import { keyOfDataDirectory, registerEncryptionKeys } from './jobs/encryption-keys.ts';
 import { createOutbound } from './jobs/outbound.ts';
 import { startWorker, type Worker } from './jobs/worker.ts';
 import { connectOwner, type OwnerAccess, openServer, openServerToServe, type Server } from './main-database.ts';
@@ -145,7 +145,7 @@ function openServicePool({ url }: Server, options: { size: number; patience: Pat
 /** The ways to others. Throws when the database was written with an encryption key that is not here. */
 async function startExternalServices(config: Config, { owner }: OwnerAccess, undo: Undo) {
   const encryption = createEncryption(config.encryptionKeys ?? [await keyOfDataDirectory(config.dataDirectory)]);
-  await claimEncryptionKeys(owner, encryption, Date.now());
+  await registerEncryptionKeys(owner, encryption, Date.now());
   // Without configuration and with the embedded database, this is a trial, whose webhook receiver is on the same
   // machine.
   const isTriedOut = config.webhookAllow === null && config.databaseUrl === null;
@@ -209,7 +209,7 @@ async function isMigrated({ ownerPool }: OwnerAccess): Promise<boolean> {
 }
 
 async function greetFirstStart(config: Config, { owner }: OwnerAccess): Promise<void> {
-  const founded = await foundFirstOrganization(
+  const founded = await createFirstOrganization(
     owner,
     { name: 'My organization', testKey: config.testKey, liveKey: config.liveKey },
     Date.now(),

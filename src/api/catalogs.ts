@@ -2,14 +2,14 @@ import { z } from 'zod';
 import { route } from '../http/route.ts';
 import { SafeString } from '../kernel/json.ts';
 import { booleanFilter, pageOf, pageQuery, pageRequest } from '../kernel/pagination.ts';
-import { clonePricingModel } from '../pricing/actions-clone.ts';
 import {
+  clonePricingModel,
   createPricingModel,
   getDefaultPricingModel,
   getPricingModel,
   listPricingModels,
+  updatePricingModel,
 } from '../pricing/actions-models.ts';
-import { updatePricingModel } from '../pricing/actions-update.ts';
 import { Catalog, CatalogRecord, toCatalog, toCatalogRecord } from '../pricing/cloned-pricing-model.ts';
 import { PricingModelId } from '../pricing/pricing-model.ts';
 

@@ -1,9 +1,8 @@
 import { z } from 'zod';
-import { archiveCustomer } from '../billing/archive-customer.ts';
-import { createCustomer } from '../billing/create-customer.ts';
+import { archiveCustomer, createCustomer } from '../billing/change-customer.ts';
 import { CustomerBilling, getBilling } from '../billing/customer-billing.ts';
-import { createPortalSession } from '../checkout/actions-portal.ts';
-import { NewPortalSession, PortalSession } from '../checkout/portal-session.ts';
+import { createPortalSession } from '../checkout/actions-portal-view.ts';
+import { NewPortalSession, PortalSession } from '../checkout/checkout-input.ts';
 import { listCustomers, renderCustomer, requireCustomerByExternalId, updateCustomer } from '../customers/actions.ts';
 import { Customer, CustomerChange, ExternalId, NewCustomer } from '../customers/customer.ts';
 import { readEntitlements } from '../entitlements/actions-entitlements.ts';
@@ -16,8 +15,7 @@ import { Subscription, toSubscription } from '../subscriptions/subscription.ts';
 import { SubscriptionItem } from '../subscriptions/subscription-item.ts';
 import { balanceReads, textOfBalances, toUsageMeterBalance } from '../usage/actions-balances.ts';
 import { readLedger } from '../usage/actions-ledger-entries.ts';
-import { UsageMeterBalance } from '../usage/ledger.ts';
-import { LedgerBalance, LedgerEntry } from '../usage/ledger-entry.ts';
+import { LedgerBalance, LedgerEntry, UsageMeterBalance } from '../usage/ledger.ts';
 
 const tag = 'Customers';
 

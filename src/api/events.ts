@@ -2,8 +2,7 @@ import { z } from 'zod';
 import { route } from '../http/route.ts';
 import { pageOf, pageQuery, pageRequest } from '../kernel/pagination.ts';
 import { getEvent, listEvents } from '../webhooks/actions-events.ts';
-import { Event, EventId } from '../webhooks/event.ts';
-import { eventFilters } from '../webhooks/event-query.ts';
+import { Event, EventId, eventFilters } from '../webhooks/event.ts';
 
 const tag = 'Webhooks';
 

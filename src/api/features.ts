@@ -2,8 +2,7 @@ import { z } from 'zod';
 import { route } from '../http/route.ts';
 import { booleanFilter, pageOf, pageQuery, pageRequest, textFilter } from '../kernel/pagination.ts';
 import { createFeature, getFeature, listFeatures, updateFeature } from '../pricing/actions-features.ts';
-import { Feature, FeatureId, FeatureType } from '../pricing/feature.ts';
-import { FeatureChange, FeatureInput } from '../pricing/feature-input.ts';
+import { Feature, FeatureChange, FeatureId, FeatureInput, FeatureType } from '../pricing/feature.ts';
 
 const tag = 'Features';
 

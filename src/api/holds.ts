@@ -4,9 +4,8 @@ import { route } from '../http/route.ts';
 import { countInput } from '../kernel/json.ts';
 import { pageOf, pageQuery, pageRequest, textFilter } from '../kernel/pagination.ts';
 import { getHold, listHolds, releaseHold, settleHold, takeHold } from '../usage/actions-holds.ts';
-import { NewHold } from '../usage/new-hold.ts';
 import { UsageBalance, UsageEvent } from '../usage/usage-event.ts';
-import { HoldStatus, maxOpenHolds, UsageHold, UsageHoldId } from '../usage/usage-hold.ts';
+import { HoldStatus, maxOpenHolds, NewHold, UsageHold, UsageHoldId } from '../usage/usage-hold.ts';
 
 const tag = 'Holds';
 

@@ -1,10 +1,8 @@
 import { z } from 'zod';
-import { takeBackInvoice, writeOffInvoice } from '../billing/close-invoice.ts';
-import { recordPayment } from '../billing/record-payment.ts';
+import { recordPayment, takeBackInvoice, writeOffInvoice } from '../billing/collect-by-hand.ts';
 import { previewUpcomingInvoice } from '../billing/upcoming-invoice.ts';
 import { route } from '../http/route.ts';
-import { getInvoice, listInvoices, renderInvoice } from '../invoicing/actions.ts';
-import { getDocument, getExplanation } from '../invoicing/actions-explain.ts';
+import { getDocument, getExplanation, getInvoice, listInvoices, renderInvoice } from '../invoicing/actions.ts';
 import { invoicePdf } from '../invoicing/actions-pdf.ts';
 import { Invoice, InvoiceId, maxInvoiceTotal, UpcomingInvoice } from '../invoicing/invoice.ts';
 import type { InvoiceDocument } from '../invoicing/invoice-document.ts';

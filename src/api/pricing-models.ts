@@ -1,22 +1,22 @@
 import { z } from 'zod';
-import { updatePricingModel } from '../billing/update-pricing-model.ts';
+import { updatePricingModel } from '../entitlements/actions-pricing.ts';
 import { route } from '../http/route.ts';
 import { SafeString } from '../kernel/json.ts';
 import { booleanFilter, pageOf, pageQuery, pageRequest } from '../kernel/pagination.ts';
-import { clonePricingModel } from '../pricing/actions-clone.ts';
-import { exportPricingModel } from '../pricing/actions-export.ts';
 import {
+  clonePricingModel,
   createPricingModel,
+  exportPricingModel,
   getDefaultPricingModel,
   getPricingModel,
   listPricingModels,
+  setUpPricingModel,
 } from '../pricing/actions-models.ts';
-import { setUpPricingModel } from '../pricing/actions-setup.ts';
 import { ClonedPricingModel, DestinationEnvironment, toClonedPricingModel } from '../pricing/cloned-pricing-model.ts';
 import { IntervalUnit } from '../pricing/price.ts';
 import { PricingModel, PricingModelDetails, PricingModelId } from '../pricing/pricing-model.ts';
 import { SetupInput, UpdateInput } from '../pricing/structure.ts';
-import { PricingModelExport } from '../pricing/structure-export.ts';
+import { PricingModelExport } from '../pricing/structure-copy.ts';
 
 const tag = 'Pricing models';
 

@@ -1,12 +1,11 @@
 import { z } from 'zod';
-import { expireProductFeature } from '../billing/expire-product-feature.ts';
+import { expireProductFeature } from '../entitlements/actions-pricing.ts';
 import { route } from '../http/route.ts';
 import { TimestampInput } from '../kernel/json.ts';
 import { pageOf, pageQuery, pageRequest, textFilter } from '../kernel/pagination.ts';
-import { createProductFeature, getProductFeature, listProductFeatures } from '../pricing/actions-product-features.ts';
+import { createProductFeature, getProductFeature, listProductFeatures } from '../pricing/actions-products.ts';
 import { FeatureId } from '../pricing/feature.ts';
-import { ProductId } from '../pricing/product.ts';
-import { ProductFeature, ProductFeatureId } from '../pricing/product-feature.ts';
+import { ProductFeature, ProductFeatureId, ProductId } from '../pricing/product.ts';
 
 const tag = 'Product features';
 

@@ -1,12 +1,11 @@
 import { z } from 'zod';
-import { updateProduct } from '../billing/update-product.ts';
+import { updateProduct } from '../entitlements/actions-pricing.ts';
 import { route } from '../http/route.ts';
 import { booleanFilter, pageOf, pageQuery, pageRequest, textFilter } from '../kernel/pagination.ts';
 import { createProduct, getProduct, listProducts } from '../pricing/actions-products.ts';
 import { FirstPriceInput, ProductPriceChange } from '../pricing/price-input.ts';
 import { ProductWithPrices } from '../pricing/pricing-model.ts';
-import { Product, ProductId } from '../pricing/product.ts';
-import { FeatureIds, ProductChange, ProductInput } from '../pricing/product-input.ts';
+import { FeatureIds, Product, ProductChange, ProductId, ProductInput } from '../pricing/product.ts';
 
 const tag = 'Products';
 

@@ -2,8 +2,7 @@ import { z } from 'zod';
 import { route } from '../http/route.ts';
 import { textFilter } from '../kernel/pagination.ts';
 import { createResource, getResource, listResources, updateResource } from '../pricing/actions-resources.ts';
-import { Resource, ResourceId } from '../pricing/resource.ts';
-import { ResourceChange, ResourceInput } from '../pricing/resource-input.ts';
+import { Resource, ResourceChange, ResourceId, ResourceInput } from '../pricing/resource.ts';
 
 const tag = 'Resources';
 

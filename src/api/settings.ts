@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { updateSettings } from '../billing/update-settings.ts';
 import { route } from '../http/route.ts';
+import { updateSettings } from '../invoicing/actions-settings.ts';
 import { Settings, SettingsChange } from '../organizations/setting.ts';
 import { readSettings } from '../organizations/store-settings.ts';
 

@@ -1,14 +1,18 @@
 import { z } from 'zod';
-import { addFeature } from '../billing/add-feature.ts';
-import { type Adjusted, adjustSubscription, readAdjusted } from '../billing/adjust.ts';
-import { cancelSubscription } from '../billing/cancel.ts';
-import { cancelScheduledAdjustment } from '../billing/cancel-scheduled-adjustment.ts';
+import {
+  type Adjusted,
+  AdjustmentPreview,
+  adjustSubscription,
+  cancelScheduledAdjustment,
+  previewAdjustment,
+  readAdjusted,
+} from '../billing/adjust.ts';
+import { cancelSubscription, uncancelSubscription } from '../billing/cancel.ts';
+import { type RetriedPayment, reportRetry, retryPayment } from '../billing/collect-by-hand.ts';
+import { addFeature } from '../billing/grant-by-hand.ts';
 import { pauseSubscription } from '../billing/pause.ts';
-import { AdjustmentPreview, previewAdjustment } from '../billing/preview-adjustment.ts';
 import { resumeSubscription } from '../billing/resume.ts';
-import { type RetriedPayment, reportRetry, retryPayment } from '../billing/retry-payment.ts';
 import { reread, subscribe } from '../billing/subscribe.ts';
-import { uncancelSubscription } from '../billing/uncancel.ts';
 import type { Work } from '../database/work.ts';
 import { SubscriptionItemFeature } from '../entitlements/subscription-item-feature.ts';
 import { route } from '../http/route.ts';

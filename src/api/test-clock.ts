@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { readMovedClock, setTestClock } from '../billing/move-clock.ts';
 import { route } from '../http/route.ts';
 import { TimestampInput } from '../kernel/json.ts';
-import { getTestClock } from '../organizations/actions-clock.ts';
+import { getTestClock } from '../organizations/actions.ts';
 import { TestClock } from '../organizations/clock.ts';
 
 const tag = 'Test clock';

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { grantUsageCredit, takeBackUsageCredit } from '../billing/change-credits.ts';
+import { grantUsageCredit, takeBackUsageCredit } from '../billing/grant-by-hand.ts';
 import { route } from '../http/route.ts';
 import { amountInput } from '../kernel/json.ts';
 import { pageOf, pageQuery, pageRequest, textFilter } from '../kernel/pagination.ts';

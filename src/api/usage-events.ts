@@ -6,7 +6,7 @@ import { getEntryOfUsageEvent, getUsageEvent, listUsageEvents } from '../usage/a
 import { consumeUsage } from '../usage/actions-consume.ts';
 import { recordUsage } from '../usage/actions-record.ts';
 import { eventFilters } from '../usage/event-query.ts';
-import { LedgerEntry } from '../usage/ledger-entry.ts';
+import { LedgerEntry } from '../usage/ledger.ts';
 import { first, type UsageRequest } from '../usage/usage-draft.ts';
 import { maxEventsPerRequest, NewUsageEvent, UsageBalance, UsageEvent, UsageEventId } from '../usage/usage-event.ts';
 

@@ -2,9 +2,15 @@ import { z } from 'zod';
 import { route } from '../http/route.ts';
 import { pageOf, pageQuery, pageRequest, textFilter } from '../kernel/pagination.ts';
 import { createUsageMeter, getUsageMeter, listUsageMeters, updateUsageMeter } from '../pricing/actions-usage-meters.ts';
-import { AggregationType, UsageMeter, UsageMeterId } from '../pricing/usage-meter.ts';
-import { FirstUsagePrice, UsageMeterChange, UsageMeterInput } from '../pricing/usage-meter-input.ts';
-import { summarizeUsage } from '../usage/actions-summary.ts';
+import {
+  AggregationType,
+  FirstUsagePrice,
+  UsageMeter,
+  UsageMeterChange,
+  UsageMeterId,
+  UsageMeterInput,
+} from '../pricing/usage-meter.ts';
+import { summarizeUsage } from '../usage/actions.ts';
 import { SummaryQuery, toSummaryAsk, UsageMeterSummary } from '../usage/usage-summary.ts';
 
 const tag = 'Usage meters';

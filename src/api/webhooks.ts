@@ -11,9 +11,8 @@ import {
   webhookServicesOf,
 } from '../webhooks/actions.ts';
 import { listDeliveries, replayEvents, sendSample } from '../webhooks/actions-deliveries.ts';
-import { DeliveryStatus, WebhookDelivery } from '../webhooks/delivery.ts';
+import { DeliveryStatus, ReplayRequest, WebhookDelivery } from '../webhooks/delivery.ts';
 import { EventType } from '../webhooks/event.ts';
-import { ReplayRequest } from '../webhooks/replay.ts';
 import { SampleRequest } from '../webhooks/sample.ts';
 import { NewWebhook, Webhook, WebhookChange, WebhookId } from '../webhooks/webhook.ts';
 

@@ -13,7 +13,7 @@ const filterColumns = {
 } as const;
 
 // The log is the largest table, and an exact total is not worth its cost.
-export const mostCounted = 10_000;
+const mostCounted = 10_000;
 
 /**
  * A page of the log, newest first, plus one row when there are more, and the number of matching rows up to

@@ -1,24 +1,34 @@
 import assert from 'node:assert/strict';
+import { z } from 'zod';
 import { newId } from '../database/new-id.ts';
 import type { Work } from '../database/work.ts';
+import { clearTemporaryClaims } from '../entitlements/actions.ts';
 import { attemptBegun } from '../invoicing/collection.ts';
 import type { InvoiceRow } from '../invoicing/store.ts';
 import { lockInvoices, saveCollections } from '../invoicing/store-collecting.ts';
 import type { Instant } from '../kernel/calendar.ts';
+import { Timestamp, WholeNumber } from '../kernel/json.ts';
 import { Problem } from '../kernel/problem.ts';
+import { findPaymentMethod } from '../payments/actions.ts';
+import { PaymentMethodType } from '../payments/payment-method.ts';
 import { publishSubscription } from '../subscriptions/actions.ts';
-import type { AdjustmentRow } from '../subscriptions/adjustment.ts';
-import type { NewAdjustment, ResolvedTiming } from '../subscriptions/adjustment-input.ts';
+import { type AdjustmentRow, decideItemChanges } from '../subscriptions/adjustment.ts';
+import { type NewAdjustment, ResolvedTiming } from '../subscriptions/adjustment-input.ts';
 import { saveSubscription } from '../subscriptions/store.ts';
-import { findAdjustment, insertAdjustment } from '../subscriptions/store-adjustments.ts';
+import {
+  cancelPendingAdjustments,
+  findAdjustment,
+  findPendingAdjustment,
+  insertAdjustment,
+} from '../subscriptions/store-adjustments.ts';
 import { listActiveItems } from '../subscriptions/store-items.ts';
 import type { SubscriptionRow } from '../subscriptions/subscription.ts';
 import type { SubscriptionItemRow } from '../subscriptions/subscription-item.ts';
 import { applyNow } from './apply-adjustment.ts';
 import { issueBills } from './bill-subscription.ts';
-import { holdCurrent } from './catch-up.ts';
+import { lockCurrent } from './catch-up.ts';
 import { chargeInvoice } from './charge-invoice.ts';
-import type { Held } from './end-subscription.ts';
+import type { LockedSubscription } from './end-subscription.ts';
 import { type AdjustmentPlan, planAdjustment } from './plan-adjustment.ts';
 import { recordPaid } from './record-paid.ts';
 import { reread } from './subscribe.ts';
@@ -38,13 +48,17 @@ export interface Adjusted {
  * after the commit, and the items change when the payment succeeds; `readAdjusted` returns the outcome.
  */
 export async function adjustSubscription(work: Work, id: string, asked: NewAdjustment): Promise<Adjusted> {
-  const held = await holdCurrent(work, id);
-  const plan = await planAdjustment(work, held.subscription, asked);
-  const adjustmentId = await (plan.timing === 'immediately' ? changeNow(work, plan) : schedule(work, held, plan));
+  const locked = await lockCurrent(work, id);
+  const plan = await planAdjustment(work, locked.subscription, asked);
+  const adjustmentId = await (plan.timing === 'immediately' ? changeNow(work, plan) : schedule(work, locked, plan));
   return read(work, adjustmentId, { resolvedTiming: plan.timing, isUpgrade: plan.isUpgrade });
 }
 
-async function schedule(work: Work, { customer, subscription }: Held, plan: AdjustmentPlan): Promise<string> {
+async function schedule(
+  work: Work,
+  { customer, subscription }: LockedSubscription,
+  plan: AdjustmentPlan,
+): Promise<string> {
   const adjustment = newAdjustment(work, plan, null);
   await insertAdjustment(work, adjustment);
   const saved = await saveSubscription(work, subscription.id, { scheduledAdjustmentAt: plan.effectiveAt });
@@ -124,4 +138,125 @@ async function read(
   const items = await listActiveItems(work, [{ subscriptionId: subscription.id, at: work.now }]);
   const subscriptionItems = items.filter((item) => !item.manuallyCreated);
   return { subscription, subscriptionItems, resolvedTiming, isUpgrade, adjustment };
+}
+
+const PreviewItem = z.object({
+  name: z.string().nullable(),
+  unitPrice: WholeNumber,
+  quantity: z.int(),
+  priceId: z.string().nullable(),
+});
+
+/** A preview of a plan change. All but the first two keys are present only if it is possible, `reason` only if not. */
+export const AdjustmentPreview = z
+  .object({
+    canAdjust: z.boolean(),
+    previewGeneratedAt: Timestamp,
+    reason: z.string().optional().meta({ description: 'The reason why the change would be refused.' }),
+    prorationAmount: WholeNumber.optional().meta({
+      description: 'The amount for the change, before discount and tax.',
+    }),
+    carriedOverAmount: WholeNumber.optional().meta({
+      description: 'Usage on an unpaid invoice of the period, which the invoice of the change replaces.',
+    }),
+    discountAmount: WholeNumber.optional(),
+    taxAmount: WholeNumber.optional(),
+    totalDue: WholeNumber.optional().meta({ description: 'The amount that would be charged now.' }),
+    currentPlanTotal: WholeNumber.optional().meta({ description: 'The price of a whole period before the change.' }),
+    newPlanTotal: WholeNumber.optional(),
+    resolvedTiming: ResolvedTiming.optional(),
+    effectiveDate: Timestamp.optional(),
+    isUpgrade: z.boolean().optional(),
+    percentThroughBillingPeriod: z
+      .number()
+      .min(0)
+      .max(1)
+      .optional()
+      .meta({ description: 'The elapsed part of the billing period at the effective date.' }),
+    billingPeriodEnd: Timestamp.optional(),
+    paymentMethod: z
+      .object({ id: z.string(), type: PaymentMethodType, last4: z.string().optional(), brand: z.string().optional() })
+      .optional()
+      .meta({ description: 'The payment method that would be charged.' }),
+    currentSubscriptionItems: z.array(PreviewItem).optional(),
+    newSubscriptionItems: z.array(PreviewItem).optional(),
+  })
+  .meta({ id: 'AdjustmentPreview' });
+export type AdjustmentPreview = z.infer<typeof AdjustmentPreview>;
+
+/**
+ * The result that `adjustSubscription` would have now. Both use the same decision, so they cannot differ; a refusal
+ * becomes the reason.
+ */
+export async function previewAdjustment(work: Work, id: string, asked: NewAdjustment): Promise<AdjustmentPreview> {
+  const previewGeneratedAt = work.now;
+  try {
+    const { subscription } = await lockCurrent(work, id);
+    const plan = await planAdjustment(work, subscription, asked);
+    return { canAdjust: true, previewGeneratedAt, ...(await toPreview(work, plan)) };
+  } catch (error) {
+    if (!(error instanceof Problem)) throw error;
+    return { canAdjust: false, previewGeneratedAt, reason: error.message };
+  }
+}
+
+async function toPreview(work: Work, plan: AdjustmentPlan): Promise<Partial<AdjustmentPreview>> {
+  const { period, charge, draft, effectiveAt } = plan;
+  return {
+    prorationAmount: charge.amount,
+    carriedOverAmount: charge.carriedOver,
+    discountAmount: draft?.discountAmount ?? 0n,
+    taxAmount: draft?.taxAmount ?? 0n,
+    totalDue: draft?.total ?? 0n,
+    currentPlanTotal: plan.currentTotal,
+    newPlanTotal: plan.newTotal,
+    resolvedTiming: plan.timing,
+    effectiveDate: effectiveAt,
+    isUpgrade: plan.isUpgrade,
+    percentThroughBillingPeriod: (effectiveAt - period.startAt) / (period.endAt - period.startAt),
+    billingPeriodEnd: period.endAt,
+    ...(await paymentMethodOf(work, plan)),
+    currentSubscriptionItems: plan.current.map(toPreviewItem),
+    newSubscriptionItems: plan.items.map(toPreviewItem),
+  };
+}
+
+function toPreviewItem({ name, unitPrice, quantity, priceId }: z.infer<typeof PreviewItem>) {
+  return { name, unitPrice, quantity, priceId };
+}
+
+async function paymentMethodOf(
+  work: Work,
+  { paymentMethodId }: AdjustmentPlan,
+): Promise<Pick<AdjustmentPreview, 'paymentMethod'>> {
+  const method = paymentMethodId === null ? null : await findPaymentMethod(work, paymentMethodId);
+  if (method === null) return {};
+  const { id, type, paymentMethodData } = method;
+  const known = (key: 'last4' | 'brand') =>
+    typeof paymentMethodData[key] === 'string' ? { [key]: paymentMethodData[key] } : {};
+  return { paymentMethod: { id, type, ...known('last4'), ...known('brand') } };
+}
+
+/**
+ * Cancels a scheduled change and makes the claims that were to end with it permanent. Returns the number of items that
+ * the change would have added or changed. Refuses with `noAdjustmentScheduled`.
+ */
+export async function cancelScheduledAdjustment(
+  work: Work,
+  id: string,
+): Promise<{ subscription: SubscriptionRow; canceledItemCount: number }> {
+  const { customer, subscription } = await lockCurrent(work, id);
+  if (subscription.scheduledAdjustmentAt === null) throw new Problem('noAdjustmentScheduled', { id });
+  const adjustment = await findPendingAdjustment(work, id);
+  assert(adjustment, 'what is scheduled has its row');
+  const items = await listActiveItems(work, [{ subscriptionId: id, at: work.now }]);
+  const { added, changed } = decideItemChanges(
+    items.filter((item) => !item.manuallyCreated),
+    adjustment.items,
+  );
+  await cancelPendingAdjustments(work, [id]);
+  await clearTemporaryClaims(work, id);
+  const saved = await saveSubscription(work, id, { scheduledAdjustmentAt: null });
+  await publishSubscription(work, 'subscription.updated', saved, customer);
+  return { subscription: saved, canceledItemCount: added.length + changed.length };
 }

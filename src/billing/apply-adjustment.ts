@@ -1,12 +1,17 @@
 import assert from 'node:assert/strict';
 import type { Work } from '../database/work.ts';
 import { expireFeaturesOfItems, expireManualFeatures, grantItemFeatures } from '../entitlements/actions.ts';
+import { listItemFeatures } from '../entitlements/store-item-features.ts';
 import { voidInvoice } from '../invoicing/actions.ts';
 import { isOwed } from '../invoicing/collection.ts';
 import type { InvoiceRow } from '../invoicing/store.ts';
 import { listBilledUsage, lockInvoices, saveCollections } from '../invoicing/store-collecting.ts';
 import type { Instant } from '../kernel/calendar.ts';
+import { refundPayment } from '../payments/actions-refund.ts';
+import { listPaymentsKept } from '../payments/store.ts';
+import { listPeriodInvoices, listReplaceable, type PeriodInvoice } from '../payments/store-period-invoices.ts';
 import { listPricesByIds } from '../pricing/store-prices.ts';
+import { creditsOfChange } from '../rating/plan-change.ts';
 import { newSubscriptionItem, publishSubscriptions } from '../subscriptions/actions.ts';
 import {
   type AdjustmentRow,
@@ -15,7 +20,9 @@ import {
   isRevalued,
   type PlanItem,
   subscriptionAfter,
+  wholeOf,
 } from '../subscriptions/adjustment.ts';
+import type { BillingPeriodRow } from '../subscriptions/billing-period.ts';
 import { findSubscriptions, saveSubscriptions } from '../subscriptions/store.ts';
 import {
   addProrationWaived,
@@ -25,19 +32,21 @@ import {
   markAdjustmentFailed,
   markAdjustmentsApplied,
 } from '../subscriptions/store-adjustments.ts';
+import { findCurrentBillingPeriods, noteCreditsGranted } from '../subscriptions/store-billing-periods.ts';
 import { keepItemVersions } from '../subscriptions/store-item-versions.ts';
 import { changeItems, expireItems, insertSubscriptionItems, listActiveItems } from '../subscriptions/store-items.ts';
 import type { SubscriptionRow } from '../subscriptions/subscription.ts';
 import type { SubscriptionItemRow } from '../subscriptions/subscription-item.ts';
-import { undoSettlements } from '../usage/actions-ledger.ts';
+import { grantCredits, undoSettlements } from '../usage/actions-ledger.ts';
+import { listGrantedCredits } from '../usage/store-credits.ts';
+import { type Bill, issueBills } from './bill-subscription.ts';
 import { completePurchasesOf } from './complete-purchases.ts';
-import { grantChangedCredits } from './grant-changed-credits.ts';
-import { billLateChanges, giveBackCalledOff } from './late-adjustment-payment.ts';
-import { giveBackPausedTime } from './paused-time-line.ts';
-import { listReplaceable } from './store-period-invoices.ts';
+import { grantPeriodCredits } from './grant-period-credits.ts';
+import { giveBackPausedTime } from './paused-time.ts';
+import { priceChange } from './plan-adjustment.ts';
 
 /** A change to apply as of `at`. The caller has locked the subscription. */
-export interface Change {
+interface Change {
   readonly adjustment: AdjustmentRow;
   readonly subscription: SubscriptionRow;
   readonly at: Instant;
@@ -160,7 +169,7 @@ export async function applyScheduledAdjustments(
 }
 
 /** An applied change, with the ids of new and changed items. */
-export interface AppliedChange extends Change {
+interface AppliedChange extends Change {
   readonly changedItemIds: ReadonlySet<string>;
 }
 
@@ -271,4 +280,125 @@ async function productsOf(work: Work, priceIds: readonly (string | null)[]): Pro
   const ids = [...new Set(priceIds.filter((id) => id !== null))];
   if (ids.length === 0) return new Map();
   return new Map((await listPricesByIds(work, ids)).map((price) => [price.id, price.productId]));
+}
+
+/** A change with its period. */
+interface InPeriod extends AppliedChange {
+  readonly period: BillingPeriodRow;
+}
+
+/**
+ * Grants the credits of plan changes within periods: those of new and changed items, for the rest of the period. If the
+ * credits of a first period await its payment, they are all granted with that; they are granted now if the change was
+ * paid instead.
+ */
+async function grantChangedCredits(work: Work, changes: readonly AppliedChange[]): Promise<void> {
+  const periods = new Map(
+    (
+      await findCurrentBillingPeriods(
+        work,
+        changes.map(({ subscription }) => subscription),
+      )
+    ).map((period) => [period.subscriptionId, period]),
+  );
+  const inPeriods = changes.flatMap((change): InPeriod[] => {
+    const period = periods.get(change.subscription.id);
+    return period === undefined ? [] : [{ ...change, period }];
+  });
+  const invoices = await listPeriodInvoices(work, [...periods.values()]);
+  const startOf = (period: BillingPeriodRow) =>
+    invoices.find(({ billingPeriodId, reason }) => billingPeriodId === period.id && reason === 'subscription_start');
+  const begun = inPeriods.filter(
+    ({ adjustment, period }) => period.creditsAwaitPayment && isReplaced(adjustment.replacedInvoiceId, startOf(period)),
+  );
+  await grantPeriodCredits(
+    work,
+    begun.map(({ subscription, period }) => ({ subscription, period, isFirst: true, at: work.now })),
+  );
+  await noteCreditsGranted(
+    work,
+    begun.map(({ period }) => period.id),
+  );
+  await grantRest(
+    work,
+    inPeriods.filter((change) => {
+      const start = startOf(change.period);
+      return !begun.includes(change) && !(change.period.creditsAwaitPayment && start && isOwed(start));
+    }),
+  );
+}
+
+function isReplaced(replacedInvoiceId: string | null, start: PeriodInvoice | undefined): boolean {
+  return start !== undefined && start.id === replacedInvoiceId && start.status === 'void';
+}
+
+async function grantRest(work: Work, changes: readonly InPeriod[]): Promise<void> {
+  if (changes.length === 0) return;
+  const ids = changes.map(({ subscription }) => subscription.id);
+  const features = Map.groupBy(await listItemFeatures(work, ids, work.now), (feature) => feature.subscriptionId);
+  const asked = changes.map(({ subscription, period }) => ({
+    subscriptionId: subscription.id,
+    interval: wholeOf(period),
+  }));
+  const granted = Map.groupBy(await listGrantedCredits(work, asked), (row) => row.subscriptionId);
+  const grants = changes.flatMap(({ adjustment, subscription, period, at, changedItemIds }) =>
+    creditsOfChange(features.get(subscription.id) ?? [], changedItemIds, granted.get(subscription.id) ?? [], {
+      at,
+      whole: wholeOf(period),
+    }).map(({ feature, usageMeterId, amount, expiresAt }) => ({
+      subscriptionId: subscription.id,
+      pricingModelId: subscription.pricingModelId,
+      usageMeterId,
+      featureId: feature.featureId,
+      billingPeriodId: period.id,
+      amount,
+      expiresAt,
+      source: 'manual_adjustment' as const,
+      // Identifies the grant: this feature of this item, with this change.
+      sourceId: `${adjustment.id}:${feature.id}`,
+    })),
+  );
+  await grantCredits(work, grants);
+}
+
+/**
+ * Bills the price difference of the current period after changes that were applied late: the period was billed for the
+ * old items before the payment for the change arrived. Tried once; on failure the invoice stays open. Without a
+ * difference nothing is billed. The changes have been applied.
+ */
+async function billLateChanges(
+  work: Work,
+  late: readonly { readonly subscriptionId: string; readonly items: readonly PlanItem[] }[],
+): Promise<void> {
+  if (late.length === 0) return;
+  const items = new Map(late.map((change) => [change.subscriptionId, change.items]));
+  const subscriptions = await findSubscriptions(work, [...items.keys()]);
+  const periods = new Map(
+    (await findCurrentBillingPeriods(work, subscriptions)).map((period) => [period.subscriptionId, period]),
+  );
+  const bills: Bill[] = [];
+  for (const subscription of subscriptions) {
+    const period = periods.get(subscription.id);
+    if (period === undefined) continue;
+    const change = { period, items: items.get(subscription.id) ?? [], prorates: true, replaces: false };
+    const { lines } = await priceChange(work, { ...change, at: period.startAt });
+    bills.push({ subscription, period, reason: 'adjustment', lines, at: work.now });
+  }
+  const invoices = (await issueBills(work, bills)).filter((invoice) => invoice?.status === 'open');
+  await saveCollections(
+    work,
+    invoices.flatMap((invoice) => (invoice === null ? [] : { ...invoice, nextAttemptAt: work.now })),
+  );
+}
+
+/**
+ * Refunds payments for plan changes that are no longer applied, because their subscriptions have ended. A payment that
+ * replaced an unpaid invoice is kept: it covers the period and its usage.
+ */
+async function giveBackCalledOff(work: Work, calledOff: readonly AdjustmentRow[]): Promise<void> {
+  const invoiceIds = calledOff.flatMap(({ invoiceId, replacedInvoiceId }) =>
+    invoiceId === null || replacedInvoiceId !== null ? [] : invoiceId,
+  );
+  if (invoiceIds.length === 0) return;
+  for (const { id } of await listPaymentsKept(work, invoiceIds)) await refundPayment(work, id, null);
 }

@@ -3,7 +3,7 @@ import { createInvoices } from '../invoicing/actions.ts';
 import { quoteTaxes } from '../invoicing/actions-tax.ts';
 import { fitUsage } from '../invoicing/fitting-lines.ts';
 import type { InvoiceDiscount, InvoiceReason } from '../invoicing/invoice.ts';
-import type { NewLine } from '../invoicing/invoice-line-item.ts';
+import { describeUsage, type NewLine } from '../invoicing/invoice-line-item.ts';
 import { draftInvoice, type InvoiceDraft, type NewInvoice } from '../invoicing/new-invoice.ts';
 import type { InvoiceRow } from '../invoicing/store.ts';
 import {
@@ -14,9 +14,11 @@ import {
 import { addDays, type Instant } from '../kernel/calendar.ts';
 import { readSettings } from '../organizations/store-settings.ts';
 import { listChargeableMethods } from '../payments/actions.ts';
+import { usageAmount } from '../rating/usage.ts';
 import type { BillingPeriodRow } from '../subscriptions/billing-period.ts';
 import type { SubscriptionRow } from '../subscriptions/subscription.ts';
-import { releaseOverage } from '../usage/actions-ledger.ts';
+import { claimOverage, readOverage, releaseOverage } from '../usage/actions-ledger.ts';
+import type { Overage } from '../usage/ledger.ts';
 
 /** A bill of a subscription. */
 export interface Bill {
@@ -104,5 +106,46 @@ async function discountsOf(work: Work, bills: readonly Bill[]): Promise<(bill: B
     if (reason === 'adjustment') return (period !== null && ofPeriods.get(period.id)) || null;
     const redeemed = active.get(subscription.id) ?? null;
     return reason === 'final_usage' && redeemed?.kind !== 'percent' ? null : redeemed;
+  };
+}
+
+type Charged = Pick<SubscriptionRow, 'id' | 'doNotCharge'>;
+
+/**
+ * Invoice lines, by subscription, for unbilled usage without credits. The usage is marked as invoiced: the caller must
+ * invoice the lines in the same commit. Subscriptions that are not charged owe nothing for usage.
+ */
+export async function takeUsageLines(work: Work, subscriptions: readonly Charged[]): Promise<Map<string, NewLine[]>> {
+  return linesBySubscription(await claimOverage(work, idsOfCharged(subscriptions)));
+}
+
+/** The lines that `takeUsageLines` would return now, without marking the usage. */
+export async function draftUsageLines(work: Work, subscriptions: readonly Charged[]): Promise<Map<string, NewLine[]>> {
+  return linesBySubscription(await readOverage(work, idsOfCharged(subscriptions)));
+}
+
+function idsOfCharged(subscriptions: readonly Charged[]): string[] {
+  return subscriptions.flatMap(({ id, doNotCharge }) => (doNotCharge ? [] : id));
+}
+
+function linesBySubscription(overages: readonly Overage[]): Map<string, NewLine[]> {
+  const lines = new Map<string, NewLine[]>();
+  for (const overage of overages) {
+    const others = lines.get(overage.subscriptionId);
+    if (others === undefined) lines.set(overage.subscriptionId, [usageLine(overage)]);
+    else others.push(usageLine(overage));
+  }
+  return lines;
+}
+
+function usageLine({ ledgerAccountId, priceId, units, meterName, unitPrice, usageEventsPerUnit }: Overage): NewLine {
+  return {
+    type: 'usage',
+    explanation: { kind: 'usage', units, unitPrice, usageEventsPerUnit },
+    units,
+    amount: usageAmount({ units, unitPrice, usageEventsPerUnit: BigInt(usageEventsPerUnit) }),
+    priceId,
+    ledgerAccountId,
+    description: describeUsage({ meterName, units, unitPrice, usageEventsPerUnit }),
   };
 }

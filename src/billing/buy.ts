@@ -1,27 +1,42 @@
+import assert from 'node:assert/strict';
 import { saveChangedCustomer } from '../customers/actions.ts';
 import { type BillingAddress, type CustomerRow, decideChange } from '../customers/customer.ts';
 import { lockCustomer } from '../customers/store.ts';
 import { newId } from '../database/new-id.ts';
 import type { Work } from '../database/work.ts';
+import { createInvoices } from '../invoicing/actions.ts';
+import { quoteTaxes } from '../invoicing/actions-tax.ts';
+import type { InvoiceDiscount } from '../invoicing/invoice.ts';
+import type { NewLine } from '../invoicing/invoice-line-item.ts';
+import type { NewInvoice } from '../invoicing/new-invoice.ts';
 import { findInvoice, type InvoiceRow } from '../invoicing/store.ts';
+import { addDays, type Instant } from '../kernel/calendar.ts';
 import { invalid, Problem } from '../kernel/problem.ts';
+import { allowsMultipleSubscriptions } from '../organizations/setting.ts';
 import { readSettings } from '../organizations/store-settings.ts';
 import { defaultPaymentMethod, findPaymentMethod } from '../payments/actions.ts';
 import type { DiscountRow } from '../pricing/discount.ts';
 import type { Price } from '../pricing/price.ts';
 import type { Product } from '../pricing/product.ts';
+import { findPrice } from '../pricing/store-prices.ts';
+import { findProduct } from '../pricing/store-products.ts';
 import type { PurchaseRow } from '../purchases/purchase.ts';
 import { findPurchase, findPurchaseOfSession, insertPurchase, savePurchase } from '../purchases/store.ts';
 import { discountAmount } from '../rating/discount.ts';
-import { maxPeriodAmount } from '../subscriptions/subscription-start.ts';
-import { issuePurchaseInvoice } from './bill-purchase.ts';
+import { newBillingPeriod } from '../subscriptions/actions.ts';
+import { lockLivingSubscriptions, saveSubscription } from '../subscriptions/store.ts';
+import { insertBillingPeriod, reviveBillingPeriod } from '../subscriptions/store-billing-periods.ts';
+import { listActiveItems } from '../subscriptions/store-items.ts';
+import type { SubscriptionRow } from '../subscriptions/subscription.ts';
+import { itemName } from '../subscriptions/subscription-item.ts';
+import { decideActivation, decideReplaced, maxPeriodAmount } from '../subscriptions/subscription-start.ts';
+import { issueBills } from './bill-subscription.ts';
 import { chargeInvoice } from './charge-invoice.ts';
-import { recordBought } from './complete-purchases.ts';
-import { openPlan } from './open-plan.ts';
-import type { Opened } from './open-subscription.ts';
+import { recordBought, requireHolder } from './complete-purchases.ts';
+import { endSubscription, lockWithCustomer } from './end-subscription.ts';
+import { firstLine, type Opened, redeem } from './open-subscription.ts';
 import { recordPaid } from './record-paid.ts';
-import { redeem } from './redeem.ts';
-import { requireHolder } from './top-up.ts';
+import { anchorOfFreePlan, openPlan } from './subscribe.ts';
 
 /** An order. */
 export interface Order {
@@ -54,20 +69,20 @@ export interface Bought {
  * `paymentMethodId` an order that cannot be charged.
  */
 export async function buy(work: Work, order: Order): Promise<Bought> {
-  const customer = await holdBuyer(work, order);
+  const customer = await lockBuyer(work, order);
   const earlier = order.checkoutSessionId && (await findPurchaseOfSession(work, order.checkoutSessionId));
   if (earlier) return { purchase: earlier, subscriptionId: earlier.subscriptionId };
   refuseUnsold(order);
   const paymentMethodId = await methodFor(work, customer, order.paymentMethodId);
-  const held = { ...order, customer, paymentMethodId };
-  const { id } = order.price.type === 'subscription' ? await buyPlan(work, held) : await buyOnce(work, held);
+  const locked = { ...order, customer, paymentMethodId };
+  const { id } = order.price.type === 'subscription' ? await buyPlan(work, locked) : await buyOnce(work, locked);
   const purchase = await findPurchase(work, id);
   if (purchase === null) throw new Problem('purchaseNotFound', { id });
   return { purchase, subscriptionId: purchase.subscriptionId };
 }
 
 /** The customer, locked, with the address of the order. */
-async function holdBuyer(work: Work, { customer: { id }, billingAddress }: Order): Promise<CustomerRow> {
+async function lockBuyer(work: Work, { customer: { id }, billingAddress }: Order): Promise<CustomerRow> {
   const customer = await lockCustomer(work, id);
   if (customer === null) throw new Problem('customerNotFound', { id });
   if (customer.archived) throw new Problem('customerArchived', { id });
@@ -124,13 +139,13 @@ function isCovered({ price: { unitPrice }, quantity, discount }: Order): boolean
 }
 
 /** The part of an order that is known for a subscription, both at its start and at its activation. */
-export type PlanPurchase = Pick<
+type PlanPurchase = Pick<
   Order,
   'customer' | 'price' | 'quantity' | 'name' | 'metadata' | 'billingAddress' | 'checkoutSessionId' | 'paymentMethodId'
 > & { readonly product: Pick<Product, 'name'> };
 
 /** Records the purchase of a subscription whose first invoice was created, and the consequences if that is paid. */
-export async function insertPlanPurchase(
+async function insertPlanPurchase(
   work: Work,
   order: PlanPurchase,
   { subscription, invoice: made }: Pick<Opened, 'subscription' | 'invoice'>,
@@ -206,4 +221,153 @@ async function collect(work: Work, invoice: InvoiceRow, paymentMethodId: string 
   if (invoice.status === 'paid') return recordPaid(work, [{ invoice, paymentMethodId }]);
   if (paymentMethodId !== null) await chargeInvoice(work, invoice, paymentMethodId);
   else if ((await readSettings(work)).netTermsDays === 0) refuseUnpayable();
+}
+
+/** A single-payment purchase to bill. */
+interface PurchaseBill {
+  readonly purchase: PurchaseRow;
+  readonly price: Price;
+  readonly product: Product;
+  readonly discount: InvoiceDiscount | null;
+  /** Whether it is charged immediately, so that net terms do not apply. */
+  readonly isCharged: boolean;
+}
+
+/** Creates the invoice of a single-payment purchase, with discount, tax and due date. */
+async function issuePurchaseInvoice(
+  work: Work,
+  { purchase, price, product, discount, isCharged }: PurchaseBill,
+): Promise<InvoiceRow> {
+  const { id, customerId, pricingModelId, quantity } = purchase;
+  const settings = await readSettings(work);
+  const taxes = await quoteTaxes(work, settings, [customerId]);
+  const [invoice] = await createInvoices(work, [
+    {
+      customerId,
+      pricingModelId,
+      subscriptionId: null,
+      purchaseId: id,
+      billingPeriod: null,
+      reason: 'purchase',
+      currency: work.currency as NewInvoice['currency'],
+      lines: [lineOf(price, product, quantity)],
+      invoiceDate: work.now,
+      dueDate: isCharged ? work.now : addDays(work.now, settings.netTermsDays),
+      discount,
+      tax: taxes.get(customerId) ?? null,
+      seller: settings.seller,
+    },
+  ]);
+  assert(invoice, 'each request has its invoice');
+  return invoice;
+}
+
+function lineOf({ id, unitPrice, name }: Price, product: Product, quantity: number): NewLine {
+  return {
+    type: 'static',
+    quantity,
+    price: unitPrice,
+    priceId: id,
+    subscriptionItemId: null,
+    description: itemName(name ?? product.name, quantity),
+    explanation: { kind: 'item', unitPrice, quantity, period: null, whole: null },
+  };
+}
+
+/** The activation of a subscription that awaits its first payment, and the payment method to charge. */
+export interface Activation {
+  readonly subscriptionId: string;
+  readonly paymentMethodId: string;
+  readonly checkoutSessionId: string | null;
+  /** Whether it keeps the periods of the free plan that it replaces. */
+  readonly preserveBillingCycleAnchor?: boolean;
+}
+
+/**
+ * Starts a subscription that awaits its first payment: its first period, its invoice, and the charge after the commit.
+ * Success makes it active; after a failure it waits again, and another attempt may follow. A checkout session activates
+ * once: a repeat returns its purchase that has not failed. Refuses with `subscriptionNotActivatable` a subscription
+ * that is not waiting.
+ */
+export async function activateSubscription(work: Work, activation: Activation): Promise<Bought> {
+  const { subscriptionId: id, paymentMethodId, checkoutSessionId } = activation;
+  const { customer, subscription } = await lockWithCustomer(work, id);
+  const earlier = checkoutSessionId && (await findPurchaseOfSession(work, checkoutSessionId));
+  if (earlier) return { purchase: earlier, subscriptionId: id };
+  refuseActivation(subscription);
+  if ((await findPaymentMethod(work, paymentMethodId))?.customerId !== customer.id)
+    throw invalid(['paymentMethodId'], `must be a payment method of customer ${customer.id}`);
+  const living = await lockLivingSubscriptions(work, customer.id);
+  const replaced = decideReplaced(living, { isFreePlan: false, allowMultiple: allowsMultipleSubscriptions(work) });
+  const anchor = activation.preserveBillingCycleAnchor ? anchorOfFreePlan(living, work.now) : null;
+  const begun = await beginNow(work, subscription, anchor);
+  if (replaced !== null)
+    await endSubscription(
+      work,
+      { customer, subscription: replaced },
+      { at: work.now, reason: 'upgraded_to_paid', replacedBy: id },
+    );
+  if (begun.invoice.status === 'paid') await recordPaid(work, [{ invoice: begun.invoice, paymentMethodId }]);
+  else await chargeInvoice(work, begun.invoice, paymentMethodId);
+  const { price, product } = await findSold(work, subscription);
+  const { id: purchaseId } = await insertPlanPurchase(
+    work,
+    {
+      customer,
+      price,
+      product,
+      quantity: begun.quantity,
+      name: subscription.name,
+      metadata: subscription.metadata,
+      billingAddress: customer.billingAddress,
+      checkoutSessionId,
+      paymentMethodId,
+    },
+    begun,
+  );
+  const purchase = await findPurchase(work, purchaseId);
+  assert(purchase, 'it has just been written');
+  return { purchase, subscriptionId: id };
+}
+
+function refuseActivation({ id, status, currentBillingPeriodStart }: SubscriptionRow): void {
+  if (status !== 'incomplete')
+    throw new Problem('subscriptionNotActivatable', { id, reason: `its status is ${status}` });
+  if (currentBillingPeriodStart !== null)
+    throw new Problem('subscriptionNotActivatable', { id, reason: 'its first payment is in progress' });
+}
+
+interface Begun {
+  readonly subscription: SubscriptionRow;
+  readonly invoice: InvoiceRow;
+  readonly quantity: number;
+}
+
+/** The subscription in its first period, and the invoice of that period. */
+async function beginNow(work: Work, waiting: SubscriptionRow, keptAnchor: Instant | null): Promise<Begun> {
+  const { period: span, anchor, wholeStartAt } = decideActivation(waiting, { anchor: keptAnchor, now: work.now });
+  const fresh = newBillingPeriod(work, waiting, { ...span, wholeStartAt, creditsAwaitPayment: true });
+  // An earlier attempt at the same instant may have failed: a period begins only once.
+  const revived = await reviveBillingPeriod(work, fresh);
+  if (revived === null) await insertBillingPeriod(work, fresh);
+  const period = revived ?? fresh;
+  const subscription = await saveSubscription(work, waiting.id, {
+    billingCycleAnchorDate: anchor,
+    currentBillingPeriodStart: period.startAt,
+    currentBillingPeriodEnd: period.endAt,
+  });
+  const items = await listActiveItems(work, [{ subscriptionId: subscription.id, at: work.now }]);
+  const sold = items.filter(({ priceId, quantity }) => priceId !== null && quantity > 0);
+  const lines = sold.map((item) => firstLine(item, period));
+  const bill = { subscription, period, reason: 'subscription_start', lines, at: work.now } as const;
+  const [invoice] = await issueBills(work, [bill]);
+  assert(invoice, 'what waits for money costs something');
+  return { subscription, invoice, quantity: sold[0]?.quantity ?? 1 };
+}
+
+async function findSold(work: Work, { priceId }: SubscriptionRow): Promise<{ price: Price; product: Product }> {
+  const price = await findPrice(work, priceId);
+  const product = price === null || price.productId === null ? null : await findProduct(work, price.productId);
+  assert(price && product, 'a subscription has its price and product');
+  return { price, product };
 }

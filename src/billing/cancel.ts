@@ -1,31 +1,37 @@
 import type { Work } from '../database/work.ts';
-import { moveClaimsEnd } from '../entitlements/actions.ts';
+import { clearTemporaryClaims, moveClaimsEnd } from '../entitlements/actions.ts';
 import type { Instant } from '../kernel/calendar.ts';
+import { defaultPaymentMethod } from '../payments/actions.ts';
 import { publishSubscription } from '../subscriptions/actions.ts';
-import { type Cancellation, decideCancel } from '../subscriptions/cancellation.ts';
+import { type Cancellation, cancelDueAt, decideCancel, decideUncancel } from '../subscriptions/cancellation.ts';
 import { saveSubscription } from '../subscriptions/store.ts';
 import { markScheduledToCancel } from '../subscriptions/store-billing-periods.ts';
 import { requireStatusAfter, type SubscriptionRow } from '../subscriptions/subscription.ts';
-import { holdCurrent } from './catch-up.ts';
-import { endSubscription, type Held } from './end-subscription.ts';
+import { lockCurrent } from './catch-up.ts';
+import { readArrears } from './collect-invoices.ts';
+import { endSubscription, type LockedSubscription } from './end-subscription.ts';
 
 /** Cancels a subscription on request: now, at the end of its current period, or at a date. */
 export async function cancelSubscription(work: Work, id: string, cancellation: Cancellation): Promise<SubscriptionRow> {
-  const held = await holdCurrent(work, id);
-  const decision = decideCancel(held.subscription, cancellation, work.now);
+  const locked = await lockCurrent(work, id);
+  const decision = decideCancel(locked.subscription, cancellation, work.now);
   switch (decision.does) {
     case 'nothing':
-      return held.subscription;
+      return locked.subscription;
     case 'schedule':
-      return scheduleEnd(work, held, decision.at);
+      return scheduleEnd(work, locked, decision.at);
     case 'end':
-      return endSubscription(work, held, { at: decision.at });
+      return endSubscription(work, locked, { at: decision.at });
     default:
       return decision satisfies never;
   }
 }
 
-async function scheduleEnd(work: Work, { subscription, customer }: Held, at: Instant): Promise<SubscriptionRow> {
+async function scheduleEnd(
+  work: Work,
+  { subscription, customer }: LockedSubscription,
+  at: Instant,
+): Promise<SubscriptionRow> {
   const saved = await saveSubscription(work, subscription.id, {
     status: requireStatusAfter(subscription.status, 'cancel_scheduled'),
     cancelScheduledAt: at,
@@ -35,4 +41,29 @@ async function scheduleEnd(work: Work, { subscription, customer }: Held, at: Ins
   await markScheduledToCancel(work, saved.id, true);
   await publishSubscription(work, 'subscription.updated', saved, customer);
   return saved;
+}
+
+/** Undoes a scheduled cancellation. Without one, nothing changes. */
+export async function uncancelSubscription(work: Work, id: string): Promise<SubscriptionRow> {
+  const locked = await lockCurrent(work, id);
+  const { customer, subscription } = locked;
+  // An overdue end has taken effect, even if processing it failed recently.
+  const dueAt = cancelDueAt(subscription, work.now);
+  if (dueAt !== null) return endSubscription(work, locked, { at: dueAt });
+  const status = decideUncancel(subscription, {
+    hasPaymentMethod: await hasPaymentMethod(work, subscription),
+    arrears: (await readArrears(work, [id]))(id),
+    now: work.now,
+  });
+  if (status === null) return subscription;
+  const saved = await saveSubscription(work, id, { status, cancelScheduledAt: null });
+  await markScheduledToCancel(work, id, false);
+  await clearTemporaryClaims(work, id);
+  await publishSubscription(work, 'subscription.updated', saved, customer);
+  return saved;
+}
+
+async function hasPaymentMethod(work: Work, subscription: SubscriptionRow): Promise<boolean> {
+  if (subscription.defaultPaymentMethodId !== null || subscription.backupPaymentMethodId !== null) return true;
+  return (await defaultPaymentMethod(work, subscription.customerId)) !== null;
 }

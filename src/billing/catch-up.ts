@@ -2,13 +2,12 @@ import { RunAgain, type Work } from '../database/work.ts';
 import { readClock } from '../organizations/store-clock.ts';
 import { findBehind } from '../subscriptions/store-renewals.ts';
 import type { SubscriptionRow } from '../subscriptions/subscription.ts';
-import { cancelStep } from './end-due-subscriptions.ts';
-import { type Held, holdSubscription } from './end-subscription.ts';
-import { renewStep } from './renew.ts';
-import { resumeStep } from './resume-paused.ts';
+import { cancelHandler, type LockedSubscription, lockWithCustomer } from './end-subscription.ts';
+import { renewHandler } from './renew.ts';
+import { resumeHandler } from './resume-paused.ts';
 
 // At most one of these steps is due for a subscription at a time, by their dates.
-const steps = [cancelStep, resumeStep, renewStep];
+const handlers = [cancelHandler, resumeHandler, renewHandler];
 
 /**
  * Performs the overdue work of this subscription in this transaction, each step as of its due date: its scheduled end,
@@ -24,17 +23,17 @@ export async function catchUpAll(work: Work, subscriptionIds: readonly string[])
   for (;;) {
     const behind = await findBehind(work, subscriptionIds);
     if (behind.length === 0) return;
-    for (const step of steps) await step.perform(work, await step.claim(work, behind.length, behind));
+    for (const handler of handlers) await handler.perform(work, await handler.take(work, behind.length, behind));
   }
 }
 
 /** The up-to-date subscription and its customer, locked until the work ends. Refuses with `subscriptionNotFound`. */
-export async function holdCurrent(work: Work, id: string): Promise<Held> {
-  const held = await holdSubscription(work, id);
-  if (await hasOvertaken(work, held.subscription)) throw new RunAgain();
-  if ((await findBehind(work, [id])).length === 0) return held;
+export async function lockCurrent(work: Work, id: string): Promise<LockedSubscription> {
+  const locked = await lockWithCustomer(work, id);
+  if (await hasOvertaken(work, locked.subscription)) throw new RunAgain();
+  if ((await findBehind(work, [id])).length === 0) return locked;
   await catchUp(work, id);
-  return holdSubscription(work, id);
+  return lockWithCustomer(work, id);
 }
 
 /**

@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
 import type { Work } from '../database/work.ts';
-import { type ChargeOrder, requestCharges } from '../payments/actions-charge.ts';
+import { type ChargeOrder, requestCharges, requestChecks } from '../payments/actions-charge.ts';
 import { applyChargeOutcomes, assumedSuccess } from '../payments/actions-settle.ts';
-import type { PaymentRow } from '../payments/store.ts';
+import { type PaymentRow, takePaymentsToCheck } from '../payments/store.ts';
+import type { DueWorkHandler } from './due-work-runner.ts';
 import { recordPaid } from './record-paid.ts';
 
 /**
@@ -25,7 +26,7 @@ export async function chargeInvoice(
 }
 
 /** The assumed result in a dry run: the charges succeed, with all consequences. */
-export async function assumePaid(work: Work, payments: readonly { readonly id: string }[]): Promise<void> {
+async function assumePaid(work: Work, payments: readonly { readonly id: string }[]): Promise<void> {
   const changed = await applyChargeOutcomes(
     work,
     payments.map(({ id }) => assumedSuccess(work, id)),
@@ -35,3 +36,13 @@ export async function assumePaid(work: Work, payments: readonly { readonly id: s
     changed.map(({ invoice, payment }) => ({ invoice, paymentMethodId: payment.paymentMethodId })),
   );
 }
+
+/**
+ * Queries slow charges at their processors after the commit. The response sets the next query, at the earliest a minute
+ * later; a charge that the processor calls pending never counts as failed.
+ */
+export const checkHandler: DueWorkHandler = {
+  name: 'check',
+  take: takePaymentsToCheck,
+  perform: (work, ids) => requestChecks(work, ids, assumePaid),
+};

@@ -1,15 +1,20 @@
 import type { Work } from '../database/work.ts';
-import { attemptFailed, isDunned } from '../invoicing/collection.ts';
+import { attemptBegun, attemptFailed, isDunned } from '../invoicing/collection.ts';
 import type { InvoiceRow } from '../invoicing/store.ts';
-import { saveCollections } from '../invoicing/store-collecting.ts';
+import { listOwedInvoices, lockInvoices, saveCollections, takeAttempts } from '../invoicing/store-collecting.ts';
+import { readSettings } from '../organizations/store-settings.ts';
 import { listChargeableMethods } from '../payments/actions.ts';
-import type { SubscriptionRow } from '../subscriptions/subscription.ts';
+import { listInvoicesBeingPaid } from '../payments/store.ts';
+import { type Arrears, arrearsOf } from '../subscriptions/cancellation.ts';
+import { findSubscriptions } from '../subscriptions/store.ts';
+import { isTerminal, type SubscriptionRow } from '../subscriptions/subscription.ts';
 import { chargeInvoices } from './charge-invoice.ts';
+import type { DueWorkHandler } from './due-work-runner.ts';
 import { recordFailed } from './record-failed.ts';
 import { recordPaid } from './record-paid.ts';
 
 /** An invoice of a subscription that the caller has locked. */
-export interface Collectable {
+interface Collectable {
   readonly invoice: InvoiceRow;
   readonly subscription: SubscriptionRow;
 }
@@ -44,7 +49,7 @@ export async function collectInvoices(work: Work, collectables: readonly Collect
 }
 
 /** Retries open invoices: charges them after the commit. An attempt without a payment method fails immediately. */
-export async function retryInvoices(work: Work, collectables: readonly Collectable[]): Promise<void> {
+async function retryInvoices(work: Work, collectables: readonly Collectable[]): Promise<void> {
   const { lacking } = await chargeWherePossible(work, collectables);
   await failForLackOfMethod(work, lacking);
 }
@@ -80,4 +85,43 @@ async function failForLackOfMethod(work: Work, lacking: readonly Collectable[]):
       message: null,
     })),
   );
+}
+
+/** The state of collecting period invoices for each of these subscriptions, by subscription id. */
+export async function readArrears(work: Work, subscriptionIds: readonly string[]): Promise<(id: string) => Arrears> {
+  const owed = (await listOwedInvoices(work, subscriptionIds)).filter(isDunned);
+  if (owed.length === 0) return () => 'none';
+  const open = Map.groupBy(owed, ({ subscriptionId }) => subscriptionId);
+  const { retryDays, terminalAction } = (await readSettings(work)).dunning;
+  return (id) => arrearsOf(open.get(id) ?? [], { retries: retryDays.length, terminalAction });
+}
+
+/** Retries uncollected invoices, and makes the first attempt for those whose due date has come. */
+export const dunHandler: DueWorkHandler = { name: 'dun', take: takeAttempts, perform: dun };
+
+async function dun(work: Work, ids: readonly string[]): Promise<void> {
+  const invoices = (await lockInvoices(work, ids)).filter(
+    ({ nextAttemptAt }) => nextAttemptAt !== null && nextAttemptAt <= work.now,
+  );
+  const subscriptionIds = [...new Set(invoices.flatMap(({ subscriptionId }) => subscriptionId ?? []))];
+  const subscriptions = new Map((await findSubscriptions(work, subscriptionIds)).map((each) => [each.id, each]));
+  const beingPaid = await listInvoicesBeingPaid(work, ids);
+  const due: Collectable[] = [];
+  const given: InvoiceRow[] = [];
+  for (const invoice of invoices) {
+    const subscription = invoice.subscriptionId === null ? undefined : subscriptions.get(invoice.subscriptionId);
+    if (subscription && isToTry(invoice, subscription) && !beingPaid.has(invoice.id))
+      due.push({ invoice, subscription });
+    else given.push(invoice);
+  }
+  // These are not retried automatically; the invoice of a plan change has a single attempt.
+  const last = due.map(({ invoice }) => invoice).filter((invoice) => !isDunned(invoice));
+  await saveCollections(work, [...given, ...last].map(attemptBegun));
+  await retryInvoices(work, due);
+}
+
+/** An ended subscription, or one unpaid after its last attempt, is charged on request only. */
+function isToTry(invoice: InvoiceRow, { status }: SubscriptionRow): boolean {
+  const isTried = isDunned(invoice) || invoice.reason === 'adjustment';
+  return invoice.status === 'open' && isTried && !isTerminal(status) && status !== 'unpaid';
 }

@@ -1,8 +1,15 @@
+import type { CustomerRow } from '../customers/customer.ts';
 import type { Work } from '../database/work.ts';
+import { listProductLinks, type ProductLink } from '../entitlements/store-item-features.ts';
+import { Problem } from '../kernel/problem.ts';
+import { listPricesByIds } from '../pricing/store-prices.ts';
 import { completePurchases } from '../purchases/actions.ts';
 import type { PurchaseRow } from '../purchases/purchase.ts';
 import { findPurchasesOfInvoices } from '../purchases/store.ts';
-import { grantTopUps } from './top-up.ts';
+import { lockLivingSubscriptionsOf } from '../subscriptions/store.ts';
+import { isCurrent, isWaitingForStart, type SubscriptionRow } from '../subscriptions/subscription.ts';
+import { grantCredits } from '../usage/actions-ledger.ts';
+import type { CreditGrant } from '../usage/ledger.ts';
 
 /** Publishes paid purchases and grants their credits, once for each. */
 export async function recordBought(work: Work, purchases: readonly PurchaseRow[]): Promise<void> {
@@ -12,4 +19,80 @@ export async function recordBought(work: Work, purchases: readonly PurchaseRow[]
 /** The same for the purchases of these paid invoices. */
 export async function completePurchasesOf(work: Work, invoiceIds: readonly string[]): Promise<void> {
   await recordBought(work, await findPurchasesOfInvoices(work, invoiceIds));
+}
+
+/**
+ * Grants the credits of single-payment purchases: each credit feature of the product times the quantity, on the
+ * customer's current subscription, without expiry. Idempotent. The caller has locked the customers. Worked example: 3
+ * packs of 1000 calls are 3000 calls.
+ */
+async function grantTopUps(work: Work, purchases: readonly PurchaseRow[]): Promise<void> {
+  const once = purchases.filter(({ priceType }) => priceType === 'single_payment');
+  if (once.length === 0) return;
+  const prices = await listPricesByIds(work, [...new Set(once.map(({ priceId }) => priceId))]);
+  const productOf = new Map(prices.map(({ id, productId }) => [id, productId]));
+  const features = await listCreditFeaturesOfProducts(
+    work,
+    [...productOf.values()].flatMap((id) => id ?? []),
+  );
+  const given = once.flatMap((purchase) =>
+    (features.get(productOf.get(purchase.priceId) ?? '') ?? []).map((feature) => ({ purchase, feature })),
+  );
+  const holders = await listHolders(work, [...new Set(given.map(({ purchase }) => purchase.customerId))]);
+  await grantCredits(
+    work,
+    given.flatMap(({ purchase, feature }) => {
+      const holder = holders.get(purchase.customerId);
+      return holder === undefined ? [] : grantOf(purchase, feature, holder);
+    }),
+  );
+}
+
+/**
+ * Refuses with `nothingHoldsCredits` a product whose credits have no subscription to go to. The caller has locked the
+ * customer.
+ */
+export async function requireHolder(work: Work, productId: string, { id: customerId }: CustomerRow): Promise<void> {
+  const features = await listCreditFeaturesOfProducts(work, [productId]);
+  if (features.size > 0 && !(await listHolders(work, [customerId])).has(customerId))
+    throw new Problem('nothingHoldsCredits', { id: productId, customerId });
+}
+
+type CreditLink = ProductLink & { readonly amount: bigint; readonly usageMeterId: string };
+
+async function listCreditFeaturesOfProducts(
+  work: Work,
+  productIds: readonly string[],
+): Promise<Map<string, CreditLink[]>> {
+  const links = await listProductLinks(work, productIds);
+  // An amount may be set below zero, which grants nothing.
+  const credits = links.filter((link): link is CreditLink => link.usageMeterId !== null && (link.amount ?? 0n) > 0n);
+  return Map.groupBy(credits, ({ productId }) => productId);
+}
+
+/** The newest current subscription of each customer; else its newest paused one. */
+async function listHolders(work: Work, customerIds: readonly string[]): Promise<Map<string, SubscriptionRow>> {
+  const living = await lockLivingSubscriptionsOf(work, customerIds);
+  const current = living.filter((each) => isCurrent(each.status) && !isWaitingForStart(each));
+  const paused = living.filter(({ status }) => status === 'paused');
+  // For each customer the last entry wins.
+  return new Map([...current, ...paused].toReversed().map((each) => [each.customerId, each]));
+}
+
+function grantOf(
+  { id, quantity }: PurchaseRow,
+  { featureId, amount, usageMeterId }: CreditLink,
+  { id: subscriptionId, pricingModelId }: SubscriptionRow,
+): CreditGrant {
+  return {
+    subscriptionId,
+    pricingModelId,
+    usageMeterId,
+    featureId,
+    billingPeriodId: null,
+    amount: amount * BigInt(quantity),
+    expiresAt: null,
+    source: 'purchase',
+    sourceId: `${id}:${featureId}`,
+  };
 }

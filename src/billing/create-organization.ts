@@ -12,23 +12,23 @@ import {
   lockOrganizations,
   type OrganizationRecord,
 } from '../organizations/store.ts';
-import { provisionPricingModel } from '../pricing/actions-setup.ts';
+import { provisionPricingModel } from '../pricing/actions-models.ts';
 
-export interface FoundRequest {
+interface FoundRequest {
   readonly name: string;
   /** The keys, if the operator chose them. */
   readonly testKey?: string | null;
   readonly liveKey?: string | null;
 }
 
-export interface Founded {
+interface Founded {
   readonly organization: OrganizationRecord;
   readonly testKey: MadeApiKey;
   readonly liveKey: MadeApiKey;
 }
 
 /** Creates an organization: its two environments, each with its default pricing model and a key. Owner's connection. */
-export async function foundOrganization(owner: Database, request: FoundRequest, now: Instant): Promise<Founded> {
+export async function createOrganization(owner: Database, request: FoundRequest, now: Instant): Promise<Founded> {
   return owner.transaction().execute((db) => found(db, request, now));
 }
 
@@ -52,7 +52,7 @@ function firstKey(environmentId: number, livemode: boolean, token: string | null
 }
 
 /** Creates the first organization, or returns null if there is one already. Safe with concurrent starts. */
-export async function foundFirstOrganization(
+export async function createFirstOrganization(
   owner: Database,
   request: FoundRequest,
   now: Instant,

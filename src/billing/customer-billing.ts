@@ -41,10 +41,10 @@ const contents = {
 };
 
 /** A subscription with its items and features. */
-export const SubscriptionDetails = z
+const SubscriptionDetails = z
   .discriminatedUnion('renews', [RenewingSubscription.extend(contents), NonRenewingSubscription.extend(contents)])
   .meta({ id: 'SubscriptionDetails' });
-export type SubscriptionDetails = z.infer<typeof SubscriptionDetails>;
+type SubscriptionDetails = z.infer<typeof SubscriptionDetails>;
 
 /** All data about one customer in one response. */
 export const CustomerBilling = z

@@ -5,17 +5,20 @@ import type { Instant } from '../kernel/calendar.ts';
 import { advanceClock, endClockMove } from '../organizations/store-clock.ts';
 import { chargeTask } from '../payments/actions.ts';
 import { setAside } from '../subscriptions/store-due.ts';
-import { dueSteps, type OrderedStep } from './due-steps.ts';
-import { inTransactions, type Workplace } from './due-work-runner.ts';
-import { incompleteLifetimeMs } from './expire-incomplete.ts';
+import { checkHandler } from './charge-invoice.ts';
+import { dunHandler } from './collect-invoices.ts';
+import { type DueWorkHandler, type DueWorkRunner, inTransactions } from './due-work-runner.ts';
+import { cancelHandler, expireHandler, incompleteLifetimeMs } from './end-subscription.ts';
+import { renewHandler } from './renew.ts';
+import { resumeHandler } from './resume-paused.ts';
 import { type DueKind, findLastRenewal, findSubscriptionOfPiece, readAgenda } from './store-due.ts';
 
 // Long enough for an outage to be fixed, short enough that a customer hardly notices.
 const setAsideMs = 5 * 60_000;
 // External calls are slow, so charges run concurrently.
 const effectsAtOnce = 8;
-// Concurrent batches of a step with many pieces: one computes while another writes.
-const lanesOfOne = 2;
+// Concurrent batches of a handler with many pieces: one computes while another writes.
+const concurrency = 2;
 // Renewals within one minute are batched, as in real time. Aligned to calendar minutes, so that a clock moved to whole
 // minutes has the same batches wherever it stops on the way.
 const togetherMs = 60_000;
@@ -28,7 +31,7 @@ const unsentPatienceMs = 2_000;
 const failuresTold = 20;
 
 /** The bounds of a run. */
-export interface DueWorkBounds {
+interface DueWorkBounds {
   /** No work starts after this many milliseconds of real time. */
   readonly forMs: number;
   /** The maximum number of pieces per transaction. */
@@ -42,7 +45,7 @@ export interface DueWorkDone {
 }
 
 interface Run {
-  readonly place: Workplace;
+  readonly runner: DueWorkRunner;
   readonly environmentId: number;
   readonly until: number;
   readonly portion: number;
@@ -71,12 +74,12 @@ export function doDueWork(context: JobContext, environmentId: number, bounds: Du
 
 /** The same with any runner. */
 export async function doDueWorkAt(
-  place: Workplace,
+  runner: DueWorkRunner,
   environmentId: number,
   { forMs, portion = Number.POSITIVE_INFINITY }: DueWorkBounds,
 ): Promise<DueWorkDone> {
   const run: Run = {
-    place,
+    runner,
     environmentId,
     until: Date.now() + forMs,
     portion,
@@ -106,11 +109,11 @@ interface Next {
 
 async function doAll(run: Run): Promise<boolean> {
   for (let idleSince: number | null = null; ; ) {
-    await run.place.rest();
-    const { answer: next } = await run.place.act((work) => lookAhead(work, run));
+    await run.runner.pause();
+    const { answer: next } = await run.runner.act((work) => lookAhead(work, run));
     if (next === null) return true;
     if (Date.now() >= run.until) return false;
-    if ((await doSteps(run, next.kinds)) > 0) {
+    if ((await doKinds(run, next.kinds)) > 0) {
       idleSince = null;
       continue;
     }
@@ -136,7 +139,7 @@ interface DueAt {
 /** The next due work, after advancing a moving clock to its next due instant; null: none. */
 async function lookAhead(work: Work, run: Run): Promise<Next | null> {
   const { dueAt, target, unsent } = await readAgenda(work, incompleteLifetimeMs, [...run.failed, ...run.askedAgain]);
-  const due = dueSteps.flatMap(({ kind }): DueAt[] => {
+  const due = dueHandlers.flatMap(({ kind }): DueAt[] => {
     const at = dueAt[kind];
     return at === null || run.leftAlone.has(kind) ? [] : [{ kind, at }];
   });
@@ -168,56 +171,56 @@ async function nextInstant(work: Work, due: readonly DueAt[], target: Instant): 
 }
 
 /** Performs due work of these kinds, and returns the number of pieces. */
-async function doSteps(run: Run, kinds: readonly DueKind[]): Promise<number> {
+async function doKinds(run: Run, kinds: readonly DueKind[]): Promise<number> {
   let count = 0;
-  for (const { kind, step, atOnce } of dueSteps.filter((each) => kinds.includes(each.kind))) {
-    const ordered = { kind, step, atOnce: Math.min(atOnce, run.portion) };
+  for (const { kind, handler, atOnce } of dueHandlers.filter((each) => kinds.includes(each.kind))) {
+    const ordered = { kind, handler, atOnce: Math.min(atOnce, run.portion) };
     const first = await doPortion(run, ordered);
     count += first;
     if (first < ordered.atOnce) continue;
-    const lanes = Array.from({ length: run.place.isolates ? lanesOfOne : 1 }, () => doPortions(run, ordered));
-    for (const taken of await Promise.all(lanes)) count += taken;
+    const workers = Array.from({ length: run.runner.isolates ? concurrency : 1 }, () => doPortions(run, ordered));
+    for (const taken of await Promise.all(workers)) count += taken;
   }
   return count;
 }
 
-async function doPortions(run: Run, ordered: OrderedStep): Promise<number> {
+async function doPortions(run: Run, ordered: OrderedHandler): Promise<number> {
   let count = 0;
   for (let taken = ordered.atOnce; taken >= ordered.atOnce && Date.now() < run.until; count += taken)
     taken = await doPortion(run, ordered);
   return count;
 }
 
-/** Performs one batch of a step in one transaction; if it fails, its pieces individually. */
-async function doPortion(run: Run, { kind, step, atOnce }: OrderedStep): Promise<number> {
+/** Performs one batch of a handler in one transaction; if it fails, its pieces individually. */
+async function doPortion(run: Run, { kind, handler, atOnce }: OrderedHandler): Promise<number> {
   let ids: string[] = [];
   try {
     await actAndRun(run, async (work) => {
-      ids = await step.claim(work, atOnce);
+      ids = await handler.take(work, atOnce);
       // Only pieces that failed in this run and could not even be deferred.
       if (ids.length > 0 && ids.every((id) => run.failed.has(id))) {
         run.leftAlone.add(kind);
         ids = [];
       }
-      if (ids.length > 0) await step.perform(work, ids);
+      if (ids.length > 0) await handler.perform(work, ids);
     });
     run.done[kind] += ids.length;
   } catch (error) {
-    if (!run.place.isolates) throw error;
+    if (!run.runner.isolates) throw error;
     if (ids.length === 0) {
       run.leftAlone.add(kind);
       run.failures.push(error);
     }
-    for (const id of ids) await doAlone(run, { kind, step }, id);
+    for (const id of ids) await doAlone(run, { kind, handler }, id);
   }
   return ids.length;
 }
 
-async function doAlone(run: Run, { kind, step }: Omit<OrderedStep, 'atOnce'>, id: string): Promise<void> {
+async function doAlone(run: Run, { kind, handler }: Omit<OrderedHandler, 'atOnce'>, id: string): Promise<void> {
   try {
     run.done[kind] += await actAndRun(run, async (work) => {
-      const ids = await step.claim(work, 1, [id]);
-      if (ids.length > 0) await step.perform(work, ids);
+      const ids = await handler.take(work, 1, [id]);
+      if (ids.length > 0) await handler.perform(work, ids);
       return ids.length;
     });
   } catch (error) {
@@ -232,7 +235,7 @@ async function doAlone(run: Run, { kind, step }: Omit<OrderedStep, 'atOnce'>, id
 
 /** Runs one transaction, then its effects outside the database. */
 async function actAndRun<Answer>(run: Run, act: (work: Work) => Promise<Answer>): Promise<Answer> {
-  const { answer, effects } = await run.place.act(act);
+  const { answer, effects } = await run.runner.act(act);
   await runAll(run, effects);
   return answer;
 }
@@ -243,7 +246,7 @@ async function runAll(run: Run, effects: readonly Effect[]): Promise<void> {
   const takeTurns = async () => {
     for (let effect = waiting.shift(); effect !== undefined; effect = waiting.shift()) {
       try {
-        await run.place.run(effect);
+        await run.runner.run(effect);
       } catch (error) {
         run.failures.push(error);
         for (const paymentId of paymentsOf(effect)) run.failed.add(paymentId);
@@ -256,3 +259,20 @@ async function runAll(run: Run, effects: readonly Effect[]): Promise<void> {
 function paymentsOf({ task, payload }: Effect): string[] {
   return task === chargeTask && Array.isArray(payload.paymentIds) ? payload.paymentIds : [];
 }
+
+/** A handler with its batch size: large if it works in sets, small if not. */
+interface OrderedHandler {
+  readonly kind: DueKind;
+  readonly handler: DueWorkHandler;
+  readonly atOnce: number;
+}
+
+/** All kinds of due work, in order of execution at one instant. */
+const dueHandlers: readonly OrderedHandler[] = [
+  { kind: 'check', handler: checkHandler, atOnce: 500 },
+  { kind: 'cancel', handler: cancelHandler, atOnce: 50 },
+  { kind: 'expire', handler: expireHandler, atOnce: 50 },
+  { kind: 'resume', handler: resumeHandler, atOnce: 500 },
+  { kind: 'renew', handler: renewHandler, atOnce: 500 },
+  { kind: 'dun', handler: dunHandler, atOnce: 200 },
+];

@@ -15,23 +15,25 @@ import {
 } from '../subscriptions/store.ts';
 import { cancelPendingAdjustments } from '../subscriptions/store-adjustments.ts';
 import { endBillingPeriods, findCurrentBillingPeriod } from '../subscriptions/store-billing-periods.ts';
+import { takeCancelDue, takeIncomplete } from '../subscriptions/store-due.ts';
 import { expireItemsOfSubscriptions } from '../subscriptions/store-items.ts';
 import { type CancellationReason, requireStatusAfter, type SubscriptionRow } from '../subscriptions/subscription.ts';
-import { issueBills } from './bill-subscription.ts';
-import { takeUsageLines } from './bill-usage.ts';
+import { lockAccountsOfSubscriptions } from '../usage/store-accounts.ts';
+import { issueBills, takeUsageLines } from './bill-subscription.ts';
 import { chargeInvoice } from './charge-invoice.ts';
 import { restoreDefaultPlan, startDefaultPlan } from './default-plan.ts';
-import { pausedTimeLine } from './paused-time-line.ts';
+import type { DueWorkHandler } from './due-work-runner.ts';
+import { pausedTimeLine } from './paused-time.ts';
 import { recordPaid } from './record-paid.ts';
 
 /** Both records, locked until the work ends: the customer first, as everywhere. */
-export interface Held {
+export interface LockedSubscription {
   readonly customer: CustomerRow;
   readonly subscription: SubscriptionRow;
 }
 
 /** Refuses with `subscriptionNotFound`. */
-export async function holdSubscription(work: Work, id: string): Promise<Held> {
+export async function lockWithCustomer(work: Work, id: string): Promise<LockedSubscription> {
   const found = await findSubscription(work, id);
   const customer = found === null ? null : await lockCustomer(work, found.customerId);
   const subscription = customer === null ? null : await lockSubscription(work, id);
@@ -41,10 +43,10 @@ export async function holdSubscription(work: Work, id: string): Promise<Held> {
 
 /** Ends a subscription whose scheduled end has come, as of that instant. Otherwise returns false. */
 export async function cancelIfDue(work: Work, id: string): Promise<boolean> {
-  const held = await holdSubscription(work, id);
-  const at = cancelDueAt(held.subscription, work.now);
+  const locked = await lockWithCustomer(work, id);
+  const at = cancelDueAt(locked.subscription, work.now);
   if (at === null) return false;
-  await endSubscription(work, held, { at });
+  await endSubscription(work, locked, { at });
   return true;
 }
 
@@ -66,7 +68,7 @@ export interface Ending {
  */
 export async function endSubscription(
   work: Work,
-  { customer, subscription }: Held,
+  { customer, subscription }: LockedSubscription,
   { at, happening = 'canceled', reason, replacedBy, neverWas = false }: Ending,
 ): Promise<SubscriptionRow> {
   const { id } = subscription;
@@ -127,3 +129,33 @@ async function billFinalUsage(
   const stored = subscription.defaultPaymentMethodId ?? (await defaultPaymentMethod(work, subscription.customerId))?.id;
   if (stored !== undefined) await chargeInvoice(work, invoice, stored);
 }
+
+/** Carries out due cancellations, each as of its date. */
+export const cancelHandler: DueWorkHandler = {
+  name: 'cancel',
+  take: takeCancelDue,
+  async perform(work, ids) {
+    // Locks the accounts of all of them in the order that usage uses, before they end one by one.
+    await lockAccountsOfSubscriptions(work, ids);
+    for (const id of ids) await cancelIfDue(work, id);
+  },
+};
+
+/** The maximum time that a subscription awaits its first payment: by the next day it is gone. */
+export const incompleteLifetimeMs = 23 * 60 * 60 * 1000;
+
+/**
+ * Ends subscriptions that have been incomplete for 23 hours, each as of that time. Skips those with a first payment in
+ * flight.
+ */
+export const expireHandler: DueWorkHandler = {
+  name: 'expire',
+  take: (work, limit, only) => takeIncomplete(work, work.now - incompleteLifetimeMs, limit, only),
+  async perform(work, ids) {
+    for (const id of ids) {
+      const locked = await lockWithCustomer(work, id);
+      const at = locked.subscription.createdAt + incompleteLifetimeMs;
+      await endSubscription(work, locked, { at, happening: 'expired' });
+    }
+  },
+};

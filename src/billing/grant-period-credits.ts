@@ -8,7 +8,7 @@ import { grantCredits } from '../usage/actions-ledger.ts';
 import type { CreditGrant } from '../usage/ledger.ts';
 
 /** A period that begins, or (null) the time of a subscription that does not renew. */
-export interface BegunPeriod {
+interface BegunPeriod {
   readonly subscription: SubscriptionRow;
   readonly period: BillingPeriodRow | null;
   readonly isFirst: boolean;

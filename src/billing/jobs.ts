@@ -1,13 +1,12 @@
 import { z } from 'zod';
 import { payloadEnvironment, payloadText, type Task, type TaskList } from '../jobs/queue.ts';
 import { chargeTask, createProcessors } from '../payments/actions.ts';
-import { lookTask } from '../payments/actions-processor-events.ts';
+import { syncPaymentTask } from '../payments/actions-processor-events.ts';
 import { doDueWork } from './do-due-work.ts';
-import { incompleteLifetimeMs } from './expire-incomplete.ts';
+import { incompleteLifetimeMs } from './end-subscription.ts';
 import { moveClock, moveClockTask } from './move-clock.ts';
-import { settlePayments } from './settle-payment.ts';
+import { settlePayments, syncPayment } from './settle-payment.ts';
 import { enqueueInDueEnvironments } from './store-due.ts';
-import { lookAtPayment } from './sync-payment.ts';
 
 const ChargePayload = z.object({ paymentIds: z.array(z.string()) });
 
@@ -19,7 +18,7 @@ const chargePayments: Task = (context, payload) => {
 
 const look: Task = (context, payload) => {
   const processors = createProcessors(context.database, context.services);
-  return lookAtPayment(context, processors, payloadEnvironment(payload), payloadText(payload, 'paymentId'));
+  return syncPayment(context, processors, payloadEnvironment(payload), payloadText(payload, 'paymentId'));
 };
 
 const dueWorkTask = 'do_due_work';
@@ -36,7 +35,7 @@ const doDue: Task = async (context, payload) => {
 
 export const billingTasks: TaskList = {
   [chargeTask]: chargePayments,
-  [lookTask]: look,
+  [syncPaymentTask]: look,
   [moveClockTask]: (context, payload) => moveClock(context, payloadEnvironment(payload)),
   [dueWorkTask]: doDue,
   find_due_work: findDueWork,

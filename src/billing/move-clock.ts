@@ -3,13 +3,13 @@ import type { Work } from '../database/work.ts';
 import { type JobContext, requestEffect, runInJob } from '../jobs/queue.ts';
 import type { Instant } from '../kernel/calendar.ts';
 import { invalid, Problem } from '../kernel/problem.ts';
-import { getTestClock } from '../organizations/actions-clock.ts';
+import { getTestClock } from '../organizations/actions.ts';
 import { decideClock, type TestClock } from '../organizations/clock.ts';
 import { lockClock, readClock, saveClock } from '../organizations/store-clock.ts';
 import { hasSubscriptions, takeUpAgain } from '../subscriptions/store-due.ts';
 import { doDueWork, doDueWorkAt } from './do-due-work.ts';
 import { insideDryRun } from './due-work-runner.ts';
-import { type ClockWork, countWorkSince } from './store-clock-work.ts';
+import { type ClockWork, countWorkSince } from './store-due.ts';
 
 /** The task that performs the work which the clock must pass. */
 export const moveClockTask = 'move_clock';
@@ -19,7 +19,7 @@ export const moveClockTask = 'move_clock';
 const longestMoveMs = 4 * 60_000;
 
 /** The clock after the request, and the work done on the way. */
-export interface MovedClock {
+interface MovedClock {
   readonly testClock: TestClock;
   readonly work: ClockWork;
 }
@@ -32,8 +32,8 @@ export interface MovedClock {
 export async function setTestClock(work: Work, to: Instant): Promise<MovedClock> {
   const clock = await lockClock(work);
   const now = clock.now ?? work.now;
-  const { livemode, pinnedPricingModelId } = work;
-  const decision = decideClock(clock, to, { livemode, pinnedPricingModelId, now }, await hasSubscriptions(work));
+  const { livemode, pinnedTo } = work;
+  const decision = decideClock(clock, to, { livemode, pinnedTo, now }, await hasSubscriptions(work));
   const begun = { clockFrom: decision === 'set' ? to : now, clockMovedAt: nextMillisecond() };
   switch (decision) {
     case 'set':

@@ -2,10 +2,13 @@ import type { CustomerRow } from '../customers/customer.ts';
 import { newId } from '../database/new-id.ts';
 import type { Work } from '../database/work.ts';
 import { grantItemFeatures } from '../entitlements/actions.ts';
+import type { InvoiceDiscount } from '../invoicing/invoice.ts';
 import { itemLine, type NewLine } from '../invoicing/invoice-line-item.ts';
 import type { InvoiceRow } from '../invoicing/store.ts';
 import { saveCollections } from '../invoicing/store-collecting.ts';
+import { insertRedemption } from '../invoicing/store-redemptions.ts';
 import type { Instant, Interval, Period } from '../kernel/calendar.ts';
+import { allowsMultipleSubscriptions } from '../organizations/setting.ts';
 import type { DiscountRow } from '../pricing/discount.ts';
 import type { Price } from '../pricing/price.ts';
 import { newBillingPeriod, newSubscriptionItem, publishSubscription } from '../subscriptions/actions.ts';
@@ -20,7 +23,6 @@ import { issueBills } from './bill-subscription.ts';
 import { chargeInvoice } from './charge-invoice.ts';
 import { grantPeriodCredits } from './grant-period-credits.ts';
 import { recordPaid } from './record-paid.ts';
-import { redeem } from './redeem.ts';
 
 /** A fully decided subscription to create. */
 export interface Opening {
@@ -79,7 +81,7 @@ function newSubscription(work: Work, opening: Opening): SubscriptionRow {
     isDefaultPlan: product.default,
     doNotCharge: opening.doNotCharge,
     runBillingAtPeriodStart: price.type === 'subscription',
-    exclusive: !work.allowMultipleSubscriptions,
+    exclusive: !allowsMultipleSubscriptions(work),
     startDate,
     trialEnd: start.trialEnd,
     ...scheduleOf(start.interval, start.period, start.anchor ?? startDate),
@@ -151,4 +153,25 @@ export function firstLine(item: SubscriptionItemRow, period: BillingPeriodRow | 
   if (period === null) return itemLine(item, null);
   const { startAt: start, endAt: end, wholeStartAt } = period;
   return itemLine(item, { start, end }, { start: wholeStartAt ?? start, end });
+}
+
+/** The redeemer of a discount: a subscription or a single-payment purchase. */
+type Redeemer = { readonly subscriptionId: string } | { readonly purchaseId: string };
+
+/** Copies the current discount for its redeemer, and returns the discount of the next invoice. */
+export async function redeem(work: Work, discount: DiscountRow, redeemer: Redeemer): Promise<InvoiceDiscount> {
+  const { id: discountId, pricingModelId, name, code, amountType, amount, duration, numberOfPayments } = discount;
+  const id = newId('discountRedemption');
+  await insertRedemption(work, {
+    id,
+    pricingModelId,
+    discountId,
+    subscriptionId: null,
+    purchaseId: null,
+    ...redeemer,
+    ...{ name, code, amountType, amount, duration, numberOfPayments },
+    createdAt: work.now,
+    updatedAt: work.now,
+  });
+  return { redemptionId: id, code, kind: amountType, amount };
 }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import type { CustomerRow } from '../customers/customer.ts';
 import type { Work } from '../database/work.ts';
-import { listOwedInvoices } from '../invoicing/store-owed.ts';
+import { listOwedInvoices } from '../invoicing/store-collecting.ts';
 import type { Instant } from '../kernel/calendar.ts';
 import { publishSubscription } from '../subscriptions/actions.ts';
 import { wholeOf } from '../subscriptions/adjustment.ts';
@@ -9,25 +9,25 @@ import { decidePause, keptOfPeriod, type Pause } from '../subscriptions/pause.ts
 import { type SubscriptionChange, saveSubscription } from '../subscriptions/store.ts';
 import { endPeriodInPause, findCurrentBillingPeriod } from '../subscriptions/store-billing-periods.ts';
 import { requireStatusAfter, type SubscriptionRow } from '../subscriptions/subscription.ts';
-import { holdCurrent } from './catch-up.ts';
-import type { Held } from './end-subscription.ts';
-import { periodWorth } from './period-value.ts';
+import { lockCurrent } from './catch-up.ts';
+import type { LockedSubscription } from './end-subscription.ts';
+import { periodWorth } from './paused-time.ts';
 
 /**
  * Pauses a subscription on request: it grants nothing and costs nothing until it resumes. The paid rest of its period
  * is kept. Usage recorded meanwhile is accepted, and billed with the first invoice after the pause.
  */
 export async function pauseSubscription(work: Work, id: string, pause: Pause): Promise<SubscriptionRow> {
-  const held = await holdCurrent(work, id);
+  const locked = await lockCurrent(work, id);
   const owes = (await listOwedInvoices(work, [id])).length > 0;
-  const decision = decidePause(held.subscription, pause, { owes, now: work.now });
+  const decision = decidePause(locked.subscription, pause, { owes, now: work.now });
   switch (decision.does) {
     case 'nothing':
-      return held.subscription;
+      return locked.subscription;
     case 'reschedule':
-      return save(work, held.customer, id, { resumesAt: decision.resumesAt });
+      return save(work, locked.customer, id, { resumesAt: decision.resumesAt });
     case 'pause':
-      return beginPause(work, held, decision.resumesAt);
+      return beginPause(work, locked, decision.resumesAt);
     default:
       return decision satisfies never;
   }
@@ -35,7 +35,7 @@ export async function pauseSubscription(work: Work, id: string, pause: Pause): P
 
 async function beginPause(
   work: Work,
-  { customer, subscription }: Held,
+  { customer, subscription }: LockedSubscription,
   resumesAt: Instant | null,
 ): Promise<SubscriptionRow> {
   const period = await findCurrentBillingPeriod(work, subscription);

@@ -10,9 +10,8 @@ import { billingDetailsOf } from '../payments/payment-method.ts';
 import { manualProcessor } from '../payments/processor-manual.ts';
 import { insertPaymentMethod } from '../payments/store-payment-methods.ts';
 import { findSubscription } from '../subscriptions/store.ts';
-import { type Activation, activateSubscription } from './activate-subscription.ts';
-import { type Bought, buy, type Order } from './buy.ts';
-import { holdSubscription } from './end-subscription.ts';
+import { type Activation, activateSubscription, type Bought, buy, type Order } from './buy.ts';
+import { lockWithCustomer } from './end-subscription.ts';
 
 /** The amounts that a purchase would bill now. Money in minor units. */
 export interface Quote {
@@ -54,7 +53,7 @@ export function quoteActivation(
 ): Promise<Quote> {
   return tentatively(work, async (given) => {
     const tentative = { ...given, dryRun: false };
-    const { customer } = await holdSubscription(tentative, activation.subscriptionId);
+    const { customer } = await lockWithCustomer(tentative, activation.subscriptionId);
     const paymentMethodId = await methodToCome(tentative, customer);
     const asked = { ...activation, paymentMethodId, checkoutSessionId: null };
     return quoteOf(tentative, await activateSubscription(tentative, asked));

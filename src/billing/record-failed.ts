@@ -1,12 +1,14 @@
 import assert from 'node:assert/strict';
 import type { Work } from '../database/work.ts';
 import { voidInvoice } from '../invoicing/actions.ts';
-import { type Collection, isDunned, nextAttempt } from '../invoicing/collection.ts';
-import type { InvoiceRow } from '../invoicing/store.ts';
+import { type Collection, isDunned, isOwed, nextAttempt } from '../invoicing/collection.ts';
+import { findInvoice, type InvoiceRow } from '../invoicing/store.ts';
 import { listBilledUsage, saveCollections } from '../invoicing/store-collecting.ts';
 import type { Settings } from '../organizations/setting.ts';
 import { readSettings } from '../organizations/store-settings.ts';
 import { listEverPaid } from '../payments/store.ts';
+import { movePurchase } from '../purchases/actions.ts';
+import type { PurchaseRow } from '../purchases/purchase.ts';
 import { findPurchasesOfInvoices } from '../purchases/store.ts';
 import { publishSubscriptions } from '../subscriptions/actions.ts';
 import {
@@ -27,8 +29,7 @@ import {
 import { releaseOverage } from '../usage/actions-ledger.ts';
 import { failAdjustments } from './apply-adjustment.ts';
 import { restoreDefaultPlan } from './default-plan.ts';
-import { type Ending, endSubscription, holdSubscription } from './end-subscription.ts';
-import { failPurchases } from './fail-purchases.ts';
+import { type Ending, endSubscription, lockWithCustomer } from './end-subscription.ts';
 
 /** A failed attempt to collect an invoice. */
 export interface FailedAttempt {
@@ -152,14 +153,14 @@ async function waitAgain(work: Work, invoice: InvoiceRow, { id }: SubscriptionRo
   if (invoice.billingPeriodId !== null) await cancelBillingPeriod(work, invoice.billingPeriodId);
   const waiting = await saveSubscription(work, id, { currentBillingPeriodStart: null, currentBillingPeriodEnd: null });
   await publishSubscriptions(work, 'subscription.updated', [waiting]);
-  const { customer } = await holdSubscription(work, id);
+  const { customer } = await lockWithCustomer(work, id);
   if (!(await hasOtherSubscriptionInTheWay(work, customer.id, id))) await restoreDefaultPlan(work, customer, id);
   return waiting;
 }
 
 async function end(work: Work, subscriptionId: string, how: Pick<Ending, 'neverWas'> = {}): Promise<SubscriptionRow> {
-  const held = await holdSubscription(work, subscriptionId);
-  return endSubscription(work, held, { at: work.now, reason: 'non_payment', ...how });
+  const locked = await lockWithCustomer(work, subscriptionId);
+  return endSubscription(work, locked, { at: work.now, reason: 'non_payment', ...how });
 }
 
 /**
@@ -211,4 +212,30 @@ function statusAfterFailure(
   const failed = statusAfter(status, happening) ?? status;
   if (invoice.nextAttemptAt !== null || terminalAction !== 'unpaid') return failed;
   return statusAfter(failed, 'retries_exhausted') ?? failed;
+}
+
+/**
+ * Updates purchases whose invoices could not be collected. A single-payment purchase has failed, and its invoice is no
+ * longer owed; after a reversed payment it is owed, but not collected automatically. The first invoice of a
+ * subscription fails with the subscription; while it is retried, its purchase is pending.
+ */
+async function failPurchases(
+  work: Work,
+  failures: readonly FailedAttempt[],
+  purchases: readonly PurchaseRow[],
+): Promise<void> {
+  for (const purchase of purchases) {
+    const failure = failures.find(({ invoice }) => invoice.id === purchase.invoiceId);
+    const invoice = failure === undefined ? null : await findInvoice(work, failure.invoice.id);
+    if (failure === undefined || invoice === null) continue;
+    const isOnce = invoice.reason === 'purchase';
+    if (failure.cause === 'reversed') await movePurchase(work, purchase, isOnce ? 'taken_back' : 'owed_again');
+    else if (isOnce && invoice.status === 'open') await voidInvoice(work, invoice.id);
+    if (failure.cause !== 'reversed' && (isOnce || !isOwed(invoice))) await movePurchase(work, purchase, 'failed');
+  }
+}
+
+/** Marks the purchase of an invoice that nobody will pay as failed. */
+export async function giveUpPurchases(work: Work, invoiceId: string): Promise<void> {
+  for (const purchase of await findPurchasesOfInvoices(work, [invoiceId])) await movePurchase(work, purchase, 'failed');
 }

@@ -1,8 +1,7 @@
 import type { Work } from '../database/work.ts';
 import { countDiscounts } from '../invoicing/actions-discounts.ts';
 import type { InvoiceRow } from '../invoicing/store.ts';
-import { listBilledUsage, listInArrears, startAttempts } from '../invoicing/store-collecting.ts';
-import { listOwedPeriods } from '../invoicing/store-owed.ts';
+import { listBilledUsage, listInArrears, listOwedPeriods, startAttempts } from '../invoicing/store-collecting.ts';
 import { publishSubscriptions } from '../subscriptions/actions.ts';
 import { findSubscriptions, saveSubscriptions } from '../subscriptions/store.ts';
 import { completePaidPeriods, findBillingPeriods, noteCreditsGranted } from '../subscriptions/store-billing-periods.ts';
@@ -13,7 +12,7 @@ import { completePurchasesOf } from './complete-purchases.ts';
 import { grantPeriodCredits } from './grant-period-credits.ts';
 
 /** A fully paid invoice. */
-export interface PaidInvoice {
+interface PaidInvoice {
   readonly invoice: InvoiceRow;
   /** The payment method charged; null if none was. */
   readonly paymentMethodId: string | null;

@@ -1,30 +1,39 @@
 import assert from 'node:assert/strict';
+import { lockCustomer } from '../customers/store.ts';
+import { newId } from '../database/new-id.ts';
 import type { Work } from '../database/work.ts';
-import { releaseLapsedClaims } from '../entitlements/actions.ts';
-import { listOwedPeriods } from '../invoicing/store-owed.ts';
-import type { Instant } from '../kernel/calendar.ts';
+import { releaseEndedClaims } from '../entitlements/actions.ts';
+import { itemLine, type NewLine } from '../invoicing/invoice-line-item.ts';
+import { listOwedPeriods } from '../invoicing/store-collecting.ts';
+import type { Instant, Period } from '../kernel/calendar.ts';
 import { newBillingPeriod, publishSubscriptions } from '../subscriptions/actions.ts';
-import { findSubscriptions } from '../subscriptions/store.ts';
-import { closeBillingPeriods } from '../subscriptions/store-billing-periods.ts';
-import { claimRenewals } from '../subscriptions/store-renewals.ts';
+import { type BillingPeriodRow, nextPeriod } from '../subscriptions/billing-period.ts';
+import { findSubscriptions, lockLivingSubscriptions, saveSubscriptions } from '../subscriptions/store.ts';
+import { closeBillingPeriods, insertBillingPeriods } from '../subscriptions/store-billing-periods.ts';
+import { listActiveItems } from '../subscriptions/store-items.ts';
+import { takeRenewals } from '../subscriptions/store-renewals.ts';
 import {
+  isInTheWay,
   isTerminal,
   isWaitingForStart,
   requireStatusAfter,
   type SubscriptionRow,
 } from '../subscriptions/subscription.ts';
+import type { SubscriptionItemRow } from '../subscriptions/subscription-item.ts';
 import { expireCredits } from '../usage/actions-ledger.ts';
 import { tellingLowBalances } from '../usage/actions-low-balance.ts';
 import { applyScheduledAdjustments } from './apply-adjustment.ts';
-import { beginPeriods } from './begin-periods.ts';
-import { draftRenewalBills } from './draft-renewal.ts';
-import type { DueStep } from './due-step.ts';
-import { startSubscriptions } from './start-subscriptions.ts';
+import { type Bill, draftUsageLines, issueBills, takeUsageLines } from './bill-subscription.ts';
+import { collectInvoices } from './collect-invoices.ts';
+import type { DueWorkHandler } from './due-work-runner.ts';
+import { endSubscription } from './end-subscription.ts';
+import { grantPeriodCredits } from './grant-period-credits.ts';
+import { pausedCreditLeft, pausedTimeLine } from './paused-time.ts';
 
 /** Begins the next period of each subscription whose period is over, and the first of each whose start has come. */
-export const renewStep: DueStep = {
+export const renewHandler: DueWorkHandler = {
   name: 'renew',
-  claim: claimRenewals,
+  take: takeRenewals,
   async perform(work, ids) {
     const due = await findSubscriptions(work, ids);
     const waiting = due.filter(isWaitingForStart);
@@ -57,7 +66,7 @@ async function renew(work: Work, over: readonly SubscriptionRow[]): Promise<void
 
 async function beginNext(work: Work, over: readonly SubscriptionRow[]): Promise<SubscriptionRow[]> {
   const due = await endPeriods(work, over);
-  const bills = await draftRenewalBills(work, due, { claim: true });
+  const bills = await draftRenewalBills(work, due, { takesUsage: true });
   assert(bills.length === due.length, 'what is due has a next period');
   return beginPeriods(
     work,
@@ -80,7 +89,7 @@ async function endPeriods(work: Work, subscriptions: readonly SubscriptionRow[])
   const due = subscriptions.map(toDue).sort((one, other) => one.at - other.at);
   const changed = await applyChanges(work, due);
   const ends = changed.map(({ subscription, at }) => ({ subscriptionId: subscription.id, at, goesOn: subscription }));
-  await releaseLapsedClaims(work, ends);
+  await releaseEndedClaims(work, ends);
   await expireCredits(work, ends);
   const over = due.map(({ subscription: { id, currentBillingPeriodStart: startAt } }) => {
     assert(startAt !== null, 'what ends has begun');
@@ -115,4 +124,179 @@ async function applyChanges(work: Work, due: readonly Due[]): Promise<readonly D
 function afterRenewal(subscription: SubscriptionRow): SubscriptionRow {
   const { status } = subscription;
   return status === 'trialing' ? { ...subscription, status: requireStatusAfter(status, 'trial_ended') } : subscription;
+}
+
+/**
+ * Starts subscriptions whose start has come, each as of its start: a paid one replaces its customer's free one, and its
+ * first period (or trial) begins and is billed. A free one gets its credits immediately, a paid one with its payment; a
+ * failed first payment ends the subscription as usual.
+ */
+async function startSubscriptions(work: Work, waiting: readonly SubscriptionRow[]): Promise<void> {
+  if (waiting.length === 0) return;
+  for (const subscription of waiting) if (!subscription.isFreePlan) await replaceFreePlan(work, subscription);
+  const bills = await draftRenewalBills(work, waiting, { takesUsage: true });
+  const lines = new Map(bills.map((bill) => [bill.subscription.id, bill.lines]));
+  const started = await beginPeriods(
+    work,
+    waiting.map((subscription) => toBeginning(work, subscription, lines.get(subscription.id) ?? [])),
+  );
+  await publishSubscriptions(work, 'subscription.updated', started);
+}
+
+async function replaceFreePlan(work: Work, { id, customerId, startDate }: SubscriptionRow): Promise<void> {
+  const living = await lockLivingSubscriptions(work, customerId);
+  const free = living.find((each) => each.isFreePlan && each.id !== id && isInTheWay(each));
+  const customer = free === undefined ? null : await lockCustomer(work, customerId);
+  if (free === undefined || customer === null) return;
+  const ending = { at: startDate, reason: 'upgraded_to_paid', replacedBy: id } as const;
+  await endSubscription(work, { customer, subscription: free }, ending);
+}
+
+function toBeginning(work: Work, subscription: SubscriptionRow, lines: readonly NewLine[]): Beginning {
+  const first = nextPeriod(subscription);
+  assert(first, 'what starts has a first period');
+  const known = { trialPeriod: subscription.trialEnd !== null, creditsAwaitPayment: lines.length > 0 };
+  return {
+    subscription,
+    period: newBillingPeriod(work, subscription, { ...first, ...known }),
+    lines,
+    isFirst: true,
+    grantsCredits: true,
+  };
+}
+
+/** The bill of a subscription's next period, at list value. */
+export interface RenewalBill extends Bill {
+  /** The upcoming period, which already has its id. */
+  readonly period: { readonly id: string; readonly startAt: Instant; readonly endAt: Instant };
+}
+
+/**
+ * The bill of each subscription's next period (the first, if it awaits its start), in order: its items in advance,
+ * unbilled usage without credits in arrears, minus paid paused time. A bill of nothing has no lines. `claim` marks the
+ * usage as invoiced, so the caller must issue the bills in the same commit. Subscriptions without a next period are
+ * omitted. The number of statements does not depend on the number of subscriptions.
+ */
+export async function draftRenewalBills(
+  work: Work,
+  subscriptions: readonly SubscriptionRow[],
+  { takesUsage }: { readonly takesUsage: boolean },
+): Promise<RenewalBill[]> {
+  const renewing = subscriptions.flatMap((subscription) => withNextPeriod(subscription) ?? []);
+  const charged = renewing.map(({ subscription }) => subscription).filter(({ doNotCharge }) => !doNotCharge);
+  // Usage recorded before the start is also in arrears: it is billed with the second invoice.
+  const begun = charged.filter((subscription) => !isWaitingForStart(subscription));
+  const usage = await (takesUsage ? takeUsageLines : draftUsageLines)(work, begun);
+  const items = Map.groupBy(await listActiveItems(work, charged.map(atItsEnd)), (item) => item.subscriptionId);
+  return renewing.map(({ subscription, period }) => ({
+    subscription,
+    period,
+    reason: 'renewal',
+    lines: linesOf(subscription, period, items.get(subscription.id) ?? [], usage.get(subscription.id) ?? []),
+    at: period.startAt,
+  }));
+}
+
+function withNextPeriod(subscription: SubscriptionRow) {
+  const next = nextPeriod(subscription);
+  if (next === null) return null;
+  return { subscription, period: { id: newId('billingPeriod'), startAt: next.start, endAt: next.end } };
+}
+
+function atItsEnd({ id, currentBillingPeriodEnd }: SubscriptionRow) {
+  assert(currentBillingPeriodEnd !== null, 'what has a next period has one now');
+  return { subscriptionId: id, at: currentBillingPeriodEnd };
+}
+
+function linesOf(
+  subscription: SubscriptionRow,
+  { startAt: start, endAt: end }: RenewalBill['period'],
+  items: readonly SubscriptionItemRow[],
+  usage: readonly NewLine[],
+): NewLine[] {
+  const { trialEnd } = subscription;
+  // A subscription with a future start begins with its trial.
+  const isTrial = trialEnd !== null && start < trialEnd;
+  return isTrial ? [] : periodLines(subscription, { start, end, wholeStartAt: null }, items, usage);
+}
+
+/**
+ * The lines of a period at list value: items in advance, prorated if the period is the rest of an interval, and usage
+ * in arrears, minus kept paused time. Subscriptions that are not charged have no lines.
+ */
+export function periodLines(
+  { pausedCredit, doNotCharge }: Pick<SubscriptionRow, 'pausedCredit' | 'doNotCharge'>,
+  { start, end, wholeStartAt }: Period & Pick<BillingPeriodRow, 'wholeStartAt'>,
+  items: readonly SubscriptionItemRow[],
+  usage: readonly NewLine[],
+): NewLine[] {
+  if (doNotCharge) return [];
+  const priced = items.filter(({ quantity, unitPrice }) => quantity > 0 && unitPrice > 0n);
+  const whole = { start: wholeStartAt ?? start, end };
+  const owed = [...priced.map((item) => itemLine(item, { start, end }, whole)), ...usage];
+  const pausedTime = pausedTimeLine(owed, pausedCredit);
+  return pausedTime === null ? owed : [...owed, pausedTime];
+}
+
+/** A period that begins, and its lines. */
+interface Beginning {
+  /** Its new state, except the current period and the remaining value of paused time. */
+  readonly subscription: SubscriptionRow;
+  readonly period: BillingPeriodRow;
+  readonly lines: readonly NewLine[];
+  /** True for the first period of its subscription. */
+  readonly isFirst: boolean;
+  /** False if the credits of the period were granted before. */
+  readonly grantsCredits: boolean;
+}
+
+/**
+ * Begins due periods: writes them and their subscriptions, bills them as of their start, requests the charges after the
+ * commit, and grants their credits. Returns the subscriptions. The number of statements does not depend on the number
+ * of periods.
+ */
+export async function beginPeriods(work: Work, beginnings: readonly Beginning[]): Promise<SubscriptionRow[]> {
+  if (beginnings.length === 0) return [];
+  await insertBillingPeriods(
+    work,
+    beginnings.map(({ period }) => period),
+  );
+  const subscriptions = await saveSubscriptions(
+    work,
+    beginnings.map(({ subscription, period, lines }) => ({
+      ...subscription,
+      currentBillingPeriodStart: period.startAt,
+      currentBillingPeriodEnd: period.endAt,
+      pausedCredit: pausedCreditLeft(lines, subscription.pausedCredit),
+    })),
+  );
+  const begun = beginnings.map((beginning, index) => {
+    const subscription = subscriptions[index];
+    assert(subscription !== undefined, 'each period has its subscription');
+    return { ...beginning, subscription };
+  });
+  await bill(work, begun);
+  await grantPeriodCredits(
+    work,
+    begun
+      .filter(({ grantsCredits, period }) => grantsCredits && !period.creditsAwaitPayment)
+      .map(({ subscription, period, isFirst }) => ({ subscription, period, isFirst, at: period.startAt })),
+  );
+  return subscriptions;
+}
+
+async function bill(work: Work, begun: readonly Beginning[]): Promise<void> {
+  const invoices = await issueBills(
+    work,
+    begun.map(({ subscription, period, lines, isFirst }) => {
+      return { subscription, period, reason: isFirst ? 'subscription_start' : 'renewal', lines, at: period.startAt };
+    }),
+  );
+  await collectInvoices(
+    work,
+    begun.flatMap(({ subscription }, index) => {
+      const invoice = invoices[index];
+      return invoice ? { invoice, subscription } : [];
+    }),
+  );
 }

@@ -1,26 +1,25 @@
 import assert from 'node:assert/strict';
 import type { Work } from '../database/work.ts';
-import { releaseLapsedClaims } from '../entitlements/actions.ts';
+import { releaseEndedClaims } from '../entitlements/actions.ts';
 import type { Instant } from '../kernel/calendar.ts';
 import { newBillingPeriod, publishSubscriptions } from '../subscriptions/actions.ts';
 import type { Arrears } from '../subscriptions/cancellation.ts';
 import { resumedPeriod } from '../subscriptions/pause.ts';
 import { findSubscriptions } from '../subscriptions/store.ts';
-import { claimResumeDue } from '../subscriptions/store-due.ts';
+import { takeResumeDue } from '../subscriptions/store-due.ts';
 import { listActiveItems } from '../subscriptions/store-items.ts';
 import { requireStatusAfter, type SubscriptionRow } from '../subscriptions/subscription.ts';
 import { expireCredits } from '../usage/actions-ledger.ts';
 import { tellingLowBalances } from '../usage/actions-low-balance.ts';
-import { readArrears } from './arrears.ts';
-import { beginPeriods } from './begin-periods.ts';
-import { takeUsageLines } from './bill-usage.ts';
-import { periodLines } from './draft-renewal.ts';
-import type { DueStep } from './due-step.ts';
+import { takeUsageLines } from './bill-subscription.ts';
+import { readArrears } from './collect-invoices.ts';
+import type { DueWorkHandler } from './due-work-runner.ts';
+import { beginPeriods, periodLines } from './renew.ts';
 
 /** Resumes paused subscriptions whose resume date has come, each as of that date. */
-export const resumeStep: DueStep = {
+export const resumeHandler: DueWorkHandler = {
   name: 'resume',
-  claim: claimResumeDue,
+  take: takeResumeDue,
   async perform(work, ids) {
     const paused = await findSubscriptions(work, ids);
     const due = paused.flatMap((subscription) => {
@@ -32,7 +31,7 @@ export const resumeStep: DueStep = {
 };
 
 /** A paused subscription that resumes at an instant after its pause began. */
-export interface Resuming {
+interface Resuming {
   readonly subscription: SubscriptionRow;
   readonly at: Instant;
 }
@@ -50,7 +49,7 @@ export async function resumeAll(work: Work, resuming: readonly Resuming[]): Prom
 
 async function beginAgain(work: Work, resuming: readonly Resuming[]): Promise<SubscriptionRow[]> {
   const ends = resuming.map(({ subscription, at }) => ({ subscriptionId: subscription.id, at, goesOn: subscription }));
-  await releaseLapsedClaims(work, ends);
+  await releaseEndedClaims(work, ends);
   await expireCredits(work, ends);
   const items = Map.groupBy(await listActiveItems(work, ends), (item) => item.subscriptionId);
   const usage = await takeUsageLines(

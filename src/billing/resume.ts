@@ -8,28 +8,28 @@ import { keptOfPeriod, resumedPeriod } from '../subscriptions/pause.ts';
 import { saveSubscription } from '../subscriptions/store.ts';
 import { findCurrentBillingPeriod, reopenPausedPeriod } from '../subscriptions/store-billing-periods.ts';
 import type { SubscriptionRow } from '../subscriptions/subscription.ts';
-import { readArrears } from './arrears.ts';
-import { holdCurrent } from './catch-up.ts';
-import type { Held } from './end-subscription.ts';
-import { periodWorth } from './period-value.ts';
+import { lockCurrent } from './catch-up.ts';
+import { readArrears } from './collect-invoices.ts';
+import type { LockedSubscription } from './end-subscription.ts';
+import { periodWorth } from './paused-time.ts';
 import { activeAgain, resumeAll } from './resume-paused.ts';
 
 /** Resumes a subscription now, on request. One that is not paused is returned as it is. */
 export async function resumeSubscription(work: Work, id: string): Promise<SubscriptionRow> {
-  const held = await holdCurrent(work, id);
-  const { subscription } = held;
+  const locked = await lockCurrent(work, id);
+  const { subscription } = locked;
   if (subscription.status !== 'paused') return subscription;
   const pausedAt = sinceWhen(subscription);
   // Real time may have been set back slightly since.
   const at = Math.max(work.now, pausedAt);
-  if (at === pausedAt) return undoPause(work, held);
+  if (at === pausedAt) return undoPause(work, locked);
   const [resumed] = await resumeAll(work, [{ subscription, at }]);
   assert(resumed, 'one for one');
   return resumed;
 }
 
 /** Undoes a pause of zero duration: its period continues, and the kept value is used for it. */
-async function undoPause(work: Work, { subscription, customer }: Held): Promise<SubscriptionRow> {
+async function undoPause(work: Work, { subscription, customer }: LockedSubscription): Promise<SubscriptionRow> {
   const at = sinceWhen(subscription);
   const period = await findCurrentBillingPeriod(work, subscription);
   assert(period, 'what was paused was in a period');

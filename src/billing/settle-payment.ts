@@ -3,6 +3,7 @@ import type { Work } from '../database/work.ts';
 import { countDiscounts } from '../invoicing/actions-discounts.ts';
 import type { InvoiceRow } from '../invoicing/store.ts';
 import { type JobContext, runInJob } from '../jobs/queue.ts';
+import { recordOutsideRefunds } from '../payments/actions-outside-refunds.ts';
 import {
   applyChargeOutcomes,
   type ChangedCharge,
@@ -11,8 +12,8 @@ import {
   type ToldCharge,
 } from '../payments/actions-settle.ts';
 import { livePaymentStatuses } from '../payments/payment.ts';
-import type { Processors } from '../payments/processor.ts';
-import { findPayments, type PaymentRow } from '../payments/store.ts';
+import type { ChargeOutcome, Processors } from '../payments/processor.ts';
+import { findPayment, findPayments, type PaymentRow } from '../payments/store.ts';
 import { lockLivingSubscriptionsOf, lockSubscriptions } from '../subscriptions/store.ts';
 import { reopenPaidPeriods } from '../subscriptions/store-billing-periods.ts';
 import { type FailedAttempt, recordFailed } from './record-failed.ts';
@@ -80,7 +81,7 @@ export async function settleCharges(work: Work, told: readonly ToldCharge[]): Pr
     told.map(({ paymentId }) => paymentId),
   );
   // Customers and subscriptions first, then invoices and payments: the common lock order.
-  await holdPayers(work, payments);
+  await lockPayers(work, payments);
   const changed = await applyChargeOutcomes(work, told);
   const succeeded = changed.filter(({ payment }) => payment.status === 'succeeded');
   await recordPaid(
@@ -105,7 +106,7 @@ interface Payer {
  * Locks customers and the subscriptions that they pay for until the work ends: customers first, each in order of id. A
  * single-payment purchase may add credits to any subscription of its customer.
  */
-export async function holdPayers(work: Work, payers: readonly Payer[]): Promise<void> {
+export async function lockPayers(work: Work, payers: readonly Payer[]): Promise<void> {
   if (payers.length === 0) return;
   await lockCustomers(work, [...new Set(payers.map(({ customerId }) => customerId))]);
   await lockSubscriptions(work, [...new Set(payers.flatMap(({ subscriptionId }) => subscriptionId ?? []))]);
@@ -134,4 +135,35 @@ function toFailedAttempt(change: ChangedCharge): FailedAttempt {
   const { invoice, payment } = change;
   const cause = wasReversed(change) ? 'reversed' : 'declined';
   return { invoice, cause, code: payment.failureCode, message: payment.failureMessage };
+}
+
+/**
+ * Queries the processor about a payment after an event, and applies changes: a completed charge, refunds made there,
+ * reversals. Runs outside any transaction; idempotent.
+ */
+export async function syncPayment(
+  context: JobContext,
+  processors: Processors,
+  environmentId: number,
+  paymentId: string,
+): Promise<void> {
+  await settlePayments(context, processors, environmentId, [paymentId]);
+  const found = await runInJob(context, environmentId, async (work) => ({
+    payment: await findPayment(work, paymentId),
+    now: work.now,
+  }));
+  if (found === null || found.payment === null) return;
+  const { status, processor: name, processorReference: reference, currency } = found.payment;
+  if (status !== 'succeeded' || reference === null) return;
+  const processor = processors.named(name);
+  const refunds = (await processor.listRefunds?.(reference, currency)) ?? [];
+  const outcome = await processor.retrieve(reference, found.now);
+  await runInJob(context, environmentId, (work) => recordOutsideRefunds(work, paymentId, refunds));
+  await settleTold(context, environmentId, [{ paymentId, outcome: sinceItSucceeded(outcome) }]);
+}
+
+/** A failure after an earlier success means that the payment was reversed. */
+function sinceItSucceeded(outcome: ChargeOutcome): ChargeOutcome {
+  if (outcome.result !== 'failed') return outcome;
+  return { result: 'reversed', code: outcome.code, message: outcome.message };
 }

@@ -1,18 +1,30 @@
 import type { CustomerRow } from '../customers/customer.ts';
 import { findCustomer, findCustomerEvenArchived, lockCustomer } from '../customers/store.ts';
 import type { Work } from '../database/work.ts';
+import type { Instant } from '../kernel/calendar.ts';
 import { invalid, Problem } from '../kernel/problem.ts';
-import { findPaymentMethod } from '../payments/actions.ts';
+import { allowsMultipleSubscriptions } from '../organizations/setting.ts';
+import { readSettings } from '../organizations/store-settings.ts';
+import { defaultPaymentMethod, findPaymentMethod } from '../payments/actions.ts';
 import { type DiscountRow, normalizeCode } from '../pricing/discount.ts';
 import type { Price } from '../pricing/price.ts';
 import type { Product } from '../pricing/product.ts';
 import { findDiscountByCode } from '../pricing/store-discounts.ts';
 import { findActivePriceBySlug, findPrice } from '../pricing/store-prices.ts';
 import { findProduct } from '../pricing/store-products.ts';
-import { findSubscription } from '../subscriptions/store.ts';
-import type { SubscriptionRow } from '../subscriptions/subscription.ts';
-import type { NewSubscription } from '../subscriptions/subscription-start.ts';
-import { openPlan } from './open-plan.ts';
+import { billingAnchor } from '../subscriptions/billing-period.ts';
+import { findSubscription, hasHadTrial, lockLivingSubscriptions } from '../subscriptions/store.ts';
+import { isCurrent, isWaitingForStart, type SubscriptionRow } from '../subscriptions/subscription.ts';
+import {
+  decideReplaced,
+  decideStart,
+  type NewSubscription,
+  refuseFarStart,
+  type Start,
+  subscriptionName,
+} from '../subscriptions/subscription-start.ts';
+import { endSubscription } from './end-subscription.ts';
+import { type Opened, type Opening, openSubscription } from './open-subscription.ts';
 
 /**
  * Subscribes a customer to a price. A paid subscription replaces the customer's free one. The amount due is charged
@@ -23,7 +35,7 @@ export async function subscribe(
   given: NewSubscription,
   pricingModelId: string | undefined,
 ): Promise<SubscriptionRow> {
-  const customer = await holdCustomer(work, given, pricingModelId);
+  const customer = await lockSubscriber(work, given, pricingModelId);
   const { price, product } = await findOffer(work, customer, given);
   await checkPaymentMethods(work, customer, given);
   const discount = await findDiscount(work, customer, given);
@@ -38,7 +50,7 @@ export async function reread(work: Work, subscription: { id: string }): Promise<
   return row;
 }
 
-async function holdCustomer(
+async function lockSubscriber(
   work: Work,
   { customerId, customerExternalId }: NewSubscription,
   pricingModelId: string | undefined,
@@ -90,4 +102,88 @@ async function checkPaymentMethods(work: Work, customer: CustomerRow, given: New
     if (method?.customerId !== customer.id)
       throw invalid([field], `must be a payment method of customer ${customer.id}`);
   }
+}
+
+/** A plan to subscribe to, with all references resolved. The customer is locked. */
+interface PlanOrder {
+  readonly customer: CustomerRow;
+  readonly price: Price;
+  readonly product: Product;
+  readonly discount: DiscountRow | null;
+  readonly given: Omit<NewSubscription, 'customerId' | 'customerExternalId' | 'priceId' | 'priceSlug' | 'discountCode'>;
+  /** Whether a paid plan keeps the anchor of the free one: its first period is then the rest of an interval. */
+  readonly keepsAnchor: boolean;
+  /** Whether a discount covers the full amount for now, so that no payment method is required. */
+  readonly isCovered?: boolean;
+}
+
+/**
+ * Subscribes a customer; every subscription takes this path. A paid subscription replaces the customer's free one. The
+ * amount due is charged after the commit. Worked example U1: with a kept anchor, 20 of 30 days of 3000 are 2000.
+ */
+export async function openPlan(work: Work, order: PlanOrder): Promise<Opened> {
+  const { customer } = order;
+  const living = await lockLivingSubscriptions(work, customer.id);
+  const opening = await decideOpening(work, order, order.keepsAnchor ? anchorOfFreePlan(living, work.now) : null);
+  const { isFreePlan } = opening.start;
+  const replaced = decideReplaced(living, { isFreePlan, allowMultiple: allowsMultipleSubscriptions(work) });
+  const opened = await openSubscription(work, opening);
+  // A future start replaces it then.
+  if (replaced !== null && !opening.start.startsLater) {
+    const ending = { at: work.now, reason: 'upgraded_to_paid', replacedBy: opened.subscription.id } as const;
+    await endSubscription(work, { customer, subscription: replaced }, ending);
+  }
+  return opened;
+}
+
+/** The anchor of the customer's free plan; null if it has none that has begun. */
+export function anchorOfFreePlan(living: readonly SubscriptionRow[], now: Instant): Instant | null {
+  const free = living.find((each) => each.isFreePlan && each.renews && isCurrent(each.status));
+  if (free === undefined || isWaitingForStart(free)) return null;
+  const anchor = billingAnchor(free);
+  return anchor <= now ? anchor : null;
+}
+
+async function decideOpening(
+  work: Work,
+  { customer, price, product, discount, given, isCovered = false }: PlanOrder,
+  anchor: Instant | null,
+): Promise<Opening> {
+  const startDate = given.startDate ?? work.now;
+  const quantity = given.quantity ?? 1;
+  const doNotCharge = given.doNotCharge ?? false;
+  const stored = await defaultPaymentMethod(work, customer.id);
+  const { netTermsDays } = await readSettings(work);
+  const start: Start = decideStart({
+    price,
+    product,
+    quantity,
+    startDate,
+    now: work.now,
+    trialEnd: given.trialEnd ?? null,
+    intervalUnit: given.interval ?? null,
+    intervalCount: given.intervalCount ?? null,
+    doNotCharge,
+    hadTrial: await hasHadTrial(work, customer.id),
+    givenPaymentMethodId: given.defaultPaymentMethodId ?? null,
+    storedPaymentMethodId: stored?.id ?? null,
+    // Its invoice has a total of 0 and is paid from the start.
+    hasNetTerms: netTermsDays > 0 || isCovered,
+    anchor,
+  });
+  refuseFarStart(start, { startDate, now: work.now });
+  return {
+    customer,
+    product,
+    price,
+    discount,
+    start,
+    startDate,
+    quantity,
+    name: given.name ?? subscriptionName(product, price),
+    doNotCharge,
+    defaultPaymentMethodId: given.defaultPaymentMethodId ?? null,
+    backupPaymentMethodId: given.backupPaymentMethodId ?? null,
+    metadata: given.metadata ?? null,
+  };
 }

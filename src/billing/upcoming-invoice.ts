@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import { tentatively } from '../database/tentative.ts';
 import type { Work } from '../database/work.ts';
-import { renderDraft, type UpcomingInvoiceWithLines } from '../invoicing/actions-draft.ts';
+import { renderDraft, type UpcomingInvoiceWithLines } from '../invoicing/actions.ts';
 import { Problem } from '../kernel/problem.ts';
 import { findSubscription } from '../subscriptions/store.ts';
 import { isTerminal, type SubscriptionRow } from '../subscriptions/subscription.ts';
 import { applyScheduledAdjustments } from './apply-adjustment.ts';
 import { composeBills } from './bill-subscription.ts';
-import { draftRenewalBills, type RenewalBill } from './draft-renewal.ts';
+import { draftRenewalBills, type RenewalBill } from './renew.ts';
 
 /**
  * Previews the next renewal invoice as if it came now, with the scheduled change applied, by the functions of the
@@ -39,7 +39,7 @@ async function nextBill(work: Work, subscription: SubscriptionRow): Promise<Rene
 }
 
 async function draftNext(work: Work, subscription: SubscriptionRow): Promise<RenewalBill | undefined> {
-  const [bill] = await draftRenewalBills(work, [subscription], { claim: false });
+  const [bill] = await draftRenewalBills(work, [subscription], { takesUsage: false });
   return bill;
 }
 

@@ -22,7 +22,7 @@ import type { CheckoutConfirmation, CheckoutDraft, CheckoutView } from './checko
 import { lockSession, saveSession } from './store.ts';
 
 /** The progress of a confirmation. */
-export interface Confirmed {
+interface Confirmed {
   /** The payment method that an external processor must check first: confirm again with it afterwards. */
   readonly awaits: string | null;
 }

@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
-import { activateSubscription } from '../billing/activate-subscription.ts';
-import { buy, type Order } from '../billing/buy.ts';
-import { createCustomer } from '../billing/create-customer.ts';
+import { activateSubscription, buy, type Order } from '../billing/buy.ts';
+import { createCustomer } from '../billing/change-customer.ts';
 import { type Quote, quote, quoteActivation } from '../billing/quote.ts';
 import { saveChangedCustomer } from '../customers/actions.ts';
 import { type CustomerRow, decideChange } from '../customers/customer.ts';
@@ -49,7 +48,7 @@ export async function chosenDiscount(
 }
 
 /** The buyer's details as entered. */
-export interface BuyerDetails extends Pick<CheckoutDraft, 'billingAddress'> {
+interface BuyerDetails extends Pick<CheckoutDraft, 'billingAddress'> {
   readonly name?: string;
   readonly email?: string;
 }
@@ -85,7 +84,7 @@ export async function prepareBuyer(
 }
 
 /** An order of a session. */
-export interface CheckoutOrder {
+interface CheckoutOrder {
   readonly session: CheckoutSessionRow;
   readonly sold: Sold;
   readonly customer: CustomerRow;

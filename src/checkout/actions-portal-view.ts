@@ -1,6 +1,9 @@
+import { requireCustomerByExternalId } from '../customers/actions.ts';
 import type { CustomerRow } from '../customers/customer.ts';
+import { portalUrl } from '../customers/portal-link.ts';
 import type { Work } from '../database/work.ts';
 import { listInvoicesOfCustomer } from '../invoicing/store.ts';
+import type { Encryption } from '../jobs/encryption.ts';
 import { Problem } from '../kernel/problem.ts';
 import { listPaymentMethodsOfCustomer } from '../payments/actions.ts';
 import type { Processors } from '../payments/processor.ts';
@@ -10,6 +13,7 @@ import { listActiveItems } from '../subscriptions/store-items.ts';
 import { isTerminal, type SubscriptionRow } from '../subscriptions/subscription.ts';
 import { readBalances } from '../usage/actions-balances.ts';
 import { findPaymentToConfirm } from './actions.ts';
+import { type NewPortalSession, type PortalSession, portalSessionSeconds } from './checkout-input.ts';
 import type { PortalPlan, PortalSubscription, PortalView } from './portal-view.ts';
 import { readSellerName } from './store.ts';
 
@@ -102,4 +106,21 @@ export async function listPlans(
     }));
   });
   return plans.toSorted((a, b) => Number(b.isOwn) - Number(a.isOwn));
+}
+
+/**
+ * A link to the customer's portal. It expires by real time: with a frozen test clock it would never expire. Refuses
+ * with `customerNotFound`.
+ */
+export async function createPortalSession(
+  work: Work,
+  encryption: Encryption,
+  externalId: string,
+  { returnUrl = null, expiresInSeconds = portalSessionSeconds }: NewPortalSession,
+  pricingModelId?: string,
+): Promise<PortalSession> {
+  const { id: customerId } = await requireCustomerByExternalId(work, externalId, pricingModelId);
+  const expiresAt = Date.now() + expiresInSeconds * 1000;
+  const pass = { environmentId: work.environmentId, customerId, expiresAt, returnUrl };
+  return { url: portalUrl(work.publicUrl, encryption, pass), expiresAt, returnUrl };
 }

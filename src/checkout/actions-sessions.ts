@@ -13,13 +13,12 @@ import { findSubscription } from '../subscriptions/store.ts';
 import { listActiveItems } from '../subscriptions/store-items.ts';
 import { isTerminal, type SubscriptionRow } from '../subscriptions/subscription.ts';
 import { maxPeriodAmount } from '../subscriptions/subscription-start.ts';
-import { type CheckoutSession, type CheckoutSessionRow, expiryOf, statusAt } from './checkout.ts';
+import { type CheckoutSession, type CheckoutSessionRow, checkoutUrl, expiryOf, statusAt } from './checkout.ts';
 import type { NewCheckoutSession } from './checkout-input.ts';
-import { checkoutUrl } from './link.ts';
 import { findSession, insertSession, pageOfSessions } from './store.ts';
 
 /** A session and the address of its page. */
-export interface LinkedSession {
+interface LinkedSession {
   readonly checkoutSession: CheckoutSession;
   readonly url: string;
 }
@@ -66,7 +65,7 @@ export async function listCheckoutSessions(work: Work, request: PageRequest) {
 }
 
 /** A session as returned by the API. */
-export function renderSession(work: Work, row: CheckoutSessionRow): CheckoutSession {
+function renderSession(work: Work, row: CheckoutSessionRow): CheckoutSession {
   const { anonymous: _, paymentMethodId: _method, paymentToken: _token, expiresAt, ...shown } = row;
   const isActivation = row.type === 'activate_subscription';
   return {

@@ -5,8 +5,8 @@ import type { FieldErrors } from './page-form.ts';
 
 /** The fields of the first step, in order. Address fields have the names of the record. */
 const addressNames = ['country', 'line1', 'line2', 'city', 'state', 'postal_code'] as const;
-export const detailNames = ['quantity', 'discountCode', 'name', 'email', ...addressNames] as const;
-export type DetailName = (typeof detailNames)[number];
+const detailNames = ['quantity', 'discountCode', 'name', 'email', ...addressNames] as const;
+type DetailName = (typeof detailNames)[number];
 
 /** The field values of the first step, as text. */
 export type Details = Readonly<Record<DetailName, string>>;

@@ -16,7 +16,7 @@ const tokenOfNumber: ReadonlyMap<string, string> = new Map([
   ['4000000000005126', 'pm_card_refundFail'],
 ]);
 
-export type CardEntry = { readonly token: string } | { readonly errors: FieldErrors };
+type CardEntry = { readonly token: string } | { readonly errors: FieldErrors };
 
 /** Parses the card fields: the token, or the errors by field name. */
 export function readCard(form: Readonly<Record<string, string>>, now: Instant): CardEntry {

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { BillingAddress, ExternalId } from '../customers/customer.ts';
-import { countInput, Metadata, SafeString } from '../kernel/json.ts';
+import { countInput, Metadata, SafeString, Timestamp } from '../kernel/json.ts';
 import { invalid, Problem } from '../kernel/problem.ts';
 import { maxQuantity } from '../subscriptions/subscription-start.ts';
 import type { CheckoutConfirmation, CheckoutDraft } from './checkout-view.ts';
@@ -13,7 +13,7 @@ const maxUrlLength = 2048;
 const refusedSchemes = new Set(['javascript:', 'data:', 'vbscript:', 'blob:', 'file:', 'about:', 'filesystem:']);
 
 /** The return address: a web page, or an app by its own scheme. */
-export const ReturnUrl = z
+const ReturnUrl = z
   .string()
   .max(maxUrlLength)
   .refine((text) => URL.canParse(text) && !refusedSchemes.has(new URL(text).protocol), {
@@ -90,7 +90,6 @@ export const NewCheckoutSession = z.discriminatedUnion(
   },
 );
 export type NewCheckoutSession = z.output<typeof NewCheckoutSession>;
-export type NewProductSession = z.output<typeof NewProductSession>;
 
 const Draft = z.object({
   quantity: z.int().min(1).max(maxQuantity).optional(),
@@ -125,3 +124,29 @@ function refuse({ error }: { error?: z.ZodError | undefined }): void {
   if (first === undefined) throw invalid([], 'is not valid');
   throw new Problem('invalidRequest', { reason: `${first.path.join('.')}: ${first.message}` }, issues);
 }
+
+/** The default validity of a portal link: long enough to click it, and for a visit. */
+export const portalSessionSeconds = 3600;
+// A link acts for the customer, so none is valid for longer than a week.
+const maxPortalSessionSeconds = 7 * 86_400;
+
+/** A request for a portal link. */
+export const NewPortalSession = z.object({
+  returnUrl: ReturnUrl.nullish().meta({ description: 'The address of the link that leads back from the portal.' }),
+  expiresInSeconds: countInput(1, maxPortalSessionSeconds)
+    .optional()
+    .meta({
+      description: `The lifetime of the link in seconds, by default ${portalSessionSeconds} and at most ${maxPortalSessionSeconds}.`,
+    }),
+});
+export type NewPortalSession = z.output<typeof NewPortalSession>;
+
+/** A portal link. Anyone who has it acts for the customer until it expires. */
+export const PortalSession = z
+  .object({
+    url: z.string().meta({ format: 'uri' }),
+    expiresAt: Timestamp.meta({ description: 'Real time in epoch milliseconds, even if the test clock is set.' }),
+    returnUrl: z.string().nullable().meta({ format: 'uri' }),
+  })
+  .meta({ id: 'PortalSession' });
+export type PortalSession = z.infer<typeof PortalSession>;

@@ -11,7 +11,7 @@ export interface PaymentToConfirm {
 }
 
 /** A line of the order. `amount` is before discount and tax, in minor units. */
-export interface CheckoutLine {
+interface CheckoutLine {
   readonly description: string;
   readonly quantity: number;
   readonly amount: bigint;

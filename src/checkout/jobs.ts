@@ -1,4 +1,4 @@
-import { lookAtPayment } from '../billing/sync-payment.ts';
+import { syncPayment } from '../billing/settle-payment.ts';
 import { runInEnvironment, type Work } from '../database/work.ts';
 import { type JobContext, runEffects } from '../jobs/queue.ts';
 import { invalid, Problem, type ProblemName } from '../kernel/problem.ts';
@@ -9,7 +9,7 @@ import { confirmCheckout, draftOf } from './actions-confirm.ts';
 import type { CheckoutConfirmation, CheckoutView } from './checkout-view.ts';
 
 /** The checkout to confirm: its environment, from the link's key, and the service's address. */
-export interface CheckoutPlace {
+interface CheckoutPlace {
   readonly environmentId: number;
   readonly publicUrl: string;
   readonly sessionId: string;
@@ -70,7 +70,7 @@ async function run<Answer>(
     context.database,
     { environmentId },
     (work) => act(work, createProcessors(work.db, context.services)),
-    { publicUrl, customerPresent: true, doing: context.doing },
+    { publicUrl, attended: true, doing: context.doing },
   );
   if (outcome === null) throw new Problem('checkoutSessionNotFound', { id: sessionId });
   return outcome;
@@ -95,5 +95,5 @@ export function cardToConfirmOf({ data }: Problem): CardConfirmation | null {
 
 /** Queries the status of a charge after its confirmation attempt, and applies the consequences. */
 export async function performConfirmed(context: JobContext, environmentId: number, paymentId: string): Promise<void> {
-  await lookAtPayment(context, createProcessors(context.database, context.services), environmentId, paymentId);
+  await syncPayment(context, createProcessors(context.database, context.services), environmentId, paymentId);
 }

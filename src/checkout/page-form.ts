@@ -3,7 +3,7 @@ import { type Html, html } from '../kernel/html.ts';
 /** Input errors by field name. */
 export type FieldErrors = Readonly<Record<string, string>>;
 
-export interface Field {
+interface Field {
   readonly name: string;
   readonly label: string;
   readonly value?: string;

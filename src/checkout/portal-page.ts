@@ -54,7 +54,7 @@ const statusTexts: Readonly<Record<PortalSubscription['status'], string>> = {
 const invoiceTexts: typeof invoiceStatusTexts = { ...invoiceStatusTexts, uncollectible: 'Not paid' };
 
 /** A form that consists of a button. */
-export function buttonForm(
+function buttonForm(
   visit: Visited,
   action: string,
   label: string,

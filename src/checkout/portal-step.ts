@@ -1,4 +1,4 @@
-import type { AdjustmentPreview } from '../billing/preview-adjustment.ts';
+import type { AdjustmentPreview } from '../billing/adjust.ts';
 import type { PageDocument } from '../http/page.ts';
 import { type Html, html } from '../kernel/html.ts';
 import { moneyText } from '../kernel/money-text.ts';

@@ -40,7 +40,7 @@ export interface PortalSubscription {
 }
 
 /** A paid item; manually added items are free and not listed. */
-export interface PortalItem {
+interface PortalItem {
   readonly priceId: string | null;
   readonly name: string;
   readonly unitPrice: bigint;

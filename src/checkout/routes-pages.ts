@@ -6,9 +6,9 @@ import { createProcessors } from '../payments/actions.ts';
 import { viewCheckout } from './actions.ts';
 import { type Details, detailErrors, draftOf, enteredDetails, knownDetails } from './buyer-entry.ts';
 import { readCard } from './card-entry.ts';
+import { readCheckoutKey } from './checkout.ts';
 import type { CheckoutDraft, CheckoutView, PaymentToConfirm } from './checkout-view.ts';
 import { performCheckout, performConfirmed } from './jobs.ts';
-import { readCheckoutKey } from './link.ts';
 import { stripeScript, stripeScriptPath } from './page-card.ts';
 import {
   confirmCardText,

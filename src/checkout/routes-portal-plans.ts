@@ -1,5 +1,4 @@
-import { adjustSubscription, readAdjusted } from '../billing/adjust.ts';
-import { previewAdjustment } from '../billing/preview-adjustment.ts';
+import { adjustSubscription, previewAdjustment, readAdjusted } from '../billing/adjust.ts';
 import type { Page, PageAnswer, PageRequest } from '../http/page.ts';
 import { encryptionOf } from '../jobs/encryption.ts';
 import { Problem } from '../kernel/problem.ts';

@@ -91,7 +91,7 @@ export async function pageOfSessions(
 }
 
 /** A change of a session by its buyer. */
-export interface SessionChange {
+interface SessionChange {
   readonly status?: CheckoutSessionRow['status'];
   readonly customerId?: string;
   readonly customerName?: string;

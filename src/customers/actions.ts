@@ -2,11 +2,11 @@ import assert from 'node:assert/strict';
 import { randomInt } from 'node:crypto';
 import { newId } from '../database/new-id.ts';
 import type { Work } from '../database/work.ts';
-import { publish } from '../jobs/outbox.ts';
 import { type PageRequest, page } from '../kernel/pagination.ts';
 import { Problem } from '../kernel/problem.ts';
 import { type Customer, type CustomerChange, type CustomerRow, decideChange, type NewCustomer } from './customer.ts';
 import * as store from './store.ts';
+import { publish } from './store-events.ts';
 
 /** A customer as returned by the API. */
 export function renderCustomer(work: Work, row: CustomerRow): Customer {

@@ -3,7 +3,7 @@ import { idSchema } from '../kernel/id.ts';
 import { FreeText } from '../kernel/json.ts';
 import { stamps } from '../kernel/record.ts';
 
-export const CustomerId = idSchema('customer');
+const CustomerId = idSchema('customer');
 
 /** The caller's own id of a customer: any text of 1 to 255 characters. */
 export const ExternalId = z.string().min(1).max(255);
@@ -60,7 +60,7 @@ export type Customer = z.infer<typeof Customer>;
 export type CustomerRow = Omit<Customer, 'livemode' | 'organizationId'>;
 
 /** The fields of a customer that a caller may set. */
-export const CustomerDetails = z.object({
+const CustomerDetails = z.object({
   email: FreeText,
   name: FreeText,
   logoURL: FreeText.nullish(),
@@ -70,7 +70,6 @@ export const CustomerDetails = z.object({
   billingAddress: BillingAddress.nullish(),
   taxExempt: z.boolean().optional().meta({ description: 'If true, the customer owes no tax. False by default.' }),
 });
-export type CustomerDetails = z.infer<typeof CustomerDetails>;
 export const CustomerChange = CustomerDetails.partial();
 export type CustomerChange = z.infer<typeof CustomerChange>;
 

@@ -170,7 +170,7 @@ export async function saveCustomer(work: Work, customer: CustomerRow): Promise<v
 }
 
 /** Assigned invoice numbers, and the customer's details at that time. */
-export interface InvoiceNumbers {
+interface InvoiceNumbers {
   /** In order, without a gap. */
   readonly numbers: readonly string[];
   readonly customer: Pick<CustomerRow, 'name' | 'email' | 'billingAddress'>;

@@ -4,7 +4,7 @@
  */
 
 /** An array element that needs no quotes: not empty, and without commas, quotes, braces, backslashes and spaces. */
-export type Word = string | number | bigint | null;
+type Word = string | number | bigint | null;
 
 /** An array of ids, numbers and other words. */
 export function idArray(values: readonly Word[]): string {

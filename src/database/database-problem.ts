@@ -104,9 +104,3 @@ export function adviceOnOutage(error: unknown): string | null {
 export function mayComeBack(error: unknown): boolean {
   return ['serviceUnavailable'].includes(outageOf(error)?.problem ?? '');
 }
-
-/** Whether the write violates a constraint: class 23 of PostgreSQL's error codes. */
-export function isConstraintViolation(error: unknown): boolean {
-  const { code } = error as { code?: unknown };
-  return typeof code === 'string' && code.startsWith('23');
-}

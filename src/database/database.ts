@@ -79,7 +79,7 @@ function parseSafeInteger(text: string): number {
   return value;
 }
 
-export interface PoolOptions {
+interface PoolOptions {
   readonly url: string;
   /** Connections at the most. */
   readonly size: number;

@@ -9,7 +9,7 @@ const migrationsDirectory = new URL('../../migrations/', import.meta.url);
 const oldestServerVersion = 150_000;
 
 /** A server that Tollkeeper cannot use. The message says what to do. */
-export class UnusableServer extends Error {}
+class UnusableServer extends Error {}
 
 /**
  * Migrates the database: the queue's tables, the numbered migrations, the restricted role and row-level security. An

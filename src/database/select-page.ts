@@ -3,7 +3,7 @@ import type { PageRequest } from '../kernel/pagination.ts';
 import type { Work } from './work.ts';
 
 /** The filters that a list supports, and the column or expression that each compares. */
-export type FilterColumns = Readonly<Record<string, string | RawBuilder<string>>>;
+type FilterColumns = Readonly<Record<string, string | RawBuilder<string>>>;
 
 /**
  * A page of this environment's rows of a table in order of creation, plus one row when there are more, and the total

@@ -7,7 +7,7 @@ interface ScopeRow {
   environmentId: number;
   livemode: boolean;
   currency: string;
-  allowMultipleSubscriptions: boolean;
+  settings: Readonly<Record<string, unknown>>;
   clockNow: Instant | null;
 }
 
@@ -24,8 +24,8 @@ export async function inOtherEnvironment<Answer>(
   livemode: boolean,
   act: (there: Work) => Promise<Answer>,
 ): Promise<Answer> {
-  const { environmentId, currency, allowMultipleSubscriptions, clockNow } = await switchEnvironment(work, livemode);
-  const scope = { environmentId, livemode, currency, allowMultipleSubscriptions };
+  const { environmentId, currency, settings, clockNow } = await switchEnvironment(work, livemode);
+  const scope = { environmentId, livemode, currency, settings };
   const answer = await act({ ...work, ...scope, now: clockNow ?? Date.now() });
   await switchEnvironment(work, work.livemode);
   return answer;

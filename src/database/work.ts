@@ -4,16 +4,17 @@ import type { Instant } from '../kernel/calendar.ts';
 import type { Database, DatabaseTransaction } from './database.ts';
 
 /** The tenant that a transaction is bound to, as the database's own functions answer it. */
-export interface Scope {
+interface Scope {
   readonly environmentId: number;
   readonly organizationId: string;
   readonly livemode: boolean;
   readonly currency: string;
-  readonly allowMultipleSubscriptions: boolean;
+  /** The settings of the environment that several folders need, by name. */
+  readonly settings: Readonly<Record<string, unknown>>;
   /** The key that asked, or null for work of our own. */
   readonly apiKeyId: string | null;
-  /** The one pricing model that the key may see, or null for all of the environment. */
-  readonly pinnedPricingModelId: string | null;
+  /** The id of the one record to which the key is pinned, or null if it may see all of the environment. */
+  readonly pinnedTo: string | null;
 }
 
 /** A step outside of the database that the commit asks for, and that the request waits for when it can. */
@@ -30,8 +31,8 @@ export interface Work extends Scope {
   /** The address of the service for others, without a path. */
   readonly publicUrl: string;
   readonly dryRun: boolean;
-  /** Whether the customer itself asks, in a browser, and can confirm to its bank what is charged. */
-  readonly customerPresent: boolean;
+  /** Whether a person waits at a browser, who can confirm what is charged. */
+  readonly attended: boolean;
   readonly effects: Effect[];
 }
 
@@ -40,14 +41,14 @@ interface ScopeRow {
   organizationId: string;
   livemode: boolean;
   currency: string;
-  allowMultipleSubscriptions: boolean;
+  settings: Readonly<Record<string, unknown>>;
   clockNow: number | null;
   apiKeyId: string | null;
-  pricingModelId: string | null;
+  pinnedTo: string | null;
 }
 
 /** How a transaction finds its environment: by the hash of an API key, or by its number for work of our own. */
-export type Entry = { readonly apiKeyHash: Buffer } | { readonly environmentId: number };
+type Entry = { readonly apiKeyHash: Buffer } | { readonly environmentId: number };
 
 /** The context of a change in the audit log, besides its API key. */
 export interface Doing {
@@ -66,12 +67,12 @@ export class RunAgain extends Error {
   readonly code = '40001';
 }
 
-export interface RunOptions {
+interface RunOptions {
   /** Everything is done and answered, then rolled back. */
   readonly dryRun?: boolean;
   /** The address of the service for others. Work without a request shows it to nobody. */
   readonly publicUrl?: string;
-  readonly customerPresent?: boolean;
+  readonly attended?: boolean;
   /** Needed by what changes something. */
   readonly doing?: Doing | undefined;
 }
@@ -138,7 +139,7 @@ function workIn(
   db: DatabaseTransaction,
   row: ScopeRow,
   realNow: Instant,
-  { dryRun = false, publicUrl = 'http://localhost', customerPresent = false }: RunOptions,
+  { dryRun = false, publicUrl = 'http://localhost', attended = false }: RunOptions,
 ): Work {
   assert(row.environmentId !== null, 'a scope has its environment');
   return {
@@ -146,15 +147,15 @@ function workIn(
     now: row.clockNow ?? realNow,
     publicUrl,
     dryRun,
-    customerPresent,
+    attended,
     effects: [],
     environmentId: row.environmentId,
     organizationId: row.organizationId,
     livemode: row.livemode,
     currency: row.currency,
-    allowMultipleSubscriptions: row.allowMultipleSubscriptions,
+    settings: row.settings,
     apiKeyId: row.apiKeyId,
-    pinnedPricingModelId: row.pricingModelId,
+    pinnedTo: row.pinnedTo,
   };
 }
 

@@ -4,12 +4,11 @@ import { join } from 'node:path';
 import process from 'node:process';
 import { type Account, closedOnTheWay } from './account.ts';
 import { type Binaries, runBinary, versionOf } from './binaries.ts';
-import { isMissing } from './data-directory.ts';
-import { syncDirectory, writeDurably } from './durable-files.ts';
+import { isMissing, syncDirectory, writeDurably } from './data-directory.ts';
 import { commandLineOf, signalReaches } from './process-lock.ts';
 
 /** A live PostgreSQL server. `status` is PostgreSQL's own word: starting, ready, stopping. */
-export type Server = { pid: number; port: number; status: string };
+type Server = { pid: number; port: number; status: string };
 
 /** The role that owns the cluster, and the name of its database. */
 export const ownerName = 'tollkeeper';
@@ -52,7 +51,7 @@ export async function createCluster(
 }
 
 /** The location of a new cluster, and the account that owns it. */
-export type ClusterPlace = { dataDirectory: string; account: Account | null; sharedDirectory: string; sync: boolean };
+type ClusterPlace = { dataDirectory: string; account: Account | null; sharedDirectory: string; sync: boolean };
 
 /**
  * Lets `fill` fill an empty directory, then makes it the cluster of the data directory and returns its real path. The

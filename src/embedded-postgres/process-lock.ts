@@ -8,7 +8,7 @@ import { promisify } from 'node:util';
 import { hasCode, isMissing, makeDataDirectory } from './data-directory.ts';
 
 /** A lock on a data directory, held by one service until it is released or its process ends. */
-export type ServiceLock = { release(): Promise<void> };
+type ServiceLock = { release(): Promise<void> };
 
 type Holder = { pid: number; birth: string };
 

@@ -5,19 +5,17 @@ import { Client } from 'pg';
 import { accessPath, readAccess, urlOf } from './access.ts';
 import { closedOnTheWay, postgresAccount } from './account.ts';
 import { commandFrom } from './archive.ts';
-import { backupParts, readBackupNote } from './backup.ts';
+import { backupParts, copyFile, copyTree, readBackupNote } from './backup.ts';
 import { type Binaries, packagedBinaries, reachableBinaries, versionOf } from './binaries.ts';
 import { findCluster, give, placeCluster, readServer } from './cluster.ts';
-import { copyFile, copyTree } from './copied-files.ts';
-import { makeDataDirectory } from './data-directory.ts';
-import { writeDurably } from './durable-files.ts';
+import { makeDataDirectory, writeDurably } from './data-directory.ts';
 import { freePort, type Keeper, launch, logPathOf, ourSettings, quoteLog, sizeOf, stop } from './server.ts';
 
 /**
  * Options of a restore. The `backup` is a directory made by takeBackup; the `dataDirectory` is the target, which has no
  * data yet. The `wal` is the WAL archive to replay, to its end or to the instant `until` (epoch milliseconds).
  */
-export type RestoreOptions = {
+type RestoreOptions = {
   backup: string;
   dataDirectory: string;
   wal: string | null;
@@ -29,7 +27,7 @@ export type RestoreOptions = {
 };
 
 /** The time of the last replayed commit, in epoch milliseconds; null if none was replayed. */
-export type Restored = { lastCommitAt: number | null };
+type Restored = { lastCommitAt: number | null };
 
 const pollMs = 50;
 // Replaying WAL takes less time than writing it did. A backup that needs more hours than this is too old.

@@ -22,7 +22,7 @@ import {
 import * as store from './store-claims.ts';
 
 /** A resource's usage and its claims. */
-export interface UsageWithClaims {
+interface UsageWithClaims {
   readonly usage: ResourceUsage;
   readonly claims: ResourceClaim[];
 }
@@ -86,7 +86,7 @@ async function makeClaims(
   externalIds: readonly (string | null)[],
 ): Promise<StoredClaim[]> {
   if (externalIds.length === 0) return [];
-  if (holding.lapsed > 0) await store.releaseLapsedClaims(work, subscription.id, holding.resourceId);
+  if (holding.lapsed > 0) await store.releaseEndedClaims(work, subscription.id, holding.resourceId);
   const { lasting, end } = claimTerm(holding, subscription, externalIds.length, work.now);
   const terms = { resourceId: holding.resourceId, metadata: metadata ?? null };
   const claims = externalIds.map((externalId, index) => ({

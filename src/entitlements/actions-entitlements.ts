@@ -58,7 +58,7 @@ function toEntitled({ subscriptions }: store.FoundEntitlements) {
 }
 
 /** Checks, limited to customers of one pricing model if given. */
-export interface ChecksRequest {
+interface ChecksRequest {
   readonly checks: readonly EntitlementCheck[];
   readonly pricingModelId?: string | undefined;
 }

@@ -4,7 +4,7 @@ import type { Instant } from '../kernel/calendar.ts';
 import { invalid, Problem } from '../kernel/problem.ts';
 import type { FeatureType } from '../pricing/feature.ts';
 import { findFeature } from '../pricing/store-features.ts';
-import { findProductFeature } from '../pricing/store-product-features.ts';
+import { findProductFeature } from '../pricing/store-products.ts';
 import { findResource } from '../pricing/store-resources.ts';
 import { findUsageMeter } from '../pricing/store-usage-meters.ts';
 import { lockSubscription } from '../subscriptions/store.ts';
@@ -136,7 +136,7 @@ export interface GrantedItem {
 }
 
 /** A granted feature; `amount` in credits or units of capacity, already multiplied by the item's quantity. */
-export interface GrantedFeature {
+interface GrantedFeature {
   readonly id: string;
   readonly subscriptionId: string;
   readonly subscriptionItemId: string;
@@ -314,11 +314,11 @@ export async function releaseClaims(
 }
 
 /** Releases the expired claims of each subscription at its instant. The caller has locked them. */
-export async function releaseLapsedClaims(
+export async function releaseEndedClaims(
   work: Work,
   asked: readonly { readonly subscriptionId: string; readonly at: Instant }[],
 ): Promise<void> {
-  if (asked.length > 0) await claims.releaseClaimsLapsedBy(work, asked);
+  if (asked.length > 0) await claims.releaseClaimsEndedBy(work, asked);
 }
 
 /**

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { z } from 'zod';
 import { WholeNumber } from '../kernel/json.ts';
+import { saturated } from '../kernel/money.ts';
 import type { FeatureType } from '../pricing/feature.ts';
-import { saturated } from './subscription-item-feature.ts';
 
 const featureFields = {
   featureId: z.string(),
@@ -15,7 +15,7 @@ const Amount = WholeNumber.meta({
 });
 
 /** A feature that a customer has, through one or several subscriptions. */
-export const EntitledFeature = z
+const EntitledFeature = z
   .discriminatedUnion('type', [
     z.object({
       ...featureFields,
@@ -40,7 +40,7 @@ export const EntitledFeature = z
     }),
   ])
   .meta({ id: 'EntitledFeature' });
-export type EntitledFeature = z.infer<typeof EntitledFeature>;
+type EntitledFeature = z.infer<typeof EntitledFeature>;
 
 /** The remaining balance of a meter on one subscription. */
 export const EntitledBalance = z

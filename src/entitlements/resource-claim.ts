@@ -5,11 +5,11 @@ import { countInput, Metadata, Timestamp } from '../kernel/json.ts';
 import { Problem } from '../kernel/problem.ts';
 import { stamps } from '../kernel/record.ts';
 
-export const ResourceClaimId = idSchema('resourceClaim');
+const ResourceClaimId = idSchema('resourceClaim');
 
 // The maximum number of claims created or released per request. It bounds the response to a few megabytes and the lock
 // on the subscription to well under a second.
-export const maxClaimsPerRequest = 10_000;
+const maxClaimsPerRequest = 10_000;
 // More resources than any real pricing model, in a query that still fits into a URL.
 const maxListedResources = 100;
 
@@ -211,7 +211,7 @@ export function claimableCapacity(
 }
 
 /** The reason for the automatic end of a claim. */
-export const TemporaryReason = z.enum(['scheduled_cancellation', 'scheduled_adjustment']);
+const TemporaryReason = z.enum(['scheduled_cancellation', 'scheduled_adjustment']);
 
 /** The temporary claims of a response. */
 export const TemporaryClaims = z
@@ -224,7 +224,7 @@ export const TemporaryClaims = z
 export type TemporaryClaims = z.infer<typeof TemporaryClaims>;
 
 /** The number of permanent ones among new claims, and the end of the others. */
-export interface ClaimTerm {
+interface ClaimTerm {
   readonly lasting: number;
   readonly end: { readonly at: Instant; readonly reason: TemporaryClaims['reason'] } | null;
 }

@@ -131,13 +131,13 @@ export async function findNamedClaims(
 }
 
 /** The shared values of new claims. */
-export interface ClaimTerms {
+interface ClaimTerms {
   readonly resourceId: string;
   readonly metadata: StoredClaim['metadata'];
 }
 
 /** A claim to insert. */
-export interface NewClaim {
+interface NewClaim {
   /** Its name; null: it has none. */
   readonly externalId: string | null;
   /** Its automatic end; null: none. */
@@ -224,14 +224,14 @@ export async function releaseChosenClaims(
 }
 
 /** Releases expired claims as of their expiry, which frees their names. */
-export async function releaseLapsedClaims(work: Work, subscriptionId: string, resourceId: string): Promise<void> {
+export async function releaseEndedClaims(work: Work, subscriptionId: string, resourceId: string): Promise<void> {
   const lapsed = sql`${unreleased(work, subscriptionId)} and c.resource_id = ${resourceId}
     and not ${notExpired(work.now)}`;
   await release(work, sql<Instant>`c.expired_at`, 'expired', lapsed);
 }
 
 /** Releases the claims of each subscription that have expired by its instant, as of their expiry. */
-export async function releaseClaimsLapsedBy(
+export async function releaseClaimsEndedBy(
   work: Work,
   asked: readonly { readonly subscriptionId: string; readonly at: Instant }[],
 ): Promise<void> {

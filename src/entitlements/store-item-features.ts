@@ -104,7 +104,7 @@ export async function listCreditFeatures(
 }
 
 /** The item that a feature is added to. */
-export interface HoldingItem {
+interface HoldingItem {
   readonly id: string;
   readonly pricingModelId: string;
   readonly subscriptionId: string;

@@ -3,7 +3,7 @@ import type { Instant } from '../kernel/calendar.ts';
 import { idSchema } from '../kernel/id.ts';
 import { isoText } from '../kernel/iso-text.ts';
 import { amountInput, maxSafeInteger, SafeString, Timestamp, TimestampInput, TimestampText } from '../kernel/json.ts';
-import { maxSafeAmount, smallerOf } from '../kernel/money.ts';
+import { saturated } from '../kernel/money.ts';
 import { invalid } from '../kernel/problem.ts';
 import { stamps } from '../kernel/record.ts';
 import {
@@ -163,14 +163,6 @@ export function toExpiredItemFeature(row: StoredItemFeature, livemode: boolean):
     createdByCommit: null,
     updatedByCommit: null,
   };
-}
-
-/**
- * Saturates an amount at 2^53-1, the largest that the API can carry, instead of refusing it: such a grant means
- * "unlimited", and twice unlimited is the same.
- */
-export function saturated(amount: bigint): bigint {
-  return smallerOf(amount, maxSafeAmount);
 }
 
 /**

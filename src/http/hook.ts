@@ -2,7 +2,7 @@ import type { FastifyInstance } from 'fastify';
 import type { JobContext } from '../jobs/queue.ts';
 
 /** An incoming message as raw bytes: a signature over a body is valid for exactly these bytes. */
-export interface HookMessage {
+interface HookMessage {
   readonly body: Buffer;
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
 }

@@ -29,7 +29,7 @@ export function readIdempotencyKey(request: FastifyRequest): IdempotentRequest |
 }
 
 /** A stored response, and the effects that are still pending because its request died before they finished. */
-export interface StoredAnswer {
+interface StoredAnswer {
   readonly text: string;
   readonly effects: readonly Effect[];
 }
@@ -60,7 +60,7 @@ export async function beginIdempotent(
 
 /** The same request with a key that sees another pricing model is a different request. */
 function scopedHash(work: Work, requestHash: Buffer): Buffer {
-  const scope = work.pinnedPricingModelId;
+  const scope = work.pinnedTo;
   return scope === null ? requestHash : createHash('sha256').update(requestHash).update(scope).digest();
 }
 

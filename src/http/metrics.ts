@@ -2,7 +2,7 @@ import type { FastifyInstance } from 'fastify';
 import { collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 
 /** The number of rows that break an invariant, by its name, over all tenants. */
-export interface CheckedCount {
+interface CheckedCount {
   readonly name: string;
   readonly violations: number;
   readonly checkedAt: number;

@@ -35,7 +35,7 @@ export interface OutgoingMessage {
   readonly answers: readonly MessageAnswer[];
 }
 /** A receiver's answer and its effect. Messages with the same answer share its name. */
-export interface MessageAnswer {
+interface MessageAnswer {
   /** `200`, `3XX`, `default`. */
   readonly status: MessageStatus;
   readonly name: string;
@@ -44,12 +44,12 @@ export interface MessageAnswer {
 type MessageStatus = keyof ZodOpenApiResponsesObject & (`${1 | 2 | 3 | 4 | 5}${string}` | 'default');
 
 /** A valid request of an operation: its path and query below /api/v1, and its body. */
-export interface ExampleRequest {
+interface ExampleRequest {
   readonly path: string;
   readonly body?: unknown;
 }
 
-export interface ApiParts {
+interface ApiParts {
   readonly routes: readonly Route[];
   readonly messages: readonly OutgoingMessage[];
   readonly version: string;

@@ -22,7 +22,7 @@ export interface Caller {
   readonly allowance: Allowance | null;
 }
 
-export interface RateLimitOptions {
+interface RateLimitOptions {
   /** Requests per second of one key, 0 for no limit. */
   readonly perKey: number;
   /** A monotonic clock in milliseconds. */

@@ -23,7 +23,7 @@ export function parseJsonBody(body: Buffer): unknown {
 }
 
 /** A body of application/x-ndjson: one JSON value per line. */
-export class BodyLines {
+class BodyLines {
   readonly values: readonly unknown[];
   constructor(values: readonly unknown[]) {
     this.values = values;

@@ -15,13 +15,13 @@ export interface RouteInput<Params, Query, Body> {
 }
 
 /** A response that is a document, rendered from the handler's result after the transaction. */
-export interface FileAnswer<Answer> {
+interface FileAnswer<Answer> {
   readonly contentType: string;
   readonly render: (answer: Answer) => string | Promise<string | Buffer>;
 }
 
 /** An operation of the API as a value: the server, openapi.json and the contract test use the same list. */
-export interface RouteDefinition<
+interface RouteDefinition<
   Params extends z.ZodType | undefined,
   Query extends z.ZodType | undefined,
   Body extends z.ZodType | undefined,

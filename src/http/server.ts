@@ -4,11 +4,11 @@ import type { Socket } from 'node:net';
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest, LogController } from 'fastify';
 import { problemOfOutage } from '../database/database-problem.ts';
 import { Problem, type ProblemName, problemOfConstraint } from '../kernel/problem.ts';
-import { type AdmissionLimits, registerAdmission } from './admission.ts';
 import type { ApiContext } from './api.ts';
 import { registerApi } from './api.ts';
 import { type ConnectionLimits, connectionLimits, connectionOptions, hostProblem } from './connections.ts';
 import { type Hook, registerHooks } from './hook.ts';
+import { type LoadLimits, registerLoadShedding } from './load-shedding.ts';
 import { type Pages, registerPages } from './page.ts';
 import { parseJsonBody, parseLinesBody } from './request.ts';
 import { TroubleLog } from './trouble-log.ts';
@@ -18,12 +18,12 @@ export const maxBodyBytes = 16 * 1024 * 1024;
 // External ids of 255 characters, each of up to twelve once percent-encoded.
 const maxParameterLength = 255 * 12;
 
-export interface HttpOptions extends ApiContext {
+interface HttpOptions extends ApiContext {
   readonly hooks: readonly Hook[];
   readonly pages?: Pages;
   readonly logLevel: string;
   /** The load that is accepted at a time; unlimited when absent. */
-  readonly admission?: AdmissionLimits;
+  readonly loadLimits?: LoadLimits;
   /** Connection limits that differ from the defaults. */
   readonly connections?: ConnectionLimits;
 }
@@ -62,7 +62,7 @@ export function createHttp(options: HttpOptions): FastifyInstance {
     done(hostProblem(request) ?? encodingProblem(request));
   });
   server.server.maxConnections = limits.connections;
-  if (options.admission !== undefined) registerAdmission(server, options.admission);
+  if (options.loadLimits !== undefined) registerLoadShedding(server, options.loadLimits);
   server.setErrorHandler(answerError);
   server.setNotFoundHandler((request, reply) =>
     answerError(

@@ -2,7 +2,7 @@ import { adviceOnOutage } from '../database/database-problem.ts';
 import { Problem } from '../kernel/problem.ts';
 
 /** The target of a trouble log. */
-export interface Log {
+interface Log {
   error(details: object, message: string): void;
   warn(details: object, message: string): void;
 }

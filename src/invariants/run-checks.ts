@@ -8,7 +8,7 @@ import { type CheckedInvariant, checkInvariants, invariants } from './check-inva
 import { advanceMark, findLastRun, forgetSums, insertRun, type KeptRun, readMark } from './store-checks.ts';
 
 /** The result of a check of all invariants. */
-export interface CheckReport {
+interface CheckReport {
   /** The start in real time. */
   readonly checkedAt: Instant;
   readonly durationMs: number;
@@ -18,7 +18,7 @@ export interface CheckReport {
   readonly invariants: readonly CheckedInvariant[];
 }
 
-export interface CheckOptions {
+interface CheckOptions {
   /** Reads everything, including previously checked rows. */
   readonly full: boolean;
   /** Waits for another process that is checking; otherwise refuses with `checkUnderWay`. */
@@ -80,7 +80,7 @@ const lookAgainMs = 500;
 const longestWaitMs = 60 * 60_000;
 
 /** Runs a check and stores its result, one process at a time. Refuses with `checkUnderWay` if it should not wait. */
-export async function runCheck(owner: Database, { full, waits }: CheckOptions): Promise<CheckReport> {
+async function runCheck(owner: Database, { full, waits }: CheckOptions): Promise<CheckReport> {
   return owner.connection().execute(async (connection) => {
     await takeTurn(connection, waits);
     try {

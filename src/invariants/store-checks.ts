@@ -19,7 +19,7 @@ import {
  */
 
 /** An invariant with its violations. */
-export interface FoundInvariant {
+interface FoundInvariant {
   readonly name: string;
   readonly violations: Violations;
 }
@@ -53,7 +53,7 @@ export async function findLastRun(owner: Database): Promise<KeptRun | null> {
 }
 
 /** The number of rows that broke an invariant in the last check. */
-export interface InvariantCount {
+interface InvariantCount {
   readonly name: string;
   readonly violations: number;
   readonly checkedAt: Instant;

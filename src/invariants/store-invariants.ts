@@ -3,7 +3,7 @@ import type { Database } from '../database/database.ts';
 import { entriesSince, type Since } from './store-invariants-sums.ts';
 
 /** A row that breaks an invariant: its environment, its id, and the contradictory values. */
-export type Violation = Readonly<Record<string, unknown>>;
+type Violation = Readonly<Record<string, unknown>>;
 
 /** A statement that is true of the data at any time, after any sequence of operations. */
 export interface Invariant {

@@ -20,7 +20,7 @@ import {
  * Determines the tax of customers on a current invoice. Customers without tax are missing in the result. Makes no
  * external calls.
  */
-export interface TaxProvider {
+interface TaxProvider {
   quote(work: Work, customerIds: readonly string[]): Promise<Map<string, TaxQuote>>;
 }
 
@@ -68,7 +68,7 @@ function render(work: Work, row: TaxRateRow): TaxRate {
 
 /** Tax rates belong to the environment, not to a pricing model. */
 function refusePinnedKey(work: Work): void {
-  if (work.pinnedPricingModelId !== null) throw new Problem('outsidePinnedPricingModel');
+  if (work.pinnedTo !== null) throw new Problem('outsidePinnedPricingModel');
 }
 
 /** Creates a tax rate. Refuses with `taxRateExists` a second active one for the same place. */

@@ -4,17 +4,32 @@ import { newId } from '../database/new-id.ts';
 import type { Work } from '../database/work.ts';
 import { type PageRequest, page } from '../kernel/pagination.ts';
 import { Problem } from '../kernel/problem.ts';
-import { decideRefunded, type Invoice, type InvoiceHappening, nextInvoiceStatus } from './invoice.ts';
-import type { DraftLine, InvoiceLineItem } from './invoice-line-item.ts';
+import {
+  decideRefunded,
+  type Invoice,
+  type InvoiceHappening,
+  nextInvoiceStatus,
+  type UpcomingInvoice,
+} from './invoice.ts';
+import { type InvoiceDocument, invoiceDocument } from './invoice-document.ts';
+import { explainInvoice, type InvoiceExplanation } from './invoice-explanation.ts';
+import type { DraftLine, InvoiceLineItem, UpcomingInvoiceLineItem } from './invoice-line-item.ts';
 import { draftInvoice, type InvoiceDraft, type NewInvoice } from './new-invoice.ts';
-import type { ExplainedLineRow, InvoiceLineItemRow, InvoiceRow } from './store.ts';
 import * as store from './store.ts';
+import {
+  type ExplainedLineRow,
+  findInvoice,
+  type InvoiceLineItemRow,
+  type InvoiceRow,
+  listExplainedLines,
+} from './store.ts';
+import { findRedemptions } from './store-redemptions.ts';
 
 // The complete history of nearly every customer; the paginated list of invoices goes further back.
 const maxInvoicesOfCustomer = 1000;
 
 /** An invoice with its lines, as returned by the API. */
-export interface InvoiceWithLines {
+interface InvoiceWithLines {
   readonly invoice: Invoice;
   readonly invoiceLineItems: InvoiceLineItem[];
 }
@@ -55,9 +70,7 @@ async function numberDrafts(work: Work, drafts: readonly InvoiceDraft[]): Promis
 }
 
 /** The columns of an invoice that are known before it has an id and a number. */
-export function rowOf(
-  draft: InvoiceDraft,
-): Omit<InvoiceRow, 'id' | 'createdAt' | 'updatedAt' | 'invoiceNumber' | 'buyer'> {
+function rowOf(draft: InvoiceDraft): Omit<InvoiceRow, 'id' | 'createdAt' | 'updatedAt' | 'invoiceNumber' | 'buyer'> {
   const { request, discount, lines: _, ...money } = draft;
   const {
     pricingModelId,
@@ -213,11 +226,56 @@ export function renderInvoice(work: Work, row: InvoiceRow): Invoice {
 }
 
 /** A line as returned by the API. */
-export function renderLine(work: Work, row: InvoiceLineItemRow): InvoiceLineItem {
+function renderLine(work: Work, row: InvoiceLineItemRow): InvoiceLineItem {
   const { type, subscriptionItemId: _, ledgerAccountId, ledgerAccountCredit, ...shared } = row;
   const { discountAmount: _discount, taxAmount: _tax, ...kept } = shared;
   const everyLine = { ...kept, livemode: work.livemode };
   if (type === 'static') return { ...everyLine, type, ledgerAccountId: null, ledgerAccountCredit: null };
   assert(ledgerAccountId !== null && ledgerAccountCredit !== null, 'a usage line names its account and its units');
   return { ...everyLine, type, ledgerAccountId, ledgerAccountCredit, billingRunId: row.invoiceId };
+}
+
+/** A draft invoice of a subscription with its lines, in the form of an invoice. */
+export interface UpcomingInvoiceWithLines {
+  readonly invoice: UpcomingInvoice;
+  readonly invoiceLineItems: UpcomingInvoiceLineItem[];
+}
+
+// Placeholders that are not shown: fields without a value yet are null in the response.
+const unnamed = { id: '', invoiceNumber: '', buyer: null };
+
+/** A draft as returned by the API. */
+export function renderDraft(work: Work, draft: InvoiceDraft): UpcomingInvoiceWithLines {
+  const stamps = { createdAt: work.now, updatedAt: work.now };
+  const invoice = renderInvoice(work, { ...rowOf(draft), ...unnamed, ...stamps });
+  assert(invoice.type === 'subscription', 'only subscriptions have an upcoming invoice');
+  return {
+    invoice: { ...invoice, id: null, invoiceNumber: null, status: 'draft', billingPeriodId: null, pdfURL: null },
+    invoiceLineItems: draft.lines.map((line) => renderDraftLine(work, draft, line)),
+  };
+}
+
+function renderDraftLine(work: Work, { request }: InvoiceDraft, line: DraftLine): UpcomingInvoiceLineItem {
+  const { explanation: _, ...kept } = line;
+  const stamps = { createdAt: work.now, updatedAt: work.now, pricingModelId: request.pricingModelId };
+  const shown = renderLine(work, { ...kept, ...stamps, id: '', invoiceId: '' });
+  if (shown.type === 'static') return { ...shown, id: null, invoiceId: null };
+  return { ...shown, id: null, invoiceId: null, billingRunId: null };
+}
+
+/** Explains every amount of the invoice. Refuses with `invoiceNotFound`. */
+export async function getExplanation(work: Work, id: string): Promise<InvoiceExplanation> {
+  const invoice = await findInvoice(work, id);
+  if (invoice === null) throw new Problem('invoiceNotFound', { id });
+  const lines = await listExplainedLines(work, [id]);
+  const redemptionId = invoice.discountRedemptionId;
+  const redemptions = await findRedemptions(work, redemptionId === null ? [] : [redemptionId]);
+  return explainInvoice(invoice, lines, (redemptionId !== null && redemptions.get(redemptionId)) || null);
+}
+
+/** The invoice as a document. Refuses with `invoiceNotFound`. */
+export async function getDocument(work: Work, id: string): Promise<InvoiceDocument> {
+  const invoice = await findInvoice(work, id);
+  if (invoice === null) throw new Problem('invoiceNotFound', { id });
+  return invoiceDocument(invoice, await listExplainedLines(work, [id]));
 }

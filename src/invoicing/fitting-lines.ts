@@ -1,11 +1,11 @@
+import { invoiceAmounts } from '../rating/invoice-amounts.ts';
 import { usageAmount } from '../rating/usage.ts';
 import { maxInvoiceTotal } from './invoice.ts';
-import { invoiceAmounts } from './invoice-amounts.ts';
 import { type NewLine, priceLine } from './invoice-line-item.ts';
 import type { NewInvoice } from './new-invoice.ts';
 
 /** Usage that an invoice leaves to the next one. */
-export interface LeftUsage {
+interface LeftUsage {
   readonly ledgerAccountId: string;
   readonly priceId: string;
   readonly units: bigint;

@@ -5,7 +5,7 @@ import type { Buyer, InvoiceStatus } from './invoice.ts';
 import type { LineExplanation } from './invoice-line-item.ts';
 
 /** A line with its period, if any. Money in minor units. */
-export interface DocumentLine {
+interface DocumentLine {
   readonly description: string | null;
   readonly quantity: number;
   readonly price: bigint;
@@ -38,7 +38,7 @@ export interface InvoiceToPrint {
 }
 
 /** A row of the totals below the lines. */
-export interface DocumentSum {
+interface DocumentSum {
   readonly label: string;
   readonly amount: string;
   readonly strong: boolean;

@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import type { Period } from '../kernel/calendar.ts';
 import { Timestamp, WholeNumber } from '../kernel/json.ts';
+import { type Rounding, taxRounding } from '../rating/invoice-amounts.ts';
 import { type InvoiceDiscount, InvoiceReason, taxFields } from './invoice.ts';
-import { type Rounding, taxRounding } from './invoice-amounts.ts';
 import type { LineExplanation } from './invoice-line-item.ts';
 
 const PeriodShown = z

@@ -3,8 +3,8 @@ import type { Period } from '../kernel/calendar.ts';
 import { idSchema } from '../kernel/id.ts';
 import { WholeNumber } from '../kernel/json.ts';
 import { stamps } from '../kernel/record.ts';
+import type { LineShares } from '../rating/invoice-amounts.ts';
 import { fairValue, type PlanSegment } from '../rating/proration.ts';
-import type { LineShares } from './invoice-amounts.ts';
 
 export const InvoiceLineItemId = idSchema('invoiceLineItem');
 
@@ -121,7 +121,7 @@ export type NewLine =
     };
 
 /** A stored line without the fields shared by its invoice and without its shares of discount and tax. */
-export interface PricedLine {
+interface PricedLine {
   readonly type: 'static' | 'usage';
   readonly quantity: number;
   readonly price: bigint;

@@ -1,6 +1,7 @@
 import type { Instant } from '../kernel/calendar.ts';
 import type { CurrencyCode } from '../kernel/currency.ts';
 import type { Seller } from '../organizations/setting.ts';
+import { invoiceAmounts } from '../rating/invoice-amounts.ts';
 import {
   decideNewInvoice,
   type InvoiceDiscount,
@@ -8,7 +9,6 @@ import {
   type InvoiceReason,
   type TaxQuote,
 } from './invoice.ts';
-import { invoiceAmounts } from './invoice-amounts.ts';
 import { type DraftLine, type NewLine, priceLine } from './invoice-line-item.ts';
 
 /** A request for an invoice. */

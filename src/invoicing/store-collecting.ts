@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
 import type { Work } from '../database/work.ts';
-import type { Collection } from './collection.ts';
-import { periodReasons } from './collection.ts';
+import { type Collection, periodReasons } from './collection.ts';
+import type { InvoiceReason } from './invoice.ts';
 import { type InvoiceRow, selectInvoices } from './store.ts';
 
 /** Locks the invoices until the work ends, in order of id. */
@@ -36,7 +36,7 @@ export async function saveCollections(
  * locked ones and subscriptions with recent failures. With `only`: just these, waiting for their locks. Returns the
  * ids.
  */
-export async function claimAttempts(work: Work, limit: number, only?: readonly string[]): Promise<string[]> {
+export async function takeAttempts(work: Work, limit: number, only?: readonly string[]): Promise<string[]> {
   const { rows } = await sql<{ id: string }>`
     select i.id
       from customers c
@@ -86,7 +86,7 @@ export async function findOldestOwed(work: Work, subscriptionId: string): Promis
 }
 
 /** The usage billed by an invoice: units by account and price. */
-export interface BilledUnits {
+interface BilledUnits {
   readonly invoiceId: string;
   readonly ledgerAccountId: string;
   readonly priceId: string;
@@ -103,7 +103,7 @@ export async function listBilledUsage(work: Work, invoiceIds: readonly string[])
 }
 
 /** Paid time of pauses that invoices took off, above 0, by subscription. In minor units. */
-export interface PausedTime {
+interface PausedTime {
   readonly subscriptionId: string;
   readonly amount: bigint;
 }
@@ -118,5 +118,33 @@ export async function listPausedTime(work: Work, invoiceIds: readonly string[]):
        and l.explanation ->> 'kind' = 'paused_time'
      group by i.subscription_id
      order by i.subscription_id`.execute(work.db);
+  return rows;
+}
+
+/** The billing periods of these subscriptions with an unpaid invoice. */
+export async function listOwedPeriods(work: Work, subscriptionIds: readonly string[]): Promise<ReadonlySet<string>> {
+  const { rows } = await sql<{ billingPeriodId: string }>`
+    select distinct billing_period_id from invoices
+     where environment_id = ${work.environmentId} and subscription_id = any(${subscriptionIds}::text[])
+       and status in ('open', 'awaiting_payment_confirmation') and billing_period_id is not null`.execute(work.db);
+  return new Set(rows.map((row) => row.billingPeriodId));
+}
+
+/** An unpaid invoice. */
+interface OwedInvoice {
+  readonly id: string;
+  readonly subscriptionId: string;
+  readonly reason: InvoiceReason;
+  /** Failed attempts to collect it. */
+  readonly attemptCount: number;
+}
+
+/** The open and pending invoices of these subscriptions, oldest first. */
+export async function listOwedInvoices(work: Work, subscriptionIds: readonly string[]): Promise<OwedInvoice[]> {
+  const { rows } = await sql<OwedInvoice>`
+    select id, subscription_id, reason, attempt_count from invoices
+     where environment_id = ${work.environmentId} and subscription_id = any(${subscriptionIds}::text[])
+       and status in ('open', 'awaiting_payment_confirmation')
+     order by id`.execute(work.db);
   return rows;
 }

@@ -4,7 +4,7 @@ import type { Instant } from '../kernel/calendar.ts';
 import type { InvoiceDiscount } from './invoice.ts';
 
 /** A discount at the time of its redemption by a subscription or purchase. Money in minor units, percentages whole. */
-export interface NewRedemption {
+interface NewRedemption {
   readonly id: string;
   readonly pricingModelId: string;
   readonly discountId: string;

@@ -97,7 +97,7 @@ function normalizeState(text: string): string {
 }
 
 /** The fields of a buyer that determine the tax. */
-export interface TaxedBuyer {
+interface TaxedBuyer {
   readonly taxExempt: boolean;
   readonly billingAddress: {
     readonly address: { readonly country: string; readonly state?: string | null | undefined };

@@ -155,7 +155,7 @@ const idleMs = 1_000;
  * answered are likely to send their next request, so under load a batch waits until most callers that can be in it are
  * back, or `lingerMs`.
  */
-export class BatchQueue {
+class BatchQueue {
   readonly #operation: Pick<AnyOperation, 'maxBatchWeight' | 'subjectOf'>;
   readonly #run: (batch: readonly Queued[]) => Promise<void>;
   readonly #onIdle: () => void;

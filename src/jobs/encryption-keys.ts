@@ -3,8 +3,13 @@ import { link, readFile, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { sql } from 'kysely';
 import type { Database } from '../database/database.ts';
-import { hasCode, isMissing, makeDataDirectory } from '../embedded-postgres/data-directory.ts';
-import { syncDirectory, writeDurably } from '../embedded-postgres/durable-files.ts';
+import {
+  hasCode,
+  isMissing,
+  makeDataDirectory,
+  syncDirectory,
+  writeDurably,
+} from '../embedded-postgres/data-directory.ts';
 import { type Encryption, keyBytes } from './encryption.ts';
 
 /** The database needs a key that this process does not have, or the key file is unusable. */
@@ -78,7 +83,7 @@ async function makeKey(path: string): Promise<Buffer> {
  * Records that this database is written with the current key of `encryption`. Throws UnusableKey when the database
  * needs a key that `encryption` lacks. `owner` is the owner's connection.
  */
-export async function claimEncryptionKeys(owner: Database, { keyIds }: Encryption, now: number): Promise<void> {
+export async function registerEncryptionKeys(owner: Database, { keyIds }: Encryption, now: number): Promise<void> {
   await owner.transaction().execute(async (transaction) => {
     // The second of two concurrent starts with different keys sees the key of the first.
     await sql`lock table encryption_keys in share row exclusive mode`.execute(transaction);

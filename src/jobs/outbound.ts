@@ -4,7 +4,7 @@ import { Agent, buildConnector } from 'undici';
 import { mayReach, type Network, urlIssue } from './address-guard.ts';
 
 /** A message to an address that a user has registered. */
-export interface OutboundMessage {
+interface OutboundMessage {
   readonly url: string;
   readonly livemode: boolean;
   readonly headers: Readonly<Record<string, string>>;
@@ -33,7 +33,7 @@ export interface Outbound {
 }
 
 /** An address that a host name resolves to. */
-export interface ResolvedAddress {
+interface ResolvedAddress {
   readonly address: string;
   readonly family: number;
 }

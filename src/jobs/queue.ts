@@ -23,7 +23,7 @@ const defaultMaxAttempts = 25;
 // The request runs an effect right after its commit. The delayed job covers the case that the request dies.
 const effectFallbackDelayMs = 60_000;
 
-export interface JobOptions {
+interface JobOptions {
   /** Jobs with the same key are one job. */
   readonly key?: string;
   /** Real time, not the environment's. */
@@ -44,7 +44,7 @@ export async function enqueue(
     ${options.maxAttempts ?? defaultMaxAttempts}::integer)`.execute(work.db);
 }
 
-export interface RequestedEffect extends Effect {
+interface RequestedEffect extends Effect {
   /** Effects with the same key are one effect. */
   readonly key: string;
   /** The assumed result in a dry run: the external service succeeds. */

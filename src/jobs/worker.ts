@@ -11,7 +11,7 @@ export interface Worker {
   stop(): Promise<void>;
 }
 
-export interface WorkerOptions {
+interface WorkerOptions {
   /** The queue belongs to the owner (a pool `as: 'queue'`); transactions of tasks run as the restricted role. */
   readonly ownerPool: pg.Pool;
   readonly context: JobContext;

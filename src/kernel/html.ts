@@ -7,7 +7,7 @@ export class Html {
 }
 
 /** A value in a template: text is escaped, `Html` is inserted as it is, and null and false render nothing. */
-export type HtmlValue = string | number | bigint | Html | readonly HtmlValue[] | null | undefined | false;
+type HtmlValue = string | number | bigint | Html | readonly HtmlValue[] | null | undefined | false;
 
 const entities: Readonly<Record<string, string>> = {
   '&': '&amp;',

@@ -98,7 +98,7 @@ function visitAt(key: string | number, value: unknown, path: Path, issues: Issue
 }
 
 /** The problem with a text, or null. */
-export function textIssue(text: string): string | null {
+function textIssue(text: string): string | null {
   if (text.includes('\0')) return 'contains a NUL character';
   return text.isWellFormed() ? null : 'contains an unpaired surrogate';
 }
@@ -192,7 +192,7 @@ export function amountInput(min: number, max: number = maxSafeInteger) {
 export const SafeString = z.string().trim().min(1).max(255);
 
 // Bounds free texts (names, descriptions, addresses), so that no row grows without limit.
-export const maxTextLength = 10_000;
+const maxTextLength = 10_000;
 export const FreeText = z.string().max(maxTextLength);
 
 // Metadata holds keys of other systems, not documents.

@@ -56,6 +56,14 @@ export function smallerOf(a: bigint, b: bigint): bigint {
   return b < a ? b : a;
 }
 
+/**
+ * Saturates an amount at 2^53-1, the largest that the API can carry, instead of refusing it: such a grant means
+ * "unlimited", and twice unlimited is the same.
+ */
+export function saturated(amount: bigint): bigint {
+  return smallerOf(amount, maxSafeAmount);
+}
+
 function absolute(n: bigint): bigint {
   return n < 0n ? -n : n;
 }

@@ -4,8 +4,8 @@ import { TimestampQuery } from './json.ts';
 import { invalid, Problem } from './problem.ts';
 
 /** The default page size, and the largest one that a request may ask for. */
-export const defaultPageLimit = 10;
-export const maxPageLimit = 100;
+const defaultPageLimit = 10;
+const maxPageLimit = 100;
 
 const Cursor = z.strictObject({
   parameters: z.record(z.string(), z.string().max(255)),
@@ -17,7 +17,7 @@ const Cursor = z.strictObject({
 /**
  * The start of a page: after (or before) the row `id`. `parameters` are the equality filters of the list's first page.
  */
-export type Cursor = Omit<z.infer<typeof Cursor>, 'check'>;
+type Cursor = Omit<z.infer<typeof Cursor>, 'check'>;
 
 /** FNV-1a detects cursors that were altered. It need not be secret, because a cursor grants no access. */
 function checkOf({ parameters, createdAt, id, direction }: Cursor): string {

@@ -13,7 +13,7 @@ export const statusOfCode = {
   HEADERS_TOO_LARGE: 431,
   SERVICE_UNAVAILABLE: 503,
 } as const;
-export type ProblemCode = keyof typeof statusOfCode;
+type ProblemCode = keyof typeof statusOfCode;
 
 /** Every refusal there is: its wire code, and a sentence whose {placeholders} the details fill. */
 export const registry = {

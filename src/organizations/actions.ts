@@ -7,7 +7,9 @@ import type { Instant } from '../kernel/calendar.ts';
 import { type PageRequest, page } from '../kernel/pagination.ts';
 import { Problem } from '../kernel/problem.ts';
 import { type ApiKey, maskApiKey, type StoredApiKey } from './api-key.ts';
+import type { TestClock } from './clock.ts';
 import * as store from './store.ts';
+import { readClock } from './store-clock.ts';
 
 function render(work: Work, key: StoredApiKey): ApiKey {
   return {
@@ -86,4 +88,10 @@ export async function rotateApiKey(owner: Database, id: string, now: Instant): P
 /** Revokes a key immediately: the next request with it is refused. */
 export async function revokeApiKey(owner: Database, id: string, now: Instant): Promise<void> {
   if (!(await store.deactivateApiKey(owner, id, now))) throw new Problem('apiKeyNotFound', { id });
+}
+
+/** The environment's time, and whether the clock is frozen. */
+export async function getTestClock(work: Work): Promise<TestClock> {
+  const { now } = await readClock(work);
+  return { now: now ?? work.now, frozen: now !== null };
 }

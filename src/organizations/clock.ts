@@ -23,9 +23,9 @@ export interface StoredClock {
 }
 
 /** The caller that wants to move the clock. */
-export interface ClockAsker {
+interface ClockAsker {
   readonly livemode: boolean;
-  readonly pinnedPricingModelId: string | null;
+  readonly pinnedTo: string | null;
   /** The environment's time. */
   readonly now: Instant;
 }
@@ -41,11 +41,11 @@ export interface ClockAsker {
 export function decideClock(
   clock: StoredClock,
   to: Instant,
-  { livemode, pinnedPricingModelId, now }: ClockAsker,
+  { livemode, pinnedTo, now }: ClockAsker,
   hasSubscriptions: boolean,
 ): 'set' | 'move' | 'extend' {
   if (livemode) throw new Problem('testClockInLiveMode');
-  if (pinnedPricingModelId !== null) throw new Problem('outsidePinnedPricingModel');
+  if (pinnedTo !== null) throw new Problem('outsidePinnedPricingModel');
   if (!Number.isSafeInteger(to) || to < calendarStart || to >= calendarEnd)
     throw invalid(['testClock', 'now'], 'must be in the years -271820 to 275759');
   if (!hasSubscriptions) return 'set';

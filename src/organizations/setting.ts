@@ -2,9 +2,8 @@ import { z } from 'zod';
 import { CurrencyCode } from '../kernel/currency.ts';
 import { countInput, SafeString } from '../kernel/json.ts';
 
-export const TerminalAction = z.enum(['unpaid', 'canceled', 'past_due']).meta({ id: 'TerminalAction' });
-export type TerminalAction = z.infer<typeof TerminalAction>;
-export const TaxProviderName = z.enum(['none', 'rates']).meta({
+const TerminalAction = z.enum(['unpaid', 'canceled', 'past_due']).meta({ id: 'TerminalAction' });
+const TaxProviderName = z.enum(['none', 'rates']).meta({
   description: '`none`: invoices carry no tax. `rates`: the tax rates apply, by the billing address of the customer.',
 });
 
@@ -104,4 +103,13 @@ function decideSeller(current: Seller | null, change: NonNullable<SettingsChange
     addressLines: change.addressLines ?? current?.addressLines ?? [],
     taxId: text('taxId'),
   };
+}
+
+/** Whether a customer may have several paid subscriptions at a time, by the settings that a transaction knows. */
+export function allowsMultipleSubscriptions({
+  settings,
+}: {
+  readonly settings: Readonly<Record<string, unknown>>;
+}): boolean {
+  return settings.allowMultipleSubscriptions === true;
 }

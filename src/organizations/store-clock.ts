@@ -25,7 +25,7 @@ export async function lockClock(work: Work): Promise<StoredClock> {
 }
 
 /** A change of the clock. */
-export interface ClockChange {
+interface ClockChange {
   readonly clockNow?: Instant;
   readonly clockTarget?: Instant | null;
   readonly clockFrom?: Instant;

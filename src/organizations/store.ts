@@ -106,7 +106,7 @@ export async function listOrganizations(owner: Database): Promise<OrganizationRe
     .execute();
 }
 
-export interface NewApiKey {
+interface NewApiKey {
   readonly id: string;
   readonly environmentId: number;
   readonly name: string;
@@ -130,7 +130,7 @@ export async function insertApiKey(owner: Database, key: NewApiKey, now: Instant
 }
 
 /** A key as the command line shows it. */
-export interface ApiKeyRecord extends StoredApiKey {
+interface ApiKeyRecord extends StoredApiKey {
   readonly organizationId: string;
   readonly environmentId: number;
   readonly livemode: boolean;

@@ -18,9 +18,9 @@ import {
   insertAttachment,
   lockAttachment,
 } from './store-attachments.ts';
-import type { PaymentMethodRow } from './store-payment-methods.ts';
 import * as store from './store-payment-methods.ts';
-import { findCustomerReference, insertCustomerReference } from './store-processor-customers.ts';
+import { clearDefault, findPaymentMethod, markDefault, type PaymentMethodRow } from './store-payment-methods.ts';
+import { findCustomerReference, insertCustomerReference } from './store-processors.ts';
 
 /** The task that queries an external processor about a payment method. */
 export const attachTask = 'attach_payment_method';
@@ -115,7 +115,7 @@ async function keep(
 }
 
 /** Makes it the payment method of the customer's running subscriptions. */
-export async function chargeSubscriptionsOn(
+async function chargeSubscriptionsOn(
   work: Work,
   { id: customerId }: Pick<CustomerRow, 'id'>,
   methodId: string,
@@ -257,4 +257,20 @@ export async function listPaymentMethods(work: Work, request: PageRequest) {
   const { rows, total } = await store.pageOfPaymentMethods(work, request);
   const paymentMethods = rows.map((row) => renderPaymentMethod(work, row));
   return page(request, paymentMethods, total);
+}
+
+/**
+ * Makes a payment method the customer's default and that of each of its subscriptions. Refuses with
+ * `paymentMethodNotFound` a payment method of another customer.
+ */
+export async function makeDefaultPaymentMethod(work: Work, customerId: string, id: string): Promise<void> {
+  // Serializes changes of the customer's default, so that there is always one.
+  const customer = await lockCustomer(work, customerId);
+  const method = await findPaymentMethod(work, id);
+  if (customer === null || method?.customerId !== customerId) throw new Problem('paymentMethodNotFound', { id });
+  if (!method.isDefault) {
+    await clearDefault(work, customerId);
+    await markDefault(work, id);
+  }
+  await chargeSubscriptionsOn(work, customer, id);
 }

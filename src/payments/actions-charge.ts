@@ -121,7 +121,7 @@ function newPayment(work: Work, invoice: InvoiceRow, method: PaymentMethodRow): 
 }
 
 /** Money received outside every processor. */
-export interface ManualMoney {
+interface ManualMoney {
   /** In minor units, at most the amount due. */
   readonly amount: bigint;
   readonly paidAt: Instant;
@@ -176,7 +176,7 @@ function paymentOf(work: Work, invoice: InvoiceRow, amount: bigint, paymentMetho
     currency: invoice.currency,
     status: 'processing',
     attemptNumber: invoice.attemptCount + 1,
-    customerPresent: work.customerPresent,
+    customerPresent: work.attended,
     chargeDate: work.now,
     settlementDate: null,
     description: `Invoice ${invoice.invoiceNumber}`,

@@ -4,13 +4,13 @@ import { enqueue } from '../jobs/queue.ts';
 import { Problem } from '../kernel/problem.ts';
 import type { StripeNotice, StripeProcessor } from './processor-stripe.ts';
 import { findPayment } from './store.ts';
-import * as store from './store-processor-events.ts';
+import * as store from './store-processors.ts';
 
 /**
  * The task that queries a payment's status at its processor. Billing implements it, because the consequences belong
  * there.
  */
-export const lookTask = 'look_at_payment';
+export const syncPaymentTask = 'look_at_payment';
 
 /**
  * Handles a Stripe event. Its content is not stored: it only triggers a query of the payment's current status, so
@@ -60,7 +60,7 @@ async function takeNotice(work: Work, { name }: StripeProcessor, notice: StripeN
   if (saysPaid && payment.status === 'succeeded') return;
   if (!(await store.insertProcessorEvent(work, name, id))) return;
   // Several pending events lead to one query.
-  await enqueue(work, lookTask, { paymentId }, { key: `${lookTask}:${paymentId}` });
+  await enqueue(work, syncPaymentTask, { paymentId }, { key: `${syncPaymentTask}:${paymentId}` });
 }
 
 // Stripe retries an event for three days, and lets people resend it for thirty.

@@ -6,9 +6,8 @@ import { requestEffect } from '../jobs/queue.ts';
 import { Problem } from '../kernel/problem.ts';
 import { recordPurchaseRefund } from '../purchases/actions.ts';
 import { getPayment, lockWithInvoice } from './actions.ts';
-import { decideRefund, decideRefunded, type Payment } from './payment.ts';
+import { decideRefund, decideRefunded, type Payment, type Refund } from './payment.ts';
 import type { Processors, RefundOutcome } from './processor.ts';
-import type { Refund } from './refund.ts';
 import type { PaymentRow } from './store.ts';
 import * as payments from './store.ts';
 import * as refunds from './store-refunds.ts';
@@ -17,7 +16,7 @@ import * as refunds from './store-refunds.ts';
 export const refundTask = 'refund_payment';
 
 /** The response of a refund request. */
-export interface RefundAnswer {
+interface RefundAnswer {
   readonly payment: Payment;
 }
 
@@ -64,7 +63,7 @@ export async function reportRefund(work: Work, answer: RefundAnswer): Promise<Re
 }
 
 /** A refund to send to the processor. */
-export interface PendingRefund {
+interface PendingRefund {
   readonly refund: Refund;
   readonly payment: PaymentRow;
 }

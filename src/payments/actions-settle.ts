@@ -1,16 +1,16 @@
 import assert from 'node:assert/strict';
 import { listExternalIds } from '../customers/store.ts';
+import { publish } from '../customers/store-events.ts';
 import type { Work } from '../database/work.ts';
 import { attemptFailed, attemptUnderWay, moneyArrived, moneyTakenBack } from '../invoicing/collection.ts';
 import type { InvoiceRow } from '../invoicing/store.ts';
 import { lockInvoices, saveCollections } from '../invoicing/store-collecting.ts';
-import { publish } from '../jobs/outbox.ts';
 import type { Instant } from '../kernel/calendar.ts';
 import { decideCharge } from './payment.ts';
 import type { ChargeOutcome, ChargeRequest, PaymentProcessor, Processors } from './processor.ts';
 import type { PaymentRow } from './store.ts';
 import * as store from './store.ts';
-import { listCustomerReferences } from './store-processor-customers.ts';
+import { listCustomerReferences } from './store-processors.ts';
 
 /** The outcome of a payment, reported by a processor. */
 export interface ToldCharge {
@@ -27,7 +27,7 @@ export function assumedSuccess(work: Work, paymentId: string): ToldCharge {
 }
 
 /** A payment with the customer data that its processor needs. */
-export interface ChargedPayment extends PaymentRow {
+interface ChargedPayment extends PaymentRow {
   readonly environmentId: number;
   /** The customer's id at the processor; null if the processor has no customers. */
   readonly customerReference: string | null;

@@ -102,7 +102,7 @@ export async function defaultPaymentMethod(work: Work, customerId: string): Prom
 }
 
 /** The fields of a subscription that determine its payment method. */
-export interface Chargeable {
+interface Chargeable {
   readonly id: string;
   readonly customerId: string;
   readonly defaultPaymentMethodId: string | null;

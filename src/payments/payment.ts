@@ -18,7 +18,7 @@ export const PaymentStatus = z
 export type PaymentStatus = z.infer<typeof PaymentStatus>;
 
 /** Events of a payment: outcomes of its charge, and refunds. */
-export type PaymentHappening = ChargeOutcome['result'] | 'refunded_in_part' | 'refunded';
+type PaymentHappening = ChargeOutcome['result'] | 'refunded_in_part' | 'refunded';
 
 /** The life cycle of a payment. Missing entries are impossible. */
 export const paymentTransitions: Readonly<
@@ -217,4 +217,24 @@ export function decideRefunded(
   const status = nextPaymentStatus(payment.status, refundedAmount === payment.amount ? 'refunded' : 'refunded_in_part');
   assert(status, 'only a payment that succeeded is refunded');
   return { status, refundedAmount, refundingAmount };
+}
+
+/** `pending` until the processor has responded; the other statuses are final. */
+type RefundStatus = 'pending' | 'succeeded' | 'failed';
+
+/**
+ * A return of a payment's money. Its amount is reserved on the payment from the start, so that nothing is refunded
+ * twice.
+ */
+export interface Refund {
+  readonly id: string;
+  readonly createdAt: Instant;
+  readonly updatedAt: Instant;
+  readonly pricingModelId: string;
+  readonly paymentId: string;
+  /** In minor units. */
+  readonly amount: bigint;
+  readonly status: RefundStatus;
+  readonly processorReference: string | null;
+  readonly failureMessage: string | null;
 }

@@ -3,7 +3,7 @@ import { describe, test } from 'node:test';
 import fc from 'fast-check';
 import { currencyCodes } from '../kernel/currency.ts';
 import { minorUnitDigits } from '../kernel/money-text.ts';
-import { fromStripeAmount, toStripeAmount } from './processor-stripe-amount.ts';
+import { fromStripeAmount, toStripeAmount } from './processor-stripe-outcome.ts';
 
 describe('an amount at Stripe is the money that invoices show', () => {
   test('cents are cents, and yen are yen', () => {

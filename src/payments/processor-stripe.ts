@@ -11,19 +11,20 @@ import type {
   PaymentProcessor,
   RefundRequest,
 } from './processor.ts';
-import { fromStripeAmount, toStripeAmount } from './processor-stripe-amount.ts';
 import {
   ask,
   attachedMethod,
   bankDebits,
+  fromStripeAmount,
   outcomeOfIntent,
   type Refusal,
   refusalOf,
   reversalOf,
+  toStripeAmount,
 } from './processor-stripe-outcome.ts';
 
 /** A Stripe account, in one mode. */
-export interface StripeAccount {
+interface StripeAccount {
   readonly livemode: boolean;
   readonly secretKey: string;
   /** The key of its card form in a browser; null or absent if our pages should not show it. */

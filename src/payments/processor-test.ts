@@ -26,7 +26,7 @@ export interface TestCharge extends Operation {
   readonly kind: 'charge';
   readonly outcome: ChargeOutcome;
 }
-export interface TestRefund extends Operation {
+interface TestRefund extends Operation {
   readonly kind: 'refund';
   readonly outcome: RefundOutcome;
 }
@@ -49,7 +49,7 @@ export interface TestNetworkMemory {
 }
 
 /** The duration of a slow charge. */
-export const settlementDelayMs = 60 * 60 * 1000;
+const settlementDelayMs = 60 * 60 * 1000;
 
 interface Failure {
   readonly code: string;

@@ -1,7 +1,7 @@
 import type { Selectable } from 'kysely';
 import type { Refunds } from '../database/database-types.ts';
 import type { Work } from '../database/work.ts';
-import type { Refund } from './refund.ts';
+import type { Refund } from './payment.ts';
 
 const columns = [
   'id',

@@ -143,7 +143,7 @@ export async function listEverPaid(work: Work, subscriptionIds: readonly string[
  * Locks up to `limit` payments due for a status query: longest due first, skipping locked ones and subscriptions with
  * recent failures. With `only`: just these, waiting for their locks.
  */
-export async function claimPaymentsToCheck(work: Work, limit: number, only?: readonly string[]): Promise<string[]> {
+export async function takePaymentsToCheck(work: Work, limit: number, only?: readonly string[]): Promise<string[]> {
   const { rows } = await sql<{ id: string }>`
     select p.id from payments p
      where p.environment_id = ${work.environmentId} and p.check_at <= ${work.now}::bigint

@@ -3,8 +3,13 @@ import type { Work } from '../database/work.ts';
 import { type PageRequest, page } from '../kernel/pagination.ts';
 import { Problem } from '../kernel/problem.ts';
 import { only, refuseOtherId, required, requiredLocked, resolveLockedPricingModel } from './actions.ts';
-import type { Feature, NewFeature } from './feature.ts';
-import { decideFeatureChange, type FeatureChange, type FeatureInput } from './feature-input.ts';
+import {
+  decideFeatureChange,
+  type Feature,
+  type FeatureChange,
+  type FeatureInput,
+  type NewFeature,
+} from './feature.ts';
 import * as store from './store-features.ts';
 import { findResource } from './store-resources.ts';
 import { findUsageMeter } from './store-usage-meters.ts';

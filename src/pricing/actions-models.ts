@@ -1,17 +1,26 @@
 import { newId } from '../database/new-id.ts';
+import { inOtherEnvironment } from '../database/switch-environment.ts';
 import type { Work } from '../database/work.ts';
 import type { IntervalUnit } from '../kernel/calendar.ts';
 import { type PageRequest, page } from '../kernel/pagination.ts';
 import { Problem } from '../kernel/problem.ts';
-import { currencyOf, resolvePricingModel } from './actions.ts';
-import { freePlan } from './free-plan.ts';
-import type { PricingModel, PricingModelDetails } from './pricing-model.ts';
+import { currencyOf, refuseOtherId, resolvePricingModel } from './actions.ts';
+import type { DestinationEnvironment } from './cloned-pricing-model.ts';
+import { freePlan, type PricingModel, type PricingModelDetails } from './pricing-model.ts';
 import { loadPricingModelDetails } from './store-details.ts';
+import { insertDiscounts, listDiscountsOfModel } from './store-discounts.ts';
 import { insertPrices } from './store-prices.ts';
 import * as store from './store-pricing-models.ts';
+import { insertPricingModel, lockPricingModel } from './store-pricing-models.ts';
 import { insertProducts } from './store-products.ts';
+import { applyChanges, readContents } from './store-structure.ts';
+import type { SetupInput, Structure, UpdateInput } from './structure.ts';
+import { completeStructure, prepareUpdate } from './structure-check.ts';
+import { countChanges, describeContents, noContents, type StructureChanges } from './structure-contents.ts';
+import { copyContents, exportStructure, type PricingModelExport } from './structure-copy.ts';
+import { planStructure } from './structure-plan.ts';
 
-export interface PricingModelRequest {
+interface PricingModelRequest {
   readonly name: string;
   readonly isDefault?: boolean | undefined;
   /** The billing interval of the free plan; undefined: it does not renew. */
@@ -39,9 +48,9 @@ export async function createPricingModel(work: Work, asked: PricingModelRequest)
  * Clears the current default pricing model and serializes changes of the default until the transaction ends. Call it
  * before locking any pricing model.
  */
-export async function takeDefault(work: Work, keepId: string | null = null): Promise<void> {
+async function takeDefault(work: Work, keepId: string | null = null): Promise<void> {
   // A pinned key cannot take the flag away from another pricing model.
-  if (work.pinnedPricingModelId !== null) throw new Problem('outsidePinnedPricingModel');
+  if (work.pinnedTo !== null) throw new Problem('outsidePinnedPricingModel');
   await store.lockDefaultPricingModel(work);
   await store.clearDefaultPricingModel(work, keepId);
 }
@@ -62,4 +71,119 @@ export async function getPricingModel(work: Work, id: string): Promise<PricingMo
 /** Returns the default pricing model with everything that is for sale; for a pinned key, its pricing model. */
 export async function getDefaultPricingModel(work: Work): Promise<PricingModelDetails> {
   return getPricingModel(work, await resolvePricingModel(work));
+}
+
+interface CloneRequest {
+  readonly name: string;
+  /** Undefined: the environment of the source. */
+  readonly destinationEnvironment?: DestinationEnvironment | undefined;
+}
+
+/**
+ * Copies a pricing model with all its contents, inactive records and discounts included, under a new name and with new
+ * ids. The copy is not the default one.
+ *
+ * It may be copied into the other mode. No other operation reads in one environment and writes in another, so
+ * everything is read first. Refuses with `otherCurrency` a destination with another currency. Customers, subscriptions
+ * and discount redemptions stay with the source.
+ */
+export async function clonePricingModel(
+  work: Work,
+  id: string,
+  { name, destinationEnvironment = work.livemode ? 'livemode' : 'testmode' }: CloneRequest,
+): Promise<PricingModelDetails> {
+  const source = await lockPricingModel(work, id);
+  if (source === null) throw new Problem('pricingModelNotFound', { id });
+  // A pinned key could not see the copy.
+  if (work.pinnedTo !== null) throw new Problem('outsidePinnedPricingModel');
+  const contents = await readContents(work, id);
+  const discounts = await listDiscountsOfModel(work, id);
+  const write = async (there: Work): Promise<PricingModelDetails> => {
+    if (there.currency !== work.currency) {
+      throw new Problem('otherCurrency', { currency: work.currency, otherCurrency: there.currency });
+    }
+    const copy = await insertPricingModel(there, { id: newId('pricingModel'), name, isDefault: false });
+    // A link that expires in the future is copied, and "now" is the source's time.
+    await applyChanges(there, copyContents(contents, { pricingModelId: copy.id, now: work.now, newId }));
+    const stamps = { pricingModelId: copy.id, createdAt: there.now, updatedAt: there.now };
+    await insertDiscounts(
+      there,
+      discounts.map((discount) => ({ ...discount, ...stamps, id: newId('discount') })),
+    );
+    return getPricingModel(there, copy.id);
+  };
+  const livemode = destinationEnvironment === 'livemode';
+  return livemode === work.livemode ? write(work) : inOtherEnvironment(work, livemode, write);
+}
+
+/** The pricing model as a setup body, and the time of its last change. */
+export async function exportPricingModel(work: Work, id: string): Promise<PricingModelExport> {
+  const model = await lockPricingModel(work, id);
+  if (model === null) throw new Problem('pricingModelNotFound', { id });
+  const contents = await readContents(work, id);
+  const updatedAt = Object.values(contents)
+    .flat()
+    .reduce((latest, record) => Math.max(latest, record.updatedAt), model.updatedAt);
+  return { pricingModel: exportStructure(model, describeContents(contents, work.now)), updatedAt };
+}
+
+/**
+ * Creates a whole pricing model from its structure, or nothing. Adds the Free Plan if no product is the default, and
+ * the no-charge price of each usage meter. Returns it with everything that is for sale.
+ */
+export async function setUpPricingModel(
+  work: Work,
+  { name, isDefault, structure }: SetupInput,
+): Promise<PricingModelDetails> {
+  // A pinned key could not see the new pricing model.
+  if (work.pinnedTo !== null) throw new Problem('outsidePinnedPricingModel');
+  const wanted = completeStructure(structure, []);
+  if (isDefault) await takeDefault(work);
+  const { id } = await insertPricingModel(work, { id: newId('pricingModel'), name, isDefault });
+  const context = { pricingModelId: id, currency: currencyOf(work), now: work.now, newId };
+  await applyChanges(work, planStructure(noContents, wanted, context));
+  return getPricingModel(work, id);
+}
+
+/** Creates the default pricing model of a new environment, which contains the Free Plan. */
+export async function provisionPricingModel(work: Work): Promise<PricingModelDetails> {
+  const structure = { features: [], products: [], usageMeters: [], resources: [] };
+  return setUpPricingModel(work, { name: 'Default', isDefault: true, structure });
+}
+
+interface UpdatedPricingModel {
+  readonly pricingModel: PricingModel;
+  /** The product feature links that the update expired. */
+  readonly expiredProductFeatureIds: readonly string[];
+}
+
+/**
+ * Changes a pricing model: its name, its default flag and, if a structure is given, all its contents. Absent parts stay
+ * unchanged. An update without changes writes nothing.
+ */
+export async function updatePricingModel(work: Work, id: string, input: UpdateInput): Promise<UpdatedPricingModel> {
+  refuseOtherId(id, input.id);
+  const isPinned = work.pinnedTo !== null;
+  if (input.isDefault !== undefined && !isPinned) await store.lockDefaultPricingModel(work);
+  const model = await store.lockPricingModel(work, id);
+  if (model === null) throw new Problem('pricingModelNotFound', { id });
+  const { name = model.name, isDefault = model.isDefault, structure } = input;
+  const changesDefault = isDefault !== model.isDefault;
+  // A pinned key cannot change other pricing models, one of which would lose or get the flag.
+  if (changesDefault && isPinned) throw new Problem('outsidePinnedPricingModel');
+  const changes = structure === null ? null : await planUpdate(work, id, structure);
+  const isSame = name === model.name && !changesDefault && (changes === null || countChanges(changes) === 0);
+  if (isSame) return { pricingModel: model, expiredProductFeatureIds: [] };
+  if (changesDefault && isDefault) await store.clearDefaultPricingModel(work, id);
+  if (changes !== null) await applyChanges(work, changes);
+  return {
+    pricingModel: await store.savePricingModel(work, { ...model, name, isDefault }),
+    expiredProductFeatureIds: changes?.productFeatures.expired ?? [],
+  };
+}
+
+async function planUpdate(work: Work, id: string, structure: Structure): Promise<StructureChanges> {
+  const contents = await readContents(work, id);
+  const wanted = prepareUpdate(contents, structure, ['pricingModel'], work.now);
+  return planStructure(contents, wanted, { pricingModelId: id, currency: currencyOf(work), now: work.now, newId });
 }

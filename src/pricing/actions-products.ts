@@ -1,12 +1,20 @@
 import { newId } from '../database/new-id.ts';
 import type { Work } from '../database/work.ts';
+import type { Instant } from '../kernel/calendar.ts';
 import { type PageRequest, page } from '../kernel/pagination.ts';
 import { invalid, Problem } from '../kernel/problem.ts';
 import { currencyOf, only, refuseOtherId, required, requiredLocked, resolveLockedPricingModel } from './actions.ts';
 import type { Feature } from './feature.ts';
 import { type FirstPriceInput, newProductPrice, type ProductPriceChange } from './price-input.ts';
 import { type ProductWithPrices, withPrices } from './pricing-model.ts';
-import type { Product } from './product.ts';
+import {
+  isReservedProductSlug,
+  type Product,
+  type ProductChange,
+  type ProductFeature,
+  type ProductInput,
+  slugOfName,
+} from './product.ts';
 import {
   decideFeatureLinks,
   decideProductChange,
@@ -14,13 +22,11 @@ import {
   isLinkActive,
   refuseUnfitFeatures,
 } from './product-change.ts';
-import { isReservedProductSlug, type ProductChange, type ProductInput, slugOfName } from './product-input.ts';
-import { findFeatures } from './store-features.ts';
-import { insertPrices, listPricesOfProducts, savePrices } from './store-prices.ts';
-import { expireProductFeatures, linkFeatures, listProductFeatures } from './store-product-features.ts';
+import { findFeature, findFeatures } from './store-features.ts';
+import { findDefaultPriceOfProduct, insertPrices, listPricesOfProducts, savePrices } from './store-prices.ts';
 import * as store from './store-products.ts';
 
-export interface ProductRequest {
+interface ProductRequest {
   readonly product: ProductInput;
   readonly price: FirstPriceInput;
   readonly featureIds?: readonly string[] | undefined;
@@ -74,14 +80,14 @@ async function link(work: Work, product: { id: string; pricingModelId: string },
     featureId,
     expiredAt: null,
   }));
-  await linkFeatures(work, links);
+  await store.linkFeatures(work, links);
 }
 
 /** Returns a product with its prices and features. */
 export async function getProduct(work: Work, id: string): Promise<ProductWithPrices> {
   const product = await required(work, store.findProduct, id, 'productNotFound');
   const prices = await listPricesOfProducts(work, [id]);
-  const links = await listProductFeatures(work, [id]);
+  const links = await store.listProductFeatures(work, [id]);
   const features = await findFeatures(
     work,
     links.filter((each) => isLinkActive(each, work.now)).map((each) => each.featureId),
@@ -122,9 +128,54 @@ export async function updateProduct(
   if (featureIds === undefined) return { product, expiredProductFeatureIds: [] };
   const features = await requireFeatures(work, featureIds);
   refuseUnfitFeatures(product, prices[0]?.type, features);
-  const links = await listProductFeatures(work, [id]);
+  const links = await store.listProductFeatures(work, [id]);
   const { featureIdsToLink, linkIdsToExpire } = decideFeatureLinks(links, featureIds, work.now);
   await link(work, product, featureIdsToLink);
-  await expireProductFeatures(work, linkIdsToExpire);
+  await store.expireProductFeatures(work, linkIdsToExpire);
   return { product, expiredProductFeatureIds: linkIdsToExpire };
+}
+
+interface ProductFeatureRequest {
+  readonly productId: string;
+  readonly featureId: string;
+  readonly expiredAt?: Instant | null | undefined;
+}
+
+/**
+ * Adds a feature to a product. An expired link is revived, whatever `expiredAt` says. Existing subscriptions do not get
+ * the feature.
+ */
+export async function createProductFeature(work: Work, asked: ProductFeatureRequest): Promise<ProductFeature> {
+  const product = await requiredLocked(work, store.findProduct, asked.productId, 'productNotFound');
+  const feature = await required(work, findFeature, asked.featureId, 'featureNotFound');
+  const price = await findDefaultPriceOfProduct(work, product.id);
+  refuseUnfitFeatures(product, price?.type, [feature]);
+  return only(
+    await store.linkFeatures(work, [
+      {
+        id: newId('productFeature'),
+        pricingModelId: product.pricingModelId,
+        productId: product.id,
+        featureId: feature.id,
+        expiredAt: asked.expiredAt ?? null,
+      },
+    ]),
+  );
+}
+
+/** Returns the link between a product and a feature. */
+export async function getProductFeature(work: Work, id: string): Promise<ProductFeature> {
+  return required(work, store.findProductFeature, id, 'productFeatureNotFound');
+}
+
+/** Lists the links between products and features, expired ones included. */
+export async function listProductFeatures(work: Work, request: PageRequest) {
+  const { rows, total } = await store.pageOfProductFeatures(work, request);
+  return page(request, rows, total);
+}
+
+/** Expires a link now: later subscriptions do not get the feature. An expired link keeps its date. */
+export async function expireProductFeature(work: Work, id: string): Promise<void> {
+  await requiredLocked(work, store.findProductFeature, id, 'productFeatureNotFound');
+  await store.expireProductFeatures(work, [id]);
 }

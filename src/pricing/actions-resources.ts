@@ -8,8 +8,7 @@ import {
   resolveLockedPricingModel,
   resolvePricingModel,
 } from './actions.ts';
-import type { Resource } from './resource.ts';
-import type { ResourceChange, ResourceInput } from './resource-input.ts';
+import type { Resource, ResourceChange, ResourceInput } from './resource.ts';
 import * as store from './store-resources.ts';
 
 export async function createResource(work: Work, asked: ResourceInput): Promise<Resource> {

@@ -2,15 +2,13 @@ import { newId } from '../database/new-id.ts';
 import type { Work } from '../database/work.ts';
 import { type PageRequest, page } from '../kernel/pagination.ts';
 import { currencyOf, only, refuseOtherId, required, requiredLocked, resolveLockedPricingModel } from './actions.ts';
-import { isNoChargePrice, noChargePrice, noChargeSlug } from './no-charge-price.ts';
-import { refuseBadSlug } from './price-change.ts';
-import { newUsagePrice } from './price-input.ts';
+import { isNoChargePrice, noChargePrice, noChargeSlug } from './price.ts';
+import { newUsagePrice, refuseBadSlug } from './price-input.ts';
 import { insertPrices, listPricesOfUsageMeters, savePrices } from './store-prices.ts';
 import * as store from './store-usage-meters.ts';
-import type { UsageMeter } from './usage-meter.ts';
-import type { FirstUsagePrice, UsageMeterChange, UsageMeterInput } from './usage-meter-input.ts';
+import type { FirstUsagePrice, UsageMeter, UsageMeterChange, UsageMeterInput } from './usage-meter.ts';
 
-export interface UsageMeterRequest {
+interface UsageMeterRequest {
   readonly usageMeter: UsageMeterInput;
   readonly price?: FirstUsagePrice | undefined;
 }

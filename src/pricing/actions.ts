@@ -9,7 +9,7 @@ import { findDefaultPricingModel, findPricingModel, lockPricingModel } from './s
  * cannot see, and a missing one if there is no default.
  */
 export async function resolvePricingModel(work: Work, given?: string | null): Promise<string> {
-  const wanted = given ?? work.pinnedPricingModelId;
+  const wanted = given ?? work.pinnedTo;
   const model = wanted === null ? await findDefaultPricingModel(work) : await findPricingModel(work, wanted);
   if (model === null) {
     if (wanted === null) throw new Problem('defaultPricingModelNotFound');

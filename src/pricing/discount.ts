@@ -6,7 +6,7 @@ import { stamps } from '../kernel/record.ts';
 
 export const DiscountId = idSchema('discount');
 
-export const DiscountAmountType = z.enum(['percent', 'fixed']).meta({ id: 'DiscountAmountType' });
+const DiscountAmountType = z.enum(['percent', 'fixed']).meta({ id: 'DiscountAmountType' });
 
 const fields = {
   id: DiscountId,

@@ -2,10 +2,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { Problem } from '../kernel/problem.ts';
-import { noChargePrice } from './no-charge-price.ts';
-import type { Price } from './price.ts';
-import { decidePriceChange } from './price-change.ts';
-import { newProductPrice, newUsagePrice, type PriceChange } from './price-input.ts';
+import { noChargePrice, type Price } from './price.ts';
+import { decidePriceChange, newProductPrice, newUsagePrice, type PriceChange } from './price-input.ts';
 
 const stamps = { createdAt: 0, updatedAt: 0, livemode: false };
 const product = { id: 'prod', pricingModelId: 'model', active: true };

@@ -1,11 +1,12 @@
 import assert from 'node:assert/strict';
 import { z } from 'zod';
+import type { IntervalUnit } from '../kernel/calendar.ts';
+import type { CurrencyCode } from '../kernel/currency.ts';
 import { idSchema } from '../kernel/id.ts';
-import { stamps } from '../kernel/record.ts';
+import { type NewRecord, stamps } from '../kernel/record.ts';
 import { Feature } from './feature.ts';
-import type { NewRecord } from './new-record.ts';
-import { Price } from './price.ts';
-import { Product } from './product.ts';
+import { type NewPrice, Price } from './price.ts';
+import { type NewProduct, Product, reservedProductSlug } from './product.ts';
 import { UsageMeter } from './usage-meter.ts';
 
 export const PricingModelId = idSchema('pricingModel');
@@ -59,4 +60,48 @@ export function withPrices(
   const defaultPrice = prices.find((price) => price.isDefault) ?? prices[0];
   assert(defaultPrice, `product ${product.id} has a price`);
   return { ...product, prices, defaultPrice, features: [...features] };
+}
+
+interface FreePlanRequest {
+  readonly pricingModelId: string;
+  readonly productId: string;
+  readonly priceId: string;
+  readonly currency: CurrencyCode;
+  /** The billing interval; null: the plan does not renew. */
+  readonly intervalUnit: IntervalUnit | null;
+}
+
+/** The product that becomes the default of a pricing model without one: customers start on it, and it is free. */
+export function freePlan(request: FreePlanRequest): { product: NewProduct; price: NewPrice } {
+  const { pricingModelId, productId, priceId, currency, intervalUnit } = request;
+  const product: NewProduct = {
+    id: productId,
+    pricingModelId,
+    name: 'Free Plan',
+    slug: reservedProductSlug,
+    description: null,
+    imageURL: null,
+    singularQuantityLabel: null,
+    pluralQuantityLabel: null,
+    default: true,
+    active: true,
+  };
+  const price = {
+    id: priceId,
+    pricingModelId,
+    productId,
+    usageMeterId: null,
+    name: product.name,
+    slug: reservedProductSlug,
+    unitPrice: 0n,
+    usageEventsPerUnit: null,
+    trialPeriodDays: null,
+    currency,
+    isDefault: true,
+    active: true,
+  };
+  if (intervalUnit === null) {
+    return { product, price: { ...price, type: 'single_payment', intervalUnit: null, intervalCount: null } };
+  }
+  return { product, price: { ...price, type: 'subscription', intervalUnit, intervalCount: 1 } };
 }

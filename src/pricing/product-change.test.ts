@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
+import { isReservedProductSlug, slugOfName } from './product.ts';
 import { decideFeatureLinks } from './product-change.ts';
-import { isReservedProductSlug, slugOfName } from './product-input.ts';
 
 const stamps = { createdAt: 0, updatedAt: 0, livemode: false, organizationId: 'org' };
 const now = 1000;

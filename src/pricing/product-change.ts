@@ -2,11 +2,8 @@ import type { Instant } from '../kernel/calendar.ts';
 import { invalid, Problem } from '../kernel/problem.ts';
 import type { Feature } from './feature.ts';
 import type { NewPrice, Price, PriceType } from './price.ts';
-import { refuseBadSlug } from './price-change.ts';
-import type { ProductPriceChange } from './price-input.ts';
-import type { Product } from './product.ts';
-import type { ProductFeature } from './product-feature.ts';
-import { isReservedProductSlug, type ProductChange } from './product-input.ts';
+import { type ProductPriceChange, refuseBadSlug } from './price-input.ts';
+import { isReservedProductSlug, type Product, type ProductChange, type ProductFeature } from './product.ts';
 
 /** Fields of the default product that cannot change. */
 const fixedOnDefault = ['slug', 'singularQuantityLabel', 'pluralQuantityLabel'] as const;
@@ -42,7 +39,7 @@ function sentOr<Value>(sent: Value | undefined, stored: Value): Value {
 }
 
 /** Product prices to save and to insert. */
-export interface PricesToWrite {
+interface PricesToWrite {
   readonly save: readonly Price[];
   readonly insert: readonly NewPrice[];
 }

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { idSchema } from '../kernel/id.ts';
-import { stamps } from '../kernel/record.ts';
-import type { NewRecord } from './new-record.ts';
+import { SafeString } from '../kernel/json.ts';
+import { type NewRecord, stamps } from '../kernel/record.ts';
 
 export const ResourceId = idSchema('resource');
 
@@ -20,3 +20,21 @@ export const Resource = z
   .meta({ id: 'Resource' });
 export type Resource = z.infer<typeof Resource>;
 export type NewResource = NewRecord<Resource>;
+
+/** A request for a resource. */
+export const ResourceInput = z.object({
+  slug: SafeString,
+  name: SafeString,
+  active: z.boolean().default(true),
+  pricingModelId: z.string().nullish(),
+});
+export type ResourceInput = z.output<typeof ResourceInput>;
+
+/** A change of a resource. Absent fields keep their value. */
+export const ResourceChange = z.object({
+  id: ResourceId.optional(),
+  slug: SafeString.optional(),
+  name: SafeString.optional(),
+  active: z.boolean().optional(),
+});
+export type ResourceChange = z.output<typeof ResourceChange>;

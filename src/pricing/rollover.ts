@@ -29,7 +29,7 @@ export const noRolloverFields = { rolloverMaximum: z.null(), rolloverPeriods: z.
 export const RolloverMaximum = amountInput(1).nullable().meta(maximum);
 export const RolloverPeriods = countInput(1, maxRolloverPeriods).nullable().meta(periods);
 
-export interface RolloverIssue {
+interface RolloverIssue {
   readonly field: keyof Rollover;
   readonly message: string;
 }

@@ -23,7 +23,7 @@ export const featureColumns = [
   'rolloverPeriods',
   'active',
 ] as const;
-export type FeatureRow = Pick<Selectable<Features>, (typeof featureColumns)[number]>;
+type FeatureRow = Pick<Selectable<Features>, (typeof featureColumns)[number]>;
 
 export function toFeature(work: Work, row: FeatureRow): Feature {
   const feature = { ...row, livemode: work.livemode, organizationId: work.organizationId };

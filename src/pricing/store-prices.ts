@@ -26,7 +26,7 @@ export const priceColumns = [
   'isDefault',
   'active',
 ] as const;
-export type PriceRow = Pick<Selectable<Prices>, (typeof priceColumns)[number]>;
+type PriceRow = Pick<Selectable<Prices>, (typeof priceColumns)[number]>;
 
 export function toPrice(work: Work, row: PriceRow): Price {
   const price = { ...row, livemode: work.livemode, currency: row.currency as CurrencyCode };

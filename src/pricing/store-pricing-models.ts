@@ -6,10 +6,10 @@ import type { PageRequest } from '../kernel/pagination.ts';
 import type { NewPricingModel, PricingModel } from './pricing-model.ts';
 import { newRowStamps } from './store-rows.ts';
 
-export const pricingModelColumns = ['id', 'name', 'isDefault', 'createdAt', 'updatedAt'] as const;
-export type PricingModelRow = Pick<Selectable<PricingModels>, (typeof pricingModelColumns)[number]>;
+const pricingModelColumns = ['id', 'name', 'isDefault', 'createdAt', 'updatedAt'] as const;
+type PricingModelRow = Pick<Selectable<PricingModels>, (typeof pricingModelColumns)[number]>;
 
-export function toPricingModel(work: Work, row: PricingModelRow): PricingModel {
+function toPricingModel(work: Work, row: PricingModelRow): PricingModel {
   return { ...row, livemode: work.livemode, organizationId: work.organizationId };
 }
 

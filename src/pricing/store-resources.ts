@@ -4,10 +4,10 @@ import type { Work } from '../database/work.ts';
 import type { NewResource, Resource } from './resource.ts';
 import { namingTakenSlug, newRowStamps, statementsOf } from './store-rows.ts';
 
-export const resourceColumns = ['id', 'createdAt', 'updatedAt', 'pricingModelId', 'slug', 'name', 'active'] as const;
-export type ResourceRow = Pick<Selectable<Resources>, (typeof resourceColumns)[number]>;
+const resourceColumns = ['id', 'createdAt', 'updatedAt', 'pricingModelId', 'slug', 'name', 'active'] as const;
+type ResourceRow = Pick<Selectable<Resources>, (typeof resourceColumns)[number]>;
 
-export function toResource(work: Work, row: ResourceRow): Resource {
+function toResource(work: Work, row: ResourceRow): Resource {
   return { ...row, livemode: work.livemode, organizationId: work.organizationId };
 }
 

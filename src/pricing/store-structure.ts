@@ -1,12 +1,17 @@
 import type { Work } from '../database/work.ts';
 import { insertFeatures, listFeatures, saveFeatures } from './store-features.ts';
 import { insertPrices, listPrices, savePrices } from './store-prices.ts';
-import { expireProductFeatures, linkFeatures, listProductFeatures } from './store-product-features.ts';
-import { insertProducts, listProducts, saveProducts } from './store-products.ts';
+import {
+  expireProductFeatures,
+  insertProducts,
+  linkFeatures,
+  listProductFeatures,
+  listProducts,
+  saveProducts,
+} from './store-products.ts';
 import { insertResources, listResources, saveResources } from './store-resources.ts';
 import { insertUsageMeters, listUsageMeters, saveUsageMeters } from './store-usage-meters.ts';
-import type { StructureChanges } from './structure-changes.ts';
-import type { PricingModelContents } from './structure-contents.ts';
+import type { PricingModelContents, StructureChanges } from './structure-contents.ts';
 
 /**
  * All contents of the pricing model, active or not. Runs six statements; lock the pricing model first, so that they all

@@ -6,7 +6,7 @@ import type { PageRequest } from '../kernel/pagination.ts';
 import { namingTakenSlug, newRowStamps, statementsOf } from './store-rows.ts';
 import type { NewUsageMeter, UsageMeter } from './usage-meter.ts';
 
-export const usageMeterColumns = [
+const usageMeterColumns = [
   'id',
   'createdAt',
   'updatedAt',
@@ -16,9 +16,9 @@ export const usageMeterColumns = [
   'aggregationType',
   'lowBalanceThreshold',
 ] as const;
-export type UsageMeterRow = Pick<Selectable<UsageMeters>, (typeof usageMeterColumns)[number]>;
+type UsageMeterRow = Pick<Selectable<UsageMeters>, (typeof usageMeterColumns)[number]>;
 
-export function toUsageMeter(work: Work, row: UsageMeterRow): UsageMeter {
+function toUsageMeter(work: Work, row: UsageMeterRow): UsageMeter {
   return {
     ...row,
     // The constraint usage_meters_aggregation_type allows no other value.

@@ -5,11 +5,9 @@ import { applyInMemory, assertSound, countingIds } from '../../test/support/pric
 import { offered, type StructureBody, structureBodies } from '../../test/support/pricing-structures.ts';
 import { Problem } from '../kernel/problem.ts';
 import { SetupInput, type Structure } from './structure.ts';
-import { countChanges } from './structure-changes.ts';
-import { completeStructure } from './structure-check.ts';
-import { describeContents, noContents, type PricingModelContents } from './structure-contents.ts';
+import { completeStructure, prepareUpdate } from './structure-check.ts';
+import { countChanges, describeContents, noContents, type PricingModelContents } from './structure-contents.ts';
 import { planStructure } from './structure-plan.ts';
-import { prepareUpdate } from './structure-update.ts';
 
 function parse(body: StructureBody): Structure {
   return SetupInput.parse({ name: 'Acme', ...body }).structure;

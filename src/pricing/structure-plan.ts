@@ -1,10 +1,33 @@
 import type { Feature, NewFeature } from './feature.ts';
+import { isNoChargePrice, type NewPrice, noChargePrice, type Price } from './price.ts';
+import type { NewProduct, NewProductFeature, Product } from './product.ts';
+import { isLinkActive } from './product-change.ts';
 import type { NewResource, Resource } from './resource.ts';
-import type { FeatureStructure, ResourceStructure, Structure } from './structure.ts';
-import { type FeaturePlan, known, type PlanContext, type StructureChanges, withFields } from './structure-changes.ts';
-import { type PricingModelContents, representatives } from './structure-contents.ts';
-import { planProducts } from './structure-plan-products.ts';
-import { planUsageMeters } from './structure-plan-usage-meters.ts';
+import type {
+  FeatureStructure,
+  ProductPriceStructure,
+  ProductStructure,
+  ResourceStructure,
+  Structure,
+  UsageMeterStructure,
+  UsagePriceStructure,
+} from './structure.ts';
+import {
+  type Changes,
+  type FeaturePlan,
+  isSold,
+  known,
+  type PlanContext,
+  type PricingModelContents,
+  type ProductPrice,
+  pricesByOwner,
+  representatives,
+  type StructureChanges,
+  standingPrice,
+  type UsagePrice,
+  withFields,
+} from './structure-contents.ts';
+import type { NewUsageMeter, UsageMeter } from './usage-meter.ts';
 
 /**
  * The difference between the contents of a pricing model and a complete, checked structure (see `completeStructure`).
@@ -128,4 +151,270 @@ function featureFields(feature: FeatureStructure, { usageMeterIds, resourceIds }
     default:
       return feature satisfies never;
   }
+}
+
+interface ProductPlan extends Changes<NewProduct, Product> {
+  readonly prices: Changes<NewPrice, Price>;
+  readonly renamedPrices: readonly Price[];
+  readonly links: { readonly linked: readonly NewProductFeature[]; readonly expired: readonly string[] };
+}
+
+/** A product of the structure, and its stored product, if any. */
+interface Wanted extends ProductStructure {
+  readonly id: string;
+  readonly row: Product | undefined;
+}
+
+interface PriceChanges {
+  readonly made: NewPrice[];
+  readonly changed: Price[];
+  readonly renamed: Price[];
+}
+
+/** Products are created, changed, or deactivated if missing in `wanted`; prices and links follow. */
+function planProducts(
+  current: PricingModelContents,
+  wanted: readonly ProductStructure[],
+  features: FeaturePlan,
+  context: PlanContext,
+): ProductPlan {
+  const { ofProduct } = pricesByOwner(current.prices);
+  const pricesOf = (product: Product) => ofProduct.get(product.id) ?? [];
+  const matched = wanted.map((each): Wanted => {
+    const row = matchProduct(current.products, each, (product) => standingPrice(pricesOf(product)).type);
+    return { ...each, row, id: row?.id ?? context.newId('product') };
+  });
+  const made: NewProduct[] = [];
+  const changed: Product[] = [];
+  const prices: PriceChanges = { made: [], changed: [], renamed: [] };
+  for (const { id, row, product, price } of matched) {
+    if (row === undefined) {
+      made.push({ id, pricingModelId: context.pricingModelId, ...product });
+      prices.made.push(newPrice(id, price, product.active, context));
+      continue;
+    }
+    const change = changeProduct(row, product, pricesOf(row));
+    if (change) changed.push(change);
+    changePrices({ row, product, price }, pricesOf(row), prices, context);
+  }
+  const names = new Set(wanted.map(({ product }) => product.slug));
+  const standing = [...representatives(current.products).values()];
+  const removed = standing.filter(({ slug, active }) => active && !names.has(slug));
+  changed.push(...removed.map((row) => ({ ...row, active: false })));
+  prices.changed.push(...removed.flatMap((row) => ended(pricesOf(row))));
+  return {
+    made,
+    changed,
+    prices: { made: prices.made, changed: prices.changed },
+    renamedPrices: prices.renamed,
+    links: planLinks(current, matched, new Set(removed.map(({ id }) => id)), features, context),
+  };
+}
+
+/**
+ * The active product with the slug, else the newest inactive one with the same price type: the price type of a product
+ * is fixed.
+ */
+function matchProduct(
+  products: readonly Product[],
+  { product: { slug }, price }: ProductStructure,
+  typeOf: (product: Product) => ProductPrice['type'],
+): Product | undefined {
+  const named = products.filter((product) => product.slug === slug);
+  return named.find(({ active }) => active) ?? named.findLast((product) => typeOf(product) === price.type);
+}
+
+function changeProduct(row: Product, wanted: ProductStructure['product'], prices: readonly ProductPrice[]) {
+  const { name, description, imageURL, singularQuantityLabel, pluralQuantityLabel } = wanted;
+  const text = { name, description, imageURL, singularQuantityLabel, pluralQuantityLabel };
+  const isAsWanted = isSold(row, standingPrice(prices)) === wanted.active;
+  return withFields(row, { ...text, active: isAsWanted ? row.active : wanted.active });
+}
+
+/** Updates the name, slug and state of the product's price. New terms end it and create another. */
+function changePrices(
+  { row, product, price }: { row: Product } & Pick<ProductStructure, 'product' | 'price'>,
+  prices: readonly ProductPrice[],
+  changes: PriceChanges,
+  context: PlanContext,
+): void {
+  const standing = standingPrice(prices);
+  const isAsWanted = isSold(row, standing) === product.active;
+  const active = isAsWanted ? standing.active : product.active;
+  if (hasTerms(standing, price)) {
+    const { name, slug } = price;
+    const change = withFields<ProductPrice, Partial<ProductPrice>>(standing, { name, slug, active });
+    if (change) changes.changed.push(change);
+    if (change && slug !== standing.slug) changes.renamed.push(change);
+  } else {
+    changes.changed.push({ ...standing, active: false, isDefault: false });
+    changes.made.push(newPrice(row.id, price, product.active, context));
+  }
+  if (!product.active && !isAsWanted) changes.changed.push(...ended(prices.filter((other) => other !== standing)));
+}
+
+/** The active prices, deactivated. */
+function ended(prices: readonly ProductPrice[]): ProductPrice[] {
+  return prices.filter(({ active }) => active).map((price) => ({ ...price, active: false }));
+}
+
+function newPrice(productId: string, price: ProductPriceStructure, active: boolean, context: PlanContext): NewPrice {
+  const { pricingModelId, currency } = context;
+  const owner = { pricingModelId, productId, usageMeterId: null, usageEventsPerUnit: null };
+  return { id: context.newId('price'), ...owner, currency, isDefault: true, active, ...price };
+}
+
+/** Whether the price has these terms, which never change on a price. The absence of a trial may be 0 or null. */
+function hasTerms(price: ProductPrice, wanted: ProductPriceStructure): boolean {
+  return (
+    price.type === wanted.type &&
+    price.unitPrice === wanted.unitPrice &&
+    price.intervalUnit === wanted.intervalUnit &&
+    price.intervalCount === wanted.intervalCount &&
+    (price.trialPeriodDays ?? 0) === (wanted.trialPeriodDays ?? 0)
+  );
+}
+
+/**
+ * Links follow the structure: a removed product loses all its features, and a removed feature all its products. Links
+ * of features that only share a slug with a newer one stay.
+ */
+function planLinks(
+  current: PricingModelContents,
+  wanted: readonly Wanted[],
+  removedProducts: ReadonlySet<string>,
+  features: FeaturePlan,
+  context: PlanContext,
+): ProductPlan['links'] {
+  const given = new Map<string, Set<string>>();
+  for (const { id, features: slugs } of wanted) given.set(id, new Set(slugs.map((slug) => known(features.ids, slug))));
+  const expired: string[] = [];
+  for (const { id, productId, featureId } of current.productFeatures.filter((link) =>
+    isLinkActive(link, context.now),
+  )) {
+    const featureIds = given.get(productId);
+    const goes =
+      featureIds === undefined
+        ? removedProducts.has(productId) || features.removed.has(featureId)
+        : features.spokenOf.has(featureId) && !featureIds.has(featureId);
+    if (goes) expired.push(id);
+    featureIds?.delete(featureId);
+  }
+  const linked = [...given].flatMap(([productId, featureIds]) =>
+    [...featureIds].map((featureId) => {
+      const { newId, pricingModelId } = context;
+      return { id: newId('productFeature'), pricingModelId, productId, featureId, expiredAt: null };
+    }),
+  );
+  return { linked, expired };
+}
+
+interface UsageMeterPlan extends Changes<NewUsageMeter, UsageMeter> {
+  readonly ids: ReadonlyMap<string, string>;
+  readonly prices: Changes<NewPrice, Price>;
+}
+
+/** Usage meters are created or changed, never removed; their prices follow. */
+function planUsageMeters(
+  current: PricingModelContents,
+  wanted: readonly UsageMeterStructure[],
+  context: PlanContext,
+): UsageMeterPlan {
+  const stored = new Map(current.usageMeters.map((meter) => [meter.slug, meter]));
+  const { ofUsageMeter } = pricesByOwner(current.prices);
+  const ids = new Map<string, string>();
+  const made: NewUsageMeter[] = [];
+  const changed: UsageMeter[] = [];
+  const prices = { made: [] as NewPrice[], changed: [] as Price[] };
+  for (const { usageMeter, prices: wantedPrices } of wanted) {
+    const row = stored.get(usageMeter.slug);
+    const meter = row ?? { id: context.newId('usageMeter'), pricingModelId: context.pricingModelId, ...usageMeter };
+    ids.set(usageMeter.slug, meter.id);
+    const change = row && withFields(row, usageMeter);
+    if (row === undefined) made.push(meter);
+    if (change) changed.push(change);
+    const plan = planUsagePrices({ ...meter, ...usageMeter }, ofUsageMeter.get(meter.id) ?? [], wantedPrices, context);
+    prices.made.push(...plan.made);
+    prices.changed.push(...plan.changed);
+  }
+  return { made, changed, ids, prices };
+}
+
+/**
+ * Plans the prices of one meter: those missing in `wanted` end, and the no-charge price is the default if no other is.
+ */
+function planUsagePrices(
+  meter: NewUsageMeter,
+  current: readonly UsagePrice[],
+  wanted: readonly UsagePriceStructure[],
+  context: PlanContext,
+): Changes<NewPrice, Price> {
+  const made: NewPrice[] = [];
+  const changed: Price[] = [];
+  const free = new Set(current.filter((price) => !isNoChargePrice(price)));
+  for (const price of wanted) {
+    const row = matchUsagePrice([...free], price);
+    const { name, isDefault, active } = price;
+    if (row !== undefined && hasUsageTerms(row, price)) {
+      free.delete(row);
+      const change = withFields<UsagePrice, Partial<UsagePrice>>(row, { name, isDefault, active });
+      if (change) changed.push(change);
+    } else {
+      // A row with the same slug and other terms stays unmatched and ends below: agreed terms are never rewritten.
+      made.push(newUsagePrice(meter, price, context));
+    }
+  }
+  const ended = [...free].filter(({ active, isDefault }) => active || isDefault);
+  changed.push(...ended.map((row) => ({ ...row, active: false, isDefault: false })));
+
+  const isDefault = !wanted.some((price) => price.isDefault);
+  const noCharge = current.find((price) => isNoChargePrice(price) && price.active);
+  const change = noCharge && withFields<UsagePrice, Partial<UsagePrice>>(noCharge, { isDefault });
+  if (noCharge === undefined) {
+    made.push(noChargePrice(context.newId('price'), meter, { isDefault, currency: context.currency }));
+  }
+  if (change) changed.push(change);
+  return { made, changed };
+}
+
+function newUsagePrice(meter: NewUsageMeter, price: UsagePriceStructure, context: PlanContext): NewPrice {
+  return {
+    id: context.newId('price'),
+    pricingModelId: context.pricingModelId,
+    productId: null,
+    usageMeterId: meter.id,
+    type: 'usage',
+    trialPeriodDays: null,
+    currency: context.currency,
+    ...price,
+  };
+}
+
+/**
+ * The stored price that matches a wanted one. With a slug: the active one, else the newest with the same terms. Without
+ * a slug: by terms only; among equals, one that needs no change comes first.
+ */
+function matchUsagePrice(candidates: readonly UsagePrice[], wanted: UsagePriceStructure): UsagePrice | undefined {
+  const named = candidates.filter(({ slug }) => slug === wanted.slug);
+  if (wanted.slug !== null) {
+    return named.find(({ active }) => active) ?? named.findLast((price) => hasUsageTerms(price, wanted));
+  }
+  const alike = named.filter((price) => hasUsageTerms(price, wanted));
+  return (
+    alike.find((price) => isLike(price, wanted)) ?? alike.find(({ active }) => active) ?? alike.findLast(() => true)
+  );
+}
+
+/** Whether the price has these terms, which never change on a price. */
+function hasUsageTerms(price: UsagePrice, wanted: UsagePriceStructure): boolean {
+  return (
+    price.unitPrice === wanted.unitPrice &&
+    price.usageEventsPerUnit === wanted.usageEventsPerUnit &&
+    price.intervalUnit === wanted.intervalUnit &&
+    price.intervalCount === wanted.intervalCount
+  );
+}
+
+function isLike(price: UsagePrice, { name, isDefault, active }: UsagePriceStructure): boolean {
+  return price.name === name && price.isDefault === isDefault && price.active === active;
 }

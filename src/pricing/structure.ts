@@ -24,23 +24,23 @@ interface FeatureText {
   readonly description: string;
   readonly active: boolean;
 }
-export interface ToggleStructure extends FeatureText {
+interface ToggleStructure extends FeatureText {
   readonly type: 'toggle';
 }
-export interface CreditGrantStructure extends FeatureText, Rollover {
+interface CreditGrantStructure extends FeatureText, Rollover {
   readonly type: 'usage_credit_grant';
   readonly amount: bigint;
   readonly renewalFrequency: z.infer<typeof RenewalFrequency>;
   readonly usageMeterSlug: string;
 }
-export interface ResourceFeatureStructure extends FeatureText {
+interface ResourceFeatureStructure extends FeatureText {
   readonly type: 'resource';
   readonly amount: bigint;
   readonly resourceSlug: string;
 }
 export type FeatureStructure = ToggleStructure | CreditGrantStructure | ResourceFeatureStructure;
 
-export interface ProductText {
+interface ProductText {
   readonly name: string;
   readonly slug: string;
   readonly description: string | null;
@@ -56,13 +56,13 @@ interface PriceText {
   readonly slug: string | null;
   readonly unitPrice: bigint;
 }
-export interface SubscriptionPriceStructure extends PriceText {
+interface SubscriptionPriceStructure extends PriceText {
   readonly type: 'subscription';
   readonly intervalUnit: IntervalUnitName;
   readonly intervalCount: number;
   readonly trialPeriodDays: number | null;
 }
-export interface SinglePaymentPriceStructure extends PriceText {
+interface SinglePaymentPriceStructure extends PriceText {
   readonly type: 'single_payment';
   readonly intervalUnit: null;
   readonly intervalCount: null;
@@ -103,10 +103,10 @@ export interface ResourceStructure {
 // Limits of one request: far above any real price list, yet written in one transaction within seconds, with all rows in
 // memory once.
 export const maxProducts = 1000;
-export const maxFeatures = 1000;
-export const maxResources = 1000;
-export const maxUsageMeters = 200;
-export const maxPricesPerUsageMeter = 100;
+const maxFeatures = 1000;
+const maxResources = 1000;
+const maxUsageMeters = 200;
+const maxPricesPerUsageMeter = 100;
 // A thousand products with a thousand features each would be a million rows; real ones have a few dozen each.
 export const maxProductFeatures = 20_000;
 

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { listExternalIds } from '../customers/store.ts';
+import { publish } from '../customers/store-events.ts';
 import type { Work } from '../database/work.ts';
 import type { InvoiceRow } from '../invoicing/store.ts';
-import { publish } from '../jobs/outbox.ts';
 import { type PageRequest, page } from '../kernel/pagination.ts';
 import { Problem } from '../kernel/problem.ts';
 import { nextPurchaseStatus, type Purchase, type PurchaseHappening, type PurchaseRow, toPurchase } from './purchase.ts';

@@ -9,7 +9,7 @@ import { smallerOf } from '../kernel/money.ts';
 export type UsableCredit = { id: string; remaining: bigint; priority: number; expiresAt: Instant | null };
 
 /** The units (1 or more) of one credit that cover usage. */
-export type CreditApplication = { id: string; amount: bigint };
+type CreditApplication = { id: string; amount: bigint };
 
 /**
  * Covers `units` of usage with credits, using each up before the next. Credits are used by lowest priority, then

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { listExternalIds } from '../customers/store.ts';
+import { publish } from '../customers/store-events.ts';
 import { newId } from '../database/new-id.ts';
 import type { Work } from '../database/work.ts';
-import { publish } from '../jobs/outbox.ts';
 import type { Period } from '../kernel/calendar.ts';
 import { type PageRequest, page } from '../kernel/pagination.ts';
 import { Problem } from '../kernel/problem.ts';

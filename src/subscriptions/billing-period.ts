@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { boundary, calendarEnd, type Instant, type Interval, type Period, periodAt } from '../kernel/calendar.ts';
 import type { SubscriptionRow } from './subscription.ts';
 
-export const billingPeriodStatuses = [
+const billingPeriodStatuses = [
   'upcoming',
   'active',
   'completed',

@@ -27,7 +27,7 @@ export const Cancellation = z
 export type Cancellation = z.infer<typeof Cancellation>;
 
 /** The decision on a request to cancel. */
-export type CancelDecision =
+type CancelDecision =
   | { readonly does: 'nothing' }
   | { readonly does: 'end'; readonly at: Instant }
   | { readonly does: 'schedule'; readonly at: Instant };
@@ -89,7 +89,7 @@ function endOnDate({ status, startDate }: SubscriptionRow, endDate: Instant, now
 }
 
 /** The facts that undoing a cancellation depends on, besides the subscription. */
-export interface UncancelFacts {
+interface UncancelFacts {
   readonly hasPaymentMethod: boolean;
   /** The state of collecting its invoices. */
   readonly arrears: Arrears;
@@ -115,7 +115,7 @@ export function decideUncancel(
 }
 
 /** An unpaid invoice and its collection attempts. */
-export interface Attempted {
+interface Attempted {
   readonly attemptCount: number;
 }
 

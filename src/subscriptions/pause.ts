@@ -19,7 +19,7 @@ export const Pause = z
 export type Pause = z.infer<typeof Pause>;
 
 /** The decision on a request to pause. `resumesAt` null: until resumed by request. */
-export type PauseDecision =
+type PauseDecision =
   | { readonly does: 'nothing' }
   | { readonly does: 'pause'; readonly resumesAt: Instant | null }
   | { readonly does: 'reschedule'; readonly resumesAt: Instant | null };
@@ -96,7 +96,7 @@ export function pausedTimeTakenOff(kept: bigint, billed: bigint): bigint {
 }
 
 /** The period that begins when a paused subscription resumes. */
-export interface ResumedPeriod extends Period {
+interface ResumedPeriod extends Period {
   /** The start of the interval of which the period is the rest; null: it is whole. */
   readonly wholeStartAt: Instant | null;
   /** True for the rest of the paused period itself, which has already granted its credits. */

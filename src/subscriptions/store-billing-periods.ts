@@ -32,11 +32,6 @@ function select(work: Work) {
   return work.db.selectFrom('billingPeriods').select(columns).where('environmentId', '=', work.environmentId);
 }
 
-export async function findBillingPeriod(work: Work, id: string): Promise<BillingPeriodRow | null> {
-  const row = await select(work).where('id', '=', id).executeTakeFirst();
-  return row === undefined ? null : toRow(row);
-}
-
 /** The periods with these ids, in no particular order. */
 export async function findBillingPeriods(work: Work, ids: readonly string[]): Promise<BillingPeriodRow[]> {
   if (ids.length === 0) return [];
@@ -166,7 +161,7 @@ async function savePeriodEnd(
 }
 
 /** Identifies a period by its subscription and start. */
-export interface PeriodKey {
+interface PeriodKey {
   readonly subscriptionId: string;
   readonly startAt: Instant;
 }

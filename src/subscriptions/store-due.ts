@@ -31,14 +31,14 @@ async function claim(work: Work, { isDue, dueSince, limit, only }: Claim): Promi
  * Locks subscriptions whose scheduled end has come. One whose period ends before that is renewed first: its end is due
  * once it lies in the current period.
  */
-export function claimCancelDue(work: Work, limit: number, only?: readonly string[]): Promise<string[]> {
+export function takeCancelDue(work: Work, limit: number, only?: readonly string[]): Promise<string[]> {
   const isDue = sql<boolean>`s.status = 'cancellation_scheduled' and s.cancel_scheduled_at <= ${work.now}::bigint
     and (s.current_billing_period_end is null or not s.renews or s.cancel_scheduled_at <= s.current_billing_period_end)`;
   return claim(work, { isDue, dueSince: sql`s.cancel_scheduled_at`, limit, only });
 }
 
 /** Locks subscriptions that have been incomplete since `before` or longer and have no payment in flight. */
-export function claimIncomplete(
+export function takeIncomplete(
   work: Work,
   before: Instant,
   limit: number,
@@ -50,7 +50,7 @@ export function claimIncomplete(
 }
 
 /** Locks paused subscriptions whose resume date has come. */
-export function claimResumeDue(work: Work, limit: number, only?: readonly string[]): Promise<string[]> {
+export function takeResumeDue(work: Work, limit: number, only?: readonly string[]): Promise<string[]> {
   const isDue = sql<boolean>`s.resumes_at <= ${work.now}::bigint`;
   return claim(work, { isDue, dueSince: sql`s.resumes_at`, limit, only });
 }

@@ -106,7 +106,7 @@ export async function expireItems(
 }
 
 /** The new values of an item that changes in place. */
-export type ItemChange = Pick<
+type ItemChange = Pick<
   SubscriptionItemRow,
   'id' | 'priceId' | 'unitPrice' | 'quantity' | 'name' | 'externalId' | 'metadata'
 > & {

@@ -49,7 +49,7 @@ const hasBegun = sql<boolean>`s.current_billing_period_start < s.current_billing
  * Locks up to `limit` subscriptions whose period is over, and their customers: longest due first, skipping locked ones.
  * With `only`: just these, waiting for their locks. Returns the ids.
  */
-export async function claimRenewals(work: Work, limit: number, only?: readonly string[]): Promise<string[]> {
+export async function takeRenewals(work: Work, limit: number, only?: readonly string[]): Promise<string[]> {
   const { rows } = await sql<{ id: string }>`
     select s.id
       from customers c join subscriptions s on s.environment_id = c.environment_id and s.customer_id = c.id

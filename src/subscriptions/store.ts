@@ -4,9 +4,8 @@ import type { Subscriptions } from '../database/database-types.ts';
 import { jsonb } from '../database/json-records.ts';
 import { selectPage } from '../database/select-page.ts';
 import type { Work } from '../database/work.ts';
-import type { Instant } from '../kernel/calendar.ts';
 import type { PageRequest } from '../kernel/pagination.ts';
-import { currentStatuses, type SubscriptionRow, type SubscriptionStatus, terminalStatuses } from './subscription.ts';
+import { currentStatuses, type SubscriptionRow, terminalStatuses } from './subscription.ts';
 
 const columns = [
   'id',
@@ -275,22 +274,17 @@ export async function addPausedCredit(
        and s.status <> all(${terminalStatuses})`.execute(work.db);
 }
 
-/** Subscriptions that have been incomplete since `before` without a payment in flight, oldest first. */
-export async function listIncompleteBefore(
-  work: Work,
-  before: Instant,
-  limit: number,
-): Promise<{ id: string; createdAt: Instant }[]> {
-  const status: SubscriptionStatus = 'incomplete';
-  return work.db
-    .selectFrom('subscriptions')
-    .select(['id', 'createdAt'])
-    .where('environmentId', '=', work.environmentId)
-    .where('status', '=', status)
-    .where('currentBillingPeriodStart', 'is', null)
-    .where('createdAt', '<=', before)
-    .orderBy('createdAt')
-    .orderBy('id')
-    .limit(limit)
-    .execute();
+/**
+ * Makes the running subscriptions of the environment non-exclusive: they no longer prevent others of their customers.
+ */
+export async function liftExclusivity(work: Work): Promise<void> {
+  // Locked in order of id, as everywhere, to avoid deadlocks.
+  await sql`
+    with living as (
+      select id from subscriptions
+       where environment_id = ${work.environmentId} and exclusive and status <> all(${terminalStatuses})
+       order by id for no key update
+    )
+    update subscriptions set exclusive = false from living
+     where subscriptions.environment_id = ${work.environmentId} and subscriptions.id = living.id`.execute(work.db);
 }

@@ -4,7 +4,7 @@ import { idSchema } from '../kernel/id.ts';
 import { Metadata, Timestamp, WholeNumber } from '../kernel/json.ts';
 import { stamps } from '../kernel/record.ts';
 
-export const SubscriptionItemId = idSchema('subscriptionItem');
+const SubscriptionItemId = idSchema('subscriptionItem');
 
 const itemFields = {
   id: SubscriptionItemId,

@@ -204,7 +204,7 @@ export function refuseFarStart(
  * The initial status; the first matching row applies. A free plan needs no payment method. A plan charged to the stored
  * method is incomplete until the charge succeeds.
  */
-export function decideInitialStatus(given: {
+function decideInitialStatus(given: {
   doNotCharge: boolean;
   isInTrial: boolean;
   hasGivenPaymentMethod: boolean;

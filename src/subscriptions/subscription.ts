@@ -48,7 +48,7 @@ export const happenings = [
   /** The first payment did not arrive in time. */
   'expired',
 ] as const;
-export type Happening = (typeof happenings)[number];
+type Happening = (typeof happenings)[number];
 
 /** The life cycle of a subscription: the status after each event. Missing entries are impossible. */
 export const transitions: Readonly<
@@ -150,7 +150,7 @@ export function requireStatusAfter(status: SubscriptionStatus, happening: Happen
 }
 
 /** The reason why a subscription ended other than by a cancel request. */
-export const cancellationReasons = ['upgraded_to_paid', 'non_payment', 'customer_archived'] as const;
+const cancellationReasons = ['upgraded_to_paid', 'non_payment', 'customer_archived'] as const;
 export type CancellationReason = (typeof cancellationReasons)[number];
 
 const shared = {

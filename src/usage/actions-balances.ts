@@ -24,7 +24,7 @@ export async function readBalances(work: Work, subscriptionIds: readonly string[
 }
 
 /** The remaining balance of a meter on an account. */
-export interface MeterBalance {
+interface MeterBalance {
   readonly meter: UsageMeter;
   readonly subscriptionId: string;
   readonly availableBalance: bigint;

@@ -84,7 +84,7 @@ async function storeAccepted(work: Work, accepted: readonly Decision[]): Promise
 }
 
 /** The state that decisions of a batch are made on. `decideConsumption` adds to it what it accepts. */
-export interface SoFar {
+interface SoFar {
   /** Events by `transactionText`. */
   readonly stored: Map<string, UsageEvent>;
   /** Digests of properties that do not count again. */

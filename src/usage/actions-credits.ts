@@ -10,8 +10,8 @@ import { grantCredits } from './actions-ledger.ts';
 import { publishLowBalances } from './actions-low-balance.ts';
 import { hasFallen } from './low-balance.ts';
 import { lockBalances } from './store-accounts.ts';
-import { takeBackCredit, writeDrawn } from './store-credit-ends.ts';
-import * as store from './store-usage-credits.ts';
+import * as store from './store-credits.ts';
+import { takeBackCredit, writeDrawn } from './store-credits.ts';
 import {
   decideTakeBack,
   type GrantedSubscription,
@@ -53,7 +53,7 @@ const source = 'manual_adjustment';
 export async function grantByHand(work: Work, asked: NewUsageCredit): Promise<UsageCredit> {
   const { amount, expiresAt, priority, reason, transactionId } = asked;
   const subscription = requireGrantable(
-    await store.holdGrantedSubscription(work, asked.subscriptionId),
+    await store.lockGrantedSubscription(work, asked.subscriptionId),
     asked.subscriptionId,
   );
   const meter = await meterOf(work, subscription, asked);
@@ -103,7 +103,7 @@ async function meterOf(
  */
 export async function takeBack(work: Work, id: string, amount: bigint | null): Promise<UsageCredit> {
   const { ledgerAccountId, subscriptionId, usageMeterId, pricingModelId } = await creditOf(work, id);
-  const subscription = await store.holdGrantedSubscription(work, subscriptionId);
+  const subscription = await store.lockGrantedSubscription(work, subscriptionId);
   const account = (await lockBalances(work, [ledgerAccountId])).get(ledgerAccountId);
   assert(subscription !== null && account !== undefined, 'a credit is on the account of a subscription');
   const { balance, held } = account;

@@ -7,7 +7,6 @@ import { publishLowBalances } from './actions-low-balance.ts';
 import { bookEvents, draftInTransaction, storeEvents, toUsageEvent } from './actions-record.ts';
 import { type CatchUp, openMissingSeries, UsageCache } from './actions-resolve.ts';
 import { hasFallen } from './low-balance.ts';
-import { eventsToHold, eventToSettle, type NewHold, wayOf } from './new-hold.ts';
 import { listByTransactionKey, nextBooking, transactionKeyOf } from './store.ts';
 import { type LockedBalance, lockBalances } from './store-accounts.ts';
 import { closeHold, countOpenHolds, findHold, insertHold, pageOfHolds } from './store-holds.ts';
@@ -15,21 +14,25 @@ import { type Draft, insufficientBalance, seriesOf } from './usage-draft.ts';
 import { type NewUsageEvent, refusal, type UsageBalance, type UsageEvent } from './usage-event.ts';
 import {
   decideClosing,
+  eventsToHold,
+  eventToSettle,
   type HoldClosing,
   type HoldRow,
   holdEndIssue,
   maxOpenHolds,
+  type NewHold,
   type UsageHold,
+  wayOf,
 } from './usage-hold.ts';
 
 /** A hold, and the balance of its account with it. */
-export interface HoldAnswer {
+interface HoldAnswer {
   readonly hold: UsageHold;
   readonly usageBalance: UsageBalance;
 }
 
 /** A settled hold, with the usage event that settled it: none where nothing was used. */
-export interface SettlementAnswer extends HoldAnswer {
+interface SettlementAnswer extends HoldAnswer {
   readonly usageEvent: UsageEvent | null;
 }
 

@@ -5,11 +5,11 @@ import { type PageRequest, page } from '../kernel/pagination.ts';
 import { invalid, Problem } from '../kernel/problem.ts';
 import { listUsageMeters } from '../pricing/store-usage-meters.ts';
 import { findSubscription } from '../subscriptions/store.ts';
-import { type LedgerBalance, type LedgerEntry, type LedgerQuery, readMove } from './ledger-entry.ts';
+import { type LedgerBalance, type LedgerEntry, type LedgerQuery, readMove } from './ledger.ts';
 import * as store from './store-ledger.ts';
 
 /** A query about a customer's ledger. */
-export interface LedgerAsk {
+interface LedgerAsk {
   readonly externalId: string;
   readonly pricingModelId: string | undefined;
   readonly subscriptionId: string | undefined;

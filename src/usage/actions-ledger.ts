@@ -11,10 +11,15 @@ import {
 } from './ledger.ts';
 import { rolledOver } from './rollover.ts';
 import * as store from './store-accounts.ts';
-import { endCredits, listLapsedCredits, writeDrawn } from './store-credit-ends.ts';
-import { insertCredits } from './store-credits.ts';
-import { claimOverages, listOverages, uninvoice } from './store-overages.ts';
-import { type AccountSettlement, settleAccounts, unsettleAccounts } from './store-settlements.ts';
+import { endCredits, insertCredits, listLapsedCredits, writeDrawn } from './store-credits.ts';
+import {
+  type AccountSettlement,
+  claimOverages,
+  listOverages,
+  settleAccounts,
+  uninvoice,
+  unsettleAccounts,
+} from './store-overages.ts';
 
 /**
  * Grants credits: each can be used from now until its `expiresAt`. Usage that was booked before stays as it is. A

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { listExternalIds } from '../customers/store.ts';
+import { publish } from '../customers/store-events.ts';
 import type { Work } from '../database/work.ts';
-import { publish } from '../jobs/outbox.ts';
 import { hasFallen, type LowBalance } from './low-balance.ts';
 import { lockAccountsOfSubscriptions } from './store-accounts.ts';
-import { type BookedBalance, listBookedBalances } from './store-low-balances.ts';
+import { type BookedBalance, listBookedBalances } from './store-balances.ts';
 
 /** Publishes, in the commit that reduced them, the balances that fell below their thresholds. */
 export async function publishLowBalances(work: Work, low: readonly LowBalance[]): Promise<void> {

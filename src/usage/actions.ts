@@ -1,12 +1,27 @@
+import assert from 'node:assert/strict';
+import { listExternalIds } from '../customers/store.ts';
 import type { Work } from '../database/work.ts';
 import { type PageRequest, page } from '../kernel/pagination.ts';
-import { Problem } from '../kernel/problem.ts';
+import { invalid, Problem } from '../kernel/problem.ts';
+import { findUsageMeter } from '../pricing/store-usage-meters.ts';
 import { readUsageEntry } from './actions-ledger-entries.ts';
 import { toUsageEvent } from './actions-record.ts';
-import { toEventQuery } from './event-query.ts';
-import type { LedgerEntry } from './ledger-entry.ts';
+import { hourMs, hourOf, toEventQuery } from './event-query.ts';
+import type { LedgerEntry } from './ledger.ts';
 import * as store from './store-read.ts';
+import { chooseSeries, countEvents } from './store-read.ts';
+import * as summaries from './store-summary.ts';
 import type { UsageEvent } from './usage-event.ts';
+import {
+  bucketsOf,
+  isTime,
+  maxPropertyEvents,
+  maxSummaryGroups,
+  maxValueLength,
+  type SummaryAsk,
+  type UsageGroup,
+  type UsageMeterSummary,
+} from './usage-summary.ts';
 
 export async function getUsageEvent(work: Work, id: string): Promise<UsageEvent> {
   const row = await store.findEvent(work, id);
@@ -29,4 +44,80 @@ export async function listUsageEvents(work: Work, request: PageRequest) {
     rows.map((row) => toUsageEvent(work, row)),
     total,
   );
+}
+
+type Groups = Pick<UsageMeterSummary, 'groups' | 'other'>;
+
+/**
+ * Summarizes the usage of a meter in groups. Whole hours come from roll-ups, partial hours at the ends from events.
+ * Grouping by a property reads every event and refuses more than `maxPropertyEvents`.
+ */
+export async function summarizeUsage(work: Work, usageMeterId: string, ask: SummaryAsk): Promise<UsageMeterSummary> {
+  const meter = await findUsageMeter(work, usageMeterId);
+  if (meter === null) throw new Problem('usageMeterNotFound', { id: usageMeterId });
+  const { from, to, groupBy, customerId, subscriptionId } = ask;
+  const filter = { usageMeterId, customerId, subscriptionId };
+  const counted = { meter, filter, series: await chooseSeries(work, filter), range: { from, to } };
+  const { groups, other } = await groupsOf(work, counted, ask);
+  const all = other === null ? groups : [...groups, other];
+  return {
+    usageMeterId,
+    from,
+    to,
+    groupBy,
+    units: all.reduce((sum, group) => sum + group.units, 0n),
+    events: all.reduce((sum, group) => sum + group.events, 0),
+    groups,
+    other,
+  };
+}
+
+async function groupsOf(work: Work, counted: summaries.Counted, { groupBy, property }: SummaryAsk): Promise<Groups> {
+  if (isTime(groupBy)) {
+    const buckets = bucketsOf(counted.range, groupBy);
+    const rows = await summaries.sumByTime(
+      work,
+      counted,
+      buckets.map((bucket) => bucket.start),
+    );
+    const sums = new Map(rows.map((row) => [row.position, row]));
+    const groups = buckets.map((bucket, index) => {
+      const { units = 0n, events = 0 } = sums.get(index + 1) ?? {};
+      return { ...bucket, units, events };
+    });
+    return { groups, other: null };
+  }
+  if (groupBy === 'customer') {
+    const rows = await summaries.sumByCustomer(work, counted, maxSummaryGroups);
+    const ids = rows.flatMap(({ key }) => key ?? []);
+    const externalIds = await listExternalIds(work, ids);
+    return split(rows, ({ key, units, events }) => {
+      const externalId = key === null ? undefined : externalIds.get(key);
+      assert(key !== null && externalId !== undefined, 'each series is of a customer');
+      return { customerId: key, externalId, units, events };
+    });
+  }
+  assert(property !== null, 'a summary by property names one');
+  await refuseTooMany(work, counted);
+  const asked = { property, length: maxValueLength, most: maxSummaryGroups };
+  const rows = await summaries.sumByProperty(work, counted, asked);
+  return split(rows, ({ key, units, events }) => ({ value: key, units, events }));
+}
+
+function split(rows: readonly summaries.RankedSums[], toGroup: (row: summaries.RankedSums) => UsageGroup): Groups {
+  const last = rows.at(-1);
+  const other =
+    last === undefined || last.other === null ? null : { groups: last.other, units: last.units, events: last.events };
+  return { groups: rows.filter((row) => row.other === null).map(toGroup), other };
+}
+
+/** Counts the events in the touched hours by their roll-ups. */
+async function refuseTooMany(work: Work, { series, range }: summaries.Counted): Promise<void> {
+  const hours = { from: hourOf(range.from), to: hourOf(range.to + hourMs - 1) };
+  const events = await countEvents(work, series, hours);
+  if (events > maxPropertyEvents)
+    throw invalid(
+      ['from'],
+      `covers about ${events} events, more than the ${maxPropertyEvents} that can be grouped by a property: use a shorter range or a single customer`,
+    );
 }

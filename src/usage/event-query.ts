@@ -1,5 +1,40 @@
+import type { Instant } from '../kernel/calendar.ts';
 import { instantFilter, instantRange, textFilter } from '../kernel/pagination.ts';
-import type { TimeRange } from './time-range.ts';
+
+export const hourMs = 3_600_000;
+
+/** The start of an instant's hour. */
+export function hourOf(at: Instant): Instant {
+  return Math.floor(at / hourMs) * hourMs;
+}
+
+/** From `from` (in it) to `to` (not in it); null is an open end. */
+export interface TimeRange {
+  readonly from: Instant | null;
+  readonly to: Instant | null;
+}
+
+/** A range split for roll-ups: whole hours, and the partial hours at its ends. */
+export interface SplitRange {
+  /** Null if the range contains no whole hour. */
+  readonly hours: TimeRange | null;
+  /** At most two, each within one hour. */
+  readonly edges: readonly { readonly from: Instant; readonly to: Instant }[];
+}
+
+/** Splits a non-empty range into its whole hours and its ends, which tile it. */
+export function splitAtHours({ from, to }: TimeRange): SplitRange {
+  const first = from === null ? null : hourOf(from + hourMs - 1);
+  const last = to === null ? null : hourOf(to);
+  // Both ends in one hour: the range contains no whole hour.
+  if (from !== null && to !== null && first !== null && last !== null && first > last)
+    return { hours: null, edges: [{ from, to }] };
+  const edges: { from: Instant; to: Instant }[] = [];
+  if (from !== null && first !== null && from < first) edges.push({ from, to: first });
+  if (to !== null && last !== null && last < to) edges.push({ from: last, to });
+  const hasHours = first === null || last === null || first < last;
+  return { hours: hasHours ? { from: first, to: last } : null, edges };
+}
 
 /** Event filters that apply to the series. */
 export const seriesFilters = ['customerId', 'subscriptionId', 'usageMeterId', 'priceId', 'billingPeriodId'] as const;

@@ -3,6 +3,7 @@ import { idArray, textArray } from '../database/array-literal.ts';
 import type { Work } from '../database/work.ts';
 import type { Instant } from '../kernel/calendar.ts';
 import { currentStatuses } from '../subscriptions/subscription.ts';
+import type { LowBalance } from './low-balance.ts';
 
 /** The applied amount of a credit `c` of account `a`, including the pending one. */
 export const appliedInAll = sql<bigint>`(c.applied + case when c.id = a.drawn_credit_id then a.covered - a.applied else 0 end)`;
@@ -102,5 +103,27 @@ export async function listCustomerBalances(work: Work, queries: readonly Balance
                     else s.id = asked.subscription_id end
         offset 0) s on true
       ${balanceJoins(work.now)}`.execute(work.db.withoutPlugins());
+  return rows;
+}
+
+/** The booked balance of an account whose meter has a threshold: expired credits count until their expiry is booked. */
+export interface BookedBalance extends LowBalance {
+  readonly ledgerAccountId: string;
+  readonly lowBalanceThreshold: bigint;
+  readonly balance: bigint;
+}
+
+/** The subscriptions' balances on meters that have a threshold. */
+export async function listBookedBalances(work: Work, subscriptionIds: readonly string[]): Promise<BookedBalance[]> {
+  const { rows } = await sql<BookedBalance>`
+    select a.id as ledger_account_id, a.pricing_model_id, s.customer_id, a.subscription_id, a.usage_meter_id,
+           m.low_balance_threshold, ${availableBalance} + lapsed.credits as balance
+      from ledger_accounts a
+      join usage_meters m on m.environment_id = a.environment_id and m.id = a.usage_meter_id
+      join subscriptions s on s.environment_id = a.environment_id and s.id = a.subscription_id
+      ${lapsedOf(work.now)}
+     where a.environment_id = ${work.environmentId} and a.subscription_id = any(${subscriptionIds}::text[])
+       and m.low_balance_threshold is not null
+     order by a.id`.execute(work.db);
   return rows;
 }

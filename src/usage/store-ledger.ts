@@ -3,11 +3,11 @@ import { idArray } from '../database/array-literal.ts';
 import type { Work } from '../database/work.ts';
 import type { Instant } from '../kernel/calendar.ts';
 import type { PageRequest } from '../kernel/pagination.ts';
-import type { LedgerBalance, LedgerQuery, UsageCreditApplication } from './ledger-entry.ts';
+import type { LedgerBalance, LedgerQuery, UsageCreditApplication } from './ledger.ts';
 import { appliedInAll, availableBalance, lapsedOf } from './store-balances.ts';
 
 /** An account of a query, and its balance at the requested time. */
-export interface AccountAt extends LedgerBalance {
+interface AccountAt extends LedgerBalance {
   readonly id: string;
 }
 
@@ -168,7 +168,7 @@ export async function countEntries(work: Work, accountIds: readonly string[], as
 }
 
 /** The published fields of a credit that covered usage. */
-export type PayingCredit = Omit<UsageCreditApplication, 'amount'>;
+type PayingCredit = Omit<UsageCreditApplication, 'amount'>;
 
 /** The credits in the order of use. */
 export async function listPayingCredits(work: Work, ids: readonly string[]): Promise<PayingCredit[]> {

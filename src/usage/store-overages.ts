@@ -1,6 +1,7 @@
 import { type RawBuilder, sql } from 'kysely';
+import { newId } from '../database/new-id.ts';
 import type { Work } from '../database/work.ts';
-import type { BilledUsage, Overage } from './ledger.ts';
+import { type BilledUsage, moves, type Overage, type SettledUsage, type Side } from './ledger.ts';
 
 /** The unbilled usage of the accounts `a` that `which` selects. */
 function overages(work: Work, which: RawBuilder<boolean>) {
@@ -45,4 +46,87 @@ export async function uninvoice(work: Work, billed: readonly BilledUsage[]): Pro
            ) as released (ledger_account_id, price_id, units)
      where o.environment_id = ${work.environmentId} and o.ledger_account_id = released.ledger_account_id
        and o.price_id = released.price_id`.execute(work.db);
+}
+
+/** Settled usage on a locked account. */
+export interface AccountSettlement extends SettledUsage {
+  readonly pricingModelId: string;
+}
+
+/**
+ * Books the settlement of usage by paid invoices on locked accounts, once per invoice. Each (invoice, account) is
+ * listed once. One statement for any number of invoices.
+ */
+export function settleAccounts(work: Work, settlements: readonly AccountSettlement[]): Promise<void> {
+  return book(work, settlements, { type: settlementType, move: moves.settlement, sign: 1, condition: sql`true` });
+}
+
+/**
+ * Reverses the settlements of invoices that have one, once each. Each (invoice, account) is listed once. One statement.
+ */
+export function unsettleAccounts(work: Work, settlements: readonly AccountSettlement[]): Promise<void> {
+  const wasSettled = sql<boolean>`exists (
+    select from ledger_transactions t
+     where t.environment_id = ${work.environmentId} and t.type = ${settlementType} and t.source_id = asked.invoice_id)`;
+  const undone = { type: 'settlement_undone', move: moves.settlementUndone, sign: -1 };
+  return book(work, settlements, { ...undone, condition: wasSettled });
+}
+
+const settlementType = 'settle_invoice_usage_costs';
+
+/** The booking of invoices, and the condition on the invoices (`asked`) to book. */
+interface Booking {
+  readonly type: string;
+  readonly move: { readonly debitSide: Side; readonly creditSide: Side };
+  /** 1 adds to the settled side, -1 subtracts from it. */
+  readonly sign: number;
+  readonly condition: RawBuilder<boolean>;
+}
+
+async function book(
+  work: Work,
+  settlements: readonly AccountSettlement[],
+  { type, move, sign, condition }: Booking,
+): Promise<void> {
+  if (settlements.length === 0) return;
+  const { environmentId, now } = work;
+  const modelOfInvoice = new Map(settlements.map(({ invoiceId, pricingModelId }) => [invoiceId, pricingModelId]));
+  await sql`
+    with written_transaction as (
+      insert into ledger_transactions (environment_id, id, pricing_model_id, type, source_id, occurred_at, created_at)
+      select ${environmentId}, asked.id, asked.pricing_model_id, ${type}::text, asked.invoice_id,
+             ${now}::bigint, ${now}::bigint
+        from unnest(
+               ${Array.from(modelOfInvoice, () => newId('ledgerTransaction'))}::text[],
+               ${[...modelOfInvoice.values()]}::text[],
+               ${[...modelOfInvoice.keys()]}::text[]
+             ) as asked (id, pricing_model_id, invoice_id)
+       where ${condition}
+       order by asked.invoice_id
+      on conflict (environment_id, type, source_id) do nothing
+      returning id, source_id
+    ), settled_line as (
+      select asked.*, written_transaction.id as transaction_id
+        from unnest(
+               ${settlements.map(() => newId('ledgerEntry'))}::text[],
+               ${settlements.map((settlement) => settlement.pricingModelId)}::text[],
+               ${settlements.map((settlement) => settlement.invoiceId)}::text[],
+               ${settlements.map((settlement) => settlement.ledgerAccountId)}::text[],
+               ${settlements.map((settlement) => settlement.units)}::numeric[]
+             ) as asked (entry_id, pricing_model_id, invoice_id, ledger_account_id, units)
+        join written_transaction on written_transaction.source_id = asked.invoice_id
+    ), written_entry as (
+      insert into ledger_entries (environment_id, id, pricing_model_id, ledger_transaction_id, ledger_account_id, debit_side,
+             credit_side, amount, available_after, created_at)
+      select ${environmentId}, line.entry_id, line.pricing_model_id, line.transaction_id, line.ledger_account_id,
+             ${move.debitSide}::text, ${move.creditSide}::text, line.units,
+             a.available + ${sign}::integer * sum(line.units) over (partition by line.ledger_account_id order by line.entry_id),
+             greatest(a.updated_at, ${now}::bigint)
+        from settled_line line
+        join ledger_accounts a on a.environment_id = ${environmentId} and a.id = line.ledger_account_id
+       order by line.entry_id
+    )
+    update ledger_accounts a set settled = a.settled + ${sign}::integer * moved.units, updated_at = greatest(a.updated_at, ${now})
+      from (select ledger_account_id, sum(units) as units from settled_line group by ledger_account_id) moved
+     where a.environment_id = ${environmentId} and a.id = moved.ledger_account_id`.execute(work.db);
 }

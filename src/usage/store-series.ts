@@ -56,7 +56,7 @@ export async function findSeries(work: Work, keys: readonly SeriesKey[]): Promis
 }
 
 /** A series to be opened, on an account that is there. */
-export interface NewSeries {
+interface NewSeries {
   readonly pricingModelId: string;
   readonly customerId: string;
   readonly subscriptionId: string;

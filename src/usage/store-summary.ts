@@ -3,9 +3,8 @@ import { idArray } from '../database/array-literal.ts';
 import type { Work } from '../database/work.ts';
 import type { Instant } from '../kernel/calendar.ts';
 import type { UsageMeter } from '../pricing/usage-meter.ts';
-import type { SeriesFilter } from './event-query.ts';
-import { eventsWithin, rollUpsWithin, type SeriesChoice, seriesConditions } from './store-choice.ts';
-import { type SplitRange, splitAtHours } from './time-range.ts';
+import { type SeriesFilter, type SplitRange, splitAtHours } from './event-query.ts';
+import { eventsWithin, rollUpsWithin, type SeriesChoice, seriesConditions } from './store-read.ts';
 
 /** The input of a summary: the events of a meter in a range, limited to some series. */
 export interface Counted {
@@ -17,7 +16,7 @@ export interface Counted {
   readonly range: { readonly from: Instant; readonly to: Instant };
 }
 
-export interface Sums {
+interface Sums {
   readonly units: bigint;
   readonly events: number;
 }

@@ -7,7 +7,7 @@ import { newId } from '../database/new-id.ts';
 import type { Work } from '../database/work.ts';
 import type { Instant } from '../kernel/calendar.ts';
 import { idPrefixes } from '../kernel/id.ts';
-import { hourOf } from './time-range.ts';
+import { hourOf } from './event-query.ts';
 import { type Draft, seriesOf, type UsageSum } from './usage-draft.ts';
 import { canonicalJson, type ReferenceKind, type UsageEvent, type UsagePrice } from './usage-event.ts';
 
@@ -103,7 +103,7 @@ export interface KeyScope {
 /** Null where the key is not valid. */
 export async function readScope(database: Database, apiKeyHash: Buffer): Promise<KeyScope | null> {
   const { rows } = await sql<{ [Key in keyof KeyScope]: KeyScope[Key] | null }>`
-    select environment_id, livemode, clock_now, pricing_model_id from authenticate(${apiKeyHash}, ${Date.now()})`.execute(
+    select environment_id, livemode, clock_now, pinned_to as pricing_model_id from authenticate(${apiKeyHash}, ${Date.now()})`.execute(
     database,
   );
   const [scope] = rows;
@@ -307,7 +307,7 @@ export async function listSeenProperties(work: Work, digests: readonly string[])
 }
 
 /** The properties of an event, as a digest, on a meter that counts distinct ones. */
-export interface DistinctRow {
+interface DistinctRow {
   /** Without the prefix of its kind. */
   readonly eventId: string;
   /** SHA-256 of the account, the period and the canonical JSON, in hexadecimal. */

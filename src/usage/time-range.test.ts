@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { hourMs, splitAtHours } from './time-range.ts';
+import { hourMs, splitAtHours } from './event-query.ts';
 
 test('from 1:30 to 4:20 there are two whole hours, half an hour before them and twenty minutes after', () => {
   const minute = 60_000;

@@ -145,7 +145,7 @@ export function requireGrantable(found: GrantedSubscription | null, id: string):
 }
 
 /** The remainder of a credit, and the state of its account. */
-export interface TakeBackState {
+interface TakeBackState {
   readonly id: string;
   readonly remaining: bigint;
   /** The available amount of the account. */

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { hourMs } from './time-range.ts';
+import { hourMs } from './event-query.ts';
 import { type Draft, type FoundSeries, sumUp } from './usage-draft.ts';
 
 const now = 15 * hourMs + 600_000;

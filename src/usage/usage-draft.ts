@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import type { Instant } from '../kernel/calendar.ts';
 import { Problem } from '../kernel/problem.ts';
-import { hourOf } from './time-range.ts';
+import { hourOf } from './event-query.ts';
 import {
   type BillablePrice,
   checkProperties,
@@ -34,13 +34,13 @@ export interface FoundSeries {
   series: Series | undefined;
 }
 
-export interface Series {
+interface Series {
   readonly id: number;
   readonly ledgerAccountId: string;
 }
 
 /** The records that an event refers to. */
-export interface Resolution {
+interface Resolution {
   readonly subscription: UsageSubscription;
   readonly price: BillablePrice;
   /** The same object for all events of the same subscription and price. */
@@ -64,7 +64,7 @@ export interface Drafted {
 }
 
 /** The fields that all new events of a batch share. */
-export interface Stamp {
+interface Stamp {
   readonly now: Instant;
   readonly livemode: boolean;
   readonly newEventId: () => string;

@@ -13,7 +13,7 @@ export const UsageEventId = idSchema('usageEvent');
 /** The maximum number of events in one request. More would keep the accounts locked too long. */
 export const maxEventsPerRequest = 10_000;
 /** The maximum size of an event's properties as JSON: enough to describe a use, too small for documents. */
-export const maxPropertiesBytes = 16 * 1024;
+const maxPropertiesBytes = 16 * 1024;
 
 const Properties = z.record(z.string(), z.unknown());
 

@@ -3,17 +3,17 @@ import { calendarEnd, calendarStart, type Instant, msPerDay, periodAt } from '..
 import { Timestamp, TimestampQuery, WholeNumber } from '../kernel/json.ts';
 import { textFilter } from '../kernel/pagination.ts';
 import { invalid } from '../kernel/problem.ts';
-import { hourMs, hourOf } from './time-range.ts';
+import { hourMs, hourOf } from './event-query.ts';
 
-export const groupings = ['hour', 'day', 'month', 'customer', 'property'] as const;
-export type Grouping = (typeof groupings)[number];
+const groupings = ['hour', 'day', 'month', 'customer', 'property'] as const;
+type Grouping = (typeof groupings)[number];
 
 /** The maximum number of groups in a summary: as many points as a chart can show. */
 export const maxSummaryGroups = 1_000;
 /** The default range: a month, which in hours stays within the maximum. */
 const defaultDays = 30;
 // Roll-ups contain no properties. Reading this many events takes about two seconds.
-export const maxPropertyDays = 31;
+const maxPropertyDays = 31;
 export const maxPropertyEvents = 1_000_000;
 /** Characters by which values of a property are distinguished. */
 export const maxValueLength = 255;

@@ -3,10 +3,9 @@ import { newId } from '../database/new-id.ts';
 import type { Work } from '../database/work.ts';
 import { type PageRequest, page } from '../kernel/pagination.ts';
 import { invalid, Problem } from '../kernel/problem.ts';
-import { heldWebhookOf, render, webhookOf } from './actions.ts';
-import type { WebhookAttempt, WebhookDelivery } from './delivery.ts';
+import { lockedWebhookOf, render, webhookOf } from './actions.ts';
+import { maxReplayed, type ReplayRequest, type WebhookAttempt, type WebhookDelivery } from './delivery.ts';
 import type { EventType } from './event.ts';
-import { maxReplayed, type ReplayRequest } from './replay.ts';
 import { samplePayload } from './sample.ts';
 import { lockWebhook } from './store.ts';
 import * as store from './store-deliveries.ts';
@@ -47,7 +46,7 @@ function found(row: store.DeliveryRow | null, id: string): store.DeliveryRow {
 /** Restarts a delivery in any state: one attempt now and, if that fails, the whole schedule. */
 export async function retryDelivery(work: Work, id: string): Promise<WebhookDelivery> {
   const { webhookId } = await deliveryOf(work, id);
-  await heldWebhookOf(work, webhookId);
+  await lockedWebhookOf(work, webhookId);
   const row = found(await store.beginDelivery(work, id, Date.now()), id);
   await store.announceDeliveries(work, webhookId);
   return render(work, row);
@@ -55,7 +54,7 @@ export async function retryDelivery(work: Work, id: string): Promise<WebhookDeli
 
 /** Sends, once, a sample message in the form of an event of this type. */
 export async function sendSample(work: Work, webhookId: string, type: EventType): Promise<WebhookDelivery> {
-  const { pricingModelId } = await heldWebhookOf(work, webhookId);
+  const { pricingModelId } = await lockedWebhookOf(work, webhookId);
   const { livemode, now: occurredAt } = work;
   const sample = samplePayload({ type, eventId: newId('event'), pricingModelId, occurredAt, livemode });
   const values = { id: newId('webhookDelivery'), pricingModelId, webhookId, sample };
@@ -72,7 +71,7 @@ export async function replayEvents(
 ): Promise<{ deliveries: number }> {
   if (until !== undefined && until <= since) throw invalid(['replay', 'until'], 'must be later than since');
   // Serialized: concurrent inserts of deliveries would collide on two unique keys, of which only one is handled.
-  await heldWebhookOf(work, webhookId, lockWebhook);
+  await lockedWebhookOf(work, webhookId, lockWebhook);
   const range = { since, until: until ?? null, types: types ?? null, onlyFailed };
   const replay = { webhookId, ...range, limit: maxReplayed };
   const deliveries = await store.beginDeliveries(work, replay, Date.now());

@@ -74,7 +74,11 @@ export async function webhookOf(work: Work, id: string): Promise<store.WebhookRo
  * A webhook to send to, protected from deletion until the work ends by `lock`. Refuses with `webhookNotFound` and
  * `webhookInactive`.
  */
-export async function heldWebhookOf(work: Work, id: string, lock = store.holdWebhook): Promise<store.WebhookRow> {
+export async function lockedWebhookOf(
+  work: Work,
+  id: string,
+  lock = store.lockWebhookAgainstDeletion,
+): Promise<store.WebhookRow> {
   const row = found(await lock(work, id), id);
   if (!row.active) throw new Problem('webhookInactive', { id });
   return row;

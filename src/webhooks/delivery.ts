@@ -2,9 +2,9 @@ import { Webhook as Signer } from 'standardwebhooks';
 import { z } from 'zod';
 import type { Instant } from '../kernel/calendar.ts';
 import { idSchema } from '../kernel/id.ts';
-import { Timestamp } from '../kernel/json.ts';
+import { Timestamp, TimestampInput } from '../kernel/json.ts';
 import { stamps } from '../kernel/record.ts';
-import { EventType } from './event.ts';
+import { EventType, eventTypes } from './event.ts';
 
 export const DeliveryStatus = z.enum(['pending', 'succeeded', 'failed']).meta({ id: 'WebhookDeliveryStatus' });
 export type DeliveryStatus = z.infer<typeof DeliveryStatus>;
@@ -75,7 +75,7 @@ const jitterShare = 0.1;
 const longestRetryAfterMs = 24 * hours;
 
 /** The state of a delivery before an attempt. */
-export interface DeliveryProgress {
+interface DeliveryProgress {
   /** Attempts ever made. */
   readonly attempts: number;
   /** Failed attempts since the delivery was last started. */
@@ -123,7 +123,7 @@ export function decideAfterAttempt(
 }
 
 /** The delay in a Retry-After header in ms from `at`: seconds or a date. 0 if it is invalid. */
-export function retryAfterMs(header: string | null, at: Instant): number {
+function retryAfterMs(header: string | null, at: Instant): number {
   if (header === null) return 0;
   const asked = /^\d{1,9}$/.test(header) ? Number(header) * seconds : Date.parse(header) - at;
   return Number.isNaN(asked) ? 0 : Math.min(Math.max(asked, 0), longestRetryAfterMs);
@@ -136,7 +136,7 @@ export function pauseAskedMs(answer: EndpointAnswer, at: Instant): number {
 }
 
 /** 410 Gone: the endpoint no longer exists and wants no more messages. */
-export function isGone(answer: EndpointAnswer): boolean {
+function isGone(answer: EndpointAnswer): boolean {
   return 'statusCode' in answer && answer.statusCode === 410;
 }
 
@@ -156,7 +156,7 @@ export function secretContext(environmentId: number, webhookId: string): string 
 }
 
 /** The duration of uninterrupted failure after which an endpoint is deactivated. */
-export const longestFailureMs = 5 * 24 * hours;
+const longestFailureMs = 5 * 24 * hours;
 
 /**
  * The reason to deactivate an endpoint after this response, or null. `failingSince` is the time of the first failed
@@ -191,3 +191,30 @@ export function signedHeaders(
     'svix-signature': signature,
   };
 }
+
+/**
+ * The maximum number of events per replay: an endpoint accepts them within minutes, and one commit writes them within a
+ * second.
+ */
+export const maxReplayed = 10_000;
+
+/** The selection of events to send again. */
+export const ReplayRequest = z.object({
+  since: TimestampInput.meta({
+    description: 'The first instant of the range, in epoch milliseconds or ISO 8601.',
+  }),
+  until: TimestampInput.optional().meta({
+    description: 'The end of the range, which is not part of it. By default now.',
+  }),
+  types: z
+    .array(EventType)
+    .min(1, 'must contain a type, or be omitted to send all types that the webhook subscribes to')
+    .max(eventTypes.length * 2)
+    .optional()
+    .meta({ description: 'The event types to send, by default those of the webhook.' }),
+  onlyFailed: z
+    .boolean()
+    .default(false)
+    .meta({ description: 'If true, only events are sent whose delivery to this webhook has failed for good.' }),
+});
+export type ReplayRequest = z.output<typeof ReplayRequest>;

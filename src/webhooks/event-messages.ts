@@ -46,7 +46,7 @@ const answers: OutgoingMessage['answers'] = [
 ];
 
 /** The message of an event of this type. */
-export function payloadOf(type: EventType) {
+function payloadOf(type: EventType) {
   const { object } = eventMeanings[type];
   const name = type.replaceAll(/(?:^|[._])([a-z])/g, (_, letter: string) => letter.toUpperCase());
   const meter = type === 'usage_balance.low' ? { usageMeterId: EventPayload.shape.usageMeterId.unwrap() } : {};

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { idSchema } from '../kernel/id.ts';
 import { Timestamp } from '../kernel/json.ts';
+import { instantFilter, textFilter } from '../kernel/pagination.ts';
 
 export const EventId = idSchema('event');
 
@@ -102,3 +103,12 @@ export const Event = z
   })
   .meta({ id: 'Event' });
 export type Event = z.infer<typeof Event>;
+
+/** The filters of an event list. */
+export const eventFilters = {
+  type: EventType.optional(),
+  object: EventObject.optional(),
+  objectId: textFilter,
+  occurredAtFrom: instantFilter.meta({ description: 'Events that occurred at this instant or later.' }),
+  occurredAtTo: instantFilter.meta({ description: 'Events that occurred before this instant.' }),
+};

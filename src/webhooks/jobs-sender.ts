@@ -10,7 +10,7 @@ export interface Sender {
   stop(): Promise<void>;
 }
 
-export interface SenderOptions {
+interface SenderOptions {
   /** The owner's pool. One of its connections is held permanently. */
   readonly pool: pg.Pool;
   readonly services: WebhookServices;

@@ -12,7 +12,7 @@ import {
   secretContext,
   signedHeaders,
 } from './delivery.ts';
-import { EndpointLane } from './endpoint-lane.ts';
+import { EndpointLane } from './endpoint-queue.ts';
 import {
   abandonInactive,
   type DueDelivery,
@@ -24,7 +24,7 @@ import {
   saveAttempts,
 } from './store-sending.ts';
 
-export interface DispatcherOptions {
+interface DispatcherOptions {
   /** The owner's connection, which sees every environment. */
   readonly database: Database;
   readonly services: WebhookServices;

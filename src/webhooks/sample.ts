@@ -16,7 +16,7 @@ const sampleIds: Readonly<Record<EventObject, string>> = {
 };
 
 /** The varying parts of a sample. */
-export interface SampleMaking {
+interface SampleMaking {
   readonly type: EventType;
   /** A new event id; the sample's id is marked as a sample. */
   readonly eventId: string;

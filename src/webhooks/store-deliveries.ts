@@ -81,7 +81,7 @@ export async function announceDeliveries(work: Work, webhookId: string): Promise
 }
 
 /** A sample message. */
-export interface SampleValues {
+interface SampleValues {
   readonly id: string;
   readonly pricingModelId: string;
   readonly webhookId: string;
@@ -128,7 +128,7 @@ export async function beginDelivery(work: Work, id: string, at: Instant): Promis
 }
 
 /** The selection of a webhook's events to send again. */
-export interface Replay {
+interface Replay {
   readonly webhookId: string;
   readonly since: Instant;
   /** Null for an open end. */

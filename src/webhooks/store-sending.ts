@@ -57,7 +57,7 @@ export interface DueDelivery extends EndpointKey {
 }
 
 /** The number of deliveries to read for an endpoint, excluding `known` ones. */
-export interface DueRequest extends EndpointKey {
+interface DueRequest extends EndpointKey {
   readonly wanted: number;
   readonly known: readonly string[];
 }

@@ -22,7 +22,7 @@ const webhookColumns = [
 ] as const;
 
 /** The columns of a new webhook. */
-export interface WebhookValues {
+interface WebhookValues {
   readonly id: string;
   readonly pricingModelId: string;
   readonly name: string;
@@ -68,7 +68,7 @@ export async function findWebhook(work: Work, id: string): Promise<WebhookRow | 
 }
 
 /** The webhook, protected from deletion until the transaction ends. */
-export async function holdWebhook(work: Work, id: string): Promise<WebhookRow | null> {
+export async function lockWebhookAgainstDeletion(work: Work, id: string): Promise<WebhookRow | null> {
   return (await selectWebhook(work, id).forKeyShare().executeTakeFirst()) ?? null;
 }
 
@@ -85,7 +85,7 @@ export async function pageOfWebhooks(work: Work, request: PageRequest): Promise<
 }
 
 /** The changeable columns of a webhook. */
-export type WebhookChanges = Partial<Pick<WebhookValues, 'name' | 'url' | 'filterTypes' | 'active'>> & {
+type WebhookChanges = Partial<Pick<WebhookValues, 'name' | 'url' | 'filterTypes' | 'active'>> & {
   readonly disabledReason?: null;
   readonly failingSince?: null;
 };

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { sql } from 'kysely';
 import { cancelSubscription } from '../../src/billing/cancel.ts';
-import { renewStep } from '../../src/billing/renew.ts';
+import { renewHandler } from '../../src/billing/renew.ts';
 import { createPool } from '../../src/database/database.ts';
 import { runInEnvironment } from '../../src/database/work.ts';
 import { runEffects } from '../../src/jobs/queue.ts';
@@ -128,7 +128,7 @@ describe('race: two workers on one run', () => {
       const { environmentId } = debtor;
       // The charges of half of them are made by whoever asked for them, and by those who take him for dead.
       const half = await runInEnvironment(app.database, { environmentId }, async (begun) =>
-        renewStep.perform(begun, await renewStep.claim(begun, 6)),
+        renewHandler.perform(begun, await renewHandler.take(begun, 6)),
       );
       await sql`update graphile_worker._private_jobs set run_at = now()`.execute(app.owner);
       const takers = await Promise.all([startTaker(), startTaker()]);

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { renewStep } from '../../src/billing/renew.ts';
+import { renewHandler } from '../../src/billing/renew.ts';
 import { settleTold } from '../../src/billing/settle-payment.ts';
 import { runInEnvironment } from '../../src/database/work.ts';
 import { runEffects } from '../../src/jobs/queue.ts';
@@ -29,7 +29,7 @@ const adjustLater = (id: string, plan: string): Promise<Answer> =>
 /** Renews this one and nothing else, and does what that asks for. */
 async function renew(id: string): Promise<void> {
   const done = await runInEnvironment(app.database, { environmentId }, async (begun) =>
-    renewStep.perform(begun, await renewStep.claim(begun, 1, [id])),
+    renewHandler.perform(begun, await renewHandler.take(begun, 1, [id])),
   );
   await runEffects(app, done?.effects ?? []);
 }

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { makeDefaultPaymentMethod } from '../../src/payments/actions-default.ts';
+import { makeDefaultPaymentMethod } from '../../src/payments/actions-attach.ts';
 import { type Answer, type Body, startTestApp } from '../support/harness.ts';
 import { setUpPlans } from '../support/plans.ts';
 import { monthly, newMeter, newModel, newProduct } from '../support/pricing-fixture.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { renewStep } from '../../src/billing/renew.ts';
+import { renewHandler } from '../../src/billing/renew.ts';
 import { settleTold } from '../../src/billing/settle-payment.ts';
 import { runInEnvironment } from '../../src/database/work.ts';
 import { runEffects } from '../../src/jobs/queue.ts';
@@ -155,7 +155,7 @@ describe('race: the last use of a discount', () => {
     const told = [{ paymentId: data[0].id as string, outcome: { ...outcome, receiptNumber: null } }];
     const renew = async () => {
       const done = await runInEnvironment(app.database, { environmentId }, async (begun) =>
-        renewStep.perform(begun, await renewStep.claim(begun, 1, [id])),
+        renewHandler.perform(begun, await renewHandler.take(begun, 1, [id])),
       );
       await runEffects(app, done?.effects ?? []);
     };

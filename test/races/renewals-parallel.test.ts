@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { sql } from 'kysely';
 import { duePlan, duePopulation, monthStart, nextMonth } from '../../bench/due-population.ts';
-import { renewStep } from '../../src/billing/renew.ts';
+import { renewHandler } from '../../src/billing/renew.ts';
 import { startTestApp, type TestApp } from '../support/harness.ts';
 import { renewDue, renewUntil } from '../support/renewing.ts';
 import { countStatements } from '../support/statements.ts';
@@ -22,9 +22,9 @@ test('500 renewals take as many statements as 2', async () => {
   const statementsFor = (size: number) =>
     app.inEnvironment(async (work) => {
       const { count } = await countStatements(work, async (counted) => {
-        const ids = await renewStep.claim(counted, size);
+        const ids = await renewHandler.take(counted, size);
         assert.equal(ids.length, size);
-        await renewStep.perform(counted, ids);
+        await renewHandler.perform(counted, ids);
       });
       return count;
     });

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { catchUp, holdCurrent } from '../../src/billing/catch-up.ts';
+import { catchUp, lockCurrent } from '../../src/billing/catch-up.ts';
 import { instant } from '../../src/kernel/calendar.ts';
 import { type Body, startTestApp } from '../support/harness.ts';
 import { setUpPlans } from '../support/plans.ts';
@@ -86,7 +86,7 @@ test('what is held has been brought up to date, and a second time changes nothin
   const { id } = await forgotten();
   await app.setClock(instant('2026-07-15'));
   for (let times = 0; times < 2; times++) {
-    const { subscription } = await app.inEnvironment((work) => holdCurrent(work, id));
+    const { subscription } = await app.inEnvironment((work) => lockCurrent(work, id));
     assert.equal(day(subscription.currentBillingPeriodStart ?? 0), '2026-07-01');
   }
   assert.equal((await periodsOf(app, id)).length, 3);

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { createHmac, randomBytes } from 'node:crypto';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { checkoutUrl, readCheckoutKey } from '../../src/checkout/link.ts';
+import { checkoutUrl, readCheckoutKey } from '../../src/checkout/checkout.ts';
 import { portalKey, portalUrl, readPortalKey } from '../../src/customers/portal-link.ts';
 import { createEncryption, keyBytes } from '../../src/jobs/encryption.ts';
 

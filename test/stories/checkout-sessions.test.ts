@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { CheckoutSession } from '../../src/checkout/checkout.ts';
-import { readCheckoutKey } from '../../src/checkout/link.ts';
+import { CheckoutSession, readCheckoutKey } from '../../src/checkout/checkout.ts';
 import { readPortalKey } from '../../src/customers/portal-link.ts';
 import { encryptionOf } from '../../src/jobs/encryption.ts';
 import { instant } from '../../src/kernel/calendar.ts';

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
+import { publish } from '../../src/customers/store-events.ts';
 import { newId } from '../../src/database/new-id.ts';
-import { publish } from '../../src/jobs/outbox.ts';
 import { instant } from '../../src/kernel/calendar.ts';
 import { type EventType, eventMeanings, eventTypes } from '../../src/webhooks/event.ts';
 import { insertFixture } from '../support/fixtures.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { renewStep } from '../../src/billing/renew.ts';
+import { renewHandler } from '../../src/billing/renew.ts';
 import { setUpChanges } from '../support/adjust-fixture.ts';
 import { databaseDigest } from '../support/digest.ts';
 import { insertFixture } from '../support/fixtures.ts';
@@ -27,7 +27,9 @@ const call = ({ subscriptionId, pricingModelId, meterId, usagePriceId, billingPe
 /** The renewal itself, at the end of the period. */
 async function renew({ subscriptionId, customerId, periodEnd }: Fixture): Promise<Body> {
   await app.setClock(periodEnd);
-  await app.inEnvironment(async (work) => renewStep.perform(work, await renewStep.claim(work, 1, [subscriptionId])));
+  await app.inEnvironment(async (work) =>
+    renewHandler.perform(work, await renewHandler.take(work, 1, [subscriptionId])),
+  );
   const { data } = await app.get(`/invoices?customerId=${customerId}`);
   return app.get(`/invoices/${data[0].id}`);
 }

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { renewStep } from '../../src/billing/renew.ts';
+import { renewHandler } from '../../src/billing/renew.ts';
 import { instant } from '../../src/kernel/calendar.ts';
 import { setUpCredits } from '../support/credits-fixture.ts';
 import { startTestApp } from '../support/harness.ts';
@@ -139,7 +139,9 @@ test('the renewal of a subscription whose meter has a threshold takes one statem
     const { id } = await (await setUpCredits(app, { meter })).subscribe();
     await app.setClock(june);
     const { count } = await app.inEnvironment((work) =>
-      countStatements(work, async (counted) => renewStep.perform(counted, await renewStep.claim(counted, 1, [id]))),
+      countStatements(work, async (counted) =>
+        renewHandler.perform(counted, await renewHandler.take(counted, 1, [id])),
+      ),
     );
     counts.push(count);
   }

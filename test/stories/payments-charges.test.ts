@@ -7,7 +7,7 @@ import { voidInvoice } from '../../src/invoicing/actions.ts';
 import { requestCharges } from '../../src/payments/actions-charge.ts';
 import { applyChargeOutcomes, assumedSuccess } from '../../src/payments/actions-settle.ts';
 import type { ChargeOutcome } from '../../src/payments/processor.ts';
-import { claimPaymentsToCheck } from '../../src/payments/store.ts';
+import { takePaymentsToCheck } from '../../src/payments/store.ts';
 import {
   askForCharge,
   charge,
@@ -128,7 +128,7 @@ test('pm_card_processing is under way for an hour, and settles then', async () =
   const dueAt = payment.chargeDate + hourMs;
   assert.deepEqual([payment.status, payment.checkAt, changed], ['processing', dueAt, false]);
   assert.equal((await invoiceOf(invoice.id)).status, 'awaiting_payment_confirmation');
-  const toCheck = (now: number) => app.inEnvironment((work) => claimPaymentsToCheck({ ...work, now }, 10));
+  const toCheck = (now: number) => app.inEnvironment((work) => takePaymentsToCheck({ ...work, now }, 10));
   assert.deepEqual(await toCheck(dueAt - 1), []);
   assert.deepEqual(await toCheck(dueAt), [payment.id]);
 

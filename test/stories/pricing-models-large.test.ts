@@ -1,10 +1,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Work } from '../../src/database/work.ts';
-import { clonePricingModel } from '../../src/pricing/actions-clone.ts';
-import { exportPricingModel } from '../../src/pricing/actions-export.ts';
-import { setUpPricingModel } from '../../src/pricing/actions-setup.ts';
-import { updatePricingModel } from '../../src/pricing/actions-update.ts';
+import {
+  clonePricingModel,
+  exportPricingModel,
+  setUpPricingModel,
+  updatePricingModel,
+} from '../../src/pricing/actions-models.ts';
 import { loadPricingModelDetails } from '../../src/pricing/store-details.ts';
 import { SetupInput, UpdateInput } from '../../src/pricing/structure.ts';
 import { type Body, startTestApp } from '../support/harness.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { test } from 'node:test';
-import { provisionPricingModel } from '../../src/pricing/actions-setup.ts';
+import { provisionPricingModel } from '../../src/pricing/actions-models.ts';
 import { type Body, startTestApp } from '../support/harness.ts';
 import { acme, countRows } from '../support/pricing-models.ts';
 

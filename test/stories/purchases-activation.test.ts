@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { type Activation, activateSubscription } from '../../src/billing/activate-subscription.ts';
+import { type Activation, activateSubscription } from '../../src/billing/buy.ts';
 import { quoteActivation } from '../../src/billing/quote.ts';
 import { instant } from '../../src/kernel/calendar.ts';
 import { type Body, startTestApp } from '../support/harness.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { sql, type Updateable } from 'kysely';
-import { renewStep } from '../../src/billing/renew.ts';
+import { renewHandler } from '../../src/billing/renew.ts';
 import type { Subscriptions } from '../../src/database/database-types.ts';
 import { instant } from '../../src/kernel/calendar.ts';
 import { startTestApp } from '../support/harness.ts';
@@ -33,38 +33,38 @@ async function oneSubscription() {
 }
 
 const { app, plans, id, customerId, set } = await oneSubscription();
-const claim = (only?: readonly string[]) => app.inEnvironment((work) => renewStep.claim(work, 10, only));
+const take = (only?: readonly string[]) => app.inEnvironment((work) => renewHandler.take(work, 10, only));
 
 test('nothing is due until the period is over', async () => {
   await app.setClock(june - 1);
-  assert.deepEqual(await claim(), []);
+  assert.deepEqual(await take(), []);
   await app.setClock(june);
-  assert.deepEqual(await claim(), [id]);
+  assert.deepEqual(await take(), [id]);
 });
 
 test('what ends by the end of the period does not renew; what ends later does', async () => {
   await set({ status: 'cancellation_scheduled', cancelScheduledAt: june });
-  assert.deepEqual(await claim(), []);
+  assert.deepEqual(await take(), []);
   await set({ cancelScheduledAt: june + 1 });
-  assert.deepEqual(await claim(), [id]);
+  assert.deepEqual(await take(), [id]);
   await set({ status: 'active', cancelScheduledAt: null });
 });
 
 test('what has ended, is paused or waits for its first payment does not renew', async () => {
   await set({ status: 'paused', pausedAt: may });
-  assert.deepEqual(await claim(), []);
+  assert.deepEqual(await take(), []);
   await set({ status: 'incomplete', pausedAt: null });
-  assert.deepEqual(await claim(), []);
+  assert.deepEqual(await take(), []);
   await set({ status: 'canceled', canceledAt: may });
-  assert.deepEqual(await claim(), []);
+  assert.deepEqual(await take(), []);
   await set({ status: 'active', canceledAt: null });
 });
 
 test('what failed lately is left alone for a while', async () => {
   await set({ workRetryAt: Date.now() + 60_000 });
-  assert.deepEqual(await claim(), []);
+  assert.deepEqual(await take(), []);
   await set({ workRetryAt: Date.now() - 1 });
-  assert.deepEqual(await claim(), [id]);
+  assert.deepEqual(await take(), [id]);
   await set({ workRetryAt: null });
 });
 
@@ -77,10 +77,10 @@ test('a claim steps over what somebody else holds', async () => {
     await done.promise;
   });
   await held.promise;
-  assert.deepEqual(await claim(), []);
+  assert.deepEqual(await take(), []);
   done.resolve();
   await holder;
-  assert.deepEqual(await claim(), [id]);
+  assert.deepEqual(await take(), [id]);
 });
 
 test('unpaid subscriptions go on, their invoice stays open and nobody tries to collect it', async () => {
@@ -112,7 +112,7 @@ test('a plan that does not renew is never due', async () => {
     currentBillingPeriodEnd: null,
   });
   await app.setClock(instant('2030-01-01'));
-  assert.deepEqual(await claim(), []);
+  assert.deepEqual(await take(), []);
   await set({
     renews: true,
     intervalUnit: 'month',
@@ -127,7 +127,7 @@ test('a plan that does not renew is never due', async () => {
 test('the longest due comes first, and one period at a time', async () => {
   const { freeId } = await plans.newCustomer();
   await app.setClock(instant('2026-10-15'));
-  assert.deepEqual(await claim(), [id, freeId].slice(0, 2));
-  assert.deepEqual(await app.inEnvironment((work) => renewStep.claim(work, 1)), [id]);
-  assert.deepEqual(await claim([freeId]), [freeId]);
+  assert.deepEqual(await take(), [id, freeId].slice(0, 2));
+  assert.deepEqual(await app.inEnvironment((work) => renewHandler.take(work, 1)), [id]);
+  assert.deepEqual(await take([freeId]), [freeId]);
 });

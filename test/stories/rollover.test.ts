@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { renewStep } from '../../src/billing/renew.ts';
+import { renewHandler } from '../../src/billing/renew.ts';
 import { instant } from '../../src/kernel/calendar.ts';
 import { setUpCredits } from '../support/credits-fixture.ts';
 import { type Body, startTestApp } from '../support/harness.ts';
@@ -121,7 +121,9 @@ test('twenty renewals that roll over take as many statements as two', async () =
   const counts: number[] = [];
   for (const some of [ids.slice(0, 2), ids.slice(2)]) {
     const { count } = await app.inEnvironment((work) =>
-      countStatements(work, async (counted) => renewStep.perform(counted, await renewStep.claim(counted, 100, some))),
+      countStatements(work, async (counted) =>
+        renewHandler.perform(counted, await renewHandler.take(counted, 100, some)),
+      ),
     );
     counts.push(count);
   }

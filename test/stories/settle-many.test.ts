@@ -2,9 +2,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { sql } from 'kysely';
 import { chargeInvoices } from '../../src/billing/charge-invoice.ts';
-import { collectInvoices } from '../../src/billing/collect-invoices.ts';
-import { dunStep } from '../../src/billing/dun.ts';
-import { renewStep } from '../../src/billing/renew.ts';
+import { collectInvoices, dunHandler } from '../../src/billing/collect-invoices.ts';
+import { renewHandler } from '../../src/billing/renew.ts';
 import { settleCharges, settlePayments, settleTold } from '../../src/billing/settle-payment.ts';
 import type { Work } from '../../src/database/work.ts';
 import { checkInvariants } from '../../src/invariants/check-invariants.ts';
@@ -29,7 +28,7 @@ await app.owner.updateTable('products').set({ isDefault: true }).where('slug', '
 async function billed(month: number, limit = count): Promise<string[]> {
   await app.setClock(start + 30 * month * day);
   return app.inEnvironment(async (work) => {
-    await renewStep.perform(work, await renewStep.claim(work, limit));
+    await renewHandler.perform(work, await renewHandler.take(work, limit));
     return paymentsAsked(work);
   });
 }
@@ -54,7 +53,7 @@ const settleAll = (processors: Processors, ids: readonly string[]) =>
 test('renewals ask for their charges five hundred at a time, and one job settles so many', async () => {
   await app.setClock(start + 30 * day);
   const sizes = await app.inEnvironment(async (work) => {
-    await renewStep.perform(work, await renewStep.claim(work, count));
+    await renewHandler.perform(work, await renewHandler.take(work, count));
     return work.effects.map(({ payload }) => (payload.paymentIds as string[]).length);
   });
   assert.deepEqual(sizes, [500, 120]);
@@ -250,8 +249,8 @@ test('two that try invoices again at once step over what the other holds', async
   await app.setClock(dueAt);
   await app.owner.updateTable('invoices').set({ nextAttemptAt: dueAt }).where('status', '=', 'open').execute();
   const claims = await app.inEnvironment(async (work) => {
-    const mine = await dunStep.claim(work, 1);
-    const theirs = await app.inEnvironment((other) => dunStep.claim(other, 100));
+    const mine = await dunHandler.take(work, 1);
+    const theirs = await app.inEnvironment((other) => dunHandler.take(other, 100));
     return { mine, theirs };
   });
   assert.equal(claims.mine.length, 1);

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { forgetProcessorEvents } from '../../src/payments/store-processor-events.ts';
+import { forgetProcessorEvents } from '../../src/payments/store-processors.ts';
 import { eventsOf } from '../support/charge.ts';
 import { startTestApp } from '../support/harness.ts';
 import { stripeEvent } from '../support/stripe-server.ts';

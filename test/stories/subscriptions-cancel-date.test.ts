@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { DueStep } from '../../src/billing/due-step.ts';
-import { cancelStep } from '../../src/billing/end-due-subscriptions.ts';
-import { renewStep } from '../../src/billing/renew.ts';
+import type { DueWorkHandler } from '../../src/billing/due-work-runner.ts';
+import { cancelHandler } from '../../src/billing/end-subscription.ts';
+import { renewHandler } from '../../src/billing/renew.ts';
 import { instant, msPerDay } from '../../src/kernel/calendar.ts';
 import { type Body, startTestApp } from '../support/harness.ts';
 import { setUpPlans } from '../support/plans.ts';
@@ -27,10 +27,10 @@ const refused = async (id: string, cancellation: Body, status: number): Promise<
 };
 
 /** Moves the clock and does what is due of one kind for a subscription, its charges included. Answers whether it was. */
-async function moveTo(at: number, step: DueStep, id: string): Promise<boolean> {
+async function moveTo(at: number, step: DueWorkHandler, id: string): Promise<boolean> {
   await app.setClock(at);
   const done = await app.inEnvironment(async (work) => {
-    const ids = await step.claim(work, 1, [id]);
+    const ids = await step.take(work, 1, [id]);
     await step.perform(work, ids);
     return ids.length === 1;
   });
@@ -59,15 +59,15 @@ test('a cancel for the middle of June bills May and June whole, and gives nothin
     [scheduled.status, scheduled.cancelScheduledAt, scheduled.canceledAt, scheduled.current],
     ['cancellation_scheduled', june16, null, true],
   );
-  assert.equal(await moveTo(may, renewStep, id), true);
-  assert.equal(await moveTo(june, renewStep, id), true);
+  assert.equal(await moveTo(may, renewHandler, id), true);
+  assert.equal(await moveTo(june, renewHandler, id), true);
   const renewed = await plans.subscription(id);
   assert.deepEqual(
     [renewed.status, renewed.currentBillingPeriodStart, renewed.currentBillingPeriodEnd],
     ['cancellation_scheduled', june, july],
   );
-  assert.equal(await moveTo(june16 - 1, cancelStep, id), false);
-  assert.equal(await moveTo(june16, cancelStep, id), true);
+  assert.equal(await moveTo(june16 - 1, cancelHandler, id), false);
+  assert.equal(await moveTo(june16, cancelHandler, id), true);
   const ended = await plans.subscription(id);
   assert.deepEqual(
     [ended.status, ended.canceledAt, ended.currentBillingPeriodEnd, ended.current],
@@ -80,9 +80,9 @@ test('a cancel for the middle of June bills May and June whole, and gives nothin
 test('a cancel for the end of a period makes that period the last', async () => {
   const { id, externalId } = await newPro();
   await cancelAt(id, june);
-  await moveTo(may, renewStep, id);
-  assert.equal(await moveTo(june, renewStep, id), false);
-  assert.equal(await moveTo(june, cancelStep, id), true);
+  await moveTo(may, renewHandler, id);
+  assert.equal(await moveTo(june, renewHandler, id), false);
+  assert.equal(await moveTo(june, cancelHandler, id), true);
   assert.deepEqual(await totalsOf(externalId), [3000, 3000]);
 });
 
@@ -146,7 +146,7 @@ test('a trial that is to end at a date after it is active no more than it is can
   await cancelAt(id, may);
   assert.equal((await uncancel(id)).status, 'trialing');
   await cancelAt(id, may);
-  await moveTo(trialEnd, renewStep, id);
+  await moveTo(trialEnd, renewHandler, id);
   const { status, currentBillingPeriodEnd } = await plans.subscription(id);
   assert.deepEqual([status, currentBillingPeriodEnd], ['cancellation_scheduled', instant('2026-05-15')]);
   assert.deepEqual(await totalsOf(externalId), [3000]);

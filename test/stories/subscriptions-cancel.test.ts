@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { sql } from 'kysely';
-import { cancelIfDue } from '../../src/billing/end-subscription.ts';
-import { expireStep } from '../../src/billing/expire-incomplete.ts';
+import { cancelIfDue, expireHandler } from '../../src/billing/end-subscription.ts';
 import { instant } from '../../src/kernel/calendar.ts';
 import { type Body, startTestApp } from '../support/harness.ts';
 import { setUpPlans } from '../support/plans.ts';
@@ -233,8 +232,8 @@ test('a subscription waits 23 hours for its first payment, then the free plan is
   const hour = 3_600_000;
   const expire = () =>
     app.inEnvironment(async (work) => {
-      const ids = await expireStep.claim(work, 100);
-      await expireStep.perform(work, ids);
+      const ids = await expireHandler.take(work, 100);
+      await expireHandler.perform(work, ids);
       return ids;
     });
   await app.setClock(april + 23 * hour - 1);

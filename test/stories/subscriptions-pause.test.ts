@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { DueStep } from '../../src/billing/due-step.ts';
-import { renewStep } from '../../src/billing/renew.ts';
-import { resumeStep } from '../../src/billing/resume-paused.ts';
+import type { DueWorkHandler } from '../../src/billing/due-work-runner.ts';
+import { renewHandler } from '../../src/billing/renew.ts';
+import { resumeHandler } from '../../src/billing/resume-paused.ts';
 import { instant } from '../../src/kernel/calendar.ts';
 import { type Body, startTestApp } from '../support/harness.ts';
 import { setUpPlans } from '../support/plans.ts';
@@ -55,10 +55,10 @@ async function keptOf(id: string): Promise<number> {
 }
 
 /** Moves the clock and does what is due of one kind for a subscription, its charges included. Answers whether it was. */
-async function moveTo(at: number, step: DueStep, id: string): Promise<boolean> {
+async function moveTo(at: number, step: DueWorkHandler, id: string): Promise<boolean> {
   await app.setClock(at);
   const done = await app.inEnvironment(async (work) => {
-    const ids = await step.claim(work, 1, [id]);
+    const ids = await step.take(work, 1, [id]);
     await step.perform(work, ids);
     return ids.length === 1;
   });
@@ -94,7 +94,7 @@ test('paused after 10 of 30 days and on after 20: nothing is due now, and 1000 l
   assert.deepEqual([resumed.currentBillingPeriodStart, resumed.currentBillingPeriodEnd], [day21, may]);
   assert.equal(await keptOf(id), 1000);
 
-  assert.equal(await moveTo(may, renewStep, id), true);
+  assert.equal(await moveTo(may, renewHandler, id), true);
   assert.deepEqual(await invoicesOf(externalId), [
     { status: 'paid', total: 3000, lines: [3000] },
     { status: 'paid', total: 0, lines: [1000, -1000] },
@@ -110,11 +110,11 @@ test('a subscription that goes on in the middle of June owes half of it, and the
   const { id, externalId } = await newPro();
   await app.setClock(day11);
   await pause(id);
-  assert.equal(await moveTo(june, renewStep, id), false, 'what is paused does not renew');
+  assert.equal(await moveTo(june, renewHandler, id), false, 'what is paused does not renew');
   await app.setClock(june16);
   const resumed = await resume(id);
   assert.deepEqual([resumed.currentBillingPeriodStart, resumed.currentBillingPeriodEnd], [june16, july]);
-  await moveTo(july, renewStep, id);
+  await moveTo(july, renewHandler, id);
   const [, first, second] = await invoicesOf(externalId);
   assert.deepEqual(first, { status: 'paid', total: 0, lines: [1500, -1500] });
   assert.deepEqual(second, { status: 'paid', total: 2500, lines: [3000, -500] });
@@ -218,13 +218,13 @@ test('with a date it goes on by itself, as of that date even when that is notice
   await app.setClock(day11);
   const paused = await pause(onTime.id, { resumesAt: '2026-06-16T00:00:00Z' });
   assert.equal(paused.resumesAt, june16);
-  assert.equal(await moveTo(june16 - 1, resumeStep, onTime.id), false);
-  assert.equal(await moveTo(june16, resumeStep, onTime.id), true);
-  assert.equal(await moveTo(june16, resumeStep, onTime.id), false);
+  assert.equal(await moveTo(june16 - 1, resumeHandler, onTime.id), false);
+  assert.equal(await moveTo(june16, resumeHandler, onTime.id), true);
+  assert.equal(await moveTo(june16, resumeHandler, onTime.id), false);
 
   await app.setClock(day11);
   await pause(late.id, { resumesAt: june16 });
-  assert.equal(await moveTo(june16 + 5 * 86_400_000, resumeStep, late.id), true);
+  assert.equal(await moveTo(june16 + 5 * 86_400_000, resumeHandler, late.id), true);
   for (const { id, externalId } of [onTime, late]) {
     const { status, currentBillingPeriodStart, resumesAt } = await plans.subscription(id);
     assert.deepEqual([status, currentBillingPeriodStart, resumesAt], ['active', june16, null]);
@@ -276,7 +276,7 @@ test('a pause of no time has not been: the period goes on as it was', async () =
   await pause(id);
   assert.equal(await keptOf(id), 2000);
   await resume(id);
-  await moveTo(may, renewStep, id);
+  await moveTo(may, renewHandler, id);
   assert.deepEqual(
     (await invoicesOf(externalId)).map(({ total }) => total),
     [3000, 3000],

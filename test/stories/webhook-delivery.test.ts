@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { Webhook as Verifier } from 'standardwebhooks';
+import { publish } from '../../src/customers/store-events.ts';
 import { runInEnvironment, type Work } from '../../src/database/work.ts';
 import { version } from '../../src/http/version.ts';
-import { publish } from '../../src/jobs/outbox.ts';
 import { insertFixture } from '../support/fixtures.ts';
 import { startTestApp } from '../support/harness.ts';
 import { type ReceiverAnswer, startReceiver } from '../support/webhook-receiver.ts';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
 import { sql } from 'kysely';
-import { publish } from '../../src/jobs/outbox.ts';
+import { publish } from '../../src/customers/store-events.ts';
 import { insertFixture } from '../support/fixtures.ts';
 import { type Body, startTestApp } from '../support/harness.ts';
 import { type ReceiverAnswer, startReceiver } from '../support/webhook-receiver.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { publish } from '../../src/jobs/outbox.ts';
+import { publish } from '../../src/customers/store-events.ts';
 import { createApiKey } from '../../src/organizations/actions.ts';
 import { insertFixture } from '../support/fixtures.ts';
 import { startTestApp } from '../support/harness.ts';

@@ -3,7 +3,7 @@ import { after } from 'node:test';
 import type pg from 'pg';
 import type { ExternalServices } from '../../src/app.ts';
 import { createApp, tasks } from '../../src/app.ts';
-import { foundOrganization } from '../../src/billing/create-organization.ts';
+import { createOrganization } from '../../src/billing/create-organization.ts';
 import type { Database } from '../../src/database/database.ts';
 import { runInEnvironment, type Work } from '../../src/database/work.ts';
 import { loopback } from '../../src/jobs/address-guard.ts';
@@ -82,7 +82,7 @@ export async function startTestApp({ services: given = {} }: { services?: Extern
   const { server, address, webhooks } = isOwn ? await startService(house, given) : await ordinaryService(house);
   const services = { encryption: webhooks.encryption, ...given, webhooks };
   const newOrganization = async (): Promise<TestOrganization> => {
-    const founded = await foundOrganization(owner, { name: 'Acme' }, Date.now());
+    const founded = await createOrganization(owner, { name: 'Acme' }, Date.now());
     return {
       id: founded.organization.id,
       testKey: founded.testKey.token,

@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict';
 import type { IdKind } from '../../src/kernel/id.ts';
-import { isNoChargePrice } from '../../src/pricing/no-charge-price.ts';
-import type { StructureChanges } from '../../src/pricing/structure-changes.ts';
-import type { PricingModelContents } from '../../src/pricing/structure-contents.ts';
+import { isNoChargePrice } from '../../src/pricing/price.ts';
+import type { PricingModelContents, StructureChanges } from '../../src/pricing/structure-contents.ts';
 
 /** Ids that grow, as those of the service do. */
 export function countingIds() {

@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
-import { renewStep } from '../../src/billing/renew.ts';
+import { renewHandler } from '../../src/billing/renew.ts';
 import type { TestApp } from './harness.ts';
 
 /** Renews what is due by the clock, chunk by chunk, and does what each chunk asks for: the charges. Answers how many. */
 export async function renewDue(app: TestApp, limit = 500): Promise<number> {
   for (let renewed = 0; ; ) {
     const ids = await app.inEnvironment(async (work) => {
-      const claimed = await renewStep.claim(work, limit);
-      await renewStep.perform(work, claimed);
+      const claimed = await renewHandler.take(work, limit);
+      await renewHandler.perform(work, claimed);
       return claimed;
     });
     if (ids.length === 0) return renewed;

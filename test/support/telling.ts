@@ -1,4 +1,4 @@
-import { publish } from '../../src/jobs/outbox.ts';
+import { publish } from '../../src/customers/store-events.ts';
 import type { TestApp } from './harness.ts';
 
 /** Tells that customers were changed, by the ids of them, in one commit. */

@@ -9,9 +9,9 @@ import fc from 'fast-check';
 import { readConfig } from '../../src/config.ts';
 import { createEncryption, keyBytes, keyIdOf } from '../../src/jobs/encryption.ts';
 import {
-  claimEncryptionKeys,
   keyOfDataDirectory,
   parseEncryptionKeys,
+  registerEncryptionKeys,
   UnusableKey,
 } from '../../src/jobs/encryption-keys.ts';
 import { startTestApp } from '../support/harness.ts';
@@ -141,7 +141,7 @@ describe('the key of a data directory', () => {
 
 describe('a database', () => {
   const stored = async () => await app.owner.selectFrom('encryptionKeys').selectAll().orderBy('createdAt').execute();
-  const claim = (keys: Buffer[], at: number) => claimEncryptionKeys(app.owner, createEncryption(keys), at);
+  const claim = (keys: Buffer[], at: number) => registerEncryptionKeys(app.owner, createEncryption(keys), at);
 
   test('a database knows who may write in it, first and after a change of the key', async () => {
     await claim([oldKey], 1);

@@ -31,10 +31,12 @@ export type Place = (typeof order)[number];
 
 /** The places that are a single file at the top of src/, or siblings of one. */
 const files: ReadonlySet<string> = new Set(['config', 'app', 'main']);
-/** The folders that know no domain word, or, like rating, no record of one. */
+/** The folders that know no record of the domain. */
 const foundations: ReadonlySet<string> = new Set(['kernel', 'rating', 'embedded-postgres', 'database', 'jobs', 'http']);
 /** The folders of the foundations that may hold SQL. */
 export const sqlFoundations: ReadonlySet<string> = new Set(['database', 'jobs', 'http']);
+/** The folders of the foundations that know no domain word. */
+export const wordlessFoundations: ReadonlySet<string> = new Set(['embedded-postgres', 'database', 'jobs', 'http']);
 /** The folder that holds the route values, one file a URL family. */
 export const api = 'api';
 /** The folders in which a file is a verb: they span several slices. */

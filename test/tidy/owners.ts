@@ -8,9 +8,9 @@ import type { Place } from './layout.ts';
 export type Owners = Readonly<Record<string, Place>>;
 
 export const owners: Owners = {
-  // Every slice needs these before it knows a domain word: stored answers, events to publish, and keys.
+  // Every slice needs these before it knows a domain word: stored answers and keys.
   idempotency_keys: 'http',
-  events: 'jobs',
+  events: 'customers',
   encryption_keys: 'jobs',
 
   organizations: 'organizations',

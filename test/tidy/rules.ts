@@ -16,6 +16,7 @@ import {
   slices,
   sqlFoundations,
   stem,
+  wordlessFoundations,
 } from './layout.ts';
 import type { Owners } from './owners.ts';
 import { isProse, maxWords, type ProseLimits, proseCounts } from './prose.ts';
@@ -40,6 +41,8 @@ export interface Tree {
   sources: ReadonlyMap<string, Source>;
   owners: Owners;
   proseLimits: ProseLimits;
+  /** Path -> why the file is so short. */
+  shortFiles: Readonly<Record<string, string>>;
 }
 
 export interface Finding {
@@ -53,6 +56,8 @@ type Found = Omit<Finding, 'rule'>;
 type Rule = (tree: Tree) => Found[];
 
 const maxFileLines = 600;
+const minFileLines = 40;
+const maxFolderFiles = 35;
 const maxFunctionLines = 70;
 const maxReadmeLines = 60;
 
@@ -68,6 +73,26 @@ const forbiddenWords = new Set([
   'misc',
   'index',
   'v2',
+]);
+
+const domainNouns = new Set([
+  'billing',
+  'credit',
+  'customer',
+  'discount',
+  'entitlement',
+  'invoice',
+  'ledger',
+  'meter',
+  'payment',
+  'price',
+  'pricing',
+  'product',
+  'purchase',
+  'refund',
+  'subscription',
+  'tax',
+  'usage',
 ]);
 
 const pureBuiltins = new Set(['node:assert', 'node:assert/strict', 'node:buffer']);
@@ -258,6 +283,88 @@ function length(tree: Tree): Found[] {
   });
 }
 
+/**
+ * A file holds enough to be worth opening. Files that have their name from the layout may be short: those of api, and those
+ * that are named by their role alone.
+ */
+function floor(tree: Tree): Found[] {
+  const isExempt = (path: string) =>
+    isGenerated(path) || isTest(path) || placeOf(path) === api || roles.some((name) => name === stem(path));
+  const short = [...tree.sources.keys()].filter(
+    (path) => path.startsWith('src/') && !isExempt(path) && lineCount(tree.files.get(path) ?? '') < minFileLines,
+  );
+  const unexplained = short.filter((path) => tree.shortFiles[path] === undefined);
+  const needless = Object.keys(tree.shortFiles).filter((path) => !short.includes(path));
+  return [
+    ...unexplained.map((path) => ({ path, line: 1, message: `has fewer than ${minFileLines} lines, and no reason` })),
+    ...needless.map((path) => ({ path, line: 1, message: 'needs no reason to be short' })),
+  ];
+}
+
+/** A folder can be read from top to bottom. */
+function folders(tree: Tree): Found[] {
+  const counted = Map.groupBy(
+    pathsUnder(tree, ['src']).filter((path) => path.endsWith('.ts') && !isTest(path) && path.split('/').length === 3),
+    (path) => path.slice(0, path.lastIndexOf('/')),
+  );
+  return [...counted].flatMap(([path, { length: count }]) =>
+    count > maxFolderFiles ? [{ path, line: 1, message: `${count} files of ${maxFolderFiles}` }] : [],
+  );
+}
+
+/** An exported name has an importer: a file outside of its own, which may be a test. */
+function importers(tree: Tree): Found[] {
+  const imported = new Map<string, Set<string> | null>();
+  for (const [path, source] of tree.sources)
+    for (const { specifier, names } of source.imports) {
+      if (!specifier.startsWith('.')) continue;
+      const target = resolve(path, specifier);
+      const known = imported.get(target);
+      if (known === null || names === null) imported.set(target, null);
+      else imported.set(target, new Set([...(known ?? []), ...names]));
+    }
+  return [...tree.sources].flatMap(([path, source]) => {
+    if (!path.startsWith('src/') || isTest(path) || isGenerated(path)) return [];
+    const known = imported.get(path);
+    if (known === null) return [];
+    const unused = source.exports.filter(({ what }) => !known?.has(what));
+    return unused.map(({ what, line }) => ({ path, line, message: `nobody imports ${what}` }));
+  });
+}
+
+/** No file needs, by way of others, itself; a type is no excuse. */
+function cycles(tree: Tree): Found[] {
+  const targets = new Map<string, string[]>();
+  for (const { path, target } of importsInSource(tree)) targets.set(path, [...(targets.get(path) ?? []), target]);
+  const settled = new Set<string>();
+  const found: Found[] = [];
+  const visit = (path: string, way: readonly string[]): void => {
+    const begin = way.indexOf(path);
+    if (begin >= 0)
+      found.push({ path, line: 1, message: `imports itself: ${[...way.slice(begin), path].join(' -> ')}` });
+    if (begin >= 0 || settled.has(path)) return;
+    for (const target of targets.get(path) ?? []) visit(target, [...way, path]);
+    settled.add(path);
+  };
+  for (const path of targets.keys()) visit(path, []);
+  return found;
+}
+
+/** The foundations know no domain noun. */
+function domainWords(tree: Tree): Found[] {
+  return [...tree.sources].flatMap(([path, source]) => {
+    const place = placeOf(path) ?? '';
+    if (!wordlessFoundations.has(place) || isTest(path) || isGenerated(path)) return [];
+    const lines = new Map<string, number>();
+    for (const [name, line] of source.identifiers)
+      for (const word of name.split(/(?<=[a-z0-9])(?=[A-Z])|_/)) {
+        const noun = word.toLowerCase().replace(/s$/, '');
+        if (domainNouns.has(noun) && !lines.has(noun)) lines.set(noun, line);
+      }
+    return [...lines].map(([noun, line]) => ({ path, line, message: `"${noun}" is a word of the domain` }));
+  });
+}
+
 /** A name is exported once, by the file that has it. */
 function exports(tree: Tree): Found[] {
   return [...tree.sources].flatMap(([path, { badExports }]) =>
@@ -318,6 +425,11 @@ export const rules: Readonly<Record<string, Rule>> = {
   families,
   readme,
   length,
+  floor,
+  folders,
+  importers,
+  cycles,
+  'domain-words': domainWords,
   exports,
   functions,
   workplace,

@@ -13,6 +13,8 @@ import { placeholder, type TableMention, tableName, tablesIn } from './sql.ts';
 
 export interface Import {
   specifier: string;
+  /** The names that are imported; null where all may be, by `import()`. Of a namespace, what is read of it. */
+  names: readonly string[] | null;
   /** Erased before the file runs. */
   typeOnly: boolean;
   line: number;
@@ -30,6 +32,10 @@ export interface Source {
   /** What waits, reads the clock, rolls dice or knows the process. */
   impurities: Spot[];
   functions: { name: string; line: number; length: number }[];
+  /** What other files can import. */
+  exports: Spot[];
+  /** Identifier -> the line on which it first occurs. */
+  identifiers: ReadonlyMap<string, number>;
   tables: TableMention[];
   comments: Comment[];
 }
@@ -69,12 +75,23 @@ export function openParser(): Parser {
 }
 
 function sourceOf(file: ast.SourceFile): Source {
-  const source: Source = { imports: [], badExports: [], impurities: [], functions: [], tables: [], comments: [] };
+  const identifiers = new Map<string, number>();
+  const source: Source = {
+    imports: [],
+    badExports: [],
+    impurities: [],
+    functions: [],
+    tables: [],
+    exports: [],
+    identifiers,
+    comments: [],
+  };
+  const members = membersIn(file);
   const literals: Span[] = [];
   const lineOf = (position: number) => file.getLineAndCharacterOfPosition(position).line + 1;
   const visit = (node: ast.Node): void => {
     const line = lineOf(node.getStart(file));
-    const imported = importAt(node);
+    const imported = importAt(node, members);
     if (imported !== undefined) source.imports.push({ ...imported, line });
     const badExport = badExportAt(node);
     if (badExport !== undefined) source.badExports.push({ what: badExport, line });
@@ -84,6 +101,8 @@ function sourceOf(file: ast.SourceFile): Source {
       source.functions.push({ name: functionName(node), line, length: lineOf(node.getEnd()) - line + 1 });
     }
     if (isLiteral(node)) literals.push({ start: node.getStart(file), end: node.getEnd() });
+    if (ast.isIdentifier(node) && !identifiers.has(node.text)) identifiers.set(node.text, line);
+    source.exports.push(...exportsAt(node).map((what) => ({ what, line })));
     for (const mention of tablesAt(node)) {
       source.tables.push({ ...mention, line: lineOf(mention.position) + mention.line });
     }
@@ -120,27 +139,69 @@ function withoutLiterals(text: string, literals: readonly Span[]): string {
 }
 
 /** `import`, `export ... from`, `import()` and `typeof import()`. */
-function importAt(node: ast.Node): Omit<Import, 'line'> | undefined {
+function importAt(node: ast.Node, members: Members): Omit<Import, 'line'> | undefined {
   if (ast.isImportDeclaration(node) && ast.isStringLiteral(node.moduleSpecifier)) {
     const clause = node.importClause;
-    return { specifier: node.moduleSpecifier.text, typeOnly: clause !== undefined && isTypeClause(clause) };
+    const typeOnly = clause !== undefined && isTypeClause(clause);
+    return { specifier: node.moduleSpecifier.text, names: namesOf(clause, members), typeOnly };
   }
   if (
     ast.isExportDeclaration(node) &&
     node.moduleSpecifier !== undefined &&
     ast.isStringLiteral(node.moduleSpecifier)
   ) {
-    return { specifier: node.moduleSpecifier.text, typeOnly: node.isTypeOnly };
+    return { specifier: node.moduleSpecifier.text, names: null, typeOnly: node.isTypeOnly };
   }
   if (ast.isCallExpression(node) && node.expression.kind === ast.SyntaxKind.ImportKeyword) {
     const specifier = literal(node.arguments[0]);
-    return specifier === undefined ? undefined : { specifier, typeOnly: false };
+    return specifier === undefined ? undefined : { specifier, names: null, typeOnly: false };
   }
   if (ast.isImportTypeNode(node) && ast.isLiteralTypeNode(node.argument)) {
     const specifier = literal(node.argument.literal);
-    return specifier === undefined ? undefined : { specifier, typeOnly: true };
+    return specifier === undefined ? undefined : { specifier, names: null, typeOnly: true };
   }
   return undefined;
+}
+
+/** Object -> what is read of it, by values (`store.find`) and by types (`store.Row`). */
+type Members = ReadonlyMap<string, ReadonlySet<string>>;
+
+function membersIn(file: ast.SourceFile): Members {
+  const members = new Map<string, Set<string>>();
+  const note = (object: string | undefined, member: string) => {
+    if (object !== undefined) members.set(object, (members.get(object) ?? new Set()).add(member));
+  };
+  const visit = (node: ast.Node): void => {
+    if (ast.isPropertyAccessExpression(node)) note(identifier(node.expression), node.name.text);
+    if (ast.isQualifiedName(node)) note(identifier(node.left), node.right.text);
+    node.forEachChild(visit);
+  };
+  file.forEachChild(visit);
+  return members;
+}
+
+function namesOf(clause: ast.ImportClause | undefined, members: Members): readonly string[] {
+  const bindings = clause?.namedBindings;
+  if (bindings === undefined) return [];
+  if (ast.isNamespaceImport(bindings)) return [...(members.get(bindings.name.text) ?? [])];
+  return bindings.elements.map((element) => (element.propertyName ?? element.name).text);
+}
+
+/** The names that a statement exports. */
+function exportsAt(node: ast.Node): string[] {
+  if (ast.isExportDeclaration(node)) {
+    const clause = node.exportClause;
+    return clause !== undefined && ast.isNamedExports(clause) ? clause.elements.map(({ name }) => name.text) : [];
+  }
+  const isDeclaration =
+    ast.isVariableStatement(node) ||
+    ast.isFunctionDeclaration(node) ||
+    ast.isClassDeclaration(node) ||
+    ast.isInterfaceDeclaration(node) ||
+    ast.isTypeAliasDeclaration(node);
+  if (!isDeclaration || !node.modifiers?.some((modifier) => modifier.kind === ast.SyntaxKind.ExportKeyword)) return [];
+  const names = ast.isVariableStatement(node) ? node.declarationList.declarations.map(({ name }) => name) : [node.name];
+  return names.flatMap((name) => identifier(name) ?? []);
 }
 
 function isTypeClause(clause: ast.ImportClause): boolean {

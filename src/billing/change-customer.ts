@@ -1,0 +1,49 @@
+import { insertNewCustomer, saveChangedCustomer } from '../customers/actions.ts';
+import type { CustomerRow, NewCustomer } from '../customers/customer.ts';
+import { findCustomerEvenArchived, lockCustomer } from '../customers/store.ts';
+import type { Work } from '../database/work.ts';
+import { Problem } from '../kernel/problem.ts';
+import { resolvePricingModel } from '../pricing/actions.ts';
+import { lockLivingSubscriptions } from '../subscriptions/store.ts';
+import { lockAccountsOfSubscriptions } from '../usage/store-accounts.ts';
+import { startDefaultPlan } from './default-plan.ts';
+import { endSubscription } from './end-subscription.ts';
+import type { Opened } from './open-subscription.ts';
+
+/**
+ * Creates a customer in the given pricing model or the default one, and starts its default plan in the same commit:
+ * neither exists without the other. The `plan` is null if the pricing model has no default product.
+ */
+export async function createCustomer(
+  work: Work,
+  given: NewCustomer,
+): Promise<{ customer: CustomerRow; plan: Opened | null }> {
+  const pricingModelId = await resolvePricingModel(work, given.pricingModelId);
+  const customer = await insertNewCustomer(work, pricingModelId, given);
+  return { customer, plan: customer.archived ? null : await startDefaultPlan(work, customer, work.now) };
+}
+
+/**
+ * Archives a customer: all its subscriptions end now, and its external id is free again. An archived customer stays as
+ * it is. Refuses with `customerNotFound`.
+ */
+export async function archiveCustomer(
+  work: Work,
+  externalId: string,
+  pricingModelId: string | undefined,
+): Promise<CustomerRow> {
+  const found = await findCustomerEvenArchived(work, externalId, pricingModelId);
+  const customer = found === null ? null : await lockCustomer(work, found.id);
+  if (customer === null) throw new Problem('customerNotFound', { id: externalId });
+  if (customer.archived) return customer;
+  const living = await lockLivingSubscriptions(work, customer.id);
+  // Locks the accounts of all of them in the order that usage uses, before they end one by one.
+  await lockAccountsOfSubscriptions(
+    work,
+    living.map(({ id }) => id),
+  );
+  for (const subscription of living) {
+    await endSubscription(work, { customer, subscription }, { at: work.now, reason: 'customer_archived' });
+  }
+  return saveChangedCustomer(work, { ...customer, archived: true });
+}

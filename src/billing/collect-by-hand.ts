@@ -1,0 +1,175 @@
+import type { Work } from '../database/work.ts';
+import { giveUpInvoice, voidInvoice } from '../invoicing/actions.ts';
+import { amountDue } from '../invoicing/invoice.ts';
+import { findInvoice, type InvoiceRow, lockInvoice } from '../invoicing/store.ts';
+import { findOldestOwed, listBilledUsage } from '../invoicing/store-collecting.ts';
+import type { Instant } from '../kernel/calendar.ts';
+import { invalid, Problem } from '../kernel/problem.ts';
+import { findPayment, findPaymentMethod, listChargeableMethods } from '../payments/actions.ts';
+import { insertManualPayment } from '../payments/actions-charge.ts';
+import type { PaymentMethodType } from '../payments/payment-method.ts';
+import { listInvoicesBeingPaid, type PaymentRow } from '../payments/store.ts';
+import { isTerminal, type SubscriptionRow } from '../subscriptions/subscription.ts';
+import { releaseOverage, undoSettlements } from '../usage/actions-ledger.ts';
+import { failAdjustments } from './apply-adjustment.ts';
+import { lockCurrent } from './catch-up.ts';
+import { chargeInvoice } from './charge-invoice.ts';
+import { giveBackPausedTime } from './paused-time.ts';
+import { giveUpPurchases } from './record-failed.ts';
+import { completePeriods, recoverSubscriptions } from './record-paid.ts';
+import { lockPayers, settleCharges } from './settle-payment.ts';
+import { reread } from './subscribe.ts';
+
+/**
+ * The invoice, locked until the work ends, after its customer and subscription. Refuses with `invoiceNotFound`, and an
+ * invoice with a payment in flight: its outcome decides the next state.
+ */
+async function lockUnpaidInvoice(work: Work, id: string): Promise<InvoiceRow> {
+  const found = await findInvoice(work, id);
+  if (found === null) throw new Problem('invoiceNotFound', { id });
+  await lockPayers(work, [found]);
+  const invoice = await lockInvoice(work, id);
+  if (invoice === null) throw new Problem('invoiceNotFound', { id });
+  if ((await listInvoicesBeingPaid(work, [id])).has(id))
+    throw new Problem('invoiceAlreadyBeingPaid', { invoiceId: id });
+  return invoice;
+}
+
+/**
+ * Voids an open invoice, as if it had never been created. Its usage is billed again, its credit for paused time is
+ * available again, its plan change is not applied, and a subscription without other debts recovers. Refuses one with
+ * unreturned payments.
+ */
+export async function takeBackInvoice(work: Work, id: string): Promise<InvoiceRow> {
+  const invoice = await lockUnpaidInvoice(work, id);
+  const kept = invoice.amountPaid - invoice.amountRefunded;
+  if (invoice.status === 'open' && kept > 0n) throw new Problem('invoicePartlyPaid', { id, amount: kept });
+  const voided = await voidInvoice(work, id);
+  const billed = await listBilledUsage(work, [id]);
+  await undoSettlements(work, billed);
+  await releaseOverage(work, billed);
+  await giveBackPausedTime(work, [id]);
+  if (invoice.reason === 'adjustment') await failAdjustments(work, [{ invoice: voided, code: null, message: null }]);
+  await giveUpPurchases(work, id);
+  await recover(work, voided);
+  return voided;
+}
+
+/**
+ * Writes off an open invoice: its items stay billed, payment is no longer expected, and a subscription without other
+ * debts recovers.
+ */
+export async function writeOffInvoice(work: Work, id: string): Promise<InvoiceRow> {
+  await lockUnpaidInvoice(work, id);
+  const writtenOff = await giveUpInvoice(work, id);
+  await giveUpPurchases(work, id);
+  await recover(work, writtenOff);
+  return writtenOff;
+}
+
+async function recover(work: Work, invoice: InvoiceRow): Promise<void> {
+  await completePeriods(work, [invoice]);
+  if (invoice.subscriptionId !== null) await recoverSubscriptions(work, [invoice.subscriptionId]);
+}
+
+/** A payment received by bank transfer, in cash or in any other way outside the processors. */
+interface MoneyReceived {
+  /** In minor units; the whole amount due when absent. */
+  readonly amount?: bigint | null | undefined;
+  /** Now when absent. */
+  readonly paidAt?: Instant | null | undefined;
+  readonly paymentMethodType?: PaymentMethodType | null | undefined;
+  readonly description?: string | null | undefined;
+  /** The payer's or bank's reference. */
+  readonly reference?: string | null | undefined;
+}
+
+interface RecordedPayment {
+  readonly payment: PaymentRow;
+  readonly invoice: InvoiceRow;
+}
+
+// Most payments outside a processor are bank transfers.
+const usualMethod: PaymentMethodType = 'us_bank_account';
+
+/**
+ * Records a full or partial payment of an open invoice, with all consequences of a payment. Worked example I7: of 5000
+ * due, 2000 are recorded, so 3000 are charged next.
+ */
+export async function recordPayment(work: Work, invoiceId: string, received: MoneyReceived): Promise<RecordedPayment> {
+  const invoice = await lockUnpaidInvoice(work, invoiceId);
+  if (invoice.status !== 'open') throw new Problem('invoiceNotOpen', { id: invoiceId, status: invoice.status });
+  const due = amountDue(invoice);
+  const { description, reference } = received;
+  const amount = received.amount ?? due;
+  const paidAt = received.paidAt ?? work.now;
+  if (amount > due) throw invalid(['payment', 'amount'], `must be at most ${due}, the amount due`);
+  if (paidAt > work.now) throw invalid(['payment', 'paidAt'], `must not be in the future: it is now ${work.now}`);
+  const { id } = await insertManualPayment(work, invoice, {
+    amount,
+    paidAt,
+    paymentMethod: received.paymentMethodType ?? usualMethod,
+    description: description ?? null,
+  });
+  await settleCharges(work, [
+    {
+      paymentId: id,
+      outcome: {
+        result: 'succeeded',
+        reference: reference ?? `manual_${id}`,
+        settledAt: paidAt,
+        receiptNumber: null,
+      },
+    },
+  ]);
+  const payment = await findPayment(work, id);
+  const paid = await findInvoice(work, invoiceId);
+  if (payment === null || paid === null) throw new Problem('paymentNotFound', { id });
+  return { payment, invoice: paid };
+}
+
+/** A subscription and the payment requested for it. */
+export interface RetriedPayment {
+  readonly subscription: SubscriptionRow;
+  readonly payment: PaymentRow;
+}
+
+/**
+ * Charges the oldest unpaid period invoice of the subscription after the commit: to the given payment method, else to
+ * the subscription's. Refuses a subscription that owes nothing, has ended or is not charged, and one without a payment
+ * method.
+ */
+export async function retryPayment(work: Work, id: string, paymentMethodId: string | null): Promise<RetriedPayment> {
+  const { subscription } = await lockCurrent(work, id);
+  const { status, doNotCharge } = subscription;
+  if (isTerminal(status)) throw new Problem('subscriptionTerminal', { id, status });
+  if (doNotCharge) throw new Problem('subscriptionNotCharged', { id });
+  const invoice = await findOldestOwed(work, id);
+  if (invoice === null) throw new Problem('nothingOwed', { id });
+  const payment = await chargeInvoice(work, invoice, await methodFor(work, subscription, paymentMethodId));
+  return { subscription: await reread(work, subscription), payment };
+}
+
+async function methodFor(work: Work, subscription: SubscriptionRow, given: string | null): Promise<string> {
+  const { id, customerId } = subscription;
+  if (given !== null) {
+    if ((await findPaymentMethod(work, given))?.customerId === customerId) return given;
+    throw invalid(['paymentMethodId'], `must be a payment method of customer ${customerId}`);
+  }
+  const stored = (await listChargeableMethods(work, [subscription])).get(id);
+  if (stored === undefined) throw new Problem('paymentMethodRequired', { id });
+  return stored;
+}
+
+/** The outcome of the charge. Refuses with `paymentFailed` if it failed. */
+export async function reportRetry(
+  work: Work,
+  asked: { readonly subscription: { readonly id: string }; readonly payment: { readonly id: string } },
+): Promise<RetriedPayment> {
+  const payment = await findPayment(work, asked.payment.id);
+  if (payment === null) throw new Problem('paymentNotFound', { id: asked.payment.id });
+  const { status, failureCode, failureMessage } = payment;
+  if (status === 'failed' || status === 'canceled')
+    throw new Problem('paymentFailed', { code: failureCode ?? status, reason: failureMessage ?? 'No money moved.' });
+  return { subscription: await reread(work, asked.subscription), payment };
+}

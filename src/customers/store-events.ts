@@ -1,0 +1,40 @@
+import { sql } from 'kysely';
+import { newId } from '../database/new-id.ts';
+import type { Work } from '../database/work.ts';
+
+/** A domain event about a record, published in the commit of the change. */
+interface Happening {
+  readonly type: string;
+  readonly object: string;
+  readonly objectId: string;
+  readonly pricingModelId: string;
+  readonly customer: { readonly id: string; readonly externalId: string };
+  /** Set when the event is about one usage meter of the record. */
+  readonly usageMeterId?: string;
+}
+
+/** Publishes the events of this unit of work. A database trigger addresses them to webhooks in the same commit. */
+export async function publish(work: Work, happenings: readonly Happening[]): Promise<void> {
+  if (happenings.length === 0) return;
+  const eventIds = happenings.map(() => newId('event'));
+  const { environmentId, now, livemode } = work;
+  const payloads = happenings.map(({ objectId, object, usageMeterId, customer, pricingModelId, type }, index) =>
+    JSON.stringify({
+      id: objectId,
+      object,
+      usageMeterId,
+      customer,
+      pricingModelId,
+      type,
+      eventId: eventIds[index],
+      occurredAt: now,
+      livemode,
+    }),
+  );
+  const all = <Key extends keyof Happening>(key: Key) => happenings.map((happening) => happening[key]);
+  await sql`
+    insert into events (environment_id, id, pricing_model_id, type, object, object_id, payload, occurred_at, created_at)
+    select ${environmentId}, new.*, ${now}::bigint, ${now}::bigint
+      from unnest(${eventIds}::text[], ${all('pricingModelId')}::text[], ${all('type')}::text[], ${all('object')}::text[],
+                  ${all('objectId')}::text[], ${payloads}::jsonb[]) as new`.execute(work.db);
+}

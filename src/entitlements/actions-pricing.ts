@@ -1,0 +1,33 @@
+import type { Work } from '../database/work.ts';
+import * as models from '../pricing/actions-models.ts';
+import * as products from '../pricing/actions-products.ts';
+import type { PricingModel } from '../pricing/pricing-model.ts';
+import type { Product } from '../pricing/product.ts';
+import type { UpdateInput } from '../pricing/structure.ts';
+import { detachItemFeatures } from './actions.ts';
+
+/** Changes a product. Existing subscriptions keep features that the product loses, detached from it. */
+export async function updateProduct(work: Work, id: string, asked: products.ProductUpdate): Promise<Product> {
+  const { product, expiredProductFeatureIds } = await products.updateProduct(work, id, asked);
+  await detachItemFeatures(work, expiredProductFeatureIds);
+  return product;
+}
+
+/**
+ * Changes a pricing model. Existing subscriptions keep features that their product loses, detached from the product,
+ * and keep replaced prices.
+ */
+export async function updatePricingModel(work: Work, id: string, input: UpdateInput): Promise<PricingModel> {
+  const { pricingModel, expiredProductFeatureIds } = await models.updatePricingModel(work, id, input);
+  await detachItemFeatures(work, expiredProductFeatureIds);
+  return pricingModel;
+}
+
+/**
+ * Ends a link between a product and a feature: new subscriptions do not get it. Existing subscriptions keep the
+ * feature, detached from the product. Idempotent.
+ */
+export async function expireProductFeature(work: Work, id: string): Promise<void> {
+  await products.expireProductFeature(work, id);
+  await detachItemFeatures(work, [id]);
+}

@@ -1,0 +1,48 @@
+import { sql } from 'kysely';
+import type { Work } from '../database/work.ts';
+import type { InvoiceMoney, InvoiceReason } from '../invoicing/invoice.ts';
+import type { PlanInvoice } from '../rating/list-value.ts';
+
+/** The fields of a period's invoice that a plan change needs. */
+export interface PeriodInvoice extends InvoiceMoney, Pick<PlanInvoice, 'listAmount' | 'isBeingPaid'> {
+  readonly id: string;
+  readonly billingPeriodId: string;
+  readonly reason: InvoiceReason;
+}
+
+/** The invoices of these billing periods, oldest first. */
+export async function listPeriodInvoices(
+  work: Work,
+  periods: readonly { readonly id: string; readonly subscriptionId: string }[],
+): Promise<PeriodInvoice[]> {
+  if (periods.length === 0) return [];
+  const { rows } = await sql<PeriodInvoice>`
+    select i.id, i.billing_period_id, i.reason, i.status, i.total, i.amount_paid, i.amount_refunded,
+           coalesce((select sum(l.amount) from invoice_line_items l
+                      where l.environment_id = i.environment_id and l.invoice_id = i.id and l.type = 'static'
+                        and l.explanation ->> 'kind' is distinct from 'paused_time'), 0) as list_amount,
+           i.status = 'awaiting_payment_confirmation' or exists (
+             select from payments p
+              where p.environment_id = i.environment_id and p.invoice_id = i.id
+                and p.status in ('processing', 'requires_confirmation', 'requires_action')) as is_being_paid
+      from invoices i
+     where i.environment_id = ${work.environmentId}
+       and i.subscription_id = any(${periods.map(({ subscriptionId }) => subscriptionId)}::text[])
+       and i.billing_period_id = any(${periods.map(({ id }) => id)}::text[])
+     order by i.id`.execute(work.db);
+  return rows;
+}
+
+/** The unpaid ones of these invoices without a payment in flight. */
+export async function listReplaceable(work: Work, invoiceIds: readonly string[]): Promise<string[]> {
+  if (invoiceIds.length === 0) return [];
+  const { rows } = await sql<{ id: string }>`
+    select i.id from invoices i
+     where i.environment_id = ${work.environmentId} and i.id = any(${invoiceIds}::text[]) and i.status = 'open'
+       and not exists (
+         select from payments p
+          where p.environment_id = i.environment_id and p.invoice_id = i.id
+            and p.status in ('processing', 'requires_confirmation', 'requires_action'))
+     order by i.id`.execute(work.db);
+  return rows.map(({ id }) => id);
+}

@@ -1,0 +1,111 @@
+import assert from 'node:assert/strict';
+import { allocate, mulDiv } from '../kernel/money.ts';
+import { type DiscountTerms, discountAmount, spreadDiscount } from './discount.ts';
+
+/** An exact value and its rounded form, half away from zero. `denominator` is positive. */
+export interface Rounding {
+  readonly numerator: bigint;
+  readonly denominator: bigint;
+  readonly rounded: bigint;
+}
+
+/** A line's share of the invoice's discount and tax, in minor units. */
+export interface LineShares {
+  readonly discountAmount: bigint;
+  readonly taxAmount: bigint;
+}
+
+/** The amounts of an invoice, in minor units. */
+interface InvoiceAmounts {
+  /** The sum of the lines. */
+  readonly sum: bigint;
+  readonly discountAmount: bigint;
+  /** The taxable amount: the sum minus the discount. Tax included in the prices is still part of it. */
+  readonly taxable: bigint;
+  readonly taxAmount: bigint;
+  /** Net of discount and tax. */
+  readonly subtotal: bigint;
+  readonly total: bigint;
+  /** In the order of the lines. */
+  readonly shares: readonly LineShares[];
+}
+
+/** The part of a quote that the arithmetic needs. */
+export interface TaxTerms {
+  /** Decimal text, at most six decimals: `19` or `8.875`. */
+  readonly percentage: string;
+  /** True when the prices contain the tax already. */
+  readonly inclusive: boolean;
+}
+
+/**
+ * Computes the amounts of an invoice. The discount applies to the sum of the lines, tax to the remainder. Each is
+ * rounded once, half away from zero, and split over the lines so that the shares add up. Included tax is taken out of
+ * the prices, so the total is unchanged; other tax is added. A negative line lowers the sum and has no share of
+ * discount or tax; the sum is zero or more. Worked examples I1 to I4, I6 and I8; 1000 plus 19 % is 1190, and 1190
+ * including 19 % is 1000 and 190.
+ */
+export function invoiceAmounts(
+  lineAmounts: readonly bigint[],
+  discount: DiscountTerms | null,
+  tax: TaxTerms | null,
+): InvoiceAmounts {
+  const sum = total(lineAmounts);
+  assert(sum >= 0n, 'an invoice never owes the customer');
+  const discounted = discount === null ? 0n : discountAmount(discount, sum);
+  const discountShares = spreadDiscount(discounted, lineAmounts);
+  const taxable = sum - discounted;
+  const taxAmount = tax === null ? 0n : taxRounding(tax, taxable).rounded;
+  const taxShares = spreadTax(
+    taxAmount,
+    lineAmounts.map((amount, index) => amount - (discountShares[index] ?? 0n)),
+  );
+  const subtotal = tax?.inclusive ? taxable - taxAmount : taxable;
+  return {
+    sum,
+    discountAmount: discounted,
+    taxable,
+    taxAmount,
+    subtotal,
+    total: subtotal + taxAmount,
+    shares: lineAmounts.map((_, index) => ({
+      discountAmount: discountShares[index] ?? 0n,
+      taxAmount: taxShares[index] ?? 0n,
+    })),
+  };
+}
+
+// Six decimal places: a percentage is a whole number of millionths.
+const percentageDecimals = 6;
+const hundredPercent = 100n * 10n ** BigInt(percentageDecimals);
+
+/**
+ * The tax on `taxable` minor units: taxable x rate if added, taxable x rate / (100 % + rate) if included. 8.875 % of
+ * 1000 is 88.75, rounded to 89.
+ */
+export function taxRounding({ percentage, inclusive }: TaxTerms, taxable: bigint): Rounding {
+  const rate = millionthsOfPercent(percentage);
+  const numerator = taxable * rate;
+  const denominator = inclusive ? hundredPercent + rate : hundredPercent;
+  return { numerator, denominator, rounded: mulDiv(taxable, rate, denominator) };
+}
+
+/** Converts `8.875` to 8875000. Anything but decimal text with at most six decimal places is a bug. */
+function millionthsOfPercent(percentage: string): bigint {
+  const [, whole, decimals = ''] = /^(\d{1,3})(?:\.(\d{1,6}))?$/.exec(percentage) ?? [];
+  assert(whole !== undefined, `not a percentage: ${percentage}`);
+  return BigInt(whole + decimals.padEnd(percentageDecimals, '0'));
+}
+
+function spreadTax(taxAmount: bigint, taxableAmounts: readonly bigint[]): bigint[] {
+  // Without tax there may be no positive line to weigh by.
+  if (taxAmount === 0n) return taxableAmounts.map(() => 0n);
+  return allocate(
+    taxAmount,
+    taxableAmounts.map((amount) => (amount > 0n ? amount : 0n)),
+  );
+}
+
+function total(amounts: readonly bigint[]): bigint {
+  return amounts.reduce((sum, amount) => sum + amount, 0n);
+}
