@@ -1427,13 +1427,13 @@ declare
   -- Of an expression no statement is made.
   said text;
 begin
-  select e.id, e.organization_id, e.livemode, e.currency, e.allow_multiple_subscriptions, e.clock_now, k.id, k.pricing_model_id
+  select e.id, e.organization_id, e.livemode, e.currency, shared_settings(e), e.clock_now, k.id, k.pricing_model_id
     into found_scope
     from api_keys k join environments e on e.id = k.environment_id
    where k.hash = key_hash and k.active and (k.expires_at is null or k.expires_at > at);
   -- The key, so that the audit log knows it.
   said := set_config('tollkeeper.environment_id', coalesce(found_scope.environment_id::text, ''), true);
-  said := set_config('tollkeeper.pricing_model_id', coalesce(found_scope.pricing_model_id, ''), true);
+  said := set_config('tollkeeper.pricing_model_id', coalesce(found_scope.pinned_to, ''), true);
   said := set_config('tollkeeper.api_key_id', coalesce(found_scope.api_key_id, ''), true);
   return found_scope;
 end $function$;
@@ -1775,7 +1775,7 @@ AS $function$
 declare
   found_scope environment_scope;
 begin
-  select e.id, e.organization_id, e.livemode, e.currency, e.allow_multiple_subscriptions, e.clock_now, null, null
+  select e.id, e.organization_id, e.livemode, e.currency, shared_settings(e), e.clock_now, null, null
     into found_scope
     from environments e where e.id = wanted;
   perform set_config('tollkeeper.environment_id', coalesce(found_scope.environment_id::text, ''), true),
@@ -2077,6 +2077,11 @@ BEGIN ATOMIC
       JOIN organizations o ON ((o.id = e.organization_id)))
    WHERE (e.id = current_environment());
 END;
+CREATE OR REPLACE FUNCTION public.shared_settings(environment environments)
+ RETURNS jsonb
+ LANGUAGE sql
+ STABLE
+RETURN jsonb_build_object('allowMultipleSubscriptions', (environment).allow_multiple_subscriptions);
 CREATE OR REPLACE FUNCTION public.switch_environment(wanted_livemode boolean)
  RETURNS environment_scope
  LANGUAGE plpgsql
@@ -2089,7 +2094,7 @@ begin
   if current_pricing_model() is not null then
     raise insufficient_privilege using message = 'a key that is pinned to a pricing model may not change the environment';
   end if;
-  select other.id, other.organization_id, other.livemode, other.currency, other.allow_multiple_subscriptions, other.clock_now, null, null
+  select other.id, other.organization_id, other.livemode, other.currency, shared_settings(other), other.clock_now, null, null
     into strict found_scope
     from environments here
     join environments other on other.organization_id = here.organization_id
