@@ -453,7 +453,7 @@ create table public.ledger_accounts (
   constraint ledger_accounts_environment_id_open_series_id_fkey FOREIGN KEY (environment_id, open_series_id) REFERENCES usage_series(environment_id, id),
   constraint ledger_accounts_environment_id_subscription_id_fkey FOREIGN KEY (environment_id, subscription_id) REFERENCES subscriptions(environment_id, id),
   constraint ledger_accounts_environment_id_usage_meter_id_fkey FOREIGN KEY (environment_id, usage_meter_id) REFERENCES usage_meters(environment_id, id),
-  constraint ledger_accounts_drawn CHECK (((applied >= (0)::numeric) AND
+  constraint ledger_accounts_pending CHECK (((applied >= (0)::numeric) AND
 CASE
     WHEN (drawn_credit_id IS NULL) THEN (covered = applied)
     ELSE ((covered > applied) AND ((covered - applied) < drawable))

@@ -44,12 +44,12 @@ function asText(row: string, { value, unit, limit, note, costs, each, count }: M
 ${''.padEnd(20)} processor time: ${cpu.join(', ')}; WAL: ${amount(costs.walBytes / count)} bytes per ${each}`;
 }
 
-const asked = process.argv.slice(2).filter((word) => word !== '--json');
+const requested = process.argv.slice(2).filter((word) => word !== '--json');
 const tell = process.argv.includes('--json') ? asJson : asText;
-const unknown = asked.filter((row) => !(row in rows));
+const unknown = requested.filter((row) => !(row in rows));
 if (unknown.length > 0) throw new Error(`No row ${unknown.join(', ')}; there are ${Object.keys(rows).join(', ')}.`);
 
-for (const [row, measure] of Object.entries(rows).filter(([name]) => asked.length === 0 || asked.includes(name))) {
+for (const [row, measure] of Object.entries(rows).filter(([name]) => requested.length === 0 || requested.includes(name))) {
   const service = await startService();
   try {
     console.log(tell(row, await measure(service)));

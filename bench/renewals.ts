@@ -46,7 +46,7 @@ async function copiedRows(client: pg.Client): Promise<{ rowsPerSecond: number; r
   // The accounts stay. They may reference credits and series, which reference periods; here none does.
   await client.query(`
     alter table ledger_accounts
-      drop constraint ledger_accounts_environment_id_drawn_credit_id_fkey,
+      drop constraint ledger_accounts_environment_id_pending_credit_id_fkey,
       drop constraint ledger_accounts_environment_id_open_series_id_fkey`);
   await client.query(`truncate ${filledTables.join(', ')} cascade`);
   const startedAt = performance.now();

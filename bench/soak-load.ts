@@ -118,7 +118,7 @@ export class Load {
   async open(perSecond: number, isOver: () => boolean): Promise<void> {
     const idle = await this.#open(openConnections);
     const due: number[] = [];
-    const underWay = new Set<Promise<void>>();
+    const inFlight = new Set<Promise<void>>();
     let failure: unknown = null;
     const send = (given: Connection, dueAt: number): void => {
       let connection = given;
@@ -128,17 +128,17 @@ export class Load {
       };
       const sent = ask().then(
         () => {
-          underWay.delete(sent);
+          inFlight.delete(sent);
           const next = due.shift();
           if (next === undefined) idle.push(connection);
           else send(connection, next);
         },
         (error: unknown) => {
-          underWay.delete(sent);
+          inFlight.delete(sent);
           failure ??= error;
         },
       );
-      underWay.add(sent);
+      inFlight.add(sent);
     };
     const startedAt = performance.now();
     for (let made = 0; !isOver() && failure === null; ) {
@@ -151,7 +151,7 @@ export class Load {
       }
       await new Promise((resolve) => setTimeout(resolve, 1));
     }
-    while (underWay.size > 0 && failure === null) await Promise.race(underWay);
+    while (inFlight.size > 0 && failure === null) await Promise.race(inFlight);
     for (const connection of idle) connection.close();
     if (failure !== null) throw failure;
   }

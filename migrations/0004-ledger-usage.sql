@@ -21,11 +21,11 @@ create table ledger_accounts (
   taken_back numeric(38, 0) not null default 0,
   available numeric(38, 0) not null generated always as (granted + settled - used - expired - taken_back) stored,
   held numeric(38, 0) not null default 0,
-  -- Of `covered`, what stands in the rows of credits. The rest is drawn from one credit, `drawn_credit_id`, whose own row is not
-  -- written each time that it pays, but once it is used up or something else is to change it: until then `drawable` is left there.
+  -- Of `covered`, what stands in the rows of credits. The rest is drawn from one credit, `pending_credit_id`, whose own row is not
+  -- written each time that it pays, but once it is used up or something else is to change it: until then `pending_limit` is left there.
   applied numeric(38, 0) not null default 0,
-  drawn_credit_id text collate "C",
-  drawable numeric(38, 0) not null default 0,
+  pending_credit_id text collate "C",
+  pending_limit numeric(38, 0) not null default 0,
   -- No credit with a rest ends before; null: none ends. It is said anew where credits are granted, so it may have passed.
   credits_end_at bigint,
   -- A roll-up that is still added to: what the events of one series with a date in one hour add up to. It becomes, or becomes a
@@ -42,8 +42,8 @@ create table ledger_accounts (
   constraint ledger_accounts_one_per_meter unique (subscription_id, usage_meter_id, environment_id),
   constraint ledger_accounts_sides check (least(granted, used, expired, settled, covered, taken_back, held) >= 0
     and covered + settled <= used and covered + expired + taken_back <= granted),
-  constraint ledger_accounts_drawn check (applied >= 0 and case when drawn_credit_id is null
-    then covered = applied else covered > applied and covered - applied < drawable end),
+  constraint ledger_accounts_pending check (applied >= 0 and case when pending_credit_id is null
+    then covered = applied else covered > applied and covered - applied < pending_limit end),
   constraint ledger_accounts_open_rollup check (num_nulls(open_series_id, open_hour, open_units, open_events) in (0, 4)
     and open_hour % 3600000 = 0 and open_units >= 0 and open_events > 0)
 ) with (fillfactor = 70);
@@ -120,7 +120,7 @@ create table usage_credits (
     and applied + expired + taken_back <= issued),
   constraint usage_credits_priority check (priority between 0 and 1000)
 ) with (fillfactor = 70);
-alter table ledger_accounts add foreign key (environment_id, drawn_credit_id) references usage_credits;
+alter table ledger_accounts add foreign key (environment_id, pending_credit_id) references usage_credits;
 create index usage_credits_open on usage_credits (ledger_account_id, priority, expires_at, id) where not spent;
 create index usage_credits_by_account on usage_credits (ledger_account_id, expires_at);
 

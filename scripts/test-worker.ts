@@ -11,7 +11,7 @@ import { holder, takeFile, titleOf } from './test-queue.ts';
 
 const tests = new URL('../test/', import.meta.url).href;
 const loadedOnce = new Set(
-  ['browser', 'house', 'process-end'].map((name) => new URL(`support/${name}.ts`, tests).href),
+  ['browser', 'databases', 'process-end'].map((name) => new URL(`support/${name}.ts`, tests).href),
 );
 
 // Modules of tests keep state for one test file: each file loads them for itself.

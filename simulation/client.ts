@@ -27,7 +27,7 @@ export function sendOnce(port: number, token: string, { method, path, body, line
     lines?.map((line) => `${JSON.stringify(line)}\n`).join('') ?? (body === undefined ? null : JSON.stringify(body));
   const type = lines === undefined ? 'application/json' : 'application/x-ndjson';
   return new Promise((resolve) => {
-    const asked = request({
+    const requested = request({
       host: '127.0.0.1',
       port,
       method,
@@ -41,9 +41,9 @@ export function sendOnce(port: number, token: string, { method, path, body, line
       },
     });
     const fail = () => resolve(null);
-    asked.on('error', fail);
-    asked.on('timeout', () => asked.destroy());
-    asked.on('response', (response) => {
+    requested.on('error', fail);
+    requested.on('timeout', () => requested.destroy());
+    requested.on('response', (response) => {
       const parts: Buffer[] = [];
       response.on('data', (part: Buffer) => parts.push(part));
       response.on('error', fail);
@@ -52,7 +52,7 @@ export function sendOnce(port: number, token: string, { method, path, body, line
         resolve({ status: response.statusCode ?? 0, body: parsed(Buffer.concat(parts).toString()) });
       });
     });
-    asked.end(text ?? undefined);
+    requested.end(text ?? undefined);
   });
 }
 

@@ -39,10 +39,10 @@ type Asked = Pick<Invoice, 'reason' | 'at' | 'period' | 'lines'>;
 /** The amounts of an invoice. */
 export function draft(
   subscription: Subscription,
-  asked: Asked,
+  requested: Asked,
 ): Pick<Invoice, 'discount' | 'discountAmount' | 'tax' | 'total'> {
-  const base = sumOf(asked.lines);
-  const discount = discountOf(subscription, asked);
+  const base = sumOf(requested.lines);
+  const discount = discountOf(subscription, requested);
   const discountAmount = discount === null ? 0 : takenOff(discount, base);
   return { discount, discountAmount, ...taxed(base - discountAmount, rateOf(subscription.customer)) };
 }
@@ -51,13 +51,13 @@ export function draft(
 export function issue(
   books: Books,
   subscription: Subscription,
-  asked: Asked,
+  requested: Asked,
   { method = null, change = null }: Partial<Pick<Order, 'change'>> & { readonly method?: Method | null } = {},
 ): Invoice | null {
-  const { lines } = asked;
+  const { lines } = requested;
   if (lines.length === 0) return null;
-  const dueAt = methodOf(subscription) === null ? asked.at + books.netTerms * dayMs : asked.at;
-  const known = { customer: subscription.customer, subscription, dueAt, ...draft(subscription, asked), ...asked };
+  const dueAt = methodOf(subscription) === null ? requested.at + books.netTerms * dayMs : requested.at;
+  const known = { customer: subscription.customer, subscription, dueAt, ...draft(subscription, requested), ...requested };
   const invoice: Invoice = { ...known, status: 'open', attempts: 0, nextAt: null, payments: [] };
   subscription.unbilled -= unitsOf(invoice);
   for (const line of lines) if (line.kind === 'paused_time') subscription.kept += line.amount;

@@ -62,10 +62,10 @@ export function balance(books: Books, subscription: Subscription): number {
   return left + covered + settled - used - heldOf(books, subscription);
 }
 
-/** The amount that may be taken back of a credit, given its remainder and open holds; null: `asked` is refused. */
-export function takeBackOf(books: Books, subscription: Subscription, credit: Credit, asked: number | null) {
+/** The amount that may be taken back of a credit, given its remainder and open holds; null: `requested` is refused. */
+export function takeBackOf(books: Books, subscription: Subscription, credit: Credit, requested: number | null) {
   const rest = hasEnded(credit, books.now) ? 0 : credit.left;
-  const amount = asked ?? rest;
+  const amount = requested ?? rest;
   const isHeld = heldOf(books, subscription) > 0 && amount > balance(books, subscription);
   return rest === 0 || amount > rest || isHeld ? null : amount;
 }

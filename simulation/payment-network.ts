@@ -17,7 +17,7 @@ const longestDelayMs = 150;
 
 type Intent = StripeObject & { readonly status: string };
 
-interface Happenings {
+interface Outcomes {
   readonly isBroke: (customerId: string) => boolean;
   /** Called for each charge made or attempted. */
   readonly tell: (intent: Intent) => void;
@@ -25,23 +25,23 @@ interface Happenings {
 
 /** A broke customer pays with a declined card of the same holder. */
 class NetworkObjects extends StripeObjects {
-  readonly #happenings: Happenings;
+  readonly #outcomes: Outcomes;
 
-  constructor(happenings: Happenings) {
+  constructor(outcomes: Outcomes) {
     super();
-    this.#happenings = happenings;
+    this.#outcomes = outcomes;
   }
 
   override createIntent(params: Params) {
     const customer = String(params.customer);
-    const declined = this.#happenings.isBroke(customer)
+    const declined = this.#outcomes.isBroke(customer)
       ? { payment_method: this.createMethod('pm_card_chargeCustomerFail', customer).id }
       : {};
     const before = new Set(this.intents.keys());
     try {
       return super.createIntent({ ...params, ...declined });
     } finally {
-      for (const [id, intent] of this.intents) if (!before.has(id)) this.#happenings.tell(intent);
+      for (const [id, intent] of this.intents) if (!before.has(id)) this.#outcomes.tell(intent);
     }
   }
 }

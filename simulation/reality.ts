@@ -116,7 +116,7 @@ const placeOfSubscription = sql`(select count(*) from subscriptions earlier
     where earlier.environment_id = s.environment_id and earlier.customer_id = s.customer_id and earlier.id < s.id)`;
 
 // The applied amount of a credit `u` of an account `a`, including the pending one.
-const applied = sql`(u.applied + case when u.id = a.drawn_credit_id then a.covered - a.applied else 0 end)`;
+const applied = sql`(u.applied + case when u.id = a.pending_credit_id then a.covered - a.applied else 0 end)`;
 
 async function creditLines(db: Database, now: number): Promise<Told[]> {
   const { rows } = await sql<Told>`

@@ -20,14 +20,14 @@ export const claimSeats: Draw = ({ random, books, newName }) => {
   const free = seatsOf(subscription) - claims.size;
   // A repeated name counts once.
   const sent = random.chance(0.1) ? [...names, ...names] : names;
-  const asked = quantity === null ? { externalIds: sent } : { quantity };
+  const requested = quantity === null ? { externalIds: sent } : { quantity };
   return {
     text: `claims ${fresh.length} of ${free} seats ${quantity === null ? 'by name' : 'without a name'} of ${nameOf(subscription)}`,
     customer: subscription.customer,
     ask: async (records) => ({
       method: 'POST',
       path: `/resource-claims/${await records.subscription(subscription)}/claim`,
-      body: { resourceSlug: seatSlug, ...asked },
+      body: { resourceSlug: seatSlug, ...requested },
     }),
     apply: () => {
       if (!isCurrent(subscription) || fresh.length > free) return 'refused';

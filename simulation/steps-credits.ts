@@ -56,7 +56,7 @@ export const takeCreditBack: Draw = ({ random, books }) => {
   if (picked === undefined) return null;
   const { subscription, credit } = picked;
   const { customer } = subscription;
-  const asked = random.chance(0.4) ? null : random.between(1, Math.max(1, Math.ceil(credit.left * 1.1)));
+  const requested = random.chance(0.4) ? null : random.between(1, Math.max(1, Math.ceil(credit.left * 1.1)));
   // Its line before the step changes it.
   const line = creditLine(subscription, credit, books.now);
   const text = JSON.stringify(line);
@@ -65,14 +65,14 @@ export const takeCreditBack: Draw = ({ random, books }) => {
   );
   const place = equals.indexOf(credit);
   return {
-    text: `takes ${asked ?? 'the rest'} back of ${text}, balance ${balance(books, subscription)}, of ${nameOf(subscription)}`,
+    text: `takes ${requested ?? 'the rest'} back of ${text}, balance ${balance(books, subscription)}, of ${nameOf(subscription)}`,
     customer,
     ask: async (records) => {
       const path = `/usage-credits/${records.told(customer.name, line, place)}/take-back`;
-      return { method: 'POST', path, body: asked === null ? {} : { amount: asked } };
+      return { method: 'POST', path, body: requested === null ? {} : { amount: requested } };
     },
     apply: () => {
-      const amount = takeBackOf(books, subscription, credit, asked);
+      const amount = takeBackOf(books, subscription, credit, requested);
       if (amount === null) return 'refused';
       credit.left -= amount;
       credit.takenBack += amount;

@@ -13,7 +13,7 @@ export interface Output {
 
 /** The name of a command in the audit log. */
 function by(action: string) {
-  return { doing: { actor: 'operator', action } } as const;
+  return { auditContext: { actor: 'operator', action } } as const;
 }
 
 /** Prints data as one line of JSON, or as text for people. */

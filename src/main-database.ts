@@ -112,15 +112,15 @@ interface ConnectOptions {
   readonly waitMs?: number;
   readonly log?: (message: string) => void;
   /** The actor and action for the audit log. */
-  readonly doing?: { readonly actor: 'operator' | 'system'; readonly action: string };
+  readonly auditContext?: { readonly actor: 'operator' | 'system'; readonly action: string };
 }
 
 /** Connects as the owner and migrates the database. */
 export async function connectOwner(
   url: string,
-  { waitMs = 0, log = () => undefined, doing }: ConnectOptions = {},
+  { waitMs = 0, log = () => undefined, auditContext }: ConnectOptions = {},
 ): Promise<OwnerAccess> {
-  const ownerPool = createPool({ url, size: ownerPoolSize, as: 'owner', ...(doing && { doing }) });
+  const ownerPool = createPool({ url, size: ownerPoolSize, as: 'owner', ...(auditContext && { auditContext }) });
   try {
     await untilConnected(ownerPool, waitMs, log);
     const migrations = await migrate(ownerPool);

@@ -124,7 +124,7 @@ async function openDatabase(
 ): Promise<{ server: Server; access: ServingAccess }> {
   undo.push(() => server.stop());
   const waiting = { waitMs: config.limits.startWaitMs, log: (message: string) => console.error(message) };
-  const access = await connectOwner(server.url, { ...waiting, doing: { actor: 'system', action: 'serve' } });
+  const access = await connectOwner(server.url, { ...waiting, auditContext: { actor: 'system', action: 'serve' } });
   undo.push(() => access.ownerPool.end());
   const queuePool = createPool({ url: server.url, size: queuePoolSize, as: 'queue' });
   undo.push(() => queuePool.end());

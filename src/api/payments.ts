@@ -64,7 +64,7 @@ export const paymentRoutes = [
       'paymentNotFound',
       'paymentAlreadyRefunded',
       'paymentNotRefundable',
-      'refundUnderWay',
+      'refundInFlight',
       'refundFailed',
       'processorUnavailable',
     ],

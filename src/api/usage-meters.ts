@@ -11,7 +11,7 @@ import {
   UsageMeterInput,
 } from '../pricing/usage-meter.ts';
 import { summarizeUsage } from '../usage/actions.ts';
-import { SummaryQuery, toSummaryAsk, UsageMeterSummary } from '../usage/usage-summary.ts';
+import { SummaryQuery, toSummaryRequest, UsageMeterSummary } from '../usage/usage-summary.ts';
 
 const tag = 'Usage meters';
 
@@ -80,7 +80,7 @@ export const usageMeterRoutes = [
     returns: z.object({ usageMeterSummary: UsageMeterSummary }),
     refuses: ['usageMeterNotFound'],
     handle: async (work, { params, query }) => ({
-      usageMeterSummary: await summarizeUsage(work, params.id, toSummaryAsk(query, work.now)),
+      usageMeterSummary: await summarizeUsage(work, params.id, toSummaryRequest(query, work.now)),
     }),
   }),
 ];

@@ -47,9 +47,9 @@ export interface Adjusted {
  * Changes the items of a subscription, now or at the end of its period. The price of an immediate change is charged
  * after the commit, and the items change when the payment succeeds; `readAdjusted` returns the outcome.
  */
-export async function adjustSubscription(work: Work, id: string, asked: NewAdjustment): Promise<Adjusted> {
+export async function adjustSubscription(work: Work, id: string, requested: NewAdjustment): Promise<Adjusted> {
   const locked = await lockCurrent(work, id);
-  const plan = await planAdjustment(work, locked.subscription, asked);
+  const plan = await planAdjustment(work, locked.subscription, requested);
   const adjustmentId = await (plan.timing === 'immediately' ? changeNow(work, plan) : schedule(work, locked, plan));
   return read(work, adjustmentId, { resolvedTiming: plan.timing, isUpgrade: plan.isUpgrade });
 }
@@ -188,11 +188,11 @@ export type AdjustmentPreview = z.infer<typeof AdjustmentPreview>;
  * The result that `adjustSubscription` would have now. Both use the same decision, so they cannot differ; a refusal
  * becomes the reason.
  */
-export async function previewAdjustment(work: Work, id: string, asked: NewAdjustment): Promise<AdjustmentPreview> {
+export async function previewAdjustment(work: Work, id: string, requested: NewAdjustment): Promise<AdjustmentPreview> {
   const previewGeneratedAt = work.now;
   try {
     const { subscription } = await lockCurrent(work, id);
-    const plan = await planAdjustment(work, subscription, asked);
+    const plan = await planAdjustment(work, subscription, requested);
     return { canAdjust: true, previewGeneratedAt, ...(await toPreview(work, plan)) };
   } catch (error) {
     if (!(error instanceof Problem)) throw error;

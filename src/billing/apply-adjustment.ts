@@ -188,8 +188,8 @@ interface Decided {
  */
 async function applyChanges(work: Work, changes: readonly Change[]): Promise<AppliedChange[]> {
   if (changes.length === 0) return [];
-  const asked = changes.map(({ subscription, at }) => ({ subscriptionId: subscription.id, at }));
-  const items = Map.groupBy(await listActiveItems(work, asked), (item) => item.subscriptionId);
+  const requested = changes.map(({ subscription, at }) => ({ subscriptionId: subscription.id, at }));
+  const items = Map.groupBy(await listActiveItems(work, requested), (item) => item.subscriptionId);
   const decided = changes.map((change): Decided => {
     const current = (items.get(change.subscription.id) ?? []).filter((item) => !item.manuallyCreated);
     const itemChanges = decideItemChanges(current, change.adjustment.items);
@@ -336,11 +336,11 @@ async function grantRest(work: Work, changes: readonly InPeriod[]): Promise<void
   if (changes.length === 0) return;
   const ids = changes.map(({ subscription }) => subscription.id);
   const features = Map.groupBy(await listItemFeatures(work, ids, work.now), (feature) => feature.subscriptionId);
-  const asked = changes.map(({ subscription, period }) => ({
+  const requested = changes.map(({ subscription, period }) => ({
     subscriptionId: subscription.id,
     interval: wholeOf(period),
   }));
-  const granted = Map.groupBy(await listGrantedCredits(work, asked), (row) => row.subscriptionId);
+  const granted = Map.groupBy(await listGrantedCredits(work, requested), (row) => row.subscriptionId);
   const grants = changes.flatMap(({ adjustment, subscription, period, at, changedItemIds }) =>
     creditsOfChange(features.get(subscription.id) ?? [], changedItemIds, granted.get(subscription.id) ?? [], {
       at,

@@ -39,8 +39,8 @@ export interface Bill {
  * the number of bills.
  */
 export async function issueBills(work: Work, bills: readonly Bill[]): Promise<(InvoiceRow | null)[]> {
-  const asked = bills.filter((bill) => bill.lines.length > 0);
-  const fitting = (await invoicesOf(work, asked)).map(fitted);
+  const requested = bills.filter((bill) => bill.lines.length > 0);
+  const fitting = (await invoicesOf(work, requested)).map(fitted);
   const invoices = await createInvoices(
     work,
     fitting.map(({ request }) => request),
@@ -49,7 +49,7 @@ export async function issueBills(work: Work, bills: readonly Bill[]): Promise<(I
     work,
     fitting.flatMap(({ left }) => left),
   );
-  const made = new Map(asked.map((bill, index) => [bill, invoices[index] ?? null]));
+  const made = new Map(requested.map((bill, index) => [bill, invoices[index] ?? null]));
   return bills.map((bill) => made.get(bill) ?? null);
 }
 

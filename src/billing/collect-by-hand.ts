@@ -164,12 +164,12 @@ async function methodFor(work: Work, subscription: SubscriptionRow, given: strin
 /** The outcome of the charge. Refuses with `paymentFailed` if it failed. */
 export async function reportRetry(
   work: Work,
-  asked: { readonly subscription: { readonly id: string }; readonly payment: { readonly id: string } },
+  requested: { readonly subscription: { readonly id: string }; readonly payment: { readonly id: string } },
 ): Promise<RetriedPayment> {
-  const payment = await findPayment(work, asked.payment.id);
-  if (payment === null) throw new Problem('paymentNotFound', { id: asked.payment.id });
+  const payment = await findPayment(work, requested.payment.id);
+  if (payment === null) throw new Problem('paymentNotFound', { id: requested.payment.id });
   const { status, failureCode, failureMessage } = payment;
   if (status === 'failed' || status === 'canceled')
     throw new Problem('paymentFailed', { code: failureCode ?? status, reason: failureMessage ?? 'No money moved.' });
-  return { subscription: await reread(work, asked.subscription), payment };
+  return { subscription: await reread(work, requested.subscription), payment };
 }

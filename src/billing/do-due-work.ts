@@ -28,7 +28,7 @@ const longestHoldMs = 30_000;
 // A charge pending for this long belongs to a process that died or is slow: requesting it again does no harm.
 const unsentPatienceMs = 2_000;
 // The log names a few failures and the total number.
-const failuresTold = 20;
+const failuresReported = 20;
 
 /** The bounds of a run. */
 interface DueWorkBounds {
@@ -93,7 +93,7 @@ export async function doDueWorkAt(
   const { failures, done } = run;
   if (failures.length > 0)
     throw new AggregateError(
-      failures.slice(0, failuresTold),
+      failures.slice(0, failuresReported),
       `${failures.length} steps of due work failed in environment ${environmentId}, the first: ${failures[0]}`,
     );
   return { done, finished };

@@ -23,7 +23,9 @@ export function inTransactions(context: JobContext, environmentId: number): DueW
   return {
     isolates: true,
     async act(act) {
-      const outcome = await runInEnvironment(context.database, { environmentId }, act, { doing: context.doing });
+      const outcome = await runInEnvironment(context.database, { environmentId }, act, {
+        auditContext: context.auditContext,
+      });
       assert(outcome, `environment ${environmentId} exists`);
       return outcome;
     },

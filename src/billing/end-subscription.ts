@@ -54,7 +54,7 @@ export async function cancelIfDue(work: Work, id: string): Promise<boolean> {
 export interface Ending {
   readonly at: Instant;
   /** `expired`: the first payment did not arrive in time. */
-  readonly happening?: 'canceled' | 'expired';
+  readonly trigger?: 'canceled' | 'expired';
   readonly reason?: CancellationReason;
   /** It was never paid: the default plan continues with its earlier periods. */
   readonly neverWas?: boolean;
@@ -69,14 +69,14 @@ export interface Ending {
 export async function endSubscription(
   work: Work,
   { customer, subscription }: LockedSubscription,
-  { at, happening = 'canceled', reason, replacedBy, neverWas = false }: Ending,
+  { at, trigger = 'canceled', reason, replacedBy, neverWas = false }: Ending,
 ): Promise<SubscriptionRow> {
   const { id } = subscription;
   const period = await findCurrentBillingPeriod(work, subscription);
   const ended = await saveSubscription(work, id, {
-    status: requireStatusAfter(subscription.status, happening),
-    canceledAt: happening === 'canceled' ? at : null,
-    cancelScheduledAt: happening === 'canceled' ? at : null,
+    status: requireStatusAfter(subscription.status, trigger),
+    canceledAt: trigger === 'canceled' ? at : null,
+    cancelScheduledAt: trigger === 'canceled' ? at : null,
     cancellationReason: reason ?? null,
     replacedBySubscriptionId: replacedBy ?? null,
     scheduledAdjustmentAt: null,
@@ -95,7 +95,7 @@ export async function endSubscription(
     if (neverWas) await restoreDefaultPlan(work, customer, id);
     else await startDefaultPlan(work, customer, at);
   }
-  if (happening === 'expired') await publishSubscription(work, 'subscription.updated', ended, customer);
+  if (trigger === 'expired') await publishSubscription(work, 'subscription.updated', ended, customer);
   // An upgrade is published by the creation of the new subscription.
   else if (reason !== 'upgraded_to_paid') await publishSubscription(work, 'subscription.canceled', ended, customer);
   return ended;
@@ -155,7 +155,7 @@ export const expireHandler: DueWorkHandler = {
     for (const id of ids) {
       const locked = await lockWithCustomer(work, id);
       const at = locked.subscription.createdAt + incompleteLifetimeMs;
-      await endSubscription(work, locked, { at, happening: 'expired' });
+      await endSubscription(work, locked, { at, trigger: 'expired' });
     }
   },
 };

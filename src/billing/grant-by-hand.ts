@@ -79,9 +79,9 @@ async function grantNow(
 }
 
 /** Grants credits manually to a subscription after catching up. */
-export async function grantUsageCredit(work: Work, asked: NewUsageCredit): Promise<UsageCredit> {
-  await catchUp(work, asked.subscriptionId);
-  return grantByHand(work, asked);
+export async function grantUsageCredit(work: Work, requested: NewUsageCredit): Promise<UsageCredit> {
+  await catchUp(work, requested.subscriptionId);
+  return grantByHand(work, requested);
 }
 
 /** Takes back the remainder of a credit, or `amount` of it, after catching up its subscription. */

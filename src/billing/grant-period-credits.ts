@@ -23,8 +23,8 @@ interface BegunPeriod {
  */
 export async function grantPeriodCredits(work: Work, begun: readonly BegunPeriod[]): Promise<void> {
   if (begun.length === 0) return;
-  const asked = begun.map(({ subscription, at }) => ({ subscriptionId: subscription.id, at }));
-  const features = Map.groupBy(await listCreditFeatures(work, asked), (feature) => feature.subscriptionId);
+  const requested = begun.map(({ subscription, at }) => ({ subscriptionId: subscription.id, at }));
+  const features = Map.groupBy(await listCreditFeatures(work, requested), (feature) => feature.subscriptionId);
   const grants = begun.flatMap((each) =>
     (features.get(each.subscription.id) ?? []).flatMap((feature) => grantOf(each, feature) ?? []),
   );

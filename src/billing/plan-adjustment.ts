@@ -71,22 +71,22 @@ const nothingToPay: PlanCharge = { amount: 0n, waived: 0n, lines: [], carriedOve
 export async function planAdjustment(
   work: Work,
   subscription: SubscriptionRow,
-  asked: NewAdjustment,
+  requested: NewAdjustment,
 ): Promise<AdjustmentPlan> {
   refuseUnadjustable(subscription, await findPendingAdjustment(work, subscription.id), work.now);
   const period = await findCurrentBillingPeriod(work, subscription);
   assert(period, 'a subscription in a period has its row');
   const active = await listActiveItems(work, [{ subscriptionId: subscription.id, at: work.now }]);
   const catalog = await readCatalog(work, subscription);
-  const items = resolveItems(asked.newSubscriptionItems, { subscription, current: active, catalog });
+  const items = resolveItems(requested.newSubscriptionItems, { subscription, current: active, catalog });
   const current = active.filter((item) => !item.manuallyCreated);
   const capacities = await planCapacities(work, { subscription, active, items, catalog });
   checkCapacities(capacities, await countClaims(work, subscription.id));
   const [currentTotal, newTotal] = [planTotal(current), planTotal(items)];
   const takesInterval = headOf(items).interval !== null;
-  const timing = decideTiming(asked.timing, { currentTotal, newTotal, takesInterval });
+  const timing = decideTiming(requested.timing, { currentTotal, newTotal, takesInterval });
   const isNow = timing === 'immediately';
-  const prorates = asked.prorateCurrentBillingPeriod !== false;
+  const prorates = requested.prorateCurrentBillingPeriod !== false;
   const charge = isNow ? await priceChange(work, { period, items, prorates, at: work.now }) : nothingToPay;
   return {
     subscription,

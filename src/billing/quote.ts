@@ -55,8 +55,8 @@ export function quoteActivation(
     const tentative = { ...given, dryRun: false };
     const { customer } = await lockWithCustomer(tentative, activation.subscriptionId);
     const paymentMethodId = await methodToCome(tentative, customer);
-    const asked = { ...activation, paymentMethodId, checkoutSessionId: null };
-    return quoteOf(tentative, await activateSubscription(tentative, asked));
+    const requested = { ...activation, paymentMethodId, checkoutSessionId: null };
+    return quoteOf(tentative, await activateSubscription(tentative, requested));
   });
 }
 

@@ -208,8 +208,8 @@ function statusAfterFailure(
   { invoice, cause }: { invoice: Collection; cause: FailedAttempt['cause'] },
   terminalAction: Settings['dunning']['terminalAction'],
 ): SubscriptionStatus {
-  const happening = cause === 'method_missing' ? 'payment_method_missing' : 'payment_failed';
-  const failed = statusAfter(status, happening) ?? status;
+  const trigger = cause === 'method_missing' ? 'payment_method_missing' : 'payment_failed';
+  const failed = statusAfter(status, trigger) ?? status;
   if (invoice.nextAttemptAt !== null || terminalAction !== 'unpaid') return failed;
   return statusAfter(failed, 'retries_exhausted') ?? failed;
 }

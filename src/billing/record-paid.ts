@@ -31,8 +31,8 @@ interface PaidInvoice {
  * Called once per invoice; invoices that are not paid are ignored. The caller has locked customers and subscriptions.
  * The number of statements does not depend on the number of invoices.
  */
-export async function recordPaid(work: Work, told: readonly PaidInvoice[]): Promise<void> {
-  const paid = told.filter(({ invoice }) => invoice.status === 'paid' || invoice.status === 'partially_refunded');
+export async function recordPaid(work: Work, changed: readonly PaidInvoice[]): Promise<void> {
+  const paid = changed.filter(({ invoice }) => invoice.status === 'paid' || invoice.status === 'partially_refunded');
   if (paid.length === 0) return;
   const invoices = paid.map(({ invoice }) => invoice);
   await countDiscounts(work, invoices);
@@ -76,7 +76,7 @@ async function activate(work: Work, paid: readonly PaidInvoice[]): Promise<Subsc
     ),
   );
   const subscriptions = methods.size === 0 ? [] : await findSubscriptions(work, [...methods.keys()]);
-  const moved = new Map((await moveWhatIsPaid(work, subscriptions, methods)).map((each) => [each.id, each]));
+  const moved = new Map((await movePaidSubscriptions(work, subscriptions, methods)).map((each) => [each.id, each]));
   return subscriptions.map((subscription) => moved.get(subscription.id) ?? subscription);
 }
 
@@ -85,17 +85,17 @@ async function activate(work: Work, paid: readonly PaidInvoice[]): Promise<Subsc
  * failed attempt recover as if they had paid. The caller has locked customers and subscriptions.
  */
 export async function recoverSubscriptions(work: Work, subscriptionIds: readonly string[]): Promise<void> {
-  const lapsed = (await findSubscriptions(work, subscriptionIds)).filter(
+  const owing = (await findSubscriptions(work, subscriptionIds)).filter(
     ({ status }) => status === 'past_due' || status === 'unpaid',
   );
-  await moveWhatIsPaid(work, lapsed, new Map());
+  await movePaidSubscriptions(work, owing, new Map());
 }
 
 /**
  * Updates the status of subscriptions without remaining debts, publishes each change, and returns the changed ones.
  * Invoices billed while they were unpaid, which nobody tried to collect, are attempted now.
  */
-async function moveWhatIsPaid(
+async function movePaidSubscriptions(
   work: Work,
   subscriptions: readonly SubscriptionRow[],
   methods: ReadonlyMap<string, string | null>,

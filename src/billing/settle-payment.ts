@@ -9,7 +9,7 @@ import {
   type ChangedCharge,
   findChargedPayments,
   performCharges,
-  type ToldCharge,
+  type ReportedCharge,
 } from '../payments/actions-settle.ts';
 import { livePaymentStatuses } from '../payments/payment.ts';
 import type { ChargeOutcome, Processors } from '../payments/processor.ts';
@@ -34,12 +34,12 @@ export async function settlePayments(
     payments: await findChargedPayments(work, paymentIds),
     now: work.now,
   }));
-  const underWay = found?.payments.filter(isUnderWay) ?? [];
-  if (found === null || underWay.length === 0) return;
-  await performCharges(processors, underWay, found.now, (told) => settleTold(context, environmentId, told));
+  const inFlight = found?.payments.filter(isInFlight) ?? [];
+  if (found === null || inFlight.length === 0) return;
+  await performCharges(processors, inFlight, found.now, (reported) => settleReported(context, environmentId, reported));
 }
 
-function isUnderWay({ status }: PaymentRow): boolean {
+function isInFlight({ status }: PaymentRow): boolean {
   return livePaymentStatuses.some((each) => each === status);
 }
 
@@ -50,15 +50,15 @@ const failuresAtOnce = 50;
  * Settles reported outcomes: failures in batches, all others in one transaction. If that fails, each individually, so
  * that none blocks another.
  */
-export async function settleTold(
+export async function settleReported(
   context: JobContext,
   environmentId: number,
-  told: readonly ToldCharge[],
+  reported: readonly ReportedCharge[],
 ): Promise<void> {
-  const settle = (some: readonly ToldCharge[]) =>
+  const settle = (some: readonly ReportedCharge[]) =>
     runInJob(context, environmentId, (work) => settleCharges(work, some)).then(() => true);
-  const isFailure = ({ outcome: { result } }: ToldCharge) => result === 'failed' || result === 'canceled';
-  const { failed = [], others = [] } = Object.groupBy(told, (each) => (isFailure(each) ? 'failed' : 'others'));
+  const isFailure = ({ outcome: { result } }: ReportedCharge) => result === 'failed' || result === 'canceled';
+  const { failed = [], others = [] } = Object.groupBy(reported, (each) => (isFailure(each) ? 'failed' : 'others'));
   const portions = [others];
   for (let start = 0; start < failed.length; start += failuresAtOnce)
     portions.push(failed.slice(start, start + failuresAtOnce));
@@ -75,14 +75,14 @@ export async function settleTold(
  * Records outcomes or progress of charges and applies the consequences. Idempotent. The number of statements does not
  * depend on the number of successful charges.
  */
-export async function settleCharges(work: Work, told: readonly ToldCharge[]): Promise<void> {
+export async function settleCharges(work: Work, reported: readonly ReportedCharge[]): Promise<void> {
   const payments = await findPayments(
     work,
-    told.map(({ paymentId }) => paymentId),
+    reported.map(({ paymentId }) => paymentId),
   );
   // Customers and subscriptions first, then invoices and payments: the common lock order.
   await lockPayers(work, payments);
-  const changed = await applyChargeOutcomes(work, told);
+  const changed = await applyChargeOutcomes(work, reported);
   const succeeded = changed.filter(({ payment }) => payment.status === 'succeeded');
   await recordPaid(
     work,
@@ -159,7 +159,7 @@ export async function syncPayment(
   const refunds = (await processor.listRefunds?.(reference, currency)) ?? [];
   const outcome = await processor.retrieve(reference, found.now);
   await runInJob(context, environmentId, (work) => recordOutsideRefunds(work, paymentId, refunds));
-  await settleTold(context, environmentId, [{ paymentId, outcome: sinceItSucceeded(outcome) }]);
+  await settleReported(context, environmentId, [{ paymentId, outcome: sinceItSucceeded(outcome) }]);
 }
 
 /** A failure after an earlier success means that the payment was reversed. */

@@ -32,10 +32,10 @@ type Kind<Type extends NewCheckoutSession['type']> = Extract<NewCheckoutSession,
 export async function createCheckoutSession(
   work: Work,
   encryption: Encryption,
-  asked: NewCheckoutSession,
+  requested: NewCheckoutSession,
   pricingModelId?: string,
 ): Promise<LinkedSession> {
-  const session = await decideSession(work, asked, pricingModelId);
+  const session = await decideSession(work, requested, pricingModelId);
   await insertSession(work, session);
   const place = { environmentId: work.environmentId, sessionId: session.id };
   const shown = session.type === 'add_payment_method' ? 'add-payment-method' : 'checkout';
@@ -83,40 +83,40 @@ function renderSession(work: Work, row: CheckoutSessionRow): CheckoutSession {
 
 function decideSession(
   work: Work,
-  asked: NewCheckoutSession,
+  requested: NewCheckoutSession,
   pricingModelId: string | undefined,
 ): Promise<CheckoutSessionRow> {
-  switch (asked.type) {
+  switch (requested.type) {
     case 'product':
-      return sellProduct(work, asked, pricingModelId);
+      return sellProduct(work, requested, pricingModelId);
     case 'activate_subscription':
-      return activate(work, asked, pricingModelId);
+      return activate(work, requested, pricingModelId);
     case 'add_payment_method':
-      return addPaymentMethod(work, asked, pricingModelId);
+      return addPaymentMethod(work, requested, pricingModelId);
     default:
-      return asked satisfies never;
+      return requested satisfies never;
   }
 }
 
 async function sellProduct(
   work: Work,
-  asked: Kind<'product'>,
+  requested: Kind<'product'>,
   pricingModelId: string | undefined,
 ): Promise<CheckoutSessionRow> {
-  const externalId = asked.customerExternalId ?? null;
+  const externalId = requested.customerExternalId ?? null;
   const customer = externalId === null ? null : await requireCustomerByExternalId(work, externalId, pricingModelId);
-  const price = await findOffered(work, asked, customer);
-  const quantity = asked.quantity ?? 1;
+  const price = await findOffered(work, requested, customer);
+  const quantity = requested.quantity ?? 1;
   if (price.unitPrice * BigInt(quantity) > maxPeriodAmount) {
     const most = maxPeriodAmount / price.unitPrice;
     throw invalid(['checkoutSession', 'quantity'], `must be at most ${most} at a unit price of ${price.unitPrice}`);
   }
   return {
-    ...newSession(work, asked, customer, price.pricingModelId),
+    ...newSession(work, requested, customer, price.pricingModelId),
     priceId: price.id,
     quantity,
     anonymous: customer === null,
-    preserveBillingCycleAnchor: asked.preserveBillingCycleAnchor ?? false,
+    preserveBillingCycleAnchor: requested.preserveBillingCycleAnchor ?? false,
   };
 }
 
@@ -148,11 +148,11 @@ async function findOffered(
 
 async function activate(
   work: Work,
-  asked: Kind<'activate_subscription'>,
+  requested: Kind<'activate_subscription'>,
   pricingModelId: string | undefined,
 ): Promise<CheckoutSessionRow> {
-  const customer = await requireCustomerByExternalId(work, asked.customerExternalId, pricingModelId);
-  const subscription = await requireTarget(work, customer, asked.targetSubscriptionId);
+  const customer = await requireCustomerByExternalId(work, requested.customerExternalId, pricingModelId);
+  const subscription = await requireTarget(work, customer, requested.targetSubscriptionId);
   if (subscription.status !== 'incomplete')
     throw invalid(
       ['checkoutSession', 'targetSubscriptionId'],
@@ -160,28 +160,28 @@ async function activate(
     );
   const items = await listActiveItems(work, [{ subscriptionId: subscription.id, at: work.now }]);
   return {
-    ...newSession(work, asked, customer, customer.pricingModelId),
+    ...newSession(work, requested, customer, customer.pricingModelId),
     priceId: subscription.priceId,
     quantity: items.find((item) => item.priceId === subscription.priceId)?.quantity ?? 1,
     targetSubscriptionId: subscription.id,
-    preserveBillingCycleAnchor: asked.preserveBillingCycleAnchor ?? false,
+    preserveBillingCycleAnchor: requested.preserveBillingCycleAnchor ?? false,
   };
 }
 
 async function addPaymentMethod(
   work: Work,
-  asked: Kind<'add_payment_method'>,
+  requested: Kind<'add_payment_method'>,
   pricingModelId: string | undefined,
 ): Promise<CheckoutSessionRow> {
-  const customer = await requireCustomerByExternalId(work, asked.customerExternalId, pricingModelId);
-  const targetId = asked.targetSubscriptionId ?? null;
+  const customer = await requireCustomerByExternalId(work, requested.customerExternalId, pricingModelId);
+  const targetId = requested.targetSubscriptionId ?? null;
   const target = targetId === null ? null : await requireTarget(work, customer, targetId);
   if (target !== null && (isTerminal(target.status) || target.doNotCharge))
     throw invalid(['checkoutSession', 'targetSubscriptionId'], 'must be a subscription that is still being charged');
   return {
-    ...newSession(work, asked, customer, customer.pricingModelId),
+    ...newSession(work, requested, customer, customer.pricingModelId),
     targetSubscriptionId: targetId,
-    automaticallyUpdateSubscriptions: asked.automaticallyUpdateSubscriptions ?? null,
+    automaticallyUpdateSubscriptions: requested.automaticallyUpdateSubscriptions ?? null,
   };
 }
 

@@ -135,13 +135,13 @@ interface Asked {
 const draftFields: ReadonlySet<unknown> = new Set(['quantity', 'discountCode', 'billingAddress']);
 
 /** The quote, or the reason why there is none. Invalid input is refused instead, because the buyer can correct it. */
-async function tryQuote(work: Work, asked: Asked): Promise<{ bill: Bill; refusal: string | null }> {
+async function tryQuote(work: Work, requested: Asked): Promise<{ bill: Bill; refusal: string | null }> {
   try {
-    return { bill: await quoteSession(work, asked), refusal: null };
+    return { bill: await quoteSession(work, requested), refusal: null };
   } catch (error) {
     if (!(error instanceof Problem)) throw error;
     const [issue] = error.issues;
-    if (draftFields.has(issue?.path[0]) && Object.keys(asked.draft).length > 0) throw error;
+    if (draftFields.has(issue?.path[0]) && Object.keys(requested.draft).length > 0) throw error;
     return { bill: noBill, refusal: error.message };
   }
 }

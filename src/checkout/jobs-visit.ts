@@ -79,7 +79,7 @@ export async function inVisit<Answer>(
       if (customer === null || customer.archived) throw new Problem('portalClosed');
       return act({ work, customer, processors: createProcessors(work.db, services) });
     },
-    { publicUrl: request.publicUrl, attended: true, doing: context.doing },
+    { publicUrl: request.publicUrl, attended: true, auditContext: context.auditContext },
   );
   if (outcome === null) throw new Problem('portalClosed');
   await runEffects(context, outcome.effects);

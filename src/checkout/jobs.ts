@@ -70,7 +70,7 @@ async function run<Answer>(
     context.database,
     { environmentId },
     (work) => act(work, createProcessors(work.db, context.services)),
-    { publicUrl, attended: true, doing: context.doing },
+    { publicUrl, attended: true, auditContext: context.auditContext },
   );
   if (outcome === null) throw new Problem('checkoutSessionNotFound', { id: sessionId });
   return outcome;

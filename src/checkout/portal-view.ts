@@ -75,8 +75,8 @@ export function mayPay({ status, doNotCharge }: PortalSubscription): boolean {
 
 /** Whether the customer may cancel it: not the default plan, nor one that does not renew. */
 export function mayCancel({ status, renews, isDefaultPlan, scheduledAdjustmentAt }: PortalSubscription): boolean {
-  const isUnderWay = status === 'trialing' || status === 'active' || status === 'past_due' || status === 'unpaid';
-  return isUnderWay && renews && !isDefaultPlan && scheduledAdjustmentAt === null;
+  const isLiving = status === 'trialing' || status === 'active' || status === 'past_due' || status === 'unpaid';
+  return isLiving && renews && !isDefaultPlan && scheduledAdjustmentAt === null;
 }
 
 /** Whether the scheduled cancellation can be undone. */

@@ -47,9 +47,9 @@ function adjustmentTo({ plan, quantity }: Asked) {
 }
 
 /** The change with its current preview. */
-async function previewed(at: At, asked: Asked): Promise<ChangeStep> {
-  const { subscription, plan, quantity, error } = asked;
-  const preview = await previewAdjustment(at.work, subscription.id, adjustmentTo(asked));
+async function previewed(at: At, requested: Asked): Promise<ChangeStep> {
+  const { subscription, plan, quantity, error } = requested;
+  const preview = await previewAdjustment(at.work, subscription.id, adjustmentTo(requested));
   return { subscription, plan, quantity, preview, errors: error === null ? {} : { quantity: error } };
 }
 
@@ -59,9 +59,9 @@ function showChange(
   { message = null, status = 200 }: { readonly message?: string | null; readonly status?: number } = {},
 ): Promise<PageAnswer> {
   return inVisit(visit, async (at) => {
-    const asked = await readAsked(at, visit, texts);
+    const requested = await readAsked(at, visit, texts);
     const frame = await viewPortal(at.work, at.processors, at.customer);
-    return { show: changePage(frame, visit, { ...(await previewed(at, asked)), message }), status };
+    return { show: changePage(frame, visit, { ...(await previewed(at, requested)), message }), status };
   });
 }
 
@@ -86,15 +86,15 @@ const change = portalPage('POST', changePath, async (visit) => {
 });
 
 /** Changes the plan if it costs no more than shown. On the default plan, starts a purchase instead. */
-async function changeTo(at: At, visit: Visit, asked: Asked) {
-  const { subscription, plan, quantity, error } = asked;
+async function changeTo(at: At, visit: Visit, requested: Asked) {
+  const { subscription, plan, quantity, error } = requested;
   if (subscription.isDefaultPlan) return buy(at, visit, plan);
   if (error !== null) return { message: error };
-  const { preview: now } = await previewed(at, asked);
+  const { preview: now } = await previewed(at, requested);
   const shown = visit.request.form.shownDue ?? '';
   const isMore = !/^\d{1,20}$/.test(shown) || (now.totalDue ?? 0n) > BigInt(shown);
   if (now.canAdjust && isMore) return { message: 'The amount has changed. Please review it.' };
-  return { adjusted: await adjustSubscription(at.work, subscription.id, adjustmentTo({ ...asked, quantity })) };
+  return { adjusted: await adjustSubscription(at.work, subscription.id, adjustmentTo({ ...requested, quantity })) };
 }
 
 async function buy({ work, customer }: At, { context, request }: Visit, { priceId }: PortalPlan) {

@@ -106,11 +106,11 @@ const keep = portalPage('POST', '/portal/subscriptions/:id/keep', (visit) =>
 /** Charges the amount owed to the subscription's payment method. */
 const pay = portalPage('POST', '/portal/subscriptions/:id/pay', async (visit) => {
   try {
-    const asked = await inVisit(visit, async ({ work, customer }) => {
+    const requested = await inVisit(visit, async ({ work, customer }) => {
       await requireOwnSubscription(work, customer, idOf(visit));
       return retryPayment(work, idOf(visit), null);
     });
-    const { payment } = await inVisit(visit, ({ work }) => reportRetry(work, asked));
+    const { payment } = await inVisit(visit, ({ work }) => reportRetry(work, requested));
     return payment.status === 'requires_action'
       ? { goTo: '/portal' }
       : done(payment.status === 'succeeded' ? 'paid' : 'paying');

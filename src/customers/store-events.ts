@@ -3,7 +3,7 @@ import { newId } from '../database/new-id.ts';
 import type { Work } from '../database/work.ts';
 
 /** A domain event about a record, published in the commit of the change. */
-interface Happening {
+interface DomainEvent {
   readonly type: string;
   readonly object: string;
   readonly objectId: string;
@@ -14,11 +14,11 @@ interface Happening {
 }
 
 /** Publishes the events of this unit of work. A database trigger addresses them to webhooks in the same commit. */
-export async function publish(work: Work, happenings: readonly Happening[]): Promise<void> {
-  if (happenings.length === 0) return;
-  const eventIds = happenings.map(() => newId('event'));
+export async function publish(work: Work, events: readonly DomainEvent[]): Promise<void> {
+  if (events.length === 0) return;
+  const eventIds = events.map(() => newId('event'));
   const { environmentId, now, livemode } = work;
-  const payloads = happenings.map(({ objectId, object, usageMeterId, customer, pricingModelId, type }, index) =>
+  const payloads = events.map(({ objectId, object, usageMeterId, customer, pricingModelId, type }, index) =>
     JSON.stringify({
       id: objectId,
       object,
@@ -31,7 +31,7 @@ export async function publish(work: Work, happenings: readonly Happening[]): Pro
       livemode,
     }),
   );
-  const all = <Key extends keyof Happening>(key: Key) => happenings.map((happening) => happening[key]);
+  const all = <Key extends keyof DomainEvent>(key: Key) => events.map((event) => event[key]);
   await sql`
     insert into events (environment_id, id, pricing_model_id, type, object, object_id, payload, occurred_at, created_at)
     select ${environmentId}, new.*, ${now}::bigint, ${now}::bigint

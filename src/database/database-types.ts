@@ -386,7 +386,7 @@ export interface LedgerAccounts {
   createdAt: number;
   creditsEndAt: number | null;
   drawable: Generated<bigint>;
-  drawnCreditId: string | null;
+  pendingCreditId: string | null;
   environmentId: number;
   /**
    * Credits that ended unused.

@@ -91,16 +91,16 @@ interface PoolOptions {
   /** The patience of requests when absent. The owner, who migrates, has as long as it takes. */
   readonly patience?: Patience;
   /** The audit context of changes, where a transaction sets none itself. */
-  readonly doing?: { readonly actor: 'operator' | 'system'; readonly action: string };
+  readonly auditContext?: { readonly actor: 'operator' | 'system'; readonly action: string };
 }
 
 /** A pool of connections. Each is bound to its role from its first statement on. */
-export function createPool({ url, size, as, patience = patienceOfRequests(), doing }: PoolOptions): pg.Pool {
+export function createPool({ url, size, as, patience = patienceOfRequests(), auditContext }: PoolOptions): pg.Pool {
   const { statementMs, lockMs, idleMs, connectionMs } = patience;
   const timeouts = `-c statement_timeout=${statementMs} -c lock_timeout=${lockMs} -c idle_in_transaction_session_timeout=${idleMs}`;
   const role = as === 'service' ? `-c role=${serviceRole} ${timeouts}` : '';
-  const said = doing
-    ? `-c tollkeeper.actor_type=${doing.actor} -c tollkeeper.action=${doing.action.replaceAll(' ', '\\ ')}`
+  const said = auditContext
+    ? `-c tollkeeper.actor_type=${auditContext.actor} -c tollkeeper.action=${auditContext.action.replaceAll(' ', '\\ ')}`
     : '';
   const pool = new pg.Pool({
     connectionTimeoutMillis: as === 'service' ? connectionMs : patienceOfJobs.connectionMs,

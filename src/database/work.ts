@@ -51,7 +51,7 @@ interface ScopeRow {
 type Entry = { readonly apiKeyHash: Buffer } | { readonly environmentId: number };
 
 /** The context of a change in the audit log, besides its API key. */
-export interface Doing {
+export interface AuditContext {
   /** The operation, the page or the task. */
   readonly action: string;
   readonly requestId?: string | null;
@@ -74,7 +74,7 @@ interface RunOptions {
   readonly publicUrl?: string;
   readonly attended?: boolean;
   /** Needed by what changes something. */
-  readonly doing?: Doing | undefined;
+  readonly auditContext?: AuditContext | undefined;
 }
 
 // A deadlock or a serialization failure undoes the whole transaction, so it can be run again from its start.
@@ -129,7 +129,7 @@ export async function enter(db: DatabaseTransaction, entry: Entry, options: RunO
     'apiKeyHash' in entry
       ? sql`authenticate(${entry.apiKeyHash}, ${realNow})`
       : sql`enter_environment(${entry.environmentId})`;
-  const said = options.doing === undefined ? sql`` : say(options.doing);
+  const said = options.auditContext === undefined ? sql`` : setAuditContext(options.auditContext);
   const { rows } = await sql<ScopeRow>`select scope.* ${said} from ${scope} as scope`.execute(db);
   const [row] = rows;
   return row === undefined || row.environmentId === null ? null : workIn(db, row, realNow, options);
@@ -160,7 +160,7 @@ function workIn(
 }
 
 /** Tells the transaction what is being done, for the triggers that write the audit log: a part of the statement that opens it. */
-function say({ action, requestId = null, actor }: Doing) {
+function setAuditContext({ action, requestId = null, actor }: AuditContext) {
   const byWhom = actor === undefined ? sql`` : sql`, set_config('tollkeeper.actor_type', ${actor}, true) as said_actor`;
   return sql`, set_config('tollkeeper.action', ${action}, true) as said_action,
     set_config('tollkeeper.request_id', ${requestId}, true) as said_request ${byWhom}`;

@@ -108,8 +108,8 @@ async function birthOnLinux(pid: number): Promise<string | null> {
 
 async function ps(pid: number, columns: string): Promise<string> {
   try {
-    const asked = ['-ww', '-o', columns, '-p', String(pid)];
-    return (await promisify(execFile)('ps', asked, { env: { ...process.env, LC_ALL: 'C' } })).stdout.trim();
+    const requested = ['-ww', '-o', columns, '-p', String(pid)];
+    return (await promisify(execFile)('ps', requested, { env: { ...process.env, LC_ALL: 'C' } })).stdout.trim();
   } catch {
     // ps fails if the process does not exist.
     return '';

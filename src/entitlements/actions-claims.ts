@@ -86,7 +86,7 @@ async function makeClaims(
   externalIds: readonly (string | null)[],
 ): Promise<StoredClaim[]> {
   if (externalIds.length === 0) return [];
-  if (holding.lapsed > 0) await store.releaseEndedClaims(work, subscription.id, holding.resourceId);
+  if (holding.expired > 0) await store.releaseEndedClaims(work, subscription.id, holding.resourceId);
   const { lasting, end } = claimTerm(holding, subscription, externalIds.length, work.now);
   const terms = { resourceId: holding.resourceId, metadata: metadata ?? null };
   const claims = externalIds.map((externalId, index) => ({
@@ -120,11 +120,11 @@ async function releaseAsked(
     return store.releaseAnonymousClaims(work, subscriptionId, resourceId, count);
   }
   const by = names === null ? 'id' : 'externalId';
-  const asked = names ?? ids ?? [];
-  const released = await store.releaseChosenClaims(work, subscriptionId, resourceId, by, asked);
+  const requested = names ?? ids ?? [];
+  const released = await store.releaseChosenClaims(work, subscriptionId, resourceId, by, requested);
   // The refusal rolls back the releases.
   const found = new Set(released.map((claim) => claim[by]));
-  const unknown = asked.find((value) => !found.has(value));
+  const unknown = requested.find((value) => !found.has(value));
   if (unknown !== undefined) throw new Problem('resourceClaimNotFound', { id: unknown, slug });
   return released;
 }

@@ -68,9 +68,9 @@ export async function checkEntitlements(
   work: Work,
   { checks, pricingModelId }: ChecksRequest,
 ): Promise<EntitlementCheckResult[]> {
-  const asked = askedOf(checks);
-  const found = await store.findForChecks(work, asked, pricingModelId);
-  const ambiguous = new Set([...ambiguousCustomers(found)].map((customer) => asked.externalIds[customer - 1]));
+  const requested = askedOf(checks);
+  const found = await store.findForChecks(work, requested, pricingModelId);
+  const ambiguous = new Set([...ambiguousCustomers(found)].map((customer) => requested.externalIds[customer - 1]));
   if (ambiguous.size > 0) {
     const index = checks.findIndex(({ customerExternalId }) => ambiguous.has(customerExternalId));
     assert(index >= 0, 'every external id stands in a check');
@@ -79,5 +79,5 @@ export async function checkEntitlements(
       'is ambiguous: several pricing models have a customer with this external id, so send pricingModelId',
     );
   }
-  return decideChecks(checks, asked, found, work.now);
+  return decideChecks(checks, requested, found, work.now);
 }

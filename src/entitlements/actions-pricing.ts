@@ -7,8 +7,8 @@ import type { UpdateInput } from '../pricing/structure.ts';
 import { detachItemFeatures } from './actions.ts';
 
 /** Changes a product. Existing subscriptions keep features that the product loses, detached from it. */
-export async function updateProduct(work: Work, id: string, asked: products.ProductUpdate): Promise<Product> {
-  const { product, expiredProductFeatureIds } = await products.updateProduct(work, id, asked);
+export async function updateProduct(work: Work, id: string, requested: products.ProductUpdate): Promise<Product> {
+  const { product, expiredProductFeatureIds } = await products.updateProduct(work, id, requested);
   await detachItemFeatures(work, expiredProductFeatureIds);
   return product;
 }

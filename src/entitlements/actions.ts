@@ -316,9 +316,9 @@ export async function releaseClaims(
 /** Releases the expired claims of each subscription at its instant. The caller has locked them. */
 export async function releaseEndedClaims(
   work: Work,
-  asked: readonly { readonly subscriptionId: string; readonly at: Instant }[],
+  requested: readonly { readonly subscriptionId: string; readonly at: Instant }[],
 ): Promise<void> {
-  if (asked.length > 0) await claims.releaseClaimsEndedBy(work, asked);
+  if (requested.length > 0) await claims.releaseClaimsEndedBy(work, requested);
 }
 
 /**

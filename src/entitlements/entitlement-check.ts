@@ -178,18 +178,18 @@ const withoutLimit: Standing = {
 };
 
 /**
- * Decides checks in order from the data found for `asked`, their `askedOf`. Credits and capacity are summed over all
+ * Decides checks in order from the data found for `requested`, their `askedOf`. Credits and capacity are summed over all
  * subscriptions that grant the feature; a single one may have less.
  */
 export function decideChecks(
   checks: readonly EntitlementCheck[],
-  asked: Asked,
+  requested: Asked,
   found: Found,
   now: Instant,
 ): EntitlementCheckResult[] {
-  const standings = standingsOf(asked, found, now);
+  const standings = standingsOf(requested, found, now);
   return checks.map((check, index) => {
-    const standing = standings[(asked.pairOf[index] ?? 0) - 1];
+    const standing = standings[(requested.pairOf[index] ?? 0) - 1];
     assert(standing, 'each check has a pair');
     return answer(check, standing);
   });

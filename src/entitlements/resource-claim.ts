@@ -163,7 +163,7 @@ export interface Holding {
   /** Active unnamed claims. */
   readonly anonymous: number;
   /** Expired claims that were not released, so that their names are still taken. */
-  readonly lapsed: number;
+  readonly expired: number;
   /** Active claims without an end. */
   readonly lasting: number;
   /** The oldest active feature that grants the resource, or null if there is none. */

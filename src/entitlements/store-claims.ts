@@ -40,7 +40,7 @@ export function capacityOf(count: RawBuilder<boolean>): RawBuilder<number> {
 async function readHoldings(work: Work, holder: Holder, which: RawBuilder<unknown>): Promise<Holding[]> {
   const result = await sql<Holding>`
     select r.id as resource_id, r.slug as resource_slug, r.active as resource_active, granted.capacity,
-           granted.subscription_item_feature_id, held.claimed, held.anonymous, held.lasting, held.lapsed,
+           granted.subscription_item_feature_id, held.claimed, held.anonymous, held.lasting, held.expired,
            planned.at as planned_at, planned.capacity as planned_capacity
       from resources r
       cross join lateral (
@@ -55,7 +55,7 @@ async function readHoldings(work: Work, holder: Holder, which: RawBuilder<unknow
         select count(*) filter (where ${notExpired(work.now)}) as claimed,
                count(*) filter (where ${notExpired(work.now)} and c.external_id is null) as anonymous,
                count(*) filter (where c.expired_at is null) as lasting,
-               count(*) filter (where not ${notExpired(work.now)}) as lapsed
+               count(*) filter (where not ${notExpired(work.now)}) as expired
           from resource_claims c
          where ${unreleased(work, holder.id)} and c.resource_id = r.id
       ) as held
@@ -225,19 +225,19 @@ export async function releaseChosenClaims(
 
 /** Releases expired claims as of their expiry, which frees their names. */
 export async function releaseEndedClaims(work: Work, subscriptionId: string, resourceId: string): Promise<void> {
-  const lapsed = sql`${unreleased(work, subscriptionId)} and c.resource_id = ${resourceId}
+  const expired = sql`${unreleased(work, subscriptionId)} and c.resource_id = ${resourceId}
     and not ${notExpired(work.now)}`;
-  await release(work, sql<Instant>`c.expired_at`, 'expired', lapsed);
+  await release(work, sql<Instant>`c.expired_at`, 'expired', expired);
 }
 
 /** Releases the claims of each subscription that have expired by its instant, as of their expiry. */
 export async function releaseClaimsEndedBy(
   work: Work,
-  asked: readonly { readonly subscriptionId: string; readonly at: Instant }[],
+  requested: readonly { readonly subscriptionId: string; readonly at: Instant }[],
 ): Promise<void> {
   await sql`
     update resource_claims c set released_at = c.expired_at, release_reason = 'expired', updated_at = ${work.now}
-      from unnest(${asked.map((each) => each.subscriptionId)}::text[], ${asked.map((each) => each.at)}::bigint[])
+      from unnest(${requested.map((each) => each.subscriptionId)}::text[], ${requested.map((each) => each.at)}::bigint[])
              as asked (subscription_id, at)
      where c.environment_id = ${work.environmentId} and c.subscription_id = asked.subscription_id
        and c.released_at is null and c.expired_at <= asked.at`.execute(work.db);

@@ -4,10 +4,10 @@ import { idArray, textArray } from '../database/array-literal.ts';
 import type { Work } from '../database/work.ts';
 import type { FeatureType } from '../pricing/feature.ts';
 import { currentStatuses } from '../subscriptions/subscription.ts';
-import { availableBalance, lapsedOf } from '../usage/store-balances.ts';
+import { availableBalance, endedUnbooked } from '../usage/store-balances.ts';
 import type { Asked, Found } from './entitlement-check.ts';
 import { capacityOf, notExpired } from './store-claims.ts';
-import { isUnderWay, lasts } from './store-item-features.ts';
+import { hasStarted, lasts } from './store-item-features.ts';
 
 /*
  * Two statements with common parts. Each set of rows is found once by an index and returned separately; the caller
@@ -38,7 +38,7 @@ function currentSubscriptions(work: Work, which: RawBuilder<unknown> = sql``) {
       select c.number as customer, c.slugs, s.id, s.pricing_model_id,
              array(select i.id from subscription_items i
                     where i.environment_id = ${work.environmentId} and i.subscription_id = s.id
-                      and ${isUnderWay(work.now)}) as item_ids
+                      and ${hasStarted(work.now)}) as item_ids
         from customer c
         join subscriptions s on s.environment_id = ${work.environmentId} and s.customer_id = c.id
        where s.status = any(${idArray(currentStatuses)}::text[]) and s.replaced_by_subscription_id is null
@@ -81,15 +81,15 @@ function listed(columns: RawBuilder<unknown>, from: RawBuilder<unknown>, order: 
  * Finds customers, then their subscriptions, then the features of the requested slugs, then those that each
  * subscription grants, in one index scan. Slugs are looked up one by one, because there may be many pricing models.
  */
-function givenOf(work: Work, asked: Asked, pricingModelId: string | undefined) {
+function givenOf(work: Work, requested: Asked, pricingModelId: string | undefined) {
   const { environmentId } = work;
-  const wanted = asked.groups.flatMap((slugs, index) => slugs.map((slug) => ({ group: index + 1, slug })));
+  const wanted = requested.groups.flatMap((slugs, index) => slugs.map((slug) => ({ group: index + 1, slug })));
   const texts = (list: readonly string[]) => hidden(sql`${textArray(list)}::text[]`);
   const numbers = (list: readonly number[]) => hidden(sql`${idArray(list)}::int[]`);
   return sql`
     with customer as materialized (
       select asked.number, asked.slugs, c.id, c.pricing_model_id
-        from unnest(${texts(asked.externalIds)}, ${numbers(asked.groupOf)})
+        from unnest(${texts(requested.externalIds)}, ${numbers(requested.groupOf)})
                with ordinality as asked (external_id, slugs, number)
         join customers c on c.environment_id = ${environmentId} and c.external_id = asked.external_id
          and ${canBeMeant(pricingModelId)}),
@@ -99,7 +99,7 @@ function givenOf(work: Work, asked: Asked, pricingModelId: string | undefined) {
         from (select wanted.slugs, wanted.slug, named.text
                 from unnest(${numbers(wanted.map(({ group }) => group))}, ${numbers(wanted.map(({ slug }) => slug))})
                        as wanted (slugs, slug)
-                join unnest(${texts(asked.slugs)}) with ordinality as named (text, slug) on named.slug = wanted.slug) as asked
+                join unnest(${texts(requested.slugs)}) with ordinality as named (text, slug) on named.slug = wanted.slug) as asked
         join (select distinct slugs, pricing_model_id from customer) as c on c.slugs = asked.slugs
         cross join lateral (
           select f.id, f.pricing_model_id, f.type, f.active from features f
@@ -124,11 +124,11 @@ function givenOf(work: Work, asked: Asked, pricingModelId: string | undefined) {
 }
 
 /** The stored data for checks, limited to customers of one pricing model if given. */
-export async function findForChecks(work: Work, asked: Asked, pricingModelId: string | undefined): Promise<Found> {
+export async function findForChecks(work: Work, requested: Asked, pricingModelId: string | undefined): Promise<Found> {
   const { environmentId } = work;
   const balances = listed(
     sql`a.usage_meter_id, (${availableBalance})::text`,
-    sql`ledger_accounts a ${lapsedOf(work.now)}
+    sql`ledger_accounts a ${endedUnbooked(work.now)}
      where a.environment_id = ${environmentId} and a.subscription_id = g.subscription_id
        and a.usage_meter_id = any(g.meter_ids)`,
   );
@@ -139,7 +139,7 @@ export async function findForChecks(work: Work, asked: Asked, pricingModelId: st
     cross join lateral (select from resources r
                          where r.environment_id = ${environmentId} and r.id = held.id and not r.active offset 0) as r`;
   const { rows } = await sql<Found>`
-    ${givenOf(work, asked, pricingModelId)}
+    ${givenOf(work, requested, pricingModelId)}
     select ${listed(sql`number, pricing_model_id`, sql`customer`)} as customers,
            ${listed(sql`slug, id, pricing_model_id, type, active`, sql`feature`)} as features,
            ${listed(
@@ -210,7 +210,7 @@ export async function findEntitlements(
   const balances = sql`usage_meters m
     left join ledger_accounts a
       on a.environment_id = ${environmentId} and a.subscription_id = u.id and a.usage_meter_id = m.id
-    ${lapsedOf(now)}
+    ${endedUnbooked(now)}
     where m.environment_id = ${environmentId} and m.pricing_model_id = u.pricing_model_id`;
   const resources = sql`${capacities(work, sql`u.id`, sql`s.resource_id is not null`, isGiven(work, sql`u.item_ids`))} as h
     cross join lateral (select r.id, r.slug from resources r
@@ -228,7 +228,7 @@ export async function findEntitlements(
                features,
              )},
              ${listed(
-               sql`m.id, m.slug, coalesce(${availableBalance}, 0)::text, coalesce(a.held - lapsed.holds, 0)::text`,
+               sql`m.id, m.slug, coalesce(${availableBalance}, 0)::text, coalesce(a.held - ended.holds, 0)::text`,
                balances,
                sql`order by m.id`,
              )},

@@ -10,7 +10,7 @@ import { type ItemFeatureValues, productFeatureExpired, type StoredItemFeature }
  * True for a feature `s` of an item `i` that grants access at the instant: neither has expired, and the item has begun.
  */
 export function givesAccess(at: Instant | RawBuilder<unknown>): RawBuilder<boolean> {
-  return sql<boolean>`${lasts(at)} and ${isUnderWay(at)}`;
+  return sql<boolean>`${lasts(at)} and ${hasStarted(at)}`;
 }
 
 /** The condition on the feature `s`. */
@@ -19,7 +19,7 @@ export function lasts(at: Instant | RawBuilder<unknown>): RawBuilder<boolean> {
 }
 
 /** The condition on the item `i`. */
-export function isUnderWay(at: Instant | RawBuilder<unknown>): RawBuilder<boolean> {
+export function hasStarted(at: Instant | RawBuilder<unknown>): RawBuilder<boolean> {
   return sql<boolean>`(i.expired_at is null or i.expired_at > ${at}) and i.added_date <= ${at}`;
 }
 
@@ -89,11 +89,11 @@ export interface CreditFeature {
 /** The credit features of each subscription that grant access at its instant, in order of creation. */
 export async function listCreditFeatures(
   work: Work,
-  asked: readonly { readonly subscriptionId: string; readonly at: Instant }[],
+  requested: readonly { readonly subscriptionId: string; readonly at: Instant }[],
 ): Promise<CreditFeature[]> {
   const result = await sql<CreditFeature>`
     select s.id, s.subscription_id, s.feature_id, s.usage_meter_id, s.amount, s.renewal_frequency
-      from unnest(${asked.map((each) => each.subscriptionId)}::text[], ${asked.map((each) => each.at)}::bigint[])
+      from unnest(${requested.map((each) => each.subscriptionId)}::text[], ${requested.map((each) => each.at)}::bigint[])
              as asked (subscription_id, at)
       join subscription_item_features s
         on s.environment_id = ${work.environmentId} and s.subscription_id = asked.subscription_id

@@ -12,8 +12,8 @@ import {
   forgetAnswer,
   type IdempotentRequest,
   readIdempotencyKey,
-  rememberAnswer,
   renewAnswer,
+  storeAnswer,
 } from './idempotency.ts';
 import type { KeyUse } from './key-use.ts';
 import type { Caller, RateLimit } from './rate-limit.ts';
@@ -109,36 +109,36 @@ interface Asked {
 async function answer(context: Serving, route: Route, request: FastifyRequest, reply: FastifyReply): Promise<Payload> {
   const apiKeyHash = request.caller?.apiKeyHash ?? hashOfKey(request);
   // Parse problems are reported to holders of a valid key only, so they wait for the transaction.
-  const asked = attempt(() => readRequest(route, request));
-  if (!(asked instanceof Problem) && route.batched && !asked.dryRun && asked.idempotency === null) {
+  const requested = attempt(() => readRequest(route, request));
+  if (!(requested instanceof Problem) && route.batched && !requested.dryRun && requested.idempotency === null) {
     const { operation, request: toRequest, text } = route.batched;
     const action = route.method === 'GET' ? null : actionOf(route);
-    const answered = await context.batcher.submit(operation, apiKeyHash, toRequest(asked.input as never), action);
+    const answered = await context.batcher.submit(operation, apiKeyHash, toRequest(requested.input as never), action);
     context.keyUse.note(apiKeyHash);
     return jsonPayload(route, request, reply, text(answered));
   }
   // Reads leave no audit log entries, so they need no audit context.
-  const doing = route.method === 'GET' ? undefined : { action: actionOf(route), requestId: request.id };
+  const auditContext = route.method === 'GET' ? undefined : { action: actionOf(route), requestId: request.id };
   const outcome = await runInEnvironment(
     context.database,
     { apiKeyHash },
     (work) => {
-      if (asked instanceof Problem) throw asked;
-      return perform(context, work, asked);
+      if (requested instanceof Problem) throw requested;
+      return perform(context, work, requested);
     },
     {
-      doing,
-      dryRun: !(asked instanceof Problem) && asked.dryRun,
+      auditContext,
+      dryRun: !(requested instanceof Problem) && requested.dryRun,
       publicUrl: context.publicUrl ?? addressAsked(request),
     },
   );
-  if (outcome === null || asked instanceof Problem) throw new Problem('unauthorized');
+  if (outcome === null || requested instanceof Problem) throw new Problem('unauthorized');
   context.keyUse.note(apiKeyHash);
-  if (doing) refreshStatistics(context.database).catch((error) => request.log.warn(error));
-  if (asked.dryRun) reply.header('dry-run', 'true');
+  if (auditContext) refreshStatistics(context.database).catch((error) => request.log.warn(error));
+  if (requested.dryRun) reply.header('dry-run', 'true');
   if (outcome.answer.replayed) reply.header('idempotent-replayed', 'true');
   if (route.file) return filePayload(reply, await route.file.render(outcome.answer.answer), route.file.contentType);
-  const text = await finish({ ...context, doing }, asked, apiKeyHash, outcome.answer, outcome.effects);
+  const text = await finish({ ...context, auditContext }, requested, apiKeyHash, outcome.answer, outcome.effects);
   return jsonPayload(route, request, reply, text);
 }
 
@@ -239,19 +239,19 @@ async function perform(context: JobContext, work: Work, { route, input, idempote
   }
   const result = await route.handle(work, input as never, context);
   const text = JSON.stringify(result);
-  if (idempotency) await rememberAnswer(work, idempotency, encryption ? encryption.seal(text, sealedFor) : text);
+  if (idempotency) await storeAnswer(work, idempotency, encryption ? encryption.seal(text, sealedFor) : text);
   return { replayed: false, answer: result, text };
 }
 
 /** Runs the effects that the commit requested outside the database, then reads the response again. */
 async function finish(
   context: ApiContext,
-  asked: Asked,
+  requested: Asked,
   apiKeyHash: Buffer,
   performed: Performed,
   effects: readonly Effect[],
 ): Promise<string> {
-  const { idempotency, route } = asked;
+  const { idempotency, route } = requested;
   if (effects.length === 0) return performed.text;
   await runEffects(context, effects);
   try {

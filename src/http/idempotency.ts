@@ -54,7 +54,7 @@ export async function beginIdempotent(
     .executeTakeFirst();
   if (stored === undefined) return null;
   if (!stored.requestHash.equals(scopedHash(work, requestHash))) throw new Problem('idempotencyKeyReused');
-  // Written by `rememberAnswer`.
+  // Written by `storeAnswer`.
   return { text: stored.response, effects: (stored.effects as Effect[] | null) ?? [] };
 }
 
@@ -65,7 +65,7 @@ function scopedHash(work: Work, requestHash: Buffer): Buffer {
 }
 
 /** Stores the response in the same commit as its changes. Replaces an expired row of the same key. */
-export async function rememberAnswer(
+export async function storeAnswer(
   work: Work,
   { key, requestHash }: IdempotentRequest,
   response: string,
@@ -102,7 +102,7 @@ export async function forgetAnswer(work: Work, { key }: IdempotentRequest): Prom
 const forgetAtOnce = 10_000;
 
 /** Deletes a batch of expired responses over all environments. Returns their number. */
-export async function forgetOldAnswersOnce({ database }: JobContext): Promise<number> {
+export async function deleteOldAnswersOnce({ database }: JobContext): Promise<number> {
   const before = Date.now() - idempotencyLifetimeMs;
   const { rows } = await sql<{ count: number }>`
     select forget_old_answers(${before}, ${forgetAtOnce}) as count`.execute(database);
@@ -112,6 +112,6 @@ export async function forgetOldAnswersOnce({ database }: JobContext): Promise<nu
 /** Housekeeping jobs of this folder, by name. */
 export const idempotencyTasks: TaskList = {
   async forget_old_answers(context) {
-    await forgetOldAnswersOnce(context);
+    await deleteOldAnswersOnce(context);
   },
 };

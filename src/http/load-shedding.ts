@@ -18,15 +18,15 @@ const smallBodyBytes = 64 * 1024;
 
 /** Load shedding: refuses with `overloaded` requests beyond capacity, before any of the body is read. */
 export function registerLoadShedding(server: FastifyInstance, { maxRequests, maxBodiesBytes }: LoadLimits): void {
-  let underWay = 0;
+  let inFlight = 0;
   let bodiesBytes = 0;
   server.addHook('onRequest', (request, reply, done) => {
     const isTooLarge = isLarge(request) && bodiesBytes + (announcedBytes(request) ?? 0) > maxBodiesBytes;
-    const isTooMuch = underWay >= maxRequests || isTooLarge;
+    const isTooMuch = inFlight >= maxRequests || isTooLarge;
     if (isTooMuch && !alwaysAdmitted.has(request.url)) return done(new Problem('overloaded'));
-    underWay += 1;
+    inFlight += 1;
     reply.raw.once('close', () => {
-      underWay -= 1;
+      inFlight -= 1;
     });
     done();
   });

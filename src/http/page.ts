@@ -122,7 +122,7 @@ export function registerPages(
 function withDoing(context: PageContext, { method, path }: Page, { id: requestId }: FastifyRequest): PageContext {
   if (method === 'GET') return context;
   const action = `${method} ${path.replaceAll(/:(\w+)/g, '{$1}')}`;
-  return { ...context, doing: { action, requestId, actor: 'customer' } };
+  return { ...context, auditContext: { action, requestId, actor: 'customer' } };
 }
 
 /**

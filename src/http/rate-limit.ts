@@ -5,7 +5,7 @@ import { Problem } from '../kernel/problem.ts';
 // Burst size: the number of seconds whose allowance may be used at once.
 const burstSeconds = 2;
 // Cached keys and addresses; an evicted caller restarts with a full allowance.
-const mostRemembered = 10_000;
+const mostCached = 10_000;
 // No person types that fast. A client with an old key gets a clear error, and guessing keys gets nowhere.
 const wrongKeysPerSecond = 100;
 
@@ -36,8 +36,8 @@ interface RateLimitOptions {
 export class RateLimit {
   readonly perKey: number;
   readonly #now: () => number;
-  readonly #keys = new LRUCache<string, Allowance>({ max: mostRemembered });
-  readonly #addresses = new LRUCache<string, Allowance>({ max: mostRemembered });
+  readonly #keys = new LRUCache<string, Allowance>({ max: mostCached });
+  readonly #addresses = new LRUCache<string, Allowance>({ max: mostCached });
 
   constructor({ perKey, now = () => performance.now() }: RateLimitOptions) {
     this.perKey = perKey;

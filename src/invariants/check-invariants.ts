@@ -9,12 +9,12 @@ import {
   type Violations,
 } from './store-invariants.ts';
 import { dueInvariants } from './store-invariants-due.ts';
+import { eventInvariants } from './store-invariants-events.ts';
 import { ledgerInvariants } from './store-invariants-ledger.ts';
 import { moneyInvariants } from './store-invariants-money.ts';
 import { recordInvariants } from './store-invariants-records.ts';
 import type { Since } from './store-invariants-sums.ts';
 import { termInvariants } from './store-invariants-terms.ts';
-import { toldInvariants } from './store-invariants-told.ts';
 import { usageInvariants } from './store-invariants-usage.ts';
 
 /** All invariants of the data. */
@@ -27,7 +27,7 @@ export const invariants: readonly Invariant[] = [
   ...usageInvariants,
   ...moneyInvariants,
   ...recordInvariants,
-  ...toldInvariants,
+  ...eventInvariants,
   ...dueInvariants,
 ];
 

@@ -7,7 +7,7 @@ const check: Task = async ({ services }, payload) => {
   try {
     await checksOf(services)?.run({ full: payload.full === true, waits: payload.full === true });
   } catch (error) {
-    if (!(error instanceof Problem && error.problem === 'checkUnderWay')) throw error;
+    if (!(error instanceof Problem && error.problem === 'checkRunning')) throw error;
   }
 };
 

@@ -21,7 +21,7 @@ interface CheckReport {
 interface CheckOptions {
   /** Reads everything, including previously checked rows. */
   readonly full: boolean;
-  /** Waits for another process that is checking; otherwise refuses with `checkUnderWay`. */
+  /** Waits for another process that is checking; otherwise refuses with `checkRunning`. */
   readonly waits: boolean;
 }
 
@@ -58,17 +58,17 @@ export async function askForFirstCheck(owner: Database): Promise<void> {
 }
 
 export function createChecks(owner: Database): Checks {
-  let underWay: Promise<CheckReport> | null = null;
+  let inFlight: Promise<CheckReport> | null = null;
   return {
     async last() {
       const run = await findLastRun(owner);
       return run === null ? null : toReport(run);
     },
     run(options) {
-      underWay ??= runCheck(owner, options).finally(() => {
-        underWay = null;
+      inFlight ??= runCheck(owner, options).finally(() => {
+        inFlight = null;
       });
-      return underWay;
+      return inFlight;
     },
   };
 }
@@ -79,7 +79,7 @@ const lookAgainMs = 500;
 // Longer than a full check of many millions of rows.
 const longestWaitMs = 60 * 60_000;
 
-/** Runs a check and stores its result, one process at a time. Refuses with `checkUnderWay` if it should not wait. */
+/** Runs a check and stores its result, one process at a time. Refuses with `checkRunning` if it should not wait. */
 async function runCheck(owner: Database, { full, waits }: CheckOptions): Promise<CheckReport> {
   return owner.connection().execute(async (connection) => {
     await takeTurn(connection, waits);
@@ -98,7 +98,7 @@ async function takeTurn(connection: Database, waits: boolean): Promise<void> {
       connection,
     );
     if (rows[0]?.taken) return;
-    if (Date.now() >= until) throw new Problem('checkUnderWay');
+    if (Date.now() >= until) throw new Problem('checkRunning');
     await sleep(lookAgainMs);
   }
 }

@@ -121,13 +121,13 @@ export const ledgerInvariants: readonly Invariant[] = [
     sentence:
       'The pending amount of a ledger account comes from one of its own credits and is less than its remainder.',
     query: sql`
-      select a.environment_id, a.id, a.drawn_credit_id, a.covered - a.applied as drawn, a.drawable, c.ledger_account_id,
+      select a.environment_id, a.id, a.pending_credit_id, a.covered - a.applied as pending, a.pending_limit, c.ledger_account_id,
              c.issued - c.applied - c.expired - c.taken_back as rest
         from ledger_accounts a
-        left join usage_credits c on c.environment_id = a.environment_id and c.id = a.drawn_credit_id
+        left join usage_credits c on c.environment_id = a.environment_id and c.id = a.pending_credit_id
        where a.covered > a.applied
-         and (c.ledger_account_id is distinct from a.id or a.drawable <> c.issued - c.applied - c.expired - c.taken_back
-              or a.covered - a.applied >= a.drawable)`,
+         and (c.ledger_account_id is distinct from a.id or a.pending_limit <> c.issued - c.applied - c.expired - c.taken_back
+              or a.covered - a.applied >= a.pending_limit)`,
   },
   {
     name: 'accountsKnowWhenCreditsEnd',
@@ -156,9 +156,9 @@ export const ledgerInvariants: readonly Invariant[] = [
     name: 'creditsAreAppliedAsBooked',
     sentence: 'The applied and pending amounts of a credit add up to its applications.',
     query: (since) => sql`
-      select c.environment_id, c.id, c.applied, d.covered - d.applied as drawn, a.applied as applications
+      select c.environment_id, c.id, c.applied, d.covered - d.applied as pending, a.applied as applications
         from usage_credits c
-        left join ledger_accounts d on d.environment_id = c.environment_id and d.drawn_credit_id = c.id
+        left join ledger_accounts d on d.environment_id = c.environment_id and d.pending_credit_id = c.id
         left join (select environment_id, usage_credit_id, sum(applied) as applied
                      from (${appliedOfCredits(since)}) sums group by environment_id, usage_credit_id) a
           on a.environment_id = c.environment_id and a.usage_credit_id = c.id

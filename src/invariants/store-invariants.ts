@@ -28,9 +28,9 @@ const maxRows = 20;
  * Owner's connection.
  */
 export async function findViolations(owner: Database, { query }: Invariant, since: Since = null): Promise<Violations> {
-  const asked = typeof query === 'function' ? query(since) : query;
+  const requested = typeof query === 'function' ? query(since) : query;
   const { rows } = await sql<Violation & { violationCount: number }>`
-    select violation.*, count(*) over () as violation_count from (${asked}) as violation limit ${maxRows}`.execute(
+    select violation.*, count(*) over () as violation_count from (${requested}) as violation limit ${maxRows}`.execute(
     owner,
   );
   return { count: rows[0]?.violationCount ?? 0, rows: rows.map(({ violationCount: _, ...row }) => row) };

@@ -72,13 +72,13 @@ function refusePinnedKey(work: Work): void {
 }
 
 /** Creates a tax rate. Refuses with `taxRateExists` a second active one for the same place. */
-export async function createTaxRate(work: Work, { state, name, ...asked }: TaxRateInput): Promise<TaxRate> {
+export async function createTaxRate(work: Work, { state, name, ...requested }: TaxRateInput): Promise<TaxRate> {
   refusePinnedKey(work);
   const row: TaxRateRow = {
     id: newId('taxRate'),
     createdAt: work.now,
     updatedAt: work.now,
-    ...asked,
+    ...requested,
     state: state ?? null,
     name: name ?? null,
   };

@@ -7,7 +7,7 @@ import { Problem } from '../kernel/problem.ts';
 import {
   decideRefunded,
   type Invoice,
-  type InvoiceHappening,
+  type InvoiceTrigger,
   nextInvoiceStatus,
   type UpcomingInvoice,
 } from './invoice.ts';
@@ -123,10 +123,10 @@ function newLine(work: Work, { id: invoiceId, pricingModelId }: InvoiceRow, line
  * Applies an event that moves no money. Refuses with `invoiceStatusForbids` an event that is impossible in the current
  * status.
  */
-async function moveInvoice(work: Work, id: string, happening: InvoiceHappening): Promise<InvoiceRow> {
+async function moveInvoice(work: Work, id: string, trigger: InvoiceTrigger): Promise<InvoiceRow> {
   const invoice = await lock(work, id);
-  const status = nextInvoiceStatus(invoice.status, happening);
-  if (status === null) throw new Problem('invoiceStatusForbids', { id, status: invoice.status, happening });
+  const status = nextInvoiceStatus(invoice.status, trigger);
+  if (status === null) throw new Problem('invoiceStatusForbids', { id, status: invoice.status, trigger });
   // An invoice that is no longer owed is not retried.
   return store.updateInvoice(work, id, { status, nextAttemptAt: null });
 }

@@ -3,14 +3,14 @@ import { test } from 'node:test';
 import {
   attemptBegun,
   attemptFailed,
-  attemptUnderWay,
+  attemptInFlight,
   type Collection,
   isDunned,
   moneyArrived,
   moneyTakenBack,
   nextAttempt,
 } from './collection.ts';
-import { type InvoiceHappening, InvoiceStatus, invoiceTransitions, nextInvoiceStatus } from './invoice.ts';
+import { InvoiceStatus, type InvoiceTrigger, invoiceTransitions, nextInvoiceStatus } from './invoice.ts';
 
 const day = 86_400_000;
 
@@ -27,7 +27,7 @@ function invoice(status: InvoiceStatus, more: Partial<Collection> = {}): Collect
   };
 }
 
-const happenings: readonly InvoiceHappening[] = [
+const triggers: readonly InvoiceTrigger[] = [
   'finalized',
   'payment_begun',
   'payment_failed',
@@ -41,8 +41,8 @@ const happenings: readonly InvoiceHappening[] = [
 
 const paid = { refunded_in_part: 'partially_refunded', refunded: 'refunded', payment_reversed: 'open' } as const;
 
-/** Which happening leads where, by status; what does not stand here cannot happen. */
-const table: Readonly<Record<InvoiceStatus, Partial<Record<InvoiceHappening, InvoiceStatus>>>> = {
+/** The next status by status and trigger. Combinations that are not listed are impossible. */
+const table: Readonly<Record<InvoiceStatus, Partial<Record<InvoiceTrigger, InvoiceStatus>>>> = {
   draft: { finalized: 'open', voided: 'void' },
   open: { payment_begun: 'awaiting_payment_confirmation', paid: 'paid', voided: 'void', given_up: 'uncollectible' },
   awaiting_payment_confirmation: { payment_failed: 'open', paid: 'paid' },
@@ -54,18 +54,18 @@ const table: Readonly<Record<InvoiceStatus, Partial<Record<InvoiceHappening, Inv
 };
 
 for (const status of InvoiceStatus.options) {
-  for (const happening of happenings) {
-    const next = table[status][happening] ?? null;
-    test(`an invoice that is ${status} ${next === null ? 'cannot be' : `is ${next} when it is`} ${happening}`, () => {
-      assert.equal(nextInvoiceStatus(status, happening), next);
+  for (const trigger of triggers) {
+    const next = table[status][trigger] ?? null;
+    test(`an invoice that is ${status} ${next === null ? 'cannot be' : `is ${next} when it is`} ${trigger}`, () => {
+      assert.equal(nextInvoiceStatus(status, trigger), next);
     });
   }
 }
 
-test('no happening and no status is missing above', () => {
+test('no trigger and no status is missing above', () => {
   assert.deepEqual(Object.keys(invoiceTransitions).sort(), [...InvoiceStatus.options].sort());
   const known = new Set(Object.values(invoiceTransitions).flatMap((moves) => Object.keys(moves)));
-  assert.deepEqual([...known].sort(), [...happenings].sort());
+  assert.deepEqual([...known].sort(), [...triggers].sort());
 });
 
 test('attempts that fail at once are made at 0, +3, +8 and +13 days, and no more', () => {
@@ -96,7 +96,7 @@ test('an invoice whose part payment was refunded is partially refunded once it i
 });
 
 test('an attempt takes the place of the next one; when it fails it is counted and the invoice open', () => {
-  const begun = attemptUnderWay(attemptBegun(invoice('open', { nextAttemptAt: 9 })));
+  const begun = attemptInFlight(attemptBegun(invoice('open', { nextAttemptAt: 9 })));
   assert.deepEqual([begun.status, begun.nextAttemptAt], ['awaiting_payment_confirmation', null]);
   const failed = attemptFailed(begun);
   assert.deepEqual([failed.status, failed.attemptCount], ['open', 1]);

@@ -34,7 +34,7 @@ export function attemptBegun<State extends Collection>(invoice: State): State {
 }
 
 /** The invoice while an attempt is in progress. */
-export function attemptUnderWay<State extends Collection>(invoice: State): State {
+export function attemptInFlight<State extends Collection>(invoice: State): State {
   return { ...invoice, status: nextInvoiceStatus(invoice.status, 'payment_begun') ?? invoice.status };
 }
 

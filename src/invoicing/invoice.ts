@@ -25,7 +25,7 @@ export const InvoiceStatus = z
 export type InvoiceStatus = z.infer<typeof InvoiceStatus>;
 
 /** Events of an invoice. */
-export type InvoiceHappening =
+export type InvoiceTrigger =
   | 'finalized'
   | 'payment_begun'
   | 'payment_failed'
@@ -39,7 +39,7 @@ export type InvoiceHappening =
 
 /** The life cycle of an invoice. Missing entries are impossible. */
 export const invoiceTransitions: Readonly<
-  Record<InvoiceStatus, Readonly<Partial<Record<InvoiceHappening, InvoiceStatus>>>>
+  Record<InvoiceStatus, Readonly<Partial<Record<InvoiceTrigger, InvoiceStatus>>>>
 > = {
   draft: { finalized: 'open', voided: 'void' },
   open: { payment_begun: 'awaiting_payment_confirmation', paid: 'paid', voided: 'void', given_up: 'uncollectible' },
@@ -52,8 +52,8 @@ export const invoiceTransitions: Readonly<
 };
 
 /** The status after the event, or null if it is impossible in this status. */
-export function nextInvoiceStatus(status: InvoiceStatus, happening: InvoiceHappening): InvoiceStatus | null {
-  return invoiceTransitions[status][happening] ?? null;
+export function nextInvoiceStatus(status: InvoiceStatus, trigger: InvoiceTrigger): InvoiceStatus | null {
+  return invoiceTransitions[status][trigger] ?? null;
 }
 
 /** The discount on an invoice, redeemed by its subscription or purchase. */
@@ -239,6 +239,6 @@ export function decideRefunded(
 ): Pick<InvoiceMoney, 'status' | 'amountRefunded'> {
   const amountRefunded = invoice.amountRefunded + refunded;
   assert(refunded > 0n && amountRefunded <= invoice.amountPaid, 'a refund is at most what was paid');
-  const happening = amountRefunded === invoice.amountPaid ? 'refunded' : 'refunded_in_part';
-  return { amountRefunded, status: nextInvoiceStatus(invoice.status, happening) ?? invoice.status };
+  const trigger = amountRefunded === invoice.amountPaid ? 'refunded' : 'refunded_in_part';
+  return { amountRefunded, status: nextInvoiceStatus(invoice.status, trigger) ?? invoice.status };
 }

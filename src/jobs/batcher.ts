@@ -2,7 +2,7 @@ import { nameOfHash } from '../database/api-key.ts';
 import type { Database } from '../database/database.ts';
 import { problemOfOutage } from '../database/database-problem.ts';
 import { refreshStatistics } from '../database/statistics.ts';
-import { type Doing, runInEnvironment, type Work } from '../database/work.ts';
+import { type AuditContext, runInEnvironment, type Work } from '../database/work.ts';
 import { Problem } from '../kernel/problem.ts';
 import { type JobContext, runEffects } from './queue.ts';
 
@@ -293,7 +293,7 @@ async function answerBatch(runner: Runner, batch: readonly Queued[]): Promise<vo
     const atOnce = (await operation.answerAtOnce?.({ database, apiKeyHash, requests, cache })) ?? null;
     if (atOnce !== null) return settle(batch, atOnce);
     const act = (work: Work) => operation.answer(work, requests, cache);
-    const outcome = await runInEnvironment(database, { apiKeyHash }, act, { doing: doingOf(batch) });
+    const outcome = await runInEnvironment(database, { apiKeyHash }, act, { auditContext: auditContextOf(batch) });
     if (outcome === null) throw new Problem('unauthorized');
     settle(batch, outcome.answer);
     // Effects come from work that was due before. The requests of the batch do not wait for them.
@@ -312,7 +312,7 @@ function settle(batch: readonly Queued[], answers: readonly unknown[]): void {
 }
 
 /** The changes of a batch are attributed to the actions of all its requests, and to no single request. */
-function doingOf(batch: readonly Queued[]): Doing | undefined {
+function auditContextOf(batch: readonly Queued[]): AuditContext | undefined {
   const actions = new Set(batch.flatMap(({ action }) => action ?? []));
   return actions.size === 0 ? undefined : { action: [...actions].join(', ') };
 }

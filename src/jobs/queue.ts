@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { sql } from 'kysely';
 import type { Database } from '../database/database.ts';
-import { type Doing, type Effect, runInEnvironment, type Work } from '../database/work.ts';
+import { type AuditContext, type Effect, runInEnvironment, type Work } from '../database/work.ts';
 
 /** The context of a task, besides its payload. Its own transactions run as the restricted role. */
 export interface JobContext {
@@ -11,7 +11,7 @@ export interface JobContext {
   /** The `ExternalServices` of app.ts. They are handed on unread; each slice takes the part that it declares. */
   readonly services?: object;
   /** The audit context of the task: hand it to each transaction. */
-  readonly doing?: Doing | undefined;
+  readonly auditContext?: AuditContext | undefined;
 }
 
 /** A task: bounded, and safe to run twice, because the queue delivers at least once. */
@@ -73,7 +73,10 @@ export async function runEffects(context: JobContext, effects: readonly Effect[]
 export async function runTask(context: JobContext, name: string, payload: Effect['payload']): Promise<void> {
   const run = context.tasks[name];
   assert(run, `no task ${name}`);
-  await run({ ...context, doing: { action: name, requestId: context.doing?.requestId ?? null } }, payload);
+  await run(
+    { ...context, auditContext: { action: name, requestId: context.auditContext?.requestId ?? null } },
+    payload,
+  );
 }
 
 /**
@@ -85,7 +88,9 @@ export async function runInJob<Answer>(
   environmentId: number,
   act: (work: Work) => Promise<Answer>,
 ): Promise<Answer | null> {
-  const outcome = await runInEnvironment(context.database, { environmentId }, act, { doing: context.doing });
+  const outcome = await runInEnvironment(context.database, { environmentId }, act, {
+    auditContext: context.auditContext,
+  });
   if (outcome === null) return null;
   await runEffects(context, outcome.effects);
   return outcome.answer;

@@ -23,7 +23,7 @@ export interface StoredClock {
 }
 
 /** The caller that wants to move the clock. */
-interface ClockAsker {
+interface ClockCaller {
   readonly livemode: boolean;
   readonly pinnedTo: string | null;
   /** The environment's time. */
@@ -41,7 +41,7 @@ interface ClockAsker {
 export function decideClock(
   clock: StoredClock,
   to: Instant,
-  { livemode, pinnedTo, now }: ClockAsker,
+  { livemode, pinnedTo, now }: ClockCaller,
   hasSubscriptions: boolean,
 ): 'set' | 'move' | 'extend' {
   if (livemode) throw new Problem('testClockInLiveMode');

@@ -98,14 +98,14 @@ async function requestOutcomes<Asked extends { readonly id: string }>(
   assume: (work: Work, payments: readonly Asked[]) => Promise<void>,
 ): Promise<void> {
   for (let start = 0; start < payments.length; start += paymentsPerTask) {
-    const asked = payments.slice(start, start + paymentsPerTask);
-    const paymentIds = asked.map((payment) => payment.id);
+    const requested = payments.slice(start, start + paymentsPerTask);
+    const paymentIds = requested.map((payment) => payment.id);
     await requestEffect(work, {
       task: chargeTask,
       payload: { paymentIds },
       // The key covers exactly these payments: a job with the same key would replace this one.
       key: `${chargeTask}:${createHash('sha256').update(paymentIds.join()).digest('hex')}`,
-      assume: (dryWork) => assume(dryWork, asked),
+      assume: (dryWork) => assume(dryWork, requested),
     });
   }
 }

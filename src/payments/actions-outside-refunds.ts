@@ -11,7 +11,7 @@ import * as refunds from './store-refunds.ts';
 
 /**
  * Records refunds made directly at the processor on the payment and its invoice. Idempotent. Refuses with
- * `refundUnderWay` while our own pending refunds leave less than the processor has refunded: the processor will refuse
+ * `refundInFlight` while our own pending refunds leave less than the processor has refunded: the processor will refuse
  * those, which frees the amount.
  */
 export async function recordOutsideRefunds(
@@ -26,7 +26,7 @@ export async function recordOutsideRefunds(
   const fresh = madeThere.filter((each) => !kept.has(each.reference));
   const amount = fresh.reduce((sum, each) => sum + each.amount, 0n);
   if (fresh.length === 0 || payment.status !== 'succeeded') return;
-  if (amount > refundable(payment)) throw new Problem('refundUnderWay', { id: paymentId });
+  if (amount > refundable(payment)) throw new Problem('refundInFlight', { id: paymentId });
   for (const { reference, amount: part } of fresh) {
     await refunds.insertRefund(work, {
       id: newId('refund'),

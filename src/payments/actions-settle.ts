@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { listExternalIds } from '../customers/store.ts';
 import { publish } from '../customers/store-events.ts';
 import type { Work } from '../database/work.ts';
-import { attemptFailed, attemptUnderWay, moneyArrived, moneyTakenBack } from '../invoicing/collection.ts';
+import { attemptFailed, attemptInFlight, moneyArrived, moneyTakenBack } from '../invoicing/collection.ts';
 import type { InvoiceRow } from '../invoicing/store.ts';
 import { lockInvoices, saveCollections } from '../invoicing/store-collecting.ts';
 import type { Instant } from '../kernel/calendar.ts';
@@ -13,13 +13,13 @@ import * as store from './store.ts';
 import { listCustomerReferences } from './store-processors.ts';
 
 /** The outcome of a payment, reported by a processor. */
-export interface ToldCharge {
+export interface ReportedCharge {
   readonly paymentId: string;
   readonly outcome: ChargeOutcome;
 }
 
 /** The assumed outcome in a dry run. */
-export function assumedSuccess(work: Work, paymentId: string): ToldCharge {
+export function assumedSuccess(work: Work, paymentId: string): ReportedCharge {
   return {
     paymentId,
     outcome: { result: 'succeeded', reference: 'dry_run', settledAt: work.now, receiptNumber: null },
@@ -59,23 +59,23 @@ export async function performCharges(
   processors: Processors,
   payments: readonly ChargedPayment[],
   now: Instant,
-  tell: (told: readonly ToldCharge[]) => Promise<void>,
+  report: (reported: readonly ReportedCharge[]) => Promise<void>,
 ): Promise<void> {
   const failures: unknown[] = [];
-  const attempt = async (ask: () => Promise<readonly ToldCharge[]>) => {
+  const attempt = async (ask: () => Promise<readonly ReportedCharge[]>) => {
     try {
-      await tell(await ask());
+      await report(await ask());
     } catch (error) {
       failures.push(error);
     }
   };
-  for (const [name, asked] of Map.groupBy(payments, (payment) => payment.processor)) {
+  for (const [name, requested] of Map.groupBy(payments, (payment) => payment.processor)) {
     const processor = findProcessor(processors, name, failures);
     if (processor === null) continue;
     const isTogether = ({ processorReference }: PaymentRow) => processor.chargeAll && processorReference === null;
-    const together = asked.filter(isTogether);
+    const together = requested.filter(isTogether);
     if (together.length > 0) await attempt(() => chargeTogether(processor, together));
-    const single = asked.filter((payment) => !isTogether(payment)).values();
+    const single = requested.filter((payment) => !isTogether(payment)).values();
     const takeTurns = async () => {
       for (const payment of single) await attempt(() => chargeOne(processor, payment, now));
     };
@@ -96,7 +96,10 @@ function findProcessor(processors: Processors, name: string, failures: unknown[]
   }
 }
 
-async function chargeTogether(processor: PaymentProcessor, payments: readonly ChargedPayment[]): Promise<ToldCharge[]> {
+async function chargeTogether(
+  processor: PaymentProcessor,
+  payments: readonly ChargedPayment[],
+): Promise<ReportedCharge[]> {
   assert(processor.chargeAll, 'the processor charges many at once');
   const outcomes = await processor.chargeAll(payments.map(requestOf));
   return payments.map(({ id: paymentId }, index) => {
@@ -106,7 +109,11 @@ async function chargeTogether(processor: PaymentProcessor, payments: readonly Ch
   });
 }
 
-async function chargeOne(processor: PaymentProcessor, payment: ChargedPayment, now: Instant): Promise<ToldCharge[]> {
+async function chargeOne(
+  processor: PaymentProcessor,
+  payment: ChargedPayment,
+  now: Instant,
+): Promise<ReportedCharge[]> {
   const { id: paymentId, processorReference } = payment;
   const outcome =
     processorReference === null
@@ -141,17 +148,17 @@ export interface ChangedCharge {
  * `payment.failed`. Returns those whose status changed: a repeated or late report changes nothing. The number of
  * statements does not depend on the number of charges.
  */
-export async function applyChargeOutcomes(work: Work, told: readonly ToldCharge[]): Promise<ChangedCharge[]> {
+export async function applyChargeOutcomes(work: Work, reported: readonly ReportedCharge[]): Promise<ChangedCharge[]> {
   const found = await store.findPayments(
     work,
-    told.map((each) => each.paymentId),
+    reported.map((each) => each.paymentId),
   );
   if (found.length === 0) return [];
   const invoiceIds = [...new Set(found.map((payment) => payment.invoiceId))];
   const invoices = byId(await lockInvoices(work, invoiceIds));
   const paymentIds = found.map((payment) => payment.id);
   const payments = byId(await store.lockPayments(work, paymentIds));
-  const changes = told.flatMap(({ paymentId, outcome }) => {
+  const changes = reported.flatMap(({ paymentId, outcome }) => {
     const payment = payments.get(paymentId);
     const changed = payment === undefined ? null : decideCharge(payment, outcome, work.now);
     if (payment === undefined || changed === null) return [];
@@ -197,7 +204,7 @@ function invoiceAfter(invoice: InvoiceRow, payment: PaymentRow, outcome: ChargeO
     case 'processing':
     case 'requires_action':
     case 'awaiting':
-      return attemptUnderWay(invoice);
+      return attemptInFlight(invoice);
     default:
       assert.fail(`unknown outcome: ${outcome satisfies never}`);
   }

@@ -26,9 +26,9 @@ const attach: Task = async (context, payload) => {
   const processor = createProcessors(context.database, context.services).named(pending.processor);
   let { request } = pending;
   if (request.customerReference === null && processor.identifyCustomer !== undefined) {
-    const told = await processor.identifyCustomer(request);
+    const reported = await processor.identifyCustomer(request);
     const customerReference = await runInJob(context, environmentId, (work) =>
-      recordCustomerReference(work, request.customer.id, processor.name, told),
+      recordCustomerReference(work, request.customer.id, processor.name, reported),
     );
     request = { ...request, customerReference };
   }

@@ -17,7 +17,7 @@ const outcomes: readonly ChargeOutcome[] = [
   { result: 'reversed', code: 'debit_returned', message: 'The bank took it back.' },
 ];
 
-const underWay = {
+const inFlight = {
   processing: 'processing',
   requires_action: 'requires_action',
   awaiting: 'requires_confirmation',
@@ -25,13 +25,13 @@ const underWay = {
   failed: 'failed',
   canceled: 'canceled',
 } as const;
-const { awaiting: _, ...asked } = underWay;
+const { awaiting: _, ...requested } = inFlight;
 
 /** Which outcome leads where, by status; what does not stand here changes nothing. */
 const table: Readonly<Record<PaymentStatus, Partial<Record<ChargeOutcome['result'], PaymentStatus>>>> = {
-  processing: underWay,
-  requires_confirmation: underWay,
-  requires_action: asked,
+  processing: inFlight,
+  requires_confirmation: inFlight,
+  requires_action: requested,
   succeeded: { reversed: 'failed' },
   failed: {},
   canceled: {},
@@ -105,6 +105,6 @@ test('a payment whose money was taken back has failed, and keeps when it had set
 test('money is not taken back while some of it is being refunded', () => {
   const refunding = { ...payment('succeeded'), refundingAmount: 1n };
   assert.throws(() => decideCharge(refunding, { result: 'reversed', code: 'c', message: 'm' }, now), {
-    problem: 'refundUnderWay',
+    problem: 'refundInFlight',
   });
 });

@@ -18,11 +18,11 @@ export const PaymentStatus = z
 export type PaymentStatus = z.infer<typeof PaymentStatus>;
 
 /** Events of a payment: outcomes of its charge, and refunds. */
-type PaymentHappening = ChargeOutcome['result'] | 'refunded_in_part' | 'refunded';
+type PaymentTrigger = ChargeOutcome['result'] | 'refunded_in_part' | 'refunded';
 
 /** The life cycle of a payment. Missing entries are impossible. */
 export const paymentTransitions: Readonly<
-  Record<PaymentStatus, Readonly<Partial<Record<PaymentHappening, PaymentStatus>>>>
+  Record<PaymentStatus, Readonly<Partial<Record<PaymentTrigger, PaymentStatus>>>>
 > = {
   processing: {
     processing: 'processing',
@@ -55,8 +55,8 @@ export const paymentTransitions: Readonly<
 };
 
 /** The status after the event, or null if it is impossible in this status. */
-export function nextPaymentStatus(status: PaymentStatus, happening: PaymentHappening): PaymentStatus | null {
-  return paymentTransitions[status][happening] ?? null;
+export function nextPaymentStatus(status: PaymentStatus, trigger: PaymentTrigger): PaymentStatus | null {
+  return paymentTransitions[status][trigger] ?? null;
 }
 
 /** Statuses of a payment that may still succeed: an invoice has at most one such payment. */
@@ -128,7 +128,7 @@ export interface ChargeState {
 
 /**
  * The payment after an outcome of its charge at `now`; null if a repeated or late report changes nothing. Refuses with
- * `refundUnderWay` a reversal while a refund is pending: the processor reports it again.
+ * `refundInFlight` a reversal while a refund is pending: the processor reports it again.
  */
 export function decideCharge<State extends ChargeState>(
   payment: State,
@@ -148,7 +148,7 @@ export function decideCharge<State extends ChargeState>(
       return { ...changed, processorReference, failureCode: outcome.code, failureMessage: outcome.message };
     }
     case 'reversed':
-      if (payment.refundingAmount > 0n) throw new Problem('refundUnderWay', { id: payment.id });
+      if (payment.refundingAmount > 0n) throw new Problem('refundInFlight', { id: payment.id });
       return { ...changed, failureCode: outcome.code, failureMessage: outcome.message };
     case 'canceled':
       return { ...changed, processorReference: outcome.reference };
@@ -192,7 +192,7 @@ export function decideRefund(payment: PaymentMoney, partialAmount: number | null
   if (status === 'refunded') throw new Problem('paymentAlreadyRefunded', { id });
   if (status !== 'succeeded') throw new Problem('paymentNotRefundable', { id, status });
   const remaining = refundable(payment);
-  if (remaining === 0n) throw new Problem('refundUnderWay', { id });
+  if (remaining === 0n) throw new Problem('refundInFlight', { id });
   if (partialAmount === null) return remaining;
   const isAmount = Number.isSafeInteger(partialAmount) && partialAmount > 0 && BigInt(partialAmount) <= remaining;
   if (!isAmount) {

@@ -9,7 +9,7 @@ export function createTestNetworkMemory(database: Database): TestNetworkMemory {
   return {
     known: (reference) => listOperations(database, reference),
     async chargeAll(charges) {
-      const outcomes = await rememberCharges(database, charges);
+      const outcomes = await storeCharges(database, charges);
       return charges.map(({ idempotencyKey }) => {
         const outcome = outcomes.get(idempotencyKey);
         assert(outcome, `no charge ${idempotencyKey}`);
@@ -34,7 +34,7 @@ export function createTestNetworkMemory(database: Database): TestNetworkMemory {
 }
 
 /** Stores new charges in one statement. Returns the first outcome of each, by key. */
-async function rememberCharges(
+async function storeCharges(
   database: Database,
   charges: readonly TestCharge[],
 ): Promise<ReadonlyMap<string, ChargeOutcome>> {

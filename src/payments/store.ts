@@ -159,12 +159,12 @@ export async function takePaymentsToCheck(work: Work, limit: number, only?: read
 /** Saves the charge fields of each payment in one statement. The caller has locked them. */
 export async function savePayments(work: Work, payments: readonly PaymentRow[]): Promise<void> {
   if (payments.length === 0) return;
-  const told = ['id', ...chargeColumns] as const;
+  const reported = ['id', ...chargeColumns] as const;
   await sql`
     update payments p
-       set ${sql.join(chargeColumns.map((column) => sql`${sql.ref(column)} = told.${sql.ref(column)}`))}, updated_at = ${work.now}
-      from json_populate_recordset(null::payments, ${jsonRecords(payments, told)}::json) as told
-     where p.environment_id = ${work.environmentId} and p.id = told.id`.execute(work.db);
+       set ${sql.join(chargeColumns.map((column) => sql`${sql.ref(column)} = reported.${sql.ref(column)}`))}, updated_at = ${work.now}
+      from json_populate_recordset(null::payments, ${jsonRecords(payments, reported)}::json) as reported
+     where p.environment_id = ${work.environmentId} and p.id = reported.id`.execute(work.db);
 }
 
 export async function updatePayment(

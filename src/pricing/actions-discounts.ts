@@ -20,8 +20,8 @@ export function renderDiscount(work: Work, row: DiscountRow): Discount {
 /**
  * Creates a discount. Refuses with `discountCodeTaken` a code that already exists in the pricing model, active or not.
  */
-export async function createDiscount(work: Work, asked: DiscountInput): Promise<Discount> {
-  const { pricingModelId: givenModel, ...terms } = asked;
+export async function createDiscount(work: Work, requested: DiscountInput): Promise<Discount> {
+  const { pricingModelId: givenModel, ...terms } = requested;
   const pricingModelId = await resolveLockedPricingModel(work, givenModel);
   await refuseTakenCode(work, pricingModelId, terms.code);
   const stamps = { id: newId('discount'), createdAt: work.now, updatedAt: work.now, pricingModelId };

@@ -15,22 +15,22 @@ import { findResource } from './store-resources.ts';
 import { findUsageMeter } from './store-usage-meters.ts';
 
 /** Creates a feature. Its usage meter or resource must belong to the same pricing model. */
-export async function createFeature(work: Work, asked: FeatureInput): Promise<Feature> {
-  const pricingModelId = await resolveLockedPricingModel(work, asked.pricingModelId);
-  const feature = newFeature(newId('feature'), pricingModelId, asked);
+export async function createFeature(work: Work, requested: FeatureInput): Promise<Feature> {
+  const pricingModelId = await resolveLockedPricingModel(work, requested.pricingModelId);
+  const feature = newFeature(newId('feature'), pricingModelId, requested);
   await refuseOtherGrants(work, feature);
   return only(await store.insertFeatures(work, [feature]));
 }
 
-function newFeature(id: string, pricingModelId: string, asked: FeatureInput): NewFeature {
-  const { slug, name, description, active } = asked;
+function newFeature(id: string, pricingModelId: string, requested: FeatureInput): NewFeature {
+  const { slug, name, description, active } = requested;
   const feature = { id, pricingModelId, slug, name, description, active };
   const noRollover = { rolloverMaximum: null, rolloverPeriods: null };
-  switch (asked.type) {
+  switch (requested.type) {
     case 'toggle':
       return {
         ...feature,
-        type: asked.type,
+        type: requested.type,
         amount: null,
         usageMeterId: null,
         renewalFrequency: null,
@@ -38,16 +38,16 @@ function newFeature(id: string, pricingModelId: string, asked: FeatureInput): Ne
         ...noRollover,
       };
     case 'usage_credit_grant': {
-      const { type, amount, usageMeterId, renewalFrequency, rolloverMaximum, rolloverPeriods } = asked;
+      const { type, amount, usageMeterId, renewalFrequency, rolloverMaximum, rolloverPeriods } = requested;
       const rollover = { rolloverMaximum, rolloverPeriods };
       return { ...feature, type, amount, usageMeterId, renewalFrequency, resourceId: null, ...rollover };
     }
     case 'resource': {
-      const { type, amount, resourceId } = asked;
+      const { type, amount, resourceId } = requested;
       return { ...feature, type, amount, usageMeterId: null, renewalFrequency: null, resourceId, ...noRollover };
     }
     default:
-      return asked satisfies never;
+      return requested satisfies never;
   }
 }
 

@@ -28,16 +28,16 @@ interface PricingModelRequest {
 }
 
 /** Creates a pricing model with only its default product, the free plan. */
-export async function createPricingModel(work: Work, asked: PricingModelRequest): Promise<PricingModel> {
-  const isDefault = asked.isDefault ?? false;
+export async function createPricingModel(work: Work, requested: PricingModelRequest): Promise<PricingModel> {
+  const isDefault = requested.isDefault ?? false;
   if (isDefault) await takeDefault(work);
-  const model = await store.insertPricingModel(work, { id: newId('pricingModel'), name: asked.name, isDefault });
+  const model = await store.insertPricingModel(work, { id: newId('pricingModel'), name: requested.name, isDefault });
   const { product, price } = freePlan({
     pricingModelId: model.id,
     productId: newId('product'),
     priceId: newId('price'),
     currency: currencyOf(work),
-    intervalUnit: asked.defaultPlanIntervalUnit ?? null,
+    intervalUnit: requested.defaultPlanIntervalUnit ?? null,
   });
   await insertProducts(work, [product]);
   await insertPrices(work, [price]);

@@ -10,30 +10,30 @@ import { findProduct } from './store-products.ts';
 import { findUsageMeter } from './store-usage-meters.ts';
 
 /** Creates a price. It becomes its product's only active price, or an additional price of its usage meter. */
-export async function createPrice(work: Work, asked: PriceInput): Promise<Price> {
-  return asked.type === 'usage' ? createUsagePrice(work, asked) : createProductPrice(work, asked);
+export async function createPrice(work: Work, requested: PriceInput): Promise<Price> {
+  return requested.type === 'usage' ? createUsagePrice(work, requested) : createProductPrice(work, requested);
 }
 
-async function createProductPrice(work: Work, asked: Exclude<PriceInput, { type: 'usage' }>): Promise<Price> {
-  const product = await requiredLocked(work, findProduct, asked.productId, 'productNotFound');
-  refuseOtherModel(asked, product);
+async function createProductPrice(work: Work, requested: Exclude<PriceInput, { type: 'usage' }>): Promise<Price> {
+  const product = await requiredLocked(work, findProduct, requested.productId, 'productNotFound');
+  refuseOtherModel(requested, product);
   if (product.default) {
     throw new Problem('defaultProductProtected', { id: product.id, rule: 'it cannot have another price' });
   }
   const prices = await store.listPricesOfProducts(work, [product.id]);
-  const other = prices.find((price) => price.type !== asked.type);
+  const other = prices.find((price) => price.type !== requested.type);
   if (other !== undefined) throw new Problem('priceTypeFixed', { id: product.id, type: other.type });
   const outdated = prices
     .filter((price) => price.active || price.isDefault)
     .map((price) => ({ ...price, active: false, isDefault: false }));
   await store.savePrices(work, outdated);
-  return only(await store.insertPrices(work, [newProductPrice(newId('price'), product, asked, currencyOf(work))]));
+  return only(await store.insertPrices(work, [newProductPrice(newId('price'), product, requested, currencyOf(work))]));
 }
 
-async function createUsagePrice(work: Work, asked: Extract<PriceInput, { type: 'usage' }>): Promise<Price> {
-  const meter = await requiredLocked(work, findUsageMeter, asked.usageMeterId, 'usageMeterNotFound');
-  refuseOtherModel(asked, meter);
-  const price = newUsagePrice(newId('price'), meter, asked, currencyOf(work));
+async function createUsagePrice(work: Work, requested: Extract<PriceInput, { type: 'usage' }>): Promise<Price> {
+  const meter = await requiredLocked(work, findUsageMeter, requested.usageMeterId, 'usageMeterNotFound');
+  refuseOtherModel(requested, meter);
+  const price = newUsagePrice(newId('price'), meter, requested, currencyOf(work));
   if (price.isDefault) {
     if (!price.active) throw invalid(['price', 'active'], 'must be true for a default price');
     const prices = await store.listPricesOfUsageMeters(work, [meter.id]);
@@ -44,10 +44,10 @@ async function createUsagePrice(work: Work, asked: Extract<PriceInput, { type: '
 }
 
 function refuseOtherModel(
-  asked: { readonly pricingModelId?: string | null | undefined },
+  requested: { readonly pricingModelId?: string | null | undefined },
   parent: { readonly pricingModelId: string },
 ): void {
-  if (asked.pricingModelId != null && asked.pricingModelId !== parent.pricingModelId) {
+  if (requested.pricingModelId != null && requested.pricingModelId !== parent.pricingModelId) {
     throw invalid(['price', 'pricingModelId'], `must be ${parent.pricingModelId}, or absent`);
   }
 }

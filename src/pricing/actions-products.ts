@@ -35,24 +35,24 @@ interface ProductRequest {
 /** Creates a product with its default price and its features. */
 export async function createProduct(
   work: Work,
-  { product: asked, price, featureIds = [] }: ProductRequest,
+  { product: requested, price, featureIds = [] }: ProductRequest,
 ): Promise<Product> {
-  if (asked.default) throw new Problem('defaultProductNotCreatable');
+  if (requested.default) throw new Problem('defaultProductNotCreatable');
   const id = newId('product');
-  const slug = asked.slug ?? slugOfName(asked.name) ?? id;
+  const slug = requested.slug ?? slugOfName(requested.name) ?? id;
   if (isReservedProductSlug(slug)) throw invalid(['product', 'slug'], 'is reserved for the default product');
-  const pricingModelId = await resolveLockedPricingModel(work, asked.pricingModelId);
+  const pricingModelId = await resolveLockedPricingModel(work, requested.pricingModelId);
   const features = await requireFeatures(work, featureIds);
   refuseUnfitFeatures({ id, pricingModelId }, price.type, features);
   const row = {
     id,
     pricingModelId,
-    name: asked.name,
+    name: requested.name,
     slug,
-    description: asked.description ?? null,
-    imageURL: asked.imageURL ?? null,
-    singularQuantityLabel: asked.singularQuantityLabel ?? null,
-    pluralQuantityLabel: asked.pluralQuantityLabel ?? null,
+    description: requested.description ?? null,
+    imageURL: requested.imageURL ?? null,
+    singularQuantityLabel: requested.singularQuantityLabel ?? null,
+    pluralQuantityLabel: requested.pluralQuantityLabel ?? null,
     default: false,
     active: true,
   };
@@ -145,9 +145,9 @@ interface ProductFeatureRequest {
  * Adds a feature to a product. An expired link is revived, whatever `expiredAt` says. Existing subscriptions do not get
  * the feature.
  */
-export async function createProductFeature(work: Work, asked: ProductFeatureRequest): Promise<ProductFeature> {
-  const product = await requiredLocked(work, store.findProduct, asked.productId, 'productNotFound');
-  const feature = await required(work, findFeature, asked.featureId, 'featureNotFound');
+export async function createProductFeature(work: Work, requested: ProductFeatureRequest): Promise<ProductFeature> {
+  const product = await requiredLocked(work, store.findProduct, requested.productId, 'productNotFound');
+  const feature = await required(work, findFeature, requested.featureId, 'featureNotFound');
   const price = await findDefaultPriceOfProduct(work, product.id);
   refuseUnfitFeatures(product, price?.type, [feature]);
   return only(
@@ -157,7 +157,7 @@ export async function createProductFeature(work: Work, asked: ProductFeatureRequ
         pricingModelId: product.pricingModelId,
         productId: product.id,
         featureId: feature.id,
-        expiredAt: asked.expiredAt ?? null,
+        expiredAt: requested.expiredAt ?? null,
       },
     ]),
   );

@@ -11,9 +11,9 @@ import {
 import type { Resource, ResourceChange, ResourceInput } from './resource.ts';
 import * as store from './store-resources.ts';
 
-export async function createResource(work: Work, asked: ResourceInput): Promise<Resource> {
-  const pricingModelId = await resolveLockedPricingModel(work, asked.pricingModelId);
-  const { slug, name, active } = asked;
+export async function createResource(work: Work, requested: ResourceInput): Promise<Resource> {
+  const pricingModelId = await resolveLockedPricingModel(work, requested.pricingModelId);
+  const { slug, name, active } = requested;
   return only(await store.insertResources(work, [{ id: newId('resource'), pricingModelId, slug, name, active }]));
 }
 

@@ -16,10 +16,10 @@ interface UsageMeterRequest {
 /** Creates a usage meter with its no-charge price, and with a price of its own if any of its terms is given. */
 export async function createUsageMeter(
   work: Work,
-  { usageMeter: asked, price = {} }: UsageMeterRequest,
+  { usageMeter: requested, price = {} }: UsageMeterRequest,
 ): Promise<UsageMeter> {
-  const pricingModelId = await resolveLockedPricingModel(work, asked.pricingModelId);
-  const { name, slug, aggregationType, lowBalanceThreshold } = asked;
+  const pricingModelId = await resolveLockedPricingModel(work, requested.pricingModelId);
+  const { name, slug, aggregationType, lowBalanceThreshold } = requested;
   const hasOwnPrice = price.unitPrice !== undefined || price.usageEventsPerUnit !== undefined;
   if (hasOwnPrice) refuseBadSlug(slug, ['usageMeter', 'slug']);
   const made = { id: newId('usageMeter'), pricingModelId, name, slug, aggregationType, lowBalanceThreshold };

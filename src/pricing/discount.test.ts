@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { DiscountChange, DiscountInput, type DiscountRow, decideDiscountChange } from './discount.ts';
 
-const asked = { name: 'Spring', code: 'SPRING', amount: 10, amountType: 'percent', duration: 'once' };
+const requested = { name: 'Spring', code: 'SPRING', amount: 10, amountType: 'percent', duration: 'once' };
 const discount: DiscountRow = {
   id: 'discount_1',
   createdAt: 1,
@@ -19,15 +19,15 @@ const discount: DiscountRow = {
 const after = (change: unknown, from = discount) => decideDiscountChange(from, DiscountChange.parse(change));
 
 test('a code is kept in upper case and has 3 to 20 characters', () => {
-  assert.equal(DiscountInput.parse({ ...asked, code: ' spring-10% ' }).code, 'SPRING-10%');
-  for (const code of ['abc', 'x'.repeat(20), '😀😀😀']) assert(DiscountInput.safeParse({ ...asked, code }).success);
+  assert.equal(DiscountInput.parse({ ...requested, code: ' spring-10% ' }).code, 'SPRING-10%');
+  for (const code of ['abc', 'x'.repeat(20), '😀😀😀']) assert(DiscountInput.safeParse({ ...requested, code }).success);
   for (const code of ['', 'ab', ' ab ', 'x'.repeat(21), '😀😀', 5]) {
-    assert(!DiscountInput.safeParse({ ...asked, code }).success, String(code));
+    assert(!DiscountInput.safeParse({ ...requested, code }).success, String(code));
   }
 });
 
 test('only number_of_payments has a number of payments, and needs one', () => {
-  const fits = (change: object) => DiscountInput.safeParse({ ...asked, ...change }).success;
+  const fits = (change: object) => DiscountInput.safeParse({ ...requested, ...change }).success;
   assert(fits({ numberOfPayments: null }) && fits({ duration: 'forever' }));
   assert(fits({ duration: 'number_of_payments', numberOfPayments: 1 }));
   assert(!fits({ numberOfPayments: 1 }) && !fits({ duration: 'forever', numberOfPayments: 3 }));
@@ -38,9 +38,9 @@ test('only number_of_payments has a number of payments, and needs one', () => {
 });
 
 test('an amount is a whole number above 0; per cent may exceed 100', () => {
-  assert.equal(DiscountInput.parse({ ...asked, amount: 150 }).amount, 150n);
+  assert.equal(DiscountInput.parse({ ...requested, amount: 150 }).amount, 150n);
   for (const amount of [0, -1, 1.5, 'ten', null, 2 ** 53]) {
-    assert(!DiscountInput.safeParse({ ...asked, amount }).success, String(amount));
+    assert(!DiscountInput.safeParse({ ...requested, amount }).success, String(amount));
   }
 });
 

@@ -74,7 +74,7 @@ const Code = z
   })
   .meta({ description: `The code, with ${minCodeLength} to ${maxCodeLength} characters. It is stored in upper case.` });
 
-const asked = {
+const requested = {
   name: SafeString,
   code: Code,
   amount: amountInput(1).meta({ description: 'A whole percentage, or money in the smallest unit.' }),
@@ -88,9 +88,9 @@ const Payments = countInput(1).meta({ description: 'The number of paid invoices 
 export const DiscountInput = z.discriminatedUnion(
   'duration',
   [
-    z.object({ ...asked, duration: z.literal('once'), numberOfPayments: Unused }),
-    z.object({ ...asked, duration: z.literal('forever'), numberOfPayments: Unused }),
-    z.object({ ...asked, duration: z.literal('number_of_payments'), numberOfPayments: Payments }),
+    z.object({ ...requested, duration: z.literal('once'), numberOfPayments: Unused }),
+    z.object({ ...requested, duration: z.literal('forever'), numberOfPayments: Unused }),
+    z.object({ ...requested, duration: z.literal('number_of_payments'), numberOfPayments: Payments }),
   ],
   { error: ({ code }) => (code === 'invalid_union' ? 'must be once, forever or number_of_payments' : undefined) },
 );

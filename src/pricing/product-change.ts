@@ -53,16 +53,17 @@ export function decideProductPrices(
   before: Product,
   after: Product,
   prices: readonly Price[],
-  asked: ProductPriceChange | undefined,
+  requested: ProductPriceChange | undefined,
   newPriceId: string,
 ): PricesToWrite {
   const current = prices.find((price) => price.isDefault) ?? prices.at(-1);
   if (current === undefined || before.default) return { save: [], insert: [] };
   const followed = after.slug !== before.slug && current.active ? after.slug : current.slug;
-  const name = sentOr(asked?.name, current.name);
-  const slug = sentOr(asked?.slug, followed);
-  if (slug !== current.slug) refuseBadSlug(slug, asked?.slug === undefined ? ['product', 'slug'] : ['price', 'slug']);
-  const terms = asked === undefined ? current : termsAskedFor(current, before, asked);
+  const name = sentOr(requested?.name, current.name);
+  const slug = sentOr(requested?.slug, followed);
+  if (slug !== current.slug)
+    refuseBadSlug(slug, requested?.slug === undefined ? ['product', 'slug'] : ['price', 'slug']);
+  const terms = requested === undefined ? current : termsAskedFor(current, before, requested);
   const active = after.active && (current.active || !before.active);
   const others = after.active
     ? []
@@ -88,29 +89,30 @@ function haveSameTerms(a: Price, b: Price): boolean {
   );
 }
 
-function termsAskedFor(current: Price, { id }: Product, asked: ProductPriceChange): Price {
-  if (asked.productId !== undefined && asked.productId !== id) {
+function termsAskedFor(current: Price, { id }: Product, requested: ProductPriceChange): Price {
+  if (requested.productId !== undefined && requested.productId !== id) {
     throw invalid(['price', 'productId'], `must be ${id}, the product itself`);
   }
-  if (asked.type !== undefined && asked.type !== current.type) {
+  if (requested.type !== undefined && requested.type !== current.type) {
     throw new Problem('priceTypeFixed', { id, type: current.type });
   }
-  const unitPrice = asked.unitPrice ?? current.unitPrice;
+  const unitPrice = requested.unitPrice ?? current.unitPrice;
   if (current.type !== 'subscription') {
     for (const field of ['intervalUnit', 'intervalCount', 'trialPeriodDays'] as const) {
-      if (asked[field] != null) throw invalid(['price', field], `must be absent or null for a ${current.type} price`);
+      if (requested[field] != null)
+        throw invalid(['price', field], `must be absent or null for a ${current.type} price`);
     }
     return { ...current, unitPrice };
   }
   for (const field of ['intervalUnit', 'intervalCount'] as const) {
-    if (asked[field] === null) throw invalid(['price', field], 'must not be null for a subscription price');
+    if (requested[field] === null) throw invalid(['price', field], 'must not be null for a subscription price');
   }
   return {
     ...current,
     unitPrice,
-    intervalUnit: asked.intervalUnit ?? current.intervalUnit,
-    intervalCount: asked.intervalCount ?? current.intervalCount,
-    trialPeriodDays: sentOr(asked.trialPeriodDays, current.trialPeriodDays),
+    intervalUnit: requested.intervalUnit ?? current.intervalUnit,
+    intervalCount: requested.intervalCount ?? current.intervalCount,
+    trialPeriodDays: sentOr(requested.trialPeriodDays, current.trialPeriodDays),
   };
 }
 

@@ -127,12 +127,12 @@ function priceSlugIssues({ products, usageMeters }: Structure, added: ProductStr
     'price',
     added === null ? [] : [added.price.slug],
   );
-  const told = new Set(issues.map((issue) => issue.path.join('.')));
+  const reported = new Set(issues.map((issue) => issue.path.join('.')));
   const within = usagePrices.flatMap((prices) => repeated(prices, 'price'));
   const reserved = all.filter((price) => isReservedPriceSlug(price.slug));
   return [
     ...issues,
-    ...within.filter((issue) => !told.has(issue.path.join('.'))),
+    ...within.filter((issue) => !reported.has(issue.path.join('.'))),
     ...reserved.map(({ path }) => structureIssue(path, reservedPriceSlugMessage)),
   ];
 }

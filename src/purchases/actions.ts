@@ -5,7 +5,7 @@ import type { Work } from '../database/work.ts';
 import type { InvoiceRow } from '../invoicing/store.ts';
 import { type PageRequest, page } from '../kernel/pagination.ts';
 import { Problem } from '../kernel/problem.ts';
-import { nextPurchaseStatus, type Purchase, type PurchaseHappening, type PurchaseRow, toPurchase } from './purchase.ts';
+import { nextPurchaseStatus, type Purchase, type PurchaseRow, type PurchaseTrigger, toPurchase } from './purchase.ts';
 import * as store from './store.ts';
 
 // No customer has made more purchases; the paginated list goes further.
@@ -35,12 +35,8 @@ export async function listPurchasesOfCustomer(work: Work, customerId: string): P
 }
 
 /** The purchase after an event; unchanged if the event is impossible in its status. */
-export async function movePurchase(
-  work: Work,
-  purchase: PurchaseRow,
-  happening: PurchaseHappening,
-): Promise<PurchaseRow> {
-  const status = nextPurchaseStatus(purchase.status, happening);
+export async function movePurchase(work: Work, purchase: PurchaseRow, trigger: PurchaseTrigger): Promise<PurchaseRow> {
+  const status = nextPurchaseStatus(purchase.status, trigger);
   if (status === null || status === purchase.status) return purchase;
   return store.savePurchase(work, purchase.id, { status });
 }
@@ -48,9 +44,9 @@ export async function movePurchase(
 /** Marks purchases as paid. The first time, each gets its date and its event is published; returns those. */
 export async function completePurchases(work: Work, purchases: readonly PurchaseRow[]): Promise<PurchaseRow[]> {
   const paid = purchases.filter(({ status }) => nextPurchaseStatus(status, 'paid') === 'paid');
-  const told = new Set(purchases.flatMap(({ id, purchaseDate }) => (purchaseDate === null ? [] : id)));
+  const completedBefore = new Set(purchases.flatMap(({ id, purchaseDate }) => (purchaseDate === null ? [] : id)));
   const ids = paid.map(({ id }) => id);
-  const completed = (await store.savePaidPurchases(work, ids)).filter(({ id }) => !told.has(id));
+  const completed = (await store.savePaidPurchases(work, ids)).filter(({ id }) => !completedBefore.has(id));
   await publishCompleted(work, completed);
   return completed;
 }
@@ -71,8 +67,8 @@ async function publishCompleted(work: Work, purchases: readonly PurchaseRow[]): 
 
 /** Applies a refund of this invoice to its purchase, if it has one. */
 export async function recordPurchaseRefund(work: Work, { id, status }: InvoiceRow): Promise<void> {
-  const happening = status === 'refunded' ? 'refunded' : 'refunded_in_part';
+  const trigger = status === 'refunded' ? 'refunded' : 'refunded_in_part';
   // The status of a void or written-off invoice does not show its refunds.
   if (status !== 'refunded' && status !== 'partially_refunded') return;
-  for (const purchase of await store.findPurchasesOfInvoices(work, [id])) await movePurchase(work, purchase, happening);
+  for (const purchase of await store.findPurchasesOfInvoices(work, [id])) await movePurchase(work, purchase, trigger);
 }

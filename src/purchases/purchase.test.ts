@@ -3,14 +3,14 @@ import { test } from 'node:test';
 import {
   boughtStatuses,
   nextPurchaseStatus,
-  type PurchaseHappening,
   type PurchaseStatus,
+  type PurchaseTrigger,
   purchaseTransitions,
 } from './purchase.ts';
 
-/** Where a life of these happenings ends; null where one of them cannot happen. */
-function lifeOf(status: PurchaseStatus, ...happenings: PurchaseHappening[]): PurchaseStatus | null {
-  return happenings.reduce<PurchaseStatus | null>((now, each) => now && nextPurchaseStatus(now, each), status);
+/** The last status after these triggers; null where one of them is impossible. */
+function lifeOf(status: PurchaseStatus, ...triggers: PurchaseTrigger[]): PurchaseStatus | null {
+  return triggers.reduce<PurchaseStatus | null>((now, each) => now && nextPurchaseStatus(now, each), status);
 }
 
 test('a purchase is paid, given back in part, and then whole', () => {

@@ -14,7 +14,7 @@ export const PurchaseStatus = z
 export type PurchaseStatus = z.infer<typeof PurchaseStatus>;
 
 /** Events of a purchase. */
-export type PurchaseHappening =
+export type PurchaseTrigger =
   /** Its invoice is paid, or the total was 0. */
   | 'paid'
   /** Payment failed, and none is expected any more. */
@@ -28,7 +28,7 @@ export type PurchaseHappening =
 
 /** The life cycle of a purchase. Missing entries are impossible. */
 export const purchaseTransitions: Readonly<
-  Record<PurchaseStatus, Readonly<Partial<Record<PurchaseHappening, PurchaseStatus>>>>
+  Record<PurchaseStatus, Readonly<Partial<Record<PurchaseTrigger, PurchaseStatus>>>>
 > = {
   // Invoiced under net terms.
   open: { paid: 'paid', failed: 'failed' },
@@ -48,8 +48,8 @@ export const purchaseTransitions: Readonly<
 };
 
 /** The status after the event, or null if it is impossible in this status. */
-export function nextPurchaseStatus(status: PurchaseStatus, happening: PurchaseHappening): PurchaseStatus | null {
-  return purchaseTransitions[status][happening] ?? null;
+export function nextPurchaseStatus(status: PurchaseStatus, trigger: PurchaseTrigger): PurchaseStatus | null {
+  return purchaseTransitions[status][trigger] ?? null;
 }
 
 /** Statuses of a completed purchase: paid and not fully refunded. */

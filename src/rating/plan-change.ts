@@ -31,12 +31,12 @@ interface FeatureChange {
  */
 export function featuresAfter(features: readonly GivenFeature[], change: FeatureChange): GivenFeature[] {
   const { endingItemIds, manualItemIds, granted, at } = change;
-  const isGrantedAnew = (feature: GivenFeature) =>
+  const isGrantedAgain = (feature: GivenFeature) =>
     granted.some((each) => pairOf(each) === pairOf(feature) && each.expiredAt === feature.expiredAt);
   const staying = features.filter(
     (feature) =>
       !endingItemIds.has(feature.subscriptionItemId) &&
-      !isGrantedAnew(feature) &&
+      !isGrantedAgain(feature) &&
       (feature.expiredAt === null || feature.expiredAt > at),
   );
   const ofPlan = [...staying.filter((feature) => !manualItemIds.has(feature.subscriptionItemId)), ...granted];

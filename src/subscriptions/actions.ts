@@ -38,12 +38,12 @@ export async function publishSubscriptions(
   if (subscriptions.length === 0) return;
   const customerIds = [...new Set(subscriptions.map((subscription) => subscription.customerId))];
   const externalIds = await listExternalIds(work, customerIds);
-  const happenings = subscriptions.map(({ id, pricingModelId, customerId }) => {
+  const events = subscriptions.map(({ id, pricingModelId, customerId }) => {
     const externalId = externalIds.get(customerId);
     assert(externalId !== undefined, 'a subscription has a customer');
     return { type, object: 'subscription', objectId: id, pricingModelId, customer: { id: customerId, externalId } };
   });
-  await publish(work, happenings);
+  await publish(work, events);
 }
 
 /** A new period of a subscription. If it is the rest of an interval, `wholeStartAt` is the start of that interval. */

@@ -97,26 +97,26 @@ export function headOf<Item extends Pick<PlanItem, 'unitPrice' | 'quantity'>>(it
  * an upgrade at the end of the period and a new interval now.
  */
 export function decideTiming(
-  asked: AdjustmentTiming,
+  requested: AdjustmentTiming,
   { currentTotal, newTotal, takesInterval }: { currentTotal: bigint; newTotal: bigint; takesInterval: boolean },
 ): ResolvedTiming {
   const path = ['adjustment', 'timing'];
-  switch (asked) {
+  switch (requested) {
     case 'immediately':
       if (takesInterval)
         throw invalid(
           path,
           'a price with another interval starts with a new period: use at_end_of_current_billing_period',
         );
-      return asked;
+      return requested;
     case 'at_end_of_current_billing_period':
       if (newTotal > currentTotal && !takesInterval)
         throw invalid(path, `a change to a higher total (${currentTotal} to ${newTotal}) must be made immediately`);
-      return asked;
+      return requested;
     case 'auto':
       return takesInterval || newTotal < currentTotal ? 'at_end_of_current_billing_period' : 'immediately';
     default:
-      assert.fail(`unknown timing ${asked satisfies never}`);
+      assert.fail(`unknown timing ${requested satisfies never}`);
   }
 }
 

@@ -73,8 +73,8 @@ function schedule({ id, cancelScheduledAt }: SubscriptionRow, at: Instant | null
 /** The end of the current period; null before the start, and while the first payment is pending. */
 function currentPeriodEnd(subscription: SubscriptionRow, now: Instant): Instant | null {
   const { status, currentBillingPeriodStart: start, currentBillingPeriodEnd: end } = subscription;
-  const isUnderWay = start !== null && start <= now && statusAfter(status, 'cancel_scheduled') !== null;
-  return isUnderWay ? end : null;
+  const isRunning = start !== null && start <= now && statusAfter(status, 'cancel_scheduled') !== null;
+  return isRunning ? end : null;
 }
 
 /**

@@ -138,10 +138,10 @@ function live(price: bigint, moments: readonly Instant[], until: Instant) {
   const pieces: Period[] = [];
   let [charged, kept, start] = [0n, 0n, april.start];
   const bill = (part: Period) => {
-    const asked = fairValue([{ ...part, value: price }], periodAt(april.start, unit, part.start));
-    const takenOff = pausedTimeTakenOff(kept, asked);
-    [charged, kept] = [charged + asked - takenOff, kept - takenOff];
-    return asked;
+    const requested = fairValue([{ ...part, value: price }], periodAt(april.start, unit, part.start));
+    const takenOff = pausedTimeTakenOff(kept, requested);
+    [charged, kept] = [charged + requested - takenOff, kept - takenOff];
+    return requested;
   };
   for (let index = 0; start < until; ) {
     const { end } = resumedPeriod(subscription, april.start, start);

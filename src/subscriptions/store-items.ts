@@ -52,13 +52,13 @@ export async function listSubscriptionItems(
 /** The items of each subscription that are active at its instant (added and not expired), in order of creation. */
 export async function listActiveItems(
   work: Work,
-  asked: readonly { readonly subscriptionId: string; readonly at: Instant }[],
+  requested: readonly { readonly subscriptionId: string; readonly at: Instant }[],
 ): Promise<SubscriptionItemRow[]> {
-  if (asked.length === 0) return [];
+  if (requested.length === 0) return [];
   const selected = sql.join(columns.map((column) => sql.ref(`i.${column}`)));
   const { rows } = await sql<StoredItem>`
     select ${selected}
-      from unnest(${asked.map((each) => each.subscriptionId)}::text[], ${asked.map((each) => each.at)}::bigint[])
+      from unnest(${requested.map((each) => each.subscriptionId)}::text[], ${requested.map((each) => each.at)}::bigint[])
              as asked (subscription_id, at)
       join subscription_items i on i.environment_id = ${work.environmentId} and i.subscription_id = asked.subscription_id
      where i.added_date <= asked.at and (i.expired_at is null or i.expired_at > asked.at)

@@ -2,7 +2,6 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import {
   currentStatuses,
-  happenings,
   isCurrent,
   isInTheWay,
   isTerminal,
@@ -10,10 +9,11 @@ import {
   statusAfter,
   subscriptionStatuses,
   terminalStatuses,
+  triggers,
 } from './subscription.ts';
 
-// Written apart from the table, by happening, so that a slip in one is found by the other.
-const expected: Record<(typeof happenings)[number], Partial<Record<SubscriptionStatus, SubscriptionStatus>>> = {
+// Written independently of the table, by trigger, so that each finds a slip in the other.
+const expected: Record<(typeof triggers)[number], Partial<Record<SubscriptionStatus, SubscriptionStatus>>> = {
   paid: {
     incomplete: 'active',
     active: 'active',
@@ -62,10 +62,10 @@ const expected: Record<(typeof happenings)[number], Partial<Record<SubscriptionS
 };
 
 for (const status of subscriptionStatuses) {
-  for (const happening of happenings) {
-    const next = expected[happening][status] ?? null;
-    test(`${status}, ${happening}: ${next ?? 'cannot happen'}`, () => {
-      assert.equal(statusAfter(status, happening), next);
+  for (const trigger of triggers) {
+    const next = expected[trigger][status] ?? null;
+    test(`${status}, ${trigger}: ${next ?? 'cannot happen'}`, () => {
+      assert.equal(statusAfter(status, trigger), next);
     });
   }
 }
@@ -73,7 +73,7 @@ for (const status of subscriptionStatuses) {
 test('every status but the terminal ones can be left by canceling, and nothing leaves a terminal one', () => {
   for (const status of subscriptionStatuses) {
     assert.equal(statusAfter(status, 'canceled'), isTerminal(status) ? null : 'canceled');
-    if (isTerminal(status)) assert(happenings.every((happening) => statusAfter(status, happening) === null));
+    if (isTerminal(status)) assert(triggers.every((trigger) => statusAfter(status, trigger) === null));
   }
 });
 

@@ -23,7 +23,7 @@ export const SubscriptionStatus = z.enum(subscriptionStatuses).meta({ id: 'Subsc
 export type SubscriptionStatus = z.infer<typeof SubscriptionStatus>;
 
 /** Events that change a subscription's status. */
-export const happenings = [
+export const triggers = [
   /** A charge succeeded: the first, or one after a failure. */
   'paid',
   /** A charge other than the very first failed. (A failed first charge cancels the subscription.) */
@@ -48,61 +48,60 @@ export const happenings = [
   /** The first payment did not arrive in time. */
   'expired',
 ] as const;
-type Happening = (typeof happenings)[number];
+type Trigger = (typeof triggers)[number];
 
 /** The life cycle of a subscription: the status after each event. Missing entries are impossible. */
-export const transitions: Readonly<
-  Record<SubscriptionStatus, Readonly<Partial<Record<Happening, SubscriptionStatus>>>>
-> = {
-  incomplete: { paid: 'active', canceled: 'canceled', expired: 'incomplete_expired' },
-  trialing: {
-    trial_ended: 'active',
-    payment_method_missing: 'past_due',
-    cancel_scheduled: 'cancellation_scheduled',
-    canceled: 'canceled',
-  },
-  active: {
-    paid: 'active',
-    payment_failed: 'past_due',
-    payment_method_missing: 'past_due',
-    cancel_scheduled: 'cancellation_scheduled',
-    paused: 'paused',
-    canceled: 'canceled',
-  },
-  past_due: {
-    paid: 'active',
-    payment_failed: 'past_due',
-    payment_method_missing: 'past_due',
-    retries_exhausted: 'unpaid',
-    cancel_scheduled: 'cancellation_scheduled',
-    canceled: 'canceled',
-  },
-  unpaid: {
-    paid: 'active',
-    payment_failed: 'unpaid',
-    payment_method_missing: 'unpaid',
-    cancel_scheduled: 'cancellation_scheduled',
-    canceled: 'canceled',
-  },
-  // It ends at its date, whatever happens to its trial and payments until then.
-  cancellation_scheduled: {
-    paid: 'cancellation_scheduled',
-    payment_failed: 'cancellation_scheduled',
-    payment_method_missing: 'cancellation_scheduled',
-    trial_ended: 'cancellation_scheduled',
-    retries_exhausted: 'cancellation_scheduled',
-    cancel_scheduled: 'cancellation_scheduled',
-    uncanceled: 'active',
-    uncanceled_in_trial: 'trialing',
-    uncanceled_past_due: 'past_due',
-    uncanceled_unpaid: 'unpaid',
-    canceled: 'canceled',
-  },
-  // Everything was paid before the pause. A reversed payment takes effect on resume.
-  paused: { resumed: 'active', canceled: 'canceled' },
-  canceled: {},
-  incomplete_expired: {},
-};
+export const transitions: Readonly<Record<SubscriptionStatus, Readonly<Partial<Record<Trigger, SubscriptionStatus>>>>> =
+  {
+    incomplete: { paid: 'active', canceled: 'canceled', expired: 'incomplete_expired' },
+    trialing: {
+      trial_ended: 'active',
+      payment_method_missing: 'past_due',
+      cancel_scheduled: 'cancellation_scheduled',
+      canceled: 'canceled',
+    },
+    active: {
+      paid: 'active',
+      payment_failed: 'past_due',
+      payment_method_missing: 'past_due',
+      cancel_scheduled: 'cancellation_scheduled',
+      paused: 'paused',
+      canceled: 'canceled',
+    },
+    past_due: {
+      paid: 'active',
+      payment_failed: 'past_due',
+      payment_method_missing: 'past_due',
+      retries_exhausted: 'unpaid',
+      cancel_scheduled: 'cancellation_scheduled',
+      canceled: 'canceled',
+    },
+    unpaid: {
+      paid: 'active',
+      payment_failed: 'unpaid',
+      payment_method_missing: 'unpaid',
+      cancel_scheduled: 'cancellation_scheduled',
+      canceled: 'canceled',
+    },
+    // It ends at its date, whatever happens to its trial and payments until then.
+    cancellation_scheduled: {
+      paid: 'cancellation_scheduled',
+      payment_failed: 'cancellation_scheduled',
+      payment_method_missing: 'cancellation_scheduled',
+      trial_ended: 'cancellation_scheduled',
+      retries_exhausted: 'cancellation_scheduled',
+      cancel_scheduled: 'cancellation_scheduled',
+      uncanceled: 'active',
+      uncanceled_in_trial: 'trialing',
+      uncanceled_past_due: 'past_due',
+      uncanceled_unpaid: 'unpaid',
+      canceled: 'canceled',
+    },
+    // Everything was paid before the pause. A reversed payment takes effect on resume.
+    paused: { resumed: 'active', canceled: 'canceled' },
+    canceled: {},
+    incomplete_expired: {},
+  };
 
 /** Final statuses. */
 export const terminalStatuses = ['canceled', 'incomplete_expired'] as const;
@@ -138,14 +137,14 @@ export function isCurrent(status: SubscriptionStatus): boolean {
 }
 
 /** The status after the event, or null if it is impossible in this status. */
-export function statusAfter(status: SubscriptionStatus, happening: Happening): SubscriptionStatus | null {
-  return transitions[status][happening] ?? null;
+export function statusAfter(status: SubscriptionStatus, trigger: Trigger): SubscriptionStatus | null {
+  return transitions[status][trigger] ?? null;
 }
 
 /** The same for an event that is known to be possible. */
-export function requireStatusAfter(status: SubscriptionStatus, happening: Happening): SubscriptionStatus {
-  const next = statusAfter(status, happening);
-  assert(next, `a subscription that is ${status} cannot be ${happening}`);
+export function requireStatusAfter(status: SubscriptionStatus, trigger: Trigger): SubscriptionStatus {
+  const next = statusAfter(status, trigger);
+  assert(next, `a subscription that is ${status} cannot be ${trigger}`);
   return next;
 }
 

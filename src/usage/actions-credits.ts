@@ -11,7 +11,7 @@ import { publishLowBalances } from './actions-low-balance.ts';
 import { hasFallen } from './low-balance.ts';
 import { lockBalances } from './store-accounts.ts';
 import * as store from './store-credits.ts';
-import { takeBackCredit, writeDrawn } from './store-credits.ts';
+import { takeBackCredit, writePendingApplication } from './store-credits.ts';
 import {
   decideTakeBack,
   type GrantedSubscription,
@@ -50,13 +50,13 @@ const source = 'manual_adjustment';
  * customers, meters of another pricing model, an expiry that is not in the future, and a transactionId of another
  * subscription.
  */
-export async function grantByHand(work: Work, asked: NewUsageCredit): Promise<UsageCredit> {
-  const { amount, expiresAt, priority, reason, transactionId } = asked;
+export async function grantByHand(work: Work, requested: NewUsageCredit): Promise<UsageCredit> {
+  const { amount, expiresAt, priority, reason, transactionId } = requested;
   const subscription = requireGrantable(
-    await store.lockGrantedSubscription(work, asked.subscriptionId),
-    asked.subscriptionId,
+    await store.lockGrantedSubscription(work, requested.subscriptionId),
+    requested.subscriptionId,
   );
-  const meter = await meterOf(work, subscription, asked);
+  const meter = await meterOf(work, subscription, requested);
   const id = newId('usageCredit');
   const sourceId = typeof transactionId === 'string' ? `${meter.id}:${transactionId}` : id;
   const earlier = sourceId === id ? null : await store.findGrant(work, source, sourceId);
@@ -109,7 +109,7 @@ export async function takeBack(work: Work, id: string, amount: bigint | null): P
   const { balance, held } = account;
   const remaining = remainingOf(await creditOf(work, id), work.now);
   const takenBack = decideTakeBack({ id, remaining, balance, held }, amount);
-  await writeDrawn(work, [ledgerAccountId]);
+  await writePendingApplication(work, [ledgerAccountId]);
   await takeBackCredit(work, { id, pricingModelId, amount: takenBack });
   const meter = await findUsageMeter(work, usageMeterId);
   assert(meter !== null, 'an account counts a meter');

@@ -40,14 +40,14 @@ interface SettlementAnswer extends HoldAnswer {
  * Sets units aside, only if the balance covers them: `insufficientBalance` else, with the balance. It refuses whatever a
  * usage event would be refused for. A meter that counts distinct properties has no holds, because a hold has no properties.
  */
-export async function takeHold(work: Work, asked: NewHold, catchUp: CatchUp): Promise<HoldAnswer> {
-  const issue = holdEndIssue(asked.expiresAt, work.now);
+export async function takeHold(work: Work, requested: NewHold, catchUp: CatchUp): Promise<HoldAnswer> {
+  const issue = holdEndIssue(requested.expiresAt, work.now);
   if (issue !== null) throw invalid(['hold', 'expiresAt'], issue);
   const id = newId('usageHold');
-  const draft = await draftHold(work, { id, asked, catchUp });
+  const draft = await draftHold(work, { id, requested, catchUp });
   const { ledgerAccountId } = seriesOf(draft);
   const { balance } = await lockAccount(work, ledgerAccountId);
-  const amount = BigInt(asked.amount);
+  const amount = BigInt(requested.amount);
   if (amount > balance) throw insufficientBalance(draft, balance);
   if ((await countOpenHolds(work, ledgerAccountId)) >= maxOpenHolds)
     throw new Problem('tooManyHolds', { limit: maxOpenHolds });
@@ -62,10 +62,10 @@ export async function takeHold(work: Work, asked: NewHold, catchUp: CatchUp): Pr
     usageMeterId,
     priceId,
     ledgerAccountId,
-    amount: asked.amount,
+    amount: requested.amount,
     status: 'open',
     settledAmount: null,
-    expiresAt: asked.expiresAt,
+    expiresAt: requested.expiresAt,
     counted: true,
   };
   await insertHold(work, hold);
@@ -137,15 +137,15 @@ async function lockAccount(work: Work, id: string): Promise<LockedBalance> {
 /** The use that a hold is for, checked as a usage event of its amount would be. */
 async function draftHold(
   work: Work,
-  { id, asked, catchUp }: { id: string; asked: NewHold; catchUp: CatchUp },
+  { id, requested, catchUp }: { id: string; requested: NewHold; catchUp: CatchUp },
 ): Promise<Draft> {
-  const way = wayOf(asked);
+  const way = wayOf(requested);
   try {
-    return await draftOne(work, eventsToHold(asked, id), catchUp);
+    return await draftOne(work, eventsToHold(requested, id), catchUp);
   } catch (error) {
     if (!(error instanceof Problem)) throw error;
     if (way === 'meter' && error.problem === 'usageMeterNotFound')
-      throw refusal('usageMeterNotFound', ['hold', way], String(asked.meter));
+      throw refusal('usageMeterNotFound', ['hold', way], String(requested.meter));
     // Without properties there is nothing else to say about them.
     if (error.issues.some(({ path }) => path.includes('properties')))
       throw invalid(

@@ -9,7 +9,7 @@ import { type LedgerBalance, type LedgerEntry, type LedgerQuery, readMove } from
 import * as store from './store-ledger.ts';
 
 /** A query about a customer's ledger. */
-interface LedgerAsk {
+interface LedgerRequest {
   readonly externalId: string;
   readonly pricingModelId: string | undefined;
   readonly subscriptionId: string | undefined;
@@ -23,7 +23,7 @@ interface LedgerAsk {
  * A page of the entries of a customer's accounts in order of booking, up to `asOf`, and the balance of each account at
  * that time. Subscriptions of any status count. Archived customers are included, because history does not change.
  */
-export async function readLedger(work: Work, ask: LedgerAsk, request: PageRequest) {
+export async function readLedger(work: Work, ask: LedgerRequest, request: PageRequest) {
   const query = await toQuery(work, ask);
   const accounts = await store.listAccountsAt(work, query);
   const accountIds = accounts.map((account) => account.id);
@@ -52,7 +52,7 @@ export async function readUsageEntry(work: Work, key: store.UsageBookingKey): Pr
   return entry ?? null;
 }
 
-async function toQuery(work: Work, ask: LedgerAsk): Promise<LedgerQuery> {
+async function toQuery(work: Work, ask: LedgerRequest): Promise<LedgerQuery> {
   const { externalId, pricingModelId, subscriptionId = null, asOf = null } = ask;
   if (asOf !== null && asOf > work.now)
     throw invalid(['asOf'], 'must not be in the future: omit it for the current time');
@@ -66,7 +66,7 @@ async function toQuery(work: Work, ask: LedgerAsk): Promise<LedgerQuery> {
   return { customerId: customer.id, subscriptionId, usageMeterId, asOf };
 }
 
-async function meterOf(work: Work, ask: LedgerAsk, pricingModelId: string): Promise<string | null> {
+async function meterOf(work: Work, ask: LedgerRequest, pricingModelId: string): Promise<string | null> {
   const { usageMeterId, usageMeterSlug } = ask;
   const named = usageMeterId ?? usageMeterSlug;
   if (named === undefined) return null;

@@ -11,7 +11,7 @@ import {
 } from './ledger.ts';
 import { rolledOver } from './rollover.ts';
 import * as store from './store-accounts.ts';
-import { endCredits, insertCredits, listLapsedCredits, writeDrawn } from './store-credits.ts';
+import { endCredits, insertCredits, listUnbookedEnds, writePendingApplication } from './store-credits.ts';
 import {
   type AccountSettlement,
   claimOverages,
@@ -35,7 +35,7 @@ export async function grantCredits(work: Work, grants: readonly CreditGrant[]): 
   const accountIds = await store.openAccounts(work, positive);
   const accountGrants = positive.map((grant) => ({ ...grant, ledgerAccountId: idOf(accountIds, grant) }));
   // A new credit may come before the one that usage applies to now.
-  await writeDrawn(work, [...accountIds.values()]);
+  await writePendingApplication(work, [...accountIds.values()]);
   await insertCredits(work, accountGrants);
 }
 
@@ -47,11 +47,11 @@ export async function grantCredits(work: Work, grants: readonly CreditGrant[]): 
 export async function expireCredits(work: Work, expiries: readonly CreditExpiry[]): Promise<number> {
   const accountIds = await lockAccountsOf(work, expiries);
   if (accountIds.length === 0) return 0;
-  await writeDrawn(work, accountIds);
-  const lapsed = await listLapsedCredits(work, expiries);
-  await endCredits(work, lapsed);
-  await insertCredits(work, rolledOver(lapsed, expiries));
-  return lapsed.length;
+  await writePendingApplication(work, accountIds);
+  const ended = await listUnbookedEnds(work, expiries);
+  await endCredits(work, ended);
+  await insertCredits(work, rolledOver(ended, expiries));
+  return ended.length;
 }
 
 async function lockAccountsOf(work: Work, keys: readonly { readonly subscriptionId: string }[]): Promise<string[]> {

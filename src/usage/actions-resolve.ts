@@ -182,12 +182,12 @@ async function findPrices(
     missing.set(`${pricingModelId} ${kind} ${value}`, { reference: { pricingModelId, kind, value }, prices });
   }
   if (missing.size > 0) {
-    const asked = [...missing.values()];
+    const requested = [...missing.values()];
     const found = await resolvePrices(
       work,
-      asked.map(({ reference }) => reference),
+      requested.map(({ reference }) => reference),
     );
-    for (const [index, { reference, prices }] of asked.entries()) {
+    for (const [index, { reference, prices }] of requested.entries()) {
       const price = found[index];
       if (price !== undefined) prices[reference.kind].set(reference.value, price);
     }

@@ -18,7 +18,7 @@ import {
   maxPropertyEvents,
   maxSummaryGroups,
   maxValueLength,
-  type SummaryAsk,
+  type SummaryRequest,
   type UsageGroup,
   type UsageMeterSummary,
 } from './usage-summary.ts';
@@ -52,7 +52,11 @@ type Groups = Pick<UsageMeterSummary, 'groups' | 'other'>;
  * Summarizes the usage of a meter in groups. Whole hours come from roll-ups, partial hours at the ends from events.
  * Grouping by a property reads every event and refuses more than `maxPropertyEvents`.
  */
-export async function summarizeUsage(work: Work, usageMeterId: string, ask: SummaryAsk): Promise<UsageMeterSummary> {
+export async function summarizeUsage(
+  work: Work,
+  usageMeterId: string,
+  ask: SummaryRequest,
+): Promise<UsageMeterSummary> {
   const meter = await findUsageMeter(work, usageMeterId);
   if (meter === null) throw new Problem('usageMeterNotFound', { id: usageMeterId });
   const { from, to, groupBy, customerId, subscriptionId } = ask;
@@ -72,7 +76,11 @@ export async function summarizeUsage(work: Work, usageMeterId: string, ask: Summ
   };
 }
 
-async function groupsOf(work: Work, counted: summaries.Counted, { groupBy, property }: SummaryAsk): Promise<Groups> {
+async function groupsOf(
+  work: Work,
+  counted: summaries.Counted,
+  { groupBy, property }: SummaryRequest,
+): Promise<Groups> {
   if (isTime(groupBy)) {
     const buckets = bucketsOf(counted.range, groupBy);
     const rows = await summaries.sumByTime(
@@ -99,8 +107,8 @@ async function groupsOf(work: Work, counted: summaries.Counted, { groupBy, prope
   }
   assert(property !== null, 'a summary by property names one');
   await refuseTooMany(work, counted);
-  const asked = { property, length: maxValueLength, most: maxSummaryGroups };
-  const rows = await summaries.sumByProperty(work, counted, asked);
+  const requested = { property, length: maxValueLength, most: maxSummaryGroups };
+  const rows = await summaries.sumByProperty(work, counted, requested);
   return split(rows, ({ key, units, events }) => ({ value: key, units, events }));
 }
 

@@ -4,7 +4,7 @@ import { textArray } from '../database/array-literal.ts';
 import { newId } from '../database/new-id.ts';
 import type { Work } from '../database/work.ts';
 import { type AccountKey, accountKeyText, distinctAccounts } from './ledger.ts';
-import { availableBalance, lapsedOf } from './store-balances.ts';
+import { availableBalance, endedUnbooked } from './store-balances.ts';
 
 /*
  * Accounts are locked here before they are changed, always in the order (subscription, usage meter). Two units of work
@@ -64,8 +64,8 @@ export interface LockedBalance {
 export async function lockBalances(work: Work, ids: readonly string[]): Promise<ReadonlyMap<string, LockedBalance>> {
   await lockAccounts(work, ids);
   const { rows } = await sql<LockedBalance & { id: string }>`
-    select a.id, ${availableBalance} as balance, a.held - lapsed.holds as held
-      from ledger_accounts a ${lapsedOf(work.now)}
+    select a.id, ${availableBalance} as balance, a.held - ended.holds as held
+      from ledger_accounts a ${endedUnbooked(work.now)}
      where a.environment_id = ${work.environmentId} and a.id = any(${textArray(ids)}::text[])`.execute(work.db);
   return new Map(rows.map(({ id, ...row }) => [id, row]));
 }

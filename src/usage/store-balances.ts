@@ -6,13 +6,13 @@ import { currentStatuses } from '../subscriptions/subscription.ts';
 import type { LowBalance } from './low-balance.ts';
 
 /** The applied amount of a credit `c` of account `a`, including the pending one. */
-export const appliedInAll = sql<bigint>`(c.applied + case when c.id = a.drawn_credit_id then a.covered - a.applied else 0 end)`;
+export const appliedInAll = sql<bigint>`(c.applied + case when c.id = a.pending_credit_id then a.covered - a.applied else 0 end)`;
 
 /**
  * Unbooked expiries on account `a`, to be joined to it: an expired credit is unusable and an expired hold reserves
  * nothing, even before the expiry is booked.
  */
-export function lapsedOf(now: Instant) {
+export function endedUnbooked(now: Instant) {
   // Usually the account shows that there are none, and nothing is read.
   return sql`
     left join lateral (
@@ -24,11 +24,11 @@ export function lapsedOf(now: Instant) {
              case when a.held = 0 then 0
                   else coalesce((select sum(h.amount) from usage_holds h
                                   where h.environment_id = a.environment_id and h.ledger_account_id = a.id
-                                    and h.status = 'open' and h.expires_at <= ${now}::bigint), 0) end as holds) lapsed on true`;
+                                    and h.status = 'open' and h.expires_at <= ${now}::bigint), 0) end as holds) ended on true`;
 }
 
-/** The available balance of account `a`, with `lapsedOf` joined to it; null without an account. */
-export const availableBalance = sql<bigint | null>`a.available - a.held - lapsed.credits + lapsed.holds`;
+/** The available balance of account `a`, with `endedUnbooked` joined to it; null without an account. */
+export const availableBalance = sql<bigint | null>`a.available - a.held - ended.credits + ended.holds`;
 
 /** The balances of a subscription's accounts, and the catalog version that determines its meters. */
 export interface SubscriptionBalances {
@@ -52,7 +52,7 @@ function balanceJoins(now: Instant) {
       left join pricing_models p on p.environment_id = s.environment_id and p.id = s.pricing_model_id
       left join lateral (
         select string_agg(a.usage_meter_id || ' ' || (${availableBalance}), ' ') as balances
-          from ledger_accounts a ${lapsedOf(now)}
+          from ledger_accounts a ${endedUnbooked(now)}
          where a.environment_id = s.environment_id and a.subscription_id = s.id) b on true`;
 }
 
@@ -117,11 +117,11 @@ export interface BookedBalance extends LowBalance {
 export async function listBookedBalances(work: Work, subscriptionIds: readonly string[]): Promise<BookedBalance[]> {
   const { rows } = await sql<BookedBalance>`
     select a.id as ledger_account_id, a.pricing_model_id, s.customer_id, a.subscription_id, a.usage_meter_id,
-           m.low_balance_threshold, ${availableBalance} + lapsed.credits as balance
+           m.low_balance_threshold, ${availableBalance} + ended.credits as balance
       from ledger_accounts a
       join usage_meters m on m.environment_id = a.environment_id and m.id = a.usage_meter_id
       join subscriptions s on s.environment_id = a.environment_id and s.id = a.subscription_id
-      ${lapsedOf(work.now)}
+      ${endedUnbooked(work.now)}
      where a.environment_id = ${work.environmentId} and a.subscription_id = any(${subscriptionIds}::text[])
        and m.low_balance_threshold is not null
      order by a.id`.execute(work.db);

@@ -86,7 +86,7 @@ function earlierCreditsEndAt(now: Instant) {
  * Unused credits of locked accounts that have expired by the instant of their subscription, oldest first, with the
  * rollover terms of their features. Pending applications must have been written before.
  */
-export async function listLapsedCredits(work: Work, expiries: readonly CreditExpiry[]): Promise<EndingCredit[]> {
+export async function listUnbookedEnds(work: Work, expiries: readonly CreditExpiry[]): Promise<EndingCredit[]> {
   const { rows } = await sql<EndingCredit>`
     select c.id, c.pricing_model_id, c.ledger_account_id, a.subscription_id, a.usage_meter_id, c.feature_id, c.priority,
            c.issued - c.applied - c.expired - c.taken_back as rest, f.rollover_maximum, f.rollover_periods,
@@ -108,18 +108,18 @@ export async function listLapsedCredits(work: Work, expiries: readonly CreditExp
 }
 
 /** Writes pending applications of locked accounts to their credits: required before these rows are read or changed. */
-export async function writeDrawn(work: Work, ledgerAccountIds: readonly string[]): Promise<void> {
+export async function writePendingApplication(work: Work, ledgerAccountIds: readonly string[]): Promise<void> {
   await sql`
-    with drawn as materialized (
-      select id, drawn_credit_id, covered - applied as amount, updated_at from ledger_accounts
+    with pending as materialized (
+      select id, pending_credit_id, covered - applied as amount, updated_at from ledger_accounts
        where environment_id = ${work.environmentId} and id = any(${idArray(ledgerAccountIds)}::text[])
-         and drawn_credit_id is not null
+         and pending_credit_id is not null
     ), written_credit as (
-      update usage_credits c set applied = c.applied + drawn.amount, updated_at = greatest(c.updated_at, drawn.updated_at)
-        from drawn where c.environment_id = ${work.environmentId} and c.id = drawn.drawn_credit_id
+      update usage_credits c set applied = c.applied + pending.amount, updated_at = greatest(c.updated_at, pending.updated_at)
+        from pending where c.environment_id = ${work.environmentId} and c.id = pending.pending_credit_id
     )
-    update ledger_accounts a set applied = a.covered, drawn_credit_id = null, drawable = 0
-      from drawn where a.environment_id = ${work.environmentId} and a.id = drawn.id`.execute(work.db);
+    update ledger_accounts a set applied = a.covered, pending_credit_id = null, pending_limit = 0
+      from pending where a.environment_id = ${work.environmentId} and a.id = pending.id`.execute(work.db);
 }
 
 /** Unused units of a credit of a locked account, at most its remainder. */
@@ -207,17 +207,17 @@ interface GrantedCreditsRow {
  */
 export async function listGrantedCredits(
   work: Work,
-  asked: readonly { readonly subscriptionId: string; readonly interval: Period }[],
+  requested: readonly { readonly subscriptionId: string; readonly interval: Period }[],
 ): Promise<GrantedCreditsRow[]> {
-  if (asked.length === 0) return [];
+  if (requested.length === 0) return [];
   const { rows } = await sql<GrantedCreditsRow>`
     select a.subscription_id, a.usage_meter_id, c.feature_id,
            coalesce(sum(c.issued) filter (where p.start_at >= asked.since and p.start_at < asked.until and c.expires_at is not null), 0)
              as in_period
       from unnest(
-             ${asked.map(({ subscriptionId }) => subscriptionId)}::text[],
-             ${asked.map(({ interval }) => interval.start)}::bigint[],
-             ${asked.map(({ interval }) => interval.end)}::bigint[]) as asked (subscription_id, since, until)
+             ${requested.map(({ subscriptionId }) => subscriptionId)}::text[],
+             ${requested.map(({ interval }) => interval.start)}::bigint[],
+             ${requested.map(({ interval }) => interval.end)}::bigint[]) as asked (subscription_id, since, until)
       join ledger_accounts a on a.environment_id = ${work.environmentId} and a.subscription_id = asked.subscription_id
       join usage_credits c on c.environment_id = a.environment_id and c.ledger_account_id = a.id
       left join billing_periods p on p.environment_id = c.environment_id and p.id = c.billing_period_id
@@ -238,7 +238,7 @@ export async function lockGrantedSubscription(work: Work, id: string): Promise<G
 }
 
 const columns = sql`
-  c.id, c.created_at, case when c.id = a.drawn_credit_id then greatest(c.updated_at, a.updated_at) else c.updated_at end as updated_at,
+  c.id, c.created_at, case when c.id = a.pending_credit_id then greatest(c.updated_at, a.updated_at) else c.updated_at end as updated_at,
   c.pricing_model_id, c.ledger_account_id, a.subscription_id, a.usage_meter_id, c.feature_id,
   c.source, c.reason, c.priority, c.issued, ${appliedInAll} as applied,
   c.expired, c.taken_back, c.expires_at`;

@@ -4,7 +4,7 @@ import type { Work } from '../database/work.ts';
 import type { Instant } from '../kernel/calendar.ts';
 import type { PageRequest } from '../kernel/pagination.ts';
 import type { LedgerBalance, LedgerQuery, UsageCreditApplication } from './ledger.ts';
-import { appliedInAll, availableBalance, lapsedOf } from './store-balances.ts';
+import { appliedInAll, availableBalance, endedUnbooked } from './store-balances.ts';
 
 /** An account of a query, and its balance at the requested time. */
 interface AccountAt extends LedgerBalance {
@@ -17,7 +17,7 @@ export async function listAccountsAt(work: Work, query: LedgerQuery): Promise<Ac
   const subscription = subscriptionId === null ? sql`` : sql` and s.id = ${subscriptionId}`;
   const meter = usageMeterId === null ? sql`` : sql` and a.usage_meter_id = ${usageMeterId}`;
   const { balance, joined } =
-    asOf === null ? { balance: availableBalance, joined: lapsedOf(work.now) } : balanceAsOf(asOf);
+    asOf === null ? { balance: availableBalance, joined: endedUnbooked(work.now) } : balanceAsOf(asOf);
   const { rows } = await sql<AccountAt>`
     select a.id, a.subscription_id, a.usage_meter_id, ${balance} as available_balance
       from subscriptions s
@@ -38,7 +38,7 @@ function balanceAsOf(at: Instant): { balance: RawBuilder<bigint>; joined: RawBui
     ${sql.ref(`${alias}.environment_id`)} = a.environment_id and ${sql.ref(`${alias}.ledger_account_id`)} = a.id
     and ${sql.ref(`${alias}.created_at`)} <= ${at}::bigint`;
   return {
-    balance: sql<bigint>`coalesce(last.available_after, 0) - lapsed.credits - held.units`,
+    balance: sql<bigint>`coalesce(last.available_after, 0) - ended.credits - held.units`,
     joined: sql`
       left join lateral (
         select e.available_after from ledger_entries e where ${ofAccount('e')}
@@ -46,7 +46,7 @@ function balanceAsOf(at: Instant): { balance: RawBuilder<bigint>; joined: RawBui
       left join lateral (
         select coalesce(sum(c.issued - ${appliedInAll} - c.taken_back), 0) as credits
           from usage_credits c where ${ofAccount('c')} and c.expires_at <= ${at}::bigint
-           and (not c.spent or c.updated_at > ${at}::bigint)) lapsed on true
+           and (not c.spent or c.updated_at > ${at}::bigint)) ended on true
       left join lateral (
         select coalesce(sum(h.amount), 0) as units from usage_holds h where ${ofAccount('h')}
            and h.expires_at > ${at}::bigint and (h.status = 'open' or h.updated_at > ${at}::bigint)) held on true`,

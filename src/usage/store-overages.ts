@@ -74,7 +74,7 @@ export function unsettleAccounts(work: Work, settlements: readonly AccountSettle
 
 const settlementType = 'settle_invoice_usage_costs';
 
-/** The booking of invoices, and the condition on the invoices (`asked`) to book. */
+/** The booking of invoices, and the condition on the invoices (`requested`) to book. */
 interface Booking {
   readonly type: string;
   readonly move: { readonly debitSide: Side; readonly creditSide: Side };

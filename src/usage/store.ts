@@ -47,16 +47,19 @@ function searchFor(kind: ReferenceKind, environmentId: number) {
 }
 
 /** The price of each reference, in the order asked; undefined where there is none. */
-export async function resolvePrices(work: Work, asked: readonly PriceReference[]): Promise<(UsagePrice | undefined)[]> {
+export async function resolvePrices(
+  work: Work,
+  requested: readonly PriceReference[],
+): Promise<(UsagePrice | undefined)[]> {
   // Only the kinds that are asked for: nearly always one, and a statement of four takes twice as long to plan.
-  const kinds = [...new Set(asked.map((each) => each.kind))].sort();
+  const kinds = [...new Set(requested.map((each) => each.kind))].sort();
   const searches = kinds.map((kind) => searchFor(kind, work.environmentId));
   const { rows } = await sql<UsagePrice & { position: number }>`
     with asked as (
       select * from unnest(
-        ${textArray(asked.map((each) => each.pricingModelId))}::text[],
-        ${textArray(asked.map((each) => each.kind))}::text[],
-        ${textArray(asked.map((each) => each.value))}::text[]
+        ${textArray(requested.map((each) => each.pricingModelId))}::text[],
+        ${textArray(requested.map((each) => each.kind))}::text[],
+        ${textArray(requested.map((each) => each.value))}::text[]
       ) with ordinality as asked (pricing_model_id, kind, value, position)
     ), found as (${sql.join(searches, sql` union all `)})
     select found.*, m.aggregation_type, m.low_balance_threshold
@@ -64,7 +67,7 @@ export async function resolvePrices(work: Work, asked: readonly PriceReference[]
     work.db,
   );
   const byPosition = new Map(rows.map(({ position, ...price }) => [position, price]));
-  return asked.map((_, index) => byPosition.get(index + 1));
+  return requested.map((_, index) => byPosition.get(index + 1));
 }
 
 const idPrefix = `${idPrefixes.usageEvent}_`;

@@ -155,15 +155,15 @@ interface TakeBackState {
 }
 
 /**
- * Decides the amount to take back from a credit: `asked`, or the whole remainder. Refuses more than the remainder, and
+ * Decides the amount to take back from a credit: `requested`, or the whole remainder. Refuses more than the remainder, and
  * amounts that would reduce the balance below open holds, which are promised. Overage is no reason to refuse, because
  * the remaining credits do not cover it either.
  *
  * Worked example: 100 are left, of which a hold reserves 30. 70 can be taken back.
  */
-export function decideTakeBack({ id, remaining, balance, held }: TakeBackState, asked: bigint | null): bigint {
+export function decideTakeBack({ id, remaining, balance, held }: TakeBackState, requested: bigint | null): bigint {
   if (remaining === 0n) throw new Problem('usageCreditSpent', { id });
-  const amount = asked ?? remaining;
+  const amount = requested ?? remaining;
   if (amount > remaining) throw new Problem('usageCreditTooSmall', { id, amount, remaining });
   if (held > 0n && amount > balance) {
     const free = balance > 0n ? smallerOf(balance, remaining) : 0n;

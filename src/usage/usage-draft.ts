@@ -102,15 +102,15 @@ function draftRequest({ events, pathOf }: UsageRequest, resolve: Resolve, stamp:
 }
 
 function draftEvent(
-  asked: NewUsageEvent,
+  requested: NewUsageEvent,
   path: EventPath,
   { subscription, price, found }: Resolution,
   { now, livemode, newEventId }: Stamp,
 ): Draft {
-  const propertiesText = asked.properties === undefined ? null : JSON.stringify(asked.properties);
+  const propertiesText = requested.properties === undefined ? null : JSON.stringify(requested.properties);
   const { billingPeriodId } = found;
-  checkProperties(asked, path, propertiesText, { aggregationType: price.aggregationType, billingPeriodId });
-  const { transactionId, amount, usageDate = now, properties = {} } = asked;
+  checkProperties(requested, path, propertiesText, { aggregationType: price.aggregationType, billingPeriodId });
+  const { transactionId, amount, usageDate = now, properties = {} } = requested;
   const event: UsageEvent = {
     id: newEventId(),
     createdAt: now,

@@ -81,7 +81,7 @@ export const SummaryQuery = z.object({
 });
 
 /** The parameters of a summary, which runs from `from` (in it) to `to` (not in it). */
-export interface SummaryAsk {
+export interface SummaryRequest {
   readonly from: Instant;
   readonly to: Instant;
   readonly groupBy: Grouping;
@@ -91,7 +91,7 @@ export interface SummaryAsk {
 }
 
 /** Applies defaults. Refuses an empty or unsupported range, and one with too many groups. */
-export function toSummaryAsk(query: z.output<typeof SummaryQuery>, now: Instant): SummaryAsk {
+export function toSummaryRequest(query: z.output<typeof SummaryQuery>, now: Instant): SummaryRequest {
   const { groupBy = 'day', property, customerId, subscriptionId } = query;
   const to = query.to ?? hourOf(now) + hourMs;
   const from = query.from ?? to - defaultDays * msPerDay;

@@ -118,14 +118,14 @@ export async function updateWebhook(
   const current = await webhookOf(work, id);
   if (pricingModelId && pricingModelId !== current.pricingModelId)
     throw invalid(['webhook', 'pricingModelId'], 'cannot be changed: create another webhook');
-  const beginsAnew = active === true || (url !== undefined && url !== current.url);
+  const isRevived = active === true || (url !== undefined && url !== current.url);
   const row = await store.updateWebhook(work, id, {
     ...(name === undefined ? {} : { name }),
     ...(url === undefined ? {} : { url }),
     ...(filterTypes === undefined ? {} : { filterTypes }),
     ...(active === undefined ? {} : { active }),
     ...(active === true ? { disabledReason: null } : {}),
-    ...(beginsAnew ? { failingSince: null } : {}),
+    ...(isRevived ? { failingSince: null } : {}),
   });
   await store.announceChange(work, id);
   return render(work, found(row, id));

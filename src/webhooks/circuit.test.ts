@@ -34,10 +34,10 @@ test('one success closes it', () => {
 });
 
 test('an endpoint that asks to be left alone is, from its first failure on, up to five minutes', () => {
-  const asked = circuitAfter(closedCircuit, false, 0, 120_000);
-  assert.deepEqual([slotsOf(asked, 119_999, 16), slotsOf(asked, 120_000, 16)], [0, 16]);
+  const requested = circuitAfter(closedCircuit, false, 0, 120_000);
+  assert.deepEqual([slotsOf(requested, 119_999, 16), slotsOf(requested, 120_000, 16)], [0, 16]);
   // Another that was under way asks for less, and later for more.
-  assert.equal(circuitAfter(asked, false, 1, 1_000).openUntil, 120_000);
-  assert.equal(circuitAfter(asked, false, 1, 24 * 3_600_000).openUntil, 300_001);
-  assert.deepEqual(circuitAfter(asked, true, 120_000), closedCircuit);
+  assert.equal(circuitAfter(requested, false, 1, 1_000).openUntil, 120_000);
+  assert.equal(circuitAfter(requested, false, 1, 24 * 3_600_000).openUntil, 300_001);
+  assert.deepEqual(circuitAfter(requested, true, 120_000), closedCircuit);
 });

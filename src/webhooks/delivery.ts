@@ -125,8 +125,8 @@ export function decideAfterAttempt(
 /** The delay in a Retry-After header in ms from `at`: seconds or a date. 0 if it is invalid. */
 function retryAfterMs(header: string | null, at: Instant): number {
   if (header === null) return 0;
-  const asked = /^\d{1,9}$/.test(header) ? Number(header) * seconds : Date.parse(header) - at;
-  return Number.isNaN(asked) ? 0 : Math.min(Math.max(asked, 0), longestRetryAfterMs);
+  const requested = /^\d{1,9}$/.test(header) ? Number(header) * seconds : Date.parse(header) - at;
+  return Number.isNaN(requested) ? 0 : Math.min(Math.max(requested, 0), longestRetryAfterMs);
 }
 
 /** The pause that a rate-limited or unavailable endpoint requests for all messages. */

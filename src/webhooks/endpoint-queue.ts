@@ -2,7 +2,7 @@ import type { Instant } from '../kernel/calendar.ts';
 import { type Circuit, circuitAfter, closedCircuit, slotsOf } from './circuit.ts';
 
 /** The fields of a message that an endpoint queue needs. */
-interface LaneMessage {
+interface QueuedMessage {
   readonly id: string;
   readonly objectId: string;
   /** Failed attempts so far. */
@@ -18,10 +18,10 @@ const mostAhead = 64;
  * The queue of one endpoint and its messages in flight. Messages about one object are sent in order; after a failure
  * the ones behind it are dropped from memory, to be read again when they may be sent.
  */
-export class EndpointLane<Message extends LaneMessage> {
+export class EndpointQueue<Message extends QueuedMessage> {
   #waiting: Message[] = [];
   /** Sent, or being sent, and not yet recorded. */
-  readonly #underWay = new Map<string, Message>();
+  readonly #inFlight = new Map<string, Message>();
   readonly #busyObjects = new Set<string>();
   #sending = 0;
   #circuit: Circuit = closedCircuit;
@@ -37,14 +37,14 @@ export class EndpointLane<Message extends LaneMessage> {
   /**
    * Resets the queue after the endpoint was changed: its history no longer counts, and waiting messages are read again.
    */
-  beginAnew(): void {
+  reset(): void {
     this.#circuit = closedCircuit;
     this.#letGo(() => true);
   }
 
   /** The ids of messages in memory, which queries exclude. */
   get known(): string[] {
-    return [...this.#underWay.keys(), ...this.#waiting.map(({ id }) => id)];
+    return [...this.#inFlight.keys(), ...this.#waiting.map(({ id }) => id)];
   }
 
   /**
@@ -78,7 +78,7 @@ export class EndpointLane<Message extends LaneMessage> {
     const [message] = index < 0 ? [] : this.#waiting.splice(index, 1);
     if (message === undefined) return null;
     this.#sending += 1;
-    this.#underWay.set(message.id, message);
+    this.#inFlight.set(message.id, message);
     this.#busyObjects.add(message.objectId);
     return message;
   }
@@ -96,7 +96,7 @@ export class EndpointLane<Message extends LaneMessage> {
 
   /** Marks the attempt as recorded: the message, if found again, is another attempt. */
   saved({ id, objectId, failures }: Message, succeeded: boolean): void {
-    this.#underWay.delete(id);
+    this.#inFlight.delete(id);
     // Messages behind one that had failed before are not announced.
     if (succeeded && failures > 0) this.#mayHaveMore = true;
     if (succeeded) return;
@@ -115,7 +115,7 @@ export class EndpointLane<Message extends LaneMessage> {
 
   /** Whether the queue is empty and has no history. */
   get isIdle(): boolean {
-    const isEmpty = this.#waiting.length === 0 && this.#underWay.size === 0 && !this.#mayHaveMore;
+    const isEmpty = this.#waiting.length === 0 && this.#inFlight.size === 0 && !this.#mayHaveMore;
     return isEmpty && this.#circuit.failuresInARow === 0;
   }
 }

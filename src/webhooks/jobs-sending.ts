@@ -12,7 +12,7 @@ import {
   secretContext,
   signedHeaders,
 } from './delivery.ts';
-import { EndpointLane } from './endpoint-queue.ts';
+import { EndpointQueue } from './endpoint-queue.ts';
 import {
   abandonInactive,
   type DueDelivery,
@@ -34,15 +34,15 @@ interface DispatcherOptions {
 }
 
 // Bounds sockets and memory of the process, over all endpoints.
-const mostUnderWay = 256;
+const maxInFlight = 256;
 // An endpoint may use a quarter of the free slots. However many slow or dead endpoints hold theirs for long, some stay
 // free for the others.
 const shareOfFree = 1 / 4;
 const patienceAtStopMs = 5_000;
 const pauseAfterErrorMs = 1_000;
 
-interface Lane extends EndpointKey {
-  readonly messages: EndpointLane<DueDelivery>;
+interface EndpointState extends EndpointKey {
+  readonly messages: EndpointQueue<DueDelivery>;
   /** The start of uninterrupted failure. */
   failingSince: Instant | null;
   /** The number of changes to the endpoint while it was in memory. */
@@ -60,11 +60,11 @@ function keyOf({ environmentId, webhookId }: EndpointKey): string {
 export class Dispatcher {
   readonly #options: DispatcherOptions;
   readonly #now: () => Instant;
-  readonly #lanes = new Map<string, Lane>();
+  readonly #endpoints = new Map<string, EndpointState>();
   /** Finished attempts that are not yet recorded. */
   #made: MadeAttempt[] = [];
   readonly #health = new Map<string, EndpointHealth>();
-  readonly #underWay = new Set<Promise<void>>();
+  readonly #inFlight = new Set<Promise<void>>();
   #attempts = 0;
   #isStopping = false;
   #isWanted = false;
@@ -77,33 +77,33 @@ export class Dispatcher {
 
   /** Signals that the endpoint has messages. */
   announce(endpoint: EndpointKey): void {
-    this.#laneOf(endpoint).messages.announce();
+    this.#stateOf(endpoint).messages.announce();
     this.#wake();
   }
 
   /** Signals that the endpoint was changed: its history no longer counts, and it is tried immediately. */
   announceChange(endpoint: EndpointKey): void {
-    const lane = this.#laneOf(endpoint);
-    lane.changes += 1;
-    lane.messages.beginAnew();
+    const state = this.#stateOf(endpoint);
+    state.changes += 1;
+    state.messages.reset();
     const key = keyOf(endpoint);
     if (this.#health.get(key)?.failingSince !== null) this.#health.delete(key);
     this.announce(endpoint);
   }
 
-  #laneOf({ environmentId, webhookId }: EndpointKey): Lane {
+  #stateOf({ environmentId, webhookId }: EndpointKey): EndpointState {
     const key = keyOf({ environmentId, webhookId });
-    const known = this.#lanes.get(key);
+    const known = this.#endpoints.get(key);
     if (known) return known;
-    const lane = {
+    const state = {
       environmentId,
       webhookId,
-      messages: new EndpointLane<DueDelivery>(),
+      messages: new EndpointQueue<DueDelivery>(),
       failingSince: null,
       changes: 0,
     };
-    this.#lanes.set(key, lane);
-    return lane;
+    this.#endpoints.set(key, state);
+    return state;
   }
 
   /** Finds endpoints with due messages, and ends deliveries to inactive ones. */
@@ -119,8 +119,8 @@ export class Dispatcher {
     for (let last = -1; last !== this.#attempts; ) {
       last = this.#attempts;
       await this.sweep();
-      while (this.#working !== null || this.#underWay.size > 0)
-        await (this.#working ?? Promise.race(this.#underWay.values()));
+      while (this.#working !== null || this.#inFlight.size > 0)
+        await (this.#working ?? Promise.race(this.#inFlight.values()));
     }
     return this.#attempts - before;
   }
@@ -130,7 +130,7 @@ export class Dispatcher {
     this.#isStopping = true;
     const { promise: outOfPatience, resolve } = Promise.withResolvers<void>();
     const timer = setTimeout(resolve, patienceAtStopMs);
-    await Promise.race([Promise.all(this.#underWay.values()), outOfPatience]);
+    await Promise.race([Promise.all(this.#inFlight.values()), outOfPatience]);
     clearTimeout(timer);
     await this.#working;
     await this.#save().catch(this.#options.onError);
@@ -178,56 +178,56 @@ export class Dispatcher {
       throw error;
     }
     for (const { delivery, outcome } of attempts)
-      this.#lanes.get(keyOf(delivery))?.messages.saved(delivery, outcome.status === 'succeeded');
+      this.#endpoints.get(keyOf(delivery))?.messages.saved(delivery, outcome.status === 'succeeded');
   }
 
   async #look(): Promise<void> {
     const at = this.#now();
-    const asked = [...this.#lanes.values()].flatMap((lane) => {
-      const { environmentId, webhookId, messages } = lane;
+    const requested = [...this.#endpoints.values()].flatMap((state) => {
+      const { environmentId, webhookId, messages } = state;
       const wanted = messages.wanted(at);
-      return wanted === 0 ? [] : [{ lane, request: { environmentId, webhookId, wanted, known: messages.known } }];
+      return wanted === 0 ? [] : [{ state, request: { environmentId, webhookId, wanted, known: messages.known } }];
     });
-    if (asked.length === 0) return;
-    for (const { lane } of asked) lane.messages.look();
-    const requests = asked.map(({ request }) => request);
+    if (requested.length === 0) return;
+    for (const { state } of requested) state.messages.look();
+    const requests = requested.map(({ request }) => request);
     const due = await listDue(this.#options.database, requests, at).catch((error: unknown) => {
-      for (const { lane } of asked) lane.messages.announce();
+      for (const { state } of requested) state.messages.announce();
       throw error;
     });
     const found = Map.groupBy(due, keyOf);
-    for (const { lane, request } of asked) {
-      const key = keyOf(lane);
+    for (const { state, request } of requested) {
+      const key = keyOf(state);
       const deliveries = found.get(key) ?? [];
       // An unrecorded state is newer than the one read.
-      if (deliveries[0] && !this.#health.has(key)) lane.failingSince = deliveries[0].failingSince;
-      lane.messages.add(deliveries, request.wanted);
-      if (lane.messages.isIdle) this.#lanes.delete(key);
+      if (deliveries[0] && !this.#health.has(key)) state.failingSince = deliveries[0].failingSince;
+      state.messages.add(deliveries, request.wanted);
+      if (state.messages.isIdle) this.#endpoints.delete(key);
     }
   }
 
   /** Fills free slots round-robin over the endpoints, least recently served first. */
   #pump(): void {
     // A served endpoint moves to the end of the map, where this loop reaches it again.
-    for (const [key, lane] of this.#lanes) {
-      const free = mostUnderWay - this.#underWay.size;
+    for (const [key, state] of this.#endpoints) {
+      const free = maxInFlight - this.#inFlight.size;
       if (free <= 0 || this.#isStopping) return;
-      const delivery = lane.messages.next(this.#now(), Math.ceil(free * shareOfFree));
+      const delivery = state.messages.next(this.#now(), Math.ceil(free * shareOfFree));
       if (delivery === null) continue;
-      this.#lanes.delete(key);
-      this.#lanes.set(key, lane);
-      const attempt = this.#attempt(lane, delivery).finally(() => this.#underWay.delete(attempt));
-      this.#underWay.add(attempt);
+      this.#endpoints.delete(key);
+      this.#endpoints.set(key, state);
+      const attempt = this.#attempt(state, delivery).finally(() => this.#inFlight.delete(attempt));
+      this.#inFlight.add(attempt);
     }
   }
 
-  async #attempt(lane: Lane, delivery: DueDelivery): Promise<void> {
+  async #attempt(state: EndpointState, delivery: DueDelivery): Promise<void> {
     this.#attempts += 1;
-    const { changes } = lane;
+    const { changes } = state;
     const startedAt = Date.now();
     const answer = await send(this.#options.services, delivery, startedAt);
     const at = Date.now();
-    lane.messages.ended(delivery, errorOf(answer) === null, at, pauseAskedMs(answer, at));
+    state.messages.ended(delivery, errorOf(answer) === null, at, pauseAskedMs(answer, at));
     this.#made.push({
       delivery,
       outcome: decideAfterAttempt(delivery, answer, at, Math.random()),
@@ -236,19 +236,19 @@ export class Dispatcher {
       answer: 'body' in answer ? answer.body : null,
     });
     // A failure of an endpoint that was changed meanwhile does not deactivate it.
-    if (errorOf(answer) === null || lane.changes === changes) this.#note(lane, answer, { startedAt, at });
+    if (errorOf(answer) === null || state.changes === changes) this.#note(state, answer, { startedAt, at });
     this.#pump();
     this.#wake();
   }
 
   /** Notes a change in the endpoint's health. */
-  #note(lane: Lane, answer: OutboundAnswer, { startedAt, at }: { startedAt: Instant; at: Instant }): void {
-    const failingSince = errorOf(answer) === null ? null : (lane.failingSince ?? startedAt);
+  #note(state: EndpointState, answer: OutboundAnswer, { startedAt, at }: { startedAt: Instant; at: Instant }): void {
+    const failingSince = errorOf(answer) === null ? null : (state.failingSince ?? startedAt);
     const disabledReason = failingSince === null ? null : disablingReason(answer, failingSince, at);
-    if (failingSince === lane.failingSince && disabledReason === null) return;
-    const { environmentId, webhookId } = lane;
-    this.#health.set(keyOf(lane), { environmentId, webhookId, failingSince, disabledReason, at });
-    lane.failingSince = failingSince;
+    if (failingSince === state.failingSince && disabledReason === null) return;
+    const { environmentId, webhookId } = state;
+    this.#health.set(keyOf(state), { environmentId, webhookId, failingSince, disabledReason, at });
+    state.failingSince = failingSince;
   }
 }
 

@@ -149,7 +149,7 @@ export async function beginDeliveries(work: Work, replay: Replay, at: Instant): 
   const { rows } = await sql<{ count: number }>`
     with chosen as materialized (${chosenEvents(work, replay)}),
          few as (select 1 having (select count(*) from chosen) <= ${replay.limit}),
-         sent as (${replay.onlyFailed ? begunAnew(work, at) : madeOrBegunAnew(work, replay, at)})
+         sent as (${replay.onlyFailed ? restarted(work, at) : createdOrRestarted(work, replay, at)})
     select count(*) as count from chosen`.execute(work.db);
   return rows[0]?.count ?? 0;
 }
@@ -170,7 +170,7 @@ function chosenEvents(work: Work, { webhookId, since, until, types, onlyFailed, 
 }
 
 /** A restarted delivery keeps its position in the order of its object: later events wait for it again. */
-function begunAnew(work: Work, at: Instant): RawBuilder<unknown> {
+function restarted(work: Work, at: Instant): RawBuilder<unknown> {
   return sql`
     update webhook_deliveries d
        set status = 'pending', failures = 0, next_attempt_at = ${at}, updated_at = ${at}
@@ -182,7 +182,7 @@ function begunAnew(work: Work, at: Instant): RawBuilder<unknown> {
  * Assigns new positions to all, so that inserted deliveries are ordered among existing ones. The ids match those of
  * `address_events`.
  */
-function madeOrBegunAnew(work: Work, { webhookId }: Replay, at: Instant): RawBuilder<unknown> {
+function createdOrRestarted(work: Work, { webhookId }: Replay, at: Instant): RawBuilder<unknown> {
   return sql`
     insert into webhook_deliveries as d (environment_id, id, pricing_model_id, webhook_id, event_id, event_type, object_id,
            status, next_attempt_at, created_at, updated_at)

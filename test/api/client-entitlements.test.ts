@@ -64,12 +64,14 @@ describe('what a reader answers', () => {
       for (const featureSlug of ['sso', 'audit', 'calls', 'seats', 'none']) {
         for (const amount of [1, 3, 4, 5, 9_955, 9_956, 20_000]) {
           const isToggle = featureSlug === 'sso' || featureSlug === 'audit';
-          const asked = isToggle ? { customerExternalId, featureSlug } : { customerExternalId, featureSlug, amount };
-          const { results } = await direct.entitlements.check({ checks: [asked] });
+          const requested = isToggle
+            ? { customerExternalId, featureSlug }
+            : { customerExternalId, featureSlug, amount };
+          const { results } = await direct.entitlements.check({ checks: [requested] });
           assert.equal(
             await reader.may(customerExternalId, featureSlug, amount),
             results[0]?.allowed,
-            JSON.stringify(asked),
+            JSON.stringify(requested),
           );
         }
       }
@@ -96,10 +98,10 @@ describe('what a reader answers', () => {
       ['calls', 10_000],
       ['calls', 10_001],
     ] as const) {
-      const asked = { customerExternalId: externalId, featureSlug, amount };
-      const { results } = await direct.entitlements.check({ checks: [asked] });
-      assert.equal(results[0]?.allowed, amount % 10 === 0, JSON.stringify(asked));
-      assert.equal(await reader.may(externalId, featureSlug, amount), results[0]?.allowed, JSON.stringify(asked));
+      const requested = { customerExternalId: externalId, featureSlug, amount };
+      const { results } = await direct.entitlements.check({ checks: [requested] });
+      assert.equal(results[0]?.allowed, amount % 10 === 0, JSON.stringify(requested));
+      assert.equal(await reader.may(externalId, featureSlug, amount), results[0]?.allowed, JSON.stringify(requested));
     }
     assert.equal(await reader.balance(externalId, 'api-calls'), 10_100);
   });
@@ -173,13 +175,13 @@ describe('a reader asks', () => {
     const externalId = await newCustomer('forgotten');
     const release = Promise.withResolvers<void>();
     fates.push({ until: release.promise });
-    const underWay = reader.may(externalId, 'sso');
+    const inFlight = reader.may(externalId, 'sso');
     while (seen[0]?.status === undefined) await sleep(5);
     await subscribe(externalId, world.priceId);
     reader.forget(externalId);
     assert.equal(await reader.may(externalId, 'sso'), true);
     release.resolve();
-    assert.equal(await underWay, false);
+    assert.equal(await inFlight, false);
     assert.equal(await reader.may(externalId, 'sso'), true);
     assert.equal(seen.length, 2);
   });

@@ -113,10 +113,10 @@ test('who asks and does not read is not answered without end, and is let go', as
   const before = requestsRead;
   const [[held], socket] = await Promise.all([once(server.server, 'connection'), RawSocket.open(address)]);
   socket.stopReading();
-  const [packets, asked] = [40, 200];
+  const [packets, requested] = [40, 200];
   // What one packet asks for is begun, and further packets wait unread while the answers of a megabyte do.
   for (let packet = 0; packet < packets; packet++) {
-    socket.send(head('GET', '/openapi.json').repeat(asked));
+    socket.send(head('GET', '/openapi.json').repeat(requested));
     await sleep(10);
   }
   const begun = Date.now();
@@ -124,7 +124,10 @@ test('who asks and does not read is not answered without end, and is let go', as
     assert(Date.now() - begun < 20_000, 'the connection is still held');
     await sleep(100);
   }
-  assert(requestsRead - before < (packets * asked) / 2, `${requestsRead - before} of ${packets * asked} were read`);
+  assert(
+    requestsRead - before < (packets * requested) / 2,
+    `${requestsRead - before} of ${packets * requested} were read`,
+  );
   socket.destroy();
 });
 

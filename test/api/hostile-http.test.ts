@@ -140,8 +140,8 @@ test('the body is asked for with 100 Continue, and then taken', async () => {
 });
 
 test('requests sent without waiting are answered in order, each by its own key', async () => {
-  const asked = [key, 'X-Nothing: a', key, 'Authorization: Bearer sk_test_wrong', key];
-  const requests = asked.map((each) => lines('GET /api/v1/customers?limit=1 HTTP/1.1', host, each));
+  const requested = [key, 'X-Nothing: a', key, 'Authorization: Bearer sk_test_wrong', key];
+  const requests = requested.map((each) => lines('GET /api/v1/customers?limit=1 HTTP/1.1', host, each));
   const { statuses } = await exchange(app.url, `${requests.join('')}${lines('GET /nope HTTP/1.1', host, close)}`);
   assert.deepEqual(statuses, [200, 401, 200, 401, 200, 404]);
 });

@@ -19,7 +19,7 @@ test('a large body that nobody reads does not hold up the next request on its co
   const agent = new Agent({ keepAlive: true, maxSockets: 1 });
   const ask = (type: string, body: Buffer | null) =>
     new Promise<number | string>((resolve) => {
-      const asked = httpRequest({
+      const requested = httpRequest({
         agent,
         hostname,
         port,
@@ -28,9 +28,9 @@ test('a large body that nobody reads does not hold up the next request on its co
         headers: { authorization: `Bearer ${app.testKey}`, 'content-type': type, 'content-length': body?.length ?? 0 },
         signal: AbortSignal.timeout(10_000),
       });
-      asked.on('response', (response) => response.resume().on('end', () => resolve(response.statusCode ?? 0)));
-      asked.on('error', (error) => resolve(error.message));
-      asked.end(body ?? undefined);
+      requested.on('response', (response) => response.resume().on('end', () => resolve(response.statusCode ?? 0)));
+      requested.on('error', (error) => resolve(error.message));
+      requested.end(body ?? undefined);
     });
   const large = Buffer.alloc(4 * mebibyte, 'x');
   for (let round = 0; round < 3; round++) {

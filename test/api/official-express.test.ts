@@ -42,11 +42,11 @@ after(() => {
 });
 const origin = `http://127.0.0.1:${(listening.address() as AddressInfo).port}`;
 
-const asked = new Set<string>();
+const requested = new Set<string>();
 
 /** Asks as the browser does: a POST of JSON to the application, never to the service. */
 async function ask(action: string, input: object, user: string | null): Promise<{ status: number; body: Body }> {
-  asked.add(action);
+  requested.add(action);
   const response = await fetch(`${origin}/api/flowglad/${action}`, {
     method: 'POST',
     headers: { 'content-type': 'application/json', ...(user ? { 'x-user': user } : {}) },
@@ -164,7 +164,7 @@ test('every action of the handler has been asked for', () => {
   const actions = Object.keys({ ...routeToHandlerMap, ...hybridRouteToHandlerMap });
   assert.equal(actions.length, 18);
   assert.deepEqual(
-    actions.filter((action) => !asked.has(action)),
+    actions.filter((action) => !requested.has(action)),
     [],
   );
 });

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { request as httpRequest, type IncomingHttpHeaders, maxHeaderSize } from 'node:http';
 import { test } from 'node:test';
-import { forgetOldAnswersOnce, idempotencyLifetimeMs } from '../../src/http/idempotency.ts';
+import { deleteOldAnswersOnce, idempotencyLifetimeMs } from '../../src/http/idempotency.ts';
 import { maxBodyBytes } from '../../src/http/server.ts';
 import { createApiKey, rotateApiKey } from '../../src/organizations/actions.ts';
 import { type Body, startTestApp } from '../support/harness.ts';
@@ -154,7 +154,7 @@ test('answers that are too old to be replayed are forgotten, the others stay', a
   await app.post('/customers', newCustomer('to keep'), { headers: { 'idempotency-key': 'to keep' } });
   const createdAt = Date.now() - idempotencyLifetimeMs - 1;
   await app.owner.updateTable('idempotencyKeys').set({ createdAt }).where('key', '=', 'to forget').execute();
-  assert(await forgetOldAnswersOnce(app));
+  assert(await deleteOldAnswersOnce(app));
   const left = await app.owner.selectFrom('idempotencyKeys').select('key').where('key', 'like', 'to %').execute();
   assert.deepEqual(left, [{ key: 'to keep' }]);
 });

@@ -64,8 +64,8 @@ describe('race: consume against the end of credits', () => {
 
 describe('race: hold settled against its end', () => {
   const hold = async (subscriptionId: string, amount: number): Promise<string> => {
-    const asked = { subscriptionId, meter: 'calls', amount, expiresAt: begun + 3_600_000 };
-    return (await app.post('/holds', { hold: asked })).hold.id;
+    const requested = { subscriptionId, meter: 'calls', amount, expiresAt: begun + 3_600_000 };
+    return (await app.post('/holds', { hold: requested })).hold.id;
   };
   const settle = (id: string, amount: number): Promise<Answer> =>
     app.request('POST', `/holds/${id}/settle`, { amount });

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { renewHandler } from '../../src/billing/renew.ts';
-import { settleTold } from '../../src/billing/settle-payment.ts';
+import { settleReported } from '../../src/billing/settle-payment.ts';
 import { runInEnvironment } from '../../src/database/work.ts';
 import { runEffects } from '../../src/jobs/queue.ts';
 import { april, day, may, setUpChanges } from '../support/adjust-fixture.ts';
@@ -48,7 +48,7 @@ describe('race: stale snapshot after a backdated change', () => {
     await app.setClock(may);
     const outcome = { result: 'succeeded', reference: `test_charge_${data[0].id}`, settledAt: day(26) } as const;
     const told = [{ paymentId: data[0].id as string, outcome: { ...outcome, receiptNumber: null } }];
-    return { id, customerId, tell: () => settleTold(app, environmentId, told) };
+    return { id, customerId, tell: () => settleReported(app, environmentId, told) };
   }
 
   async function assertWholePrice(id: string, customerId: string): Promise<void> {

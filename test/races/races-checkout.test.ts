@@ -35,13 +35,13 @@ const confirm = (url: string) => sendForm(url, order);
 /** A customer with several links to the same plan. */
 async function newBuyer(links = 1) {
   const customer = await plans.newCustomer();
-  const asked = {
+  const requested = {
     type: 'product',
     customerExternalId: customer.externalId,
     priceId: plans.priceOf('pro-monthly').id,
   };
   const sessions: { id: string; url: string }[] = [];
-  for (let link = 0; link < links; link++) sessions.push(await shop.newSession(asked));
+  for (let link = 0; link < links; link++) sessions.push(await shop.newSession(requested));
   const [first = assert.fail('one link at least')] = sessions;
   return { ...customer, sessions, ...first };
 }

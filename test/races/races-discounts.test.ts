@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { renewHandler } from '../../src/billing/renew.ts';
-import { settleTold } from '../../src/billing/settle-payment.ts';
+import { settleReported } from '../../src/billing/settle-payment.ts';
 import { runInEnvironment } from '../../src/database/work.ts';
 import { runEffects } from '../../src/jobs/queue.ts';
 import { april, day, may, setUpChanges } from '../support/adjust-fixture.ts';
@@ -159,7 +159,7 @@ describe('race: the last use of a discount', () => {
       );
       await runEffects(app, done?.effects ?? []);
     };
-    return { id, customerId, renew, tell: () => settleTold(app, environmentId, told) };
+    return { id, customerId, renew, tell: () => settleReported(app, environmentId, told) };
   }
 
   test('the invoice that comes while the last one is being paid gets nothing of it, in either order', async () => {

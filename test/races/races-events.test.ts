@@ -34,10 +34,10 @@ async function tellSlowly(database: Database, objectIds: readonly string[]) {
   const { promise: told, resolve: isTold } = Promise.withResolvers<void>();
   const customer = { id: newId('customer'), externalId: 'acme' };
   const ended = runInEnvironment(database, { environmentId: app.testEnvironmentId }, async (work) => {
-    const happenings = objectIds.map((objectId) => {
+    const triggers = objectIds.map((objectId) => {
       return { type: 'customer.updated', object: 'customer', objectId, pricingModelId, customer };
     });
-    await publish(work, happenings);
+    await publish(work, triggers);
     isTold();
     await mayEnd;
   });

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { settleTold } from '../../src/billing/settle-payment.ts';
+import { settleReported } from '../../src/billing/settle-payment.ts';
 import { instant } from '../../src/kernel/calendar.ts';
 import type { ChargeOutcome } from '../../src/payments/processor.ts';
 import { type Debtor, newDebtor } from '../support/debtor.ts';
@@ -156,7 +156,7 @@ describe('race: double finalize', () => {
       receiptNumber: null,
     };
     const told = [{ paymentId, outcome: succeeded }];
-    const tell = () => settleTold(app, debtor.environmentId, told);
+    const tell = () => settleReported(app, debtor.environmentId, told);
     await setClockOf(app, debtor.environmentId, settledAt);
     const place = { table: 'payments', on: 'update', when: "new.status = 'succeeded'" } as const;
     await meet<unknown, unknown>(app, place, tell, tell, tell, () => workTogether(app, debtor.environmentId, 2));

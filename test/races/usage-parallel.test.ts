@@ -206,11 +206,11 @@ test('a batch takes as many statements for a hundred requests with their own sub
   assert(one);
   for (const [kind, operation] of [['record', recording] as const, ['consume', consuming] as const]) {
     const cache = operation.createCache();
-    const batch = (asked: readonly World[]) =>
+    const batch = (requested: readonly World[]) =>
       statements((work) =>
         operation.answer(
           work,
-          asked.map((world) => ({ kind, events: [event(world)], pathOf })),
+          requested.map((world) => ({ kind, events: [event(world)], pathOf })),
           cache,
         ),
       );

@@ -144,8 +144,8 @@ describe('who', () => {
   test('what nobody asked for, of the owner of a service, is the work of the service', async () => {
     const request = { environmentId: app.testEnvironmentId, livemode: false, name: 'Rotated' };
     const made = await createApiKey(app.owner, request, Date.now());
-    const doing = { actor: 'system', action: 'serve' } as const;
-    const pool = createPool({ url: app.databaseUrl, size: 1, as: 'owner', doing });
+    const auditContext = { actor: 'system', action: 'serve' } as const;
+    const pool = createPool({ url: app.databaseUrl, size: 1, as: 'owner', auditContext });
     const { id } = await rotateApiKey(createDatabase(pool), made.id, Date.now());
     await pool.end();
     for (const key of [made.id, id]) {

@@ -100,13 +100,13 @@ test('credits are allowed up to the balance of their meter, whichever feature gr
 test('places are allowed as long as enough are free, and none of a resource that is not at work', async () => {
   const { externalId, id } = await newPro();
   await app.post(`/resource-claims/${id}/claim`, { resourceSlug: 'seat', externalIds: ['ada', 'bob', 'cy'] });
-  const asked: Pair[] = [
+  const requested: Pair[] = [
     [externalId, 'seats'],
     [externalId, 'seats', 2],
     [externalId, 'seats', 3],
   ];
   const five = places(5, 3);
-  assert.deepEqual(await outcomes(asked), [
+  assert.deepEqual(await outcomes(requested), [
     { ...allowed, ...five },
     { ...allowed, ...five },
     { ...refused('insufficient_capacity'), ...five },
@@ -142,7 +142,7 @@ test('what a change of plan leaves counts from its instant on, before it is carr
 
 test('answers stand in the order asked, each with its own amount, also where a pair is asked about again', async () => {
   const [{ externalId: one }, { externalId: other }] = [await newPro(), await plans.newCustomer()];
-  const asked: Pair[] = [
+  const requested: Pair[] = [
     [one, 'welcome-calls', 1501],
     [other, 'welcome-calls', 500],
     [one, 'welcome-calls', 1500],
@@ -150,7 +150,7 @@ test('answers stand in the order asked, each with its own amount, also where a p
     [other, 'welcome-calls', 501],
     [one, 'welcome-calls', 1501],
   ];
-  const results = await check(asked);
+  const results = await check(requested);
   assert.deepEqual(
     results.map((row) => [row.customerExternalId, row.featureSlug, row.allowed]),
     [
@@ -215,21 +215,21 @@ test('an archived customer and one of another environment are none', async () =>
 test('an external id of two pricing models is refused by its index; a named model or a pinned key makes it clear', async () => {
   const [one] = [await insertFixture(app), await insertFixture(app)];
   const { externalId } = await newPro();
-  const asked: Pair[] = [
+  const requested: Pair[] = [
     [externalId, 'sso'],
     ['acme', 'sso'],
   ];
-  const unclear = await app.request('POST', '/entitlements/check', bodyOf(asked));
+  const unclear = await app.request('POST', '/entitlements/check', bodyOf(requested));
   assert.equal(unclear.status, 400);
   assert.match(unclear.body.message, /^checks\.1\.customerExternalId: /);
   const { pricingModelId } = one;
   const own = ['customer_not_found', 'feature_not_found'];
   assert.deepEqual(
-    (await check(asked, { pricingModelId })).map(({ reason }) => reason),
+    (await check(requested, { pricingModelId })).map(({ reason }) => reason),
     own,
   );
   const key = await pinnedKey(app, pricingModelId);
-  assert.deepEqual(await reasons(asked, { key }), own);
+  assert.deepEqual(await reasons(requested, { key }), own);
 });
 
 test('1 to 1,000 checks at a time, of amounts of 1 and more', async () => {

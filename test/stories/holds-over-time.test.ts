@@ -109,8 +109,8 @@ describe('over time', () => {
     await planned.post('/usage-events', { usageEvent });
     await to(currentBillingPeriodEnd - 1000);
     const expiresAt = currentBillingPeriodEnd + dayMs;
-    const asked = { subscriptionId: id, meter: 'api-calls', amount: 1100, expiresAt };
-    const { hold } = await planned.post('/holds', { hold: asked });
+    const requested = { subscriptionId: id, meter: 'api-calls', amount: 1100, expiresAt };
+    const { hold } = await planned.post('/holds', { hold: requested });
     assert.equal(await balance(), 100);
     await to(currentBillingPeriodEnd);
     // 700 of the month have ended, and the 1,000 of the next one are there.
@@ -131,8 +131,8 @@ describe('over time', () => {
     const subscription = await plans.subscribe({ customerId, priceId: plans.priceOf('pro-monthly').id });
     const { id, currentBillingPeriodEnd } = subscription;
     await planned.setClock(currentBillingPeriodEnd - 1);
-    const asked = { subscriptionId: id, meter: 'api-calls', amount: 1200, expiresAt: currentBillingPeriodEnd + 1 };
-    const { hold } = await planned.post('/holds', { hold: asked });
+    const requested = { subscriptionId: id, meter: 'api-calls', amount: 1200, expiresAt: currentBillingPeriodEnd + 1 };
+    const { hold } = await planned.post('/holds', { hold: requested });
     await planned.setClock(currentBillingPeriodEnd);
     const { usageEvent, usageBalance } = await planned.post(`/holds/${hold.id}/settle`, { amount: 1200 });
     assert.equal(usageBalance.availableBalance, 300);

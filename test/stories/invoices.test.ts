@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { giveUpInvoice, listInvoicesOfCustomer, voidInvoice } from '../../src/invoicing/actions.ts';
-import { attemptFailed, attemptUnderWay } from '../../src/invoicing/collection.ts';
+import { attemptFailed, attemptInFlight } from '../../src/invoicing/collection.ts';
 import {
   amountDue,
   decidePaid,
@@ -254,7 +254,7 @@ test('an invoice whose payment is under way cannot be voided until the payment h
   const { id } = await newInvoice(app, await insertFixture(app), 100n);
   const move = (change: typeof attemptFailed) =>
     app.inEnvironment(async (work) => saveCollections(work, (await lockInvoices(work, [id])).map(change)));
-  await move(attemptUnderWay);
+  await move(attemptInFlight);
   await assert.rejects(
     app.inEnvironment((work) => voidInvoice(work, id)),
     { problem: 'invoiceStatusForbids' },

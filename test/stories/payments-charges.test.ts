@@ -81,8 +81,8 @@ test('a charge that is performed and written down three times is made once and t
   const { payer, invoice } = await billed();
   const first = await charge(app, invoice, payer.paymentMethodId);
   // As after a crash: the row of the time before the first charge is all that is known.
-  const asked = { ...first.payment, status: 'processing', processorReference: null } as const;
-  const [second, third] = await Promise.all([settle(app, asked), settle(app, first.payment)]);
+  const requested = { ...first.payment, status: 'processing', processorReference: null } as const;
+  const [second, third] = await Promise.all([settle(app, requested), settle(app, first.payment)]);
   assert.deepEqual([second.changed, third.changed], [false, false]);
   assert.deepEqual(second.payment, first.payment);
   assert.deepEqual(await operationsOf(app, first.payment.id), ['charge']);

@@ -97,12 +97,12 @@ test('a no-charge price with the longest slug takes its own slug back', async ()
   assert.equal((await put(noCharge, { slug: noCharge.slug, name: 'Still' })).status, 200);
 });
 
-for (const [happening, change] of [
+for (const [trigger, change] of [
   ['unset', { isDefault: false }],
   ['deactivated', { active: false }],
   ['deactivated and sent back as default', { active: false, isDefault: true }],
 ] as const) {
-  test(`the no-charge price becomes the default when the meter's default price is ${happening}`, async () => {
+  test(`the no-charge price becomes the default when the meter's default price is ${trigger}`, async () => {
     const meter = await newMeter(app, modelId, { unitPrice: 5 });
     const { inForce: own, noCharge } = await pricesOfMeter(app, meter.id);
     assert.equal(own.unitPrice, 5);

@@ -22,7 +22,7 @@ const made = async (price: object): Promise<Body> => (await app.post('/prices', 
 
 test('a further price of a product becomes its only active one and its default', async () => {
   const { product, price: first } = await newProduct(app, modelId);
-  const asked = {
+  const requested = {
     ...monthly,
     productId: product.id,
     unitPrice: 2500,
@@ -30,7 +30,7 @@ test('a further price of a product becomes its only active one and its default',
     active: false,
     slug: first.slug,
   };
-  const price = await made({ ...asked, name: ' Monthly ', pricingModelId: modelId, currency: 'EUR' });
+  const price = await made({ ...requested, name: ' Monthly ', pricingModelId: modelId, currency: 'EUR' });
   assert.match(price.id, /^price_[0-9A-Za-z]{21}$/);
   assert.deepEqual([price.isDefault, price.active, price.unitPrice, price.slug], [true, true, 2500, first.slug]);
   assert.deepEqual([price.name, price.currency, price.pricingModelId], ['Monthly', 'USD', modelId]);

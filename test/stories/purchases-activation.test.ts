@@ -71,8 +71,8 @@ test('a failed charge leaves it waiting, not canceled; it is tried again at the 
 test('a session activates once, however many ask at once', async () => {
   const { customerId, id } = await waiting();
   const paymentMethodId = await shop.addCard(customerId);
-  const asked = { subscriptionId: id, paymentMethodId, checkoutSessionId: 'chckt_session_activate' };
-  const bought = await Promise.all(Array.from({ length: 5 }, () => activate(asked)));
+  const requested = { subscriptionId: id, paymentMethodId, checkoutSessionId: 'chckt_session_activate' };
+  const bought = await Promise.all(Array.from({ length: 5 }, () => activate(requested)));
   assert.equal(new Set(bought.map((purchase) => purchase.id)).size, 1);
   const { data } = await app.get(`/payments?subscriptionId=${id}`);
   assert.deepEqual(

@@ -236,7 +236,7 @@ test('the test network itself gives back no more than it took', async () => {
 test('refunds of any amounts never add up to more than the payment, and it is refunded exactly when they add up to it', () => {
   const steps = fc.array(fc.record({ amount: fc.nat(60), succeeds: fc.boolean() }), { maxLength: 12 });
   fc.assert(
-    fc.property(steps, (asked) => {
+    fc.property(steps, (requested) => {
       let payment: PaymentMoney = {
         id: 'p',
         status: 'succeeded',
@@ -244,7 +244,7 @@ test('refunds of any amounts never add up to more than the payment, and it is re
         refundedAmount: 0n,
         refundingAmount: 0n,
       };
-      for (const { amount: partialAmount, succeeds } of asked) {
+      for (const { amount: partialAmount, succeeds } of requested) {
         const isPossible = payment.status === 'succeeded' && partialAmount > 0 && partialAmount <= refundable(payment);
         if (!isPossible) {
           const before = payment;

@@ -4,7 +4,7 @@ import { sql } from 'kysely';
 import { chargeInvoices } from '../../src/billing/charge-invoice.ts';
 import { collectInvoices, dunHandler } from '../../src/billing/collect-invoices.ts';
 import { renewHandler } from '../../src/billing/renew.ts';
-import { settleCharges, settlePayments, settleTold } from '../../src/billing/settle-payment.ts';
+import { settleCharges, settlePayments, settleReported } from '../../src/billing/settle-payment.ts';
 import type { Work } from '../../src/database/work.ts';
 import { checkInvariants } from '../../src/invariants/check-invariants.ts';
 import { lockInvoices } from '../../src/invoicing/store-collecting.ts';
@@ -219,7 +219,7 @@ test('a hundred cards that fail take two transactions and not a hundred', async 
   const failing = { result: 'failed', reference: null, code: 'card_declined', message: 'Declined.' } as const;
   const ids = await billed(8, 200);
   const told = ids.map((paymentId, index) => ({ paymentId, outcome: index % 2 === 0 ? failing : success(paymentId) }));
-  await settleTold(context, app.testEnvironmentId, told);
+  await settleReported(context, app.testEnvironmentId, told);
   assert.deepEqual(await statusesOf(ids), { failed: 100, succeeded: 100 });
   // The transaction that wrote a row last stands in its xmin.
   const { rows } = await sql`

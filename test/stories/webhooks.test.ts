@@ -245,7 +245,7 @@ describe('a webhook', () => {
 });
 
 describe('an event', () => {
-  const happening = {
+  const trigger = {
     object: 'customer',
     objectId: customerId,
     pricingModelId,
@@ -254,8 +254,8 @@ describe('an event', () => {
 
   test('an event is read with its payload, by itself and in the list', async () => {
     await app.setClock(1_750_000_000_000);
-    await app.inEnvironment((work) => publish(work, [{ ...happening, type: 'customer.created' }]));
-    await app.inEnvironment((work) => publish(work, [{ ...happening, type: 'customer.updated' }]));
+    await app.inEnvironment((work) => publish(work, [{ ...trigger, type: 'customer.created' }]));
+    await app.inEnvironment((work) => publish(work, [{ ...trigger, type: 'customer.updated' }]));
     const { data, total } = await app.get(`/events?objectId=${customerId}&type=customer.updated`);
     assert.equal(total, 1);
     const [event] = data;

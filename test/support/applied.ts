@@ -4,4 +4,6 @@ import { sql } from 'kysely';
 export const applied = sql<bigint>`
   usage_credits.applied + coalesce((
     select a.covered - a.applied from ledger_accounts a
-     where a.environment_id = usage_credits.environment_id and a.drawn_credit_id = usage_credits.id), 0)`.as('applied');
+     where a.environment_id = usage_credits.environment_id and a.pending_credit_id = usage_credits.id), 0)`.as(
+  'applied',
+);

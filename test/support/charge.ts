@@ -3,7 +3,7 @@ import { sql } from 'kysely';
 import { findInvoice, type InvoiceRow } from '../../src/invoicing/store.ts';
 import { createProcessors, findPayment } from '../../src/payments/actions.ts';
 import { type ChargeOrder, requestCharges } from '../../src/payments/actions-charge.ts';
-import { applyChargeOutcomes, performCharges, type ToldCharge } from '../../src/payments/actions-settle.ts';
+import { applyChargeOutcomes, performCharges, type ReportedCharge } from '../../src/payments/actions-settle.ts';
 import type { ChargeOutcome } from '../../src/payments/processor.ts';
 import type { PaymentRow } from '../../src/payments/store.ts';
 import { insertFixture } from './fixtures.ts';
@@ -38,9 +38,9 @@ export async function charge(app: TestApp, invoice: InvoiceRow, paymentMethodId:
 
 /** What the processor says of a payment. */
 export async function outcomeOf(app: TestApp, payment: PaymentRow, now = payment.chargeDate): Promise<ChargeOutcome> {
-  const told: ToldCharge[] = [];
-  const asked = { ...payment, environmentId: app.testEnvironmentId, customerReference: null };
-  await performCharges(createProcessors(app.database), [asked], now, async (some) => void told.push(...some));
+  const told: ReportedCharge[] = [];
+  const requested = { ...payment, environmentId: app.testEnvironmentId, customerReference: null };
+  await performCharges(createProcessors(app.database), [requested], now, async (some) => void told.push(...some));
   assert(told[0]);
   return told[0].outcome;
 }

@@ -25,8 +25,8 @@ export async function openCheckout(app: TestApp) {
     bookPriceId: price.id as string,
     /** Makes a session and answers its id. */
     async open(session: Body): Promise<string> {
-      const asked = { ...returns, type: 'product', ...session };
-      return (await app.post('/checkout-sessions', { checkoutSession: asked })).checkoutSession.id;
+      const requested = { ...returns, type: 'product', ...session };
+      return (await app.post('/checkout-sessions', { checkoutSession: requested })).checkoutSession.id;
     },
     async session(id: string): Promise<Body> {
       return (await app.get(`/checkout-sessions/${id}`)).checkoutSession;

@@ -86,8 +86,8 @@ export const ledgerCorruptions: readonly Corruption[] = [
     fault: 'more can be drawn from a credit than is left of it',
     statements: [
       'update usage_credits set applied = 50 where issued = 100',
-      `update ledger_accounts set applied = 50, drawable = 12,
-              drawn_credit_id = (select id from usage_credits where issued = 100) where used = 130`,
+      `update ledger_accounts set applied = 50, pending_limit = 12,
+              pending_credit_id = (select id from usage_credits where issued = 100) where used = 130`,
     ],
     breaks: ['creditsAreDrawnFromWithinTheirRest'],
   },

@@ -12,12 +12,12 @@ const headerBytes = 12;
 
 /** A real name server on this machine, which answers as the test says: NXDOMAIN where the zone knows no address. */
 export async function startDnsServer(zone: Zone) {
-  const asked: string[] = [];
+  const requested: string[] = [];
   const socket = createSocket('udp4');
   socket.on('message', (query, { port, address }) => {
     const { name, typeNumber, end } = questionOf(query);
     const type = typeNumber === typeNumbers.AAAA ? 'AAAA' : 'A';
-    asked.push(`${type} ${name}`);
+    requested.push(`${type} ${name}`);
     const found = zone(name, type).filter((each) => isIP(each) === (type === 'A' ? 4 : 6));
     socket.send(answerTo(query.subarray(0, end), typeNumber, found), port, address);
   });
@@ -31,7 +31,7 @@ export async function startDnsServer(zone: Zone) {
     const addresses = [four, six].flatMap((found) => (found.status === 'fulfilled' ? found.value : []));
     return addresses.map((address) => ({ address, family: isIP(address) }));
   };
-  return { asked, lookup };
+  return { requested, lookup };
 }
 
 /** The name and the type that a query asks for, and where the question ends. */

@@ -101,23 +101,23 @@ async function eventsIn({ caller }: World): Promise<Body[]> {
  * Does it, and answers what it told. A request is sent as a dry run before, which tells nothing, and once more under its
  * key, which tells nothing more. One whose charge failed (402) would be tried again under its key, and is not repeated.
  */
-export async function perform(world: World, doing: Asked | string): Promise<Body[]> {
+export async function perform(world: World, auditContext: Asked | string): Promise<Body[]> {
   const before = await eventsIn(world);
-  if (typeof doing === 'string') {
-    await world.caller.moveTo(instant(doing));
+  if (typeof auditContext === 'string') {
+    await world.caller.moveTo(instant(auditContext));
     return (await eventsIn(world)).slice(before.length);
   }
-  const [method, path, body, status = 200] = doing;
+  const [method, path, body, status = 200] = auditContext;
   const chargeFails = status === 402;
   const dry = await ask(world, [method, `${path}?dryRun=true`, body]);
   assert.equal(dry.status, chargeFails ? 200 : status, JSON.stringify(dry.body));
   assert.deepEqual(await eventsIn(world), before, 'a dry run tells nothing');
   const headers = { 'idempotency-key': 'once' };
-  const answer = await ask(world, doing, headers);
+  const answer = await ask(world, auditContext, headers);
   assert.equal(answer.status, status, JSON.stringify(answer.body));
   const after = await eventsIn(world);
   if (!chargeFails) {
-    assert.equal((await ask(world, doing, headers)).status, status);
+    assert.equal((await ask(world, auditContext, headers)).status, status);
     assert.deepEqual(await eventsIn(world), after, 'a repeat tells nothing');
   }
   return after.slice(before.length);

@@ -12,7 +12,7 @@ import { createOutbound } from '../../src/jobs/outbound.ts';
 import { type JobContext, runTask, type TaskList } from '../../src/jobs/queue.ts';
 import type { WebhookServices } from '../../src/webhooks/actions.ts';
 import { Dispatcher } from '../../src/webhooks/jobs-sending.ts';
-import { demolish, type House, moveIn, moveOut, type Service } from './house.ts';
+import { dropDatabase, returnDatabase, type Service, type TestDatabase, takeDatabase } from './databases.ts';
 import { endOnlyFile } from './process-end.ts';
 
 /** An answer of the API: its status, headers and parsed body. */
@@ -75,11 +75,11 @@ after(async () => {
 
 /** Starts the service on a fresh database, with one organization. Closed by itself when the test file ends. */
 export async function startTestApp({ services: given = {} }: { services?: ExternalServices } = {}): Promise<TestApp> {
-  const house = await moveIn();
-  const { url, database, owner, ownerPool } = house;
-  // The service that reaches nobody in particular is the same for all, and stays with the house.
+  const taken = await takeDatabase();
+  const { url, database, owner, ownerPool } = taken;
+  // The service that reaches nobody in particular is the same for all, and is kept with its database.
   const isOwn = Object.keys(given).length > 0;
-  const { server, address, webhooks } = isOwn ? await startService(house, given) : await ordinaryService(house);
+  const { server, address, webhooks } = isOwn ? await startService(taken, given) : await ordinaryService(taken);
   const services = { encryption: webhooks.encryption, ...given, webhooks };
   const newOrganization = async (): Promise<TestOrganization> => {
     const founded = await createOrganization(owner, { name: 'Acme' }, Date.now());
@@ -100,14 +100,14 @@ export async function startTestApp({ services: given = {} }: { services?: Extern
     return answer.body;
   };
   let closed = false;
-  const leave = async (how: (house: House) => Promise<void>) => {
+  const leave = async (how: (taken: TestDatabase) => Promise<void>) => {
     if (closed) return;
     closed = true;
     if (isOwn) {
       await server.close();
       if (given.webhooks === undefined) await webhooks.outbound.close();
     }
-    await how(house);
+    await how(taken);
   };
   const app: TestApp = {
     ...organization,
@@ -143,18 +143,18 @@ export async function startTestApp({ services: given = {} }: { services?: Extern
       assert(outcome);
       return outcome.answer;
     },
-    close: () => leave(demolish),
+    close: () => leave(dropDatabase),
   };
-  closers.push(() => leave(moveOut));
+  closers.push(() => leave(returnDatabase));
   return app;
 }
 
-async function ordinaryService(house: House): Promise<Service> {
-  house.service ??= await startService(house, {});
-  return house.service;
+async function ordinaryService(taken: TestDatabase): Promise<Service> {
+  taken.service ??= await startService(taken, {});
+  return taken.service;
 }
 
-async function startService({ database }: House, given: ExternalServices): Promise<Service> {
+async function startService({ database }: TestDatabase, given: ExternalServices): Promise<Service> {
   const webhooks = given.webhooks ?? testWebhookServices();
   const services = { encryption: webhooks.encryption, ...given, webhooks };
   const logLevel = process.env.TEST_LOG ?? 'silent';

@@ -24,9 +24,9 @@ function askAll(owner: Database): string {
     const violations = typeof query === 'function' ? query(null) : query;
     return sql`case when exists (${violations}) then ${sql.lit(name)} end`;
   });
-  const asked = sql`select array_remove(array[${sql.join(answers)}], null) as broken`.compile(owner);
-  assert.deepEqual(asked.parameters, []);
-  return asked.sql;
+  const requested = sql`select array_remove(array[${sql.join(answers)}], null) as broken`.compile(owner);
+  assert.deepEqual(requested.parameters, []);
+  return requested.sql;
 }
 
 /** Every invariant holds over all environments; what breaks one is shown with its rows. */

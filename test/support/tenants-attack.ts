@@ -94,8 +94,8 @@ export function withoutValue(text: string, value: string): string {
 }
 
 /** What of the victim an answer shows, besides the value that was asked for. */
-export function shownMarks(text: string, marks: readonly string[], asked: string): string[] {
-  const rest = withoutValue(text, asked);
+export function shownMarks(text: string, marks: readonly string[], requested: string): string[] {
+  const rest = withoutValue(text, requested);
   return marks.filter((each) => rest.includes(each));
 }
 

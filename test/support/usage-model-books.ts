@@ -9,15 +9,15 @@ const applications = sql`
 // Each adds up what was written down of single uses, and answers where the sums that are kept say something else.
 const queries: Record<string, RawBuilder<unknown>> = {
   'of each credit, what paid for usage, ended and was taken back is no less than 0 and no more than was granted': sql`
-    select c.id, c.issued, c.applied, c.drawn, c.expired, c.taken_back, used.amount
-      from (select c.*, coalesce(a.covered - a.applied, 0) as drawn
+    select c.id, c.issued, c.applied, c.pending, c.expired, c.taken_back, used.amount
+      from (select c.*, coalesce(a.covered - a.applied, 0) as pending
               from usage_credits c
-              left join ledger_accounts a on a.environment_id = c.environment_id and a.drawn_credit_id = c.id) c
+              left join ledger_accounts a on a.environment_id = c.environment_id and a.pending_credit_id = c.id) c
       left join (select environment_id, usage_credit_id, sum(amount) as amount
                    from ${applications} group by environment_id, usage_credit_id) used
         on used.environment_id = c.environment_id and used.usage_credit_id = c.id
-     where c.applied + c.drawn <> coalesce(used.amount, 0) or least(c.applied, c.drawn, c.expired, c.taken_back) < 0
-        or c.applied + c.drawn + c.expired + c.taken_back > c.issued`,
+     where c.applied + c.pending <> coalesce(used.amount, 0) or least(c.applied, c.pending, c.expired, c.taken_back) < 0
+        or c.applied + c.pending + c.expired + c.taken_back > c.issued`,
   'of each use, credits cover no more than all': sql`
     select e.id, e.amount, sum(applications.amount) as covered
       from ledger_entries e

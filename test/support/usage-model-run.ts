@@ -240,7 +240,7 @@ async function passTime(known: Known, ms: number): Promise<void> {
 }
 
 type Amount = { readonly amount: number; readonly fits: number | null };
-type Doing<Kind extends Act['does']> = Extract<Act, { does: Kind }>;
+type AuditContext<Kind extends Act['does']> = Extract<Act, { does: Kind }>;
 
 /** Transactions of which nothing was stored. */
 function setFree(known: Known, events: readonly NewEvent[]): void {
@@ -274,7 +274,7 @@ function amountOf(
   return given.fits === null || balance <= 0 ? given.amount : balance + given.fits;
 }
 
-async function consume(app: TestApp, known: Known, given: Doing<'consume'>): Promise<void> {
+async function consume(app: TestApp, known: Known, given: AuditContext<'consume'>): Promise<void> {
   const meant = eventOf(known, given.event, []);
   const amount = amountOf(known, meant.event, { amount: given.event.amount, fits: given.fits });
   const event = { ...meant.event, amount };
@@ -285,7 +285,7 @@ async function consume(app: TestApp, known: Known, given: Doing<'consume'>): Pro
   assert.equal(done.body.usageBalance.availableBalance, done.expected.balance);
 }
 
-async function grant(app: TestApp, known: Known, given: Doing<'grant'>): Promise<void> {
+async function grant(app: TestApp, known: Known, given: AuditContext<'grant'>): Promise<void> {
   const [subscription, meter] = [nameOf(known, given.subscription), meters[given.meter] ?? 'calls'];
   const { amount, priority } = given;
   const expiresAt = given.lastsMs === null ? null : known.oracle.now + given.lastsMs;
@@ -298,9 +298,9 @@ async function grant(app: TestApp, known: Known, given: Doing<'grant'>): Promise
     expiresAt,
     transactionId: transaction,
   };
-  const asked = { subscription, meter, amount, priority: priority ?? 100, expiresAt, transaction };
+  const requested = { subscription, meter, amount, priority: priority ?? 100, expiresAt, transaction };
   const request = () => known.request('POST', '/usage-credits', { usageCredit });
-  const done = await ask(app, known, [subscription], request, (world) => oracleOf.grant(world, asked));
+  const done = await ask(app, known, [subscription], request, (world) => oracleOf.grant(world, requested));
   if (done !== null) checkCredit(known, done.body.usageCredit, done.expected.credit);
 }
 
@@ -313,7 +313,7 @@ function places(known: Known, ids: ReadonlyMap<string, readonly string[]>): orac
   );
 }
 
-async function takeBack(app: TestApp, known: Known, { which, any, amount }: Doing<'takeBack'>): Promise<void> {
+async function takeBack(app: TestApp, known: Known, { which, any, amount }: AuditContext<'takeBack'>): Promise<void> {
   const all = places(known, known.creditIds);
   const usable = all.filter(({ subscription, meter, place }) => {
     const credit = at(accountOf(known.oracle, subscription, meter).credits, place);
@@ -342,7 +342,7 @@ function checkCredit(known: Known, answered: Body, credit: Credit): void {
   );
 }
 
-async function hold(app: TestApp, known: Known, given: Doing<'hold'>): Promise<void> {
+async function hold(app: TestApp, known: Known, given: AuditContext<'hold'>): Promise<void> {
   const [subscription, meter] = [nameOf(known, given.subscription), meters[given.meter] ?? 'calls'];
   const price = pricesOf[meter][given.second ? 1 : 0];
   const expiresAt = known.oracle.now + given.lastsMs;
@@ -350,16 +350,16 @@ async function hold(app: TestApp, known: Known, given: Doing<'hold'>): Promise<v
   // `meter` is its id or slug.
   const named = given.second ? { priceId: idOf(known, price) } : { meter: pick([meter, idOf(known, meter)], amount) };
   const body = { hold: { subscriptionId: idOf(known, subscription), amount, expiresAt, ...named } };
-  const asked = { subscription, price, amount, expiresAt };
+  const requested = { subscription, price, amount, expiresAt };
   const request = () => known.request('POST', '/holds', body);
-  const done = await ask(app, known, [subscription], request, (world) => oracleOf.hold(world, asked));
+  const done = await ask(app, known, [subscription], request, (world) => oracleOf.hold(world, requested));
   if (done === null) return;
   const place = placeText(subscription, meter);
   known.holdIds.set(place, [...(known.holdIds.get(place) ?? []), done.body.hold.id]);
   assert.equal(done.body.usageBalance.availableBalance, done.expected.balance);
 }
 
-async function close(app: TestApp, known: Known, act: Doing<'settle' | 'release'>): Promise<void> {
+async function close(app: TestApp, known: Known, act: AuditContext<'settle' | 'release'>): Promise<void> {
   const all = places(known, known.holdIds);
   const heldAt = (place: oracleOf.HoldPlace) =>
     at(accountOf(known.oracle, place.subscription, place.meter).holds, place.place);

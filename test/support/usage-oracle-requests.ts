@@ -94,16 +94,16 @@ export interface Ask {
   readonly expiresAt: number;
 }
 
-export function hold(world: World, { subscription, ...asked }: Ask): { hold: Hold; balance: number } | Refused {
+export function hold(world: World, { subscription, ...requested }: Ask): { hold: Hold; balance: number } | Refused {
   catchUp(world, subscription);
-  const account = accountAt(world, subscription, asked.price);
+  const account = accountAt(world, subscription, requested.price);
   const balance = balanceOf(account, world.now);
-  if (asked.expiresAt <= world.now || world.distinctMeters.includes(meterOf(world, asked.price)))
+  if (requested.expiresAt <= world.now || world.distinctMeters.includes(meterOf(world, requested.price)))
     return { status: 400 };
-  if (asked.amount > balance) return { status: 402, balance };
-  const taken: Hold = { ...asked, status: 'open', settled: null };
+  if (requested.amount > balance) return { status: 402, balance };
+  const taken: Hold = { ...requested, status: 'open', settled: null };
   account.holds.push(taken);
-  return { hold: taken, balance: balance - asked.amount };
+  return { hold: taken, balance: balance - requested.amount };
 }
 
 /** Which hold: by its place on its account. */
@@ -162,17 +162,17 @@ export interface Grant {
   readonly transaction: string | null;
 }
 
-export function grant(world: World, { subscription, meter, ...asked }: Grant): { credit: Credit } | Refused {
+export function grant(world: World, { subscription, meter, ...requested }: Grant): { credit: Credit } | Refused {
   catchUp(world, subscription);
   for (const [name, { accounts }] of Object.entries(world.subscriptions)) {
     const earlier = get(accounts, meter).credits.find(
-      ({ transaction }) => transaction !== null && transaction === asked.transaction,
+      ({ transaction }) => transaction !== null && transaction === requested.transaction,
     );
     if (earlier !== undefined) return name === subscription ? { credit: earlier } : { status: 409 };
   }
-  if (hasEnded(asked, world.now)) return { status: 400 };
+  if (hasEnded(requested, world.now)) return { status: 400 };
   const account = get(get(world.subscriptions, subscription).accounts, meter);
-  const { amount: issued, ...rest } = asked;
+  const { amount: issued, ...rest } = requested;
   give(world, account, { source: 'manual_adjustment', feature: null, issued, ...rest });
   return { credit: at(account.credits, account.credits.length - 1) };
 }
@@ -184,17 +184,17 @@ export interface CreditPlace {
   readonly place: number;
 }
 
-/** Takes back `asked`, or all that is left; what open holds were promised stays. */
+/** Takes back `requested`, or all that is left; what open holds were promised stays. */
 export function takeBack(
   world: World,
   { subscription, meter, place }: CreditPlace,
-  asked: number | null,
+  requested: number | null,
 ): { credit: Credit } | Refused {
   catchUp(world, subscription);
   const account = get(get(world.subscriptions, subscription).accounts, meter);
   const credit = at(account.credits, place);
   const rest = hasEnded(credit, world.now) ? 0 : restOf(credit);
-  const amount = asked ?? rest;
+  const amount = requested ?? rest;
   const isHolding = account.holds.some((each) => each.status === 'open' && !hasEnded(each, world.now));
   if (rest === 0 || amount > rest || (isHolding && amount > balanceOf(account, world.now))) return { status: 400 };
   credit.takenBack += amount;

@@ -38,8 +38,8 @@ test('a lost machine comes back as it was at the asked instant, and tells and ch
   const all = join(root, 'lost');
   await rename(variables.TOLLKEEPER_DATA_DIR, all);
 
-  const asked = { ...variables, UNTIL: new Date(instant).toISOString() };
-  const output = await succeed(restoring, asked);
+  const requested = { ...variables, UNTIL: new Date(instant).toISOString() };
+  const output = await succeed(restoring, requested);
   assert.match(output, /\d+ invariants checked, 0 broken\./);
   assert.equal(existsSync(join(variables.RESTORED, 'postgres', 'recovery.signal')), false);
 
@@ -65,7 +65,7 @@ test('a lost machine comes back as it was at the asked instant, and tells and ch
   await going.stop();
   assert.match(await succeed('npx tollkeeper check', restored), /, 0 broken\./);
 
-  await refusals({ ...asked, TOLLKEEPER_DATA_DIR: join(root, 'other') });
+  await refusals({ ...requested, TOLLKEEPER_DATA_DIR: join(root, 'other') });
 });
 
 /** What a restore refuses leaves nothing behind. */

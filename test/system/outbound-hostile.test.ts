@@ -97,15 +97,15 @@ async function startRebinding(zone: Zone) {
 describe('a name whose address changes', () => {
   test('a name whose address changes is looked up once for a connection, which goes to what was judged', async () => {
     // Good the first time it is asked for, and never again.
-    let asked = 0;
+    let requested = 0;
     const { names, receiver, post } = await startRebinding((_, type) => {
-      if (type === 'A') asked += 1;
-      return [asked <= 1 ? '127.0.0.1' : '127.0.0.2'];
+      if (type === 'A') requested += 1;
+      return [requested <= 1 ? '127.0.0.1' : '127.0.0.2'];
     });
     const first = await post();
     assert.equal('statusCode' in first && first.statusCode, 200);
     assert.deepEqual(receiver.reachedAt, ['127.0.0.1']);
-    assert.deepEqual(names.asked.sort(), ['A rebind.example.test', 'AAAA rebind.example.test']);
+    assert.deepEqual(names.requested.sort(), ['A rebind.example.test', 'AAAA rebind.example.test']);
 
     const second = await post();
     assert('failure' in second);
@@ -114,10 +114,10 @@ describe('a name whose address changes', () => {
   });
 
   test('never leads astray, however often and however many at once', async () => {
-    let asked = 0;
+    let requested = 0;
     const { receiver, post } = await startRebinding((_, type) => {
-      if (type === 'A') asked += 1;
-      return [['127.0.0.1', '127.0.0.2'][asked % 2] ?? '', '::1'].slice(0, asked % 5 === 0 ? 2 : 1);
+      if (type === 'A') requested += 1;
+      return [['127.0.0.1', '127.0.0.2'][requested % 2] ?? '', '::1'].slice(0, requested % 5 === 0 ? 2 : 1);
     });
     const answers: OutboundAnswer[] = [];
     for (let round = 0; round < 15; round += 1) answers.push(...(await Promise.all([post(), post(), post()])));

@@ -120,7 +120,7 @@ test('a database that falls silent without a word is given up, and asked anew wh
   try {
     assert.deepEqual(await Promise.all([ask(), ask()]), [1, 1]);
     tunnel.stopUp();
-    const errors = await Promise.all([ask(), ask()].map((asked) => asked.catch((error: unknown) => error)));
+    const errors = await Promise.all([ask(), ask()].map((requested) => requested.catch((error: unknown) => error)));
     assert.deepEqual(
       errors.map((error) => problemOf(error)?.problem),
       ['serviceUnavailable', 'serviceUnavailable'],
@@ -170,8 +170,8 @@ test('who has waited for a connection for as long as one may is refused', async 
   const pool = createPool({ url: app.databaseUrl, size: 1, as: 'service', patience });
   try {
     const first = await pool.connect();
-    const asked = sql`select 1`.execute(createDatabase(pool));
-    await assert.rejects(asked, (error) => problemOf(error)?.problem === 'overloaded');
+    const requested = sql`select 1`.execute(createDatabase(pool));
+    await assert.rejects(requested, (error) => problemOf(error)?.problem === 'overloaded');
     first.release();
   } finally {
     await pool.end();

@@ -40,7 +40,7 @@ async function lockCustomers(): Promise<{ release: () => Promise<void> }> {
 test('what is more than fits is refused at once, while all that fits waits, and health is answered', async () => {
   const held = await lockCustomers();
   const answered: number[] = [];
-  const asked = Array.from({ length: maxRequests * 10 }, async (_, n) => {
+  const requested = Array.from({ length: maxRequests * 10 }, async (_, n) => {
     const answer = await request('POST', '/customers', newCustomer(`over-${n}`));
     answered.push(answer.status);
     return answer;
@@ -54,7 +54,7 @@ test('what is more than fits is refused at once, while all that fits waits, and 
   } finally {
     await held.release();
   }
-  const answers = await Promise.all(asked);
+  const answers = await Promise.all(requested);
   const refused = answers.filter(({ status }) => status === 503);
   // On a slow machine some of those who wait for a connection have waited for as long as they may by now.
   const done = answers.length - refused.length;

@@ -210,11 +210,11 @@ async function readStored(owner: Parameters<typeof checkInvariants>[0]) {
 
 /** Each hold that was answered is there, and of those that were not, no more than were asked for. */
 function assertHeldOnce(asks: readonly Ask[], holds: readonly StoredHold[]): void {
-  const asked = asks.filter(({ path }) => path === '/holds');
-  const answered = asked.flatMap(({ answer }) => (answer === null ? [] : [answer.hold.id]));
+  const requested = asks.filter(({ path }) => path === '/holds');
+  const answered = requested.flatMap(({ answer }) => (answer === null ? [] : [answer.hold.id]));
   const ids = new Set(holds.map(({ id }) => id));
   assert(new Set(answered).isSubsetOf(ids), 'a hold that was answered is stored');
-  assert(holds.length <= asked.length, 'no hold is stored twice');
+  assert(holds.length <= requested.length, 'no hold is stored twice');
 }
 
 /** What is left of what was granted, of both meters of a subscription. */

@@ -15,8 +15,8 @@ before(async () => {
   for (const intruder of intruders) marks.set(intruder, await marksOf(app, victim, intruder));
 });
 
-function assertShowsNothing(intruder: Tenant, answer: Answer, asked = '?'): void {
-  assert.deepEqual(shownMarks(shownText(answer), marks.get(intruder) ?? [], asked), [], intruder.name);
+function assertShowsNothing(intruder: Tenant, answer: Answer, requested = '?'): void {
+  assert.deepEqual(shownMarks(shownText(answer), marks.get(intruder) ?? [], requested), [], intruder.name);
 }
 
 /** Acts, and finds that it has changed nothing. */

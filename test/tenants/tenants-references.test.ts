@@ -121,7 +121,7 @@ describe('references', () => {
     const columns = tables.find(({ name }) => name === table)?.columns ?? [];
     const sample = samples.get(table);
     assert(sample, `${table} has no row of the stranger's`);
-    const asked = await inSetting(owner, {}, async () => {
+    const requested = await inSetting(owner, {}, async () => {
       try {
         // Nothing but the reference itself is asked about: not what else the row has to be.
         await dropOtherRules(table);
@@ -134,7 +134,7 @@ describe('references', () => {
         return constraint === undefined ? message : `${code} ${constraint}`;
       }
     });
-    return asked;
+    return requested;
   }
 
   /** What makes a copy another row: its id, and what else only one row may have. */

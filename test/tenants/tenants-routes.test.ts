@@ -104,7 +104,7 @@ function pathAttack(pair: Pair): Promise<void>[] {
   const value = pathIdOf(pair.route, pair.victims);
   if (own === null || value === null) return [];
   // A body that repeats the id repeats the one that is asked for.
-  const callWith = (asked: string): Call => JSON.parse(JSON.stringify(pair.own).replaceAll(own, asked));
+  const callWith = (requested: string): Call => JSON.parse(JSON.stringify(pair.own).replaceAll(own, requested));
   return [refuse(pair, pathPlaceOf(pair.route) ?? '', value, callWith)];
 }
 
@@ -118,7 +118,10 @@ function bodyAttacks(pair: Pair): Promise<void>[] {
     if (coin !== undefined)
       return leaf.value.includes(pair.n) ? [giveName(pair, leaf, coin(tenants.victim.world))] : [];
     if (isShared(own, leaf)) return [];
-    const callWith = (asked: string): Call => ({ ...pair.own, body: withLeaf(pair.own.body, leaf.steps, asked) });
+    const callWith = (requested: string): Call => ({
+      ...pair.own,
+      body: withLeaf(pair.own.body, leaf.steps, requested),
+    });
     return [refuse(pair, leaf.steps.join('.'), leaf.value, callWith)];
   });
 }

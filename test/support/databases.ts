@@ -9,11 +9,11 @@ import { migrate } from '../../src/database/migrate.ts';
 import type { WebhookServices } from '../../src/webhooks/actions.ts';
 import { atProcessEnd, isProcessShared } from './process-end.ts';
 
-// Databases of tests. A process that runs many test files (scripts/test-worker.ts) loads this module once: a file moves
-// into an empty house, and the next file finds it empty again, with its connections open and its service started.
+// Databases of tests. A process that runs many test files (scripts/test-worker.ts) loads this module once: a file
+// takes an empty database, and the next file finds it empty again, with its connections open and its service started.
 
 /** A migrated database with nothing in it, and connections to it. */
-export interface House {
+export interface TestDatabase {
   readonly url: string;
   /** Bound by row-level security, as the service is. */
   readonly database: Database;
@@ -23,7 +23,8 @@ export interface House {
   /** The service on it that reaches nobody outside, once there is one. */
   service: Service | null;
   readonly name: string;
-  readonly asBuilt: string;
+  /** What `describeSchema` said when it was made. */
+  readonly schema: string;
 }
 
 /** The service, listening. */
@@ -33,30 +34,32 @@ export interface Service {
   readonly webhooks: WebhookServices;
 }
 
-const vacant: House[] = [];
+const unused: TestDatabase[] = [];
 
-/** A house with nothing in it. */
-export async function moveIn(): Promise<House> {
-  for (let house = vacant.pop(); house !== undefined; house = vacant.pop()) {
-    if (await clear(house)) return house;
-    await demolish(house);
+/** Takes a database that is empty and that no other file uses. */
+export async function takeDatabase(): Promise<TestDatabase> {
+  for (let taken = unused.pop(); taken !== undefined; taken = unused.pop()) {
+    if (await empty(taken)) return taken;
+    await dropDatabase(taken);
   }
-  return build();
+  return makeDatabase();
 }
 
-/** Leaves the house to the next file, or takes it down where it was rebuilt or nobody follows. */
-export async function moveOut(house: House): Promise<void> {
+/** Keeps the database for the next file. Drops it if its schema changed, if it grew, or if no file follows. */
+export async function returnDatabase(taken: TestDatabase): Promise<void> {
   const stays =
-    isProcessShared() && (await survey(house.owner)) === house.asBuilt && (await sizeOf(house.owner)) < largestKept;
-  if (stays) vacant.push(house);
-  else await demolish(house);
+    isProcessShared() &&
+    (await describeSchema(taken.owner)) === taken.schema &&
+    (await sizeOf(taken.owner)) < largestKept;
+  if (stays) unused.push(taken);
+  else await dropDatabase(taken);
 }
 
-export async function demolish(house: House): Promise<void> {
-  await house.service?.server.close();
-  await house.service?.webhooks.outbound.close();
-  await Promise.all([house.database.destroy(), house.owner.destroy()]);
-  await asAdministrator((client) => client.query(`drop database ${house.name} with (force)`));
+export async function dropDatabase(taken: TestDatabase): Promise<void> {
+  await taken.service?.server.close();
+  await taken.service?.webhooks.outbound.close();
+  await Promise.all([taken.database.destroy(), taken.owner.destroy()]);
+  await asAdministrator((client) => client.query(`drop database ${taken.name} with (force)`));
 }
 
 let found: Promise<string> | undefined;
@@ -103,15 +106,15 @@ async function asAdministrator<Answer>(act: (client: pg.Client) => Promise<Answe
 // A slow machine must not turn a storm of requests into refusals: tests of the limits set their own.
 const patience = { ...patienceOfRequests(60_000), lockMs: 60_000, connectionMs: 60_000 };
 
-let isAnyBuilt = false;
+let isAnyMade = false;
 
-async function build(): Promise<House> {
-  if (!isAnyBuilt) {
+async function makeDatabase(): Promise<TestDatabase> {
+  if (!isAnyMade) {
     // Opened after the server, and so closed before it.
     await serverUrl();
-    atProcessEnd(() => Promise.all(vacant.splice(0).map(demolish)));
+    atProcessEnd(() => Promise.all(unused.splice(0).map(dropDatabase)));
   }
-  isAnyBuilt = true;
+  isAnyMade = true;
   const name = `test_${randomUUID().replaceAll('-', '')}`;
   await asAdministrator(async (client) =>
     client.query(`create database ${name} template ${await templateDatabase(client)} strategy file_copy`),
@@ -127,50 +130,42 @@ async function build(): Promise<House> {
     owner,
     ownerPool,
     service: null,
-    asBuilt: await survey(owner),
+    schema: await describeSchema(owner),
   };
 }
 
 // What a database is made with: its migrations.
-const fittings = ['kysely_migration', 'kysely_migration_lock', 'migrations'];
+const keptTables = ['kysely_migration', 'kysely_migration_lock', 'migrations'];
 // Bytes. Made anew it has 13 MB; to empty one that is full of events takes longer than to make another.
 const largestKept = 64 * 1024 * 1024;
-const othersLeaveWithinMs = 5_000;
+const othersDisconnectMs = 5_000;
 
-// Pages. Rows of a larger table, or of one that was analyzed when it had as many, would leave plans that fit them.
+// Pages. A larger table takes longer to empty than a new database, and its statistics would lead to other plans.
 const largestDeleted = 32;
 
 /**
- * Deletes everything. Sequences go on, so that nothing that is remembered of the rows before is taken for those to come.
- * To delete few rows takes a fraction of what it takes to truncate a table.
+ * Deletes all rows; false if the database cannot be used again. Sequences continue, so no id is used twice and no cached
+ * record fits a new one. To delete few rows takes a fraction of the time of `truncate`.
  */
-async function clear({ url }: House): Promise<boolean> {
+async function empty({ url }: TestDatabase): Promise<boolean> {
   const client = new pg.Client({ connectionString: url });
   await client.connect();
   try {
-    const { rows } = await client.query<{ name: string; oid: number; isLarge: boolean }>(
-      `select format('%I.%I', n.nspname, c.relname) as name, c.oid,
+    const { rows } = await client.query<{ name: string; isLarge: boolean }>(
+      `select format('%I.%I', n.nspname, c.relname) as name,
               pg_relation_size(c.oid) > $2 * 8192 or c.reltuples > $2 as "isLarge"
          from pg_class c join pg_namespace n on n.oid = c.relnamespace
         where c.relkind = 'r' and c.relpersistence = 'p' and c.oid >= 16384 and c.relname <> all($1)
           and pg_relation_size(c.oid) > 0`,
-      [fittings, largestDeleted],
+      [keptTables, largestDeleted],
     );
-    const large = rows.filter(({ isLarge }) => isLarge);
-    const truncating =
-      large.length === 0
-        ? []
-        : [
-            `truncate ${large.map(({ name }) => name).join()} cascade`,
-            `delete from pg_statistic where starelid in (${large.map(({ oid }) => oid).join()})`,
-          ];
+    if (rows.some(({ isLarge }) => isLarge)) return false;
     const statements = [
       'begin',
-      `set local lock_timeout = ${othersLeaveWithinMs}`,
+      `set local lock_timeout = ${othersDisconnectMs}`,
       // Without triggers and constraints.
       'set local session_replication_role = replica',
-      ...truncating,
-      ...rows.filter(({ isLarge }) => !isLarge).map(({ name }) => `delete from ${name}`),
+      ...rows.map(({ name }) => `delete from ${name}`),
       'commit',
     ];
     await client.query(statements.join('; '));
@@ -183,10 +178,10 @@ async function clear({ url }: House): Promise<boolean> {
   }
 }
 
-/** Equal surveys mean that no table, column, constraint, index, trigger, function, policy or setting was changed, and nobody was in a deadlock. */
-async function survey(owner: Database): Promise<string> {
-  const { rows } = await sql<{ survey: string }>`
-    select md5(string_agg(item, ',' order by item)) as survey from (
+/** A digest of all tables, columns, constraints, indexes, triggers, functions, policies and settings, and of the count of deadlocks. */
+async function describeSchema(owner: Database): Promise<string> {
+  const { rows } = await sql<{ digest: string }>`
+    select md5(string_agg(item, ',' order by item)) as digest from (
       select 'class ' || row(oid, relname, relowner, relacl, relrowsecurity, relforcerowsecurity)::text as item
         from pg_class where oid >= 16384
       union all select 'column ' || attrelid || ' ' || attnum || ' ' || xmin from pg_attribute where attrelid >= 16384
@@ -198,7 +193,7 @@ async function survey(owner: Database): Promise<string> {
                  where setdatabase in (0, (select oid from pg_database where datname = current_database()))
       union all select 'deadlocks ' || deadlocks from pg_stat_database where datname = current_database()
     ) as items`.execute(owner);
-  return String(rows[0]?.survey);
+  return String(rows[0]?.digest);
 }
 
 async function sizeOf(owner: Database): Promise<number> {

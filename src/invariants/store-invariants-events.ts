@@ -6,7 +6,7 @@ import type { Invariant } from './store-invariants.ts';
 const togetherMs = 60_000;
 
 /** The table of each kind of event object. */
-const toldTables = {
+const eventTables = {
   customer: 'customers',
   subscription: 'subscriptions',
   payment: 'payments',
@@ -14,7 +14,7 @@ const toldTables = {
 } as const;
 
 /** Invariants of events and their deliveries to webhooks. */
-export const toldInvariants: readonly Invariant[] = [
+export const eventInvariants: readonly Invariant[] = [
   {
     name: 'eventsHaveTheirDeliveries',
     // The earlier filter or activity of a changed webhook is unknown.
@@ -64,7 +64,7 @@ export const toldInvariants: readonly Invariant[] = [
     name: 'eventsTellOfRecords',
     sentence: 'An event refers to an existing record of its pricing model.',
     query: sql`${sql.join(
-      Object.entries(toldTables).map(
+      Object.entries(eventTables).map(
         ([object, table]) => sql`
       select e.environment_id, e.id, e.type, e.object, e.object_id, e.pricing_model_id
         from events e
