@@ -438,8 +438,8 @@ create table public.ledger_accounts (
   available numeric(38,0) not null generated always as ((((granted + settled) - used) - expired) - taken_back) stored,
   held numeric(38,0) not null default 0,
   applied numeric(38,0) not null default 0,
-  drawn_credit_id text,
-  drawable numeric(38,0) not null default 0,
+  pending_credit_id text,
+  pending_limit numeric(38,0) not null default 0,
   credits_end_at bigint,
   open_series_id bigint,
   open_hour bigint,
@@ -449,16 +449,16 @@ create table public.ledger_accounts (
   updated_at bigint not null,
   constraint ledger_accounts_one_per_meter UNIQUE (subscription_id, usage_meter_id, environment_id),
   constraint ledger_accounts_pkey PRIMARY KEY (environment_id, id),
-  constraint ledger_accounts_environment_id_drawn_credit_id_fkey FOREIGN KEY (environment_id, drawn_credit_id) REFERENCES usage_credits(environment_id, id),
   constraint ledger_accounts_environment_id_open_series_id_fkey FOREIGN KEY (environment_id, open_series_id) REFERENCES usage_series(environment_id, id),
+  constraint ledger_accounts_environment_id_pending_credit_id_fkey FOREIGN KEY (environment_id, pending_credit_id) REFERENCES usage_credits(environment_id, id),
   constraint ledger_accounts_environment_id_subscription_id_fkey FOREIGN KEY (environment_id, subscription_id) REFERENCES subscriptions(environment_id, id),
   constraint ledger_accounts_environment_id_usage_meter_id_fkey FOREIGN KEY (environment_id, usage_meter_id) REFERENCES usage_meters(environment_id, id),
+  constraint ledger_accounts_open_rollup CHECK (((num_nulls(open_series_id, open_hour, open_units, open_events) = ANY (ARRAY[0, 4])) AND ((open_hour % (3600000)::bigint) = 0) AND (open_units >= (0)::numeric) AND (open_events > 0))),
   constraint ledger_accounts_pending CHECK (((applied >= (0)::numeric) AND
 CASE
-    WHEN (drawn_credit_id IS NULL) THEN (covered = applied)
-    ELSE ((covered > applied) AND ((covered - applied) < drawable))
+    WHEN (pending_credit_id IS NULL) THEN (covered = applied)
+    ELSE ((covered > applied) AND ((covered - applied) < pending_limit))
 END)),
-  constraint ledger_accounts_open_rollup CHECK (((num_nulls(open_series_id, open_hour, open_units, open_events) = ANY (ARRAY[0, 4])) AND ((open_hour % (3600000)::bigint) = 0) AND (open_units >= (0)::numeric) AND (open_events > 0))),
   constraint ledger_accounts_sides CHECK (((LEAST(granted, used, expired, settled, covered, taken_back, held) >= (0)::numeric) AND ((covered + settled) <= used) AND (((covered + expired) + taken_back) <= granted)))
 );
 
@@ -1448,7 +1448,7 @@ begin
                  where h.environment_id = account.environment_id and h.ledger_account_id = account.id
                    and h.status = 'open' and h.expires_at <= p_now), 0)
     - coalesce((select sum(c.issued - c.applied - c.expired - c.taken_back
-                             - case when c.id = account.drawn_credit_id then account.covered - account.applied else 0 end)
+                             - case when c.id = account.pending_credit_id then account.covered - account.applied else 0 end)
                   from usage_credits c
                  where c.environment_id = account.environment_id and c.ledger_account_id = account.id
                    and not c.spent and c.expires_at <= p_now), 0);
@@ -1494,7 +1494,7 @@ begin
     select s.*,
            -- As long as one credit pays and some of it is left, the account alone is written.
            s.has_one_credit and s.one_rest > s.account_covered
-             and coalesce((s.account).drawn_credit_id = s.one_credit, true) as keeps_drawing,
+             and coalesce((s.account).pending_credit_id = s.one_credit, true) as keeps_drawing,
            case when s.opens_hour then s.position = s.opener
                 else (s.account).open_hour = p_hour and (s.account).open_series_id = s.series and s.hour_events > 0 end as is_open
       from seen s
@@ -1522,8 +1522,8 @@ begin
             select used.id, used.amount
               from placed p, unnest(p.credits, p.amounts) as used (id, amount) where not p.keeps_drawing
             union all
-            select (p.account).drawn_credit_id, (p.account).covered - (p.account).applied
-              from placed p where p.is_first and p.account_covered > 0 and not p.keeps_drawing and (p.account).drawn_credit_id is not null
+            select (p.account).pending_credit_id, (p.account).covered - (p.account).applied
+              from placed p where p.is_first and p.account_covered > 0 and not p.keeps_drawing and (p.account).pending_credit_id is not null
           ) part
          group by part.id) used
      where c.environment_id = p_environment and c.id = used.id
@@ -1532,10 +1532,10 @@ begin
        set used = a.used + p.account_units,
            covered = a.covered + p.account_covered,
            applied = case when p.account_covered > 0 and not p.keeps_drawing then a.covered + p.account_covered else a.applied end,
-           drawn_credit_id = case when p.account_covered = 0 then a.drawn_credit_id when p.keeps_drawing then p.one_credit end,
-           drawable = case when p.account_covered = 0 then a.drawable
+           pending_credit_id = case when p.account_covered = 0 then a.pending_credit_id when p.keeps_drawing then p.one_credit end,
+           pending_limit = case when p.account_covered = 0 then a.pending_limit
                            when not p.keeps_drawing then 0
-                           when a.drawn_credit_id is null then p.one_rest else a.drawable end,
+                           when a.pending_credit_id is null then p.one_rest else a.pending_limit end,
            open_series_id = coalesce(p.open_series, a.open_series_id),
            open_hour = case when p.open_series is null then a.open_hour else p_hour end,
            open_units = case when p.open_series is null then a.open_units when p.opens_hour then p.open_units else a.open_units + p.open_units end,
@@ -1572,7 +1572,7 @@ begin
   with moved as (
     update ledger_accounts a
        set used = a.used + u.units,
-           covered = a.covered + case when a.drawn_credit_id is null then 0 else u.units end,
+           covered = a.covered + case when a.pending_credit_id is null then 0 else u.units end,
            open_units = a.open_units + u.hour_units,
            open_events = a.open_events + u.hour_events,
            updated_at = greatest(a.updated_at, p_now)
@@ -1580,25 +1580,25 @@ begin
              with ordinality as u (account, revision, price, period, series, entry, units, hour_units, hour_events, is_simple, threshold, position)
      where a.environment_id = p_environment and a.id = u.account and u.is_simple
        and a.subscription_revision = u.revision and a.open_series_id = u.series and a.open_hour = p_hour
-       and case when a.drawn_credit_id is null
+       and case when a.pending_credit_id is null
                 -- No credit has a rest, so none covers anything.
                 then a.granted = a.covered + a.expired + a.taken_back
                 -- The credit that was used last is the first in order as long as no credit was granted or has ended since.
-                else a.covered - a.applied + u.units < a.drawable and (a.credits_end_at is null or a.credits_end_at > p_now) end
+                else a.covered - a.applied + u.units < a.pending_limit and (a.credits_end_at is null or a.credits_end_at > p_now) end
        -- The balance stays at or above the threshold, or was below it before.
        and (u.threshold is null or a.available - a.held - u.units >= u.threshold or (a.held = 0 and a.available < u.threshold))
-    returning u.position, u.price, u.period, u.entry, u.units, a.id, a.pricing_model_id, a.drawn_credit_id, a.available, a.updated_at
+    returning u.position, u.price, u.period, u.entry, u.units, a.id, a.pricing_model_id, a.pending_credit_id, a.available, a.updated_at
   ), entry as (
     insert into ledger_entries (environment_id, id, pricing_model_id, ledger_transaction_id, ledger_account_id, debit_side, credit_side,
            amount, price_id, billing_period_id, applied_credit_ids, applied_amounts, available_after, created_at)
     select p_environment, moved.entry, moved.pricing_model_id, p_transaction, moved.id, 'available', 'used',
            moved.units, moved.price, moved.period,
-           case when moved.drawn_credit_id is not null then array[moved.drawn_credit_id] end,
-           case when moved.drawn_credit_id is not null then array[moved.units] end, moved.available, moved.updated_at
+           case when moved.pending_credit_id is not null then array[moved.pending_credit_id] end,
+           case when moved.pending_credit_id is not null then array[moved.units] end, moved.available, moved.updated_at
       from moved
   ), overage as (
     insert into usage_overages (environment_id, ledger_account_id, price_id, uncovered)
-    select p_environment, moved.id, moved.price, moved.units from moved where moved.drawn_credit_id is null
+    select p_environment, moved.id, moved.price, moved.units from moved where moved.pending_credit_id is null
     on conflict (environment_id, ledger_account_id, price_id)
     do update set uncovered = usage_overages.uncovered + excluded.uncovered
   )
@@ -1737,7 +1737,7 @@ begin
                 from (
                   select c.id, c.priority, c.expires_at,
                          c.issued - c.applied - c.expired - c.taken_back
-                           - case when c.id = (usage.account).drawn_credit_id
+                           - case when c.id = (usage.account).pending_credit_id
                                   then (usage.account).covered - (usage.account).applied else 0 end as rest
                     from usage_credits c
                    where c.environment_id = p_environment and c.ledger_account_id = (usage.account).id

@@ -49,7 +49,9 @@ const tell = process.argv.includes('--json') ? asJson : asText;
 const unknown = requested.filter((row) => !(row in rows));
 if (unknown.length > 0) throw new Error(`No row ${unknown.join(', ')}; there are ${Object.keys(rows).join(', ')}.`);
 
-for (const [row, measure] of Object.entries(rows).filter(([name]) => requested.length === 0 || requested.includes(name))) {
+for (const [row, measure] of Object.entries(rows).filter(
+  ([name]) => requested.length === 0 || requested.includes(name),
+)) {
   const service = await startService();
   try {
     console.log(tell(row, await measure(service)));

@@ -58,7 +58,12 @@ function entitlementsRow(order: 'at once' | 'one after the other'): Row {
 async function requireAllAllowed(service: BenchService, bodies: readonly string[]): Promise<void> {
   for (const body of bodies) {
     const requested: unknown = JSON.parse(body);
-    const { results } = await ask<{ results: { allowed: boolean }[] }>(service, 'POST', '/entitlements/check', requested);
+    const { results } = await ask<{ results: { allowed: boolean }[] }>(
+      service,
+      'POST',
+      '/entitlements/check',
+      requested,
+    );
     const refused = results.find(({ allowed }) => !allowed);
     if (refused !== undefined) throw new Error(`not allowed: ${JSON.stringify(refused)}`);
   }

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { startEmbeddedPostgres } from '../src/embedded-postgres/start.ts';
 
 // A temporary database need not survive a power failure, so it skips disk syncs.
-const unsafeButFast = { fsync: 'off', synchronous_commit: 'off', full_page_writes: 'off' };
+const unsafeButFast = { fsync: 'off', synchronous_commit: 'off', full_page_writes: 'off', shared_buffers: '128MB' };
 
 /**
  * Runs `act` with a real PostgreSQL server that is deleted afterwards. `binaries` selects another version's programs.

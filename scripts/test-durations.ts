@@ -6,7 +6,32 @@ import { dirname } from 'node:path';
 const cache = new URL('../node_modules/.cache/tollkeeper/test-durations.json', import.meta.url);
 
 /** The longest in seconds, as measured on two cores. They count where nothing was measured yet. */
-const longest: Readonly<Record<string, number>> = {};
+const longest: Readonly<Record<string, number>> = {
+  'test/system/usage-crash.test.ts': 105,
+  'test/system/simulation.test.ts': 92,
+  'test/system/command-line.test.ts': 75,
+  'test/stories/clock-jumps.test.ts': 70,
+  'test/system/backup-point-in-time.test.ts': 43,
+  'test/system/webhook-crash.test.ts': 40,
+  'test/system/pressure-restart.test.ts': 35,
+  'test/api/api.test.ts on PostgreSQL 15': 32,
+  'test/system/embedded-postgres.test.ts': 31,
+  'test/api/api.test.ts': 30,
+  'test/system/pages-stripe.test.ts': 29,
+  'test/races/races-billing.test.ts': 28,
+  'test/tenants/tenants-routes.test.ts': 25,
+  'test/stories/usage-model.test.ts': 24,
+  'test/races/races-changes.test.ts': 23,
+  'test/system/backup-dump.test.ts': 20,
+  'test/system/launcher.test.ts': 19,
+  'test/system/listen.test.ts': 18,
+  'test/system/pages-portal.test.ts': 18,
+  'test/system/pages-checkout.test.ts': 16,
+  'test/races/holds-parallel.test.ts': 16,
+  'test/races/races-checkout.test.ts': 16,
+  'test/system/fuzz.test.ts': 14,
+  'test/stories/collecting.test.ts': 14,
+};
 
 // Between the longest and the many that take a second or two.
 const unknownSeconds = 3;

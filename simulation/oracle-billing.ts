@@ -57,7 +57,13 @@ export function issue(
   const { lines } = requested;
   if (lines.length === 0) return null;
   const dueAt = methodOf(subscription) === null ? requested.at + books.netTerms * dayMs : requested.at;
-  const known = { customer: subscription.customer, subscription, dueAt, ...draft(subscription, requested), ...requested };
+  const known = {
+    customer: subscription.customer,
+    subscription,
+    dueAt,
+    ...draft(subscription, requested),
+    ...requested,
+  };
   const invoice: Invoice = { ...known, status: 'open', attempts: 0, nextAt: null, payments: [] };
   subscription.unbilled -= unitsOf(invoice);
   for (const line of lines) if (line.kind === 'paused_time') subscription.kept += line.amount;

@@ -385,8 +385,6 @@ export interface LedgerAccounts {
   covered: Generated<bigint>;
   createdAt: number;
   creditsEndAt: number | null;
-  drawable: Generated<bigint>;
-  pendingCreditId: string | null;
   environmentId: number;
   /**
    * Credits that ended unused.
@@ -405,6 +403,8 @@ export interface LedgerAccounts {
   openHour: number | null;
   openSeriesId: number | null;
   openUnits: bigint | null;
+  pendingCreditId: string | null;
+  pendingLimit: Generated<bigint>;
   pricingModelId: string;
   /**
    * Used units that a paid invoice paid for.

@@ -13,7 +13,7 @@ import { type Message, startEndpoint } from '../support/webhook-endpoint.ts';
 const seed = Number(process.env.CRASH_SEED ?? Math.floor(Math.random() * 2 ** 31));
 const random = randomOf(seed);
 
-const [eventsInAll, eventsInACommit, objects, kills] = [5_000, 50, 250, 5];
+const [eventsInAll, eventsInACommit, objects, kills] = [3_000, 50, 150, 3];
 
 const tollkeeper = await Killable.create();
 after(() => tollkeeper.remove());
