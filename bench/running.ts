@@ -65,6 +65,8 @@ export async function startSecond(service: BenchService): Promise<BenchService> 
   }
 }
 
+const encryptionKey = Buffer.alloc(32, 'bench').toString('base64');
+
 function serve(dataDirectory: string, databaseUrl: string, nodeOptions: readonly string[] = []) {
   const main = new URL('../src/main.ts', import.meta.url).pathname;
   return spawn(process.execPath, [...engineOptions, ...nodeOptions, main, 'serve'], {
@@ -74,6 +76,8 @@ function serve(dataDirectory: string, databaseUrl: string, nodeOptions: readonly
       PORT: '0',
       TOLLKEEPER_DATA_DIR: dataDirectory,
       TOLLKEEPER_TEST_KEY: key,
+      // Both processes of a database need the same one.
+      TOLLKEEPER_ENCRYPTION_KEY: encryptionKey,
       // One key asks for all.
       TOLLKEEPER_RATE_LIMIT: '0',
       DATABASE_URL: databaseUrl,
