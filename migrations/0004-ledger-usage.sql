@@ -86,7 +86,7 @@ create table ledger_transactions (
   -- The same business fact is booked once, however often it is told.
   constraint ledger_transactions_once unique (type, source_id, environment_id),
   constraint ledger_transactions_type check (type in ('usage_event_processed', 'credit_grant_recognized', 'billing_period_transition',
-    'credit_grant_expired', 'credit_taken_back', 'settle_invoice_usage_costs', 'settlement_undone', 'admin_credit_adjusted'))
+    'credit_grant_expired', 'credit_taken_back', 'credit_transferred', 'settle_invoice_usage_costs', 'settlement_undone', 'admin_credit_adjusted'))
 );
 
 create table usage_credits (
@@ -108,6 +108,8 @@ create table usage_credits (
   -- A column of its own, so that the index of open credits names nothing that each use changes: the row stays in its page.
   spent boolean not null generated always as (applied + expired + taken_back = issued) stored,
   expires_at bigint,
+  -- The credit of an ended subscription whose units these are.
+  transferred_from text collate "C",
   granted_at bigint not null,
   created_at bigint not null,
   updated_at bigint not null,
@@ -115,6 +117,7 @@ create table usage_credits (
   foreign key (environment_id, ledger_account_id) references ledger_accounts,
   foreign key (environment_id, feature_id) references features,
   foreign key (environment_id, billing_period_id) references billing_periods,
+  foreign key (environment_id, transferred_from) references usage_credits,
   constraint usage_credits_once unique (source, source_id, environment_id),
   constraint usage_credits_never_over_applied check (issued > 0 and least(applied, expired, taken_back) >= 0
     and applied + expired + taken_back <= issued),
@@ -122,6 +125,7 @@ create table usage_credits (
 ) with (fillfactor = 70);
 alter table ledger_accounts add foreign key (environment_id, pending_credit_id) references usage_credits;
 create index usage_credits_open on usage_credits (ledger_account_id, priority, expires_at, id) where not spent;
+create index usage_credits_by_origin on usage_credits (environment_id, transferred_from) where transferred_from is not null;
 create index usage_credits_by_account on usage_credits (ledger_account_id, expires_at);
 
 -- An entry moves an amount from one side of its account to another: it names both, so it cannot fail to sum to zero.

@@ -3,7 +3,7 @@ import { boundary, dayMs } from './oracle-arithmetic.ts';
 import { issue, order, pay, recover, takeBack } from './oracle-billing.ts';
 import { itemLines } from './oracle-clock.ts';
 import { carryOut, collect, conclude } from './oracle-collecting.ts';
-import { endSubscription, newSubscription, startFree } from './oracle-ending.ts';
+import { carryCredits, endSubscription, newSubscription, replaceFree, startFree } from './oracle-ending.ts';
 import {
   type Books,
   type Customer,
@@ -11,8 +11,8 @@ import {
   invoicesOf,
   isForPeriod,
   isInArrears,
-  isInTheWay,
   isOwed,
+  isTerminal,
   type Method,
   type Payment,
   type Period,
@@ -52,9 +52,9 @@ export interface Wish {
   readonly discount: Discount | null;
 }
 
-export function subscribe(books: Books, customer: Customer, { plan, quantity, discount }: Wish): void {
+/** Returns whether the first payment did not fail. */
+export function subscribe(books: Books, customer: Customer, { plan, quantity, discount }: Wish): boolean {
   const { now } = books;
-  const replaced = customer.subscriptions.find((each) => each.isFree && isInTheWay(each)) ?? null;
   const hadTrial = customer.subscriptions.some(({ trialEnd }) => trialEnd !== null);
   const trialEnd = plan.trialDays > 0 && !hadTrial ? now + plan.trialDays * dayMs : null;
   const method = trialEnd === null ? customer.defaultMethod : null;
@@ -65,7 +65,7 @@ export function subscribe(books: Books, customer: Customer, { plan, quantity, di
     ? null
     : { start: now, end, wholeStart: now, isTrial: trialEnd !== null, waived: 0 };
   const status = trialEnd !== null ? 'trialing' : isInvoiced ? 'active' : 'incomplete';
-  const known = { customer, plan, quantity, discount, trialEnd, period, replaced, isInvoiced };
+  const known = { customer, plan, quantity, discount, trialEnd, period, isInvoiced };
   const subscription = newSubscription(books, { ...known, status });
   if (period !== null && method === null) grantPeriod(subscription, period, true);
   if (period !== null && trialEnd === null) {
@@ -73,9 +73,12 @@ export function subscribe(books: Books, customer: Customer, { plan, quantity, di
     const bill = { reason: 'subscription_start', at: now, period, lines } as const;
     const invoice = issue(books, subscription, bill, { method });
     if (invoice?.status === 'open') collect(books, invoice);
+    if (invoice?.status === 'paid') replaceFree(books, subscription);
   }
-  if (replaced !== null) endSubscription(books, replaced, { at: now, reason: 'upgraded_to_paid' });
+  if (period !== null && method === null) replaceFree(books, subscription);
+  else carryCredits(books, customer);
   carryOut(books);
+  return !isTerminal(subscription);
 }
 
 export function cancelNow(books: Books, subscription: Subscription): void {
@@ -138,7 +141,9 @@ function recoverFrom(books: Books, subscription: Subscription): void {
 export function recordMoney(books: Books, invoice: Invoice, amount: number): void {
   invoice.payments.push({ amount, status: 'succeeded', refunded: 0, method: null });
   invoice.subscription.everPaid = true;
-  if (paidOf(invoice) === invoice.total) pay(books, invoice, null, null);
+  if (paidOf(invoice) < invoice.total) return;
+  pay(books, invoice, null, null);
+  if (invoice.reason === 'subscription_start') replaceFree(books, invoice.subscription);
 }
 
 /** Receives the bank's outcome of a slow charge. */

@@ -1,7 +1,7 @@
 import { retryDays, smallestCharge } from './catalogue.ts';
 import { dayMs } from './oracle-arithmetic.ts';
 import { methodOf, order, pay, takeBack, unitsOf } from './oracle-billing.ts';
-import { endSubscription } from './oracle-ending.ts';
+import { endSubscription, replaceFree } from './oracle-ending.ts';
 import {
   type Books,
   type Invoice,
@@ -41,6 +41,7 @@ export function conclude(
   if (takes) {
     invoice.subscription.everPaid = true;
     pay(books, invoice, payment.method, change);
+    if (invoice.reason === 'subscription_start') replaceFree(books, invoice.subscription);
     return;
   }
   invoice.attempts += 1;

@@ -1,7 +1,8 @@
 import { freePlan } from './catalogue.ts';
 import { boundary, intervalAt } from './oracle-arithmetic.ts';
 import { issue, methodOf, order, usageLines, withPausedTime, worthOf } from './oracle-billing.ts';
-import { type Books, type Customer, isInTheWay, type Subscription } from './oracle-records.ts';
+import { give, liveCredits } from './oracle-credits.ts';
+import { type Books, type Customer, isCurrent, isInTheWay, isTerminal, type Subscription } from './oracle-records.ts';
 import { grantPeriod } from './oracle-usage.ts';
 
 /** The start and end of subscriptions. */
@@ -82,10 +83,36 @@ export function endSubscription(books: Books, subscription: Subscription, ending
   if (period !== null && period.start <= at) subscription.period = { ...period, end: Math.min(period.end, at) };
   billFinalUsage(books, subscription, kept, ending);
   const isLeft = subscription.plan !== freePlan && reason !== 'upgraded_to_paid';
-  if (!isLeft || customer.subscriptions.some((each) => each !== subscription && isInTheWay(each))) return;
   const { replaced } = subscription;
-  if (neverWas && replaced !== null) startFree(books, customer, at, replaced.anchor);
-  else startFree(books, customer, at);
+  if (isLeft && !customer.subscriptions.some((each) => each !== subscription && isInTheWay(each)))
+    startFree(books, customer, at, neverWas && replaced !== null ? replaced.anchor : at);
+  carryCredits(books, customer);
+}
+
+/** A paid subscription replaces the free one when nothing is left to pay for its start. */
+export function replaceFree(books: Books, subscription: Subscription): void {
+  const { customer } = subscription;
+  if (subscription.isFree || isTerminal(subscription)) return;
+  const free = customer.subscriptions.find((each) => each.isFree && isInTheWay(each)) ?? null;
+  subscription.replaced ??= free;
+  if (free !== null) endSubscription(books, free, { at: books.now, reason: 'upgraded_to_paid' });
+}
+
+/** Credits that were granted by hand leave ended subscriptions for the newest current one, else for a paused one. */
+export function carryCredits(books: Books, { subscriptions }: Customer): void {
+  const holder = subscriptions.findLast(isCurrent) ?? subscriptions.findLast(({ status }) => status === 'paused');
+  if (holder === undefined) return;
+  for (const ended of subscriptions.filter(isTerminal))
+    for (const [from, to] of [
+      [ended, holder],
+      [ended.users, holder.users],
+    ] as const)
+      for (const credit of liveCredits(books, from).filter(({ kind }) => kind === 'by_hand')) {
+        const { left, expiresAt, priority } = credit;
+        give(to, { issued: left, expiresAt, priority, kind: 'by_hand' });
+        credit.takenBack += left;
+        credit.left = 0;
+      }
 }
 
 function billFinalUsage(books: Books, subscription: Subscription, kept: number, { at, reason }: Ending): void {

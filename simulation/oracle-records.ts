@@ -107,7 +107,7 @@ export interface Subscription {
   cancelAt: number | null;
   reason: string | null;
   /** The free subscription that it replaced. */
-  readonly replaced: Subscription | null;
+  replaced: Subscription | null;
   readonly credits: Credit[];
   /** The plans whose first-period credits it has had. */
   readonly hadOnce: Set<Plan>;

@@ -33,8 +33,7 @@ export const subscribeTo: Draw = ({ random, books }) => {
     }),
     apply: () => {
       if (isRefused) return 'refused';
-      subscribe(books, customer, { plan, quantity, discount });
-      return 'done';
+      return subscribe(books, customer, { plan, quantity, discount }) ? 'done' : 'refused_late';
     },
   };
 };

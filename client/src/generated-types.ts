@@ -2219,12 +2219,16 @@ export interface UsageCredit {
   expiredAmount: WholeNumber;
   /** The units that were taken back. */
   takenBackAmount: WholeNumber;
+  /** The units that were transferred to another subscription of the customer when this one ended. */
+  transferredAmount: WholeNumber;
+  /** The credit on an earlier subscription of the customer whose units these are. */
+  transferredFrom: string | null;
   /** The units that can still be used. */
   remainingAmount: WholeNumber;
   /** The end of their use. Null: they do not expire. */
   expiresAt: Timestamp | null;
-  /** `active` while units remain. Then `expired` if some expired unused, else `taken_back` if some were taken back, else `used`. */
-  status: 'active' | 'used' | 'expired' | 'taken_back';
+  /** `active` while units remain. Then `expired` if some expired unused, else `taken_back` if some were taken back, else `transferred` if some were transferred, else `used`. */
+  status: 'active' | 'used' | 'expired' | 'taken_back' | 'transferred';
 }
 
 export interface UsageEvent {
@@ -4747,7 +4751,7 @@ export interface SubscriptionsMethods {
   /** Every row that `list` lists, page after page; `limit` is the size of a page, 100 when absent. */
   listAll(input?: Omit<SubscriptionsListInput, 'cursor'>, options?: CallOptions): AsyncGenerator<SubscriptionsListAnswer['data'][number], void, undefined>;
 
-  /** Create a subscription. Subscribes a customer to a price and charges what is due now before the answer. A paid subscription replaces the free one. If the first payment fails, the subscription is returned as `canceled`. A customer with another paid subscription is refused with 409, unless the settings allow several. */
+  /** Create a subscription. Subscribes a customer to a price and charges what is due now before the answer. A paid subscription replaces the free one when its first payment has arrived. If that fails, the answer is 402 with the reason and the canceled `subscription`, and the free plan goes on. A customer with another paid subscription is refused with 409, unless the settings allow several. */
   create(input: SubscriptionsCreateInput, options?: WriteOptions): Promise<SubscriptionsCreateAnswer>;
 
   /** Get a subscription. Returns one subscription with its status, billing period and plan. */

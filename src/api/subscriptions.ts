@@ -12,7 +12,7 @@ import { type RetriedPayment, reportRetry, retryPayment } from '../billing/colle
 import { addFeature } from '../billing/grant-by-hand.ts';
 import { pauseSubscription } from '../billing/pause.ts';
 import { resumeSubscription } from '../billing/resume.ts';
-import { reread, subscribe } from '../billing/subscribe.ts';
+import { readSubscribed, reread, subscribe } from '../billing/subscribe.ts';
 import type { Work } from '../database/work.ts';
 import { SubscriptionItemFeature } from '../entitlements/subscription-item-feature.ts';
 import { route } from '../http/route.ts';
@@ -107,8 +107,9 @@ export const subscriptionRoutes = [
     summary: 'Create a subscription',
     description:
       'Subscribes a customer to a price and charges what is due now before the answer. A paid subscription ' +
-      'replaces the free one. If the first payment fails, the subscription is returned as `canceled`. A ' +
-      'customer with another paid subscription is refused with 409, unless the settings allow several.',
+      'replaces the free one when its first payment has arrived. If that fails, the answer is 402 with the reason ' +
+      'and the canceled `subscription`, and the free plan goes on. A customer with another paid subscription is ' +
+      'refused with 409, unless the settings allow several.',
     tag,
     query: z.object({
       pricingModelId: textFilter.meta({
@@ -127,12 +128,13 @@ export const subscriptionRoutes = [
       'priceNotSubscribable',
       'currentSubscriptionExists',
       'conflictingRow',
+      'subscriptionNotPaid',
     ],
     handle: async (work, { body, query }) => ({
       subscription: toSubscription(work, await subscribe(work, body, query.pricingModelId)),
     }),
     afterEffects: async (work, answer) => ({
-      subscription: toSubscription(work, await reread(work, answer.subscription)),
+      subscription: toSubscription(work, await readSubscribed(work, answer.subscription)),
     }),
   }),
   route({

@@ -27,10 +27,9 @@ import type { SubscriptionItemRow } from '../subscriptions/subscription-item.ts'
 import { applyNow } from './apply-adjustment.ts';
 import { issueBills } from './bill-subscription.ts';
 import { lockCurrent } from './catch-up.ts';
-import { chargeInvoice } from './charge-invoice.ts';
 import type { LockedSubscription } from './end-subscription.ts';
 import { type AdjustmentPlan, planAdjustment } from './plan-adjustment.ts';
-import { recordPaid } from './record-paid.ts';
+import { chargeInvoice, recordPaid } from './record-paid.ts';
 import { reread } from './subscribe.ts';
 
 /** A requested plan change, with its subscription. */

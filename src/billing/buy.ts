@@ -29,13 +29,12 @@ import { insertBillingPeriod, reviveBillingPeriod } from '../subscriptions/store
 import { listActiveItems } from '../subscriptions/store-items.ts';
 import type { SubscriptionRow } from '../subscriptions/subscription.ts';
 import { itemName } from '../subscriptions/subscription-item.ts';
-import { decideActivation, decideReplaced, maxPeriodAmount } from '../subscriptions/subscription-start.ts';
+import { decideActivation, maxPeriodAmount, refuseSecond } from '../subscriptions/subscription-start.ts';
 import { issueBills } from './bill-subscription.ts';
-import { chargeInvoice } from './charge-invoice.ts';
 import { recordBought, requireHolder } from './complete-purchases.ts';
-import { endSubscription, lockWithCustomer } from './end-subscription.ts';
+import { lockWithCustomer } from './end-subscription.ts';
 import { firstLine, type Opened, redeem } from './open-subscription.ts';
-import { recordPaid } from './record-paid.ts';
+import { chargeInvoice, recordPaid } from './record-paid.ts';
 import { anchorOfFreePlan, openPlan } from './subscribe.ts';
 
 /** An order. */
@@ -298,15 +297,9 @@ export async function activateSubscription(work: Work, activation: Activation): 
   if ((await findPaymentMethod(work, paymentMethodId))?.customerId !== customer.id)
     throw invalid(['paymentMethodId'], `must be a payment method of customer ${customer.id}`);
   const living = await lockLivingSubscriptions(work, customer.id);
-  const replaced = decideReplaced(living, { isFreePlan: false, allowMultiple: allowsMultipleSubscriptions(work) });
+  refuseSecond(living, { isFreePlan: false, allowMultiple: allowsMultipleSubscriptions(work) });
   const anchor = activation.preserveBillingCycleAnchor ? anchorOfFreePlan(living, work.now) : null;
   const begun = await beginNow(work, subscription, anchor);
-  if (replaced !== null)
-    await endSubscription(
-      work,
-      { customer, subscription: replaced },
-      { at: work.now, reason: 'upgraded_to_paid', replacedBy: id },
-    );
   if (begun.invoice.status === 'paid') await recordPaid(work, [{ invoice: begun.invoice, paymentMethodId }]);
   else await chargeInvoice(work, begun.invoice, paymentMethodId);
   const { price, product } = await findSold(work, subscription);

@@ -13,10 +13,9 @@ import { isTerminal, type SubscriptionRow } from '../subscriptions/subscription.
 import { releaseOverage, undoSettlements } from '../usage/actions-ledger.ts';
 import { failAdjustments } from './apply-adjustment.ts';
 import { lockCurrent } from './catch-up.ts';
-import { chargeInvoice } from './charge-invoice.ts';
 import { giveBackPausedTime } from './paused-time.ts';
 import { giveUpPurchases } from './record-failed.ts';
-import { completePeriods, recoverSubscriptions } from './record-paid.ts';
+import { chargeInvoice, completePeriods, recoverSubscriptions } from './record-paid.ts';
 import { lockPayers, settleCharges } from './settle-payment.ts';
 import { reread } from './subscribe.ts';
 

@@ -8,10 +8,9 @@ import { listInvoicesBeingPaid } from '../payments/store.ts';
 import { type Arrears, arrearsOf } from '../subscriptions/cancellation.ts';
 import { findSubscriptions } from '../subscriptions/store.ts';
 import { isTerminal, type SubscriptionRow } from '../subscriptions/subscription.ts';
-import { chargeInvoices } from './charge-invoice.ts';
 import type { DueWorkHandler } from './due-work-runner.ts';
 import { recordFailed } from './record-failed.ts';
-import { recordPaid } from './record-paid.ts';
+import { chargeInvoices, recordPaid } from './record-paid.ts';
 
 /** An invoice of a subscription that the caller has locked. */
 interface Collectable {

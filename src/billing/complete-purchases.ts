@@ -6,9 +6,10 @@ import { listPricesByIds } from '../pricing/store-prices.ts';
 import { completePurchases } from '../purchases/actions.ts';
 import type { PurchaseRow } from '../purchases/purchase.ts';
 import { findPurchasesOfInvoices } from '../purchases/store.ts';
-import { lockLivingSubscriptionsOf } from '../subscriptions/store.ts';
-import { isCurrent, isWaitingForStart, type SubscriptionRow } from '../subscriptions/subscription.ts';
+import { findNewestSubscriptions } from '../subscriptions/store.ts';
+import type { SubscriptionRow } from '../subscriptions/subscription.ts';
 import { grantCredits } from '../usage/actions-ledger.ts';
+import { listCreditHolders } from '../usage/actions-transfer.ts';
 import type { CreditGrant } from '../usage/ledger.ts';
 
 /** Publishes paid purchases and grants their credits, once for each. */
@@ -23,7 +24,7 @@ export async function completePurchasesOf(work: Work, invoiceIds: readonly strin
 
 /**
  * Grants the credits of single-payment purchases: each credit feature of the product times the quantity, on the
- * customer's current subscription, without expiry. Idempotent. The caller has locked the customers. Worked example: 3
+ * customer's current subscription or else its last one, without expiry. Idempotent. The caller has locked the customers. Worked example: 3
  * packs of 1000 calls are 3000 calls.
  */
 async function grantTopUps(work: Work, purchases: readonly PurchaseRow[]): Promise<void> {
@@ -38,11 +39,17 @@ async function grantTopUps(work: Work, purchases: readonly PurchaseRow[]): Promi
   const given = once.flatMap((purchase) =>
     (features.get(productOf.get(purchase.priceId) ?? '') ?? []).map((feature) => ({ purchase, feature })),
   );
-  const holders = await listHolders(work, [...new Set(given.map(({ purchase }) => purchase.customerId))]);
+  const customerIds = [...new Set(given.map(({ purchase }) => purchase.customerId))];
+  const holders = await listCreditHolders(work, customerIds);
+  // Paid credits are granted in any case: without a plan they wait on the last one for the next.
+  const last = await findNewestSubscriptions(
+    work,
+    customerIds.filter((id) => !holders.has(id)),
+  );
   await grantCredits(
     work,
     given.flatMap(({ purchase, feature }) => {
-      const holder = holders.get(purchase.customerId);
+      const holder = holders.get(purchase.customerId) ?? last.get(purchase.customerId);
       return holder === undefined ? [] : grantOf(purchase, feature, holder);
     }),
   );
@@ -54,7 +61,7 @@ async function grantTopUps(work: Work, purchases: readonly PurchaseRow[]): Promi
  */
 export async function requireHolder(work: Work, productId: string, { id: customerId }: CustomerRow): Promise<void> {
   const features = await listCreditFeaturesOfProducts(work, [productId]);
-  if (features.size > 0 && !(await listHolders(work, [customerId])).has(customerId))
+  if (features.size > 0 && !(await listCreditHolders(work, [customerId])).has(customerId))
     throw new Problem('nothingHoldsCredits', { id: productId, customerId });
 }
 
@@ -68,15 +75,6 @@ async function listCreditFeaturesOfProducts(
   // An amount may be set below zero, which grants nothing.
   const credits = links.filter((link): link is CreditLink => link.usageMeterId !== null && (link.amount ?? 0n) > 0n);
   return Map.groupBy(credits, ({ productId }) => productId);
-}
-
-/** The newest current subscription of each customer; else its newest paused one. */
-async function listHolders(work: Work, customerIds: readonly string[]): Promise<Map<string, SubscriptionRow>> {
-  const living = await lockLivingSubscriptionsOf(work, customerIds);
-  const current = living.filter((each) => isCurrent(each.status) && !isWaitingForStart(each));
-  const paused = living.filter(({ status }) => status === 'paused');
-  // For each customer the last entry wins.
-  return new Map([...current, ...paused].toReversed().map((each) => [each.customerId, each]));
 }
 
 function grantOf(

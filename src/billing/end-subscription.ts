@@ -1,30 +1,17 @@
 import type { CustomerRow } from '../customers/customer.ts';
 import { lockCustomer } from '../customers/store.ts';
 import type { Work } from '../database/work.ts';
-import { expireItemFeatures, releaseClaims } from '../entitlements/actions.ts';
-import type { Instant } from '../kernel/calendar.ts';
 import { Problem } from '../kernel/problem.ts';
-import { defaultPaymentMethod } from '../payments/actions.ts';
 import { publishSubscription } from '../subscriptions/actions.ts';
 import { cancelDueAt } from '../subscriptions/cancellation.ts';
-import {
-  findSubscription,
-  hasOtherSubscriptionInTheWay,
-  lockSubscription,
-  saveSubscription,
-} from '../subscriptions/store.ts';
-import { cancelPendingAdjustments } from '../subscriptions/store-adjustments.ts';
-import { endBillingPeriods, findCurrentBillingPeriod } from '../subscriptions/store-billing-periods.ts';
+import { findSubscription, hasOtherSubscriptionInTheWay, lockSubscription } from '../subscriptions/store.ts';
 import { takeCancelDue, takeIncomplete } from '../subscriptions/store-due.ts';
-import { expireItemsOfSubscriptions } from '../subscriptions/store-items.ts';
-import { type CancellationReason, requireStatusAfter, type SubscriptionRow } from '../subscriptions/subscription.ts';
+import type { CancellationReason, SubscriptionRow } from '../subscriptions/subscription.ts';
+import { carryCredits } from '../usage/actions-transfer.ts';
 import { lockAccountsOfSubscriptions } from '../usage/store-accounts.ts';
-import { issueBills, takeUsageLines } from './bill-subscription.ts';
-import { chargeInvoice } from './charge-invoice.ts';
 import { restoreDefaultPlan, startDefaultPlan } from './default-plan.ts';
 import type { DueWorkHandler } from './due-work-runner.ts';
-import { pausedTimeLine } from './paused-time.ts';
-import { recordPaid } from './record-paid.ts';
+import { closeSubscription, type Ending } from './record-paid.ts';
 
 /** Both records, locked until the work ends: the customer first, as everywhere. */
 export interface LockedSubscription {
@@ -50,84 +37,35 @@ export async function cancelIfDue(work: Work, id: string): Promise<boolean> {
   return true;
 }
 
-/** The way a subscription ends. */
-export interface Ending {
-  readonly at: Instant;
-  /** `expired`: the first payment did not arrive in time. */
-  readonly trigger?: 'canceled' | 'expired';
-  readonly reason?: CancellationReason;
-  /** It was never paid: the default plan continues with its earlier periods. */
-  readonly neverWas?: boolean;
-  /** The subscription that replaces it. */
-  readonly replacedBy?: string;
-}
-
 /**
- * Ends a subscription. Every end takes this path: a cancel request, a scheduled date, a failed first payment, a
- * replacing paid plan, or the archiving of its customer.
+ * Ends a subscription, and starts the default plan where its customer is left without a plan. Every end takes this
+ * path: a cancel request, a scheduled date, a failed first payment, or the archiving of its customer.
  */
 export async function endSubscription(
   work: Work,
   { customer, subscription }: LockedSubscription,
-  { at, trigger = 'canceled', reason, replacedBy, neverWas = false }: Ending,
+  ending: Ending,
 ): Promise<SubscriptionRow> {
+  const { at, trigger = 'canceled', reason, neverWas = false } = ending;
   const { id } = subscription;
-  const period = await findCurrentBillingPeriod(work, subscription);
-  const ended = await saveSubscription(work, id, {
-    status: requireStatusAfter(subscription.status, trigger),
-    canceledAt: trigger === 'canceled' ? at : null,
-    cancelScheduledAt: trigger === 'canceled' ? at : null,
-    cancellationReason: reason ?? null,
-    replacedBySubscriptionId: replacedBy ?? null,
-    scheduledAdjustmentAt: null,
-    pausedAt: null,
-    resumesAt: null,
-    pausedCredit: 0n,
-    ...(period === null || period.startAt > at ? {} : { currentBillingPeriodEnd: Math.min(period.endAt, at) }),
-  });
-  await cancelPendingAdjustments(work, [id]);
-  await endBillingPeriods(work, id, at);
-  await expireItemsOfSubscriptions(work, [id], at);
-  await expireItemFeatures(work, [id], at);
-  await releaseClaims(work, [id], at, 'subscription_canceled');
-  await billFinalUsage(work, { ended, kept: subscription.pausedCredit }, at, reason);
+  const ended = await closeSubscription(work, subscription, ending);
   if (givesBackDefaultPlan(ended, reason) && !(await hasOtherSubscriptionInTheWay(work, customer.id, id))) {
     if (neverWas) await restoreDefaultPlan(work, customer, id);
     else await startDefaultPlan(work, customer, at);
   }
-  if (trigger === 'expired') await publishSubscription(work, 'subscription.updated', ended, customer);
-  // An upgrade is published by the creation of the new subscription.
-  else if (reason !== 'upgraded_to_paid') await publishSubscription(work, 'subscription.canceled', ended, customer);
+  await carryCredits(work, [customer.id]);
+  await publishSubscription(
+    work,
+    trigger === 'expired' ? 'subscription.updated' : 'subscription.canceled',
+    ended,
+    customer,
+  );
   return ended;
 }
 
 /** A customer that leaves a plan gets the default plan again, unless it left that plan or was archived. */
 function givesBackDefaultPlan(ended: SubscriptionRow, reason: CancellationReason | undefined): boolean {
-  return !ended.isDefaultPlan && reason !== 'upgraded_to_paid' && reason !== 'customer_archived';
-}
-
-/**
- * Invoices the unbilled usage and charges it, minus paid paused time (`kept`), whose rest is lost with the
- * subscription. The invoice stays open without a payment method, and after a failed first payment, because the same
- * method would fail again.
- */
-async function billFinalUsage(
-  work: Work,
-  { ended: subscription, kept }: { ended: SubscriptionRow; kept: bigint },
-  at: Instant,
-  reason: CancellationReason | undefined,
-): Promise<void> {
-  const usage = (await takeUsageLines(work, [subscription])).get(subscription.id) ?? [];
-  const pausedTime = pausedTimeLine(usage, kept);
-  const lines = pausedTime === null ? usage : [...usage, pausedTime];
-  const period = await findCurrentBillingPeriod(work, subscription);
-  const bill = { subscription, period, reason: 'final_usage', lines, at } as const;
-  const [invoice] = await issueBills(work, [bill]);
-  if (!invoice) return;
-  if (invoice.status === 'paid') return recordPaid(work, [{ invoice, paymentMethodId: null }]);
-  if (reason === 'non_payment') return;
-  const stored = subscription.defaultPaymentMethodId ?? (await defaultPaymentMethod(work, subscription.customerId))?.id;
-  if (stored !== undefined) await chargeInvoice(work, invoice, stored);
+  return !ended.isDefaultPlan && reason !== 'customer_archived';
 }
 
 /** Carries out due cancellations, each as of its date. */

@@ -20,9 +20,8 @@ import type { SubscriptionRow } from '../subscriptions/subscription.ts';
 import { itemName, type SubscriptionItemRow } from '../subscriptions/subscription-item.ts';
 import type { Start } from '../subscriptions/subscription-start.ts';
 import { issueBills } from './bill-subscription.ts';
-import { chargeInvoice } from './charge-invoice.ts';
 import { grantPeriodCredits } from './grant-period-credits.ts';
-import { recordPaid } from './record-paid.ts';
+import { chargeInvoice, recordPaid } from './record-paid.ts';
 
 /** A fully decided subscription to create. */
 export interface Opening {

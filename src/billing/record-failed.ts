@@ -29,7 +29,8 @@ import {
 import { releaseOverage } from '../usage/actions-ledger.ts';
 import { failAdjustments } from './apply-adjustment.ts';
 import { restoreDefaultPlan } from './default-plan.ts';
-import { type Ending, endSubscription, lockWithCustomer } from './end-subscription.ts';
+import { endSubscription, lockWithCustomer } from './end-subscription.ts';
+import type { Ending } from './record-paid.ts';
 
 /** A failed attempt to collect an invoice. */
 export interface FailedAttempt {

@@ -1,15 +1,47 @@
+import assert from 'node:assert/strict';
 import type { Work } from '../database/work.ts';
+import { expireItemFeatures, releaseClaims } from '../entitlements/actions.ts';
 import { countDiscounts } from '../invoicing/actions-discounts.ts';
 import type { InvoiceRow } from '../invoicing/store.ts';
 import { listBilledUsage, listInArrears, listOwedPeriods, startAttempts } from '../invoicing/store-collecting.ts';
+import type { Instant } from '../kernel/calendar.ts';
+import { defaultPaymentMethod } from '../payments/actions.ts';
+import { type ChargeOrder, requestCharges, requestChecks } from '../payments/actions-charge.ts';
+import { applyChargeOutcomes, assumedSuccess } from '../payments/actions-settle.ts';
+import { type PaymentRow, takePaymentsToCheck } from '../payments/store.ts';
 import { publishSubscriptions } from '../subscriptions/actions.ts';
-import { findSubscriptions, saveSubscriptions } from '../subscriptions/store.ts';
-import { completePaidPeriods, findBillingPeriods, noteCreditsGranted } from '../subscriptions/store-billing-periods.ts';
-import { isTerminal, type SubscriptionRow, statusAfter } from '../subscriptions/subscription.ts';
+import {
+  findSubscriptions,
+  lockLivingSubscriptions,
+  saveSubscription,
+  saveSubscriptions,
+} from '../subscriptions/store.ts';
+import { cancelPendingAdjustments } from '../subscriptions/store-adjustments.ts';
+import {
+  completePaidPeriods,
+  endBillingPeriods,
+  findBillingPeriods,
+  findCurrentBillingPeriod,
+  noteCreditsGranted,
+} from '../subscriptions/store-billing-periods.ts';
+import { expireItemsOfSubscriptions } from '../subscriptions/store-items.ts';
+import {
+  type CancellationReason,
+  isCurrent,
+  isInTheWay,
+  isTerminal,
+  requireStatusAfter,
+  type SubscriptionRow,
+  statusAfter,
+} from '../subscriptions/subscription.ts';
 import { settleUsage } from '../usage/actions-ledger.ts';
+import { carryCredits } from '../usage/actions-transfer.ts';
 import { applyPaidAdjustments } from './apply-adjustment.ts';
+import { issueBills, takeUsageLines } from './bill-subscription.ts';
 import { completePurchasesOf } from './complete-purchases.ts';
+import type { DueWorkHandler } from './due-work-runner.ts';
 import { grantPeriodCredits } from './grant-period-credits.ts';
+import { pausedTimeLine } from './paused-time.ts';
 
 /** A fully paid invoice. */
 interface PaidInvoice {
@@ -26,6 +58,7 @@ interface PaidInvoice {
  * - periods that are over are completed;
  * - subscriptions awaiting the payment become active;
  * - the credits of a first period awaiting the payment are granted;
+ * - a free plan that waited for the first payment of a paid one is replaced;
  * - their purchases are published, and grant their credits.
  *
  * Called once per invoice; invoices that are not paid are ignored. The caller has locked customers and subscriptions.
@@ -42,11 +75,9 @@ export async function recordPaid(work: Work, changed: readonly PaidInvoice[]): P
   await settleUsage(work, await listBilledUsage(work, idsOf(invoices)));
   await completePeriods(work, invoices);
   const subscriptions = await activate(work, paid);
-  await grantFirstCredits(
-    work,
-    subscriptions,
-    invoices.filter(({ reason }) => reason === 'subscription_start'),
-  );
+  const starts = invoices.filter(({ reason }) => reason === 'subscription_start');
+  await grantFirstCredits(work, subscriptions, starts);
+  await replaceFreePlans(work, subscriptions, starts);
   await completePurchasesOf(work, idsOf(invoices));
 }
 
@@ -117,6 +148,18 @@ async function movePaidSubscriptions(
   return saved;
 }
 
+/** Until its first payment, a paid subscription leaves the free plan of its customer alone. */
+async function replaceFreePlans(
+  work: Work,
+  subscriptions: readonly SubscriptionRow[],
+  starts: readonly InvoiceRow[],
+): Promise<void> {
+  const paid = new Set(starts.map(({ subscriptionId }) => subscriptionId));
+  for (const subscription of subscriptions)
+    if (paid.has(subscription.id) && !subscription.isFreePlan && isCurrent(subscription.status))
+      await replaceFreePlan(work, subscription, work.now);
+}
+
 async function grantFirstCredits(
   work: Work,
   subscriptions: readonly SubscriptionRow[],
@@ -133,4 +176,128 @@ async function grantFirstCredits(
   });
   await grantPeriodCredits(work, begun);
   await noteCreditsGranted(work, idsOf(begun.map(({ period }) => period)));
+}
+
+/**
+ * Requests the charges of open invoices after the commit. A dry run commits nothing, so it assumes success and applies
+ * the consequences at once.
+ */
+export function chargeInvoices(work: Work, orders: readonly ChargeOrder[]): Promise<PaymentRow[]> {
+  return requestCharges(work, orders, assumePaid);
+}
+
+/** The same for one. */
+export async function chargeInvoice(
+  work: Work,
+  invoice: ChargeOrder['invoice'],
+  paymentMethodId: string,
+): Promise<PaymentRow> {
+  const [payment] = await chargeInvoices(work, [{ invoice, paymentMethodId }]);
+  assert(payment, 'a charge that was asked for has its payment');
+  return payment;
+}
+
+/** The assumed result in a dry run: the charges succeed, with all consequences. */
+async function assumePaid(work: Work, payments: readonly { readonly id: string }[]): Promise<void> {
+  const changed = await applyChargeOutcomes(
+    work,
+    payments.map(({ id }) => assumedSuccess(work, id)),
+  );
+  await recordPaid(
+    work,
+    changed.map(({ invoice, payment }) => ({ invoice, paymentMethodId: payment.paymentMethodId })),
+  );
+}
+
+/**
+ * Queries slow charges at their processors after the commit. The response sets the next query, at the earliest a minute
+ * later; a charge that the processor calls pending never counts as failed.
+ */
+export const checkHandler: DueWorkHandler = {
+  name: 'check',
+  take: takePaymentsToCheck,
+  perform: (work, ids) => requestChecks(work, ids, assumePaid),
+};
+
+/**
+ * Ends the plan that a paid subscription replaces: the customer's free one, with its unbilled usage. Nothing happens if
+ * there is none.
+ */
+export async function replaceFreePlan(
+  work: Work,
+  { id, customerId }: Pick<SubscriptionRow, 'id' | 'customerId'>,
+  at: Instant,
+): Promise<void> {
+  const living = await lockLivingSubscriptions(work, customerId);
+  const free = living.find((each) => each.isFreePlan && each.id !== id && isInTheWay(each));
+  if (free !== undefined) await closeSubscription(work, free, { at, reason: 'upgraded_to_paid', replacedBy: id });
+  await carryCredits(work, [customerId]);
+}
+
+/** The way a subscription ends. */
+export interface Ending {
+  readonly at: Instant;
+  /** `expired`: the first payment did not arrive in time. */
+  readonly trigger?: 'canceled' | 'expired';
+  readonly reason?: CancellationReason;
+  /** It was never paid: the default plan continues with its earlier periods. */
+  readonly neverWas?: boolean;
+  /** The subscription that replaces it. */
+  readonly replacedBy?: string;
+}
+
+/**
+ * Ends a subscription with its periods, items, features and claims, and bills its last usage. The caller has locked the
+ * customer and the subscription.
+ */
+export async function closeSubscription(
+  work: Work,
+  subscription: SubscriptionRow,
+  { at, trigger = 'canceled', reason, replacedBy }: Ending,
+): Promise<SubscriptionRow> {
+  const { id } = subscription;
+  const period = await findCurrentBillingPeriod(work, subscription);
+  const ended = await saveSubscription(work, id, {
+    status: requireStatusAfter(subscription.status, trigger),
+    canceledAt: trigger === 'canceled' ? at : null,
+    cancelScheduledAt: trigger === 'canceled' ? at : null,
+    cancellationReason: reason ?? null,
+    replacedBySubscriptionId: replacedBy ?? null,
+    scheduledAdjustmentAt: null,
+    pausedAt: null,
+    resumesAt: null,
+    pausedCredit: 0n,
+    ...(period === null || period.startAt > at ? {} : { currentBillingPeriodEnd: Math.min(period.endAt, at) }),
+  });
+  await cancelPendingAdjustments(work, [id]);
+  await endBillingPeriods(work, id, at);
+  await expireItemsOfSubscriptions(work, [id], at);
+  await expireItemFeatures(work, [id], at);
+  await releaseClaims(work, [id], at, 'subscription_canceled');
+  await billFinalUsage(work, { ended, kept: subscription.pausedCredit }, at, reason);
+  return ended;
+}
+
+/**
+ * Invoices the unbilled usage and charges it, minus paid paused time (`kept`), whose rest is lost with the
+ * subscription. The invoice stays open without a payment method, and after a failed first payment, because the same
+ * method would fail again.
+ */
+async function billFinalUsage(
+  work: Work,
+  { ended: subscription, kept }: { ended: SubscriptionRow; kept: bigint },
+  at: Instant,
+  reason: CancellationReason | undefined,
+): Promise<void> {
+  const usage = (await takeUsageLines(work, [subscription])).get(subscription.id) ?? [];
+  const pausedTime = pausedTimeLine(usage, kept);
+  const lines = pausedTime === null ? usage : [...usage, pausedTime];
+  const period = await findCurrentBillingPeriod(work, subscription);
+  const bill = { subscription, period, reason: 'final_usage', lines, at } as const;
+  const [invoice] = await issueBills(work, [bill]);
+  if (!invoice) return;
+  if (invoice.status === 'paid') return recordPaid(work, [{ invoice, paymentMethodId: null }]);
+  if (reason === 'non_payment') return;
+  const stored = subscription.defaultPaymentMethodId ?? (await defaultPaymentMethod(work, subscription.customerId))?.id;
+  if (stored !== undefined) await chargeInvoice(work, invoice, stored);
 }

@@ -1,5 +1,4 @@
 import assert from 'node:assert/strict';
-import { lockCustomer } from '../customers/store.ts';
 import { newId } from '../database/new-id.ts';
 import type { Work } from '../database/work.ts';
 import { releaseEndedClaims } from '../entitlements/actions.ts';
@@ -8,12 +7,11 @@ import { listOwedPeriods } from '../invoicing/store-collecting.ts';
 import type { Instant, Period } from '../kernel/calendar.ts';
 import { newBillingPeriod, publishSubscriptions } from '../subscriptions/actions.ts';
 import { type BillingPeriodRow, nextPeriod } from '../subscriptions/billing-period.ts';
-import { findSubscriptions, lockLivingSubscriptions, saveSubscriptions } from '../subscriptions/store.ts';
+import { findSubscriptions, saveSubscriptions } from '../subscriptions/store.ts';
 import { closeBillingPeriods, insertBillingPeriods } from '../subscriptions/store-billing-periods.ts';
 import { listActiveItems } from '../subscriptions/store-items.ts';
 import { takeRenewals } from '../subscriptions/store-renewals.ts';
 import {
-  isInTheWay,
   isTerminal,
   isWaitingForStart,
   requireStatusAfter,
@@ -22,13 +20,14 @@ import {
 import type { SubscriptionItemRow } from '../subscriptions/subscription-item.ts';
 import { expireCredits } from '../usage/actions-ledger.ts';
 import { tellingLowBalances } from '../usage/actions-low-balance.ts';
+import { carryCredits } from '../usage/actions-transfer.ts';
 import { applyScheduledAdjustments } from './apply-adjustment.ts';
 import { type Bill, draftUsageLines, issueBills, takeUsageLines } from './bill-subscription.ts';
 import { collectInvoices } from './collect-invoices.ts';
 import type { DueWorkHandler } from './due-work-runner.ts';
-import { endSubscription } from './end-subscription.ts';
 import { grantPeriodCredits } from './grant-period-credits.ts';
 import { pausedCreditLeft, pausedTimeLine } from './paused-time.ts';
+import { replaceFreePlan } from './record-paid.ts';
 
 /** Begins the next period of each subscription whose period is over, and the first of each whose start has come. */
 export const renewHandler: DueWorkHandler = {
@@ -133,23 +132,21 @@ function afterRenewal(subscription: SubscriptionRow): SubscriptionRow {
  */
 async function startSubscriptions(work: Work, waiting: readonly SubscriptionRow[]): Promise<void> {
   if (waiting.length === 0) return;
-  for (const subscription of waiting) if (!subscription.isFreePlan) await replaceFreePlan(work, subscription);
   const bills = await draftRenewalBills(work, waiting, { takesUsage: true });
   const lines = new Map(bills.map((bill) => [bill.subscription.id, bill.lines]));
+  // A plan that is to be paid replaces the free one when the money has arrived.
+  for (const subscription of waiting)
+    if (!subscription.isFreePlan && (lines.get(subscription.id) ?? []).length === 0)
+      await replaceFreePlan(work, subscription, subscription.startDate);
   const started = await beginPeriods(
     work,
     waiting.map((subscription) => toBeginning(work, subscription, lines.get(subscription.id) ?? [])),
   );
+  await carryCredits(
+    work,
+    waiting.map(({ customerId }) => customerId),
+  );
   await publishSubscriptions(work, 'subscription.updated', started);
-}
-
-async function replaceFreePlan(work: Work, { id, customerId, startDate }: SubscriptionRow): Promise<void> {
-  const living = await lockLivingSubscriptions(work, customerId);
-  const free = living.find((each) => each.isFreePlan && each.id !== id && isInTheWay(each));
-  const customer = free === undefined ? null : await lockCustomer(work, customerId);
-  if (free === undefined || customer === null) return;
-  const ending = { at: startDate, reason: 'upgraded_to_paid', replacedBy: id } as const;
-  await endSubscription(work, { customer, subscription: free }, ending);
 }
 
 function toBeginning(work: Work, subscription: SubscriptionRow, lines: readonly NewLine[]): Beginning {

@@ -6,6 +6,7 @@ import { invalid, Problem } from '../kernel/problem.ts';
 import { allowsMultipleSubscriptions } from '../organizations/setting.ts';
 import { readSettings } from '../organizations/store-settings.ts';
 import { defaultPaymentMethod, findPaymentMethod } from '../payments/actions.ts';
+import { findLastFailure } from '../payments/store.ts';
 import { type DiscountRow, normalizeCode } from '../pricing/discount.ts';
 import type { Price } from '../pricing/price.ts';
 import type { Product } from '../pricing/product.ts';
@@ -14,17 +15,18 @@ import { findActivePriceBySlug, findPrice } from '../pricing/store-prices.ts';
 import { findProduct } from '../pricing/store-products.ts';
 import { billingAnchor } from '../subscriptions/billing-period.ts';
 import { findSubscription, hasHadTrial, lockLivingSubscriptions } from '../subscriptions/store.ts';
-import { isCurrent, isWaitingForStart, type SubscriptionRow } from '../subscriptions/subscription.ts';
+import { isCurrent, isWaitingForStart, type SubscriptionRow, toSubscription } from '../subscriptions/subscription.ts';
 import {
-  decideReplaced,
   decideStart,
   type NewSubscription,
   refuseFarStart,
+  refuseSecond,
   type Start,
   subscriptionName,
 } from '../subscriptions/subscription-start.ts';
-import { endSubscription } from './end-subscription.ts';
+import { carryCredits } from '../usage/actions-transfer.ts';
 import { type Opened, type Opening, openSubscription } from './open-subscription.ts';
+import { replaceFreePlan } from './record-paid.ts';
 
 /**
  * Subscribes a customer to a price. A paid subscription replaces the customer's free one. The amount due is charged
@@ -48,6 +50,18 @@ export async function reread(work: Work, subscription: { id: string }): Promise<
   const row = await findSubscription(work, subscription.id);
   if (row === null) throw new Problem('subscriptionNotFound', { id: subscription.id });
   return row;
+}
+
+/**
+ * The new subscription after its charge. Refuses with `subscriptionNotPaid`, and the subscription, one whose first
+ * payment failed: it is canceled, and the plan that it was to replace goes on.
+ */
+export async function readSubscribed(work: Work, subscription: { id: string }): Promise<SubscriptionRow> {
+  const row = await reread(work, subscription);
+  if (row.status !== 'canceled' || row.cancellationReason !== 'non_payment') return row;
+  const { failureCode, failureMessage } = (await findLastFailure(work, row.id)) ?? {};
+  const details = { code: failureCode ?? 'declined', reason: failureMessage ?? '' };
+  throw new Problem('subscriptionNotPaid', details, [], { subscription: toSubscription(work, row) });
 }
 
 async function lockSubscriber(
@@ -126,13 +140,13 @@ export async function openPlan(work: Work, order: PlanOrder): Promise<Opened> {
   const living = await lockLivingSubscriptions(work, customer.id);
   const opening = await decideOpening(work, order, order.keepsAnchor ? anchorOfFreePlan(living, work.now) : null);
   const { isFreePlan } = opening.start;
-  const replaced = decideReplaced(living, { isFreePlan, allowMultiple: allowsMultipleSubscriptions(work) });
+  refuseSecond(living, { isFreePlan, allowMultiple: allowsMultipleSubscriptions(work) });
   const opened = await openSubscription(work, opening);
-  // A future start replaces it then.
-  if (replaced !== null && !opening.start.startsLater) {
-    const ending = { at: work.now, reason: 'upgraded_to_paid', replacedBy: opened.subscription.id } as const;
-    await endSubscription(work, { customer, subscription: replaced }, ending);
-  }
+  const { startsLater, chargeWith, status } = opening.start;
+  // A future start replaces the free plan then, and a plan that is to be paid now when the money has arrived.
+  const replacesNow = !startsLater && chargeWith === null && status !== 'incomplete';
+  if (replacesNow && !isFreePlan) await replaceFreePlan(work, opened.subscription, work.now);
+  else await carryCredits(work, [customer.id]);
   return opened;
 }
 

@@ -854,6 +854,7 @@ export interface UsageCredits {
   sourceId: string;
   spent: Generated<boolean>;
   takenBack: Generated<bigint>;
+  transferredFrom: string | null;
   updatedAt: number;
 }
 

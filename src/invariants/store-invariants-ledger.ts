@@ -1,4 +1,5 @@
 import { sql } from 'kysely';
+import { belongsToCustomer } from '../usage/store-credits.ts';
 import type { Invariant } from './store-invariants.ts';
 import {
   applicationsSince,
@@ -115,6 +116,51 @@ export const ledgerInvariants: readonly Invariant[] = [
       select environment_id, id, ledger_account_id, issued, applied, expired, taken_back
         from usage_credits
        where applied < 0 or expired < 0 or taken_back < 0 or applied + expired + taken_back > issued`,
+  },
+  {
+    name: 'transferredCreditsAreWhole',
+    sentence:
+      'Transferred credits have the customer, meter, expiry and priority of the credit that they come from, and are what was moved off it.',
+    query: sql`
+      with moved as (
+        select e.environment_id, e.usage_credit_id as id, sum(e.amount) as amount
+          from ledger_transactions t
+          join ledger_entries e on e.environment_id = t.environment_id and e.ledger_transaction_id = t.id
+         where t.type = 'credit_transferred' group by e.environment_id, e.usage_credit_id
+      ), transferred as (
+        select n.environment_id, n.transferred_from as id, sum(n.issued) as amount,
+               bool_and(na.usage_meter_id = ca.usage_meter_id and ns.customer_id = cs.customer_id
+                        and n.expires_at is not distinct from c.expires_at and n.priority = c.priority) as is_kept
+          from usage_credits n
+          join ledger_accounts na on na.environment_id = n.environment_id and na.id = n.ledger_account_id
+          join subscriptions ns on ns.environment_id = na.environment_id and ns.id = na.subscription_id
+          join usage_credits c on c.environment_id = n.environment_id and c.id = n.transferred_from
+          join ledger_accounts ca on ca.environment_id = c.environment_id and ca.id = c.ledger_account_id
+          join subscriptions cs on cs.environment_id = ca.environment_id and cs.id = ca.subscription_id
+         where n.transferred_from is not null group by n.environment_id, n.transferred_from
+      )
+      select environment_id, id, moved.amount as moved, transferred.amount as transferred, is_kept
+        from moved full join transferred using (environment_id, id)
+       where moved.amount is distinct from transferred.amount or not is_kept`,
+  },
+  {
+    name: 'customersKeepTheirCredits',
+    sentence:
+      'Credits that were bought or granted by hand are not left on an ended subscription while the customer has another.',
+    query: sql`
+      select c.environment_id, c.id, s.id as subscription_id, s.customer_id
+        from subscriptions s
+        join environments e on e.id = s.environment_id
+        join ledger_accounts a on a.environment_id = s.environment_id and a.subscription_id = s.id
+        join usage_credits c on c.environment_id = a.environment_id and c.ledger_account_id = a.id
+       where s.status in ('canceled', 'incomplete_expired') and not c.spent
+         and ${belongsToCustomer}
+         and (c.expires_at is null or c.expires_at > coalesce(e.clock_now, (extract(epoch from now()) * 1000)::bigint))
+         and exists (select from subscriptions o
+                      where o.environment_id = s.environment_id and o.customer_id = s.customer_id
+                        and (o.status = 'paused'
+                             or (o.status in ('trialing', 'active', 'past_due', 'unpaid', 'cancellation_scheduled')
+                                 and (o.current_billing_period_start is null or o.current_billing_period_start <> o.current_billing_period_end))))`,
   },
   {
     name: 'creditsAreDrawnFromWithinTheirRest',

@@ -151,7 +151,7 @@ export const moneyInvariants: readonly Invariant[] = [
       select c.environment_id, c.id, c.source_id, p.id as purchase_id, p.purchase_date
         from usage_credits c
         left join purchases p on p.environment_id = c.environment_id and p.id = split_part(c.source_id, ':', 1)
-       where c.source = 'purchase' and p.purchase_date is null`,
+       where c.source = 'purchase' and c.transferred_from is null and p.purchase_date is null`,
   },
   {
     name: 'paymentIsSubtotalAndTax',

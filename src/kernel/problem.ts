@@ -200,6 +200,10 @@ export const registry = {
     'PAYMENT_REQUIRED',
     'Nothing was changed because the charge for the change failed. {code}: {reason} Use another payment method.',
   ],
+  subscriptionNotPaid: [
+    'PAYMENT_REQUIRED',
+    'The first payment failed, so the customer keeps the plan it had. {code}: {reason} Use another payment method.',
+  ],
   noAdjustmentScheduled: ['BAD_REQUEST', 'Subscription {id} has no scheduled change.'],
   subscriptionDoesNotRenew: [
     'BAD_REQUEST',

@@ -130,6 +130,17 @@ export async function listInvoicesBeingPaid(work: Work, invoiceIds: readonly str
   return new Set(rows.map((row) => row.invoiceId));
 }
 
+/** The newest failed payment of a subscription; null if none failed. */
+export async function findLastFailure(work: Work, subscriptionId: string): Promise<PaymentRow | null> {
+  const row = await select(work)
+    .where('subscriptionId', '=', subscriptionId)
+    .where('status', '=', 'failed')
+    .orderBy('id', 'desc')
+    .limit(1)
+    .executeTakeFirst();
+  return row ?? null;
+}
+
 /** The subscriptions that ever received a payment, even if it was returned later. */
 export async function listEverPaid(work: Work, subscriptionIds: readonly string[]): Promise<Set<string>> {
   const { rows } = await sql<{ subscriptionId: string }>`

@@ -109,6 +109,21 @@ export async function lockLivingSubscriptionsOf(
   return rows.map(toRow);
 }
 
+/** The newest subscription of each customer that has one, whatever its status. */
+export async function findNewestSubscriptions(
+  work: Work,
+  customerIds: readonly string[],
+): Promise<Map<string, SubscriptionRow>> {
+  if (customerIds.length === 0) return new Map();
+  const rows = await select(work)
+    .distinctOn('customerId')
+    .where('customerId', '=', sql<string>`any(${customerIds}::text[])`)
+    .orderBy('customerId')
+    .orderBy('id', 'desc')
+    .execute();
+  return new Map(rows.map((row) => [row.customerId, toRow(row)]));
+}
+
 /** Whether the customer has another subscription that prevents a further one. */
 export async function hasOtherSubscriptionInTheWay(work: Work, customerId: string, id: string): Promise<boolean> {
   const row = await select(work)

@@ -6,11 +6,11 @@ import type { Price } from '../pricing/price.ts';
 import type { SubscriptionRow } from './subscription.ts';
 import {
   decideActivation,
-  decideReplaced,
   decideStart,
   maxPeriodsBehind,
   NewSubscription,
   refuseFarStart,
+  refuseSecond,
   type StartTerms,
   subscriptionName,
 } from './subscription-start.ts';
@@ -243,17 +243,18 @@ test('the name says product and price', () => {
 const row = (id: string, status: string, isFreePlan: boolean, currentBillingPeriodStart: number | null = 0) =>
   ({ id, status, isFreePlan, currentBillingPeriodStart }) as SubscriptionRow;
 
-test('a paid subscription takes the place of the free one', () => {
+test('a paid subscription is not refused beside the free one, which it replaces', () => {
   const living = [row('free', 'active', true)];
-  assert.equal(decideReplaced(living, { isFreePlan: false, allowMultiple: false })?.id, 'free');
-  assert.equal(decideReplaced(living, { isFreePlan: false, allowMultiple: true })?.id, 'free');
-  assert.equal(decideReplaced([], { isFreePlan: false, allowMultiple: false }), null);
+  for (const allowMultiple of [false, true]) {
+    refuseSecond(living, { isFreePlan: false, allowMultiple });
+    refuseSecond([], { isFreePlan: false, allowMultiple });
+  }
 });
 
 test('a second subscription is refused where one is allowed, and so is a second free one anywhere', () => {
   const refused = (living: SubscriptionRow[], isFreePlan: boolean, allowMultiple: boolean) =>
     assert.throws(
-      () => decideReplaced(living, { isFreePlan, allowMultiple }),
+      () => refuseSecond(living, { isFreePlan, allowMultiple }),
       (error: Problem) => error.problem === 'currentSubscriptionExists',
     );
   refused([row('paid', 'past_due', false)], false, false);
@@ -261,13 +262,14 @@ test('a second subscription is refused where one is allowed, and so is a second 
   refused([row('paid', 'active', false), row('free', 'active', true)], false, false);
   refused([row('free', 'active', true)], true, true);
   refused([row('free', 'active', true)], true, false);
-  assert.equal(decideReplaced([row('paid', 'active', false)], { isFreePlan: false, allowMultiple: true }), null);
+  refuseSecond([row('paid', 'active', false)], { isFreePlan: false, allowMultiple: true });
+  refuseSecond([row('paid', 'active', false)], { isFreePlan: true, allowMultiple: true });
 });
 
 test('one that waits for a payment method stands in nobody’s way; one whose first payment is under way does', () => {
   const once = { isFreePlan: false, allowMultiple: false };
-  assert.equal(decideReplaced([row('waiting', 'incomplete', false, null)], once), null);
-  assert.throws(() => decideReplaced([row('paying', 'incomplete', false)], once));
+  refuseSecond([row('waiting', 'incomplete', false, null)], once);
+  assert.throws(() => refuseSecond([row('paying', 'incomplete', false)], once));
 });
 
 test('a request names one customer and one price, and no card for what is given away', () => {

@@ -261,20 +261,13 @@ export function defaultPlanName(product: { name: string }): string {
 }
 
 /**
- * The subscription that a new one replaces: a paid one replaces the customer's free one. Null if it replaces none.
- * Refuses with `currentSubscriptionExists` a second free one and, if only one subscription is allowed, any second one.
- * Paused subscriptions and those with a first payment in flight count.
+ * Refuses with `currentSubscriptionExists` a second free subscription and, if only one is allowed, a second paid one.
+ * Paused subscriptions and those with a first payment in flight count. A paid subscription replaces the free one.
  */
-export function decideReplaced(
+export function refuseSecond(
   living: readonly SubscriptionRow[],
   { isFreePlan, allowMultiple }: { isFreePlan: boolean; allowMultiple: boolean },
-): SubscriptionRow | null {
-  const current = living.filter(isInTheWay);
-  const free = current.find((subscription) => subscription.isFreePlan) ?? null;
-  if (isFreePlan && free !== null) throw new Problem('currentSubscriptionExists');
-  const replaced = isFreePlan ? null : free;
-  if (!allowMultiple && current.some((subscription) => subscription !== replaced)) {
-    throw new Problem('currentSubscriptionExists');
-  }
-  return replaced;
+): void {
+  const isSecond = ({ isFreePlan: isFree }: SubscriptionRow) => (isFree ? isFreePlan : !allowMultiple);
+  if (living.filter(isInTheWay).some(isSecond)) throw new Problem('currentSubscriptionExists');
 }

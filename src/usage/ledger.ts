@@ -67,7 +67,9 @@ export interface CreditGrant extends AccountKey {
   /** Credits with a lower number are used first. `defaultPriority` when absent. */
   readonly priority?: number;
   /** The reason for the grant in the caller's words. */
-  readonly reason?: string;
+  readonly reason?: string | null;
+  /** The credit from which the units were transferred. */
+  readonly transferredFrom?: string;
 }
 
 /** A grant to a locked account. */

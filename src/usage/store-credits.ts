@@ -4,6 +4,7 @@ import { newId } from '../database/new-id.ts';
 import type { Work } from '../database/work.ts';
 import type { Instant, Period } from '../kernel/calendar.ts';
 import type { PageRequest } from '../kernel/pagination.ts';
+import { terminalStatuses } from '../subscriptions/subscription.ts';
 import {
   type AccountGrant,
   type CreditExpiry,
@@ -37,14 +38,15 @@ export async function insertCredits(work: Work, grants: readonly AccountGrant[])
         ${grants.map((grant) => grant.amount)}::numeric[],
         ${grants.map((grant) => grant.expiresAt)}::bigint[],
         ${grants.map((grant) => grant.priority ?? defaultPriority)}::integer[],
-        ${grants.map((grant) => grant.reason ?? null)}::text[]
+        ${grants.map((grant) => grant.reason ?? null)}::text[],
+        ${grants.map((grant) => grant.transferredFrom ?? null)}::text[]
       ) as asked (id, entry_id, transaction_id, transaction_type, pricing_model_id, ledger_account_id, feature_id,
-                  billing_period_id, source, source_id, amount, expires_at, priority, reason)
+                  billing_period_id, source, source_id, amount, expires_at, priority, reason, transferred_from)
     ), granted as (
       insert into usage_credits (environment_id, id, pricing_model_id, ledger_account_id, feature_id, billing_period_id,
-             source, source_id, issued, expires_at, priority, reason, granted_at, created_at, updated_at)
+             source, source_id, issued, expires_at, priority, reason, transferred_from, granted_at, created_at, updated_at)
       select ${environmentId}, id, pricing_model_id, ledger_account_id, feature_id, billing_period_id,
-             source, source_id, amount, expires_at, priority, reason, ${now}::bigint, ${now}::bigint, ${now}::bigint
+             source, source_id, amount, expires_at, priority, reason, transferred_from, ${now}::bigint, ${now}::bigint, ${now}::bigint
         from asked order by id collate "C"
       on conflict (environment_id, source, source_id) do nothing
       returning id
@@ -145,6 +147,50 @@ export async function takeBackCredit(work: Work, removed: RemovedCredit): Promis
   await remove(work, [removed], { ...moves.takeBack, type: 'credit_taken_back', sourceId });
 }
 
+/** Moves units off credits of locked accounts, because the credits of another account replace them. */
+export async function moveOffCredits(work: Work, removed: readonly RemovedCredit[]): Promise<void> {
+  if (removed.length === 0) return;
+  const sourceId = newId('ledgerTransaction');
+  await remove(work, removed, { ...moves.takeBack, type: 'credit_transferred', sourceId });
+}
+
+/**
+ * Whether credit `c` belongs to its customer, and not to the plan of its subscription. It was bought, or granted by hand,
+ * also with a feature that was added by hand. Transferred credits are such credits.
+ */
+export const belongsToCustomer = sql<boolean>`(c.source = 'purchase' or c.transferred_from is not null or (c.source = 'manual_adjustment'
+  and (c.feature_id is null or starts_with(c.source_id, c.feature_id || ':'))))`;
+
+/** An unspent credit of a customer on a subscription that has ended. */
+interface StrandedCredit {
+  readonly id: string;
+  readonly pricingModelId: string;
+  readonly ledgerAccountId: string;
+  readonly featureId: string | null;
+  readonly source: CreditSource;
+  readonly reason: string | null;
+  readonly priority: number;
+  readonly expiresAt: Instant | null;
+  readonly rest: bigint;
+  readonly customerId: string;
+  readonly usageMeterId: string;
+}
+
+/** The unspent credits that belong to these customers, on subscriptions that have ended. */
+export async function listStrandedCredits(work: Work, customerIds: readonly string[]): Promise<StrandedCredit[]> {
+  const { rows } = await sql<StrandedCredit>`
+    select c.id, c.pricing_model_id, c.ledger_account_id, c.feature_id, c.source, c.reason, c.priority, c.expires_at,
+           c.issued - c.applied - c.expired - c.taken_back as rest, s.customer_id, a.usage_meter_id
+      from subscriptions s
+      join ledger_accounts a on a.environment_id = s.environment_id and a.subscription_id = s.id
+      join usage_credits c on c.environment_id = a.environment_id and c.ledger_account_id = a.id
+     where s.environment_id = ${work.environmentId} and s.customer_id = any(${customerIds}::text[])
+       and s.status in (${sql.join(terminalStatuses)})
+       and not c.spent and (c.expires_at is null or c.expires_at > ${work.now}::bigint) and ${belongsToCustomer}
+     order by c.id`.execute(work.db);
+  return rows;
+}
+
 /**
  * The sides that the units move between, and the transaction that books it. The second side is also a column of credits
  * and accounts.
@@ -241,7 +287,9 @@ const columns = sql`
   c.id, c.created_at, case when c.id = a.pending_credit_id then greatest(c.updated_at, a.updated_at) else c.updated_at end as updated_at,
   c.pricing_model_id, c.ledger_account_id, a.subscription_id, a.usage_meter_id, c.feature_id,
   c.source, c.reason, c.priority, c.issued, ${appliedInAll} as applied,
-  c.expired, c.taken_back, c.expires_at`;
+  c.expired, c.taken_back, c.expires_at, c.transferred_from,
+  (select coalesce(sum(n.issued), 0) from usage_credits n
+    where n.environment_id = c.environment_id and n.transferred_from = c.id) as transferred`;
 const joined = sql`
   usage_credits c join ledger_accounts a on a.environment_id = c.environment_id and a.id = c.ledger_account_id`;
 

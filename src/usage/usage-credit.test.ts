@@ -45,6 +45,8 @@ test('a credit is active, then expired, taken back or used, and its amounts are 
     expired: 0n,
     takenBack: 0n,
     expiresAt: 10,
+    transferredFrom: null,
+    transferred: 0n,
   };
   const rows: [change: Partial<UsageCreditRow>, now: number, status: string, remaining: bigint, expired: bigint][] = [
     [{ applied: 30n, takenBack: 30n }, 9, 'active', 40n, 0n],

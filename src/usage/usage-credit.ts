@@ -13,9 +13,12 @@ export const UsageCreditId = idSchema('usageCredit');
 const maxPriority = 1000;
 
 /** The state of a credit: whether it has units left, or why not. */
-const usageCreditStatuses = ['active', 'used', 'expired', 'taken_back'] as const;
+const usageCreditStatuses = ['active', 'used', 'expired', 'taken_back', 'transferred'] as const;
 
-/** Units of a meter granted to a subscription, and their use: issued = applied + expired + taken back + remaining. */
+/**
+ * Units of a meter granted to a subscription, and their use: issued = applied + expired + taken back + transferred +
+ * remaining.
+ */
 export const UsageCredit = z
   .object({
     id: UsageCreditId,
@@ -40,11 +43,19 @@ export const UsageCredit = z
     appliedAmount: WholeNumber.meta({ description: 'The units that paid for usage.' }),
     expiredAmount: WholeNumber.meta({ description: 'The units that expired unused.' }),
     takenBackAmount: WholeNumber.meta({ description: 'The units that were taken back.' }),
+    transferredAmount: WholeNumber.meta({
+      description: 'The units that were transferred to another subscription of the customer when this one ended.',
+    }),
+    transferredFrom: z
+      .string()
+      .nullable()
+      .meta({ description: 'The credit on an earlier subscription of the customer whose units these are.' }),
     remainingAmount: WholeNumber.meta({ description: 'The units that can still be used.' }),
     expiresAt: Timestamp.nullable().meta({ description: 'The end of their use. Null: they do not expire.' }),
     status: z.enum(usageCreditStatuses).meta({
       description:
-        '`active` while units remain. Then `expired` if some expired unused, else `taken_back` if some were taken back, else `used`.',
+        '`active` while units remain. Then `expired` if some expired unused, else `taken_back` if some were taken back, ' +
+        'else `transferred` if some were transferred, else `used`.',
     }),
   })
   .meta({ id: 'UsageCredit' });
@@ -96,13 +107,16 @@ export interface UsageCreditRow {
   readonly expired: bigint;
   readonly takenBack: bigint;
   readonly expiresAt: Instant | null;
+  readonly transferredFrom: string | null;
+  /** The part of `takenBack` that was transferred to credits of other accounts. */
+  readonly transferred: bigint;
 }
 
 /**
  * A credit as returned by the API. One that has expired by `now` is shown as expired, whether or not that was booked.
  */
 export function toUsageCredit(
-  { ledgerAccountId: _, issued, applied, expired, takenBack, ...row }: UsageCreditRow,
+  { ledgerAccountId: _, issued, applied, expired, takenBack, transferred, ...row }: UsageCreditRow,
   { livemode, now }: { readonly livemode: boolean; readonly now: Instant },
 ): UsageCredit {
   const rest = issued - applied - expired - takenBack;
@@ -111,7 +125,8 @@ export function toUsageCredit(
     issuedAmount: issued,
     appliedAmount: applied,
     expiredAmount: hasEnded ? expired + rest : expired,
-    takenBackAmount: takenBack,
+    takenBackAmount: takenBack - transferred,
+    transferredAmount: transferred,
     remainingAmount: hasEnded ? 0n : rest,
   };
   return { ...row, ...amounts, livemode, status: statusOf(amounts) };
@@ -121,10 +136,15 @@ function statusOf({
   remainingAmount,
   expiredAmount,
   takenBackAmount,
-}: Pick<UsageCredit, 'remainingAmount' | 'expiredAmount' | 'takenBackAmount'>): UsageCredit['status'] {
+  transferredAmount,
+}: Pick<
+  UsageCredit,
+  'remainingAmount' | 'expiredAmount' | 'takenBackAmount' | 'transferredAmount'
+>): UsageCredit['status'] {
   if (remainingAmount > 0n) return 'active';
   if (expiredAmount > 0n) return 'expired';
-  return takenBackAmount > 0n ? 'taken_back' : 'used';
+  if (takenBackAmount > 0n) return 'taken_back';
+  return transferredAmount > 0n ? 'transferred' : 'used';
 }
 
 /** The fields of a subscription that a grant needs. */

@@ -40,7 +40,7 @@ const paths: readonly Path[] = [
       objects.fail(id, { code: 'payment_method_customer_decline', message: 'The bank declined it.' });
       return [stripeEvent('payment_intent.payment_failed', objects.intent(id))];
     },
-    tells: ['payment.failed', 'subscription.created', 'subscription.canceled'],
+    tells: ['payment.failed', 'subscription.canceled'],
   },
   {
     path: 'somebody cancels the charge at Stripe: the plan ends',
@@ -49,7 +49,7 @@ const paths: readonly Path[] = [
       objects.cancel(id);
       return [stripeEvent('payment_intent.canceled', objects.intent(id))];
     },
-    tells: ['payment.failed', 'subscription.created', 'subscription.canceled'],
+    tells: ['payment.failed', 'subscription.canceled'],
   },
   {
     path: 'the customer is asked to confirm, and does',

@@ -120,7 +120,7 @@ test('declined on 11 June and accepted on 12 June: the periods are still those o
   const free = await shop.current(externalId);
   assert.deepEqual(
     [free.isFreePlan, free.currentBillingPeriodStart, free.currentBillingPeriodEnd],
-    [true, june11, july1],
+    [true, june1, july1],
   );
   await app.setClock(instant('2026-06-12'));
   const bought = await shop.buy({ ...wish, paymentMethodId: await shop.addCard(customerId) });

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { sql } from 'kysely';
-import { chargeInvoices } from '../../src/billing/charge-invoice.ts';
 import { collectInvoices, dunHandler } from '../../src/billing/collect-invoices.ts';
+import { chargeInvoices } from '../../src/billing/record-paid.ts';
 import { renewHandler } from '../../src/billing/renew.ts';
 import { settleCharges, settlePayments, settleReported } from '../../src/billing/settle-payment.ts';
 import type { Work } from '../../src/database/work.ts';

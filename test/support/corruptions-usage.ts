@@ -92,6 +92,23 @@ export const ledgerCorruptions: readonly Corruption[] = [
     breaks: ['creditsAreDrawnFromWithinTheirRest'],
   },
   {
+    fault: 'a credit claims units that nobody moved off another',
+    statements: [
+      'update usage_credits set transferred_from = (select id from usage_credits where issued = 20) where issued = 100',
+    ],
+    breaks: ['transferredCreditsAreWhole'],
+  },
+  {
+    fault: 'credits that were granted by hand are left on a plan that has ended',
+    statements: [
+      `update usage_credits set source = 'manual_adjustment', feature_id = null, expires_at = null where issued = 10`,
+      `update ledger_accounts a
+          set subscription_id = (select id from subscriptions where replaced_by_subscription_id = a.subscription_id)
+        where id = (select ledger_account_id from usage_credits where issued = 10)`,
+    ],
+    breaks: ['subscriptionsAgree', 'customersKeepTheirCredits', 'usageSeriesBelongTogether'],
+  },
+  {
     fault: 'an account does not know that its credits end',
     statements: ['update ledger_accounts set credits_end_at = null'],
     breaks: ['accountsKnowWhenCreditsEnd'],

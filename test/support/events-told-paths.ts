@@ -104,7 +104,7 @@ const ofStarts: readonly Path[] = [
     path: 'a plan with nothing to charge waits for its payment for 23 hours',
     with: { token: undefined },
     does: () => '2026-01-02',
-    tells: ['2026-01-01T23:00Z subscription.created', '2026-01-01T23:00Z subscription.updated'],
+    tells: ['2026-01-01T23:00Z subscription.updated'],
   },
   {
     path: 'a plan is to start later',

@@ -1,0 +1,134 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { instant } from '../../src/kernel/calendar.ts';
+import { buyNow } from '../support/buying.ts';
+import { type Body, startTestApp } from '../support/harness.ts';
+import { credits, firstBalance, meter, newCard, newCustomer, plan } from '../support/shop.ts';
+import { assertSound } from '../support/sound.ts';
+
+// Credits that were bought or granted by hand belong to the customer: they outlive every plan. A first payment that fails
+// changes nothing.
+
+const app = await startTestApp();
+const { pricingModel } = await app.post('/pricing-models/setup', {
+  name: 'Chat',
+  isDefault: true,
+  features: [
+    credits('free-messages', 20, 'messages'),
+    credits('pro-messages', 1000, 'messages'),
+    credits('pack', 500, 'messages', { renewalFrequency: 'once' }),
+  ],
+  products: [
+    plan('free', 0, ['free-messages']),
+    plan('pro', 2900, ['pro-messages']),
+    plan('pack', 1000, ['pack'], { type: 'single_payment', intervalUnit: undefined, intervalCount: undefined }),
+  ],
+  usageMeters: [meter('messages', 'Messages', { slug: 'message', unitPrice: 1, usageEventsPerUnit: 1 })],
+});
+const packId: string = pricingModel.products.find(({ slug }: Body) => slug === 'pack').id;
+const priceSlug = 'pro-monthly';
+
+const balance = async (externalId: string, id: string) => firstBalance(app, externalId, id);
+const subscription = async (id: string) => (await app.get(`/subscriptions/${id}`)).subscription;
+const current = async (externalId: string) => (await app.get(`/customers/${externalId}/billing`)).currentSubscription;
+
+/** A customer on the free plan who has bought 500 messages for 10.00. */
+async function newBuyer(externalId: string) {
+  await app.setClock(instant('2026-06-01'));
+  const customer = await newCustomer(app, externalId, { token: 'pm_card_visa' });
+  await app.inEnvironment((work) => buyNow(work, { customerId: customer.customerId, productId: packId }));
+  await app.runJobs({ all: true });
+  assert.equal(await balance(externalId, customer.freeId), 520);
+  return customer;
+}
+
+test('500 bought messages are there after the upgrade: 520 become 1500', async () => {
+  const { externalId, customerId, freeId } = await newBuyer('upgrading');
+  const { id } = (await app.post('/subscriptions', { customerId, priceSlug })).subscription;
+  assert.equal(await balance(externalId, id), 1500);
+  const { data: before } = await app.get(`/usage-credits?subscriptionId=${freeId}&source=purchase`);
+  const { data: after } = await app.get(`/usage-credits?subscriptionId=${id}&source=purchase`);
+  const fields = ({ issuedAmount, takenBackAmount, transferredAmount, remainingAmount, status }: Body) => [
+    issuedAmount,
+    takenBackAmount,
+    transferredAmount,
+    remainingAmount,
+    status,
+  ];
+  assert.deepEqual(before.map(fields), [[500, 0, 500, 0, 'transferred']]);
+  assert.deepEqual(after.map(fields), [[500, 0, 0, 500, 'active']]);
+  assert.equal(after[0].transferredFrom, before[0].id);
+  // They can be consumed, all of them.
+  const usageEvent = { subscriptionId: id, priceSlug: 'message', transactionId: 'all', amount: 1500 };
+  await app.post('/usage-events/consume', { usageEvent });
+  await assertSound(app);
+});
+
+test('they are there after a cancel, and after the same plan again a day later: 1500, 520, 1500', async () => {
+  const { externalId, customerId } = await newBuyer('returning');
+  const first = (await app.post('/subscriptions', { customerId, priceSlug })).subscription;
+  await app.post(`/subscriptions/${first.id}/cancel`, { cancellation: { timing: 'immediately' } });
+  const free = await current(externalId);
+  assert.equal(await balance(externalId, free.id), 520);
+  await app.setClock(instant('2026-06-02'));
+  const second = (await app.post('/subscriptions', { customerId, priceSlug })).subscription;
+  assert.equal(await balance(externalId, second.id), 1500);
+  await assertSound(app);
+});
+
+test('credits granted by hand keep their end, priority and reason, and those of the plan end with it', async () => {
+  await app.setClock(instant('2026-06-01'));
+  const { externalId, customerId, freeId } = await newCustomer(app, 'gifted', { token: 'pm_card_visa' });
+  const expiresAt = instant('2026-07-15');
+  const usageCredit = {
+    subscriptionId: freeId,
+    usageMeterSlug: 'messages',
+    amount: 100,
+    expiresAt,
+    priority: 7,
+    reason: 'sorry',
+  };
+  await app.post('/usage-credits', { usageCredit });
+  const { id } = (await app.post('/subscriptions', { customerId, priceSlug })).subscription;
+  assert.equal(await balance(externalId, id), 1100);
+  const { data } = await app.get(`/usage-credits?subscriptionId=${id}&source=manual_adjustment`);
+  assert.deepEqual(
+    data.map((each: Body) => [each.remainingAmount, each.expiresAt, each.priority, each.reason]),
+    [[100, expiresAt, 7, 'sorry']],
+  );
+});
+
+test('a first payment that fails is 402, and the free plan goes on, the very same, with all of its credits', async () => {
+  const { externalId, customerId, freeId } = await newBuyer('declined');
+  const usageEvent = { subscriptionId: freeId, priceSlug: 'message', transactionId: 'some', amount: 15 };
+  await app.post('/usage-events/consume', { usageEvent });
+  const defaultPaymentMethodId = await newCard(app, customerId, 'pm_card_chargeCustomerFail');
+  for (let attempt = 1; attempt <= 4; attempt++) {
+    const body = { customerId, priceSlug, defaultPaymentMethodId };
+    const answer = await app.request('POST', '/subscriptions', body);
+    assert.equal(answer.status, 402);
+    assert.match(answer.body.error, /first payment failed/);
+    assert.deepEqual(
+      [answer.body.subscription.status, answer.body.subscription.cancellationReason],
+      ['canceled', 'non_payment'],
+    );
+    assert.equal((await current(externalId)).id, freeId);
+    assert.equal((await subscription(freeId)).status, 'active');
+    assert.equal(await balance(externalId, freeId), 505);
+  }
+  await assertSound(app);
+});
+
+test('while a slow first payment is pending the free plan goes on; when it arrives, it is replaced', async () => {
+  const { externalId, customerId, freeId } = await newBuyer('patient');
+  const defaultPaymentMethodId = await newCard(app, customerId, 'pm_card_processing');
+  const { id } = (await app.post('/subscriptions', { customerId, priceSlug, defaultPaymentMethodId })).subscription;
+  assert.equal((await subscription(freeId)).status, 'active');
+  assert.equal(await balance(externalId, freeId), 520);
+  await app.setClock(instant('2026-06-01') + 2 * 3_600_000);
+  await app.runJobs({ all: true });
+  const [free, paid] = [await subscription(freeId), await subscription(id)];
+  assert.deepEqual([free.status, free.replacedBySubscriptionId, paid.status], ['canceled', id, 'active']);
+  assert.equal(await balance(externalId, id), 1500);
+  await assertSound(app);
+});
