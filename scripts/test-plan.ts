@@ -27,10 +27,8 @@ const loud: ReadonlySet<string> = new Set([
   'test/api/client-webhooks.test.ts',
   'test/api/operations.test.ts',
   'test/races/due-work-parallel.test.ts',
-  'test/races/line.test.ts',
   'test/races/renewals-parallel.test.ts',
   'test/races/rollback.test.ts',
-  'test/races/sync-per-turn.test.ts',
   'test/races/usage-first-load.test.ts',
   'test/stories/audit-log.test.ts',
 ]);

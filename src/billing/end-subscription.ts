@@ -38,8 +38,8 @@ export async function cancelIfDue(work: Work, id: string): Promise<boolean> {
 }
 
 /**
- * Ends a subscription, and starts the default plan where its customer is left without a plan. Every end takes this
- * path: a cancel request, a scheduled date, a failed first payment, or the archiving of its customer.
+ * Ends a subscription, and starts the default plan where its customer is left without a plan. Every end
+ * takes this path, except for a free plan that a paid one replaces (`replaceFreePlan`).
  */
 export async function endSubscription(
   work: Work,

@@ -43,6 +43,9 @@ import type { DueWorkHandler } from './due-work-runner.ts';
 import { grantPeriodCredits } from './grant-period-credits.ts';
 import { pausedTimeLine } from './paused-time.ts';
 
+// A payment can end a free plan, whose last usage is charged and, in a dry run, paid at once. So payments, charges and
+// the end of a plan are in one file.
+
 /** A fully paid invoice. */
 interface PaidInvoice {
   readonly invoice: InvoiceRow;
@@ -62,7 +65,7 @@ interface PaidInvoice {
  * - their purchases are published, and grant their credits.
  *
  * Called once per invoice; invoices that are not paid are ignored. The caller has locked customers and subscriptions.
- * The number of statements does not depend on the number of invoices.
+ * The number of statements does not depend on the number of invoices, except for free plans that are replaced.
  */
 export async function recordPaid(work: Work, changed: readonly PaidInvoice[]): Promise<void> {
   const paid = changed.filter(({ invoice }) => invoice.status === 'paid' || invoice.status === 'partially_refunded');
