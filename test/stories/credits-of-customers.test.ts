@@ -119,6 +119,18 @@ test('a first payment that fails is 402, and the free plan goes on, the very sam
   await assertSound(app);
 });
 
+test('of four subscriptions that are asked for at once each is 402 or 409, and the free plan goes on', async () => {
+  const { externalId, customerId, freeId } = await newBuyer('hurried');
+  const defaultPaymentMethodId = await newCard(app, customerId, 'pm_card_chargeCustomerFail');
+  const body = { customerId, priceSlug, defaultPaymentMethodId };
+  const answers = await Promise.all([1, 2, 3, 4].map(() => app.request('POST', '/subscriptions', body)));
+  const statuses = answers.map(({ status }) => status);
+  assert(statuses.includes(402) && statuses.every((status) => status === 402 || status === 409), statuses.join());
+  assert.equal((await current(externalId)).id, freeId);
+  assert.equal(await balance(externalId, freeId), 520);
+  await assertSound(app);
+});
+
 test('while a slow first payment is pending the free plan goes on; when it arrives, it is replaced', async () => {
   const { externalId, customerId, freeId } = await newBuyer('patient');
   const defaultPaymentMethodId = await newCard(app, customerId, 'pm_card_processing');
