@@ -144,6 +144,29 @@ export const ledgerInvariants: readonly Invariant[] = [
        where moved.amount is distinct from transferred.amount or not is_kept`,
   },
   {
+    name: 'boughtCreditsAddUp',
+    sentence:
+      'The credits that a customer bought or was granted by hand are the usable, applied, expired and taken back ones over all subscriptions.',
+    query: sql`
+      with moved as (
+        select e.environment_id, e.usage_credit_id, sum(e.amount) as amount
+          from ledger_transactions t
+          join ledger_entries e on e.environment_id = t.environment_id and e.ledger_transaction_id = t.id
+         where t.type = 'credit_transferred' group by e.environment_id, e.usage_credit_id
+      ), owned as (
+        select s.environment_id, s.customer_id, a.usage_meter_id,
+               sum(c.issued) filter (where c.transferred_from is null) as given,
+               sum(c.issued - coalesce(moved.amount, 0)) as kept
+          from usage_credits c
+          join ledger_accounts a on a.environment_id = c.environment_id and a.id = c.ledger_account_id
+          join subscriptions s on s.environment_id = a.environment_id and s.id = a.subscription_id
+          left join moved on moved.environment_id = c.environment_id and moved.usage_credit_id = c.id
+         where ${belongsToCustomer}
+         group by s.environment_id, s.customer_id, a.usage_meter_id
+      )
+      select environment_id, customer_id as id, usage_meter_id, given, kept from owned where given is distinct from kept`,
+  },
+  {
     name: 'customersKeepTheirCredits',
     sentence:
       'Credits that were bought or granted by hand are not left on an ended subscription while the customer has another.',

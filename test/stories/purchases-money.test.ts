@@ -84,6 +84,19 @@ test('a charge that takes its time: nothing is given until the money is there', 
   assert.equal(await plans.calls(externalId, freeId), 1500);
 });
 
+test('a pack whose payment arrives after its customer was archived is granted on the last plan', async () => {
+  const { customerId, externalId, freeId } = await plans.newCustomer('pm_card_processing');
+  const bought = await shop.buy({ customerId, productId: packId });
+  await app.post(`/customers/${externalId}/archive`, {});
+  await app.put('/test-clock', { testClock: { now: instant('2026-06-01T04:00') } });
+  assert.equal(await statusOf(bought), 'paid');
+  const { data } = await app.get(`/usage-credits?subscriptionId=${freeId}&source=purchase`);
+  assert.deepEqual(
+    data.map(({ remainingAmount }: Body) => remainingAmount),
+    [1000],
+  );
+});
+
 test('within terms to pay in, what is bought without a card is open until its money is recorded', async () => {
   await app.put('/settings', { settings: { netTermsDays: 30 } });
   const { customerId, externalId, freeId } = await plans.newCustomer();

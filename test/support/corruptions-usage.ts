@@ -96,7 +96,7 @@ export const ledgerCorruptions: readonly Corruption[] = [
     statements: [
       'update usage_credits set transferred_from = (select id from usage_credits where issued = 20) where issued = 100',
     ],
-    breaks: ['transferredCreditsAreWhole'],
+    breaks: ['transferredCreditsAreWhole', 'boughtCreditsAddUp'],
   },
   {
     fault: 'credits that were granted by hand are left on a plan that has ended',
