@@ -70,8 +70,8 @@ export interface AdjustedSubscriptionItem {
   metadata?: Metadata | null;
   /** Ignored: a new item begins with the change. */
   addedDate?: TimestampInput;
-  /** Always null: to end an item, leave it out. */
-  expiredAt?: null;
+  /** An item that has expired by the time of the change is left out. A later instant is refused: schedule a change without the item. */
+  expiredAt?: TimestampInput | null;
   /** If true, the item is ignored. The item with features added by hand stays as it is. */
   manuallyCreated?: boolean;
 }
@@ -146,6 +146,7 @@ export interface ProductStructure {
     name?: string | null;
     slug?: string | null;
     unitPrice: number;
+    /** That of the environment, or absent. */
     currency?: CurrencyCode;
     isDefault?: true;
     active?: true;
@@ -159,6 +160,7 @@ export interface ProductStructure {
     name?: string | null;
     slug?: string | null;
     unitPrice: number;
+    /** That of the environment, or absent. */
     currency?: CurrencyCode;
     isDefault?: true;
     active?: true;
@@ -184,6 +186,7 @@ export interface UsageMeterStructure {
     name?: string | null;
     slug?: string | null;
     unitPrice: number;
+    /** That of the environment, or absent. */
     currency?: CurrencyCode;
     intervalUnit?: IntervalUnit;
     intervalCount?: number;
@@ -346,6 +349,7 @@ export type PaymentMethodType = 'card' | 'link' | 'us_bank_account' | 'sepa_debi
 
 export type TaxType = 'amusement_tax' | 'communications_tax' | 'gst' | 'hst' | 'igst' | 'jct' | 'lease_tax' | 'pst' | 'qst' | 'rst' | 'sales_tax' | 'vat' | 'none';
 
+/** A type of event. `sync.events_available` is accepted for compatibility, and no such event is ever sent. */
 export type WebhookFilterType = 'customer.created' | 'customer.updated' | 'purchase.completed' | 'payment.failed' | 'payment.succeeded' | 'subscription.created' | 'subscription.updated' | 'subscription.canceled' | 'usage_balance.low' | 'sync.events_available';
 
 export type WebhookDeliveryStatus = 'pending' | 'succeeded' | 'failed';
@@ -1513,13 +1517,13 @@ export interface AdjustmentPreview {
     brand?: string;
   };
   currentSubscriptionItems?: Array<{
-    name: string | null;
+    name: string;
     unitPrice: WholeNumber;
     quantity: number;
     priceId: string | null;
   }>;
   newSubscriptionItems?: Array<{
-    name: string | null;
+    name: string;
     unitPrice: WholeNumber;
     quantity: number;
     priceId: string | null;
@@ -1631,9 +1635,11 @@ export interface PricingModelExport {
         unitPrice: WholeNumber;
         isDefault: true;
         active: true;
+        usageMeterId: null;
+        usageEventsPerUnit: null;
         intervalUnit: IntervalUnit;
         intervalCount: number;
-        trialPeriodDays?: number;
+        trialPeriodDays: number | null;
       } | {
         type: 'single_payment';
         name?: string;
@@ -1641,6 +1647,9 @@ export interface PricingModelExport {
         unitPrice: WholeNumber;
         isDefault: true;
         active: true;
+        usageMeterId: null;
+        usageEventsPerUnit: null;
+        trialPeriodDays: null;
       };
       /** The slugs of the features that the product grants. */
       features: Array<string>;
@@ -1660,6 +1669,7 @@ export interface PricingModelExport {
         intervalUnit: IntervalUnit;
         intervalCount: number;
         usageEventsPerUnit: number;
+        trialPeriodDays: null;
         isDefault: boolean;
         active: boolean;
       }>;
@@ -3247,6 +3257,19 @@ export interface ProductsCreateInput {
     trialPeriodDays?: null;
     usageEventsPerUnit?: null;
     usageMeterId?: null;
+  } | {
+    name?: string | null;
+    slug?: string | null;
+    unitPrice: number;
+    isDefault?: boolean;
+    active?: boolean;
+    type: 'usage';
+    usageMeterId: string;
+    usageEventsPerUnit?: number;
+    intervalUnit?: IntervalUnit;
+    intervalCount?: number;
+    trialPeriodDays?: null;
+    productId?: null;
   };
   featureIds?: Array<string>;
 }
@@ -4713,7 +4736,7 @@ export interface CustomersMethods {
   /** Every row that `list` lists, page after page; `limit` is the size of a page, 100 when absent. */
   listAll(input?: Omit<CustomersListInput, 'cursor'>, options?: CallOptions): AsyncGenerator<CustomersListAnswer['data'][number], void, undefined>;
 
-  /** Create a customer. Creates a customer under your own id, `externalId`, and starts the default plan of its pricing model, if there is one. Returns the customer and that subscription. Without `pricingModelId` the customer joins the default pricing model. An external id that another customer has is refused with 409. */
+  /** Create a customer. Creates a customer under your own id, `externalId`, and starts the default plan of its pricing model, if there is one. Returns the customer and that subscription. Without `pricingModelId` the customer joins the default pricing model. If the customer exists and has all that is sent, it is returned, so creations at once are safe. An external id of a customer with other data is refused with 409. */
   create(input: CustomersCreateInput, options?: WriteOptions): Promise<CustomersCreateAnswer>;
 
   /** Get a customer. Returns the customer with this external id. If several pricing models have one, the request is refused until `pricingModelId` names the model. */
@@ -4815,7 +4838,7 @@ export interface PricingModelsMethods {
 }
 
 export interface ProductsMethods {
-  /** Create a product. Creates a product with its default price and, through `featureIds`, the features that it grants. A slug that another active product has is refused with 409. */
+  /** Create a product. Creates a product with its default price and, through `featureIds`, the features that it grants. A slug that another active product has is refused with 409. A price of type `usage` is added to its usage meter as the default, and subscribing to the product is free. Toggles of a product that is paid once are shown with it and are not granted by a purchase. */
   create(input: ProductsCreateInput, options?: WriteOptions): Promise<ProductsCreateAnswer>;
 
   /** List products. Returns the products of the environment, active and inactive ones. */
@@ -4861,7 +4884,7 @@ export interface PricesMethods {
   /** Get a price. Returns one price with its amount, currency and interval. */
   get(input: PricesGetInput, options?: CallOptions): Promise<PricesGetAnswer>;
 
-  /** Update a price. Changes the name, slug, default flag or activity of a price. Its amount and interval cannot change: create another price instead. */
+  /** Update a price. Changes the name, slug, default flag or activity of a price. Its amount and interval cannot change: create another price instead. With `isDefault: false` the newest other active price of the product becomes the default; without one the price stays the default. For a usage meter it is the no-charge price. */
   update(input: PricesUpdateInput, options?: WriteOptions): Promise<PricesUpdateAnswer>;
 }
 

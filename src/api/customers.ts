@@ -90,7 +90,8 @@ export const customerRoutes = [
     description:
       'Creates a customer under your own id, `externalId`, and starts the default plan of its pricing model, if ' +
       'there is one. Returns the customer and that subscription. Without `pricingModelId` the customer joins ' +
-      'the default pricing model. An external id that another customer has is refused with 409.',
+      'the default pricing model. If the customer exists and has all that is sent, it is returned, so creations at once ' +
+      'are safe. An external id of a customer with other data is refused with 409.',
     tag,
     body: z.object({ customer: NewCustomer }),
     returns: z.object({

@@ -58,19 +58,13 @@ export const priceRoutes = [
     summary: 'Update a price',
     description:
       'Changes the name, slug, default flag or activity of a price. Its amount and interval cannot change: ' +
-      'create another price instead.',
+      'create another price instead. With `isDefault: false` the newest other active price of the product becomes ' +
+      'the default; without one the price stays the default. For a usage meter it is the no-charge price.',
     tag,
     params: z.object({ id: PriceId }),
     body: z.object({ price: PriceChange.extend({ id: PriceId.optional() }) }),
     returns: z.object({ price: Price }),
-    refuses: [
-      'priceNotFound',
-      'idMismatch',
-      'noChargePriceProtected',
-      'defaultProductProtected',
-      'defaultPriceNeeded',
-      'slugTaken',
-    ],
+    refuses: ['priceNotFound', 'idMismatch', 'noChargePriceProtected', 'defaultProductProtected', 'slugTaken'],
     handle: async (work, { params, body }) => ({ price: await updatePrice(work, params.id, body.price) }),
   }),
 ];

@@ -16,7 +16,9 @@ export const productRoutes = [
     summary: 'Create a product',
     description:
       'Creates a product with its default price and, through `featureIds`, the features that it grants. A slug ' +
-      'that another active product has is refused with 409.',
+      'that another active product has is refused with 409. A price of type `usage` is added to its usage meter ' +
+      'as the default, and subscribing to the product is free. Toggles of a product that is paid once are shown ' +
+      'with it and are not granted by a purchase.',
     tag,
     body: z.object({ product: ProductInput, price: FirstPriceInput, featureIds: FeatureIds.optional() }),
     returns: z.object({ product: Product }),
@@ -25,8 +27,8 @@ export const productRoutes = [
       'pricingModelNotFound',
       'defaultPricingModelNotFound',
       'featureNotFound',
+      'usageMeterNotFound',
       'otherPricingModel',
-      'toggleOnSinglePayment',
       'slugTaken',
     ],
     handle: async (work, { body }) => ({ product: await createProduct(work, body) }),
@@ -71,15 +73,7 @@ export const productRoutes = [
       featureIds: FeatureIds.optional(),
     }),
     returns: z.object({ product: Product }),
-    refuses: [
-      'productNotFound',
-      'idMismatch',
-      'priceTypeFixed',
-      'featureNotFound',
-      'otherPricingModel',
-      'toggleOnSinglePayment',
-      'slugTaken',
-    ],
+    refuses: ['productNotFound', 'idMismatch', 'priceTypeFixed', 'featureNotFound', 'otherPricingModel', 'slugTaken'],
     handle: async (work, { params, body }) => ({ product: await updateProduct(work, params.id, body) }),
   }),
 ];

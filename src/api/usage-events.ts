@@ -55,7 +55,7 @@ export const usageEventRoutes = [
       'event with the same `transactionId` is returned and not counted again. A body of `application/x-ndjson` ' +
       'has one event in each line.',
     tag,
-    body: z.object({ usageEvents: z.array(NewUsageEvent).min(1).max(maxEventsPerRequest) }),
+    body: z.object({ usageEvents: z.array(NewUsageEvent).max(maxEventsPerRequest) }),
     returns: z.object({ usageEvents: z.array(UsageEvent) }),
     refuses,
     lines: 'usageEvents',

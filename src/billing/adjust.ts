@@ -12,7 +12,7 @@ import { Problem } from '../kernel/problem.ts';
 import { findPaymentMethod } from '../payments/actions.ts';
 import { PaymentMethodType } from '../payments/payment-method.ts';
 import { publishSubscription } from '../subscriptions/actions.ts';
-import { type AdjustmentRow, decideItemChanges } from '../subscriptions/adjustment.ts';
+import { type AdjustmentRow, decideItemChanges, type PlanItem } from '../subscriptions/adjustment.ts';
 import { type NewAdjustment, ResolvedTiming } from '../subscriptions/adjustment-input.ts';
 import { saveSubscription } from '../subscriptions/store.ts';
 import {
@@ -140,7 +140,7 @@ async function read(
 }
 
 const PreviewItem = z.object({
-  name: z.string().nullable(),
+  name: z.string(),
   unitPrice: WholeNumber,
   quantity: z.int(),
   priceId: z.string().nullable(),
@@ -220,8 +220,8 @@ async function toPreview(work: Work, plan: AdjustmentPlan): Promise<Partial<Adju
   };
 }
 
-function toPreviewItem({ name, unitPrice, quantity, priceId }: z.infer<typeof PreviewItem>) {
-  return { name, unitPrice, quantity, priceId };
+function toPreviewItem({ name, unitPrice, quantity, priceId }: SubscriptionItemRow | PlanItem) {
+  return { name: name ?? '', unitPrice, quantity, priceId };
 }
 
 async function paymentMethodOf(

@@ -4,7 +4,9 @@ import { findCustomerEvenArchived, lockCustomer } from '../customers/store.ts';
 import type { Work } from '../database/work.ts';
 import { Problem } from '../kernel/problem.ts';
 import { resolvePricingModel } from '../pricing/actions.ts';
-import { lockLivingSubscriptions } from '../subscriptions/store.ts';
+import { listSubscriptionsOfCustomer, lockLivingSubscriptions } from '../subscriptions/store.ts';
+import { listActiveItems } from '../subscriptions/store-items.ts';
+import { isCurrent } from '../subscriptions/subscription.ts';
 import { lockAccountsOfSubscriptions } from '../usage/store-accounts.ts';
 import { startDefaultPlan } from './default-plan.ts';
 import { endSubscription } from './end-subscription.ts';
@@ -12,15 +14,24 @@ import type { Opened } from './open-subscription.ts';
 
 /**
  * Creates a customer in the given pricing model or the default one, and starts its default plan in the same commit:
- * neither exists without the other. The `plan` is null if the pricing model has no default product.
+ * neither exists without the other. The `plan` is null if the pricing model has no default product. A customer that is
+ * there already is returned with its default plan, unless it has another plan now.
  */
 export async function createCustomer(
   work: Work,
   given: NewCustomer,
-): Promise<{ customer: CustomerRow; plan: Opened | null }> {
+): Promise<{ customer: CustomerRow; plan: Pick<Opened, 'subscription' | 'items'> | null }> {
   const pricingModelId = await resolvePricingModel(work, given.pricingModelId);
-  const customer = await insertNewCustomer(work, pricingModelId, given);
+  const { customer, isNew } = await insertNewCustomer(work, pricingModelId, given);
+  if (!isNew) return { customer, plan: await findDefaultPlan(work, customer.id) };
   return { customer, plan: customer.archived ? null : await startDefaultPlan(work, customer, work.now) };
+}
+
+async function findDefaultPlan(work: Work, customerId: string) {
+  const subscriptions = await listSubscriptionsOfCustomer(work, customerId);
+  const subscription = subscriptions.find((each) => each.isDefaultPlan && isCurrent(each.status));
+  if (subscription === undefined) return null;
+  return { subscription, items: await listActiveItems(work, [{ subscriptionId: subscription.id, at: work.now }]) };
 }
 
 /**

@@ -78,7 +78,8 @@ export async function planAdjustment(
   assert(period, 'a subscription in a period has its row');
   const active = await listActiveItems(work, [{ subscriptionId: subscription.id, at: work.now }]);
   const catalog = await readCatalog(work, subscription);
-  const items = resolveItems(requested.newSubscriptionItems, { subscription, current: active, catalog });
+  const at = requested.timing === 'at_end_of_current_billing_period' ? period.endAt : work.now;
+  const items = resolveItems(requested.newSubscriptionItems, { subscription, current: active, catalog, at });
   const current = active.filter((item) => !item.manuallyCreated);
   const capacities = await planCapacities(work, { subscription, active, items, catalog });
   checkCapacities(capacities, await countClaims(work, subscription.id));

@@ -38,8 +38,16 @@ const baseDigits = 7;
 // One collision is unlikely; five in a row mean that the bases of the environment are used up.
 const maxBases = 5;
 
-/** Creates a customer and publishes the event, without its plan. Refuses with `externalIdTaken`. */
-export async function insertNewCustomer(work: Work, pricingModelId: string, given: NewCustomer): Promise<CustomerRow> {
+/**
+ * Creates a customer and publishes the event, without its plan. A customer with this external id that has all that is sent
+ * is returned: applications create theirs at first load, several times at once. Refuses another one with
+ * `externalIdTaken`.
+ */
+export async function insertNewCustomer(
+  work: Work,
+  pricingModelId: string,
+  given: NewCustomer,
+): Promise<{ customer: CustomerRow; isNew: boolean }> {
   const customer = {
     id: newId('customer'),
     createdAt: work.now,
@@ -64,11 +72,13 @@ export async function insertNewCustomer(work: Work, pricingModelId: string, give
     const row = { ...customer, invoiceNumberBase };
     if (await store.insertCustomer(work, row)) {
       await publishCustomer(work, 'customer.created', row);
-      return row;
+      return { customer: row, isNew: true };
     }
     const { externalId } = customer;
     const taken = given.archived ? null : await store.findCustomerByExternalId(work, externalId, pricingModelId);
-    if (taken !== null) throw new Problem('externalIdTaken', { externalId });
+    if (taken === null) continue;
+    if (decideChange(taken, given) !== null) throw new Problem('externalIdTaken', { externalId });
+    return { customer: taken, isNew: false };
   }
   assert.fail('no free base for invoice numbers');
 }

@@ -118,14 +118,6 @@ export const registry = {
     'Product {id} has prices of type {type}: create another product for a price of another type.',
   ],
   noChargePriceProtected: ['BAD_REQUEST', 'Price {id} is the no-charge price of its usage meter: {rule}.'],
-  defaultPriceNeeded: [
-    'BAD_REQUEST',
-    'Price {id} is the default price of its product: make another price the default first.',
-  ],
-  toggleOnSinglePayment: [
-    'BAD_REQUEST',
-    'Feature {featureId} is a toggle, and product {productId} is paid once: only products with a subscription price can have toggles.',
-  ],
 
   // Customers, subscriptions, entitlements
   customerNotFound: ['NOT_FOUND', 'Customer with id or external id {id} not found.'],

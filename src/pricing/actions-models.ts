@@ -137,7 +137,7 @@ export async function setUpPricingModel(
 ): Promise<PricingModelDetails> {
   // A pinned key could not see the new pricing model.
   if (work.pinnedTo !== null) throw new Problem('outsidePinnedPricingModel');
-  const wanted = completeStructure(structure, []);
+  const wanted = completeStructure(structure, [], { currency: currencyOf(work) });
   if (isDefault) await takeDefault(work);
   const { id } = await insertPricingModel(work, { id: newId('pricingModel'), name, isDefault });
   const context = { pricingModelId: id, currency: currencyOf(work), now: work.now, newId };
@@ -184,6 +184,7 @@ export async function updatePricingModel(work: Work, id: string, input: UpdateIn
 
 async function planUpdate(work: Work, id: string, structure: Structure): Promise<StructureChanges> {
   const contents = await readContents(work, id);
-  const wanted = prepareUpdate(contents, structure, ['pricingModel'], work.now);
-  return planStructure(contents, wanted, { pricingModelId: id, currency: currencyOf(work), now: work.now, newId });
+  const currency = currencyOf(work);
+  const wanted = prepareUpdate(contents, structure, ['pricingModel'], { now: work.now, currency });
+  return planStructure(contents, wanted, { pricingModelId: id, currency, now: work.now, newId });
 }

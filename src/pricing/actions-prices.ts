@@ -4,10 +4,18 @@ import { type PageRequest, page } from '../kernel/pagination.ts';
 import { invalid, Problem } from '../kernel/problem.ts';
 import { currencyOf, only, refuseOtherId, required, requiredLocked } from './actions.ts';
 import type { Price } from './price.ts';
-import { decidePriceChange, newProductPrice, newUsagePrice, type PriceChange, type PriceInput } from './price-input.ts';
+import {
+  decidePriceChange,
+  newProductPrice,
+  newUsagePrice,
+  type PriceChange,
+  type PriceInput,
+  type UsagePriceInput,
+} from './price-input.ts';
 import * as store from './store-prices.ts';
 import { findProduct } from './store-products.ts';
 import { findUsageMeter } from './store-usage-meters.ts';
+import type { UsageMeter } from './usage-meter.ts';
 
 /** Creates a price. It becomes its product's only active price, or an additional price of its usage meter. */
 export async function createPrice(work: Work, requested: PriceInput): Promise<Price> {
@@ -30,9 +38,14 @@ async function createProductPrice(work: Work, requested: Exclude<PriceInput, { t
   return only(await store.insertPrices(work, [newProductPrice(newId('price'), product, requested, currencyOf(work))]));
 }
 
-async function createUsagePrice(work: Work, requested: Extract<PriceInput, { type: 'usage' }>): Promise<Price> {
+async function createUsagePrice(work: Work, requested: UsagePriceInput): Promise<Price> {
   const meter = await requiredLocked(work, findUsageMeter, requested.usageMeterId, 'usageMeterNotFound');
   refuseOtherModel(requested, meter);
+  return addUsagePrice(work, meter, requested);
+}
+
+/** Adds a price to a usage meter. The caller has locked its pricing model. */
+export async function addUsagePrice(work: Work, meter: UsageMeter, requested: UsagePriceInput): Promise<Price> {
   const price = newUsagePrice(newId('price'), meter, requested, currencyOf(work));
   if (price.isDefault) {
     if (!price.active) throw invalid(['price', 'active'], 'must be true for a default price');

@@ -4,8 +4,15 @@ import type { Instant } from '../kernel/calendar.ts';
 import { type PageRequest, page } from '../kernel/pagination.ts';
 import { invalid, Problem } from '../kernel/problem.ts';
 import { currencyOf, only, refuseOtherId, required, requiredLocked, resolveLockedPricingModel } from './actions.ts';
+import { addUsagePrice } from './actions-prices.ts';
 import type { Feature } from './feature.ts';
-import { type FirstPriceInput, newProductPrice, type ProductPriceChange } from './price-input.ts';
+import {
+  type FirstPriceInput,
+  freePriceOf,
+  newProductPrice,
+  type ProductPriceChange,
+  type UsagePriceInput,
+} from './price-input.ts';
 import { type ProductWithPrices, withPrices } from './pricing-model.ts';
 import {
   isReservedProductSlug,
@@ -20,11 +27,12 @@ import {
   decideProductChange,
   decideProductPrices,
   isLinkActive,
-  refuseUnfitFeatures,
+  refuseForeignFeatures,
 } from './product-change.ts';
 import { findFeature, findFeatures } from './store-features.ts';
-import { findDefaultPriceOfProduct, insertPrices, listPricesOfProducts, savePrices } from './store-prices.ts';
+import { insertPrices, listPricesOfProducts, savePrices } from './store-prices.ts';
 import * as store from './store-products.ts';
+import { findUsageMeter } from './store-usage-meters.ts';
 
 interface ProductRequest {
   readonly product: ProductInput;
@@ -32,7 +40,10 @@ interface ProductRequest {
   readonly featureIds?: readonly string[] | undefined;
 }
 
-/** Creates a product with its default price and its features. */
+/**
+ * Creates a product with its default price and its features. With a usage price, that one is added to its usage meter, and
+ * the product itself costs nothing.
+ */
 export async function createProduct(
   work: Work,
   { product: requested, price, featureIds = [] }: ProductRequest,
@@ -42,8 +53,7 @@ export async function createProduct(
   const slug = requested.slug ?? slugOfName(requested.name) ?? id;
   if (isReservedProductSlug(slug)) throw invalid(['product', 'slug'], 'is reserved for the default product');
   const pricingModelId = await resolveLockedPricingModel(work, requested.pricingModelId);
-  const features = await requireFeatures(work, featureIds);
-  refuseUnfitFeatures({ id, pricingModelId }, price.type, features);
+  refuseForeignFeatures({ pricingModelId }, await requireFeatures(work, featureIds));
   const row = {
     id,
     pricingModelId,
@@ -57,9 +67,20 @@ export async function createProduct(
     active: true,
   };
   const product = only(await store.insertProducts(work, [row]));
-  await insertPrices(work, [newProductPrice(newId('price'), product, price, currencyOf(work))]);
+  const own = price.type === 'usage' ? await sellByUsage(work, product, price) : price;
+  await insertPrices(work, [newProductPrice(newId('price'), product, own, currencyOf(work))]);
   await link(work, product, featureIds);
   return product;
+}
+
+/** Adds the price to its usage meter, and returns the product's own price. */
+async function sellByUsage(work: Work, { pricingModelId }: Product, price: UsagePriceInput) {
+  const meter = await required(work, findUsageMeter, price.usageMeterId, 'usageMeterNotFound');
+  if (meter.pricingModelId !== pricingModelId) {
+    throw new Problem('otherPricingModel', { record: 'usage meter', id: meter.id });
+  }
+  await addUsagePrice(work, meter, { ...price, isDefault: price.isDefault ?? price.active !== false });
+  return freePriceOf(price);
 }
 
 /** Returns the features with these ids, which must all exist. */
@@ -127,7 +148,7 @@ export async function updateProduct(
   await insertPrices(work, toWrite.insert);
   if (featureIds === undefined) return { product, expiredProductFeatureIds: [] };
   const features = await requireFeatures(work, featureIds);
-  refuseUnfitFeatures(product, prices[0]?.type, features);
+  refuseForeignFeatures(product, features);
   const links = await store.listProductFeatures(work, [id]);
   const { featureIdsToLink, linkIdsToExpire } = decideFeatureLinks(links, featureIds, work.now);
   await link(work, product, featureIdsToLink);
@@ -148,8 +169,7 @@ interface ProductFeatureRequest {
 export async function createProductFeature(work: Work, requested: ProductFeatureRequest): Promise<ProductFeature> {
   const product = await requiredLocked(work, store.findProduct, requested.productId, 'productNotFound');
   const feature = await required(work, findFeature, requested.featureId, 'featureNotFound');
-  const price = await findDefaultPriceOfProduct(work, product.id);
-  refuseUnfitFeatures(product, price?.type, [feature]);
+  refuseForeignFeatures(product, [feature]);
   return only(
     await store.linkFeatures(work, [
       {

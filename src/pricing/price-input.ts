@@ -59,18 +59,19 @@ const usagePrice = {
   productId: Unused,
 };
 
-/** The first price of a new product. */
+const anyTypeMessage = {
+  error: ({ code }: { readonly code: string }) =>
+    code === 'invalid_union' ? 'must be subscription, single_payment or usage' : undefined,
+};
+
+/** The first price of a new product. A usage price belongs to its usage meter, and the product itself is free. */
 export const FirstPriceInput = z.discriminatedUnion(
   'type',
-  [z.object(subscriptionPrice), z.object(singlePaymentPrice)],
-  {
-    error: ({ code }) =>
-      code === 'invalid_union'
-        ? 'must be subscription or single_payment; usage prices belong to usage meters'
-        : undefined,
-  },
+  [z.object(subscriptionPrice), z.object(singlePaymentPrice), z.object(usagePrice)],
+  anyTypeMessage,
 );
 export type FirstPriceInput = z.output<typeof FirstPriceInput>;
+type ProductPriceInput = Exclude<FirstPriceInput, { type: 'usage' }>;
 
 const ofProduct = { productId: ProductId, pricingModelId: z.string().nullish() };
 
@@ -82,10 +83,10 @@ export const PriceInput = z.discriminatedUnion(
     z.object({ ...singlePaymentPrice, ...ofProduct }),
     z.object({ ...usagePrice, pricingModelId: z.string().nullish() }),
   ],
-  { error: ({ code }) => (code === 'invalid_union' ? 'must be subscription, single_payment or usage' : undefined) },
+  anyTypeMessage,
 );
 export type PriceInput = z.output<typeof PriceInput>;
-type UsagePriceInput = Extract<PriceInput, { type: 'usage' }>;
+export type UsagePriceInput = Extract<PriceInput, { type: 'usage' }>;
 
 /**
  * A change of a product's default price. Absent fields keep their value. `isDefault` and `active` follow from the
@@ -125,7 +126,7 @@ export type PriceChange = z.output<typeof PriceChange>;
 export function newProductPrice(
   id: string,
   product: { readonly id: string; readonly pricingModelId: string; readonly active: boolean },
-  input: FirstPriceInput,
+  input: ProductPriceInput,
   currency: CurrencyCode,
 ): NewPrice {
   const price = {
@@ -146,6 +147,12 @@ export function newProductPrice(
   }
   const { type, intervalUnit, intervalCount, trialPeriodDays } = input;
   return { ...price, type, intervalUnit, intervalCount, trialPeriodDays };
+}
+
+/** The price of a product that is sold by usage alone: subscribing costs nothing. */
+export function freePriceOf({ intervalUnit, intervalCount }: UsagePriceInput): ProductPriceInput {
+  const free = { unitPrice: 0n, name: null, slug: null, trialPeriodDays: null };
+  return { ...free, type: 'subscription', intervalUnit, intervalCount, usageEventsPerUnit: null, usageMeterId: null };
 }
 
 /** Builds a price of a usage meter from a request. */
@@ -179,7 +186,8 @@ const maxSlugLength = 255;
 /**
  * Returns a price after a change, first, and its siblings (the other prices of its product or meter) that change with
  * it. A product or meter always keeps a default price. If a meter's default is unset or deactivated, the no-charge
- * price becomes the default. If a product's default is deactivated, its newest active price does, if there is one.
+ * price becomes the default. If a product's default is unset or deactivated, its newest active price does; without one,
+ * it stays the default.
  */
 export function decidePriceChange(
   price: Price,
@@ -196,9 +204,6 @@ export function decidePriceChange(
   else if (slug !== price.slug) refuseBadSlug(slug);
   if (!price.isDefault && change.isDefault && !active) {
     throw invalid(['price', 'isDefault'], 'an inactive price cannot become the default: send active: true as well');
-  }
-  if (price.isDefault && !isDefault && price.productId !== null) {
-    throw new Problem('defaultPriceNeeded', { id: price.id });
   }
   return settleDefault({ ...price, name, slug, active, isDefault }, price, siblings);
 }

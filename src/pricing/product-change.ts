@@ -1,7 +1,7 @@
 import type { Instant } from '../kernel/calendar.ts';
 import { invalid, Problem } from '../kernel/problem.ts';
 import type { Feature } from './feature.ts';
-import type { NewPrice, Price, PriceType } from './price.ts';
+import type { NewPrice, Price } from './price.ts';
 import { type ProductPriceChange, refuseBadSlug } from './price-input.ts';
 import { isReservedProductSlug, type Product, type ProductChange, type ProductFeature } from './product.ts';
 
@@ -136,18 +136,11 @@ export function decideFeatureLinks(
   };
 }
 
-/** Refuses features that the product cannot have: of another pricing model, and toggles on a single-payment product. */
-export function refuseUnfitFeatures(
-  product: { readonly id: string; readonly pricingModelId: string },
-  priceType: PriceType | undefined,
+/** Refuses features of another pricing model. */
+export function refuseForeignFeatures(
+  { pricingModelId }: { readonly pricingModelId: string },
   features: readonly Feature[],
 ): void {
-  for (const feature of features) {
-    if (feature.pricingModelId !== product.pricingModelId) {
-      throw new Problem('otherPricingModel', { record: 'feature', id: feature.id });
-    }
-    if (feature.type === 'toggle' && priceType === 'single_payment') {
-      throw new Problem('toggleOnSinglePayment', { featureId: feature.id, productId: product.id });
-    }
-  }
+  const foreign = features.find((feature) => feature.pricingModelId !== pricingModelId);
+  if (foreign !== undefined) throw new Problem('otherPricingModel', { record: 'feature', id: foreign.id });
 }

@@ -1,4 +1,5 @@
 import type { Instant } from '../kernel/calendar.ts';
+import type { CurrencyCode } from '../kernel/currency.ts';
 import { type Issue, Problem, type ProblemName } from '../kernel/problem.ts';
 import { isReservedPriceSlug } from './price.ts';
 import { reservedPriceSlugMessage } from './price-input.ts';
@@ -39,6 +40,8 @@ const freePlan: ProductStructure = {
 };
 
 interface CompletionOptions {
+  /** The currency of the environment, if prices may name one. */
+  readonly currency?: CurrencyCode;
   /** The existing default product, if the request omits it. */
   readonly kept?: ProductStructure;
   /** Issues found earlier, to be reported together with those found here. */
@@ -59,7 +62,7 @@ export function completeStructure(given: Structure, path: Path, options: Complet
   // Counts the added one, so that an exported structure can be set up again.
   if (added !== null && given.products.length >= maxProducts)
     issues.push(structureIssue(['products'], `must be fewer than ${maxProducts} because the default product is added`));
-  refuse([...issues, ...usagePriceIssues(given)], path);
+  refuse([...issues, ...usagePriceIssues(given), ...currencyIssues(given, options.currency)], path);
   refuseUnknown(given, path);
   return added === null ? given : { ...given, products: [...given.products, added] };
 }
@@ -149,11 +152,10 @@ function repeated(items: readonly Named[], record: string, taken: readonly (stri
   return issues;
 }
 
-function productIssues({ products, features }: Structure): Issue[] {
+function productIssues({ products }: Structure): Issue[] {
   const issues: Issue[] = [];
-  const toggles = new Set(features.filter(({ type }) => type === 'toggle').map(({ slug }) => slug));
   let defaults = 0;
-  for (const [index, { product, price, features: slugs }] of products.entries()) {
+  for (const [index, { product, price }] of products.entries()) {
     const tell = (path: Path, message: string) => issues.push(structureIssue(['products', index, ...path], message));
     if (product.default) {
       defaults += 1;
@@ -166,16 +168,26 @@ function productIssues({ products, features }: Structure): Issue[] {
     } else if (isReservedProductSlug(product.slug)) {
       tell(['product', 'slug'], `is reserved for the default product: ${product.slug}`);
     }
-    if (price.type !== 'single_payment') continue;
-    for (const [position, slug] of slugs.entries()) {
-      if (toggles.has(slug))
-        tell(['features', position], `is a toggle, which a product with a single payment cannot have: ${slug}`);
-    }
   }
   const links = products.reduce((count, { features: slugs }) => count + slugs.length, 0);
   if (links > maxProductFeatures)
     issues.push(structureIssue(['products'], `have more than ${maxProductFeatures} features in total`));
   return issues;
+}
+
+/** An issue for each price that names another currency than that of the environment. */
+function currencyIssues({ products, usageMeters }: Structure, currency: CurrencyCode | undefined): Issue[] {
+  const priced = [
+    ...products.map(({ price }, index) => ({ price, path: ['products', index, 'price', 'currency'] })),
+    ...usageMeters.flatMap(({ prices }, index) =>
+      prices.map((price, priceIndex) => ({ price, path: ['usageMeters', index, 'prices', priceIndex, 'currency'] })),
+    ),
+  ];
+  return priced.flatMap(({ price, path }) =>
+    price.currency === undefined || currency === undefined || price.currency === currency
+      ? []
+      : [structureIssue(path, `must be ${currency}, the currency of the environment, or absent`)],
+  );
 }
 
 function usagePriceIssues({ usageMeters }: Structure): Issue[] {
@@ -228,12 +240,18 @@ function refuseUnknown({ features, products, usageMeters, resources }: Structure
  * Refuses with all issues at once. They are those of a setup, a second default product, a missing usage meter, and a
  * new type for an active feature or the price of an active product.
  */
-export function prepareUpdate(contents: PricingModelContents, given: Structure, path: Path, now: Instant): Structure {
+export function prepareUpdate(
+  contents: PricingModelContents,
+  given: Structure,
+  path: Path,
+  { now, currency }: { readonly now: Instant; readonly currency?: CurrencyCode },
+): Structure {
   const stored = describeContents(contents, now);
   const isDefault = ({ product }: ProductStructure) => product.default;
   const standing = stored.products.find(isDefault);
   const issues = [...removedUsageMeterIssues(stored, given), ...typeIssues(contents, stored, given)];
-  if (standing === undefined) return completeStructure(given, path, { issues });
+  const options = { issues, ...(currency === undefined ? {} : { currency }) };
+  if (standing === undefined) return completeStructure(given, path, options);
   const activeSlugs = new Set(contents.products.filter(({ active }) => active).map(({ slug }) => slug));
   const index = findDefault(given.products, standing, activeSlugs);
   const products = given.products.map((each, position) => {
@@ -243,7 +261,7 @@ export function prepareUpdate(contents: PricingModelContents, given: Structure, 
     issues.push(structureIssue(['products', position, 'product', 'default'], message));
     return { ...each, product: { ...each.product, default: false } };
   });
-  return completeStructure({ ...given, products }, path, { kept: standing, issues });
+  return completeStructure({ ...given, products }, path, { ...options, kept: standing });
 }
 
 /**

@@ -6,7 +6,7 @@ import { Timestamp, WholeNumber } from '../kernel/json.ts';
 import { type NewFeature, RenewalFrequency } from './feature.ts';
 import { IntervalUnit, type NewPrice } from './price.ts';
 import { isLinkActive } from './product-change.ts';
-import type { Structure } from './structure.ts';
+import type { ProductPriceStructure, Structure } from './structure.ts';
 import type { PricingModelContents, StructureChanges } from './structure-contents.ts';
 import { AggregationType } from './usage-meter.ts';
 
@@ -94,16 +94,23 @@ const ExportedFeature = z.discriminatedUnion('type', [
 ]);
 
 const priceText = { name: z.string().optional(), slug: z.string().optional(), unitPrice: WholeNumber };
-const productPriceText = { ...priceText, isDefault: z.literal(true), active: z.literal(true) };
+/** These keys of a product's price are there even when they are null, as in the API that we are compatible with. */
+const productPriceText = {
+  ...priceText,
+  isDefault: z.literal(true),
+  active: z.literal(true),
+  usageMeterId: z.null(),
+  usageEventsPerUnit: z.null(),
+};
 const ExportedProductPrice = z.discriminatedUnion('type', [
   z.object({
     type: z.literal('subscription'),
     ...productPriceText,
     intervalUnit: IntervalUnit,
     intervalCount: z.int(),
-    trialPeriodDays: z.int().optional(),
+    trialPeriodDays: z.int().nullable(),
   }),
-  z.object({ type: z.literal('single_payment'), ...productPriceText }),
+  z.object({ type: z.literal('single_payment'), ...productPriceText, trialPeriodDays: z.null() }),
 ]);
 const ExportedProduct = z.object({
   product: z.object({
@@ -134,6 +141,7 @@ const ExportedUsageMeter = z.object({
       intervalUnit: IntervalUnit,
       intervalCount: z.int(),
       usageEventsPerUnit: z.int(),
+      trialPeriodDays: z.null(),
       isDefault: z.boolean(),
       active: z.boolean(),
     }),
@@ -157,7 +165,7 @@ export const PricingModelExport = z
 export type PricingModelExport = z.infer<typeof PricingModelExport>;
 
 /**
- * A structure as exported: nulls are omitted, and prices have the form that setup requires. The no-charge prices of
+ * A structure as exported: most nulls are omitted, and prices have the form that setup requires. The no-charge prices of
  * usage meters are omitted, because setup creates them and refuses to be given them.
  */
 export function exportStructure(
@@ -170,15 +178,21 @@ export function exportStructure(
     features: features.map((feature) => withoutNulls(feature)),
     products: products.map(({ product, price, features: slugs }) => ({
       product: withoutNulls(product),
-      price: { ...withoutNulls(price), isDefault: true, active: true },
+      price: exportProductPrice(price),
       features: [...slugs],
     })),
     usageMeters: usageMeters.map(({ usageMeter, prices }) => ({
       usageMeter: withoutNulls(usageMeter),
-      prices: prices.map((price) => ({ type: 'usage', ...withoutNulls(price) })),
+      prices: prices.map((price) => ({ type: 'usage', ...withoutNulls(price), trialPeriodDays: null })),
     })),
     resources: [...resources],
   };
+}
+
+function exportProductPrice(price: ProductPriceStructure): z.infer<typeof ExportedProductPrice> {
+  const fixed = { isDefault: true, active: true, usageMeterId: null, usageEventsPerUnit: null } as const;
+  if (price.type === 'single_payment') return { ...withoutNulls(price), ...fixed, trialPeriodDays: null };
+  return { ...withoutNulls(price), ...fixed, trialPeriodDays: price.trialPeriodDays };
 }
 
 type WithoutNulls<Given> = Given extends unknown

@@ -28,7 +28,7 @@ function update(contents: PricingModelContents, body: StructureBody, newId: Retu
   const stored = describeContents(contents, 1000).usageMeters.map(({ usageMeter }) => ({ usageMeter, prices: [] }));
   const given = structure.usageMeters;
   const missing = stored.filter((each) => given.every(({ usageMeter }) => usageMeter.slug !== each.usageMeter.slug));
-  const wanted = prepareUpdate(contents, { ...structure, usageMeters: [...given, ...missing] }, [], 1000);
+  const wanted = prepareUpdate(contents, { ...structure, usageMeters: [...given, ...missing] }, [], { now: 1000 });
   const plan = planStructure(contents, wanted, contextOf(newId));
   return { wanted, contents: applyInMemory(contents, plan, 1000) };
 }
@@ -73,7 +73,7 @@ test('after any updates the contents are sound and offer what was wanted, and th
           // A feature of another type, or a second default product.
           if (!(error instanceof Problem)) throw error;
         }
-        const same = prepareUpdate(contents, describeContents(contents, 1000), [], 1000);
+        const same = prepareUpdate(contents, describeContents(contents, 1000), [], { now: 1000 });
         assert.equal(countChanges(planStructure(contents, same, contextOf(newId))), 0);
       }
     }),

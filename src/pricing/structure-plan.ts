@@ -261,7 +261,7 @@ function ended(prices: readonly ProductPrice[]): ProductPrice[] {
 function newPrice(productId: string, price: ProductPriceStructure, active: boolean, context: PlanContext): NewPrice {
   const { pricingModelId, currency } = context;
   const owner = { pricingModelId, productId, usageMeterId: null, usageEventsPerUnit: null };
-  return { id: context.newId('price'), ...owner, currency, isDefault: true, active, ...price };
+  return { id: context.newId('price'), ...owner, isDefault: true, active, ...price, currency };
 }
 
 /** Whether the price has these terms, which never change on a price. The absence of a trial may be 0 or null. */
@@ -385,8 +385,8 @@ function newUsagePrice(meter: NewUsageMeter, price: UsagePriceStructure, context
     usageMeterId: meter.id,
     type: 'usage',
     trialPeriodDays: null,
-    currency: context.currency,
     ...price,
+    currency: context.currency,
   };
 }
 

@@ -55,6 +55,8 @@ interface PriceText {
   readonly name: string | null;
   readonly slug: string | null;
   readonly unitPrice: bigint;
+  /** Checked only: prices have the currency of the environment. */
+  readonly currency?: CurrencyCode | undefined;
 }
 interface SubscriptionPriceStructure extends PriceText {
   readonly type: 'subscription';
@@ -172,8 +174,7 @@ const priceText = {
   name: SafeString.nullable().default(null),
   slug: SafeString.nullable().default(null),
   unitPrice: amountInput(0, maxUnitPrice),
-  // Validated, then ignored: billing uses the environment's currency.
-  currency: CurrencyCode.optional(),
+  currency: CurrencyCode.optional().meta({ description: 'That of the environment, or absent.' }),
 };
 // A product has one price here, which is its default and active while the product is.
 const onlyPrice = { isDefault: z.literal(true).default(true), active: z.literal(true).default(true) };
@@ -201,14 +202,7 @@ const ProductPriceInput = z
     }),
   ])
   .transform((given): ProductPriceStructure => {
-    const {
-      currency: _,
-      isDefault: _isDefault,
-      active: _active,
-      usageEventsPerUnit: _per,
-      usageMeterId: _id,
-      ...price
-    } = given;
+    const { isDefault: _isDefault, active: _active, usageEventsPerUnit: _per, usageMeterId: _id, ...price } = given;
     return price;
   });
 
@@ -239,7 +233,7 @@ const UsagePriceInput = z
     active,
     trialPeriodDays: Nothing,
   })
-  .transform(({ type: _type, currency: _currency, trialPeriodDays: _days, ...price }): UsagePriceStructure => price);
+  .transform(({ type: _type, trialPeriodDays: _days, ...price }): UsagePriceStructure => price);
 
 const UsageMeterInput = z.object({
   usageMeter: z.object({

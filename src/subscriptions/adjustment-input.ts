@@ -38,7 +38,11 @@ export const AdjustedItem = z
     externalId: Reference.nullish(),
     metadata: Metadata.nullish(),
     addedDate: TimestampInput.optional().meta({ description: 'Ignored: a new item begins with the change.' }),
-    expiredAt: z.null().optional().meta({ description: 'Always null: to end an item, leave it out.' }),
+    expiredAt: TimestampInput.nullish().meta({
+      description:
+        'An item that has expired by the time of the change is left out. A later instant is refused: schedule a ' +
+        'change without the item.',
+    }),
     manuallyCreated: z
       .boolean()
       .optional()

@@ -1,4 +1,4 @@
-import type { Interval } from '../kernel/calendar.ts';
+import type { Instant, Interval } from '../kernel/calendar.ts';
 import { invalid, Problem } from '../kernel/problem.ts';
 import type { Price } from '../pricing/price.ts';
 import type { PlanItem } from './adjustment.ts';
@@ -19,12 +19,14 @@ interface Context {
   /** The current items, including the item of manually added features. */
   readonly current: readonly SubscriptionItemRow[];
   readonly catalog: Catalog;
+  /** The time of the change. */
+  readonly at: Instant;
 }
 
 const itemsPath = ['adjustment', 'newSubscriptionItems'] as const;
 
 /**
- * Resolves the complete new set of items. Items without a price and manual ones are skipped. Refuses, in this order,
+ * Resolves the complete new set of items. Items without a price, expired and manual ones are skipped. Refuses, in this order,
  * unknown items, prices that are not for sale, and then values out of range, prices of another type, and mixed billing
  * intervals.
  */
@@ -65,13 +67,17 @@ interface Named {
 }
 
 function findNamed(given: AdjustedItem, index: number, context: Context): Named | null {
-  const { subscription, current } = context;
+  const { subscription, current, at } = context;
   const path = [...itemsPath, index];
   if (given.subscriptionId !== undefined && given.subscriptionId !== subscription.id) {
     throw invalid([...path, 'subscriptionId'], `must be ${subscription.id}, the subscription in the path`);
   }
   const existing = current.find((item) => item.id === given.id) ?? null;
   if (given.manuallyCreated === true || existing?.manuallyCreated) return null;
+  if (given.expiredAt != null) {
+    if (given.expiredAt <= at) return null;
+    throw invalid([...path, 'expiredAt'], 'must not be later than the change; to end the item then, schedule a change');
+  }
   if (given.id !== undefined && existing === null) throw new Problem('subscriptionItemNotFound', { id: given.id });
   const reference = given.priceSlug ?? given.priceId ?? existing?.priceId ?? null;
   if (reference === null) {

@@ -23,7 +23,11 @@ const EndpointUrl = z
   .meta({ format: 'uri', example: 'https://example.com/webhooks/billing' });
 
 /** The types that a webhook may subscribe to. The last one is for clients of another service: accepted, never sent. */
-export const WebhookFilterType = z.enum([...eventTypes, 'sync.events_available']).meta({ id: 'WebhookFilterType' });
+export const WebhookFilterType = z.enum([...eventTypes, 'sync.events_available']).meta({
+  id: 'WebhookFilterType',
+  description:
+    'A type of event. `sync.events_available` is accepted for compatibility, and no such event is ever sent.',
+});
 export type WebhookFilterType = z.infer<typeof WebhookFilterType>;
 
 // Duplicates are removed, so this only rejects absurd requests.

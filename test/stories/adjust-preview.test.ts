@@ -32,6 +32,10 @@ test('a preview says what would be charged and what would become of the plan', a
     newSubscriptionItems: [{ name: 'Monthly', unitPrice: 6000, quantity: 1, priceId: changes.priceIdOf('p6000') }],
   });
   assert.deepEqual([paymentMethod.type, paymentMethod.last4, paymentMethod.brand], ['card', '4242', 'visa']);
+  // A full record of another item that has expired is left out, and an item without a name has an empty one.
+  const renamed = { ...changes.item('p6000'), name: null };
+  const full = await preview(id, [renamed, { ...changes.item('p9000'), expiredAt: day(10) }]);
+  assert.deepEqual([full.newPlanTotal, full.newSubscriptionItems[0].name], [6000, '']);
   const later = await preview(id, 'p1000', { timing: 'auto' });
   assert.deepEqual(
     [later.resolvedTiming, later.effectiveDate, later.percentThroughBillingPeriod, later.totalDue],

@@ -19,11 +19,14 @@ function withoutDefault(body: object) {
   return { ...rest, products: products.filter(({ product }) => !product.default) };
 }
 
-test('an export is the body of the setup, completed and without what is null', async () => {
+test('an export is the body of the setup, completed, with the nulls of prices that the reference has', async () => {
   const { id } = await setUp(acme());
   const expected = acme();
   for (const record of [...expected.features, ...expected.resources, expected.usageMeters[0].prices[0]])
     record.active = true;
+  const noUsage = { usageMeterId: null, usageEventsPerUnit: null };
+  Object.assign(expected.products[0].price, noUsage);
+  expected.usageMeters[0].prices[0].trialPeriodDays = null;
   expected.products[0].product.default = false;
   expected.usageMeters[0].usageMeter.aggregationType = 'sum';
   expected.products.push({
@@ -35,8 +38,10 @@ test('an export is the body of the setup, completed and without what is null', a
       unitPrice: 0,
       intervalUnit: 'month',
       intervalCount: 1,
+      trialPeriodDays: null,
       isDefault: true,
       active: true,
+      ...noUsage,
     },
     features: [],
   });

@@ -147,6 +147,14 @@ const refusals: readonly Refusal[] = [
     paths: ['products.1.price.currency'],
   },
   {
+    claim: 'currencies other than that of the environment',
+    change: (body) => {
+      body.products.push(pro({}, { currency: 'EUR' }));
+      Object.assign(firstPrice(body), { currency: 'EUR' });
+    },
+    paths: ['products.1.price.currency', 'usageMeters.0.prices.0.currency'],
+  },
+  {
     claim: 'two default prices of one usage meter',
     change: (body) => body.usageMeters[0].prices.push({ unitPrice: 2, isDefault: true }),
     paths: ['usageMeters.0.prices.1.isDefault'],
@@ -174,11 +182,6 @@ const refusals: readonly Refusal[] = [
   },
 
   // Features
-  {
-    claim: 'a toggle that a single payment would give',
-    change: (body) => body.products.push(pro({}, once, ['calls-10k', 'sso'])),
-    paths: ['products.1.features.1'],
-  },
   {
     claim: 'a credit grant without amount, frequency and meter',
     change: (body) => body.features.push({ type: 'usage_credit_grant', slug: 'more', name: 'More' }),

@@ -34,13 +34,12 @@ test('making a price of a product the default takes the flag from the other, whi
   assert.equal((await app.get(`/products/${product.id}`)).defaultPrice.id, first.id);
 });
 
-test('the default price of a product cannot be unset', async () => {
+test('a default price that is unset passes the flag to the other active one, and without one keeps it', async () => {
   const { price } = await newProduct(app, modelId);
-  refused(await put(price, { isDefault: false }), 400, /make another price the default first/);
+  assert.equal((await app.put(`/prices/${price.id}`, { price: { isDefault: false } })).price.isDefault, true);
   const { first, second } = await twoPrices();
-  refused(await put(second, { isDefault: false }), 400, /make another price the default first/);
-  assert.equal((await put(first, { isDefault: false })).status, 200);
-  assert.equal((await current(second)).isDefault, true);
+  assert.equal((await app.put(`/prices/${second.id}`, { price: { isDefault: false } })).price.isDefault, false);
+  assert.equal((await current(first)).isDefault, true);
 });
 
 test('a deactivated default price passes the flag to the active one that is left', async () => {

@@ -1,7 +1,17 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { type Body, startTestApp } from '../support/harness.ts';
-import { monthly, newModel, newProduct, newToggle, once, refused, unique } from '../support/pricing-fixture.ts';
+import {
+  monthly,
+  newMeter,
+  newModel,
+  newProduct,
+  newToggle,
+  once,
+  pricesOfMeter,
+  refused,
+  unique,
+} from '../support/pricing-fixture.ts';
 
 const app = await startTestApp();
 const modelId = await newModel(app);
@@ -113,11 +123,13 @@ test('a price has the fields of its type only', async () => {
   refused(await create({ name: 'Bad', slug }, { ...once, intervalUnit: 'month' }), 400, /intervalUnit/);
   refused(await create({ name: 'Bad', slug }, { ...once, trialPeriodDays: 7 }), 400, /trialPeriodDays/);
   const usage = { type: 'usage', usageMeterId: 'usage_meter_1', unitPrice: 1, usageEventsPerUnit: 1 };
-  refused(await create({ name: 'Bad', slug }, usage), 400, /usage prices belong to usage meters/);
+  refused(await create({ name: 'Bad', slug }, usage), 404, /usage_meter_1/);
+  const foreign = await newMeter(app, await newModel(app));
+  refused(await create({ name: 'Bad', slug }, { ...usage, usageMeterId: foreign.id }), 400, /another pricing model/);
   refused(
     await create({ name: 'Bad', slug }, { unitPrice: 1 }),
     400,
-    /^price\.type: must be subscription or single_payment/,
+    /^price\.type: must be subscription, single_payment or usage/,
   );
   refused(await app.request('POST', '/products', { product: { name: 'Bad', slug } }), 400, /^price: .*expected object/);
   const { price } = await newProduct(app, modelId, { price: { ...once, intervalUnit: null, trialPeriodDays: null } });
@@ -170,12 +182,30 @@ test('the slugs of active products and prices are unique in a pricing model, and
   refused(revived, 409, /slug gold is already used/);
 });
 
-test('features must exist, be of the same pricing model, and be no toggles where the product is paid once', async () => {
+test('a product with a usage price is free itself, and the price becomes the default of its meter', async () => {
+  const meter = await newMeter(app, modelId);
+  const usage = { type: 'usage', usageMeterId: meter.id, unitPrice: 5, usageEventsPerUnit: 10, slug: unique('call') };
+  const price = { ...usage, intervalUnit: 'month', intervalCount: 1, isDefault: true };
+  const { product } = (await create({ name: 'Pay as you go', slug: unique('payg') }, price)).body;
+  const { prices } = await app.get(`/products/${product.id}`);
+  assert.deepEqual(
+    prices.map(({ type, unitPrice, intervalUnit }: Body) => [type, unitPrice, intervalUnit]),
+    [['subscription', 0, 'month']],
+  );
+  const { inForce } = await pricesOfMeter(app, meter.id);
+  assert.deepEqual(
+    [inForce.slug, inForce.unitPrice, inForce.usageEventsPerUnit, inForce.productId],
+    [usage.slug, 5, 10, null],
+  );
+});
+
+test('features must exist and be of the same pricing model; a product that is paid once may have toggles', async () => {
   const toggle = await newToggle(app, modelId);
   const foreign = await newToggle(app, await newModel(app));
   refused(await create({ name: 'Bad', slug: unique('bad') }, monthly, ['feature_x']), 404, /feature_x/);
   refused(await create({ name: 'Bad', slug: unique('bad') }, monthly, [foreign.id]), 400, /another pricing model/);
-  refused(await create({ name: 'Bad', slug: unique('bad') }, once, [toggle.id]), 400, /paid once/);
+  const single = await create({ name: 'Lifetime', slug: unique('lifetime') }, once, [toggle.id]);
+  assert.deepEqual((await app.get(`/products/${single.body.product.id}`)).features, [toggle]);
   refused(await create({ name: 'Bad', slug: unique('bad') }, monthly, 'all'), 400, /featureIds/);
 });
 

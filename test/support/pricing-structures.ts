@@ -77,8 +77,7 @@ const product = (slug: string, features: readonly string[]) =>
   fc.record({
     product: fc.record({ name: text, slug: fc.constant(slug), description: label, imageURL: label, active: mostly }),
     price: productPrice(slug),
-    // A single payment cannot give toggles, so it gives nothing here.
-    features: slug === 'once' ? fc.constant<string[]>([]) : some(features),
+    features: some(features),
   });
 
 const usagePrice = fc
