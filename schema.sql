@@ -191,6 +191,7 @@ create table public.customers (
   billing_address jsonb,
   invoice_number_base text not null,
   invoice_count bigint not null default 0,
+  metadata jsonb,
   created_at bigint not null,
   updated_at bigint not null,
   tax_exempt boolean not null default false,
@@ -612,6 +613,7 @@ create table public.prices (
   currency text not null,
   is_default boolean not null,
   active boolean not null,
+  metadata jsonb,
   created_at bigint not null,
   updated_at bigint not null,
   constraint prices_pkey PRIMARY KEY (environment_id, id),
@@ -689,6 +691,7 @@ create table public.products (
   plural_quantity_label text,
   is_default boolean not null,
   active boolean not null,
+  metadata jsonb,
   created_at bigint not null,
   updated_at bigint not null,
   constraint products_pkey PRIMARY KEY (environment_id, id),
@@ -1178,6 +1181,7 @@ CREATE INDEX audit_log_by_record_id ON public.audit_log USING btree (environment
 CREATE INDEX audit_log_by_request ON public.audit_log USING btree (environment_id, request_id, id) WHERE (request_id IS NOT NULL);
 CREATE INDEX checkout_sessions_by_customer ON public.checkout_sessions USING btree (environment_id, customer_id) WHERE (customer_id IS NOT NULL);
 CREATE INDEX customers_by_external_id ON public.customers USING btree (environment_id, external_id);
+CREATE INDEX customers_by_metadata ON public.customers USING gin (metadata jsonb_path_ops) WHERE (metadata IS NOT NULL);
 CREATE INDEX discount_redemptions_by_discount ON public.discount_redemptions USING btree (environment_id, discount_id);
 CREATE INDEX events_by_object ON public.events USING btree (environment_id, object_id, id);
 CREATE INDEX events_by_time ON public.events USING btree (environment_id, occurred_at);
@@ -1198,11 +1202,13 @@ CREATE INDEX payments_by_reference ON public.payments USING btree (environment_i
 CREATE INDEX payments_by_subscription ON public.payments USING btree (environment_id, subscription_id);
 CREATE INDEX payments_to_check ON public.payments USING btree (environment_id, check_at) WHERE (check_at IS NOT NULL);
 CREATE INDEX payments_unsent ON public.payments USING btree (environment_id, id) WHERE ((status = 'processing'::text) AND (processor_reference IS NULL));
+CREATE INDEX prices_by_metadata ON public.prices USING gin (metadata jsonb_path_ops) WHERE (metadata IS NOT NULL);
 CREATE INDEX prices_by_pricing_model ON public.prices USING btree (environment_id, pricing_model_id);
 CREATE INDEX prices_by_product ON public.prices USING btree (environment_id, product_id);
 CREATE INDEX prices_by_usage_meter ON public.prices USING btree (environment_id, usage_meter_id);
 CREATE INDEX processor_events_received_at ON public.processor_events USING btree (received_at);
 CREATE INDEX product_features_by_feature ON public.product_features USING btree (environment_id, feature_id);
+CREATE INDEX products_by_metadata ON public.products USING gin (metadata jsonb_path_ops) WHERE (metadata IS NOT NULL);
 CREATE INDEX products_by_slug ON public.products USING btree (environment_id, pricing_model_id, slug);
 CREATE INDEX purchases_by_customer ON public.purchases USING btree (environment_id, customer_id);
 CREATE INDEX purchases_by_subscription ON public.purchases USING btree (environment_id, subscription_id) WHERE (subscription_id IS NOT NULL);
@@ -1217,6 +1223,7 @@ CREATE INDEX subscription_item_features_of_resources ON public.subscription_item
 CREATE INDEX subscription_item_versions_by_subscription ON public.subscription_item_versions USING btree (environment_id, subscription_id);
 CREATE INDEX subscription_items_by_subscription ON public.subscription_items USING btree (environment_id, subscription_id);
 CREATE INDEX subscriptions_by_customer ON public.subscriptions USING btree (environment_id, customer_id);
+CREATE INDEX subscriptions_by_metadata ON public.subscriptions USING gin (metadata jsonb_path_ops) WHERE (metadata IS NOT NULL);
 CREATE INDEX subscriptions_by_price ON public.subscriptions USING btree (environment_id, price_id);
 CREATE INDEX subscriptions_cancel_due ON public.subscriptions USING btree (environment_id, cancel_scheduled_at) WHERE (status = 'cancellation_scheduled'::text);
 CREATE INDEX subscriptions_renewal_due ON public.subscriptions USING btree (environment_id, current_billing_period_end, ((current_billing_period_start < current_billing_period_end)), id) WHERE (renews AND (status = ANY (ARRAY['trialing'::text, 'active'::text, 'past_due'::text, 'unpaid'::text, 'cancellation_scheduled'::text])));
@@ -1909,6 +1916,17 @@ CREATE OR REPLACE FUNCTION public.id_time(at bigint)
  LANGUAGE sql
  IMMUTABLE
 RETURN (SELECT string_agg(substr('0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'::text, ((((GREATEST(id_time.at, (0)::bigint) / (((62)::numeric ^ (n.n)::numeric))::bigint) % (62)::bigint))::integer + 1), 1), ''::text ORDER BY n.n DESC) AS string_agg FROM generate_series(0, 7) n(n));
+CREATE OR REPLACE FUNCTION public.ids_by_metadata(searched text, wanted jsonb[])
+ RETURNS SETOF text
+ LANGUAGE plpgsql
+ STABLE SECURITY DEFINER ROWS 100
+ SET search_path TO 'public', 'pg_temp'
+AS $function$
+begin
+  return query execute format(
+    'select id from %I where environment_id = current_environment() and metadata is not null and metadata @> any ($1)', searched)
+    using wanted;
+end $function$;
 CREATE OR REPLACE FUNCTION public.invariant_counts()
  RETURNS TABLE(name text, violations bigint, checked_at bigint, duration_ms bigint)
  LANGUAGE sql

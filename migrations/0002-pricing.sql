@@ -59,6 +59,7 @@ create table products (
   plural_quantity_label text,
   is_default boolean not null,
   active boolean not null,
+  metadata jsonb,
   created_at bigint not null,
   updated_at bigint not null,
   primary key (environment_id, id),
@@ -68,6 +69,7 @@ create table products (
 create unique index products_active_slug_unique on products (environment_id, pricing_model_id, slug) where active;
 create index products_by_slug on products (environment_id, pricing_model_id, slug);
 create unique index products_one_default on products (environment_id, pricing_model_id) where is_default;
+create index products_by_metadata on products using gin (metadata jsonb_path_ops) where metadata is not null;
 
 create table prices (
   environment_id bigint not null,
@@ -86,6 +88,7 @@ create table prices (
   currency text not null,
   is_default boolean not null,
   active boolean not null,
+  metadata jsonb,
   created_at bigint not null,
   updated_at bigint not null,
   primary key (environment_id, id),
@@ -111,6 +114,7 @@ create unique index prices_one_default_per_usage_meter on prices (environment_id
 create index prices_by_product on prices (environment_id, product_id);
 create index prices_by_usage_meter on prices (environment_id, usage_meter_id);
 create index prices_by_pricing_model on prices (environment_id, pricing_model_id);
+create index prices_by_metadata on prices using gin (metadata jsonb_path_ops) where metadata is not null;
 
 create table features (
   environment_id bigint not null,

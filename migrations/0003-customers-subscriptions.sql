@@ -13,6 +13,7 @@ create table customers (
   billing_address jsonb,
   invoice_number_base text not null,
   invoice_count bigint not null default 0,
+  metadata jsonb,
   created_at bigint not null,
   updated_at bigint not null,
   primary key (environment_id, id),
@@ -22,6 +23,18 @@ create table customers (
 comment on column customers.invoice_count is 'How many invoices were numbered: the next number is this plus one, taken by an update, so numbers have no gap.';
 create unique index customers_external_id_unique on customers (environment_id, external_id, pricing_model_id) where not archived;
 create index customers_by_external_id on customers (environment_id, external_id);
+create index customers_by_metadata on customers using gin (metadata jsonb_path_ops) where metadata is not null;
+
+-- The rows of a table in this environment whose metadata contains one of these objects. Row-level security keeps a query of
+-- the service from using an index on jsonb, because the operator is not leakproof; so the owner searches. The caller
+-- selects from the table by these ids, under row-level security.
+create function ids_by_metadata(searched text, wanted jsonb[]) returns setof text
+  language plpgsql stable rows 100 security definer set search_path = public, pg_temp as $$
+begin
+  return query execute format(
+    'select id from %I where environment_id = current_environment() and metadata is not null and metadata @> any ($1)', searched)
+    using wanted;
+end $$;
 
 create table payment_methods (
   environment_id bigint not null,
@@ -104,6 +117,7 @@ create index subscriptions_waiting on subscriptions (environment_id, created_at)
   where status = 'incomplete' and current_billing_period_start is null;
 create index subscriptions_by_customer on subscriptions (environment_id, customer_id);
 create index subscriptions_by_price on subscriptions (environment_id, price_id);
+create index subscriptions_by_metadata on subscriptions using gin (metadata jsonb_path_ops) where metadata is not null;
 create index subscriptions_period_end on subscriptions (environment_id, current_billing_period_end)
   where renews and status not in ('canceled', 'incomplete_expired');
 

@@ -54,7 +54,7 @@ export const operations = {
     list: { method: 'GET', path: '/api/v1/audit-log', params: [], query: ['cursor', 'limit', 'recordId', 'record', 'action', 'apiKeyId', 'requestId', 'since', 'until'], pages: true },
   },
   customers: {
-    list: { method: 'GET', path: '/api/v1/customers', params: [], query: ['cursor', 'limit', 'email', 'externalId', 'pricingModelId', 'archived'], pages: true },
+    list: { method: 'GET', path: '/api/v1/customers', params: [], query: ['cursor', 'limit', 'email', 'externalId', 'pricingModelId', 'archived', 'metadata'], pages: true },
     create: { method: 'POST', path: '/api/v1/customers', params: [], query: [] },
     get: { method: 'GET', path: '/api/v1/customers/{externalId}', params: ['externalId'], query: ['pricingModelId'] },
     update: { method: 'PUT', path: '/api/v1/customers/{externalId}', params: ['externalId'], query: ['pricingModelId'] },
@@ -66,7 +66,7 @@ export const operations = {
     createPortalSession: { method: 'POST', path: '/api/v1/customers/{externalId}/portal-sessions', params: ['externalId'], query: ['pricingModelId'] },
   },
   subscriptions: {
-    list: { method: 'GET', path: '/api/v1/subscriptions', params: [], query: ['cursor', 'limit', 'status', 'customerId', 'priceId', 'pricingModelId'], pages: true },
+    list: { method: 'GET', path: '/api/v1/subscriptions', params: [], query: ['cursor', 'limit', 'status', 'customerId', 'priceId', 'pricingModelId', 'metadata'], pages: true },
     create: { method: 'POST', path: '/api/v1/subscriptions', params: [], query: ['pricingModelId'] },
     get: { method: 'GET', path: '/api/v1/subscriptions/{id}', params: ['id'], query: [] },
     cancel: { method: 'POST', path: '/api/v1/subscriptions/{id}/cancel', params: ['id'], query: [] },
@@ -91,7 +91,7 @@ export const operations = {
   },
   products: {
     create: { method: 'POST', path: '/api/v1/products', params: [], query: [] },
-    list: { method: 'GET', path: '/api/v1/products', params: [], query: ['cursor', 'limit', 'pricingModelId', 'active', 'default', 'slug'], pages: true },
+    list: { method: 'GET', path: '/api/v1/products', params: [], query: ['cursor', 'limit', 'pricingModelId', 'active', 'default', 'slug', 'metadata'], pages: true },
     get: { method: 'GET', path: '/api/v1/products/{id}', params: ['id'], query: [] },
     update: { method: 'PUT', path: '/api/v1/products/{id}', params: ['id'], query: [] },
   },
@@ -103,7 +103,7 @@ export const operations = {
   },
   prices: {
     create: { method: 'POST', path: '/api/v1/prices', params: [], query: [] },
-    list: { method: 'GET', path: '/api/v1/prices', params: [], query: ['cursor', 'limit', 'pricingModelId', 'productId', 'usageMeterId', 'type', 'active', 'isDefault', 'slug'], pages: true },
+    list: { method: 'GET', path: '/api/v1/prices', params: [], query: ['cursor', 'limit', 'pricingModelId', 'productId', 'usageMeterId', 'type', 'active', 'isDefault', 'slug', 'metadata'], pages: true },
     get: { method: 'GET', path: '/api/v1/prices/{id}', params: ['id'], query: [] },
     update: { method: 'PUT', path: '/api/v1/prices/{id}', params: ['id'], query: [] },
   },

@@ -23,14 +23,15 @@ export interface BillingAddress {
   };
 }
 
+/** Your own data: up to 50 keys of 1 to 40 characters. A value is a text of up to 500 characters, a number or a boolean. */
+export type Metadata = Record<string, string | number | boolean>;
+
 export type SubscriptionStatus = 'trialing' | 'active' | 'past_due' | 'unpaid' | 'cancellation_scheduled' | 'incomplete' | 'incomplete_expired' | 'canceled' | 'paused';
 
 /** Epoch milliseconds, or an ISO 8601 date-time, which is in UTC unless it names an offset. */
 export type TimestampInput = number | string;
 
 export type IntervalUnit = 'day' | 'week' | 'month' | 'year';
-
-export type Metadata = Record<string, string | number | boolean>;
 
 export interface Cancellation {
   timing: CancelTiming;
@@ -140,6 +141,7 @@ export interface ProductStructure {
     pluralQuantityLabel?: string | null;
     default?: boolean;
     active?: boolean;
+    metadata?: Metadata | null;
   };
   price: {
     type: 'subscription';
@@ -148,6 +150,7 @@ export interface ProductStructure {
     unitPrice: number;
     /** That of the environment, or absent. */
     currency?: CurrencyCode;
+    metadata?: Metadata | null;
     isDefault?: true;
     active?: true;
     intervalUnit: IntervalUnit;
@@ -162,6 +165,7 @@ export interface ProductStructure {
     unitPrice: number;
     /** That of the environment, or absent. */
     currency?: CurrencyCode;
+    metadata?: Metadata | null;
     isDefault?: true;
     active?: true;
     intervalUnit?: null;
@@ -188,6 +192,7 @@ export interface UsageMeterStructure {
     unitPrice: number;
     /** That of the environment, or absent. */
     currency?: CurrencyCode;
+    metadata?: Metadata | null;
     intervalUnit?: IntervalUnit;
     intervalCount?: number;
     usageEventsPerUnit?: number;
@@ -604,6 +609,7 @@ export interface Customer {
   invoiceNumberBase: string;
   /** True if the customer owes no tax. */
   taxExempt: boolean;
+  metadata: Metadata | null;
 }
 
 export type Subscription = {
@@ -864,6 +870,7 @@ export type Price = {
   currency: CurrencyCode;
   isDefault: boolean;
   active: boolean;
+  metadata: Metadata | null;
   type: 'subscription';
   productId: string;
   usageMeterId: null;
@@ -883,6 +890,7 @@ export type Price = {
   currency: CurrencyCode;
   isDefault: boolean;
   active: boolean;
+  metadata: Metadata | null;
   type: 'single_payment';
   productId: string;
   usageMeterId: null;
@@ -902,6 +910,7 @@ export type Price = {
   currency: CurrencyCode;
   isDefault: boolean;
   active: boolean;
+  metadata: Metadata | null;
   type: 'usage';
   productId: null;
   usageMeterId: string;
@@ -1296,6 +1305,7 @@ export interface ProductWithPrices {
   /** True for the plan on which every customer starts. */
   default: boolean;
   active: boolean;
+  metadata: Metadata | null;
   prices: Array<Price>;
   defaultPrice: Price;
   features: Array<Feature>;
@@ -1627,12 +1637,14 @@ export interface PricingModelExport {
         pluralQuantityLabel?: string;
         default: boolean;
         active: boolean;
+        metadata?: Metadata;
       };
       price: {
         type: 'subscription';
         name?: string;
         slug?: string;
         unitPrice: WholeNumber;
+        metadata?: Metadata;
         isDefault: true;
         active: true;
         usageMeterId: null;
@@ -1645,6 +1657,7 @@ export interface PricingModelExport {
         name?: string;
         slug?: string;
         unitPrice: WholeNumber;
+        metadata?: Metadata;
         isDefault: true;
         active: true;
         usageMeterId: null;
@@ -1666,6 +1679,7 @@ export interface PricingModelExport {
         name?: string;
         slug?: string;
         unitPrice: WholeNumber;
+        metadata?: Metadata;
         intervalUnit: IntervalUnit;
         intervalCount: number;
         usageEventsPerUnit: number;
@@ -1712,6 +1726,7 @@ export interface ClonedProduct {
   /** True for the plan on which every customer starts. */
   default: boolean;
   active: boolean;
+  metadata: Metadata | null;
   createdAt: string;
   updatedAt: string;
   createdByCommit: string | null;
@@ -1748,6 +1763,7 @@ export interface ClonedPrice {
   currency: CurrencyCode;
   isDefault: boolean;
   active: boolean;
+  metadata: Metadata | null;
   setupFeeAmount: WholeNumber | null;
   overagePriceId: string | null;
   startsWithCreditTrial: boolean | null;
@@ -1809,6 +1825,7 @@ export interface Product {
   /** True for the plan on which every customer starts. */
   default: boolean;
   active: boolean;
+  metadata: Metadata | null;
 }
 
 export interface ProductFeature {
@@ -1929,6 +1946,7 @@ export interface CatalogProduct {
   /** True for the plan on which every customer starts. */
   default: boolean;
   active: boolean;
+  metadata: Metadata | null;
   createdAt: string;
   updatedAt: string;
   createdByCommit: string | null;
@@ -2834,6 +2852,8 @@ export interface CustomersListInput {
   externalId?: string;
   pricingModelId?: string;
   archived?: boolean;
+  /** `metadata[key]=value`, up to five times. A number or boolean of the metadata is compared as text. */
+  metadata?: Record<string, string>;
 }
 
 export interface CustomersListAnswer {
@@ -2855,6 +2875,7 @@ export interface CustomersCreateInput {
     billingAddress?: BillingAddress | null;
     /** If true, the customer owes no tax. False by default. */
     taxExempt?: boolean;
+    metadata?: Metadata | null;
     externalId: string;
     /** The default pricing model by default. */
     pricingModelId?: string | null;
@@ -2895,6 +2916,7 @@ export interface CustomersUpdateInput {
     billingAddress?: BillingAddress | null;
     /** If true, the customer owes no tax. False by default. */
     taxExempt?: boolean;
+    metadata?: Metadata | null;
   };
 }
 
@@ -2988,6 +3010,8 @@ export interface SubscriptionsListInput {
   customerId?: string;
   priceId?: string;
   pricingModelId?: string;
+  /** `metadata[key]=value`, up to five times. A number or boolean of the metadata is compared as text. */
+  metadata?: Record<string, string>;
 }
 
 export interface SubscriptionsListAnswer {
@@ -3232,6 +3256,7 @@ export interface ProductsCreateInput {
     imageURL?: string | null;
     singularQuantityLabel?: string | null;
     pluralQuantityLabel?: string | null;
+    metadata?: Metadata | null;
   };
   price: {
     name?: string | null;
@@ -3239,6 +3264,7 @@ export interface ProductsCreateInput {
     unitPrice: number;
     isDefault?: boolean;
     active?: boolean;
+    metadata?: Metadata | null;
     type: 'subscription';
     intervalUnit: IntervalUnit;
     intervalCount?: number;
@@ -3251,6 +3277,7 @@ export interface ProductsCreateInput {
     unitPrice: number;
     isDefault?: boolean;
     active?: boolean;
+    metadata?: Metadata | null;
     type: 'single_payment';
     intervalUnit?: null;
     intervalCount?: null;
@@ -3263,6 +3290,7 @@ export interface ProductsCreateInput {
     unitPrice: number;
     isDefault?: boolean;
     active?: boolean;
+    metadata?: Metadata | null;
     type: 'usage';
     usageMeterId: string;
     usageEventsPerUnit?: number;
@@ -3287,6 +3315,8 @@ export interface ProductsListInput {
   active?: boolean;
   default?: boolean;
   slug?: string;
+  /** `metadata[key]=value`, up to five times. A number or boolean of the metadata is compared as text. */
+  metadata?: Record<string, string>;
 }
 
 export interface ProductsListAnswer {
@@ -3315,6 +3345,7 @@ export interface ProductsUpdateInput {
     imageURL?: string | null;
     singularQuantityLabel?: string | null;
     pluralQuantityLabel?: string | null;
+    metadata?: Metadata | null;
   };
   price?: {
     type?: PriceType;
@@ -3327,6 +3358,7 @@ export interface ProductsUpdateInput {
     trialPeriodDays?: number | null;
     usageEventsPerUnit?: null;
     usageMeterId?: null;
+    metadata?: Metadata | null;
   };
   featureIds?: Array<string>;
 }
@@ -3401,6 +3433,7 @@ export interface PricesCreateInput {
     unitPrice: number;
     isDefault?: boolean;
     active?: boolean;
+    metadata?: Metadata | null;
     type: 'subscription';
     intervalUnit: IntervalUnit;
     intervalCount?: number;
@@ -3415,6 +3448,7 @@ export interface PricesCreateInput {
     unitPrice: number;
     isDefault?: boolean;
     active?: boolean;
+    metadata?: Metadata | null;
     type: 'single_payment';
     intervalUnit?: null;
     intervalCount?: null;
@@ -3429,6 +3463,7 @@ export interface PricesCreateInput {
     unitPrice: number;
     isDefault?: boolean;
     active?: boolean;
+    metadata?: Metadata | null;
     type: 'usage';
     usageMeterId: string;
     usageEventsPerUnit?: number;
@@ -3456,6 +3491,8 @@ export interface PricesListInput {
   active?: boolean;
   isDefault?: boolean;
   slug?: string;
+  /** `metadata[key]=value`, up to five times. A number or boolean of the metadata is compared as text. */
+  metadata?: Record<string, string>;
 }
 
 export interface PricesListAnswer {
@@ -3482,6 +3519,7 @@ export interface PricesUpdateInput {
     slug?: string | null;
     isDefault?: boolean;
     active?: boolean;
+    metadata?: Metadata | null;
     id?: string;
   };
 }

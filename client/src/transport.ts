@@ -187,6 +187,10 @@ function searchOf(query: readonly string[], input: Input, dryRun: boolean | unde
   for (const name of query) {
     const value = input[name];
     if (value === undefined || value === null) continue;
+    if (typeof value === 'object' && !Array.isArray(value)) {
+      for (const [key, each] of Object.entries(value)) search.append(`${name}[${key}]`, String(each));
+      continue;
+    }
     for (const each of Array.isArray(value) ? value : [value]) search.append(name, String(each));
   }
   if (dryRun) search.set('dryRun', 'true');

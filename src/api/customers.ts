@@ -10,7 +10,15 @@ import { Entitlements } from '../entitlements/entitlement.ts';
 import { batchedRoute, route } from '../http/route.ts';
 import { encryptionOf } from '../jobs/encryption.ts';
 import { TimestampQuery } from '../kernel/json.ts';
-import { booleanFilter, instantFilter, pageOf, pageQuery, pageRequest, textFilter } from '../kernel/pagination.ts';
+import {
+  booleanFilter,
+  instantFilter,
+  metadataFilter,
+  pageOf,
+  pageQuery,
+  pageRequest,
+  textFilter,
+} from '../kernel/pagination.ts';
 import { Subscription, toSubscription } from '../subscriptions/subscription.ts';
 import { SubscriptionItem } from '../subscriptions/subscription-item.ts';
 import { balanceReads, textOfBalances, toUsageMeterBalance } from '../usage/actions-balances.ts';
@@ -44,6 +52,7 @@ export const customerRoutes = [
       externalId: textFilter,
       pricingModelId: textFilter,
       archived: booleanFilter,
+      metadata: metadataFilter,
     }),
     returns: pageOf(Customer),
     refuses: ['invalidCursor'],

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { route } from '../http/route.ts';
-import { booleanFilter, pageOf, pageQuery, pageRequest, textFilter } from '../kernel/pagination.ts';
+import { booleanFilter, metadataFilter, pageOf, pageQuery, pageRequest, textFilter } from '../kernel/pagination.ts';
 import { createPrice, getPrice, listPrices, updatePrice } from '../pricing/actions-prices.ts';
 import { Price, PriceId, PriceType } from '../pricing/price.ts';
 import { PriceChange, PriceInput } from '../pricing/price-input.ts';
@@ -36,6 +36,7 @@ export const priceRoutes = [
       active: booleanFilter,
       isDefault: booleanFilter,
       slug: textFilter,
+      metadata: metadataFilter,
     }),
     returns: pageOf(Price),
     refuses: ['invalidCursor'],

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { updateProduct } from '../entitlements/actions-pricing.ts';
 import { route } from '../http/route.ts';
-import { booleanFilter, pageOf, pageQuery, pageRequest, textFilter } from '../kernel/pagination.ts';
+import { booleanFilter, metadataFilter, pageOf, pageQuery, pageRequest, textFilter } from '../kernel/pagination.ts';
 import { createProduct, getProduct, listProducts } from '../pricing/actions-products.ts';
 import { FirstPriceInput, ProductPriceChange } from '../pricing/price-input.ts';
 import { ProductWithPrices } from '../pricing/pricing-model.ts';
@@ -39,7 +39,13 @@ export const productRoutes = [
     summary: 'List products',
     description: 'Returns the products of the environment, active and inactive ones.',
     tag,
-    query: pageQuery({ pricingModelId: textFilter, active: booleanFilter, default: booleanFilter, slug: textFilter }),
+    query: pageQuery({
+      pricingModelId: textFilter,
+      active: booleanFilter,
+      default: booleanFilter,
+      slug: textFilter,
+      metadata: metadataFilter,
+    }),
     returns: pageOf(Product),
     refuses: ['invalidCursor'],
     handle: (work, { query }) => listProducts(work, pageRequest(query)),

@@ -16,7 +16,7 @@ import { readSubscribed, reread, subscribe } from '../billing/subscribe.ts';
 import type { Work } from '../database/work.ts';
 import { SubscriptionItemFeature } from '../entitlements/subscription-item-feature.ts';
 import { route } from '../http/route.ts';
-import { pageOf, pageQuery, pageRequest, textFilter } from '../kernel/pagination.ts';
+import { metadataFilter, pageOf, pageQuery, pageRequest, textFilter } from '../kernel/pagination.ts';
 import { renderPayment } from '../payments/actions.ts';
 import { Payment } from '../payments/payment.ts';
 import { getSubscription, listSubscriptions } from '../subscriptions/actions.ts';
@@ -85,6 +85,7 @@ export const subscriptionRoutes = [
       customerId: textFilter,
       priceId: textFilter,
       pricingModelId: textFilter,
+      metadata: metadataFilter,
     }),
     returns: pageOf(Subscription),
     refuses: ['invalidCursor'],

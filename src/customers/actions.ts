@@ -63,6 +63,7 @@ export async function insertNewCustomer(
     userId: given.userId ?? null,
     billingAddress: given.billingAddress ?? null,
     taxExempt: given.taxExempt ?? false,
+    metadata: given.metadata ?? null,
   };
   for (let tried = 0; tried < maxBases; tried++) {
     const invoiceNumberBase = randomInt(16 ** baseDigits)

@@ -18,11 +18,18 @@ const customer: CustomerRow = {
   billingAddress: { name: 'Acme', address: { country: 'AT', city: 'Wien' } },
   invoiceNumberBase: '9F3A0C1',
   taxExempt: false,
+  metadata: { crm: 'a-1', seats: 5 },
 };
 
 test('a change that says what is there already is no change', () => {
   assert.equal(decideChange(customer, {}), null);
   assert.equal(decideChange(customer, { email: 'a@acme.test', logoURL: null, domain: 'acme.test' }), null);
+});
+
+test('metadata is replaced as a whole, and null removes it', () => {
+  assert.equal(decideChange(customer, { metadata: { seats: 5, crm: 'a-1' } }), null);
+  assert.deepEqual(decideChange(customer, { metadata: { seats: 6 } })?.metadata, { seats: 6 });
+  assert.equal(decideChange(customer, { metadata: null })?.metadata, null);
 });
 
 test('the order of an address’s fields, and fields without a value, are no change', () => {

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { idSchema } from '../kernel/id.ts';
-import { FreeText } from '../kernel/json.ts';
+import { FreeText, isSameJson, Metadata, MetadataInput } from '../kernel/json.ts';
 import { stamps } from '../kernel/record.ts';
 
 const CustomerId = idSchema('customer');
@@ -52,6 +52,7 @@ export const Customer = z
     billingAddress: BillingAddress.nullable(),
     invoiceNumberBase: z.string().meta({ description: 'The first part of the numbers of the invoices.' }),
     taxExempt: z.boolean().meta({ description: 'True if the customer owes no tax.' }),
+    metadata: Metadata.nullable(),
   })
   .meta({ id: 'Customer' });
 export type Customer = z.infer<typeof Customer>;
@@ -69,6 +70,7 @@ const CustomerDetails = z.object({
   userId: z.string().max(255).nullish(),
   billingAddress: BillingAddress.nullish(),
   taxExempt: z.boolean().optional().meta({ description: 'If true, the customer owes no tax. False by default.' }),
+  metadata: MetadataInput,
 });
 export const CustomerChange = CustomerDetails.partial();
 export type CustomerChange = z.infer<typeof CustomerChange>;
@@ -95,19 +97,13 @@ export function decideChange(customer: CustomerRow, change: CustomerChange): Cus
     userId: given(change.userId, customer.userId),
     billingAddress: given(change.billingAddress, customer.billingAddress),
     taxExempt: change.taxExempt ?? customer.taxExempt,
+    metadata: given(change.metadata, customer.metadata),
   };
-  return isSame(changed, customer) ? null : changed;
+  return isSameJson(changed, customer) ? null : changed;
 }
 
 function given<Value>(value: Value | undefined, stored: Value): Value {
   return value === undefined ? stored : value;
-}
-
-/** Whether two JSON values are equal; the order of an object's keys does not matter. */
-function isSame(a: unknown, b: unknown): boolean {
-  if (typeof a !== 'object' || typeof b !== 'object' || a === null || b === null) return (a ?? null) === (b ?? null);
-  const [left, right] = [new Map(Object.entries(a)), new Map(Object.entries(b))];
-  return [...new Set([...left.keys(), ...right.keys()])].every((key) => isSame(left.get(key), right.get(key)));
 }
 
 // With five digits, the numbers of a customer sort as text for longer than anyone is billed.

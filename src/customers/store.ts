@@ -4,6 +4,7 @@ import type { Customers } from '../database/database-types.ts';
 import { jsonb } from '../database/json-records.ts';
 import { selectPage } from '../database/select-page.ts';
 import type { Work } from '../database/work.ts';
+import type { Metadata } from '../kernel/json.ts';
 import type { PageRequest } from '../kernel/pagination.ts';
 import { Problem } from '../kernel/problem.ts';
 import { type BillingAddress, type CustomerRow, invoiceNumber } from './customer.ts';
@@ -24,13 +25,15 @@ const columns = [
   'billingAddress',
   'invoiceNumberBase',
   'taxExempt',
+  'metadata',
 ] as const;
 
 type StoredCustomer = Pick<Selectable<Customers>, (typeof columns)[number]>;
 
-function toCustomer({ logoUrl, iconUrl, billingAddress, ...row }: StoredCustomer): CustomerRow {
-  // Only a parsed BillingAddress is ever written to the column.
-  return { ...row, logoURL: logoUrl, iconURL: iconUrl, billingAddress: billingAddress as BillingAddress | null };
+function toCustomer({ logoUrl, iconUrl, billingAddress, metadata, ...row }: StoredCustomer): CustomerRow {
+  // Only a parsed address and parsed metadata are ever written.
+  const parsed = { billingAddress: billingAddress as BillingAddress | null, metadata: metadata as Metadata | null };
+  return { ...row, logoURL: logoUrl, iconURL: iconUrl, ...parsed };
 }
 
 function select(work: Work) {
@@ -133,7 +136,7 @@ export async function pageOfCustomers(
 
 /** Returns false when another customer has the same external id or `invoiceNumberBase`. */
 export async function insertCustomer(work: Work, customer: CustomerRow): Promise<boolean> {
-  const { logoURL, iconURL, billingAddress, ...row } = customer;
+  const { logoURL, iconURL, billingAddress, metadata, ...row } = customer;
   const result = await work.db
     .insertInto('customers')
     .values({
@@ -142,6 +145,7 @@ export async function insertCustomer(work: Work, customer: CustomerRow): Promise
       logoUrl: logoURL,
       iconUrl: iconURL,
       billingAddress: jsonb(billingAddress),
+      metadata: jsonb(metadata),
     })
     .onConflict((conflict) => conflict.doNothing())
     .executeTakeFirst();
@@ -162,6 +166,7 @@ export async function saveCustomer(work: Work, customer: CustomerRow): Promise<v
       userId: customer.userId,
       billingAddress: jsonb(customer.billingAddress),
       taxExempt: customer.taxExempt,
+      metadata: jsonb(customer.metadata),
       updatedAt: customer.updatedAt,
     })
     .where('environmentId', '=', work.environmentId)

@@ -191,6 +191,7 @@ export interface Customers {
   invoiceCount: Generated<number>;
   invoiceNumberBase: string;
   logoUrl: string | null;
+  metadata: Json | null;
   name: string;
   pricingModelId: string;
   taxExempt: Generated<boolean>;
@@ -555,6 +556,7 @@ export interface Prices {
   intervalCount: number | null;
   intervalUnit: string | null;
   isDefault: boolean;
+  metadata: Json | null;
   name: string | null;
   pricingModelId: string;
   productId: string | null;
@@ -611,6 +613,7 @@ export interface Products {
   id: string;
   imageUrl: string | null;
   isDefault: boolean;
+  metadata: Json | null;
   name: string;
   pluralQuantityLabel: string | null;
   pricingModelId: string;

@@ -1,5 +1,5 @@
 import { type RawBuilder, sql } from 'kysely';
-import type { PageRequest } from '../kernel/pagination.ts';
+import { metadataKeyOf, type PageRequest } from '../kernel/pagination.ts';
 import type { Work } from './work.ts';
 
 /** The filters that a list supports, and the column or expression that each compares. */
@@ -23,6 +23,11 @@ export async function selectPage<Row>(
     const compared = typeof column === 'string' ? sql.ref(column) : column;
     if (value !== undefined) conditions.push(sql`${compared} = ${value}`);
   }
+  for (const [filter, text] of Object.entries(request.filters)) {
+    const key = metadataKeyOf(filter);
+    if (key !== null)
+      conditions.push(sql`id in (select ids_by_metadata(${table}, ${metadataObjects(key, text)}::jsonb[]))`);
+  }
   const matches = sql.join(conditions, sql` and `);
   const forward = request.direction === 'forward';
   const beyond = request.after === null ? sql`` : sql` and id ${forward ? sql`>` : sql`<`} ${request.after}`;
@@ -34,4 +39,12 @@ export async function selectPage<Row>(
     total: number;
   }>`select count(*) as total from ${sql.table(table)} where ${matches}`.execute(work.db);
   return { rows: result.rows, total: counted.rows[0]?.total ?? 0 };
+}
+
+/** The objects that a row's metadata may contain for this filter: a query has only text for numbers and booleans. */
+function metadataObjects(key: string, text: string | boolean): string[] {
+  const values: unknown[] = [text];
+  if (text === 'true' || text === 'false') values.push(text === 'true');
+  else if (text !== '' && String(Number(text)) === text) values.push(Number(text));
+  return values.map((value) => JSON.stringify({ [key]: value }));
 }

@@ -5,6 +5,7 @@ import { refreshStatistics } from '../database/statistics.ts';
 import { type Effect, runInEnvironment, type Work } from '../database/work.ts';
 import { createRequestBatcher, type RequestBatcher } from '../jobs/batcher.ts';
 import { type JobContext, runEffects } from '../jobs/queue.ts';
+import { gatherMetadata } from '../kernel/pagination.ts';
 import { Problem } from '../kernel/problem.ts';
 import { addressAsked } from './connections.ts';
 import {
@@ -196,7 +197,7 @@ function attempt<Value>(read: () => Value): Value | Problem {
 }
 
 function readRequest(route: Route, request: FastifyRequest): Asked {
-  const rawQuery = request.query as Record<string, unknown>;
+  const rawQuery = gatherMetadata(request.query as Record<string, unknown>);
   const mutates = route.method !== 'GET';
   const dryRun = mutates ? readDryRun(rawQuery.dryRun) : false;
   const params = parseParams(route.params, request.params);

@@ -95,9 +95,19 @@ test('a name is trimmed and has 1 to 255 characters', () => {
   for (const bad of ['', '   ', 'x'.repeat(256), 5]) assert(!accepts(SafeString, bad));
 });
 
-test('metadata is flat: texts up to 500 characters, numbers and booleans, at most 50 of them', () => {
+test('metadata is flat: at most 50 keys of 1 to 40 characters; texts up to 500 characters, numbers and booleans', () => {
   assert(accepts(Metadata, { team: 'core', seats: 5, beta: true, long: 'x'.repeat(500) }));
-  for (const bad of [{ a: 'x'.repeat(501) }, { a: null }, { a: {} }, { a: [1] }, 'text', []])
+  assert(accepts(Metadata, { ['k'.repeat(40)]: 'x' }));
+  for (const bad of [
+    { ['k'.repeat(41)]: 'x' },
+    { '': 'x' },
+    { a: 'x'.repeat(501) },
+    { a: null },
+    { a: {} },
+    { a: [1] },
+    'text',
+    [],
+  ])
     assert(!accepts(Metadata, bad), JSON.stringify(bad));
   const keys = (size: number) => Object.fromEntries(Array.from({ length: size }, (_, index) => [`k${index}`, 1]));
   assert(accepts(Metadata, keys(50)));

@@ -197,13 +197,30 @@ export const FreeText = z.string().max(maxTextLength);
 
 // Metadata holds keys of other systems, not documents.
 const maxMetadataKeys = 50;
-/** Metadata of a record: text keys, and values that are texts of up to 500 characters, numbers or booleans. */
+export const MetadataKey = z.string().min(1).max(40);
+export const MetadataText = z.string().max(500);
+/** Metadata of a record: keys of up to 40 characters, and values that are texts, numbers or booleans. */
 export const Metadata = z
-  .record(z.string().max(255), z.union([z.string().max(500), z.number(), z.boolean()]))
+  .record(MetadataKey, z.union([MetadataText, z.number(), z.boolean()]))
   .refine((value) => Object.keys(value).length <= maxMetadataKeys, {
     message: `must have at most ${maxMetadataKeys} keys`,
   })
-  .meta({ id: 'Metadata' });
+  .meta({
+    id: 'Metadata',
+    description:
+      'Your own data: up to 50 keys of 1 to 40 characters. A value is a text of up to 500 characters, a number or a boolean.',
+  });
+export type Metadata = z.infer<typeof Metadata>;
+
+/** Metadata in a change: the whole of it is replaced, and null removes it. */
+export const MetadataInput = Metadata.nullish();
+
+/** Whether two JSON values are equal; the order of an object's keys does not matter. */
+export function isSameJson(a: unknown, b: unknown): boolean {
+  if (typeof a !== 'object' || typeof b !== 'object' || a === null || b === null) return (a ?? null) === (b ?? null);
+  const [left, right] = [new Map(Object.entries(a)), new Map(Object.entries(b))];
+  return [...new Set([...left.keys(), ...right.keys()])].every((key) => isSameJson(left.get(key), right.get(key)));
+}
 
 /** A field that this variant of a record does not use: must be absent or null, and is null in responses. */
 export const Unused = z.null().optional();

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { Instant } from './calendar.ts';
-import { TimestampQuery } from './json.ts';
+import { MetadataKey, MetadataText, TimestampQuery } from './json.ts';
 import { invalid, Problem } from './problem.ts';
 
 /** The default page size, and the largest one that a request may ask for. */
@@ -8,7 +8,7 @@ const defaultPageLimit = 10;
 const maxPageLimit = 100;
 
 const Cursor = z.strictObject({
-  parameters: z.record(z.string(), z.string().max(255)),
+  parameters: z.record(z.string(), z.string().max(500)),
   createdAt: z.number(),
   id: z.string().max(255),
   direction: z.enum(['forward', 'backward']),
@@ -47,7 +47,8 @@ export function decodeCursor(text: string): Cursor {
 
 const cursorFilter = z
   .string()
-  .max(4096)
+  // Holds the filters of the list, so it is as long as the longest query.
+  .max(12_000)
   .optional()
   .meta({
     description: 'The `nextCursor` of the page before; without it the list begins at the first page.',
@@ -117,6 +118,38 @@ export const instantFilter = z
   })
   .optional();
 
+// Each one is another search of an index.
+const maxMetadataFilters = 5;
+/** The query filters `metadata[key]=value`: rows whose metadata has each of these values. */
+export const metadataFilter = z
+  .record(MetadataKey, MetadataText)
+  .refine((filters) => Object.keys(filters).length <= maxMetadataFilters, {
+    message: `must name at most ${maxMetadataFilters} keys`,
+  })
+  .optional()
+  .meta({
+    description: '`metadata[key]=value`, up to five times. A number or boolean of the metadata is compared as text.',
+    param: { id: 'metadata', style: 'deepObject', explode: true },
+  });
+
+const metadataName = /^metadata\[(.*)\]$/s;
+
+/** The key of a parameter `metadata[key]`; null for any other parameter. */
+export function metadataKeyOf(name: string): string | null {
+  return metadataName.exec(name)?.[1] ?? null;
+}
+
+/** Gathers the parameters `metadata[key]` in one object under `metadata`, where the schema of the query expects them. */
+export function gatherMetadata(query: Readonly<Record<string, unknown>>): Record<string, unknown> {
+  const entries = Object.entries(query).map(([name, value]) => ({ key: metadataKeyOf(name), name, value }));
+  const { metadata = {} } = query;
+  // A plain `metadata` stays, and is refused as one.
+  if (typeof metadata !== 'object' || entries.every(({ key }) => key === null)) return { ...query };
+  const others = entries.filter(({ key }) => key === null).map(({ name, value }) => [name, value]);
+  const filters = entries.flatMap(({ key, value }) => (key === null ? [] : [[key, value]]));
+  return { ...Object.fromEntries(others), metadata: { ...metadata, ...Object.fromEntries(filters) } };
+}
+
 /** From `from` (in it) to `to` (not in it); null is an open end. */
 export interface InstantRange {
   readonly from: Instant | null;
@@ -134,6 +167,12 @@ function instantOf(value: string | boolean | undefined): Instant | null {
   return typeof value === 'string' ? TimestampQuery.parse(value) : null;
 }
 
+/** A filter of the raw query by the name that it has in a cursor. */
+function sentFilter({ metadata, ...query }: Readonly<Record<string, unknown>>, name: string): unknown {
+  const key = metadataKeyOf(name);
+  return key === null ? query[name] : (metadata as Readonly<Record<string, unknown>> | undefined)?.[key];
+}
+
 /**
  * Adds the cursor's filters to the raw query, so that they are validated like the others. Refuses with `invalidCursor`
  * when the query has another value for one of them.
@@ -142,10 +181,11 @@ export function withCursorFilters(query: Readonly<Record<string, unknown>>): Rec
   if (typeof query.cursor !== 'string') return { ...query };
   const { parameters } = decodeCursor(query.cursor);
   for (const [key, value] of Object.entries(parameters)) {
-    if (key === 'cursor' || key === 'limit' || (query[key] !== undefined && query[key] !== value))
+    const sent = sentFilter(query, key);
+    if (key === 'cursor' || key === 'limit' || (sent !== undefined && sent !== value))
       throw new Problem('invalidCursor');
   }
-  return { ...parameters, ...query };
+  return gatherMetadata({ ...parameters, ...query });
 }
 
 type Query = {
@@ -159,6 +199,9 @@ export function pageRequest({ cursor: cursorText, limit = defaultPageLimit, ...g
   const filters: Record<string, string | boolean> = {};
   for (const [key, value] of Object.entries(given)) {
     if (typeof value === 'string' || typeof value === 'boolean') filters[key] = value;
+    else if (key === 'metadata') {
+      for (const [name, text] of Object.entries(value ?? {})) filters[`metadata[${name}]`] = text;
+    }
   }
   const cursor = cursorText === undefined ? null : decodeCursor(cursorText);
   return {

@@ -65,6 +65,7 @@ export async function createProduct(
     pluralQuantityLabel: requested.pluralQuantityLabel ?? null,
     default: false,
     active: true,
+    metadata: requested.metadata ?? null,
   };
   const product = only(await store.insertProducts(work, [row]));
   const own = price.type === 'usage' ? await sellByUsage(work, product, price) : price;

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { CurrencyCode } from '../kernel/currency.ts';
 import { isoText } from '../kernel/iso-text.ts';
-import { TimestampText, WholeNumber } from '../kernel/json.ts';
+import { Metadata, TimestampText, WholeNumber } from '../kernel/json.ts';
 import { FeatureId, FeatureType, RenewalFrequency } from './feature.ts';
 import { IntervalUnit, type Price, PriceId, PriceType } from './price.ts';
 import {
@@ -43,6 +43,7 @@ const ClonedPrice = z
     currency: CurrencyCode,
     isDefault: z.boolean(),
     active: z.boolean(),
+    metadata: Metadata.nullable(),
     setupFeeAmount: WholeNumber.nullable(),
     overagePriceId: z.string().nullable(),
     startsWithCreditTrial: z.boolean().nullable(),

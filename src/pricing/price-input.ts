@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { CurrencyCode } from '../kernel/currency.ts';
-import { amountInput, countInput, SafeString, Unused } from '../kernel/json.ts';
+import { amountInput, countInput, MetadataInput, SafeString, Unused } from '../kernel/json.ts';
 import { invalid, Problem } from '../kernel/problem.ts';
 import {
   IntervalUnit,
@@ -29,6 +29,7 @@ const anyPrice = {
   unitPrice: UnitPrice,
   isDefault: z.boolean().optional(),
   active: z.boolean().optional(),
+  metadata: MetadataInput,
 };
 const subscriptionPrice = {
   ...anyPrice,
@@ -103,6 +104,7 @@ export const ProductPriceChange = z.object({
   trialPeriodDays: TrialPeriodDays.optional(),
   usageEventsPerUnit: Unused,
   usageMeterId: Unused,
+  metadata: MetadataInput,
 });
 export type ProductPriceChange = z.output<typeof ProductPriceChange>;
 
@@ -119,6 +121,7 @@ export const PriceChange = z.object({
     .nullish(),
   isDefault: z.boolean().optional(),
   active: z.boolean().optional(),
+  metadata: MetadataInput,
 });
 export type PriceChange = z.output<typeof PriceChange>;
 
@@ -141,6 +144,7 @@ export function newProductPrice(
     currency,
     isDefault: true,
     active: true,
+    metadata: input.metadata ?? null,
   };
   if (input.type === 'single_payment') {
     return { ...price, type: input.type, intervalUnit: null, intervalCount: null, trialPeriodDays: null };
@@ -178,6 +182,7 @@ export function newUsagePrice(
     currency,
     isDefault: input.isDefault ?? false,
     active: input.active ?? true,
+    metadata: input.metadata ?? null,
   };
 }
 
@@ -205,7 +210,8 @@ export function decidePriceChange(
   if (!price.isDefault && change.isDefault && !active) {
     throw invalid(['price', 'isDefault'], 'an inactive price cannot become the default: send active: true as well');
   }
-  return settleDefault({ ...price, name, slug, active, isDefault }, price, siblings);
+  const metadata = change.metadata === undefined ? price.metadata : change.metadata;
+  return settleDefault({ ...price, name, slug, active, isDefault, metadata }, price, siblings);
 }
 
 /** Gives the default flag to exactly one of the prices and returns those that changed. */

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { intervalUnits } from '../kernel/calendar.ts';
 import { CurrencyCode } from '../kernel/currency.ts';
 import { idSchema } from '../kernel/id.ts';
-import { WholeNumber } from '../kernel/json.ts';
+import { Metadata, WholeNumber } from '../kernel/json.ts';
 import { type NewRecord, stamps } from '../kernel/record.ts';
 
 export const PriceId = idSchema('price');
@@ -29,6 +29,7 @@ const shared = {
   currency: CurrencyCode,
   isDefault: z.boolean(),
   active: z.boolean(),
+  metadata: Metadata.nullable(),
 };
 
 const SubscriptionPrice = z.object({
@@ -95,6 +96,7 @@ export function noChargePrice(
     currency,
     isDefault,
     active: true,
+    metadata: null,
   };
 }
 

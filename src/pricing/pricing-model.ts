@@ -85,6 +85,7 @@ export function freePlan(request: FreePlanRequest): { product: NewProduct; price
     pluralQuantityLabel: null,
     default: true,
     active: true,
+    metadata: null,
   };
   const price = {
     id: priceId,
@@ -99,6 +100,7 @@ export function freePlan(request: FreePlanRequest): { product: NewProduct; price
     currency,
     isDefault: true,
     active: true,
+    metadata: null,
   };
   if (intervalUnit === null) {
     return { product, price: { ...price, type: 'single_payment', intervalUnit: null, intervalCount: null } };

@@ -1,4 +1,5 @@
 import type { Instant } from '../kernel/calendar.ts';
+import { isSameJson } from '../kernel/json.ts';
 import { invalid, Problem } from '../kernel/problem.ts';
 import type { Feature } from './feature.ts';
 import type { NewPrice, Price } from './price.ts';
@@ -22,6 +23,7 @@ export function decideProductChange(product: Product, { id: _, ...change }: Prod
     singularQuantityLabel: sentOr(change.singularQuantityLabel, product.singularQuantityLabel),
     pluralQuantityLabel: sentOr(change.pluralQuantityLabel, product.pluralQuantityLabel),
     active: change.active ?? product.active,
+    metadata: sentOr(change.metadata, product.metadata),
   };
   if (product.default) {
     const field = fixedOnDefault.find((each) => changed[each] !== product[each]);
@@ -60,6 +62,7 @@ export function decideProductPrices(
   if (current === undefined || before.default) return { save: [], insert: [] };
   const followed = after.slug !== before.slug && current.active ? after.slug : current.slug;
   const name = sentOr(requested?.name, current.name);
+  const metadata = sentOr(requested?.metadata, current.metadata);
   const slug = sentOr(requested?.slug, followed);
   if (slug !== current.slug)
     refuseBadSlug(slug, requested?.slug === undefined ? ['product', 'slug'] : ['price', 'slug']);
@@ -69,10 +72,10 @@ export function decideProductPrices(
     ? []
     : prices.filter((price) => price.active && price !== current).map((price) => ({ ...price, active: false }));
   if (haveSameTerms(terms, current)) {
-    const isSame = name === current.name && slug === current.slug && active === current.active;
-    return { save: isSame ? others : [{ ...current, name, slug, active, isDefault: true }, ...others], insert: [] };
+    const changed = { ...current, name, slug, active, metadata };
+    return { save: isSameJson(changed, current) ? others : [{ ...changed, isDefault: true }, ...others], insert: [] };
   }
-  const { createdAt: _, updatedAt: __, livemode: ___, ...made } = { ...terms, name, slug, id: newPriceId };
+  const { createdAt: _, updatedAt: __, livemode: ___, ...made } = { ...terms, name, slug, metadata, id: newPriceId };
   return {
     save: [{ ...current, isDefault: false, active: false }, ...others],
     insert: [{ ...made, isDefault: true, active: after.active }],

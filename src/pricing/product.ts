@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { idSchema } from '../kernel/id.ts';
-import { FreeText, SafeString, Timestamp } from '../kernel/json.ts';
+import { FreeText, Metadata, MetadataInput, SafeString, Timestamp } from '../kernel/json.ts';
 import { type NewRecord, stamps } from '../kernel/record.ts';
 import { FeatureId } from './feature.ts';
 
@@ -25,6 +25,7 @@ export const Product = z
     pluralQuantityLabel: z.string().nullable(),
     default: z.boolean().meta({ description: 'True for the plan on which every customer starts.' }),
     active: z.boolean(),
+    metadata: Metadata.nullable(),
   })
   .meta({ id: 'Product' });
 export type Product = z.infer<typeof Product>;
@@ -39,6 +40,7 @@ const texts = {
   imageURL: z.string().max(maxUrlLength).nullish(),
   singularQuantityLabel: z.string().max(255).nullish(),
   pluralQuantityLabel: z.string().max(255).nullish(),
+  metadata: MetadataInput,
 };
 
 /** A request for a product. A missing slug is derived from the name. */

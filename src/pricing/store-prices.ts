@@ -1,5 +1,6 @@
 import { type Selectable, sql } from 'kysely';
 import type { Prices } from '../database/database-types.ts';
+import { jsonb } from '../database/json-records.ts';
 import { selectPage } from '../database/select-page.ts';
 import type { Work } from '../database/work.ts';
 import type { CurrencyCode } from '../kernel/currency.ts';
@@ -25,6 +26,7 @@ export const priceColumns = [
   'currency',
   'isDefault',
   'active',
+  'metadata',
 ] as const;
 type PriceRow = Pick<Selectable<Prices>, (typeof priceColumns)[number]>;
 
@@ -52,10 +54,12 @@ export async function insertPrices(work: Work, prices: readonly NewPrice[]): Pro
     currency: price.currency,
     isDefault: price.isDefault,
     active: price.active,
+    metadata: price.metadata,
     ...newRowStamps(work),
   }));
   for (const some of statementsOf(rows)) {
-    await namingTakenSlug('price', some, work.db.insertInto('prices').values(some).execute());
+    const values = some.map((row) => ({ ...row, metadata: jsonb(row.metadata) }));
+    await namingTakenSlug('price', some, work.db.insertInto('prices').values(values).execute());
   }
   return rows.map(({ environmentId: _, ...row }) => toPrice(work, row));
 }
@@ -67,17 +71,22 @@ const saveOrder: ((price: Price) => boolean)[] = [
   (price) => price.active && price.isDefault,
 ];
 
-/** Saves the changeable fields of prices: name, slug, `isDefault` and `active`. */
+/** Saves the changeable fields of prices: name, slug, `isDefault`, `active` and metadata. */
 export async function savePrices(work: Work, prices: readonly Price[]): Promise<Price[]> {
   for (const isOfTurn of saveOrder) {
-    const rows = prices
-      .filter(isOfTurn)
-      .map(({ id, name, slug, isDefault, active }) => ({ id, name, slug, is_default: isDefault, active }));
+    const rows = prices.filter(isOfTurn).map(({ id, name, slug, isDefault, active, metadata }) => ({
+      id,
+      name,
+      slug,
+      is_default: isDefault,
+      active,
+      metadata,
+    }));
     if (rows.length === 0) continue;
     const statement = sql`
       update prices
          set name = given.name, slug = given.slug, is_default = given.is_default, active = given.active,
-             updated_at = ${work.now}
+             metadata = given.metadata, updated_at = ${work.now}
         from json_populate_recordset(null::prices, ${JSON.stringify(rows)}::json) as given
        where prices.environment_id = ${work.environmentId} and prices.id = given.id`;
     await namingTakenSlug('price', rows, statement.execute(work.db));

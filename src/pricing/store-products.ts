@@ -1,7 +1,9 @@
 import { type Selectable, sql } from 'kysely';
 import type { ProductFeatures, Products } from '../database/database-types.ts';
+import { jsonb } from '../database/json-records.ts';
 import { selectPage } from '../database/select-page.ts';
 import type { Work } from '../database/work.ts';
+import type { Metadata } from '../kernel/json.ts';
 import type { PageRequest } from '../kernel/pagination.ts';
 import type { Price } from './price.ts';
 import type { NewProduct, NewProductFeature, Product, ProductFeature } from './product.ts';
@@ -21,12 +23,15 @@ export const productColumns = [
   'pluralQuantityLabel',
   'isDefault',
   'active',
+  'metadata',
 ] as const;
 type ProductRow = Pick<Selectable<Products>, (typeof productColumns)[number]>;
 
-export function toProduct(work: Work, { imageUrl, isDefault, ...row }: ProductRow): Product {
+export function toProduct(work: Work, { imageUrl, isDefault, metadata, ...row }: ProductRow): Product {
   return {
     ...row,
+    // Only parsed metadata is ever written.
+    metadata: metadata as Metadata | null,
     imageURL: imageUrl,
     default: isDefault,
     livemode: work.livemode,
@@ -47,10 +52,12 @@ export async function insertProducts(work: Work, products: readonly NewProduct[]
     pluralQuantityLabel: product.pluralQuantityLabel,
     isDefault: product.default,
     active: product.active,
+    metadata: product.metadata,
     ...newRowStamps(work),
   }));
   for (const some of statementsOf(rows)) {
-    await namingTakenSlug('product', some, work.db.insertInto('products').values(some).execute());
+    const values = some.map((row) => ({ ...row, metadata: jsonb(row.metadata) }));
+    await namingTakenSlug('product', some, work.db.insertInto('products').values(values).execute());
   }
   return rows.map(({ environmentId: _, ...row }) => toProduct(work, row));
 }
@@ -72,13 +79,15 @@ export async function saveProducts(work: Work, products: readonly Product[]): Pr
         singular_quantity_label: product.singularQuantityLabel,
         plural_quantity_label: product.pluralQuantityLabel,
         active: product.active,
+        metadata: product.metadata,
       }));
     if (rows.length === 0) continue;
     const statement = sql`
       update products
          set name = given.name, slug = given.slug, description = given.description, image_url = given.image_url,
              singular_quantity_label = given.singular_quantity_label,
-             plural_quantity_label = given.plural_quantity_label, active = given.active, updated_at = ${work.now}
+             plural_quantity_label = given.plural_quantity_label, active = given.active,
+             metadata = given.metadata, updated_at = ${work.now}
         from json_populate_recordset(null::products, ${JSON.stringify(rows)}::json) as given
        where products.environment_id = ${work.environmentId} and products.id = given.id`;
     await namingTakenSlug('product', rows, statement.execute(work.db));

@@ -26,6 +26,7 @@ const freePlan: ProductStructure = {
     pluralQuantityLabel: null,
     default: true,
     active: true,
+    metadata: null,
   },
   price: {
     type: 'subscription',
@@ -35,6 +36,7 @@ const freePlan: ProductStructure = {
     intervalUnit: 'month',
     intervalCount: 1,
     trialPeriodDays: null,
+    metadata: null,
   },
   features: [],
 };
@@ -281,10 +283,10 @@ function findDefault(
 
 /** The default product with the given texts and features; everything else is fixed. */
 function protect(standing: ProductStructure, given: ProductStructure): ProductStructure {
-  const { name, description, imageURL } = given.product;
+  const { name, description, imageURL, metadata } = given.product;
   return {
-    product: { ...standing.product, name, description, imageURL },
-    price: standing.price,
+    product: { ...standing.product, name, description, imageURL, metadata },
+    price: { ...standing.price, metadata: given.price.metadata },
     features: given.features,
   };
 }

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import type { Instant } from '../kernel/calendar.ts';
 import type { CurrencyCode } from '../kernel/currency.ts';
 import type { IdKind } from '../kernel/id.ts';
+import { isSameJson } from '../kernel/json.ts';
 import type { Feature, NewFeature } from './feature.ts';
 import { isNoChargePrice, type NewPrice, type Price } from './price.ts';
 import type { NewProduct, NewProductFeature, Product, ProductFeature } from './product.ts';
@@ -149,6 +150,7 @@ function describeProduct(product: Product, price: ProductPrice, features: readon
       pluralQuantityLabel: product.pluralQuantityLabel,
       default: product.default,
       active: isSold(product, price),
+      metadata: product.metadata,
     },
     price: describeProductPrice(price),
     features,
@@ -156,13 +158,13 @@ function describeProduct(product: Product, price: ProductPrice, features: readon
 }
 
 function describeProductPrice(price: ProductPrice): ProductPriceStructure {
-  const { name, slug, unitPrice } = price;
+  const { name, slug, unitPrice, metadata } = price;
   if (price.type === 'single_payment') {
     const { type, intervalUnit, intervalCount, trialPeriodDays } = price;
-    return { type, name, slug, unitPrice, intervalUnit, intervalCount, trialPeriodDays };
+    return { type, name, slug, unitPrice, intervalUnit, intervalCount, trialPeriodDays, metadata };
   }
   const { type, intervalUnit, intervalCount, trialPeriodDays } = price;
-  return { type, name, slug, unitPrice, intervalUnit, intervalCount, trialPeriodDays };
+  return { type, name, slug, unitPrice, intervalUnit, intervalCount, trialPeriodDays, metadata };
 }
 
 function describeUsageMeter(meter: UsageMeter, prices: readonly UsagePrice[]): UsageMeterStructure {
@@ -182,9 +184,9 @@ function hasSlug(price: UsagePrice): price is UsagePrice & { slug: string } {
 }
 
 function describeUsagePrice(price: UsagePrice): UsagePriceStructure {
-  const { name, slug, unitPrice, intervalUnit, intervalCount, usageEventsPerUnit, active } = price;
+  const { name, slug, unitPrice, intervalUnit, intervalCount, usageEventsPerUnit, active, metadata } = price;
   const isDefault = price.isDefault && active;
-  return { name, slug, unitPrice, intervalUnit, intervalCount, usageEventsPerUnit, isDefault, active };
+  return { name, slug, unitPrice, intervalUnit, intervalCount, usageEventsPerUnit, isDefault, active, metadata };
 }
 
 /** Records to insert, and existing records with their new values. */
@@ -233,7 +235,7 @@ export function countChanges(changes: StructureChanges): number {
 
 /** The record with the given fields, or null if it has them already. */
 export function withFields<Row extends object, Fields extends Partial<Row>>(row: Row, fields: Fields): Row | null {
-  const isSame = Object.entries(fields).every(([key, value]) => row[key as keyof Row] === value);
+  const isSame = Object.entries(fields).every(([key, value]) => isSameJson(row[key as keyof Row], value));
   return isSame ? null : { ...row, ...fields };
 }
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { z } from 'zod';
 import type { Instant } from '../kernel/calendar.ts';
 import type { IdKind } from '../kernel/id.ts';
-import { Timestamp, WholeNumber } from '../kernel/json.ts';
+import { Metadata, Timestamp, WholeNumber } from '../kernel/json.ts';
 import { type NewFeature, RenewalFrequency } from './feature.ts';
 import { IntervalUnit, type NewPrice } from './price.ts';
 import { isLinkActive } from './product-change.ts';
@@ -93,7 +93,12 @@ const ExportedFeature = z.discriminatedUnion('type', [
   z.object({ type: z.literal('resource'), ...featureText, amount: WholeNumber, resourceSlug: z.string() }),
 ]);
 
-const priceText = { name: z.string().optional(), slug: z.string().optional(), unitPrice: WholeNumber };
+const priceText = {
+  name: z.string().optional(),
+  slug: z.string().optional(),
+  unitPrice: WholeNumber,
+  metadata: Metadata.optional(),
+};
 /** These keys of a product's price are there even when they are null, as in the API that we are compatible with. */
 const productPriceText = {
   ...priceText,
@@ -122,6 +127,7 @@ const ExportedProduct = z.object({
     pluralQuantityLabel: z.string().optional(),
     default: z.boolean(),
     active: z.boolean(),
+    metadata: Metadata.optional(),
   }),
   price: ExportedProductPrice,
   features: z.array(z.string()).meta({ description: 'The slugs of the features that the product grants.' }),

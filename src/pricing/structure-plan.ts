@@ -225,8 +225,8 @@ function matchProduct(
 }
 
 function changeProduct(row: Product, wanted: ProductStructure['product'], prices: readonly ProductPrice[]) {
-  const { name, description, imageURL, singularQuantityLabel, pluralQuantityLabel } = wanted;
-  const text = { name, description, imageURL, singularQuantityLabel, pluralQuantityLabel };
+  const { name, description, imageURL, singularQuantityLabel, pluralQuantityLabel, metadata } = wanted;
+  const text = { name, description, imageURL, singularQuantityLabel, pluralQuantityLabel, metadata };
   const isAsWanted = isSold(row, standingPrice(prices)) === wanted.active;
   return withFields(row, { ...text, active: isAsWanted ? row.active : wanted.active });
 }
@@ -242,8 +242,8 @@ function changePrices(
   const isAsWanted = isSold(row, standing) === product.active;
   const active = isAsWanted ? standing.active : product.active;
   if (hasTerms(standing, price)) {
-    const { name, slug } = price;
-    const change = withFields<ProductPrice, Partial<ProductPrice>>(standing, { name, slug, active });
+    const { name, slug, metadata } = price;
+    const change = withFields<ProductPrice, Partial<ProductPrice>>(standing, { name, slug, active, metadata });
     if (change) changes.changed.push(change);
     if (change && slug !== standing.slug) changes.renamed.push(change);
   } else {
@@ -354,10 +354,10 @@ function planUsagePrices(
   const free = new Set(current.filter((price) => !isNoChargePrice(price)));
   for (const price of wanted) {
     const row = matchUsagePrice([...free], price);
-    const { name, isDefault, active } = price;
+    const { name, isDefault, active, metadata } = price;
     if (row !== undefined && hasUsageTerms(row, price)) {
       free.delete(row);
-      const change = withFields<UsagePrice, Partial<UsagePrice>>(row, { name, isDefault, active });
+      const change = withFields<UsagePrice, Partial<UsagePrice>>(row, { name, isDefault, active, metadata });
       if (change) changed.push(change);
     } else {
       // A row with the same slug and other terms stays unmatched and ends below: agreed terms are never rewritten.
@@ -415,6 +415,6 @@ function hasUsageTerms(price: UsagePrice, wanted: UsagePriceStructure): boolean 
   );
 }
 
-function isLike(price: UsagePrice, { name, isDefault, active }: UsagePriceStructure): boolean {
-  return price.name === name && price.isDefault === isDefault && price.active === active;
+function isLike(price: UsagePrice, { name, isDefault, active, metadata }: UsagePriceStructure): boolean {
+  return withFields<UsagePrice, Partial<UsagePrice>>(price, { name, isDefault, active, metadata }) === null;
 }

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { IntervalUnit as IntervalUnitName } from '../kernel/calendar.ts';
 import { CurrencyCode } from '../kernel/currency.ts';
-import { amountInput, countInput, FreeText, SafeString } from '../kernel/json.ts';
+import { amountInput, countInput, FreeText, Metadata, SafeString } from '../kernel/json.ts';
 import { RenewalFrequency } from './feature.ts';
 import { IntervalUnit, maxTrialPeriodDays, maxUnitPrice } from './price.ts';
 import { type Rollover, RolloverMaximum, RolloverPeriods, refineRollover } from './rollover.ts';
@@ -50,6 +50,7 @@ interface ProductText {
   readonly default: boolean;
   /** False when the product is not for sale; its price is inactive then too. */
   readonly active: boolean;
+  readonly metadata: Metadata | null;
 }
 interface PriceText {
   readonly name: string | null;
@@ -57,6 +58,7 @@ interface PriceText {
   readonly unitPrice: bigint;
   /** Checked only: prices have the currency of the environment. */
   readonly currency?: CurrencyCode | undefined;
+  readonly metadata: Metadata | null;
 }
 interface SubscriptionPriceStructure extends PriceText {
   readonly type: 'subscription';
@@ -117,6 +119,7 @@ const OptionalLabel = z.string().max(255).nullable().default(null);
 /** Must be absent or null: this variant has no such field. */
 const Nothing = z.null().default(null);
 const active = z.boolean().default(true);
+const metadata = Metadata.nullable().default(null);
 
 const featureText = { slug: SafeString, name: SafeString, description: FreeText.default(''), active };
 const noRollover = { rolloverMaximum: Nothing, rolloverPeriods: Nothing };
@@ -175,6 +178,7 @@ const priceText = {
   slug: SafeString.nullable().default(null),
   unitPrice: amountInput(0, maxUnitPrice),
   currency: CurrencyCode.optional().meta({ description: 'That of the environment, or absent.' }),
+  metadata,
 };
 // A product has one price here, which is its default and active while the product is.
 const onlyPrice = { isDefault: z.literal(true).default(true), active: z.literal(true).default(true) };
@@ -216,6 +220,7 @@ const ProductInput = z.object({
     pluralQuantityLabel: OptionalLabel,
     default: z.boolean().default(false),
     active,
+    metadata,
   }),
   price: ProductPriceInput,
   features: z.array(SafeString).max(maxFeatures).default([]),

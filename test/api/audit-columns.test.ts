@@ -41,6 +41,7 @@ describe('the decisions', () => {
     'customers.billing_address',
     'customers.icon_url',
     'customers.logo_url',
+    'customers.metadata',
     'environments.seller',
     'invoice_line_items.explanation',
     'invoices.buyer',
@@ -48,7 +49,9 @@ describe('the decisions', () => {
     'payment_methods.billing_details',
     'payment_methods.metadata',
     'payment_methods.payment_method_data', // brand and last four digits
+    'prices.metadata',
     'products.image_url',
+    'products.metadata',
     'purchases.billing_address',
     'purchases.metadata',
     'resource_claims.metadata',

@@ -26,10 +26,17 @@ test('the whole of what was set up is answered, with the Free Plan and the no-ch
   const feature = bySlug(team.features);
   const ids = (record: Body) => ({ id: record.id });
 
-  const words = { imageURL: null, singularQuantityLabel: null, pluralQuantityLabel: null, description: null };
+  const words = {
+    metadata: null,
+    imageURL: null,
+    singularQuantityLabel: null,
+    pluralQuantityLabel: null,
+    description: null,
+  };
   const monthly = { type: 'subscription', intervalUnit: 'month', intervalCount: 1, usageMeterId: null };
   const priceOf = (product: Body, fields: object) => ({
     ...known,
+    metadata: null,
     ...monthly,
     ...ids(product.defaultPrice),
     pricingModelId: model.id,
@@ -87,6 +94,7 @@ test('the whole of what was set up is answered, with the Free Plan and the no-ch
     ...known,
     ...ids(price),
     pricingModelId: model.id,
+    metadata: null,
     type: 'usage',
     productId: null,
     usageMeterId: meter.id,

@@ -45,6 +45,7 @@ test('a product is made active, with its default price and what it gives', async
       updatedAt: 0,
       livemode: false,
       organizationId: app.id,
+      metadata: null,
       pricingModelId: modelId,
       name: 'Team',
       slug: 'team',

@@ -65,23 +65,35 @@ function feature(slug: string, meters: readonly string[], resources: readonly st
   return slug === featureSlugs.at(-1) && meters.length > 0 ? fc.oneof<fc.Arbitrary<object>[]>(grant(), toggle) : toggle;
 }
 
+const metadata = fc.option(fc.constantFrom({ crm: 'a-1' }, { crm: 'a-2', seats: 5, beta: true }), { nil: undefined });
+
 function productPrice(slug: string) {
   if (slug === 'once') return fc.record({ type: fc.constant('single_payment'), unitPrice, name: text });
   const trialPeriodDays = fc.option(fc.constantFrom(0, 14), { nil: undefined });
   return fc
-    .tuple(interval, fc.record({ type: fc.constant('subscription'), unitPrice, trialPeriodDays }))
+    .tuple(interval, fc.record({ type: fc.constant('subscription'), unitPrice, trialPeriodDays, metadata }))
     .map(([every, price]) => ({ ...price, ...every }));
 }
 
 const product = (slug: string, features: readonly string[]) =>
   fc.record({
-    product: fc.record({ name: text, slug: fc.constant(slug), description: label, imageURL: label, active: mostly }),
+    product: fc.record({
+      name: text,
+      slug: fc.constant(slug),
+      description: label,
+      imageURL: label,
+      active: mostly,
+      metadata,
+    }),
     price: productPrice(slug),
     features: some(features),
   });
 
 const usagePrice = fc
-  .tuple(interval, fc.record({ unitPrice, usageEventsPerUnit: fc.constantFrom(1, 100), active: mostly, name: text }))
+  .tuple(
+    interval,
+    fc.record({ unitPrice, usageEventsPerUnit: fc.constantFrom(1, 100), active: mostly, name: text, metadata }),
+  )
   .map(([every, price]) => ({ type: 'usage', ...price, ...every }));
 
 const usageMeter = (slug: string) =>

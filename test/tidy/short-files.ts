@@ -8,7 +8,6 @@ export const shortFiles: Readonly<Record<string, string>> = {
   'src/database/new-id.ts': 'one function that many files use',
   'src/database/prepared-statements.ts': 'the names of prepared statements, apart from the pool',
   'src/database/queue-connections.ts': 'one of the two files that override parts of the driver',
-  'src/database/select-page.ts': 'one function that many files use',
   'src/database/silent-connections.ts': 'one of the two files that override parts of the driver',
   'src/database/statistics.ts': 'one function that many files use',
   'src/database/switch-environment.ts': 'the one place that changes the tenant of a transaction',
