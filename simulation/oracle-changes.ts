@@ -18,10 +18,16 @@ import {
 export type Changed = 'made' | 'lacks_method' | 'not_paid';
 
 /** Another plan or quantity, now: paid first, unless the rest of the period is not charged. */
-export function changeNow(books: Books, subscription: Subscription, terms: Terms, prorates: boolean): Changed {
+export function changeNow(
+  books: Books,
+  subscription: Subscription,
+  terms: Terms,
+  { prorates, collectsRefunded }: { readonly prorates: boolean; readonly collectsRefunded: boolean },
+): Changed {
   const { period } = subscription;
   if (period === null) return 'not_paid';
-  const amount = Math.max(0, worthWith(books, subscription, period, terms) - paidForPlan(subscription, period));
+  const settled = collectsRefunded ? paidForPlan(subscription, period) : settledForPlan(subscription, period);
+  const amount = Math.max(0, worthWith(books, subscription, period, terms) - settled);
   if (amount === 0 || !prorates) {
     period.waived += amount;
     applyChange(books, subscription, terms);
@@ -51,15 +57,26 @@ function worthTimesTime(holdings: Subscription['holdings'], period: Period, now:
   }, 0n);
 }
 
+/** The list value that nothing collects again. Void invoices of such a period are those of failed changes. */
+function settledForPlan(subscription: Subscription, period: Period): number {
+  return planInvoices(subscription, period).reduce((sum, invoice) => sum + listOf(invoice), period.waived);
+}
+
+function planInvoices(subscription: Subscription, period: Period): Invoice[] {
+  return invoicesOf(subscription).filter((each) => each.period === period && each.status !== 'void');
+}
+
+function listOf({ lines }: Invoice): number {
+  return sumOf(lines.filter(({ kind }) => kind === 'item' || kind === 'change'));
+}
+
 /** The list value paid or waived for the plan: before discount, without usage, less refunds. */
 function paidForPlan(subscription: Subscription, period: Period): number {
-  return invoicesOf(subscription)
-    .filter((each) => each.period === period && each.status !== 'void' && each.reason !== 'final_usage')
-    .reduce((sum, invoice) => sum + paidByList(invoice), period.waived);
+  return planInvoices(subscription, period).reduce((sum, invoice) => sum + paidByList(invoice), period.waived);
 }
 
 function paidByList(invoice: Invoice): number {
-  const list = sumOf(invoice.lines.filter(({ kind }) => kind === 'item' || kind === 'change'));
+  const list = listOf(invoice);
   if (invoice.total === 0) return list;
   return rounded(BigInt(list) * BigInt(paidOf(invoice) - refundedOf(invoice)), BigInt(invoice.total));
 }

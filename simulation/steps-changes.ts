@@ -20,9 +20,10 @@ export const changePlan: Draw = ({ random, books }) => {
   if (plan === subscription.plan && terms.quantity === subscription.quantity) return null;
   const timing = random.pick(timings) ?? 'auto';
   const prorates = random.chance(0.85);
+  const collectsRefunded = prorates && random.chance(0.2);
   const made = whenMade(subscription, terms, timing);
   const lacksSeats = plan.seats * terms.quantity < subscription.claims.size;
-  const how = `${timing}${prorates ? '' : ', without proration'}`;
+  const how = `${timing}${prorates ? '' : ', without proration'}${collectsRefunded ? ', collecting refunds' : ''}`;
   return {
     text: `changes ${nameOf(subscription)} to ${terms.quantity} of ${plan.slug} (${how})`,
     customer,
@@ -34,6 +35,7 @@ export const changePlan: Draw = ({ random, books }) => {
           timing,
           newSubscriptionItems: [{ priceSlug: plan.slug, quantity: terms.quantity }],
           prorateCurrentBillingPeriod: prorates,
+          ...(collectsRefunded ? { collectRefunded: true } : {}),
         },
       },
     }),
@@ -43,7 +45,7 @@ export const changePlan: Draw = ({ random, books }) => {
         subscription.scheduled = terms;
         return 'done';
       }
-      const changed = changeNow(books, subscription, terms, prorates);
+      const changed = changeNow(books, subscription, terms, { prorates, collectsRefunded });
       if (changed === 'made') return 'done';
       return changed === 'lacks_method' ? 'refused' : 'refused_late';
     },

@@ -48,6 +48,8 @@ export interface NewAdjustment {
   newSubscriptionItems: Array<AdjustedSubscriptionItem>;
   /** If false, the rest of the current period costs nothing more. True by default. */
   prorateCurrentBillingPeriod?: boolean;
+  /** If true, an immediate change also charges what was refunded or voided for the current period. False by default. */
+  collectRefunded?: boolean;
 }
 
 /** The time of the change. `auto`: a cheaper plan waits for the end of the period. */
@@ -2453,7 +2455,7 @@ export interface ExplainedInvoiceLine {
   }> | null;
   /** The sum of the values of the segments. */
   fairValue: WholeNumber | null;
-  /** The part of that value that is already paid or being paid. */
+  /** The part of that value that is settled: paid, being paid, refunded, voided or written off. */
   paid: WholeNumber | null;
   /** The part of that value that changes without proration do not charge. */
   waived: WholeNumber | null;

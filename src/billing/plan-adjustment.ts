@@ -14,7 +14,7 @@ import { defaultPaymentMethod } from '../payments/actions.ts';
 import { listPeriodInvoices, type PeriodInvoice } from '../payments/store-period-invoices.ts';
 import { listPrices } from '../pricing/store-prices.ts';
 import { listProducts } from '../pricing/store-products.ts';
-import { listValuePaid } from '../rating/list-value.ts';
+import { listValuePaid, listValueSettled } from '../rating/list-value.ts';
 import { capacitiesOf, featuresAfter } from '../rating/plan-change.ts';
 import { fairValue, prorationCharge } from '../rating/proration.ts';
 import {
@@ -88,7 +88,9 @@ export async function planAdjustment(
   const timing = decideTiming(requested.timing, { currentTotal, newTotal, takesInterval });
   const isNow = timing === 'immediately';
   const prorates = requested.prorateCurrentBillingPeriod !== false;
-  const charge = isNow ? await priceChange(work, { period, items, prorates, at: work.now }) : nothingToPay;
+  const { collectRefunded } = requested;
+  const change = { period, items, prorates, collectRefunded, at: work.now };
+  const charge = isNow ? await priceChange(work, change) : nothingToPay;
   return {
     subscription,
     period,
@@ -187,23 +189,28 @@ interface PeriodChange {
   readonly prorates: boolean;
   /** Whether the charge may replace the period's own invoice. True when absent. */
   readonly replaces?: boolean;
+  /** Whether refunded and voided value is charged again. False when absent. */
+  readonly collectRefunded?: boolean | undefined;
   readonly at: Instant;
 }
 
 /**
- * Prices a change: the value of the period with it, minus the amounts paid or in flight for the period, but at least 0.
+ * Prices a change: the value of the period with it, minus the value that is settled for the period, but at least 0.
+ * Refunded and voided value is settled, unless the caller collects it again.
  * If the period's own invoice was never paid, the change bills the whole value of the period and the usage on that
  * invoice, and replaces it. A trial is worth nothing. Worked examples A1 to A11.
  */
 export async function priceChange(work: Work, change: PeriodChange): Promise<PlanCharge> {
-  const { period, items, prorates, replaces = true, at } = change;
+  const { period, items, prorates, replaces = true, collectRefunded = false, at } = change;
   const invoices = await listPeriodInvoices(work, [period]);
   const replaced = prorates && replaces ? (invoices.find(isNeverPaid) ?? null) : null;
   const counted = invoices.filter((invoice) => invoice !== replaced);
   const history = period.trialPeriod ? [] : await listItemSpans(work, period.subscriptionId, period.startAt);
   const segments = period.trialPeriod ? [] : changeSegments(history, items, period, at);
   const whole = wholeOf(period);
-  const paid = counted.reduce((sum, invoice) => sum + listValuePaid(asExpected(invoice)), 0n);
+  const settledBy = (invoice: PeriodInvoice) =>
+    collectRefunded ? listValuePaid(asExpected(invoice)) : listValueSettled(invoice);
+  const paid = counted.reduce((sum, invoice) => sum + settledBy(invoice), 0n);
   const amount = prorationCharge(segments, whole, paid + period.prorationWaived);
   if (!prorates) return { amount: 0n, waived: amount, lines: [], carriedOver: 0n, replacedInvoiceId: null };
   const usage = replaced === null ? [] : await usageLinesOf(work, replaced.id);

@@ -54,7 +54,9 @@ const ExplainedLine = z
           'The plans of a period with changes, each with its price for the whole period and its share of the time.',
       }),
     fairValue: WholeNumber.nullable().meta({ description: 'The sum of the values of the segments.' }),
-    paid: WholeNumber.nullable().meta({ description: 'The part of that value that is already paid or being paid.' }),
+    paid: WholeNumber.nullable().meta({
+      description: 'The part of that value that is settled: paid, being paid, refunded, voided or written off.',
+    }),
     waived: WholeNumber.nullable().meta({
       description: 'The part of that value that changes without proration do not charge.',
     }),

@@ -4,7 +4,7 @@ import type { InvoiceMoney, InvoiceReason } from '../invoicing/invoice.ts';
 import type { PlanInvoice } from '../rating/list-value.ts';
 
 /** The fields of a period's invoice that a plan change needs. */
-export interface PeriodInvoice extends InvoiceMoney, Pick<PlanInvoice, 'listAmount' | 'isBeingPaid'> {
+export interface PeriodInvoice extends InvoiceMoney, Pick<PlanInvoice, 'listAmount' | 'isBeingPaid' | 'isWithdrawn'> {
   readonly id: string;
   readonly billingPeriodId: string;
   readonly reason: InvoiceReason;
@@ -24,7 +24,11 @@ export async function listPeriodInvoices(
            i.status = 'awaiting_payment_confirmation' or exists (
              select from payments p
               where p.environment_id = i.environment_id and p.invoice_id = i.id
-                and p.status in ('processing', 'requires_confirmation', 'requires_action')) as is_being_paid
+                and p.status in ('processing', 'requires_confirmation', 'requires_action')) as is_being_paid,
+           i.status = 'void' and exists (
+             select from subscription_adjustments a
+              where a.environment_id = i.environment_id and a.subscription_id = i.subscription_id
+                and case when a.status = 'applied' then a.replaced_invoice_id else a.invoice_id end = i.id) as is_withdrawn
       from invoices i
      where i.environment_id = ${work.environmentId}
        and i.subscription_id = any(${periods.map(({ subscriptionId }) => subscriptionId)}::text[])

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { listValuePaid, type PlanInvoice } from './list-value.ts';
+import { listValuePaid, listValueSettled, type PlanInvoice } from './list-value.ts';
 
 const paid: PlanInvoice = {
   status: 'paid',
@@ -9,6 +9,7 @@ const paid: PlanInvoice = {
   amountRefunded: 0n,
   listAmount: 3000n,
   isBeingPaid: false,
+  isWithdrawn: false,
 };
 
 test('what was paid for the plan, at its list price', () => {
@@ -27,4 +28,17 @@ test('what was paid for the plan, at its list price', () => {
     ['written off', { status: 'uncollectible', amountPaid: 0n }, 0n],
   ];
   for (const [name, invoice, value] of rows) assert.equal(listValuePaid({ ...paid, ...invoice }), value, name);
+});
+
+test('what nothing collects again: all of it, unless the invoice was withdrawn', () => {
+  const rows: [name: string, invoice: Partial<PlanInvoice>, value: bigint][] = [
+    ['paid', {}, 3000n],
+    ['half of it refunded', { status: 'partially_refunded', amountRefunded: 1500n }, 3000n],
+    ['refunded', { status: 'refunded', amountRefunded: 3000n }, 3000n],
+    ['void', { status: 'void', amountPaid: 0n }, 3000n],
+    ['void, because another invoice replaced it', { status: 'void', amountPaid: 0n, isWithdrawn: true }, 0n],
+    ['open', { status: 'open', amountPaid: 0n }, 3000n],
+    ['written off', { status: 'uncollectible', amountPaid: 0n }, 3000n],
+  ];
+  for (const [name, invoice, value] of rows) assert.equal(listValueSettled({ ...paid, ...invoice }), value, name);
 });

@@ -10,6 +10,16 @@ export interface PlanInvoice {
   readonly listAmount: bigint;
   /** Whether a payment of it is in flight. */
   readonly isBeingPaid: boolean;
+  /** Void because another invoice replaced it, or because its change was not made. */
+  readonly isWithdrawn: boolean;
+}
+
+/**
+ * The list value of the plan that nothing collects again: all of it, also if it was refunded, voided, written off, or is
+ * still owed. A withdrawn invoice counts for nothing. Worked example: 3000 with 1500 of them refunded are 3000.
+ */
+export function listValueSettled({ listAmount, isWithdrawn }: Pick<PlanInvoice, 'listAmount' | 'isWithdrawn'>): bigint {
+  return isWithdrawn ? 0n : listAmount;
 }
 
 /**

@@ -68,6 +68,14 @@ export const NewAdjustment = z
       .boolean()
       .optional()
       .meta({ description: 'If false, the rest of the current period costs nothing more. True by default.' }),
+    collectRefunded: z.boolean().optional().meta({
+      description:
+        'If true, an immediate change also charges what was refunded or voided for the current period. False by default.',
+    }),
+  })
+  .refine((requested) => !requested.collectRefunded || requested.prorateCurrentBillingPeriod !== false, {
+    path: ['collectRefunded'],
+    message: 'must be false when prorateCurrentBillingPeriod is false, because nothing is charged then',
   })
   .meta({ id: 'NewAdjustment' });
 export type NewAdjustment = z.output<typeof NewAdjustment>;

@@ -104,16 +104,66 @@ test('worked example A10: a payment that is under way counts as paid', async () 
   assert.equal(await chargeFor(id, 10, 'p6000'), 2000);
 });
 
-test('worked example A11: what was refunded does not count as paid', async () => {
-  for (const [refunded, charge] of [
-    [3000, 4500],
-    [1000, 2500],
-  ]) {
-    const { id, customerId } = await subscribe('p3000');
-    const [payment] = (await app.get(`/payments?customerId=${customerId}`)).data;
-    await app.post(`/payments/${payment.id}/refund`, { partialAmount: refunded });
-    assert.equal(await chargeFor(id, 15, 'p6000'), charge);
+/** A customer on p3000 since 1 April with a refund of its first payment. */
+async function withRefund(partialAmount: number) {
+  const customer = await subscribe('p3000');
+  const [payment] = (await app.get(`/payments?customerId=${customer.customerId}`)).data;
+  await app.post(`/payments/${payment.id}/refund`, { partialAmount });
+  return customer;
+}
+
+test('a refund is settled: a change charges its difference only, and a change of metadata nothing', async () => {
+  for (const refunded of [3000, 1000]) {
+    const { id } = await withRefund(refunded);
+    assert.equal(await chargeFor(id, 15, 'p6000'), 1500);
   }
+  const half = await withRefund(1500);
+  const [item] = await changes.itemsOf(half.externalId);
+  await app.setClock(day(15));
+  await adjust(half.id, [{ id: item?.id as string, metadata: { seat: 'window' } }]);
+  assert.deepEqual(await invoices(half.id), [['partially_refunded', 3000]]);
+  const whole = await withRefund(3000);
+  assert.equal(await chargeFor(whole.id, 15, 'p1000'), 0);
+});
+
+test('worked example A11: who says so collects what was refunded, and the preview says how much', async () => {
+  const collects = { collectRefunded: true };
+  const wanted: [refunded: number, plan: string, charge: number][] = [
+    [3000, 'p6000', 4500],
+    [1000, 'p6000', 2500],
+    [1500, 'p3000', 1500],
+    [3000, 'p1000', 2000],
+  ];
+  for (const [refunded, plan, charge] of wanted) {
+    const { id } = await withRefund(refunded);
+    await app.setClock(day(15));
+    assert.equal((await changes.preview(id, plan)).totalDue, plan === 'p6000' ? 1500 : 0);
+    assert.equal((await changes.preview(id, plan, collects)).totalDue, charge);
+    assert.equal(await chargeFor(id, 15, plan, collects), charge);
+  }
+  const { id } = await withRefund(1500);
+  const noProration = { ...collects, prorateCurrentBillingPeriod: false };
+  assert.match(await changes.refused(id, 'p6000', 400, noProration), /collectRefunded/);
+});
+
+test('a void invoice is settled too, but not that of a change that failed', async () => {
+  const { id, customerId } = await subscribe('p3000');
+  await changes.chargeOn(id, await changes.attach(customerId, 'pm_card_chargeCustomerFail'));
+  await moveTo(may);
+  const [owed] = (await app.get(`/invoices?subscriptionId=${id}&status=open`)).data;
+  await app.post(`/invoices/${owed.id}/void`);
+  await app.setClock(may + 15.5 * 86_400_000);
+  await changes.refused(id, 'p6000', 402);
+  await changes.chargeOn(id, await changes.attach(customerId, 'pm_card_visa'));
+  // Half of May at 3000 and half at 6000 are 4500, of which 3000 were voided.
+  assert.equal((await changes.preview(id, 'p6000')).totalDue, 1500);
+  assert.equal((await changes.preview(id, 'p6000', { collectRefunded: true })).totalDue, 4500);
+  await adjust(id, 'p6000');
+  assert.deepEqual((await invoices(id)).slice(1), [
+    ['void', 3000],
+    ['void', 1500],
+    ['paid', 1500],
+  ]);
 });
 
 test('what was written off is not asked for with a change', async () => {

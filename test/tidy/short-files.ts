@@ -26,7 +26,6 @@ export const shortFiles: Readonly<Record<string, string>> = {
   'src/payments/processor-manual.ts': 'one processor',
   'src/pricing/actions-resources.ts': 'one record',
   'src/rating/discount.ts': 'one sum',
-  'src/rating/list-value.ts': 'one sum',
   'src/rating/usage.ts': 'one sum',
   'src/usage/low-balance.ts': 'one decision',
   'src/usage/store-subscriptions.ts': 'one statement that joins three slices',
