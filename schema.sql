@@ -629,6 +629,12 @@ CASE type
     ELSE false
 END),
   constraint prices_trial_range CHECK (((trial_period_days >= 0) AND (trial_period_days <= '4503599627370495'::bigint))),
+  constraint prices_unit_price_chargeable CHECK (((type = 'usage'::text) OR ((unit_price % (
+CASE
+    WHEN (currency = ANY (ARRAY['BHD'::text, 'IQD'::text, 'JOD'::text, 'KWD'::text, 'LYD'::text, 'OMR'::text, 'TND'::text])) THEN 10
+    WHEN (currency = 'MGA'::text) THEN 100
+    ELSE 1
+END)::numeric) = (0)::numeric))),
   constraint prices_unit_price_range CHECK (((unit_price >= (0)::numeric) AND (unit_price <= ('4503599627370495'::bigint)::numeric)))
 );
 

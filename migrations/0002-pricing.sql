@@ -96,6 +96,9 @@ create table prices (
   foreign key (environment_id, product_id) references products,
   foreign key (environment_id, usage_meter_id) references usage_meters,
   constraint prices_unit_price_range check (unit_price between 0 and 4503599627370495),
+  -- The networks take no smaller part of these currencies: see chargedSteps in src/kernel/currency.ts.
+  constraint prices_unit_price_chargeable check (type = 'usage' or unit_price % case
+    when currency in ('BHD', 'IQD', 'JOD', 'KWD', 'LYD', 'OMR', 'TND') then 10 when currency = 'MGA' then 100 else 1 end = 0),
   constraint prices_trial_range check (trial_period_days between 0 and 4503599627370495),
   constraint prices_shape check (
     case type

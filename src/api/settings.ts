@@ -22,7 +22,8 @@ export const settingsRoutes = [
     description:
       'Changes the settings that are sent and leaves the others as they are. New settings apply from the next ' +
       'invoice or payment attempt. The currency is fixed once there are prices, discounts or invoices with an ' +
-      'amount; a change is then refused with 409.',
+      'amount; a change is then refused with 409. Prices and amounts in dinars and rials of three decimals are ' +
+      'multiples of 10, and in ariary of 100: card networks charge nothing finer.',
     tag: 'Settings',
     body: z.object({ settings: SettingsChange }),
     returns: z.object({ settings: Settings }),

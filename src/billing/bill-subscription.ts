@@ -12,6 +12,7 @@ import {
   listPercentOfPeriods,
 } from '../invoicing/store-redemptions.ts';
 import { addDays, type Instant } from '../kernel/calendar.ts';
+import { chargedStep } from '../kernel/currency.ts';
 import { readSettings } from '../organizations/store-settings.ts';
 import { listChargeableMethods } from '../payments/actions.ts';
 import { usageAmount } from '../rating/usage.ts';
@@ -116,34 +117,35 @@ type Charged = Pick<SubscriptionRow, 'id' | 'doNotCharge'>;
  * invoice the lines in the same commit. Subscriptions that are not charged owe nothing for usage.
  */
 export async function takeUsageLines(work: Work, subscriptions: readonly Charged[]): Promise<Map<string, NewLine[]>> {
-  return linesBySubscription(await claimOverage(work, idsOfCharged(subscriptions)));
+  return linesBySubscription(await claimOverage(work, idsOfCharged(subscriptions)), chargedStep(work.currency));
 }
 
 /** The lines that `takeUsageLines` would return now, without marking the usage. */
 export async function draftUsageLines(work: Work, subscriptions: readonly Charged[]): Promise<Map<string, NewLine[]>> {
-  return linesBySubscription(await readOverage(work, idsOfCharged(subscriptions)));
+  return linesBySubscription(await readOverage(work, idsOfCharged(subscriptions)), chargedStep(work.currency));
 }
 
 function idsOfCharged(subscriptions: readonly Charged[]): string[] {
   return subscriptions.flatMap(({ id, doNotCharge }) => (doNotCharge ? [] : id));
 }
 
-function linesBySubscription(overages: readonly Overage[]): Map<string, NewLine[]> {
+function linesBySubscription(overages: readonly Overage[], step: bigint): Map<string, NewLine[]> {
   const lines = new Map<string, NewLine[]>();
   for (const overage of overages) {
     const others = lines.get(overage.subscriptionId);
-    if (others === undefined) lines.set(overage.subscriptionId, [usageLine(overage)]);
-    else others.push(usageLine(overage));
+    if (others === undefined) lines.set(overage.subscriptionId, [usageLine(overage, step)]);
+    else others.push(usageLine(overage, step));
   }
   return lines;
 }
 
-function usageLine({ ledgerAccountId, priceId, units, meterName, unitPrice, usageEventsPerUnit }: Overage): NewLine {
+function usageLine(overage: Overage, step: bigint): NewLine {
+  const { ledgerAccountId, priceId, units, meterName, unitPrice, usageEventsPerUnit } = overage;
   return {
     type: 'usage',
     explanation: { kind: 'usage', units, unitPrice, usageEventsPerUnit },
     units,
-    amount: usageAmount({ units, unitPrice, usageEventsPerUnit: BigInt(usageEventsPerUnit) }),
+    amount: usageAmount({ units, unitPrice, usageEventsPerUnit: BigInt(usageEventsPerUnit) }, step),
     priceId,
     ledgerAccountId,
     description: describeUsage({ meterName, units, unitPrice, usageEventsPerUnit }),

@@ -11,6 +11,7 @@ import type { NewLine } from '../invoicing/invoice-line-item.ts';
 import type { NewInvoice } from '../invoicing/new-invoice.ts';
 import { findInvoice, type InvoiceRow } from '../invoicing/store.ts';
 import { addDays, type Instant } from '../kernel/calendar.ts';
+import { chargedStep } from '../kernel/currency.ts';
 import { invalid, Problem } from '../kernel/problem.ts';
 import { allowsMultipleSubscriptions } from '../organizations/setting.ts';
 import { readSettings } from '../organizations/store-settings.ts';
@@ -351,7 +352,7 @@ async function beginNow(work: Work, waiting: SubscriptionRow, keptAnchor: Instan
   });
   const items = await listActiveItems(work, [{ subscriptionId: subscription.id, at: work.now }]);
   const sold = items.filter(({ priceId, quantity }) => priceId !== null && quantity > 0);
-  const lines = sold.map((item) => firstLine(item, period));
+  const lines = sold.map((item) => firstLine(item, period, chargedStep(work.currency)));
   const bill = { subscription, period, reason: 'subscription_start', lines, at: work.now } as const;
   const [invoice] = await issueBills(work, [bill]);
   assert(invoice, 'what waits for money costs something');

@@ -4,6 +4,7 @@ import { amountDue } from '../invoicing/invoice.ts';
 import { findInvoice, type InvoiceRow, lockInvoice } from '../invoicing/store.ts';
 import { findOldestOwed, listBilledUsage } from '../invoicing/store-collecting.ts';
 import type { Instant } from '../kernel/calendar.ts';
+import { refuseFineAmount } from '../kernel/currency.ts';
 import { invalid, Problem } from '../kernel/problem.ts';
 import { findPayment, findPaymentMethod, listChargeableMethods } from '../payments/actions.ts';
 import { insertManualPayment } from '../payments/actions-charge.ts';
@@ -103,6 +104,7 @@ export async function recordPayment(work: Work, invoiceId: string, received: Mon
   const amount = received.amount ?? due;
   const paidAt = received.paidAt ?? work.now;
   if (amount > due) throw invalid(['payment', 'amount'], `must be at most ${due}, the amount due`);
+  refuseFineAmount(['payment', 'amount'], amount, invoice.currency);
   if (paidAt > work.now) throw invalid(['payment', 'paidAt'], `must not be in the future: it is now ${work.now}`);
   const { id } = await insertManualPayment(work, invoice, {
     amount,

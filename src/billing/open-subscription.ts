@@ -8,6 +8,7 @@ import type { InvoiceRow } from '../invoicing/store.ts';
 import { saveCollections } from '../invoicing/store-collecting.ts';
 import { insertRedemption } from '../invoicing/store-redemptions.ts';
 import type { Instant, Interval, Period } from '../kernel/calendar.ts';
+import { chargedStep } from '../kernel/currency.ts';
 import { allowsMultipleSubscriptions } from '../organizations/setting.ts';
 import type { DiscountRow } from '../pricing/discount.ts';
 import type { Price } from '../pricing/price.ts';
@@ -135,7 +136,7 @@ async function beginFirstPeriod(
   if (period !== null) await insertBillingPeriod(work, period);
   if (!creditsAwaitPayment) await grantPeriodCredits(work, [{ subscription, period, isFirst: true, at: work.now }]);
   if (start.chargeWith === null && !start.isInvoiced) return null;
-  const lines = [firstLine(item, period)];
+  const lines = [firstLine(item, period, chargedStep(work.currency))];
   const bill = { subscription, period, reason: 'subscription_start', lines, at: work.now } as const;
   const [invoice] = await issueBills(work, [bill]);
   if (!invoice) return null;
@@ -148,10 +149,10 @@ async function beginFirstPeriod(
 }
 
 /** The line of the first period, prorated if it is the rest of an interval. */
-export function firstLine(item: SubscriptionItemRow, period: BillingPeriodRow | null): NewLine {
-  if (period === null) return itemLine(item, null);
+export function firstLine(item: SubscriptionItemRow, period: BillingPeriodRow | null, step: bigint): NewLine {
+  if (period === null) return itemLine(item, null, null, step);
   const { startAt: start, endAt: end, wholeStartAt } = period;
-  return itemLine(item, { start, end }, { start: wholeStartAt ?? start, end });
+  return itemLine(item, { start, end }, { start: wholeStartAt ?? start, end }, step);
 }
 
 /** The redeemer of a discount: a subscription or a single-payment purchase. */

@@ -11,9 +11,9 @@ import { listItemSpans } from '../subscriptions/store-item-versions.ts';
 import { listActiveItems } from '../subscriptions/store-items.ts';
 
 /** The line that takes kept paused time off an invoice with these lines; null if there is none. */
-export function pausedTimeLine(lines: readonly NewLine[], kept: bigint): NewLine | null {
+export function pausedTimeLine(lines: readonly NewLine[], kept: bigint, step: bigint): NewLine | null {
   const billed = lines.reduce((sum, line) => sum + priceLine(line).amount, 0n);
-  const takenOff = pausedTimeTakenOff(kept, billed);
+  const takenOff = pausedTimeTakenOff(kept, billed, step);
   if (takenOff <= 0n) return null;
   return {
     type: 'static',

@@ -9,6 +9,7 @@ import type { NewLine } from '../invoicing/invoice-line-item.ts';
 import type { InvoiceDraft } from '../invoicing/new-invoice.ts';
 import { listExplainedLines } from '../invoicing/store.ts';
 import type { Instant } from '../kernel/calendar.ts';
+import { chargedStep } from '../kernel/currency.ts';
 import { Problem } from '../kernel/problem.ts';
 import { defaultPaymentMethod } from '../payments/actions.ts';
 import { listPeriodInvoices, type PeriodInvoice } from '../payments/store-period-invoices.ts';
@@ -208,17 +209,18 @@ export async function priceChange(work: Work, change: PeriodChange): Promise<Pla
   const history = period.trialPeriod ? [] : await listItemSpans(work, period.subscriptionId, period.startAt);
   const segments = period.trialPeriod ? [] : changeSegments(history, items, period, at);
   const whole = wholeOf(period);
+  const step = chargedStep(work.currency);
   const settledBy = (invoice: PeriodInvoice) =>
     collectRefunded ? listValuePaid(asExpected(invoice)) : listValueSettled(invoice);
   const paid = counted.reduce((sum, invoice) => sum + settledBy(invoice), 0n);
-  const amount = prorationCharge(segments, whole, paid + period.prorationWaived);
+  const amount = prorationCharge(segments, whole, paid + period.prorationWaived, step);
   if (!prorates) return { amount: 0n, waived: amount, lines: [], carriedOver: 0n, replacedInvoiceId: null };
   const usage = replaced === null ? [] : await usageLinesOf(work, replaced.id);
   const explanation = {
     kind: 'proration',
     segments,
     whole,
-    fairValue: fairValue(segments, whole),
+    fairValue: fairValue(segments, whole, step),
     paid,
     waived: period.prorationWaived,
   } as const;

@@ -5,6 +5,7 @@ import { countDiscounts } from '../invoicing/actions-discounts.ts';
 import type { InvoiceRow } from '../invoicing/store.ts';
 import { listBilledUsage, listInArrears, listOwedPeriods, startAttempts } from '../invoicing/store-collecting.ts';
 import type { Instant } from '../kernel/calendar.ts';
+import { chargedStep } from '../kernel/currency.ts';
 import { defaultPaymentMethod } from '../payments/actions.ts';
 import { type ChargeOrder, requestCharges, requestChecks } from '../payments/actions-charge.ts';
 import { applyChargeOutcomes, assumedSuccess } from '../payments/actions-settle.ts';
@@ -293,7 +294,7 @@ async function billFinalUsage(
   reason: CancellationReason | undefined,
 ): Promise<void> {
   const usage = (await takeUsageLines(work, [subscription])).get(subscription.id) ?? [];
-  const pausedTime = pausedTimeLine(usage, kept);
+  const pausedTime = pausedTimeLine(usage, kept, chargedStep(work.currency));
   const lines = pausedTime === null ? usage : [...usage, pausedTime];
   const period = await findCurrentBillingPeriod(work, subscription);
   const bill = { subscription, period, reason: 'final_usage', lines, at } as const;

@@ -5,6 +5,7 @@ import { releaseEndedClaims } from '../entitlements/actions.ts';
 import { itemLine, type NewLine } from '../invoicing/invoice-line-item.ts';
 import { listOwedPeriods } from '../invoicing/store-collecting.ts';
 import type { Instant, Period } from '../kernel/calendar.ts';
+import { chargedStep } from '../kernel/currency.ts';
 import { newBillingPeriod, publishSubscriptions } from '../subscriptions/actions.ts';
 import { type BillingPeriodRow, nextPeriod } from '../subscriptions/billing-period.ts';
 import { findSubscriptions, saveSubscriptions } from '../subscriptions/store.ts';
@@ -185,11 +186,12 @@ export async function draftRenewalBills(
   const begun = charged.filter((subscription) => !isWaitingForStart(subscription));
   const usage = await (takesUsage ? takeUsageLines : draftUsageLines)(work, begun);
   const items = Map.groupBy(await listActiveItems(work, charged.map(atItsEnd)), (item) => item.subscriptionId);
+  const step = chargedStep(work.currency);
   return renewing.map(({ subscription, period }) => ({
     subscription,
     period,
     reason: 'renewal',
-    lines: linesOf(subscription, period, items.get(subscription.id) ?? [], usage.get(subscription.id) ?? []),
+    lines: linesOf(subscription, period, items.get(subscription.id) ?? [], usage.get(subscription.id) ?? [], step),
     at: period.startAt,
   }));
 }
@@ -210,11 +212,12 @@ function linesOf(
   { startAt: start, endAt: end }: RenewalBill['period'],
   items: readonly SubscriptionItemRow[],
   usage: readonly NewLine[],
+  step: bigint,
 ): NewLine[] {
   const { trialEnd } = subscription;
   // A subscription with a future start begins with its trial.
   const isTrial = trialEnd !== null && start < trialEnd;
-  return isTrial ? [] : periodLines(subscription, { start, end, wholeStartAt: null }, items, usage);
+  return isTrial ? [] : periodLines(subscription, { start, end, wholeStartAt: null }, items, usage, step);
 }
 
 /**
@@ -226,12 +229,13 @@ export function periodLines(
   { start, end, wholeStartAt }: Period & Pick<BillingPeriodRow, 'wholeStartAt'>,
   items: readonly SubscriptionItemRow[],
   usage: readonly NewLine[],
+  step: bigint,
 ): NewLine[] {
   if (doNotCharge) return [];
   const priced = items.filter(({ quantity, unitPrice }) => quantity > 0 && unitPrice > 0n);
   const whole = { start: wholeStartAt ?? start, end };
-  const owed = [...priced.map((item) => itemLine(item, { start, end }, whole)), ...usage];
-  const pausedTime = pausedTimeLine(owed, pausedCredit);
+  const owed = [...priced.map((item) => itemLine(item, { start, end }, whole, step)), ...usage];
+  const pausedTime = pausedTimeLine(owed, pausedCredit, step);
   return pausedTime === null ? owed : [...owed, pausedTime];
 }
 

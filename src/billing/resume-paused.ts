@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import type { Work } from '../database/work.ts';
 import { releaseEndedClaims } from '../entitlements/actions.ts';
 import type { Instant } from '../kernel/calendar.ts';
+import { chargedStep } from '../kernel/currency.ts';
 import { newBillingPeriod, publishSubscriptions } from '../subscriptions/actions.ts';
 import type { Arrears } from '../subscriptions/cancellation.ts';
 import { resumedPeriod } from '../subscriptions/pause.ts';
@@ -60,11 +61,18 @@ async function beginAgain(work: Work, resuming: readonly Resuming[]): Promise<Su
     work,
     resuming.map(({ subscription }) => subscription.id),
   );
+  const step = chargedStep(work.currency);
   return beginPeriods(
     work,
     resuming.map(({ subscription, at }) => {
       const { isRestOfPaused, ...part } = resumedPeriod(subscription, startOfPeriod(subscription), at);
-      const lines = periodLines(subscription, part, items.get(subscription.id) ?? [], usage.get(subscription.id) ?? []);
+      const lines = periodLines(
+        subscription,
+        part,
+        items.get(subscription.id) ?? [],
+        usage.get(subscription.id) ?? [],
+        step,
+      );
       return {
         subscription: { ...subscription, ...activeAgain(subscription, arrearsOf(subscription.id)) },
         period: newBillingPeriod(work, subscription, part),

@@ -1,3 +1,4 @@
+import { chargedStep } from '../kernel/currency.ts';
 import { invoiceAmounts } from '../rating/invoice-amounts.ts';
 import { usageAmount } from '../rating/usage.ts';
 import { maxInvoiceTotal } from './invoice.ts';
@@ -19,15 +20,16 @@ type UsageLine = Extract<NewLine, { type: 'usage' }>;
  */
 export function fitUsage(request: NewInvoice): { readonly request: NewInvoice; readonly left: readonly LeftUsage[] } {
   const { lines, discount, tax } = request;
+  const step = chargedStep(request.currency);
   const amounts = lines.map((line) => priceLine(line).amount);
-  const { sum, total } = invoiceAmounts(amounts, discount, tax);
+  const { sum, total } = invoiceAmounts(amounts, discount, tax, step);
   if (total <= maxInvoiceTotal) return { request, left: [] };
   // Tax at most doubles the sum of the lines.
   let excess = sum - (tax === null ? maxInvoiceTotal : maxInvoiceTotal / 2n);
   const left: LeftUsage[] = [];
   const fitting = lines.toReversed().flatMap((line) => {
     if (line.type !== 'usage' || excess <= 0n) return line;
-    const cut = cutTo(line, line.amount - excess);
+    const cut = cutTo(line, line.amount - excess, step);
     const units = line.units - (cut?.units ?? 0n);
     left.push({ ledgerAccountId: line.ledgerAccountId, priceId: line.priceId, units });
     excess -= line.amount - (cut?.amount ?? 0n);
@@ -37,13 +39,13 @@ export function fitUsage(request: NewInvoice): { readonly request: NewInvoice; r
 }
 
 /** The units of the line that cost at most `room` minor units; null: none. */
-function cutTo(line: UsageLine, room: bigint): UsageLine | null {
+function cutTo(line: UsageLine, room: bigint, step: bigint): UsageLine | null {
   if (line.explanation.kind !== 'usage' || room <= 0n) return null;
   const { unitPrice, usageEventsPerUnit } = line.explanation;
   const perUnit = BigInt(usageEventsPerUnit);
   const units = (room * perUnit) / unitPrice;
   if (units === 0n) return null;
-  const amount = usageAmount({ units, unitPrice, usageEventsPerUnit: perUnit });
+  const amount = usageAmount({ units, unitPrice, usageEventsPerUnit: perUnit }, step);
   const description = line.description?.replace(`${line.units} units`, `${units} units`) ?? null;
   return { ...line, units, amount, description, explanation: { ...line.explanation, units } };
 }

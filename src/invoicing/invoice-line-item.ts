@@ -165,7 +165,8 @@ export function priceLine(line: NewLine): PricedLine {
 
 /**
  * The line of an item: its quantity and price for all of `period`. If the period is part of the interval `whole` that
- * the price covers, the line has quantity 1 at its share of the total, rounded once.
+ * the price covers, the line has quantity 1 at its share of the total. The share is rounded once, to a multiple of
+ * `step`.
  */
 export function itemLine(
   item: { readonly id: string; readonly priceId: string | null; readonly name: string | null } & {
@@ -174,11 +175,12 @@ export function itemLine(
   },
   period: Period | null,
   whole: Period | null = period,
+  step = 1n,
 ): NewLine {
   const { unitPrice, quantity, priceId, name } = item;
   return {
     type: 'static',
-    ...priceForPart(item, period, whole),
+    ...priceForPart(item, period, whole, step),
     priceId,
     subscriptionItemId: item.id,
     description: name,
@@ -190,10 +192,11 @@ function priceForPart(
   { unitPrice, quantity }: { readonly unitPrice: bigint; readonly quantity: number },
   period: Period | null,
   whole: Period | null,
+  step: bigint,
 ): { readonly quantity: number; readonly price: bigint } {
   const isWhole = period === null || whole === null || (period.start === whole.start && period.end === whole.end);
   if (isWhole) return { quantity, price: unitPrice };
-  return { quantity: 1, price: fairValue([{ ...period, value: unitPrice * BigInt(quantity) }], whole) };
+  return { quantity: 1, price: fairValue([{ ...period, value: unitPrice * BigInt(quantity) }], whole, step) };
 }
 
 /** The description of a usage line: `Usage: API calls, 250 units at 50 per 100`. The price is in minor units. */

@@ -1,5 +1,5 @@
 import type { Instant } from '../kernel/calendar.ts';
-import type { CurrencyCode } from '../kernel/currency.ts';
+import { type CurrencyCode, chargedStep } from '../kernel/currency.ts';
 import type { Seller } from '../organizations/setting.ts';
 import { invoiceAmounts } from '../rating/invoice-amounts.ts';
 import {
@@ -57,6 +57,7 @@ export function draftInvoice(request: NewInvoice): InvoiceDraft {
     lineAmounts,
     request.discount,
     request.tax,
+    chargedStep(request.currency),
   );
   return {
     ...decideNewInvoice(total),

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { invalid } from './problem.ts';
 
 /** The currencies of ISO 4217 that an environment can bill in. */
 export const currencyCodes = [
@@ -17,6 +18,7 @@ export const currencyCodes = [
   'BBD',
   'BDT',
   'BGN',
+  'BHD',
   'BIF',
   'BMD',
   'BND',
@@ -58,14 +60,17 @@ export const currencyCodes = [
   'IDR',
   'ILS',
   'INR',
+  'IQD',
   'ISK',
   'JMD',
+  'JOD',
   'JPY',
   'KES',
   'KGS',
   'KHR',
   'KMF',
   'KRW',
+  'KWD',
   'KYD',
   'KZT',
   'LAK',
@@ -73,6 +78,7 @@ export const currencyCodes = [
   'LKR',
   'LRD',
   'LSL',
+  'LYD',
   'MAD',
   'MDL',
   'MGA',
@@ -92,6 +98,7 @@ export const currencyCodes = [
   'NOK',
   'NPR',
   'NZD',
+  'OMR',
   'PAB',
   'PEN',
   'PGK',
@@ -117,6 +124,7 @@ export const currencyCodes = [
   'SZL',
   'THB',
   'TJS',
+  'TND',
   'TOP',
   'TRY',
   'TTD',
@@ -137,6 +145,33 @@ export const currencyCodes = [
   'ZAR',
   'ZMW',
 ] as const;
+
+/**
+ * The multiple in which card networks take amounts of a currency, where it is not 1: no thousandth of a dinar or rial,
+ * and no hundredth of an ariary. Every billed amount is such a multiple, so that it can be charged as it is shown.
+ */
+const chargedSteps: Readonly<Record<string, bigint>> = {
+  BHD: 10n,
+  IQD: 10n,
+  JOD: 10n,
+  KWD: 10n,
+  LYD: 10n,
+  OMR: 10n,
+  TND: 10n,
+  MGA: 100n,
+};
+
+/** The number of minor units of which every billed amount is a multiple: 1 for USD and JPY, 10 for KWD. */
+export function chargedStep(currency: string): bigint {
+  return chargedSteps[currency] ?? 1n;
+}
+
+/** Refuses an amount from a caller that card networks could not charge: 1.234 KWD. */
+export function refuseFineAmount(path: readonly string[], amount: bigint, currency: string): void {
+  const step = chargedStep(currency);
+  if (amount % step === 0n) return;
+  throw invalid(path, `must be a multiple of ${step}: card networks take no smaller part of ${currency}`);
+}
 
 export const CurrencyCode = z.enum(currencyCodes).meta({ id: 'CurrencyCode' });
 export type CurrencyCode = z.infer<typeof CurrencyCode>;

@@ -6,6 +6,8 @@ test('an amount is written with the digits that its currency has', () => {
   assert.equal(moneyText(123450n, 'USD'), 'USD 1,234.50');
   assert.equal(moneyText(500n, 'JPY'), 'JPY 500');
   assert.equal(moneyText(1500n, 'KWD'), 'KWD 1.500');
+  assert.equal(moneyText(-5n, 'BHD'), '-BHD 0.005');
+  assert.equal(moneyText(1_234_560n, 'TND'), 'TND 1,234.560');
   // By custom nobody shows fillér, but they are counted.
   assert.equal(moneyText(50000n, 'HUF'), 'HUF 500.00');
   assert.deepEqual(['USD', 'JPY', 'KWD', 'HUF'].map(minorUnitDigits), [2, 0, 3, 2]);

@@ -7,21 +7,22 @@ import assert from 'node:assert/strict';
 export const maxSafeAmount = 9007199254740991n;
 
 /**
- * The quotient `n / d` as a whole number, rounded half away from zero: 2.5 -> 3 and -2.5 -> -3, so a refund mirrors
- * its charge. `d` is positive.
+ * The quotient `n / d` as a multiple of `step`, rounded half away from zero. Halves 2.5 and -2.5 become 3 and -3, so a
+ * refund mirrors its charge; 1234 in steps of 10 becomes 1230. `d` and `step` are positive.
  */
-export function divHalfAway(n: bigint, d: bigint): bigint {
-  assert(d > 0n, 'the divisor is positive');
-  const magnitude = (2n * absolute(n) + d) / (2n * d);
+export function divHalfAway(n: bigint, d: bigint, step = 1n): bigint {
+  assert(d > 0n && step > 0n, 'the divisor is positive');
+  const divisor = d * step;
+  const magnitude = ((2n * absolute(n) + divisor) / (2n * divisor)) * step;
   return n < 0n ? -magnitude : magnitude;
 }
 
 /**
- * `amount * numerator / denominator` in the unit of `amount`: exact until one rounding at the end, half away from zero.
- * `denominator` is positive.
+ * `amount * numerator / denominator` in the unit of `amount`: exact until one rounding at the end, half away from zero,
+ * to a multiple of `step`. `denominator` is positive.
  */
-export function mulDiv(amount: bigint, numerator: bigint, denominator: bigint): bigint {
-  return divHalfAway(amount * numerator, denominator);
+export function mulDiv(amount: bigint, numerator: bigint, denominator: bigint, step = 1n): bigint {
+  return divHalfAway(amount * numerator, denominator, step);
 }
 
 /**

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { z } from 'zod';
 import { maxInvoiceTotal, taxFields } from '../invoicing/invoice.ts';
 import type { Instant } from '../kernel/calendar.ts';
-import { CurrencyCode } from '../kernel/currency.ts';
+import { CurrencyCode, refuseFineAmount } from '../kernel/currency.ts';
 import { idSchema } from '../kernel/id.ts';
 import { Timestamp, WholeNumber } from '../kernel/json.ts';
 import { invalid, Problem } from '../kernel/problem.ts';
@@ -174,6 +174,7 @@ export interface PaymentMoney {
   readonly id: string;
   readonly status: PaymentStatus;
   readonly amount: bigint;
+  readonly currency: CurrencyCode;
   readonly refundedAmount: bigint;
   readonly refundingAmount: bigint;
 }
@@ -201,6 +202,7 @@ export function decideRefund(payment: PaymentMoney, partialAmount: number | null
       `must be a whole number from 1 to ${remaining}, the unrefunded part of ${payment.amount}`,
     );
   }
+  refuseFineAmount(['partialAmount'], BigInt(partialAmount), payment.currency);
   return BigInt(partialAmount);
 }
 

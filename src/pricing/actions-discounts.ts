@@ -1,5 +1,6 @@
 import { newId } from '../database/new-id.ts';
 import type { Work } from '../database/work.ts';
+import { refuseFineAmount } from '../kernel/currency.ts';
 import { Problem } from '../kernel/problem.ts';
 import { refuseOtherId, requiredLocked, resolveLockedPricingModel } from './actions.ts';
 import {
@@ -23,6 +24,7 @@ export function renderDiscount(work: Work, row: DiscountRow): Discount {
 export async function createDiscount(work: Work, requested: DiscountInput): Promise<Discount> {
   const { pricingModelId: givenModel, ...terms } = requested;
   const pricingModelId = await resolveLockedPricingModel(work, givenModel);
+  refuseFineDiscount(work, terms);
   await refuseTakenCode(work, pricingModelId, terms.code);
   const stamps = { id: newId('discount'), createdAt: work.now, updatedAt: work.now, pricingModelId };
   const row: DiscountRow =
@@ -36,9 +38,14 @@ export async function updateDiscount(work: Work, id: string, change: DiscountCha
   refuseOtherId(id, change.id);
   const current = await requiredLocked(work, store.findDiscount, id, 'discountNotFound');
   const row = { ...decideDiscountChange(current, change), updatedAt: work.now };
+  refuseFineDiscount(work, row);
   if (row.code !== current.code) await refuseTakenCode(work, row.pricingModelId, row.code);
   await store.saveDiscount(work, row);
   return renderDiscount(work, row);
+}
+
+function refuseFineDiscount(work: Work, { amount, amountType }: Pick<DiscountRow, 'amount' | 'amountType'>): void {
+  if (amountType === 'fixed') refuseFineAmount(['discount', 'amount'], amount, work.currency);
 }
 
 /** The pricing model is locked, so no concurrent request can take the code. */

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { CurrencyCode } from '../kernel/currency.ts';
+import { type CurrencyCode, refuseFineAmount } from '../kernel/currency.ts';
 import { amountInput, countInput, MetadataInput, SafeString, Unused } from '../kernel/json.ts';
 import { invalid, Problem } from '../kernel/problem.ts';
 import {
@@ -132,6 +132,7 @@ export function newProductPrice(
   input: ProductPriceInput,
   currency: CurrencyCode,
 ): NewPrice {
+  refuseFineAmount(['price', 'unitPrice'], input.unitPrice, currency);
   const price = {
     id,
     pricingModelId: product.pricingModelId,

@@ -1,3 +1,4 @@
+import { refuseFineAmount } from '../kernel/currency.ts';
 import type { Feature, NewFeature } from './feature.ts';
 import { isNoChargePrice, type NewPrice, noChargePrice, type Price } from './price.ts';
 import type { NewProduct, NewProductFeature, Product } from './product.ts';
@@ -260,6 +261,7 @@ function ended(prices: readonly ProductPrice[]): ProductPrice[] {
 
 function newPrice(productId: string, price: ProductPriceStructure, active: boolean, context: PlanContext): NewPrice {
   const { pricingModelId, currency } = context;
+  refuseFineAmount(['products', price.slug ?? productId, 'price', 'unitPrice'], price.unitPrice, currency);
   const owner = { pricingModelId, productId, usageMeterId: null, usageEventsPerUnit: null };
   return { id: context.newId('price'), ...owner, isDefault: true, active, ...price, currency };
 }

@@ -7,14 +7,14 @@ export type DiscountTerms = { kind: 'percent' | 'fixed'; amount: bigint };
 /**
  * The discount on `base`, in minor units: between 0 and the base. Percentages above 100 count as 100 and are rounded
  * once, half away from zero (worked example I3: 50 % of 999 is 500). A fixed amount is at most the base (I4). A base of
- * zero or less gets no discount.
+ * zero or less gets no discount. A percentage gives a multiple of `step`, as the base and a fixed amount are.
  */
-export function discountAmount(terms: DiscountTerms, base: bigint): bigint {
+export function discountAmount(terms: DiscountTerms, base: bigint, step = 1n): bigint {
   assert(terms.amount >= 0n, 'a discount is not negative');
   if (base <= 0n) return 0n;
   switch (terms.kind) {
     case 'percent':
-      return mulDiv(base, smallerOf(terms.amount, 100n), 100n);
+      return mulDiv(base, smallerOf(terms.amount, 100n), 100n, step);
     case 'fixed':
       return smallerOf(terms.amount, base);
     default:

@@ -50,6 +50,11 @@ test('I8: all of it off is nothing, also where there would be tax', () => {
   assert.deepEqual(sums([1000n], percent(100n), included('19')), nothing);
 });
 
+test('in dinars each amount is rounded once to ten fils: 15 % off 9.990 are 1.500, and 5 % tax on 8.490 is 0.420', () => {
+  const { discountAmount, taxAmount, total } = invoiceAmounts([9990n], percent(15n), onTop('5'), 10n);
+  assert.deepEqual([discountAmount, taxAmount, total], [1500n, 420n, 8910n]);
+});
+
 test('VAT of 19 % on top of 1000 is 190; in 1190 it is 190 as well', () => {
   const both = { discountAmount: 0n, subtotal: 1000n, taxAmount: 190n, total: 1190n };
   assert.deepEqual(sums([1000n], null, onTop('19')), both);
@@ -104,6 +109,15 @@ const lineAmounts = fc
     const sum = amounts.reduce((sumSoFar, each) => sumSoFar + each, 0n);
     return takesOff ? [...amounts, -((sum * BigInt(part)) / 100n)] : amounts;
   });
+test('of lines that can be charged, the total can be charged', () => {
+  fc.assert(
+    fc.property(fc.array(amount, { maxLength: 5 }), fc.bigInt(0n, 100n), fc.nat(99), (amounts, off, rate) => {
+      const lines = amounts.map((each) => each * 10n);
+      assert.equal(invoiceAmounts(lines, percent(off), onTop(String(rate)), 10n).total % 10n, 0n);
+    }),
+  );
+});
+
 const discounts = fc.option(
   fc.oneof(
     fc.bigInt(0n, 150n).map(percent),

@@ -43,19 +43,20 @@ export interface TaxTerms {
  * rounded once, half away from zero, and split over the lines so that the shares add up. Included tax is taken out of
  * the prices, so the total is unchanged; other tax is added. A negative line lowers the sum and has no share of
  * discount or tax; the sum is zero or more. Worked examples I1 to I4, I6 and I8; 1000 plus 19 % is 1190, and 1190
- * including 19 % is 1000 and 190.
+ * including 19 % is 1000 and 190. The total of lines that are multiples of `step` is one too.
  */
 export function invoiceAmounts(
   lineAmounts: readonly bigint[],
   discount: DiscountTerms | null,
   tax: TaxTerms | null,
+  step = 1n,
 ): InvoiceAmounts {
   const sum = total(lineAmounts);
   assert(sum >= 0n, 'an invoice never owes the customer');
-  const discounted = discount === null ? 0n : discountAmount(discount, sum);
+  const discounted = discount === null ? 0n : discountAmount(discount, sum, step);
   const discountShares = spreadDiscount(discounted, lineAmounts);
   const taxable = sum - discounted;
-  const taxAmount = tax === null ? 0n : taxRounding(tax, taxable).rounded;
+  const taxAmount = tax === null ? 0n : taxRounding(tax, taxable, step).rounded;
   const taxShares = spreadTax(
     taxAmount,
     lineAmounts.map((amount, index) => amount - (discountShares[index] ?? 0n)),
@@ -81,13 +82,13 @@ const hundredPercent = 100n * 10n ** BigInt(percentageDecimals);
 
 /**
  * The tax on `taxable` minor units: taxable x rate if added, taxable x rate / (100 % + rate) if included. 8.875 % of
- * 1000 is 88.75, rounded to 89.
+ * 1000 is 88.75, rounded to 89; in steps of 10 it is 90.
  */
-export function taxRounding({ percentage, inclusive }: TaxTerms, taxable: bigint): Rounding {
+export function taxRounding({ percentage, inclusive }: TaxTerms, taxable: bigint, step = 1n): Rounding {
   const rate = millionthsOfPercent(percentage);
   const numerator = taxable * rate;
   const denominator = inclusive ? hundredPercent + rate : hundredPercent;
-  return { numerator, denominator, rounded: mulDiv(taxable, rate, denominator) };
+  return { numerator, denominator, rounded: mulDiv(taxable, rate, denominator, step) };
 }
 
 /** Converts `8.875` to 8875000. Anything but decimal text with at most six decimal places is a bug. */

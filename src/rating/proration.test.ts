@@ -44,6 +44,13 @@ test('a change of plan charges what the period is worth and was not yet paid', (
   }
 });
 
+test('a change in dinars is charged in steps of ten fils', () => {
+  // 9.990 for 10 days and 20.000 for 20 days: 16.66333, of which 9.990 is paid.
+  const segments = aprilPlan(9990n, [10, 20000n]);
+  assert.equal(fairValue(segments, april, 10n), 16660n);
+  assert.equal(prorationCharge(segments, april, 9990n, 10n), 6670n);
+});
+
 test('halves of two segments make a whole: the sum is rounded, not its terms', () => {
   assert.equal(fairValue(aprilPlan(1n, [15, 1n]), april), 1n); // each rounded would be 1 + 1
   assert.equal(fairValue(aprilPlan(1n, [10, 1n], [20, 1n]), april), 1n); // each rounded would be 0 + 0 + 0

@@ -9,21 +9,25 @@ export type PlanSegment = Period & { value: bigint };
  * The value of a period with plan changes, in minor units. Sums `value` x share of the period's time over the segments,
  * by the millisecond, and rounds once at the end, half away from zero. Every segment lies in the period. Uncovered time
  * is worth nothing, and overlapping segments add up, so one segment per item works as well as one per plan. An empty
- * period is a bug. Worked example A5: thirds at 3000, 6000 and 9000 are worth 6000.
+ * period is a bug. Worked example A5: thirds at 3000, 6000 and 9000 are worth 6000. A value is a multiple of `step`.
  */
-export function fairValue(segments: readonly PlanSegment[], period: Period): bigint {
-  const valueTimesTime = segments.reduce((sum, segment) => sum + segment.value * millisecondsOf(segment, period), 0n);
-  return divHalfAway(valueTimesTime, millisecondsOf(period, period));
+export function fairValue(segments: readonly PlanSegment[], period: Period, step = 1n): bigint {
+  return divHalfAway(valueTimesTime(segments, period), millisecondsOf(period, period), step);
+}
+
+function valueTimesTime(segments: readonly PlanSegment[], period: Period): bigint {
+  return segments.reduce((sum, segment) => sum + segment.value * millisecondsOf(segment, period), 0n);
 }
 
 /**
  * The remaining charge for a period with plan changes: max(0, fair value - paid). The amount `paid` is what the
  * customer has paid or is paying for this period, less refunds; not negative. A cheaper plan gives neither refund nor
- * credit.
+ * credit. The charge is a multiple of `step`.
  */
-export function prorationCharge(segments: readonly PlanSegment[], period: Period, paid: bigint): bigint {
+export function prorationCharge(segments: readonly PlanSegment[], period: Period, paid: bigint, step = 1n): bigint {
   assert(paid >= 0n, 'what was paid is not negative');
-  return atLeastZero(fairValue(segments, period) - paid);
+  const wholeTime = millisecondsOf(period, period);
+  return atLeastZero(divHalfAway(valueTimesTime(segments, period) - paid * wholeTime, wholeTime, step));
 }
 
 /**

@@ -25,6 +25,11 @@ test('usage is charged in proportion to the package, rounded half away from zero
   }
 });
 
+test('usage in dinars is rounded once to ten fils: 4.5 fils are nothing, 12 are 10', () => {
+  const fils = (units: bigint, unitPrice: bigint) => usageAmount({ units, unitPrice, usageEventsPerUnit: 2n }, 10n);
+  assert.deepEqual([fils(1n, 9n), fils(1n, 10n), fils(6n, 4n)], [0n, 10n, 10n]);
+});
+
 test('a package of no units is a bug', () => {
   assert.throws(() => usageAmount({ units: 1n, unitPrice: 1n, usageEventsPerUnit: 0n }), assert.AssertionError);
 });

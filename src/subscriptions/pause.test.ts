@@ -100,6 +100,8 @@ test('what is kept is taken off the next invoices, never more than they ask for'
   assert.equal(pausedTimeTakenOff(1000n, 3000n), 1000n);
   assert.equal(pausedTimeTakenOff(1000n, 0n), 0n);
   assert.equal(pausedTimeTakenOff(0n, 3000n), 0n);
+  // In dinars 2.004 are kept: 2.000 are taken off, and 0.004 stay kept.
+  assert.equal(pausedTimeTakenOff(2004n, 3000n, 10n), 2000n);
 });
 
 test('going on in the same interval: its rest, and its credits were granted before', () => {

@@ -89,10 +89,10 @@ function clip(segments: readonly PlanSegment[], to: Period): PlanSegment[] {
 
 /**
  * The amount that paid, unused time takes off an invoice with other lines of `billed`, in minor units: never more than
- * either. The rest is kept for the next invoice.
+ * either. It is a multiple of `step`, as `billed` is. The rest is kept for the next invoice.
  */
-export function pausedTimeTakenOff(kept: bigint, billed: bigint): bigint {
-  return billed > 0n ? smallerOf(kept, billed) : 0n;
+export function pausedTimeTakenOff(kept: bigint, billed: bigint, step = 1n): bigint {
+  return billed > 0n ? smallerOf(kept - (kept % step), billed) : 0n;
 }
 
 /** The period that begins when a paused subscription resumes. */

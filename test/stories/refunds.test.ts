@@ -103,7 +103,7 @@ test('only a payment that has succeeded can be refunded', async () => {
     assert.deepEqual([status, body.code], [400, 'BAD_REQUEST']);
     assert.ok(body.message.includes(payment.status), body.message);
   }
-  const money = { id: 'pym', amount: 100n, refundedAmount: 0n, refundingAmount: 0n };
+  const money = { id: 'pym', amount: 100n, currency: 'USD' as const, refundedAmount: 0n, refundingAmount: 0n };
   for (const status of ['processing', 'requires_confirmation', 'requires_action', 'failed', 'canceled'] as const)
     assert.throws(() => decideRefund({ ...money, status }, null), { problem: 'paymentNotRefundable' });
 });
@@ -241,6 +241,7 @@ test('refunds of any amounts never add up to more than the payment, and it is re
         id: 'p',
         status: 'succeeded',
         amount: 100n,
+        currency: 'USD',
         refundedAmount: 0n,
         refundingAmount: 0n,
       };

@@ -1,0 +1,90 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { april, day } from '../support/adjust-fixture.ts';
+import { type Body, startTestApp } from '../support/harness.ts';
+import { refused } from '../support/pricing-fixture.ts';
+import { meter, newCustomer, plan } from '../support/shop.ts';
+import { assertSound } from '../support/sound.ts';
+
+const app = await startTestApp();
+await app.setClock(april);
+await app.put('/settings', { settings: { currency: 'KWD' } });
+
+const model = (pro: number) => ({
+  name: 'In dinars',
+  isDefault: true,
+  features: [],
+  products: [plan('free', 0), plan('basic', 9990), plan('pro', pro)],
+  usageMeters: [meter('calls', 'Calls', { slug: 'calls-price', unitPrice: 4, usageEventsPerUnit: 1 })],
+  resources: [],
+});
+
+test('an amount that no card network takes is refused by its field', async () => {
+  const fine = /must be a multiple of 10: card networks take no smaller part of KWD/;
+  refused(await app.request('POST', '/pricing-models/setup', model(20_005)), 400, fine);
+  const product = { name: 'Odd', slug: 'odd' };
+  const price = { type: 'single_payment', unitPrice: 1234, slug: 'odd' };
+  refused(
+    await app.request('POST', '/products', { product, price }),
+    400,
+    /price\.unitPrice: must be a multiple of 10/,
+  );
+  const discount = { name: 'Odd', code: 'ODD', amount: 5, amountType: 'fixed', duration: 'once' };
+  refused(await app.request('POST', '/discounts', { discount }), 400, /discount\.amount: must be a multiple of 10/);
+  await app.post('/discounts', { discount: { ...discount, amountType: 'percent' } });
+});
+
+test('a month in dinars: prices, a change, usage, a discount and a refund are whole tens of fils', async () => {
+  await app.post('/pricing-models/setup', model(20_000));
+  const { customerId } = await newCustomer(app, 'kuwait', { token: 'pm_card_visa' });
+  const { subscription } = await app.post('/subscriptions', { customerId, priceSlug: 'basic-monthly' });
+  // A sound of 12 fils, which are billed as 10.
+  const usageEvent = { subscriptionId: subscription.id, priceSlug: 'calls-price', amount: 3, transactionId: 'one' };
+  await app.post('/usage-events', { usageEvent });
+
+  // 9.990 for 10 of 30 days and 20.000 for 20 are 16.66333; 9.990 is paid.
+  await app.put('/test-clock', { testClock: { now: day(10) } });
+  const adjustment = { timing: 'immediately', newSubscriptionItems: [{ priceSlug: 'pro-monthly' }] };
+  await app.post(`/subscriptions/${subscription.id}/adjust`, { adjustment });
+  await app.put('/test-clock', { testClock: { now: day(30) } });
+  const { data: invoices } = await app.get(`/invoices?subscriptionId=${subscription.id}`);
+  assert.deepEqual(
+    invoices.map((each: Body) => [each.currency, each.total, each.status]),
+    [
+      ['KWD', 9990, 'paid'],
+      ['KWD', 6670, 'paid'],
+      ['KWD', 20_010, 'paid'],
+    ],
+  );
+  const html = await fetch(`${app.url}/api/v1/invoices/${invoices[1].id}/html`, {
+    headers: { authorization: `Bearer ${app.testKey}` },
+  });
+  assert.match(await html.text(), /KWD 6\.670/);
+
+  const { data: payments } = await app.get(`/payments?customerId=${customerId}`);
+  const refund = (partialAmount: number) =>
+    app.request('POST', `/payments/${payments[0].id}/refund`, { partialAmount });
+  refused(await refund(1234), 400, /partialAmount: must be a multiple of 10/);
+  assert.equal((await refund(1230)).status, 200);
+  await assertSound(app);
+});
+
+test('yen have no smaller unit, and a change is charged in whole yen', async () => {
+  const { testKey: key } = await app.newOrganization();
+  const options = { key };
+  await app.put('/test-clock', { testClock: { now: april } }, options);
+  await app.put('/settings', { settings: { currency: 'JPY' } }, options);
+  await app.post('/pricing-models/setup', model(2000), options);
+  const sender = { post: (path: string, body?: unknown) => app.post(path, body, options) };
+  const { customerId } = await newCustomer(sender, 'tokyo', { token: 'pm_card_visa' });
+  const { subscription } = await sender.post('/subscriptions', { customerId, priceSlug: 'pro-monthly' });
+  await app.put('/test-clock', { testClock: { now: day(10) } }, options);
+  const adjustment = { timing: 'immediately', newSubscriptionItems: [{ priceSlug: 'basic-monthly' }] };
+  await sender.post(`/subscriptions/${subscription.id}/adjust`, { adjustment });
+  // 2000 for 10 of 30 days and 9990 for 20 are 7326.67; 2000 are paid.
+  const { data } = await app.get(`/invoices?subscriptionId=${subscription.id}`, options);
+  assert.deepEqual(
+    data.map((each: Body) => each.total),
+    [2000, 5327],
+  );
+});
