@@ -57,7 +57,7 @@ export const operations = {
     list: { method: 'GET', path: '/api/v1/customers', params: [], query: ['cursor', 'limit', 'email', 'externalId', 'pricingModelId', 'archived', 'metadata'], pages: true },
     create: { method: 'POST', path: '/api/v1/customers', params: [], query: [] },
     get: { method: 'GET', path: '/api/v1/customers/{externalId}', params: ['externalId'], query: ['pricingModelId'] },
-    update: { method: 'PUT', path: '/api/v1/customers/{externalId}', params: ['externalId'], query: ['pricingModelId'] },
+    update: { method: 'PUT', path: '/api/v1/customers/{externalId}', params: ['externalId'], query: ['pricingModelId', 'upsert'] },
     archive: { method: 'POST', path: '/api/v1/customers/{externalId}/archive', params: ['externalId'], query: ['pricingModelId'] },
     getBilling: { method: 'GET', path: '/api/v1/customers/{externalId}/billing', params: ['externalId'], query: ['pricingModelId'] },
     getEntitlements: { method: 'GET', path: '/api/v1/customers/{externalId}/entitlements', params: ['externalId'], query: ['subscriptionId', 'pricingModelId'] },

@@ -2908,6 +2908,8 @@ export interface CustomersUpdateInput {
   externalId: string;
   /** Required only if several pricing models have this external id. */
   pricingModelId?: string;
+  /** If true, the customer is created if it does not exist. */
+  upsert?: boolean;
   customer: {
     email?: string;
     name?: string;
@@ -2919,6 +2921,8 @@ export interface CustomersUpdateInput {
     /** If true, the customer owes no tax. False by default. */
     taxExempt?: boolean;
     metadata?: Metadata | null;
+    /** Another external id for the customer, from now on. */
+    externalId?: string;
   };
 }
 
@@ -4782,7 +4786,7 @@ export interface CustomersMethods {
   /** Get a customer. Returns the customer with this external id. If several pricing models have one, the request is refused until `pricingModelId` names the model. */
   get(input: CustomersGetInput, options?: CallOptions): Promise<CustomersGetAnswer>;
 
-  /** Update a customer. Changes the fields that are sent and leaves the others as they are. The external id cannot change. */
+  /** Update a customer. Changes the fields that are sent and leaves the others as they are. `externalId` in the body gives the customer another external id. With `upsert=true` a customer that does not exist is created with its default plan, in the pricing model that `pricingModelId` names or in the default one. */
   update(input: CustomersUpdateInput, options?: WriteOptions): Promise<CustomersUpdateAnswer>;
 
   /** Archive a customer. Ends all subscriptions of the customer now and keeps its records. Its external id becomes free for another customer. */

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { archiveCustomer, createCustomer } from '../billing/change-customer.ts';
+import { archiveCustomer, createCustomer, upsertCustomer } from '../billing/change-customer.ts';
 import { CustomerBilling, getBilling } from '../billing/customer-billing.ts';
 import { createPortalSession } from '../checkout/actions-portal-view.ts';
 import { NewPortalSession, PortalSession } from '../checkout/checkout-input.ts';
@@ -78,19 +78,31 @@ export const customerRoutes = [
     method: 'PUT',
     path: '/customers/{externalId}',
     summary: 'Update a customer',
-    description: 'Changes the fields that are sent and leaves the others as they are. The external id cannot change.',
+    description:
+      'Changes the fields that are sent and leaves the others as they are. `externalId` in the body gives the ' +
+      'customer another external id. With `upsert=true` a customer that does not exist is created with its default ' +
+      'plan, in the pricing model that `pricingModelId` names or in the default one.',
     tag,
     params: externalIdParams,
-    query: pricingModelQuery,
+    query: pricingModelQuery.extend({
+      upsert: booleanFilter.meta({ description: 'If true, the customer is created if it does not exist.' }),
+    }),
     body: z.object({ customer: CustomerChange }),
     returns: z.object({ customer: Customer }),
-    refuses: ['customerNotFound', 'externalIdAmbiguous'],
-    handle: async (work, { params, query, body }) => ({
-      customer: renderCustomer(
-        work,
-        await updateCustomer(work, params.externalId, query.pricingModelId, body.customer),
-      ),
-    }),
+    refuses: [
+      'customerNotFound',
+      'externalIdAmbiguous',
+      'externalIdTaken',
+      'pricingModelNotFound',
+      'defaultPricingModelNotFound',
+      'outsidePinnedPricingModel',
+    ],
+    handle: async (work, { params, query, body }) => {
+      const change = query.upsert ? upsertCustomer : updateCustomer;
+      return {
+        customer: renderCustomer(work, await change(work, params.externalId, query.pricingModelId, body.customer)),
+      };
+    },
   }),
   route({
     method: 'POST',

@@ -38,12 +38,8 @@ const baseDigits = 7;
 // One collision is unlikely; five in a row mean that the bases of the environment are used up.
 const maxBases = 5;
 
-/**
- * Creates a customer and publishes the event, without its plan. A customer with this external id that has all that is sent
- * is returned: applications create theirs at first load, several times at once. Refuses another one with
- * `externalIdTaken`.
- */
-export async function insertNewCustomer(
+/** Creates a customer and publishes the event, without its plan. Returns the customer that has the external id, if any. */
+export async function insertOrFindCustomer(
   work: Work,
   pricingModelId: string,
   given: NewCustomer,
@@ -77,9 +73,7 @@ export async function insertNewCustomer(
     }
     const { externalId } = customer;
     const taken = given.archived ? null : await store.findCustomerByExternalId(work, externalId, pricingModelId);
-    if (taken === null) continue;
-    if (decideChange(taken, given) !== null) throw new Problem('externalIdTaken', { externalId });
-    return { customer: taken, isNew: false };
+    if (taken !== null) return { customer: taken, isNew: false };
   }
   assert.fail('no free base for invoice numbers');
 }
@@ -91,12 +85,30 @@ export async function updateCustomer(
   pricingModelId: string | undefined,
   change: CustomerChange,
 ): Promise<CustomerRow> {
-  const { id } = await requireCustomerByExternalId(work, externalId, pricingModelId);
+  const found = await requireCustomerByExternalId(work, externalId, pricingModelId);
+  const changed = await changeCustomer(work, found, change);
+  if (changed === null) throw new Problem('customerNotFound', { id: externalId });
+  return changed;
+}
+
+/** The same for a customer that was found; null if it was archived or got another external id in the meantime. */
+export async function changeCustomer(
+  work: Work,
+  { id, externalId }: CustomerRow,
+  change: CustomerChange,
+): Promise<CustomerRow | null> {
   const current = await store.lockCustomer(work, id);
-  // It may have been archived since it was found.
-  if (current === null || current.archived) throw new Problem('customerNotFound', { id: externalId });
+  if (current === null || current.archived || current.externalId !== externalId) return null;
   const changed = decideChange(current, change);
-  return changed === null ? current : saveChangedCustomer(work, changed);
+  if (changed === null) return current;
+  if (changed.externalId !== current.externalId) await refuseTaken(work, changed);
+  return saveChangedCustomer(work, changed);
+}
+
+/** Refuses an external id that another customer has. A unique index refuses those that come at the same time. */
+async function refuseTaken(work: Work, { externalId, pricingModelId }: CustomerRow): Promise<void> {
+  const taken = await store.findCustomerByExternalId(work, externalId, pricingModelId);
+  if (taken !== null) throw new Problem('externalIdTaken', { externalId });
 }
 
 /** Saves a changed customer and publishes the event. The caller has locked it. */

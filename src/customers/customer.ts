@@ -72,7 +72,9 @@ const CustomerDetails = z.object({
   taxExempt: z.boolean().optional().meta({ description: 'If true, the customer owes no tax. False by default.' }),
   metadata: MetadataInput,
 });
-export const CustomerChange = CustomerDetails.partial();
+export const CustomerChange = CustomerDetails.partial().extend({
+  externalId: ExternalId.optional().meta({ description: 'Another external id for the customer, from now on.' }),
+});
 export type CustomerChange = z.infer<typeof CustomerChange>;
 
 export const NewCustomer = CustomerDetails.extend({
@@ -89,6 +91,7 @@ export type NewCustomer = z.infer<typeof NewCustomer>;
 export function decideChange(customer: CustomerRow, change: CustomerChange): CustomerRow | null {
   const changed: CustomerRow = {
     ...customer,
+    externalId: change.externalId ?? customer.externalId,
     email: change.email ?? customer.email,
     name: change.name ?? customer.name,
     logoURL: given(change.logoURL, customer.logoURL),

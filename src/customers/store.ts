@@ -157,6 +157,7 @@ export async function saveCustomer(work: Work, customer: CustomerRow): Promise<v
   await work.db
     .updateTable('customers')
     .set({
+      externalId: customer.externalId,
       email: customer.email,
       name: customer.name,
       archived: customer.archived,

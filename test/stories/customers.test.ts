@@ -111,6 +111,53 @@ test('an update changes what it names, and tells of it when something did change
   assert.deepEqual([cleared.logoURL, cleared.name, cleared.archived], [null, 'Acme Ltd', false]);
 });
 
+test('an upsert creates the customer with its plan, and then updates it', async () => {
+  const upsert = (body: object) => app.put('/customers/upserted?upsert=true', { customer: body });
+  const incomplete = await app.request('PUT', '/customers/upserted?upsert=true', { customer: { name: 'Acme' } });
+  assert.equal(incomplete.status, 400);
+  assert.match(incomplete.body.message, /customer\.email/);
+  const { customer: made } = await upsert({ email: 'a@acme.test', name: 'Acme', metadata: { crm: 'a-1' } });
+  assert.deepEqual([made.externalId, made.name, made.metadata], ['upserted', 'Acme', { crm: 'a-1' }]);
+  assert.equal((await app.get('/customers/upserted/billing')).currentSubscription.isFreePlan, true);
+  const { customer: changed } = await upsert({ name: 'Acme Ltd' });
+  assert.deepEqual([changed.id, changed.name, changed.email], [made.id, 'Acme Ltd', 'a@acme.test']);
+  await upsert({ name: 'Acme Ltd' });
+  assert.deepEqual(await plans.events(made.id), ['customer.created', 'customer.updated']);
+});
+
+test('ten upserts at once make one customer, with what one of them sent last', async () => {
+  const names = Array.from({ length: 10 }, (_, index) => `Acme ${index}`);
+  const answers = await Promise.all(
+    names.map((name) => app.request('PUT', '/customers/crowd?upsert=true', { customer: { name, email: 'a@b.test' } })),
+  );
+  assert.deepEqual(
+    answers.map(({ status }) => status),
+    Array(10).fill(200),
+  );
+  assert.deepEqual(answers.map(({ body }) => body.customer.name).sort(), names);
+  assert.equal((await count('crowd')).length, 1);
+});
+
+test('a customer gets another external id, which must be free', async () => {
+  const { data } = await app.post('/customers', customer('before'));
+  await app.post('/customers', customer('occupied'));
+  const rename = (externalId: string, to: string, query = '') =>
+    app.request('PUT', `/customers/${externalId}${query}`, { customer: { externalId: to } });
+  const taken = await rename('before', 'occupied');
+  assert.deepEqual([taken.status, taken.body.code], [409, 'CONFLICT']);
+  const { body } = await rename('before', 'after');
+  assert.deepEqual([body.customer.id, body.customer.externalId], [data.customer.id, 'after']);
+  assert.equal((await app.get('/customers/after/billing')).currentSubscription.id, data.subscription.id);
+  assert.equal((await app.request('GET', '/customers/before')).status, 404);
+  assert.equal((await rename('before', 'after')).status, 404);
+  assert.deepEqual(await plans.events(data.customer.id), ['customer.created', 'customer.updated']);
+  assert.equal((await rename('after', 'later', '?upsert=true')).status, 400);
+  await app.post('/customers', customer('before'));
+
+  const free = await Promise.all([rename('before', 'wanted'), rename('after', 'wanted')]);
+  assert.deepEqual(free.map(({ status }) => status).sort(), [200, 409]);
+});
+
 test('a billing address without a country is refused', async () => {
   await app.post('/customers', customer('nowhere'));
   const billingAddress = { address: { line1: 'Graben 1' } };
