@@ -264,6 +264,8 @@ create table public.environments (
   livemode boolean not null,
   currency text not null default 'USD'::text,
   allow_multiple_subscriptions boolean not null default false,
+  access_past_due text not null default 'full'::text,
+  access_unpaid text not null default 'none'::text,
   clock_now bigint,
   created_at bigint not null,
   updated_at bigint not null,
@@ -279,6 +281,7 @@ create table public.environments (
   constraint environments_one_per_mode UNIQUE (organization_id, livemode),
   constraint environments_pkey PRIMARY KEY (id),
   constraint environments_organization_id_fkey FOREIGN KEY (organization_id) REFERENCES organizations(id),
+  constraint environments_access CHECK (((access_past_due = ANY (ARRAY['full'::text, 'none'::text])) AND (access_unpaid = ANY (ARRAY['full'::text, 'none'::text])))),
   constraint environments_dunning CHECK (((dunning_terminal_action = ANY (ARRAY['unpaid'::text, 'canceled'::text, 'past_due'::text])) AND (cardinality(dunning_retry_days) <= 10) AND (0 < ALL (dunning_retry_days)))),
   constraint environments_live_time_is_real CHECK (((clock_now IS NULL) OR (NOT livemode))),
   constraint environments_net_terms CHECK (((net_terms_days >= 0) AND (net_terms_days <= 365))),
@@ -904,6 +907,7 @@ create table public.subscriptions (
   price_id text not null,
   name text,
   status text not null,
+  arrears text not null default 'none'::text,
   renews boolean not null,
   is_free_plan boolean not null,
   is_default_plan boolean not null,
@@ -938,6 +942,11 @@ create table public.subscriptions (
   constraint subscriptions_environment_id_default_payment_method_id_fkey FOREIGN KEY (environment_id, default_payment_method_id) REFERENCES payment_methods(environment_id, id),
   constraint subscriptions_environment_id_price_id_fkey FOREIGN KEY (environment_id, price_id) REFERENCES prices(environment_id, id),
   constraint subscriptions_environment_id_replaced_by_subscription_id_fkey FOREIGN KEY (environment_id, replaced_by_subscription_id) REFERENCES subscriptions(environment_id, id) DEFERRABLE INITIALLY DEFERRED,
+  constraint subscriptions_arrears CHECK (((arrears = ANY (ARRAY['none'::text, 'past_due'::text, 'unpaid'::text])) AND ((status = 'cancellation_scheduled'::text) OR (arrears =
+CASE
+    WHEN (status = ANY (ARRAY['past_due'::text, 'unpaid'::text])) THEN status
+    ELSE 'none'::text
+END)))),
   constraint subscriptions_canceled_at_iff_canceled CHECK (((status = 'canceled'::text) = (canceled_at IS NOT NULL))),
   constraint subscriptions_paused_credit_not_negative CHECK ((paused_credit >= (0)::numeric)),
   constraint subscriptions_paused_iff_since CHECK (((status = 'paused'::text) = (paused_at IS NOT NULL))),
@@ -1185,6 +1194,7 @@ CREATE INDEX audit_log_by_api_key ON public.audit_log USING btree (environment_i
 CREATE INDEX audit_log_by_record ON public.audit_log USING btree (environment_id, record, id);
 CREATE INDEX audit_log_by_record_id ON public.audit_log USING btree (environment_id, record_id, id);
 CREATE INDEX audit_log_by_request ON public.audit_log USING btree (environment_id, request_id, id) WHERE (request_id IS NOT NULL);
+CREATE INDEX billing_periods_credits_await ON public.billing_periods USING btree (environment_id, subscription_id) WHERE credits_await_payment;
 CREATE INDEX checkout_sessions_by_customer ON public.checkout_sessions USING btree (environment_id, customer_id) WHERE (customer_id IS NOT NULL);
 CREATE INDEX customers_by_external_id ON public.customers USING btree (environment_id, external_id);
 CREATE INDEX customers_by_metadata ON public.customers USING gin (metadata jsonb_path_ops) WHERE (metadata IS NOT NULL);
@@ -2108,7 +2118,7 @@ CREATE OR REPLACE FUNCTION public.shared_settings(environment environments)
  RETURNS jsonb
  LANGUAGE sql
  STABLE
-RETURN jsonb_build_object('allowMultipleSubscriptions', (environment).allow_multiple_subscriptions);
+RETURN jsonb_build_object('allowMultipleSubscriptions', (environment).allow_multiple_subscriptions, 'accessPastDue', (environment).access_past_due, 'accessUnpaid', (environment).access_unpaid);
 CREATE OR REPLACE FUNCTION public.switch_environment(wanted_livemode boolean)
  RETURNS environment_scope
  LANGUAGE plpgsql

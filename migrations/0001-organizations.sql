@@ -15,11 +15,14 @@ create table environments (
   livemode boolean not null,
   currency text not null default 'USD',
   allow_multiple_subscriptions boolean not null default false,
+  access_past_due text not null default 'full',
+  access_unpaid text not null default 'none',
   clock_now bigint,
   created_at bigint not null,
   updated_at bigint not null,
   constraint environments_one_per_mode unique (organization_id, livemode),
-  constraint environments_live_time_is_real check (clock_now is null or not livemode)
+  constraint environments_live_time_is_real check (clock_now is null or not livemode),
+  constraint environments_access check (access_past_due in ('full', 'none') and access_unpaid in ('full', 'none'))
 );
 comment on column environments.clock_now is 'The test clock: null means real time.';
 
@@ -93,7 +96,8 @@ create type environment_scope as (
 );
 
 create function shared_settings(environment environments) returns jsonb language sql stable
-  return jsonb_build_object('allowMultipleSubscriptions', environment.allow_multiple_subscriptions);
+  return jsonb_build_object('allowMultipleSubscriptions', environment.allow_multiple_subscriptions,
+    'accessPastDue', environment.access_past_due, 'accessUnpaid', environment.access_unpaid);
 
 -- Finds the key and puts the transaction into its environment, in one round trip. The service role cannot read
 -- api_keys of an environment that it has not entered, so this function is the only way in.

@@ -65,6 +65,7 @@ create table subscriptions (
   price_id text collate "C" not null,
   name text,
   status text not null,
+  arrears text not null default 'none',
   renews boolean not null,
   is_free_plan boolean not null,
   is_default_plan boolean not null,
@@ -98,6 +99,8 @@ create table subscriptions (
   foreign key (environment_id, replaced_by_subscription_id) references subscriptions deferrable initially deferred,
   constraint subscriptions_status check (status in ('trialing', 'active', 'past_due', 'unpaid', 'cancellation_scheduled',
     'incomplete', 'incomplete_expired', 'canceled', 'paused')),
+  constraint subscriptions_arrears check (arrears in ('none', 'past_due', 'unpaid')
+    and (status = 'cancellation_scheduled' or arrears = case when status in ('past_due', 'unpaid') then status else 'none' end)),
   constraint subscriptions_canceled_at_iff_canceled check ((status = 'canceled') = (canceled_at is not null)),
   constraint subscriptions_scheduled_iff_date check ((status in ('cancellation_scheduled', 'canceled')) or cancel_scheduled_at is null),
   constraint subscriptions_scheduled_has_date check (status <> 'cancellation_scheduled' or cancel_scheduled_at is not null),
@@ -106,6 +109,7 @@ create table subscriptions (
   constraint subscriptions_period_whole check ((current_billing_period_start is null) = (current_billing_period_end is null)),
   constraint subscriptions_period_runs_forward check (current_billing_period_start <= current_billing_period_end)
 );
+comment on column subscriptions.arrears is 'Whether it owes after a failed attempt or after the last one; a scheduled cancellation does not hide it.';
 comment on column subscriptions.exclusive is 'True where the environment allowed one subscription only when this one was made.';
 -- One current paid and one current free subscription per customer, refused here and not by a read. One whose first
 -- payment is under way counts, else two could be charged and only one become active.

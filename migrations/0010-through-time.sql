@@ -97,6 +97,7 @@ alter table billing_periods
 comment on column billing_periods.whole_start_at is 'Where the interval begins that the period is (the rest of); later than its start for no period. Null: the period is whole.';
 comment on column billing_periods.ends_in_pause is 'It ended when its subscription was paused, so the next one begins later.';
 comment on column billing_periods.credits_await_payment is 'Its credits come with the money for it, which has not arrived.';
+create index billing_periods_credits_await on billing_periods (environment_id, subscription_id) where credits_await_payment;
 comment on column billing_periods.proration_waived is 'List value of changes that were made without proration: as good as paid.';
 
 -- A change of plan that has been asked for: it waits for its money or for its time, and is carried out once.

@@ -1,6 +1,6 @@
 import { type Discount, freePlan, type Plan, smallestCharge } from './catalogue.ts';
 import { boundary, dayMs } from './oracle-arithmetic.ts';
-import { issue, order, pay, recover, takeBack } from './oracle-billing.ts';
+import { grantAwaited, issue, order, pay, recover, takeBack } from './oracle-billing.ts';
 import { itemLines } from './oracle-clock.ts';
 import { carryOut, collect, conclude } from './oracle-collecting.ts';
 import { carryCredits, endSubscription, newSubscription, replaceFree, startFree } from './oracle-ending.ts';
@@ -101,6 +101,7 @@ export function uncancel({ now }: Books, subscription: Subscription): void {
   const owing = most > 3 ? 'unpaid' : 'past_due';
   const isInTrial = trialEnd !== null && trialEnd > now;
   subscription.status = isInTrial ? 'trialing' : most === 0 ? 'active' : owing;
+  subscription.arrears = isInTrial || most === 0 ? 'none' : owing;
   subscription.cancelAt = null;
 }
 
@@ -133,8 +134,8 @@ export function writeOff(books: Books, invoice: Invoice): void {
 }
 
 function recoverFrom(books: Books, subscription: Subscription): void {
-  if (['past_due', 'unpaid'].includes(subscription.status) && !isInArrears(subscription))
-    recover(books, subscription, null);
+  if (subscription.arrears !== 'none' && !isInArrears(subscription)) recover(books, subscription, null);
+  grantAwaited(books, subscription);
 }
 
 /** Records a payment outside the network. */

@@ -2,14 +2,17 @@ import { type Discount, overage } from './catalogue.ts';
 import { dayMs, share } from './oracle-arithmetic.ts';
 import {
   type Books,
+  hasAccess,
   type Invoice,
   invoicesOf,
   isForPeriod,
   isInArrears,
+  isOwed,
   isTerminal,
   type Line,
   type Method,
   type Order,
+  type Period,
   type Subscription,
   type Terms,
 } from './oracle-records.ts';
@@ -110,6 +113,7 @@ export function pay(books: Books, invoice: Invoice, method: Method | null, chang
   subscription.settled += unitsOf(invoice);
   if (change !== null) applyChange(books, subscription, change);
   recover(books, subscription, method);
+  grantAwaited(books, subscription);
   if (invoice.reason !== 'subscription_start' || invoice.period === null || isTerminal(subscription)) return;
   // Credits granted before the payment are not granted again.
   if (!subscription.isInvoiced) grantPeriod(subscription, invoice.period, true);
@@ -117,7 +121,18 @@ export function pay(books: Books, invoice: Invoice, method: Method | null, chang
 
 export function applyChange(books: Books, subscription: Subscription, terms: Terms): void {
   changeTerms(subscription, terms, books.now);
-  grantChange(subscription, books.now);
+  const awaits = subscription.awaiting.some((each) => each === subscription.period);
+  grantAwaited(books, subscription);
+  if (!awaits) grantChange(subscription, books.now);
+}
+
+/** Grants the credits of periods that began without access and for which nothing is owed any more. */
+export function grantAwaited(books: Books, subscription: Subscription): void {
+  if (isTerminal(subscription) || !hasAccess(books, subscription)) return;
+  const isDue = (period: Period) =>
+    !invoicesOf(subscription).some((invoice) => invoice.period === period && isOwed(invoice));
+  for (const period of subscription.awaiting.filter(isDue)) grantPeriod(subscription, period, false);
+  subscription.awaiting = subscription.awaiting.filter((period) => !isDue(period));
 }
 
 export function changeTerms(subscription: Subscription, terms: Terms, at: number): void {
@@ -135,11 +150,12 @@ export function worthOf({ plan, quantity }: Terms): number {
 
 /** A subscription without remaining debts recovers; unattempted invoices are attempted. */
 export function recover(books: Books, subscription: Subscription, method: Method | null): void {
-  const { status } = subscription;
+  const { status, arrears } = subscription;
   if (isInArrears(subscription)) return;
+  subscription.arrears = 'none';
   if (status === 'incomplete') subscription.method ??= method;
   if (status === 'incomplete' || status === 'past_due' || status === 'unpaid') subscription.status = 'active';
-  if (status !== 'unpaid') return;
+  if (arrears !== 'unpaid') return;
   for (const invoice of invoicesOf(subscription))
     if (isForPeriod(invoice) && invoice.status === 'open') invoice.nextAt ??= books.now;
 }

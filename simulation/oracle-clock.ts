@@ -7,6 +7,7 @@ import { endCredits } from './oracle-credits.ts';
 import { endSubscription, nextEnd } from './oracle-ending.ts';
 import {
   type Books,
+  hasAccess,
   type Invoice,
   isCurrent,
   isForPeriod,
@@ -77,16 +78,16 @@ function doDue(books: Books): void {
     carryOut(books);
   }
   const invoices = books.customers.flatMap((customer) => customer.invoices.filter((each) => isDue(attemptAt(each))));
-  for (const invoice of invoices) dun(books, invoice);
+  // All that are due at once are tried, whatever the first failure among them makes of the subscription.
+  for (const invoice of invoices.filter(isToTry)) attempt(books, invoice);
   carryOut(books);
 }
 
-/** Retries while the subscription is running and not written off. */
-function dun(books: Books, invoice: Invoice): void {
+/** Takes a retry off the calendar, and answers whether it is made: while the subscription runs and is not unpaid. */
+function isToTry(invoice: Invoice): boolean {
   const { subscription } = invoice;
   invoice.nextAt = null;
-  if (!isForPeriod(invoice) || isTerminal(subscription) || subscription.status === 'unpaid') return;
-  attempt(books, invoice);
+  return isForPeriod(invoice) && !isTerminal(subscription) && subscription.status !== 'unpaid';
 }
 
 function renew(books: Books, subscription: Subscription): void {
@@ -105,8 +106,10 @@ function renew(books: Books, subscription: Subscription): void {
   const lines = withPausedTime([...itemLines(subscription, next), ...usageLines(subscription)], subscription.kept);
   if (subscription.status === 'trialing') subscription.status = 'active';
   subscription.period = next;
+  const grants = hasAccess(books, subscription);
+  if (!grants) subscription.awaiting.push(next);
   collect(books, issue(books, subscription, { reason: 'renewal', at: start, period: next, lines }));
-  grantPeriod(subscription, next, false);
+  if (grants) grantPeriod(subscription, next, false);
 }
 
 /** The plan in advance, prorated if the period is the rest of an interval. */

@@ -65,9 +65,12 @@ export function fail(books: Books, invoice: Invoice, cause: 'declined' | 'method
   }
   const days = retryDays[invoice.attempts - 1];
   invoice.nextAt = days === undefined ? null : books.now + days * dayMs;
-  const { status } = subscription;
-  if (status === 'active' || status === 'past_due' || (status === 'trialing' && cause === 'method_missing'))
-    subscription.status = days === undefined ? 'unpaid' : 'past_due';
+  const isScheduled = subscription.status === 'cancellation_scheduled';
+  const before = isScheduled ? subscription.arrears : subscription.status;
+  if (!['none', 'active', 'past_due'].includes(before) && !(before === 'trialing' && cause === 'method_missing'))
+    return;
+  subscription.arrears = days === undefined ? 'unpaid' : 'past_due';
+  if (!isScheduled) subscription.status = subscription.arrears;
 }
 
 /** Starts collecting a new invoice; without a payment method, on its due date. */

@@ -23,6 +23,8 @@ export function newSubscription(books: Books, beginning: Beginning): Subscriptio
   const { plan, quantity = 1 } = beginning;
   const subscription: Subscription = {
     status: 'active',
+    arrears: 'none',
+    awaiting: [],
     isFree: plan.unitPrice === 0,
     createdAt: books.now,
     anchor: books.now,
@@ -71,6 +73,7 @@ export function endSubscription(books: Books, subscription: Subscription, ending
   const { at, reason, neverWas = false, isExpired = false } = ending;
   const { customer, period, kept } = subscription;
   subscription.status = isExpired ? 'incomplete_expired' : 'canceled';
+  subscription.arrears = 'none';
   subscription.canceledAt = isExpired ? null : at;
   subscription.cancelAt = isExpired ? null : at;
   subscription.reason = reason;

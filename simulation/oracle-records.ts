@@ -85,10 +85,17 @@ export interface Terms {
   readonly quantity: number;
 }
 
+/** Unpaid invoices after a failed attempt, or after the last one. */
+export type Arrears = 'none' | 'past_due' | 'unpaid';
+
 export interface Subscription {
   readonly customer: Customer;
   plan: Plan;
   status: Status;
+  /** As the status says, unless a scheduled cancellation hides them. */
+  arrears: Arrears;
+  /** Periods that began without access: their credits await their payment. */
+  awaiting: Period[];
   readonly isFree: boolean;
   readonly createdAt: number;
   anchor: number;
@@ -198,6 +205,8 @@ export interface Books {
   now: number;
   /** Net terms in days, without a payment method. */
   netTerms: number;
+  /** The arrears in which nothing may be used. */
+  withheld: readonly Arrears[];
   readonly customers: Customer[];
   readonly orders: Order[];
 }
@@ -223,4 +232,6 @@ export const invoicesOf = (subscription: Subscription): Invoice[] =>
 /** Whether a period's invoice is open after a failed attempt. */
 export const isInArrears = (subscription: Subscription): boolean =>
   invoicesOf(subscription).some((each) => isForPeriod(each) && isOwed(each) && each.attempts > 0);
+/** Whether the customer may use it, by the settings. */
+export const hasAccess = ({ withheld }: Books, { arrears }: Subscription): boolean => !withheld.includes(arrears);
 export const seatsOf = ({ plan, quantity }: Terms): number => plan.seats * quantity;

@@ -90,7 +90,7 @@ class Run {
     this.#faults = faults;
     // Dates before and after the present, with all kinds of month ends.
     const now = Date.UTC(random.chance(0.5) ? 2024 : 2031, random.below(12), random.between(1, 31), random.below(24));
-    this.#books = { now, netTerms: 0, customers: [], orders: [] };
+    this.#books = { now, netTerms: 0, withheld: ['unpaid'], customers: [], orders: [] };
   }
 
   async live(): Promise<Summary> {

@@ -1,6 +1,6 @@
 import { seatSlug } from './catalogue.ts';
 import { claim, claimLine, namelessOf, newNameless, release } from './oracle-claims.ts';
-import { isCurrent, isTerminal, type Subscription, seatsOf } from './oracle-records.ts';
+import { hasAccess, isCurrent, isTerminal, type Subscription, seatsOf } from './oracle-records.ts';
 import { allSubscriptions, currentSubscriptions, type Draw, type Drawing, nameOf, type Records } from './step.ts';
 
 /** Claims seats, by name or number: refused beyond the capacity, all or none. */
@@ -30,7 +30,7 @@ export const claimSeats: Draw = ({ random, books, newName }) => {
       body: { resourceSlug: seatSlug, ...requested },
     }),
     apply: () => {
-      if (!isCurrent(subscription) || fresh.length > free) return 'refused';
+      if (!isCurrent(subscription) || !hasAccess(books, subscription) || fresh.length > free) return 'refused';
       claim(subscription, fresh);
       return 'done';
     },

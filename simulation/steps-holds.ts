@@ -1,7 +1,7 @@
 import { meterSlug } from './catalogue.ts';
 import { dayMs, hourMs, minuteMs } from './oracle-arithmetic.ts';
 import { canHold, close, closingOf, holdLine } from './oracle-holds.ts';
-import { type Books, type Hold, isCurrent } from './oracle-records.ts';
+import { type Books, type Hold, hasAccess, isCurrent } from './oracle-records.ts';
 import { balance, cover } from './oracle-usage.ts';
 import type { Random } from './random.ts';
 import { allSubscriptions, type Draw, nameOf } from './step.ts';
@@ -27,6 +27,7 @@ export const takeHold: Draw = ({ random, books }) => {
       };
     },
     apply: () => {
+      if (!hasAccess(books, subscription)) return 'refused';
       if (!canHold(books, { amount, expiresAt }, left)) return 'refused';
       subscription.customer.holds.push({ subscription, amount, expiresAt, status: 'open', settled: null });
       return 'done';

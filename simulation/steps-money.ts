@@ -10,7 +10,7 @@ import {
   writeOff,
 } from './oracle-actions.ts';
 import { methodOf } from './oracle-billing.ts';
-import { type Invoice, paidOf } from './oracle-records.ts';
+import { type Arrears, type Invoice, paidOf } from './oracle-records.ts';
 import { allInvoices, currentSubscriptions, type Draw, nameOf } from './step.ts';
 
 function invoiceText(invoice: Invoice): string {
@@ -110,6 +110,22 @@ export const changeNetTerms: Draw = ({ random, books }) => {
     ask: async () => ({ method: 'PUT', path: '/settings', body: { settings: { netTermsDays: days } } }),
     apply: () => {
       books.netTerms = days;
+      return 'done';
+    },
+  };
+};
+
+/** Changes the arrears in which nothing may be used. */
+export const changeAccess: Draw = ({ random, books }) => {
+  const withheld = (['past_due', 'unpaid'] as const).filter((each) => random.chance(each === 'unpaid' ? 0.8 : 0.3));
+  const levelOf = (arrears: Arrears) => (withheld.some((each) => each === arrears) ? 'none' : 'full');
+  const access = { pastDue: levelOf('past_due'), unpaid: levelOf('unpaid') };
+  return {
+    text: `gives access ${JSON.stringify(access)}`,
+    customer: null,
+    ask: async () => ({ method: 'PUT', path: '/settings', body: { settings: { access } } }),
+    apply: () => {
+      books.withheld = withheld;
       return 'done';
     },
   };

@@ -1,5 +1,5 @@
 import { meterSlug } from './catalogue.ts';
-import { type Books, isCurrent, isTerminal, type Subscription } from './oracle-records.ts';
+import { type Books, hasAccess, isCurrent, isTerminal, type Subscription } from './oracle-records.ts';
 import { balance, use } from './oracle-usage.ts';
 import type { Random } from './random.ts';
 import { allSubscriptions, type Draw, nameOf } from './step.ts';
@@ -92,7 +92,8 @@ export const consume: Draw = ({ random, books, newName }) => {
     },
     apply: () => {
       if (!mayUse(consumed, [])) return 'refused';
-      if (amount > left && !subscription.events.has(consumed.transactionId)) return 'refused';
+      const isRepeat = subscription.events.has(consumed.transactionId);
+      if (!isRepeat && (amount > left || !hasAccess(books, subscription))) return 'refused';
       use(books, subscription, consumed.transactionId, amount);
       return 'done';
     },

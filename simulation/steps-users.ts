@@ -1,5 +1,6 @@
 import { usersSlug } from './catalogue.ts';
 import { give } from './oracle-credits.ts';
+import { hasAccess } from './oracle-records.ts';
 import { doesCount, useDistinct, usersLeft } from './oracle-usage.ts';
 import { currentSubscriptions, type Draw, nameOf } from './step.ts';
 
@@ -52,6 +53,7 @@ export const tellUser: Draw = ({ random, books, newName }) => {
     },
     apply: () => {
       if (lacksProperties || !isCovered) return 'refused';
+      if (asksLeave && known === undefined && !hasAccess(books, subscription)) return 'refused';
       useDistinct(books, subscription, { transactionId, user, amount });
       return 'done';
     },

@@ -6,6 +6,7 @@ import { changeOfAddress, changeOfFortune, newCustomer, newMethod } from './step
 import { releaseHold, settleHold, takeHold } from './steps-holds.ts';
 import { askWrongly } from './steps-invalid.ts';
 import {
+  changeAccess,
   changeNetTerms,
   recordPayment,
   refundPayment,
@@ -52,6 +53,7 @@ const kinds = {
   takeInvoiceBack: { draw: takeInvoiceBack, weight: 3 },
   writeInvoiceOff: { draw: writeInvoiceOff, weight: 2 },
   changeNetTerms: { draw: changeNetTerms, weight: 2 },
+  changeAccess: { draw: changeAccess, weight: 1 },
   recordPayment: { draw: recordPayment, weight: 4 },
   refundPayment: { draw: refundPayment, weight: 4 },
   askWrongly: { draw: askWrongly, weight: 6 },

@@ -6,6 +6,8 @@ export { ConflictError, ConnectionError, InvalidRequestError, type Issue, NotFou
 export { type CallOptions, type WriteOptions } from './transport.ts';
 export { verifyWebhook, type VerifyOptions, type WebhookHeaders, WebhookVerificationError } from './webhook.ts';
 export type {
+  Access,
+  AccessLevel,
   AddFeature,
   AdjustedSubscriptionItem,
   AdjustmentPreview,

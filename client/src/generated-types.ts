@@ -4,6 +4,8 @@ import type { CallOptions, WriteOptions } from './transport.ts';
 
 export type CurrencyCode = 'USD' | 'AED' | 'AFN' | 'ALL' | 'AMD' | 'ANG' | 'AOA' | 'ARS' | 'AUD' | 'AWG' | 'AZN' | 'BAM' | 'BBD' | 'BDT' | 'BGN' | 'BHD' | 'BIF' | 'BMD' | 'BND' | 'BOB' | 'BRL' | 'BSD' | 'BWP' | 'BYN' | 'BZD' | 'CAD' | 'CDF' | 'CHF' | 'CLP' | 'CNY' | 'COP' | 'CRC' | 'CVE' | 'CZK' | 'DJF' | 'DKK' | 'DOP' | 'DZD' | 'EGP' | 'ETB' | 'EUR' | 'FJD' | 'FKP' | 'GBP' | 'GEL' | 'GIP' | 'GMD' | 'GNF' | 'GTQ' | 'GYD' | 'HKD' | 'HNL' | 'HTG' | 'HUF' | 'IDR' | 'ILS' | 'INR' | 'IQD' | 'ISK' | 'JMD' | 'JOD' | 'JPY' | 'KES' | 'KGS' | 'KHR' | 'KMF' | 'KRW' | 'KWD' | 'KYD' | 'KZT' | 'LAK' | 'LBP' | 'LKR' | 'LRD' | 'LSL' | 'LYD' | 'MAD' | 'MDL' | 'MGA' | 'MKD' | 'MMK' | 'MNT' | 'MOP' | 'MUR' | 'MVR' | 'MWK' | 'MXN' | 'MYR' | 'MZN' | 'NAD' | 'NGN' | 'NIO' | 'NOK' | 'NPR' | 'NZD' | 'OMR' | 'PAB' | 'PEN' | 'PGK' | 'PHP' | 'PKR' | 'PLN' | 'PYG' | 'QAR' | 'RON' | 'RSD' | 'RUB' | 'RWF' | 'SAR' | 'SBD' | 'SCR' | 'SEK' | 'SGD' | 'SHP' | 'SLE' | 'SOS' | 'SRD' | 'STD' | 'SZL' | 'THB' | 'TJS' | 'TND' | 'TOP' | 'TRY' | 'TTD' | 'TWD' | 'TZS' | 'UAH' | 'UGX' | 'UYU' | 'UZS' | 'VND' | 'VUV' | 'WST' | 'XAF' | 'XCD' | 'XOF' | 'XPF' | 'YER' | 'ZAR' | 'ZMW';
 
+export type AccessLevel = 'full' | 'none';
+
 export type TerminalAction = 'unpaid' | 'canceled' | 'past_due';
 
 export interface BillingAddress {
@@ -545,6 +547,7 @@ export interface Settings {
   currency: CurrencyCode;
   /** If true, a customer may have several paid subscriptions at a time. */
   allowMultipleSubscriptions: boolean;
+  access: Access;
   dunning: {
     /** The days from each failed attempt to the next. Empty: no retry. */
     retryDays: Array<number>;
@@ -556,6 +559,14 @@ export interface Settings {
   seller: Seller | null;
   /** `none`: invoices carry no tax. `rates`: the tax rates apply, by the billing address of the customer. */
   taxProvider: 'none' | 'rates';
+}
+
+/** The access to a subscription whose invoices are unpaid. `none`: checks, consumption, holds and claims are refused, and a new period grants its credits once it is paid. Usage events are always stored. */
+export interface Access {
+  /** While the collection of a failed payment is still tried. */
+  pastDue: AccessLevel;
+  /** After the last attempt has failed. */
+  unpaid: AccessLevel;
 }
 
 export interface Seller {
@@ -625,7 +636,7 @@ export type Subscription = {
   priceId: string;
   name: string | null;
   startDate: Timestamp;
-  /** True while the subscription grants access. */
+  /** True while the customer has the subscription. An unpaid one is current; settings decide on its access. */
   current: boolean;
   defaultPaymentMethodId: string | null;
   backupPaymentMethodId: string | null;
@@ -662,7 +673,7 @@ export type Subscription = {
   priceId: string;
   name: string | null;
   startDate: Timestamp;
-  /** True while the subscription grants access. */
+  /** True while the customer has the subscription. An unpaid one is current; settings decide on its access. */
   current: boolean;
   defaultPaymentMethodId: string | null;
   backupPaymentMethodId: string | null;
@@ -744,7 +755,7 @@ export type SubscriptionDetails = {
   priceId: string;
   name: string | null;
   startDate: Timestamp;
-  /** True while the subscription grants access. */
+  /** True while the customer has the subscription. An unpaid one is current; settings decide on its access. */
   current: boolean;
   defaultPaymentMethodId: string | null;
   backupPaymentMethodId: string | null;
@@ -807,7 +818,7 @@ export type SubscriptionDetails = {
   priceId: string;
   name: string | null;
   startDate: Timestamp;
-  /** True while the subscription grants access. */
+  /** True while the customer has the subscription. An unpaid one is current; settings decide on its access. */
   current: boolean;
   defaultPaymentMethodId: string | null;
   backupPaymentMethodId: string | null;
@@ -1397,6 +1408,8 @@ export interface Entitlements {
   usageMeterBalances: Array<EntitledBalance>;
   /** One row for each resource that a feature of a subscription grants or has granted, newest subscription first. */
   resources: Array<EntitledResource>;
+  /** The current subscriptions that grant nothing because of unpaid invoices (setting `access`), newest first. */
+  unpaidSubscriptionIds: Array<string>;
 }
 
 export type EntitledFeature = {
@@ -2224,7 +2237,7 @@ export interface EntitlementCheckResult {
   claimed: number | null;
 }
 
-export type EntitlementCheckReason = 'customer_not_found' | 'feature_not_found' | 'not_granted' | 'insufficient_balance' | 'insufficient_capacity' | 'resource_inactive';
+export type EntitlementCheckReason = 'customer_not_found' | 'feature_not_found' | 'not_granted' | 'unpaid' | 'insufficient_balance' | 'insufficient_capacity' | 'resource_inactive';
 
 export interface UsageCredit {
   id: string;
@@ -2799,6 +2812,12 @@ export interface SettingsUpdateInput {
   settings: {
     currency?: CurrencyCode;
     allowMultipleSubscriptions?: boolean;
+    access?: {
+      /** While the collection of a failed payment is still tried. */
+      pastDue?: AccessLevel;
+      /** After the last attempt has failed. */
+      unpaid?: AccessLevel;
+    };
     dunning?: {
       /** The days from each failed attempt to the next, at most 10 numbers. Empty: no retry. */
       retryDays?: Array<number>;
@@ -4761,7 +4780,7 @@ export interface SettingsMethods {
   /** Get the settings. Returns how the environment of the key bills. Test mode and live mode have their own settings. */
   get(input?: Record<string, never>, options?: CallOptions): Promise<SettingsGetAnswer>;
 
-  /** Update the settings. Changes the settings that are sent and leaves the others as they are. New settings apply from the next invoice or payment attempt. The currency is fixed once there are prices, discounts or invoices with an amount; a change is then refused with 409. Prices and amounts in dinars and rials of three decimals are multiples of 10, and in ariary of 100: card networks charge nothing finer. */
+  /** Update the settings. Changes the settings that are sent and leaves the others as they are. New settings apply from the next invoice, payment attempt or check on. The currency is fixed once there are prices, discounts or invoices with an amount; a change is then refused with 409. Prices and amounts in dinars and rials of three decimals are multiples of 10, and in ariary of 100: card networks charge nothing finer. */
   update(input: SettingsUpdateInput, options?: WriteOptions): Promise<SettingsUpdateAnswer>;
 }
 

@@ -39,6 +39,7 @@ export const resourceClaimRoutes = [
       'subscriptionNotFound',
       'subscriptionTerminal',
       'subscriptionPaused',
+      'subscriptionUnpaid',
       'resourceNotFound',
       'resourceFeatureMissing',
       'resourceInactive',

@@ -21,7 +21,7 @@ export const settingsRoutes = [
     summary: 'Update the settings',
     description:
       'Changes the settings that are sent and leaves the others as they are. New settings apply from the next ' +
-      'invoice or payment attempt. The currency is fixed once there are prices, discounts or invoices with an ' +
+      'invoice, payment attempt or check on. The currency is fixed once there are prices, discounts or invoices with an ' +
       'amount; a change is then refused with 409. Prices and amounts in dinars and rials of three decimals are ' +
       'multiples of 10, and in ariary of 100: card networks charge nothing finer.',
     tag: 'Settings',

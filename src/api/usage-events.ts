@@ -74,7 +74,7 @@ export const usageEventRoutes = [
     tag,
     body: z.object({ usageEvent: NewUsageEvent }),
     returns: z.object({ usageEvent: UsageEvent, usageBalance: UsageBalance }),
-    refuses: [...refuses, 'insufficientBalance'],
+    refuses: [...refuses, 'subscriptionUnpaid', 'insufficientBalance'],
     operation: consuming,
     request: ({ body }): UsageRequest => ({ kind: 'consume', events: [body.usageEvent], pathOf: () => ['usageEvent'] }),
     answer: ({ events, balance }) => {

@@ -9,7 +9,7 @@ import { listBilledUsage, lockInvoices, saveCollections } from '../invoicing/sto
 import type { Instant } from '../kernel/calendar.ts';
 import { refundPayment } from '../payments/actions-refund.ts';
 import { listPaymentsKept } from '../payments/store.ts';
-import { listPeriodInvoices, listReplaceable, type PeriodInvoice } from '../payments/store-period-invoices.ts';
+import { listReplaceable } from '../payments/store-period-invoices.ts';
 import { listPricesByIds } from '../pricing/store-prices.ts';
 import { creditsOfChange } from '../rating/plan-change.ts';
 import { newSubscriptionItem, publishSubscriptions } from '../subscriptions/actions.ts';
@@ -32,7 +32,7 @@ import {
   markAdjustmentFailed,
   markAdjustmentsApplied,
 } from '../subscriptions/store-adjustments.ts';
-import { findCurrentBillingPeriods, noteCreditsGranted } from '../subscriptions/store-billing-periods.ts';
+import { findCurrentBillingPeriods } from '../subscriptions/store-billing-periods.ts';
 import { keepItemVersions } from '../subscriptions/store-item-versions.ts';
 import { changeItems, expireItems, insertSubscriptionItems, listActiveItems } from '../subscriptions/store-items.ts';
 import type { SubscriptionRow } from '../subscriptions/subscription.ts';
@@ -41,7 +41,7 @@ import { grantCredits, undoSettlements } from '../usage/actions-ledger.ts';
 import { listGrantedCredits } from '../usage/store-credits.ts';
 import { type Bill, issueBills } from './bill-subscription.ts';
 import { completePurchasesOf } from './complete-purchases.ts';
-import { grantPeriodCredits } from './grant-period-credits.ts';
+import { grantAwaitedCredits } from './grant-period-credits.ts';
 import { giveBackPausedTime } from './paused-time.ts';
 import { priceChange } from './plan-adjustment.ts';
 
@@ -289,47 +289,19 @@ interface InPeriod extends AppliedChange {
 
 /**
  * Grants the credits of plan changes within periods: those of new and changed items, for the rest of the period. If the
- * credits of a first period await its payment, they are all granted with that; they are granted now if the change was
- * paid instead.
+ * credits of a period await its payment, they are all granted with that; the change may have been that payment.
  */
 async function grantChangedCredits(work: Work, changes: readonly AppliedChange[]): Promise<void> {
+  const subscriptions = changes.map(({ subscription }) => subscription);
   const periods = new Map(
-    (
-      await findCurrentBillingPeriods(
-        work,
-        changes.map(({ subscription }) => subscription),
-      )
-    ).map((period) => [period.subscriptionId, period]),
+    (await findCurrentBillingPeriods(work, subscriptions)).map((period) => [period.subscriptionId, period]),
   );
-  const inPeriods = changes.flatMap((change): InPeriod[] => {
+  await grantAwaitedCredits(work, subscriptions);
+  const running = changes.flatMap((change): InPeriod[] => {
     const period = periods.get(change.subscription.id);
-    return period === undefined ? [] : [{ ...change, period }];
+    return period === undefined || period.creditsAwaitPayment ? [] : [{ ...change, period }];
   });
-  const invoices = await listPeriodInvoices(work, [...periods.values()]);
-  const startOf = (period: BillingPeriodRow) =>
-    invoices.find(({ billingPeriodId, reason }) => billingPeriodId === period.id && reason === 'subscription_start');
-  const begun = inPeriods.filter(
-    ({ adjustment, period }) => period.creditsAwaitPayment && isReplaced(adjustment.replacedInvoiceId, startOf(period)),
-  );
-  await grantPeriodCredits(
-    work,
-    begun.map(({ subscription, period }) => ({ subscription, period, isFirst: true, at: work.now })),
-  );
-  await noteCreditsGranted(
-    work,
-    begun.map(({ period }) => period.id),
-  );
-  await grantRest(
-    work,
-    inPeriods.filter((change) => {
-      const start = startOf(change.period);
-      return !begun.includes(change) && !(change.period.creditsAwaitPayment && start && isOwed(start));
-    }),
-  );
-}
-
-function isReplaced(replacedInvoiceId: string | null, start: PeriodInvoice | undefined): boolean {
-  return start !== undefined && start.id === replacedInvoiceId && start.status === 'void';
+  await grantRest(work, running);
 }
 
 async function grantRest(work: Work, changes: readonly InPeriod[]): Promise<void> {

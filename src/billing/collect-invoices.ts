@@ -5,9 +5,9 @@ import { listOwedInvoices, lockInvoices, saveCollections, takeAttempts } from '.
 import { readSettings } from '../organizations/store-settings.ts';
 import { listChargeableMethods } from '../payments/actions.ts';
 import { listInvoicesBeingPaid } from '../payments/store.ts';
-import { type Arrears, arrearsOf } from '../subscriptions/cancellation.ts';
+import { arrearsOf } from '../subscriptions/cancellation.ts';
 import { findSubscriptions } from '../subscriptions/store.ts';
-import { isTerminal, type SubscriptionRow } from '../subscriptions/subscription.ts';
+import { type Arrears, isTerminal, type SubscriptionRow } from '../subscriptions/subscription.ts';
 import type { DueWorkHandler } from './due-work-runner.ts';
 import { recordFailed } from './record-failed.ts';
 import { chargeInvoices, recordPaid } from './record-paid.ts';

@@ -10,6 +10,7 @@ import { Invoice } from '../invoicing/invoice.ts';
 import { InvoiceLineItem } from '../invoicing/invoice-line-item.ts';
 import type { Encryption } from '../jobs/encryption.ts';
 import { Problem } from '../kernel/problem.ts';
+import { accessOf } from '../organizations/setting.ts';
 import { listPaymentMethodsOfCustomer } from '../payments/actions.ts';
 import { PaymentMethod } from '../payments/payment-method.ts';
 import { Price } from '../pricing/price.ts';
@@ -21,6 +22,7 @@ import { Purchase } from '../purchases/purchase.ts';
 import { listSubscriptionsOfCustomer } from '../subscriptions/store.ts';
 import { listSubscriptionItems } from '../subscriptions/store-items.ts';
 import {
+  hasAccess,
   NonRenewingSubscription,
   RenewingSubscription,
   type SubscriptionRow,
@@ -117,10 +119,13 @@ async function listDetails(
   const ids = rows.map((row) => row.id);
   const prices = new Map((await listPrices(work, [pricingModelId])).map((price) => [price.id, price]));
   const items = Map.groupBy(await listSubscriptionItems(work, ids), (item) => item.subscriptionId);
-  // A paused subscription grants nothing until it resumes.
-  const givingIds = rows.filter((row) => row.status !== 'paused').map((row) => row.id);
+  // Existing clients decide by these: a paused subscription grants nothing, and neither does one without access.
+  const access = accessOf(work);
+  const usable = rows.filter((row) => hasAccess(row, access));
+  const givingIds = usable.filter((row) => row.status !== 'paused').map((row) => row.id);
   const features = Map.groupBy(await listActiveItemFeatures(work, givingIds), (feature) => feature.subscriptionId);
-  const balances = Map.groupBy(await readBalances(work, ids), (balance) => balance.subscriptionId);
+  const usableIds = usable.map((row) => row.id);
+  const balances = Map.groupBy(await readBalances(work, usableIds), (balance) => balance.subscriptionId);
   return rows.map((row) => ({
     ...toSubscription(work, row),
     subscriptionItems: (items.get(row.id) ?? []).flatMap((item) => {

@@ -53,8 +53,8 @@ async function requireFeature(work: Work, pricingModelId: string, request: AddFe
 
 /**
  * Grants the feature's credits once per billing period, or once in total without one. Recurring credits expire with the
- * period, because the next one grants its own. A subscription that awaits its first payment gets the credits of all
- * features with that payment: granting them here would double them.
+ * period, because the next one grants its own. A subscription that awaits the payment of its period gets the credits
+ * of all features with that payment: granting them here would double them.
  */
 async function grantNow(
   work: Work,
@@ -63,6 +63,7 @@ async function grantNow(
 ): Promise<void> {
   if (subscription.status === 'incomplete') return;
   const period = await findCurrentBillingPeriod(work, subscription);
+  if (period?.creditsAwaitPayment) return;
   const isRecurring = feature.renewalFrequency === 'every_billing_period';
   const grant = {
     subscriptionId: subscription.id,

@@ -1,9 +1,13 @@
+import assert from 'node:assert/strict';
 import type { Work } from '../database/work.ts';
 import { type CreditFeature, listCreditFeatures } from '../entitlements/store-item-features.ts';
+import { listOwedPeriods } from '../invoicing/store-collecting.ts';
 import type { Instant } from '../kernel/calendar.ts';
 import { mulDiv } from '../kernel/money.ts';
+import { accessOf } from '../organizations/setting.ts';
 import type { BillingPeriodRow } from '../subscriptions/billing-period.ts';
-import type { SubscriptionRow } from '../subscriptions/subscription.ts';
+import { listPeriodsAwaitingCredits, noteCreditsGranted } from '../subscriptions/store-billing-periods.ts';
+import { hasAccess, isTerminal, type SubscriptionRow } from '../subscriptions/subscription.ts';
 import { grantCredits } from '../usage/actions-ledger.ts';
 import type { CreditGrant } from '../usage/ledger.ts';
 
@@ -29,6 +33,35 @@ export async function grantPeriodCredits(work: Work, begun: readonly BegunPeriod
     (features.get(each.subscription.id) ?? []).flatMap((feature) => grantOf(each, feature) ?? []),
   );
   await grantCredits(work, grants);
+}
+
+/**
+ * Grants the credits of periods that have waited for their payment. A period grants them once nothing is owed for it and
+ * its customer has access. Credits of a period that is over have ended, and roll over where the feature says so.
+ * The number of statements does not depend on the number of subscriptions.
+ */
+export async function grantAwaitedCredits(work: Work, subscriptions: readonly SubscriptionRow[]): Promise<void> {
+  const access = accessOf(work);
+  const usable = new Map(
+    subscriptions
+      .filter((each) => each.status !== 'incomplete' && !isTerminal(each.status) && hasAccess(each, access))
+      .map((each) => [each.id, each]),
+  );
+  const waiting = await listPeriodsAwaitingCredits(work, [...usable.keys()]);
+  if (waiting.length === 0) return;
+  const owed = await listOwedPeriods(work, [...usable.keys()]);
+  const paid = waiting.filter(({ id }) => !owed.has(id));
+  const begun = paid.map(({ isFirst, ...period }): BegunPeriod => {
+    const subscription = usable.get(period.subscriptionId);
+    assert(subscription, 'each period is of one that was asked for');
+    // A future start grants nothing yet, but is paid for now.
+    return { subscription, period, isFirst, at: Math.max(work.now, subscription.startDate) };
+  });
+  await grantPeriodCredits(work, begun);
+  await noteCreditsGranted(
+    work,
+    paid.map(({ id }) => id),
+  );
 }
 
 function grantOf({ subscription, period, isFirst }: BegunPeriod, feature: CreditFeature): CreditGrant | null {

@@ -76,6 +76,7 @@ function newSubscription(work: Work, opening: Opening): SubscriptionRow {
     priceId: price.id,
     name: opening.name,
     status: start.status,
+    arrears: 'none',
     renews: start.interval !== null,
     isFreePlan: start.isFreePlan,
     isDefaultPlan: product.default,

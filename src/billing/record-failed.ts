@@ -25,6 +25,8 @@ import {
   type SubscriptionRow,
   type SubscriptionStatus,
   statusAfter,
+  statusOfPayments,
+  withStatusOfPayments,
 } from '../subscriptions/subscription.ts';
 import { releaseOverage } from '../usage/actions-ledger.ts';
 import { failAdjustments } from './apply-adjustment.ts';
@@ -79,8 +81,7 @@ async function collectAgain(
   const retried: FailedAttempt[] = [];
   for (const failure of owing) {
     const { invoice, cause } = failure;
-    const subscription = subscriptions.get(subscriptionOf(invoice));
-    assert(subscription, 'an invoice has its subscription');
+    const subscription = requireOf(subscriptions, invoice);
     if (isTerminal(subscription.status)) await voidNeverOwed(work, invoice, subscription, everPaid);
     else if (cause === 'declined' && !subscription.isFreePlan && !everPaid.has(subscription.id)) {
       // A purchase begins immediately, so an incomplete subscription existed before it.
@@ -91,7 +92,7 @@ async function collectAgain(
   }
   await scheduleRetries(
     work,
-    retried.filter(({ invoice }) => !isTerminal(statusOf(subscriptions, invoice))),
+    retried.filter(({ invoice }) => !isTerminal(requireOf(subscriptions, invoice).status)),
     subscriptions,
   );
 }
@@ -101,10 +102,10 @@ function subscriptionOf({ subscriptionId }: InvoiceRow): string {
   return subscriptionId;
 }
 
-function statusOf(subscriptions: ReadonlyMap<string, SubscriptionRow>, invoice: InvoiceRow): SubscriptionStatus {
+function requireOf(subscriptions: ReadonlyMap<string, SubscriptionRow>, invoice: InvoiceRow): SubscriptionRow {
   const subscription = subscriptions.get(subscriptionOf(invoice));
   assert(subscription, 'an invoice has its subscription');
-  return subscription.status;
+  return subscription;
 }
 
 /** Unapplied changes need no undoing. Applied changes are still owed. */
@@ -183,18 +184,18 @@ async function scheduleRetries(
     work,
     scheduled.map(({ invoice }) => invoice),
   );
-  const statuses = new Map<string, SubscriptionStatus>();
+  const owing = new Map<string, SubscriptionRow>();
   for (const { invoice, cause } of scheduled) {
-    const id = subscriptionOf(invoice);
-    const before = statuses.get(id) ?? statusOf(subscriptions, invoice);
+    const subscription = owing.get(subscriptionOf(invoice)) ?? requireOf(subscriptions, invoice);
     // The default plan, which every customer has, is never canceled.
-    const isKept = dunning.terminalAction === 'canceled' && subscriptions.get(id)?.isDefaultPlan === true;
+    const isKept = dunning.terminalAction === 'canceled' && subscription.isDefaultPlan;
     const terminalAction = isKept ? 'unpaid' : dunning.terminalAction;
-    statuses.set(id, statusAfterFailure(before, { invoice, cause }, terminalAction));
+    const status = statusAfterFailure(statusOfPayments(subscription), { invoice, cause }, terminalAction);
+    owing.set(subscription.id, withStatusOfPayments(subscription, status));
   }
-  const changed = [...statuses].flatMap(([id, status]) => {
-    const subscription = subscriptions.get(id);
-    return subscription && subscription.status !== status ? { ...subscription, status } : [];
+  const changed = [...owing.values()].filter(({ id, status, arrears }) => {
+    const before = subscriptions.get(id);
+    return before?.status !== status || before.arrears !== arrears;
   });
   await publishSubscriptions(work, 'subscription.updated', await saveSubscriptions(work, changed));
   if (dunning.terminalAction !== 'canceled') return;

@@ -21,19 +21,18 @@ import { cancelPendingAdjustments } from '../subscriptions/store-adjustments.ts'
 import {
   completePaidPeriods,
   endBillingPeriods,
-  findBillingPeriods,
   findCurrentBillingPeriod,
-  noteCreditsGranted,
 } from '../subscriptions/store-billing-periods.ts';
 import { expireItemsOfSubscriptions } from '../subscriptions/store-items.ts';
 import {
   type CancellationReason,
   isCurrent,
   isInTheWay,
-  isTerminal,
   requireStatusAfter,
   type SubscriptionRow,
   statusAfter,
+  statusOfPayments,
+  withStatusOfPayments,
 } from '../subscriptions/subscription.ts';
 import { settleUsage } from '../usage/actions-ledger.ts';
 import { carryCredits } from '../usage/actions-transfer.ts';
@@ -41,7 +40,7 @@ import { applyPaidAdjustments } from './apply-adjustment.ts';
 import { issueBills, takeUsageLines } from './bill-subscription.ts';
 import { completePurchasesOf } from './complete-purchases.ts';
 import type { DueWorkHandler } from './due-work-runner.ts';
-import { grantPeriodCredits } from './grant-period-credits.ts';
+import { grantAwaitedCredits } from './grant-period-credits.ts';
 import { pausedTimeLine } from './paused-time.ts';
 
 // A payment can end a free plan, whose last usage is charged and, in a dry run, paid at once. So payments, charges and
@@ -61,7 +60,7 @@ interface PaidInvoice {
  * - their usage is settled;
  * - periods that are over are completed;
  * - subscriptions awaiting the payment become active;
- * - the credits of a first period awaiting the payment are granted;
+ * - the credits of periods awaiting the payment are granted;
  * - a free plan that waited for the first payment of a paid one is replaced;
  * - their purchases are published, and grant their credits.
  *
@@ -80,7 +79,7 @@ export async function recordPaid(work: Work, changed: readonly PaidInvoice[]): P
   await completePeriods(work, invoices);
   const subscriptions = await activate(work, paid);
   const starts = invoices.filter(({ reason }) => reason === 'subscription_start');
-  await grantFirstCredits(work, subscriptions, starts);
+  await grantAwaitedCredits(work, subscriptions);
   await replaceFreePlans(work, subscriptions, starts);
   await completePurchasesOf(work, idsOf(invoices));
 }
@@ -111,19 +110,24 @@ async function activate(work: Work, paid: readonly PaidInvoice[]): Promise<Subsc
     ),
   );
   const subscriptions = methods.size === 0 ? [] : await findSubscriptions(work, [...methods.keys()]);
-  const moved = new Map((await movePaidSubscriptions(work, subscriptions, methods)).map((each) => [each.id, each]));
-  return subscriptions.map((subscription) => moved.get(subscription.id) ?? subscription);
+  return afterMove(subscriptions, await movePaidSubscriptions(work, subscriptions, methods));
 }
 
 /**
- * Recovers subscriptions after some of their invoices were voided or written off: those without remaining debts after a
- * failed attempt recover as if they had paid. The caller has locked customers and subscriptions.
+ * Recovers subscriptions after some of their invoices were voided or written off. A subscription without remaining debts
+ * after a failed attempt recovers as if it had paid, and gets the credits that waited. The caller has locked customers and
+ * subscriptions.
  */
 export async function recoverSubscriptions(work: Work, subscriptionIds: readonly string[]): Promise<void> {
-  const owing = (await findSubscriptions(work, subscriptionIds)).filter(
-    ({ status }) => status === 'past_due' || status === 'unpaid',
-  );
-  await movePaidSubscriptions(work, owing, new Map());
+  const subscriptions = await findSubscriptions(work, subscriptionIds);
+  const owing = subscriptions.filter(({ arrears }) => arrears !== 'none');
+  const moved = await movePaidSubscriptions(work, owing, new Map());
+  await grantAwaitedCredits(work, afterMove(subscriptions, moved));
+}
+
+function afterMove(subscriptions: readonly SubscriptionRow[], moved: readonly SubscriptionRow[]): SubscriptionRow[] {
+  const changed = new Map(moved.map((each) => [each.id, each]));
+  return subscriptions.map((subscription) => changed.get(subscription.id) ?? subscription);
 }
 
 /**
@@ -139,15 +143,17 @@ async function movePaidSubscriptions(
   const inArrears = await listInArrears(work, idsOf(subscriptions));
   const moved = subscriptions.flatMap((subscription) => {
     const { id } = subscription;
-    const status = inArrears.has(id) ? null : statusAfter(subscription.status, 'paid');
-    if (status === null || status === subscription.status) return [];
+    const before = statusOfPayments(subscription);
+    const status = inArrears.has(id) ? null : statusAfter(before, 'paid');
+    if (status === null || status === before) return [];
     // A later payment on another method does not change the default.
-    const charged = subscription.status === 'incomplete' ? (methods.get(id) ?? null) : null;
-    return { ...subscription, status, defaultPaymentMethodId: subscription.defaultPaymentMethodId ?? charged };
+    const charged = before === 'incomplete' ? (methods.get(id) ?? null) : null;
+    const defaultPaymentMethodId = subscription.defaultPaymentMethodId ?? charged;
+    return { ...withStatusOfPayments(subscription, status), defaultPaymentMethodId };
   });
   const saved = await saveSubscriptions(work, moved);
   await publishSubscriptions(work, 'subscription.updated', saved);
-  const wereUnpaid = subscriptions.filter(({ id, status }) => status === 'unpaid' && !inArrears.has(id));
+  const wereUnpaid = subscriptions.filter(({ id, arrears }) => arrears === 'unpaid' && !inArrears.has(id));
   await startAttempts(work, idsOf(wereUnpaid));
   return saved;
 }
@@ -162,24 +168,6 @@ async function replaceFreePlans(
   for (const subscription of subscriptions)
     if (paid.has(subscription.id) && !subscription.isFreePlan && isCurrent(subscription.status))
       await replaceFreePlan(work, subscription, work.now);
-}
-
-async function grantFirstCredits(
-  work: Work,
-  subscriptions: readonly SubscriptionRow[],
-  starts: readonly InvoiceRow[],
-): Promise<void> {
-  const periodIds = starts.flatMap(({ billingPeriodId }) => billingPeriodId ?? []);
-  const living = new Map(subscriptions.flatMap((each) => (isTerminal(each.status) ? [] : [[each.id, each]])));
-  const begun = (await findBillingPeriods(work, periodIds)).flatMap((period) => {
-    const subscription = living.get(period.subscriptionId);
-    // Credits granted before the payment must not be granted again after changes.
-    if (subscription === undefined || !period.creditsAwaitPayment) return [];
-    // A future start grants nothing yet, but is paid for now.
-    return { subscription, period, isFirst: true, at: Math.max(work.now, subscription.startDate) };
-  });
-  await grantPeriodCredits(work, begun);
-  await noteCreditsGranted(work, idsOf(begun.map(({ period }) => period)));
 }
 
 /**

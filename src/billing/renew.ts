@@ -6,6 +6,7 @@ import { itemLine, type NewLine } from '../invoicing/invoice-line-item.ts';
 import { listOwedPeriods } from '../invoicing/store-collecting.ts';
 import type { Instant, Period } from '../kernel/calendar.ts';
 import { chargedStep } from '../kernel/currency.ts';
+import { accessOf } from '../organizations/setting.ts';
 import { newBillingPeriod, publishSubscriptions } from '../subscriptions/actions.ts';
 import { type BillingPeriodRow, nextPeriod } from '../subscriptions/billing-period.ts';
 import { findSubscriptions, saveSubscriptions } from '../subscriptions/store.ts';
@@ -13,6 +14,7 @@ import { closeBillingPeriods, insertBillingPeriods } from '../subscriptions/stor
 import { listActiveItems } from '../subscriptions/store-items.ts';
 import { takeRenewals } from '../subscriptions/store-renewals.ts';
 import {
+  hasAccess,
   isTerminal,
   isWaitingForStart,
   requireStatusAfter,
@@ -54,8 +56,8 @@ interface Due {
 
 /**
  * Begins one period of each subscription at the end of the previous one. Applies its scheduled change, ends claims and
- * credits that end with the period except for rollovers, and bills it. Grants the credits of the new period, even when
- * past due. Charges come after the commit. The number of statements does not depend on the number of subscriptions.
+ * credits that end with the period except for rollovers, and bills it. Grants the credits of the new period, unless the
+ * customer owes so much that there is no access: they come with its payment then. Charges come after the commit. The number of statements does not depend on the number of subscriptions.
  */
 async function renew(work: Work, over: readonly SubscriptionRow[]): Promise<void> {
   if (over.length === 0) return;
@@ -68,11 +70,13 @@ async function beginNext(work: Work, over: readonly SubscriptionRow[]): Promise<
   const due = await endPeriods(work, over);
   const bills = await draftRenewalBills(work, due, { takesUsage: true });
   assert(bills.length === due.length, 'what is due has a next period');
+  const access = accessOf(work);
   return beginPeriods(
     work,
     bills.map((bill) => {
       const { id, startAt: start, endAt: end } = bill.period;
-      const period = newBillingPeriod(work, bill.subscription, { id, start, end });
+      const creditsAwaitPayment = !hasAccess(bill.subscription, access);
+      const period = newBillingPeriod(work, bill.subscription, { id, start, end, creditsAwaitPayment });
       return {
         subscription: afterRenewal(bill.subscription),
         period,

@@ -3,13 +3,13 @@ import type { Work } from '../database/work.ts';
 import { releaseEndedClaims } from '../entitlements/actions.ts';
 import type { Instant } from '../kernel/calendar.ts';
 import { chargedStep } from '../kernel/currency.ts';
+import { accessOf } from '../organizations/setting.ts';
 import { newBillingPeriod, publishSubscriptions } from '../subscriptions/actions.ts';
-import type { Arrears } from '../subscriptions/cancellation.ts';
 import { resumedPeriod } from '../subscriptions/pause.ts';
 import { findSubscriptions } from '../subscriptions/store.ts';
 import { takeResumeDue } from '../subscriptions/store-due.ts';
 import { listActiveItems } from '../subscriptions/store-items.ts';
-import { requireStatusAfter, type SubscriptionRow } from '../subscriptions/subscription.ts';
+import { type Arrears, hasAccess, requireStatusAfter, type SubscriptionRow } from '../subscriptions/subscription.ts';
 import { expireCredits } from '../usage/actions-ledger.ts';
 import { tellingLowBalances } from '../usage/actions-low-balance.ts';
 import { takeUsageLines } from './bill-subscription.ts';
@@ -62,6 +62,7 @@ async function beginAgain(work: Work, resuming: readonly Resuming[]): Promise<Su
     resuming.map(({ subscription }) => subscription.id),
   );
   const step = chargedStep(work.currency);
+  const access = accessOf(work);
   return beginPeriods(
     work,
     resuming.map(({ subscription, at }) => {
@@ -73,9 +74,11 @@ async function beginAgain(work: Work, resuming: readonly Resuming[]): Promise<Su
         usage.get(subscription.id) ?? [],
         step,
       );
+      const arrears = arrearsOf(subscription.id);
+      const creditsAwaitPayment = !isRestOfPaused && !hasAccess({ arrears }, access);
       return {
-        subscription: { ...subscription, ...activeAgain(subscription, arrearsOf(subscription.id)) },
-        period: newBillingPeriod(work, subscription, part),
+        subscription: { ...subscription, ...activeAgain(subscription, arrears) },
+        period: newBillingPeriod(work, subscription, { ...part, creditsAwaitPayment }),
         lines,
         isFirst: false,
         grantsCredits: !isRestOfPaused,

@@ -239,6 +239,8 @@ export interface EncryptionKeys {
 }
 
 export interface Environments {
+  accessPastDue: Generated<string>;
+  accessUnpaid: Generated<string>;
   allowMultipleSubscriptions: Generated<boolean>;
   /**
    * Where the last move of the test clock began.
@@ -778,6 +780,10 @@ export interface SubscriptionItemVersions {
 }
 
 export interface Subscriptions {
+  /**
+   * Whether it owes after a failed attempt or after the last one; a scheduled cancellation does not hide it.
+   */
+  arrears: Generated<string>;
   backupPaymentMethodId: string | null;
   billingCycleAnchorDate: number | null;
   canceledAt: number | null;

@@ -1,7 +1,8 @@
 import type { Work } from '../database/work.ts';
 import { Problem } from '../kernel/problem.ts';
+import { accessOf } from '../organizations/setting.ts';
 import { findSubscription, lockSubscription } from '../subscriptions/store.ts';
-import type { SubscriptionRow } from '../subscriptions/subscription.ts';
+import { hasAccess, type SubscriptionRow } from '../subscriptions/subscription.ts';
 import { lockLivingSubscription } from './actions.ts';
 import {
   type ClaimsToRelease,
@@ -58,6 +59,7 @@ async function requireHolding(work: Work, subscription: store.Holder, slug: stri
 export async function claimResource(work: Work, subscriptionId: string, request: NewClaims) {
   const subscription = await lockLivingSubscription(work, subscriptionId);
   if (subscription.status === 'paused') throw new Problem('subscriptionPaused', { id: subscriptionId });
+  if (!hasAccess(subscription, accessOf(work))) throw new Problem('subscriptionUnpaid', { id: subscriptionId });
   const slug = request.resourceSlug;
   const holding = await requireHolding(work, subscription, slug);
   if (holding.subscriptionItemFeatureId === null)

@@ -39,7 +39,12 @@ function toEntitled({ subscriptions }: store.FoundEntitlements) {
   const grants: NamedGrant[] = [];
   const usageMeterBalances: EntitledBalance[] = [];
   const resources: EntitledResource[] = [];
-  for (const [subscriptionId, features, balances, capacities, claims] of subscriptions) {
+  const unpaidSubscriptionIds: string[] = [];
+  for (const [subscriptionId, features, balances, capacities, claims, hasAccess] of subscriptions) {
+    if (!hasAccess) {
+      unpaidSubscriptionIds.push(subscriptionId);
+      continue;
+    }
     for (const [featureId, slug, name, type, active, amount, about] of features) {
       const granted = amount === null ? null : BigInt(amount);
       grants.push({ subscriptionId, featureId, slug, name, type, active, about, amount: granted });
@@ -54,7 +59,7 @@ function toEntitled({ subscriptions }: store.FoundEntitlements) {
       resources.push({ resourceId, slug, subscriptionId, capacity, claimed, available: capacity - claimed });
     }
   }
-  return { features: toEntitledFeatures(grants), usageMeterBalances, resources };
+  return { features: toEntitledFeatures(grants), usageMeterBalances, resources, unpaidSubscriptionIds };
 }
 
 /** Checks, limited to customers of one pricing model if given. */

@@ -52,7 +52,7 @@ test('an external id of which two customers are found is ambiguous', () => {
 function decideSeats(...has: readonly { capacity: number; plannedAt?: number; planned?: Record<string, number> }[]) {
   const checks = [{ customerExternalId: 'acme', featureSlug: 'seats', amount: 2n }];
   const subscriptions = has.map(({ capacity, plannedAt, planned }, index): FoundSubscription => {
-    const places = [[['res_1', capacity]], [['res_1', 3]], plannedAt ?? null, planned ?? null] as const;
+    const places = [[['res_1', capacity]], [['res_1', 3]], plannedAt ?? null, planned ?? null, true] as const;
     return [1, `sub_${index}`, [['feat_1', 'res_1']], [], ...places];
   });
   const found: Found = {
@@ -82,7 +82,7 @@ test('a balance beyond 2^53 is exact', () => {
   const checks = [{ customerExternalId: 'acme', featureSlug: 'calls' }];
   const gives = (id: string, available: string): FoundSubscription => [
     ...([1, id, [['feat_1', 'meter_1']], [['meter_1', available]]] as const),
-    ...([[], [], null, null] as const),
+    ...([[], [], null, null, true] as const),
   ];
   const found: Found = {
     ...none,

@@ -26,6 +26,7 @@ const CheckReason = z
     'customer_not_found',
     'feature_not_found',
     'not_granted',
+    'unpaid',
     'insufficient_balance',
     'insufficient_capacity',
     'resource_inactive',
@@ -99,6 +100,8 @@ export type FoundSubscription = readonly [
   /** The effective date of a scheduled plan change, and the remaining capacity by resource id; else null. */
   plannedAt: Instant | null,
   planned: Readonly<Record<string, number>> | null,
+  /** Whether the customer may use it: unpaid invoices may withhold that. */
+  hasAccess: boolean,
 ];
 
 /** Deduplicates the customers, slugs and pairs of checks. */
@@ -214,7 +217,7 @@ function standingsOf({ pairs }: Asked, found: Found, now: Instant): Standing[] {
   const inactive = new Set(found.inactiveResources);
   return pairs.map(([customer, slug]) => {
     const granted = grants.get(keyOf(customer, slug));
-    if (granted) return standingWith(grantsMeant(granted), inactive, now);
+    if (granted) return standingWithAccess(granted, inactive, now);
     const pricingModelId = models.get(customer);
     if (pricingModelId === undefined) return refused('customer_not_found');
     const type = typeUnder((features.get(slug) ?? []).filter((feature) => feature[2] === pricingModelId));
@@ -232,6 +235,7 @@ function typeUnder(features: readonly FoundFeature[]): FeatureType | null {
 
 interface CheckedGrant extends Grant {
   readonly subscription: FoundAmounts;
+  readonly hasAccess: boolean;
 }
 
 /** A subscription's remaining amounts, by meter and by resource. */
@@ -255,6 +259,7 @@ function grantsByPair(found: Found): Map<number, CheckedGrant[]> {
     claims,
     plannedAt,
     planned,
+    hasAccess,
   ] of found.subscriptions) {
     const amounts = { balances: new Map(balances), capacities: new Map(capacities), claims: new Map(claims) };
     const subscription = { ...amounts, plannedAt, planned };
@@ -263,13 +268,20 @@ function grantsByPair(found: Found): Map<number, CheckedGrant[]> {
       assert(feature, 'what is given is a feature that was asked for');
       const [slug, , , type, active] = feature;
       const key = keyOf(customer, slug);
-      const grant = { subscriptionId, featureId, type, active, about, subscription };
+      const grant = { subscriptionId, featureId, type, active, about, subscription, hasAccess };
       const others = grants.get(key);
       if (others) others.push(grant);
       else grants.set(key, [grant]);
     }
   }
   return grants;
+}
+
+/** The state for a customer's grants under one slug. Withheld ones count only to say so. */
+function standingWithAccess(grants: readonly CheckedGrant[], inactive: ReadonlySet<string>, now: Instant): Standing {
+  const usable = grants.filter(({ hasAccess }) => hasAccess);
+  if (usable.length > 0) return standingWith(grantsMeant(usable), inactive, now);
+  return { ...standingWith(grantsMeant(grants), inactive, now), refusal: 'unpaid' };
 }
 
 /** The state for a customer's grants under one slug: at least one, all for the same meter or resource. */

@@ -87,6 +87,10 @@ export const Entitlements = z
       description:
         'One row for each resource that a feature of a subscription grants or has granted, newest subscription first.',
     }),
+    unpaidSubscriptionIds: z.array(z.string()).meta({
+      description:
+        'The current subscriptions that grant nothing because of unpaid invoices (setting `access`), newest first.',
+    }),
   })
   .meta({ id: 'Entitlements' });
 export type Entitlements = z.infer<typeof Entitlements>;

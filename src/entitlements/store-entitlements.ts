@@ -2,8 +2,9 @@ import assert from 'node:assert/strict';
 import { type RawBuilder, sql } from 'kysely';
 import { idArray, textArray } from '../database/array-literal.ts';
 import type { Work } from '../database/work.ts';
+import { accessOf } from '../organizations/setting.ts';
 import type { FeatureType } from '../pricing/feature.ts';
-import { currentStatuses } from '../subscriptions/subscription.ts';
+import { arrearsWithoutAccess, currentStatuses } from '../subscriptions/subscription.ts';
 import { availableBalance, endedUnbooked } from '../usage/store-balances.ts';
 import type { Asked, Found } from './entitlement-check.ts';
 import { capacityOf, notExpired } from './store-claims.ts';
@@ -36,6 +37,7 @@ function canBeMeant(pricingModelId: string | undefined) {
 function currentSubscriptions(work: Work, which: RawBuilder<unknown> = sql``) {
   return sql`subscription as materialized (
       select c.number as customer, c.slugs, s.id, s.pricing_model_id,
+             s.arrears <> all(${idArray(arrearsWithoutAccess(accessOf(work)))}::text[]) as has_access,
              array(select i.id from subscription_items i
                     where i.environment_id = ${work.environmentId} and i.subscription_id = s.id
                       and ${hasStarted(work.now)}) as item_ids
@@ -106,12 +108,12 @@ function givenOf(work: Work, requested: Asked, pricingModelId: string | undefine
            where f.environment_id = ${environmentId} and f.pricing_model_id = c.pricing_model_id
              and f.slug = asked.text offset 0) as f),
     wanted as materialized (
-      select u.customer, u.id, u.item_ids, f.ids as feature_ids
+      select u.customer, u.id, u.has_access, u.item_ids, f.ids as feature_ids
         from subscription u
         join (select slugs, pricing_model_id, array_agg(id) as ids from feature group by slugs, pricing_model_id) as f
           on f.slugs = u.slugs and f.pricing_model_id = u.pricing_model_id),
     given as materialized (
-      select w.customer, w.id as subscription_id, w.item_ids, g.features, g.meter_ids, g.resource_ids
+      select w.customer, w.id as subscription_id, w.has_access, w.item_ids, g.features, g.meter_ids, g.resource_ids
         from wanted w
         cross join lateral (
           select json_agg(json_build_array(s.feature_id, coalesce(s.usage_meter_id, s.resource_id))) as features,
@@ -145,7 +147,7 @@ export async function findForChecks(work: Work, requested: Asked, pricingModelId
            ${listed(
              sql`g.customer, g.subscription_id, g.features, ${balances},
                  ${listed(sql`resource_id, capacity`, sql`${capacity} as capacity`)},
-                 ${listed(sql`resource_id, claimed`, sql`${claimed} as claim`)}, a.effective_at, a.capacities`,
+                 ${listed(sql`resource_id, claimed`, sql`${claimed} as claim`)}, a.effective_at, a.capacities, g.has_access`,
              sql`given g
              left join subscription_adjustments a on a.environment_id = ${environmentId}
               and a.subscription_id = g.subscription_id and a.status in ('awaiting_payment', 'scheduled')`,
@@ -182,6 +184,8 @@ export interface FoundEntitlements {
     /** Oldest resource first. */
     capacities: readonly (readonly [resourceId: string, slug: string, capacity: number])[],
     claims: readonly (readonly [resourceId: string, claimed: number])[],
+    /** Whether the customer may use it: unpaid invoices may withhold that. */
+    hasAccess: boolean,
   ])[];
 }
 
@@ -233,7 +237,7 @@ export async function findEntitlements(
                sql`order by m.id`,
              )},
              ${listed(sql`r.id, r.slug, capacity`, resources, sql`order by r.id`)},
-             ${listed(sql`resource_id, claimed`, sql`${claims(work, sql`u.id`, sql`true`)} as claim`)}`,
+             ${listed(sql`resource_id, claimed`, sql`${claims(work, sql`u.id`, sql`true`)} as claim`)}, u.has_access`,
              sql`subscription u`,
              sql`order by u.id desc`,
            )} as subscriptions`.execute(work.db);

@@ -82,6 +82,29 @@ export const termInvariants: readonly Invariant[] = [
                   else whole::bigint % months <> 0 or anchor + make_interval(months => whole::integer) <> ends end`,
   },
   {
+    name: 'noGrantsWhileUnpaid',
+    sentence: 'A billing period whose credits await its payment has granted none.',
+    query: sql`
+      select p.environment_id, p.id, p.subscription_id, c.id as usage_credit_id
+        from billing_periods p
+        join usage_credits c on c.environment_id = p.environment_id and c.source = 'billing_period_transition'
+         and split_part(c.source_id, ':', 1) = p.id
+       where p.credits_await_payment`,
+  },
+  {
+    name: 'paidPeriodsGrantTheirCredits',
+    sentence: 'While a subscription is active, only a billing period that is owed keeps its credits waiting.',
+    query: sql`
+      select p.environment_id, p.id, p.subscription_id
+        from billing_periods p
+        join subscriptions s on s.environment_id = p.environment_id and s.id = p.subscription_id
+       where p.credits_await_payment and p.status <> 'canceled' and s.status = 'active'
+         and not exists (
+           select from invoices i
+            where i.environment_id = p.environment_id and i.billing_period_id = p.id
+              and i.status in ('open', 'awaiting_payment_confirmation'))`,
+  },
+  {
     name: 'scheduledChangeIsTold',
     sentence: 'A subscription has the date of its scheduled plan change if and only if there is one.',
     query: sql`

@@ -226,6 +226,10 @@ export const registry = {
     'BAD_REQUEST',
     'Only {free} of credit {id} can be taken back now, not {amount}: open holds reserve the rest of the balance.',
   ],
+  subscriptionUnpaid: [
+    'PAYMENT_REQUIRED',
+    'Subscription {id} has unpaid invoices: it can be used again when they are paid.',
+  ],
   insufficientBalance: ['PAYMENT_REQUIRED', 'The balance of {balance} does not cover {amount}.'],
   holdNotFound: ['NOT_FOUND', 'No hold with id {id}.'],
   holdSettled: ['CONFLICT', 'Hold {id} was already settled with {amount}.'],

@@ -5,6 +5,7 @@ import { decideSettings, type Settings, SettingsChange } from './setting.ts';
 const settings: Settings = {
   currency: 'USD',
   allowMultipleSubscriptions: false,
+  access: { pastDue: 'full', unpaid: 'none' },
   dunning: { retryDays: [3, 5, 5], terminalAction: 'unpaid' },
   netTermsDays: 0,
   seller: null,
@@ -18,6 +19,7 @@ test('what is left out stays, inside of dunning and seller too', () => {
     retryDays: [3, 5, 5],
     terminalAction: 'canceled',
   });
+  assert.deepEqual(after({ access: { pastDue: 'none' } }).access, { pastDue: 'none', unpaid: 'none' });
   assert.deepEqual(after({ dunning: { retryDays: [] } }).dunning, { retryDays: [], terminalAction: 'unpaid' });
   const named = after({ seller: { name: ' Acme ' } });
   assert.deepEqual(named.seller, { name: 'Acme', email: null, addressLines: [], taxId: null });

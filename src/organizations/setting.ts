@@ -7,6 +7,22 @@ const TaxProviderName = z.enum(['none', 'rates']).meta({
   description: '`none`: invoices carry no tax. `rates`: the tax rates apply, by the billing address of the customer.',
 });
 
+const AccessLevel = z.enum(['full', 'none']).meta({ id: 'AccessLevel' });
+
+/** The access of customers while invoices are unpaid. */
+export const Access = z
+  .object({
+    pastDue: AccessLevel.meta({ description: 'While the collection of a failed payment is still tried.' }),
+    unpaid: AccessLevel.meta({ description: 'After the last attempt has failed.' }),
+  })
+  .meta({
+    id: 'Access',
+    description:
+      'The access to a subscription whose invoices are unpaid. `none`: checks, consumption, holds and claims are ' +
+      'refused, and a new period grants its credits once it is paid. Usage events are always stored.',
+  });
+export type Access = Readonly<z.infer<typeof Access>>;
+
 /** The issuer as it appears on invoices. */
 export const Seller = z
   .object({
@@ -25,6 +41,7 @@ export const Settings = z
     allowMultipleSubscriptions: z
       .boolean()
       .meta({ description: 'If true, a customer may have several paid subscriptions at a time.' }),
+    access: Access,
     dunning: z.object({
       retryDays: z
         .array(z.int())
@@ -56,10 +73,11 @@ const SellerInput = z.object({
   taxId: SafeString.nullish(),
 });
 
-/** A change of the settings. Absent fields keep their value, within `dunning` and `seller` too. */
+/** A change of the settings. Absent fields keep their value, within `access`, `dunning` and `seller` too. */
 export const SettingsChange = z.object({
   currency: CurrencyCode.optional(),
   allowMultipleSubscriptions: z.boolean().optional(),
+  access: Access.partial().optional(),
   dunning: z
     .object({
       retryDays: z
@@ -79,10 +97,14 @@ export const SettingsChange = z.object({
 export type SettingsChange = z.output<typeof SettingsChange>;
 
 /** The settings after a change. */
-export function decideSettings(current: Settings, { dunning, seller, ...change }: SettingsChange): Settings {
+export function decideSettings(current: Settings, { access, dunning, seller, ...change }: SettingsChange): Settings {
   return {
     currency: change.currency ?? current.currency,
     allowMultipleSubscriptions: change.allowMultipleSubscriptions ?? current.allowMultipleSubscriptions,
+    access: {
+      pastDue: access?.pastDue ?? current.access.pastDue,
+      unpaid: access?.unpaid ?? current.access.unpaid,
+    },
     dunning: {
       retryDays: dunning?.retryDays ?? current.dunning.retryDays,
       terminalAction: dunning?.terminalAction ?? current.dunning.terminalAction,
@@ -112,4 +134,10 @@ export function allowsMultipleSubscriptions({
   readonly settings: Readonly<Record<string, unknown>>;
 }): boolean {
   return settings.allowMultipleSubscriptions === true;
+}
+
+/** The access of subscriptions that owe, by the settings that a transaction knows. */
+export function accessOf({ settings }: { readonly settings: Readonly<Record<string, unknown>> }): Access {
+  const levelOf = (name: string) => AccessLevel.parse(settings[name]);
+  return { pastDue: levelOf('accessPastDue'), unpaid: levelOf('accessUnpaid') };
 }

@@ -6,6 +6,8 @@ import type { Seller, Settings } from './setting.ts';
 const columns = [
   'currency',
   'allowMultipleSubscriptions',
+  'accessPastDue',
+  'accessUnpaid',
   'dunningRetryDays',
   'dunningTerminalAction',
   'netTermsDays',
@@ -21,9 +23,11 @@ type StoredSettings = Awaited<ReturnType<ReturnType<typeof select>['executeTakeF
 
 function toSettings(row: StoredSettings): Settings {
   assert(row, 'the environment of the work exists');
-  const { dunningRetryDays: retryDays, dunningTerminalAction: terminalAction, seller, ...rest } = row;
+  const { accessPastDue: pastDue, accessUnpaid: unpaid, ...others } = row;
+  const { dunningRetryDays: retryDays, dunningTerminalAction: terminalAction, seller, ...rest } = others;
+  const groups = { access: { pastDue, unpaid }, dunning: { retryDays, terminalAction } };
   // Table constraints and the schema of the settings guarantee this type.
-  return { ...rest, dunning: { retryDays, terminalAction }, seller: seller as Seller | null } as Settings;
+  return { ...rest, ...groups, seller: seller as Seller | null } as Settings;
 }
 
 /** The billing settings of the environment. */
@@ -45,11 +49,13 @@ export async function lockCurrency(work: Work): Promise<void> {
 /**
  * Writes the settings. The database changes the currency of prices; the caller has checked that their amounts are zero.
  */
-export async function saveSettings(work: Work, { dunning, seller, ...settings }: Settings): Promise<void> {
+export async function saveSettings(work: Work, { access, dunning, seller, ...settings }: Settings): Promise<void> {
   await work.db
     .updateTable('environments')
     .set({
       ...settings,
+      accessPastDue: access.pastDue,
+      accessUnpaid: access.unpaid,
       dunningRetryDays: [...dunning.retryDays],
       dunningTerminalAction: dunning.terminalAction,
       seller: jsonb(seller),

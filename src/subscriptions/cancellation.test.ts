@@ -3,7 +3,6 @@ import { test } from 'node:test';
 import { calendarEnd, type Instant, instant } from '../kernel/calendar.ts';
 import type { Problem } from '../kernel/problem.ts';
 import {
-  type Arrears,
   arrearsOf,
   Cancellation,
   type CancelTiming,
@@ -11,13 +10,14 @@ import {
   decideCancel,
   decideUncancel,
 } from './cancellation.ts';
-import { type SubscriptionRow, subscriptionStatuses } from './subscription.ts';
+import { type Arrears, type SubscriptionRow, subscriptionStatuses } from './subscription.ts';
 
 const now = instant('2026-04-11');
 const end = instant('2026-05-01');
 const subscription = {
   id: 'sub_1',
   status: 'active',
+  arrears: 'none',
   renews: true,
   isDefaultPlan: false,
   isFreePlan: false,

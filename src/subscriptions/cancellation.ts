@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { calendarEnd, type Instant } from '../kernel/calendar.ts';
 import { TimestampInput } from '../kernel/json.ts';
 import { invalid, Problem } from '../kernel/problem.ts';
-import { isTerminal, requireStatusAfter, type SubscriptionRow, statusAfter } from './subscription.ts';
+import { type Arrears, isTerminal, requireStatusAfter, type SubscriptionRow, statusAfter } from './subscription.ts';
 
 export const CancelTiming = z
   .enum(['at_end_of_current_billing_period', 'at_future_date', 'immediately'])
@@ -95,9 +95,6 @@ interface UncancelFacts {
   readonly arrears: Arrears;
   readonly now: Instant;
 }
-
-/** Whether an invoice is open after a failed attempt (`past_due`) or after the last attempt (`unpaid`). */
-export type Arrears = 'none' | 'past_due' | 'unpaid';
 
 /**
  * Decides to undo a scheduled cancellation: the status without it, or null if none is scheduled. A paid plan needs a

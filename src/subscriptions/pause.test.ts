@@ -14,6 +14,7 @@ const day21 = instant('2026-04-21');
 const subscription = {
   id: 'sub_1',
   status: 'active',
+  arrears: 'none',
   renews: true,
   isDefaultPlan: false,
   trialEnd: null,

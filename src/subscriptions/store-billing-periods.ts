@@ -32,13 +32,6 @@ function select(work: Work) {
   return work.db.selectFrom('billingPeriods').select(columns).where('environmentId', '=', work.environmentId);
 }
 
-/** The periods with these ids, in no particular order. */
-export async function findBillingPeriods(work: Work, ids: readonly string[]): Promise<BillingPeriodRow[]> {
-  if (ids.length === 0) return [];
-  const rows = await select(work).where('id', '=', sql<string>`any(${ids}::text[])`).execute();
-  return rows.map(toRow);
-}
-
 /** The subscription's current period; null if it has none. */
 export async function findCurrentBillingPeriod(
   work: Work,
@@ -88,6 +81,30 @@ export async function insertBillingPeriods(work: Work, periods: readonly Billing
              ${all('creditsAwaitPayment')}::boolean[], ${all('createdAt')}::bigint[], ${all('updatedAt')}::bigint[]) as new`.execute(
     work.db,
   );
+}
+
+/** A period whose credits await its payment. `isFirst`: its subscription had no period before it. */
+type AwaitingPeriod = BillingPeriodRow & { readonly isFirst: boolean };
+
+/** The periods of these subscriptions whose credits await their payment. */
+export async function listPeriodsAwaitingCredits(
+  work: Work,
+  subscriptionIds: readonly string[],
+): Promise<AwaitingPeriod[]> {
+  if (subscriptionIds.length === 0) return [];
+  const rows = await select(work)
+    .select(
+      sql<boolean>`not exists (select from billing_periods earlier
+        where earlier.environment_id = billing_periods.environment_id
+          and earlier.subscription_id = billing_periods.subscription_id
+          and earlier.start_at < billing_periods.start_at and earlier.status <> 'canceled')`.as('isFirst'),
+    )
+    .where('subscriptionId', '=', sql<string>`any(${subscriptionIds}::text[])`)
+    .where('creditsAwaitPayment', '=', true)
+    .where('status', '!=', 'canceled')
+    .orderBy('startAt')
+    .execute();
+  return rows.map(({ isFirst, ...row }) => ({ ...toRow(row), isFirst }));
 }
 
 /** Records that the credits of these periods have been granted. */

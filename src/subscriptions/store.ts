@@ -5,7 +5,7 @@ import { jsonb } from '../database/json-records.ts';
 import { selectPage } from '../database/select-page.ts';
 import type { Work } from '../database/work.ts';
 import type { PageRequest } from '../kernel/pagination.ts';
-import { currentStatuses, type SubscriptionRow, terminalStatuses } from './subscription.ts';
+import { arrearsOfStatus, currentStatuses, type SubscriptionRow, terminalStatuses } from './subscription.ts';
 
 const columns = [
   'id',
@@ -16,6 +16,7 @@ const columns = [
   'priceId',
   'name',
   'status',
+  'arrears',
   'renews',
   'isFreePlan',
   'isDefaultPlan',
@@ -220,7 +221,12 @@ export type SubscriptionChange = Partial<
 
 /** Saves the change and returns the updated subscription. The caller has locked it. */
 export async function saveSubscription(work: Work, id: string, change: SubscriptionChange): Promise<SubscriptionRow> {
-  const values: Updateable<Subscriptions> = { ...change, updatedAt: work.now };
+  const arrears = change.status === undefined ? null : arrearsOfStatus(change.status);
+  const values: Updateable<Subscriptions> = {
+    ...change,
+    ...(arrears === null ? {} : { arrears }),
+    updatedAt: work.now,
+  };
   const row = await work.db
     .updateTable('subscriptions')
     .set(values)
@@ -236,12 +242,14 @@ export async function saveSubscription(work: Work, id: string, change: Subscript
  * Saves the changeable fields of each row and returns the updated rows, in one statement. The caller has locked them
  * all.
  */
-export async function saveSubscriptions(work: Work, rows: readonly SubscriptionRow[]): Promise<SubscriptionRow[]> {
-  if (rows.length === 0) return [];
+export async function saveSubscriptions(work: Work, changed: readonly SubscriptionRow[]): Promise<SubscriptionRow[]> {
+  if (changed.length === 0) return [];
+  const rows = changed.map((row) => ({ ...row, arrears: arrearsOfStatus(row.status) ?? row.arrears }));
   const all = <Key extends keyof SubscriptionRow>(key: Key) => rows.map((row) => row[key]);
   await sql`
     update subscriptions s
-       set price_id = new.price_id, name = new.name, status = new.status, is_free_plan = new.is_free_plan,
+       set price_id = new.price_id, name = new.name, status = new.status, arrears = new.arrears,
+           is_free_plan = new.is_free_plan,
            interval_unit = new.interval_unit, interval_count = new.interval_count,
            billing_cycle_anchor_date = new.billing_cycle_anchor_date,
            current_billing_period_start = new.current_billing_period_start,
@@ -254,14 +262,14 @@ export async function saveSubscriptions(work: Work, rows: readonly SubscriptionR
            resumes_at = new.resumes_at, paused_credit = new.paused_credit, updated_at = ${work.now}
       from unnest(
              ${all('id')}::text[], ${all('priceId')}::text[], ${all('name')}::text[], ${all('status')}::text[],
-             ${all('isFreePlan')}::boolean[], ${all('intervalUnit')}::text[], ${all('intervalCount')}::bigint[],
+             ${all('arrears')}::text[], ${all('isFreePlan')}::boolean[], ${all('intervalUnit')}::text[], ${all('intervalCount')}::bigint[],
              ${all('billingCycleAnchorDate')}::bigint[], ${all('currentBillingPeriodStart')}::bigint[],
              ${all('currentBillingPeriodEnd')}::bigint[], ${all('defaultPaymentMethodId')}::text[],
              ${all('backupPaymentMethodId')}::text[], ${all('canceledAt')}::bigint[], ${all('cancelScheduledAt')}::bigint[],
              ${all('cancellationReason')}::text[], ${all('replacedBySubscriptionId')}::text[],
              ${all('scheduledAdjustmentAt')}::bigint[], ${all('pausedAt')}::bigint[], ${all('resumesAt')}::bigint[],
              ${all('pausedCredit')}::numeric[]
-           ) as new (id, price_id, name, status, is_free_plan, interval_unit, interval_count, billing_cycle_anchor_date,
+           ) as new (id, price_id, name, status, arrears, is_free_plan, interval_unit, interval_count, billing_cycle_anchor_date,
                      current_billing_period_start, current_billing_period_end, default_payment_method_id,
                      backup_payment_method_id, canceled_at, cancel_scheduled_at, cancellation_reason,
                      replaced_by_subscription_id, scheduled_adjustment_at, paused_at, resumes_at, paused_credit)

@@ -4,6 +4,7 @@ import type { Instant, IntervalUnit as Unit } from '../kernel/calendar.ts';
 import { idSchema } from '../kernel/id.ts';
 import { Metadata, Timestamp } from '../kernel/json.ts';
 import { stamps } from '../kernel/record.ts';
+import type { Access } from '../organizations/setting.ts';
 import { IntervalUnit } from '../pricing/price.ts';
 
 export const SubscriptionId = idSchema('subscription');
@@ -148,6 +149,39 @@ export function requireStatusAfter(status: SubscriptionStatus, trigger: Trigger)
   return next;
 }
 
+/** Whether an invoice is open after a failed attempt (`past_due`) or after the last attempt (`unpaid`). */
+export type Arrears = 'none' | 'past_due' | 'unpaid';
+
+/** A scheduled cancellation hides the arrears, so they are stored beside the status. */
+type Standing = Pick<SubscriptionRow, 'status' | 'arrears'>;
+
+/** The arrears that a status implies; null for a scheduled cancellation, which keeps those from before. */
+export function arrearsOfStatus(status: SubscriptionStatus): Arrears | null {
+  if (status === 'cancellation_scheduled') return null;
+  return status === 'past_due' || status === 'unpaid' ? status : 'none';
+}
+
+/** The status that payments have led to, without a scheduled cancellation. */
+export function statusOfPayments({ status, arrears }: Standing): SubscriptionStatus {
+  if (status !== 'cancellation_scheduled') return status;
+  return arrears === 'none' ? 'active' : arrears;
+}
+
+/** The subscription after payments have led to this status. A scheduled cancellation stays. */
+export function withStatusOfPayments<Row extends Standing>(row: Row, status: SubscriptionStatus): Row {
+  const arrears = arrearsOfStatus(status) ?? row.arrears;
+  return row.status === 'cancellation_scheduled' ? { ...row, arrears } : { ...row, status, arrears };
+}
+
+/** The arrears in which the customer may not use the subscription, by the settings. */
+export function arrearsWithoutAccess({ pastDue, unpaid }: Access): Arrears[] {
+  return [...(pastDue === 'none' ? ['past_due' as const] : []), ...(unpaid === 'none' ? ['unpaid' as const] : [])];
+}
+
+export function hasAccess({ arrears }: Pick<SubscriptionRow, 'arrears'>, access: Access): boolean {
+  return !arrearsWithoutAccess(access).includes(arrears);
+}
+
 /** The reason why a subscription ended other than by a cancel request. */
 const cancellationReasons = ['upgraded_to_paid', 'non_payment', 'customer_archived'] as const;
 export type CancellationReason = (typeof cancellationReasons)[number];
@@ -162,7 +196,10 @@ const shared = {
   priceId: z.string(),
   name: z.string().nullable(),
   startDate: Timestamp,
-  current: z.boolean().meta({ description: 'True while the subscription grants access.' }),
+  current: z.boolean().meta({
+    description:
+      'True while the customer has the subscription. An unpaid one is current; settings decide on its access.',
+  }),
   defaultPaymentMethodId: z.string().nullable(),
   backupPaymentMethodId: z.string().nullable(),
   metadata: Metadata.nullable(),
@@ -220,6 +257,7 @@ export interface SubscriptionRow {
   readonly priceId: string;
   readonly name: string | null;
   readonly status: SubscriptionStatus;
+  readonly arrears: Arrears;
   readonly renews: boolean;
   readonly isFreePlan: boolean;
   /** True for the subscription of the default product, which every customer has. */
@@ -254,7 +292,7 @@ export interface SubscriptionRow {
 /** A subscription as returned by the API; `known` are the fields of its environment. */
 export function toSubscription(
   known: { livemode: boolean; organizationId: string },
-  { intervalUnit, isDefaultPlan: _, exclusive: __, pausedCredit: ___, ...row }: SubscriptionRow,
+  { intervalUnit, isDefaultPlan: _, exclusive: __, pausedCredit: ___, arrears: ____, ...row }: SubscriptionRow,
 ): Subscription {
   // Table constraints hold each row to the variant of its `renews`.
   return {

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { RunAgain, type Work } from '../database/work.ts';
 import { type BatchedOperation, PartialRejection } from '../jobs/batcher.ts';
 import { Problem } from '../kernel/problem.ts';
+import { type Access, accessOf } from '../organizations/setting.ts';
 import {
   bookEvents,
   countedOf,
@@ -18,6 +19,7 @@ import { type CatchUp, openMissingSeries, type UsageCache } from './actions-reso
 import * as store from './store.ts';
 import { lockBalances } from './store-accounts.ts';
 import {
+  accessRefusal,
   countsDistinct,
   type Draft,
   draftsOf,
@@ -29,7 +31,7 @@ import {
 import type { UsageEvent } from './usage-event.ts';
 
 /**
- * Records the one event of each request only if the balance covers it. The requests of a batch are decided in the order in
+ * Records the one event of each request only if the customer has access and the balance covers it. The requests of a batch are decided in the order in
  * which they came, on locked accounts: as many are accepted as the balance covers.
  */
 export function consumeUsage(catchUp: CatchUp): BatchedOperation<UsageRequest, UsageAnswer, UsageCache> {
@@ -50,6 +52,7 @@ async function consume(
   const opened = await openMissingSeries(work, drafts);
   const accounts = await lockBalances(work, [...new Set(drafts.map((draft) => seriesOf(draft).ledgerAccountId))]);
   const soFar: SoFar = {
+    access: accessOf(work),
     stored: await listByTransaction(work, drafts),
     seen: await findSeen(work, drafts),
     balances: new Map(Array.from(accounts, ([id, { balance }]) => [id, balance])),
@@ -85,6 +88,7 @@ async function storeAccepted(work: Work, accepted: readonly Decision[]): Promise
 
 /** The state that decisions of a batch are made on. `decideConsumption` adds to it what it accepts. */
 interface SoFar {
+  readonly access: Access;
   /** Events by `transactionText`. */
   readonly stored: Map<string, UsageEvent>;
   /** Digests of properties that do not count again. */
@@ -101,7 +105,7 @@ interface Decision {
   readonly counts: boolean;
 }
 
-function decideConsumption(draft: Draft, { stored, seen, balances }: SoFar): Decision {
+function decideConsumption(draft: Draft, { access, stored, seen, balances }: SoFar): Decision {
   const { ledgerAccountId } = seriesOf(draft);
   const balance = balances.get(ledgerAccountId) ?? 0n;
   const first = stored.get(transactionText(draft.event));
@@ -109,6 +113,8 @@ function decideConsumption(draft: Draft, { stored, seen, balances }: SoFar): Dec
     const answer = isTaken(draft, first) ? takenProblem(draft) : { events: [first], balance };
     return { draft, answer, accepted: false, counts: false };
   }
+  const refusal = accessRefusal(draft, access);
+  if (refusal !== null) return { draft, answer: refusal, accepted: false, counts: false };
   const digest = countsDistinct(draft) ? digestOf(draft) : null;
   const counts = digest === null || !seen.has(digest);
   const units = counts ? BigInt(draft.event.amount) : 0n;

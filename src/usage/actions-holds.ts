@@ -3,6 +3,7 @@ import { newId } from '../database/new-id.ts';
 import type { Work } from '../database/work.ts';
 import { type PageRequest, page } from '../kernel/pagination.ts';
 import { invalid, Problem } from '../kernel/problem.ts';
+import { accessOf } from '../organizations/setting.ts';
 import { publishLowBalances } from './actions-low-balance.ts';
 import { bookEvents, draftInTransaction, storeEvents, toUsageEvent } from './actions-record.ts';
 import { type CatchUp, openMissingSeries, UsageCache } from './actions-resolve.ts';
@@ -10,7 +11,7 @@ import { hasFallen } from './low-balance.ts';
 import { listByTransactionKey, nextBooking, transactionKeyOf } from './store.ts';
 import { type LockedBalance, lockBalances } from './store-accounts.ts';
 import { closeHold, countOpenHolds, findHold, insertHold, pageOfHolds } from './store-holds.ts';
-import { type Draft, insufficientBalance, seriesOf } from './usage-draft.ts';
+import { accessRefusal, type Draft, insufficientBalance, seriesOf } from './usage-draft.ts';
 import { type NewUsageEvent, refusal, type UsageBalance, type UsageEvent } from './usage-event.ts';
 import {
   decideClosing,
@@ -38,13 +39,15 @@ interface SettlementAnswer extends HoldAnswer {
 
 /**
  * Sets units aside, only if the balance covers them: `insufficientBalance` else, with the balance. It refuses whatever a
- * usage event would be refused for. A meter that counts distinct properties has no holds, because a hold has no properties.
+ * usage event would be refused for, and a subscription without access. A meter that counts distinct properties has no holds, because a hold has no properties.
  */
 export async function takeHold(work: Work, requested: NewHold, catchUp: CatchUp): Promise<HoldAnswer> {
   const issue = holdEndIssue(requested.expiresAt, work.now);
   if (issue !== null) throw invalid(['hold', 'expiresAt'], issue);
   const id = newId('usageHold');
   const draft = await draftHold(work, { id, requested, catchUp });
+  const refusal = accessRefusal(draft, accessOf(work));
+  if (refusal !== null) throw refusal;
   const { ledgerAccountId } = seriesOf(draft);
   const { balance } = await lockAccount(work, ledgerAccountId);
   const amount = BigInt(requested.amount);

@@ -11,7 +11,7 @@ import type { UsageSubscription } from './usage-event.ts';
  */
 export async function lockSubscriptions(work: Work, ids: readonly string[]): Promise<UsageSubscription[]> {
   const { rows } = await sql<UsageSubscription>`
-    select s.id, s.revision, s.status, s.pricing_model_id, s.customer_id, s.current_billing_period_start, ${dueAt} as due_at,
+    select s.id, s.revision, s.status, s.arrears, s.pricing_model_id, s.customer_id, s.current_billing_period_start, ${dueAt} as due_at,
            m.catalog_version,
            (select c.archived from customers c
              where c.environment_id = s.environment_id and c.id = s.customer_id) as customer_archived

@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict';
 import type { Instant } from '../kernel/calendar.ts';
 import { Problem } from '../kernel/problem.ts';
+import type { Access } from '../organizations/setting.ts';
+import { hasAccess } from '../subscriptions/subscription.ts';
 import { hourOf } from './event-query.ts';
 import {
   type BillablePrice,
@@ -151,6 +153,11 @@ export function insufficientBalance({ event }: Draft, balance: bigint): Problem 
   return new Problem('insufficientBalance', { amount, balance }, [], {
     usageBalance: { subscriptionId, usageMeterId, availableBalance: balance },
   });
+}
+
+/** The refusal of an event that uses a subscription without access, or null. Events that record a use are stored. */
+export function accessRefusal({ subscription: { id, arrears } }: Draft, access: Access): Problem | null {
+  return hasAccess({ arrears }, access) ? null : new Problem('subscriptionUnpaid', { id });
 }
 
 /** The sums of new events of one series. */

@@ -6,7 +6,7 @@ import { countInput, maxSafeInteger, Timestamp, TimestampInput, WholeNumber } fr
 import { invalid, Problem, type ProblemName } from '../kernel/problem.ts';
 import { stamps } from '../kernel/record.ts';
 import type { UsageMeter } from '../pricing/usage-meter.ts';
-import { isTerminal, type SubscriptionStatus } from '../subscriptions/subscription.ts';
+import { type Arrears, isTerminal, type SubscriptionStatus } from '../subscriptions/subscription.ts';
 
 export const UsageEventId = idSchema('usageEvent');
 
@@ -92,6 +92,7 @@ export interface UsageSubscription {
   /** Changes with everything that decides about usage. */
   readonly revision: number;
   readonly status: SubscriptionStatus;
+  readonly arrears: Arrears;
   readonly pricingModelId: string;
   readonly customerId: string;
   readonly customerArchived: boolean;

@@ -17,7 +17,7 @@ const featureId = (slug: string): string => features.find((row: Body) => row.slu
 const look = async (externalId: string, query = ''): Promise<Body> =>
   (await app.get(`/customers/${externalId}/entitlements${query}`)).entitlements;
 const slugsOf = ({ features: rows }: Body): string[] => rows.map(({ slug }: Body) => slug);
-const nothing = { features: [], usageMeterBalances: [], resources: [] };
+const nothing = { features: [], usageMeterBalances: [], resources: [], unpaidSubscriptionIds: [] };
 
 async function newPro() {
   const customer = await plans.newCustomer('pm_card_visa');
@@ -54,6 +54,7 @@ test('the features, balances and resources of a plan in one answer', async () =>
       { usageMeterId: meter.id, slug: 'api-calls', subscriptionId: id, availableBalance: 1400, held: 0 },
     ],
     resources: [{ resourceId: seat.id, slug: 'seat', subscriptionId: id, capacity: 5, claimed: 2, available: 3 }],
+    unpaidSubscriptionIds: [],
   });
 });
 

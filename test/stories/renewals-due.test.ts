@@ -84,7 +84,7 @@ test('a claim steps over what somebody else holds', async () => {
 });
 
 test('unpaid subscriptions go on, their invoice stays open and nobody tries to collect it', async () => {
-  await set({ status: 'unpaid' });
+  await set({ status: 'unpaid', arrears: 'unpaid' });
   assert.equal(await renewDue(app), 1);
   const invoices = await invoicesOf(app, id);
   assert.deepEqual(invoices.at(-1)?.status, 'open');

@@ -12,6 +12,7 @@ const put = (settings: unknown, key = app.testKey) => app.request('PUT', '/setti
 const initial = {
   currency: 'USD',
   allowMultipleSubscriptions: false,
+  access: { pastDue: 'full', unpaid: 'none' },
   dunning: { retryDays: [3, 5, 5], terminalAction: 'unpaid' },
   netTermsDays: 0,
   seller: null,

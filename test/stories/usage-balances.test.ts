@@ -54,7 +54,7 @@ async function insertSubscription(change: object): Promise<string> {
 }
 
 test('without a subscription named, all current ones are read, the newest first; with one, that in any status', async () => {
-  const pastDue = await insertSubscription({ status: 'past_due' });
+  const pastDue = await insertSubscription({ status: 'past_due', arrears: 'past_due' });
   const canceled = await insertSubscription({ status: 'canceled', canceledAt: 1 });
   const incomplete = await insertSubscription({ status: 'incomplete' });
   const replaced = await insertSubscription({ replacedBySubscriptionId: pastDue });

@@ -109,6 +109,20 @@ export const termCorruptions: readonly Corruption[] = [
     breaks: ['claimsAreWithinCapacity'],
   },
   {
+    fault: 'a period that awaits its payment has granted its credits',
+    statements: [
+      `update billing_periods set credits_await_payment = true where status = 'active'`,
+      `update usage_credits set source = 'billing_period_transition',
+              source_id = (select id from billing_periods where status = 'active') || ':feature' where issued = 10`,
+    ],
+    breaks: ['noGrantsWhileUnpaid', 'paidPeriodsGrantTheirCredits'],
+  },
+  {
+    fault: 'a period that nobody owes anything for keeps its credits waiting',
+    statements: [`update billing_periods set credits_await_payment = true where status = 'active'`],
+    breaks: ['paidPeriodsGrantTheirCredits'],
+  },
+  {
     fault: 'a subscription has ended, and a change of its plan waits',
     statements: [
       `update subscription_adjustments set status = 'scheduled', effective_at = effective_at + 86400000,

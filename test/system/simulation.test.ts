@@ -36,7 +36,10 @@ const wrongs: readonly (readonly [found: RegExp, perform: (world: World) => Prom
   ],
   [
     / has +.*"status":"past_due"/,
-    ({ database }) => sql`update subscriptions set status = 'past_due' where status = 'active'`.execute(database.owner),
+    ({ database }) =>
+      sql`update subscriptions set status = 'past_due', arrears = 'past_due' where status = 'active'`.execute(
+        database.owner,
+      ),
   ],
   [
     / has +.*"subscription".*"events":/,
