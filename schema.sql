@@ -266,6 +266,7 @@ create table public.environments (
   allow_multiple_subscriptions boolean not null default false,
   access_past_due text not null default 'full'::text,
   access_unpaid text not null default 'none'::text,
+  allow_repeated_trials boolean not null default false,
   clock_now bigint,
   created_at bigint not null,
   updated_at bigint not null,
@@ -914,6 +915,7 @@ create table public.subscriptions (
   do_not_charge boolean not null,
   run_billing_at_period_start boolean not null,
   exclusive boolean not null,
+  is_only_trial boolean not null default false,
   start_date bigint not null,
   trial_end bigint,
   interval_unit text,
@@ -1245,6 +1247,7 @@ CREATE INDEX subscriptions_cancel_due ON public.subscriptions USING btree (envir
 CREATE INDEX subscriptions_renewal_due ON public.subscriptions USING btree (environment_id, current_billing_period_end, ((current_billing_period_start < current_billing_period_end)), id) WHERE (renews AND (status = ANY (ARRAY['trialing'::text, 'active'::text, 'past_due'::text, 'unpaid'::text, 'cancellation_scheduled'::text])));
 CREATE INDEX subscriptions_resume_due ON public.subscriptions USING btree (environment_id, resumes_at) WHERE (resumes_at IS NOT NULL);
 CREATE INDEX subscriptions_set_aside ON public.subscriptions USING btree (environment_id) WHERE (work_retry_at IS NOT NULL);
+CREATE INDEX subscriptions_trials ON public.subscriptions USING btree (environment_id, customer_id) WHERE (trial_end IS NOT NULL);
 CREATE INDEX subscriptions_waiting ON public.subscriptions USING btree (environment_id, created_at) WHERE ((status = 'incomplete'::text) AND (current_billing_period_start IS NULL));
 CREATE INDEX usage_credits_by_account ON public.usage_credits USING btree (ledger_account_id, expires_at);
 CREATE INDEX usage_credits_by_origin ON public.usage_credits USING btree (environment_id, transferred_from) WHERE (transferred_from IS NOT NULL);
@@ -1282,7 +1285,7 @@ CREATE UNIQUE INDEX subscription_adjustments_one_pending ON public.subscription_
 CREATE UNIQUE INDEX subscription_item_features_pair_unique ON public.subscription_item_features USING btree (environment_id, subscription_item_id, feature_id) WHERE (expired_at IS NULL);
 CREATE UNIQUE INDEX subscription_items_one_manual ON public.subscription_items USING btree (environment_id, subscription_id) WHERE (manually_created AND (expired_at IS NULL));
 CREATE UNIQUE INDEX subscriptions_one_current ON public.subscriptions USING btree (environment_id, customer_id, is_free_plan) WHERE (exclusive AND ((status = ANY (ARRAY['trialing'::text, 'active'::text, 'past_due'::text, 'unpaid'::text, 'cancellation_scheduled'::text, 'paused'::text])) OR ((status = 'incomplete'::text) AND (current_billing_period_start IS NOT NULL))));
-CREATE UNIQUE INDEX subscriptions_one_trial_per_customer ON public.subscriptions USING btree (environment_id, customer_id) WHERE (trial_end IS NOT NULL);
+CREATE UNIQUE INDEX subscriptions_one_trial_per_customer ON public.subscriptions USING btree (environment_id, customer_id) WHERE is_only_trial;
 CREATE UNIQUE INDEX tax_rates_one_active ON public.tax_rates USING btree (environment_id, country, COALESCE(state, ''::text)) WHERE active;
 
 CREATE OR REPLACE FUNCTION public.address_events()
@@ -2118,7 +2121,7 @@ CREATE OR REPLACE FUNCTION public.shared_settings(environment environments)
  RETURNS jsonb
  LANGUAGE sql
  STABLE
-RETURN jsonb_build_object('allowMultipleSubscriptions', (environment).allow_multiple_subscriptions, 'accessPastDue', (environment).access_past_due, 'accessUnpaid', (environment).access_unpaid);
+RETURN jsonb_build_object('allowMultipleSubscriptions', (environment).allow_multiple_subscriptions, 'allowRepeatedTrials', (environment).allow_repeated_trials, 'accessPastDue', (environment).access_past_due, 'accessUnpaid', (environment).access_unpaid);
 CREATE OR REPLACE FUNCTION public.switch_environment(wanted_livemode boolean)
  RETURNS environment_scope
  LANGUAGE plpgsql

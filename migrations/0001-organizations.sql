@@ -17,6 +17,7 @@ create table environments (
   allow_multiple_subscriptions boolean not null default false,
   access_past_due text not null default 'full',
   access_unpaid text not null default 'none',
+  allow_repeated_trials boolean not null default false,
   clock_now bigint,
   created_at bigint not null,
   updated_at bigint not null,
@@ -97,6 +98,7 @@ create type environment_scope as (
 
 create function shared_settings(environment environments) returns jsonb language sql stable
   return jsonb_build_object('allowMultipleSubscriptions', environment.allow_multiple_subscriptions,
+    'allowRepeatedTrials', environment.allow_repeated_trials,
     'accessPastDue', environment.access_past_due, 'accessUnpaid', environment.access_unpaid);
 
 -- Finds the key and puts the transaction into its environment, in one round trip. The service role cannot read

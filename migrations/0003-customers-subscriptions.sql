@@ -72,6 +72,7 @@ create table subscriptions (
   do_not_charge boolean not null,
   run_billing_at_period_start boolean not null,
   exclusive boolean not null,
+  is_only_trial boolean not null default false,
   start_date bigint not null,
   trial_end bigint,
   interval_unit text,
@@ -110,13 +111,15 @@ create table subscriptions (
   constraint subscriptions_period_runs_forward check (current_billing_period_start <= current_billing_period_end)
 );
 comment on column subscriptions.arrears is 'Whether it owes after a failed attempt or after the last one; a scheduled cancellation does not hide it.';
+comment on column subscriptions.is_only_trial is 'True where it began with the trial of its price, and its customer may have no other such trial.';
 comment on column subscriptions.exclusive is 'True where the environment allowed one subscription only when this one was made.';
 -- One current paid and one current free subscription per customer, refused here and not by a read. One whose first
 -- payment is under way counts, else two could be charged and only one become active.
 create unique index subscriptions_one_current on subscriptions (environment_id, customer_id, is_free_plan)
   where exclusive and (status in ('trialing', 'active', 'past_due', 'unpaid', 'cancellation_scheduled', 'paused')
     or (status = 'incomplete' and current_billing_period_start is not null));
-create unique index subscriptions_one_trial_per_customer on subscriptions (environment_id, customer_id) where trial_end is not null;
+create unique index subscriptions_one_trial_per_customer on subscriptions (environment_id, customer_id) where is_only_trial;
+create index subscriptions_trials on subscriptions (environment_id, customer_id) where trial_end is not null;
 create index subscriptions_waiting on subscriptions (environment_id, created_at)
   where status = 'incomplete' and current_billing_period_start is null;
 create index subscriptions_by_customer on subscriptions (environment_id, customer_id);

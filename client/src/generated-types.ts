@@ -548,6 +548,8 @@ export interface Settings {
   /** If true, a customer may have several paid subscriptions at a time. */
   allowMultipleSubscriptions: boolean;
   access: Access;
+  /** If true, the trial days of a price count for customers who already had a trial. A `trialEnd` in a request always counts. */
+  allowRepeatedTrials: boolean;
   dunning: {
     /** The days from each failed attempt to the next. Empty: no retry. */
     retryDays: Array<number>;
@@ -2818,6 +2820,7 @@ export interface SettingsUpdateInput {
       /** After the last attempt has failed. */
       unpaid?: AccessLevel;
     };
+    allowRepeatedTrials?: boolean;
     dunning?: {
       /** The days from each failed attempt to the next, at most 10 numbers. Empty: no retry. */
       retryDays?: Array<number>;
@@ -3064,7 +3067,7 @@ export interface SubscriptionsCreateInput {
   interval?: IntervalUnit | null;
   /** By default that of the price. */
   intervalCount?: number | null;
-  /** The end of the trial, by default as the trial days of the price have it. */
+  /** The end of the trial, by default as the trial days of the price have it. It is obeyed also for a customer who already had a trial. */
   trialEnd?: TimestampInput | null;
   metadata?: Metadata | null;
   name?: string | null;

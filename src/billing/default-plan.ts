@@ -3,7 +3,7 @@ import type { Work } from '../database/work.ts';
 import type { Instant } from '../kernel/calendar.ts';
 import { findDefaultProduct } from '../pricing/store-products.ts';
 import { billingAnchor } from '../subscriptions/billing-period.ts';
-import { findReplacedDefaultPlan, hasHadTrial } from '../subscriptions/store.ts';
+import { findReplacedDefaultPlan, hasUsedTrial } from '../subscriptions/store.ts';
 import { decideStart, defaultPlanName } from '../subscriptions/subscription-start.ts';
 import { type Opened, openSubscription } from './open-subscription.ts';
 
@@ -30,7 +30,7 @@ export async function startDefaultPlan(
     intervalUnit: null,
     intervalCount: null,
     doNotCharge: false,
-    hadTrial: await hasHadTrial(work, customer.id),
+    hadTrial: await hasUsedTrial(work, customer.id),
     givenPaymentMethodId: null,
     storedPaymentMethodId: null,
     hasNetTerms: false,

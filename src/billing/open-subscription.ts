@@ -9,7 +9,7 @@ import { saveCollections } from '../invoicing/store-collecting.ts';
 import { insertRedemption } from '../invoicing/store-redemptions.ts';
 import type { Instant, Interval, Period } from '../kernel/calendar.ts';
 import { chargedStep } from '../kernel/currency.ts';
-import { allowsMultipleSubscriptions } from '../organizations/setting.ts';
+import { allowsMultipleSubscriptions, allowsRepeatedTrials } from '../organizations/setting.ts';
 import type { DiscountRow } from '../pricing/discount.ts';
 import type { Price } from '../pricing/price.ts';
 import { newBillingPeriod, newSubscriptionItem, publishSubscription } from '../subscriptions/actions.ts';
@@ -83,6 +83,7 @@ function newSubscription(work: Work, opening: Opening): SubscriptionRow {
     doNotCharge: opening.doNotCharge,
     runBillingAtPeriodStart: price.type === 'subscription',
     exclusive: !allowsMultipleSubscriptions(work),
+    isOnlyTrial: start.hasTrialOfPrice && !allowsRepeatedTrials(work),
     startDate,
     trialEnd: start.trialEnd,
     ...scheduleOf(start.interval, start.period, start.anchor ?? startDate),

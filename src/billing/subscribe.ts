@@ -14,7 +14,7 @@ import { findDiscountByCode } from '../pricing/store-discounts.ts';
 import { findActivePriceBySlug, findPrice } from '../pricing/store-prices.ts';
 import { findProduct } from '../pricing/store-products.ts';
 import { billingAnchor } from '../subscriptions/billing-period.ts';
-import { findSubscription, hasHadTrial, lockLivingSubscriptions } from '../subscriptions/store.ts';
+import { findSubscription, hasUsedTrial, lockLivingSubscriptions } from '../subscriptions/store.ts';
 import { isCurrent, isWaitingForStart, type SubscriptionRow, toSubscription } from '../subscriptions/subscription.ts';
 import {
   decideStart,
@@ -178,7 +178,7 @@ async function decideOpening(
     intervalUnit: given.interval ?? null,
     intervalCount: given.intervalCount ?? null,
     doNotCharge,
-    hadTrial: await hasHadTrial(work, customer.id),
+    hadTrial: await hasUsedTrial(work, customer.id),
     givenPaymentMethodId: given.defaultPaymentMethodId ?? null,
     storedPaymentMethodId: stored?.id ?? null,
     // Its invoice has a total of 0 and is paid from the start.

@@ -242,6 +242,7 @@ export interface Environments {
   accessPastDue: Generated<string>;
   accessUnpaid: Generated<string>;
   allowMultipleSubscriptions: Generated<boolean>;
+  allowRepeatedTrials: Generated<boolean>;
   /**
    * Where the last move of the test clock began.
    */
@@ -805,6 +806,10 @@ export interface Subscriptions {
   intervalUnit: string | null;
   isDefaultPlan: boolean;
   isFreePlan: boolean;
+  /**
+   * True where it began with the trial of its price, and its customer may have no other such trial.
+   */
+  isOnlyTrial: Generated<boolean>;
   metadata: Json | null;
   name: string | null;
   pausedAt: number | null;

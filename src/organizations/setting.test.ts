@@ -6,6 +6,7 @@ const settings: Settings = {
   currency: 'USD',
   allowMultipleSubscriptions: false,
   access: { pastDue: 'full', unpaid: 'none' },
+  allowRepeatedTrials: false,
   dunning: { retryDays: [3, 5, 5], terminalAction: 'unpaid' },
   netTermsDays: 0,
   seller: null,

@@ -42,6 +42,10 @@ export const Settings = z
       .boolean()
       .meta({ description: 'If true, a customer may have several paid subscriptions at a time.' }),
     access: Access,
+    allowRepeatedTrials: z.boolean().meta({
+      description:
+        'If true, the trial days of a price count for customers who already had a trial. A `trialEnd` in a request always counts.',
+    }),
     dunning: z.object({
       retryDays: z
         .array(z.int())
@@ -78,6 +82,7 @@ export const SettingsChange = z.object({
   currency: CurrencyCode.optional(),
   allowMultipleSubscriptions: z.boolean().optional(),
   access: Access.partial().optional(),
+  allowRepeatedTrials: z.boolean().optional(),
   dunning: z
     .object({
       retryDays: z
@@ -105,6 +110,7 @@ export function decideSettings(current: Settings, { access, dunning, seller, ...
       pastDue: access?.pastDue ?? current.access.pastDue,
       unpaid: access?.unpaid ?? current.access.unpaid,
     },
+    allowRepeatedTrials: change.allowRepeatedTrials ?? current.allowRepeatedTrials,
     dunning: {
       retryDays: dunning?.retryDays ?? current.dunning.retryDays,
       terminalAction: dunning?.terminalAction ?? current.dunning.terminalAction,
@@ -127,12 +133,13 @@ function decideSeller(current: Seller | null, change: NonNullable<SettingsChange
   };
 }
 
-/** Whether a customer may have several paid subscriptions at a time, by the settings that a transaction knows. */
-export function allowsMultipleSubscriptions({
-  settings,
-}: {
+/** The settings that a transaction knows. */
+interface KnownSettings {
   readonly settings: Readonly<Record<string, unknown>>;
-}): boolean {
+}
+
+/** Whether a customer may have several paid subscriptions at a time. */
+export function allowsMultipleSubscriptions({ settings }: KnownSettings): boolean {
   return settings.allowMultipleSubscriptions === true;
 }
 
@@ -140,4 +147,9 @@ export function allowsMultipleSubscriptions({
 export function accessOf({ settings }: { readonly settings: Readonly<Record<string, unknown>> }): Access {
   const levelOf = (name: string) => AccessLevel.parse(settings[name]);
   return { pastDue: levelOf('accessPastDue'), unpaid: levelOf('accessUnpaid') };
+}
+
+/** Whether a customer may have the trial of a price after another trial. */
+export function allowsRepeatedTrials({ settings }: KnownSettings): boolean {
+  return settings.allowRepeatedTrials === true;
 }

@@ -8,6 +8,7 @@ const columns = [
   'allowMultipleSubscriptions',
   'accessPastDue',
   'accessUnpaid',
+  'allowRepeatedTrials',
   'dunningRetryDays',
   'dunningTerminalAction',
   'netTermsDays',

@@ -5,6 +5,7 @@ import { jsonb } from '../database/json-records.ts';
 import { selectPage } from '../database/select-page.ts';
 import type { Work } from '../database/work.ts';
 import type { PageRequest } from '../kernel/pagination.ts';
+import { allowsRepeatedTrials } from '../organizations/setting.ts';
 import { arrearsOfStatus, currentStatuses, type SubscriptionRow, terminalStatuses } from './subscription.ts';
 
 const columns = [
@@ -23,6 +24,7 @@ const columns = [
   'doNotCharge',
   'runBillingAtPeriodStart',
   'exclusive',
+  'isOnlyTrial',
   'startDate',
   'trialEnd',
   'intervalUnit',
@@ -159,8 +161,9 @@ export async function findReplacedDefaultPlan(work: Work, id: string): Promise<S
   return row === undefined ? null : toRow(row);
 }
 
-/** Whether the customer ever had a trial: each customer gets one. */
-export async function hasHadTrial(work: Work, customerId: string): Promise<boolean> {
+/** Whether the customer has used up its trial: it had one, and the settings allow no other. */
+export async function hasUsedTrial(work: Work, customerId: string): Promise<boolean> {
+  if (allowsRepeatedTrials(work)) return false;
   const row = await select(work)
     .where('customerId', '=', customerId)
     .where('trialEnd', 'is not', null)

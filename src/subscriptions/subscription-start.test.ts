@@ -90,11 +90,18 @@ const cases: {
     chargeWith: null,
   },
   {
-    claim: 'after an earlier trial gets no second one',
-    terms: { price: withTrial, hadTrial: true, trialEnd: inTwoWeeks, givenPaymentMethodId: 'pm_given' },
+    claim: 'after an earlier trial has no second one of its price',
+    terms: { price: withTrial, hadTrial: true, givenPaymentMethodId: 'pm_given' },
     status: 'active',
     end: '2026-05-01',
     chargeWith: 'pm_given',
+  },
+  {
+    claim: 'after an earlier trial is on trial until the day that the caller names',
+    terms: { price: withTrial, hadTrial: true, trialEnd: inTwoWeeks, givenPaymentMethodId: 'pm_given' },
+    status: 'trialing',
+    end: '2026-04-15',
+    chargeWith: null,
   },
   {
     claim: 'that is given away is active, without a trial',
@@ -112,7 +119,7 @@ const cases: {
   },
   {
     claim: 'on a price that is paid once has no periods',
-    terms: { price: once, product: { active: true, default: true }, trialEnd: inTwoWeeks },
+    terms: { price: once, product: { active: true, default: true } },
     status: 'active',
     end: null,
     chargeWith: null,
@@ -194,6 +201,11 @@ const refusals: [string, Partial<StartTerms>, string][] = [
   ['a start before the calendar', { startDate: calendarStart - 1 }, 'invalidRequest'],
   ['a start after the calendar', { startDate: calendarEnd }, 'invalidRequest'],
   ['a trial that ends when it begins', { trialEnd: startDate }, 'invalidRequest'],
+  [
+    'a trial of a price that is paid once',
+    { price: once, product: { active: true, default: true }, trialEnd: inTwoWeeks },
+    'invalidRequest',
+  ],
   ['more than a payment can carry', { quantity: 1_501_199_875_791 }, 'invalidRequest'],
 ];
 

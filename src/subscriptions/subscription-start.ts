@@ -35,7 +35,9 @@ export const NewSubscription = z
     interval: IntervalUnit.nullish().meta({ description: 'By default that of the price.' }),
     intervalCount: countInput(1).nullish().meta({ description: 'By default that of the price.' }),
     trialEnd: TimestampInput.nullish().meta({
-      description: 'The end of the trial, by default as the trial days of the price have it.',
+      description:
+        'The end of the trial, by default as the trial days of the price have it. It is obeyed also for a customer ' +
+        'who already had a trial.',
     }),
     metadata: Metadata.nullish(),
     name: SafeString.nullish(),
@@ -60,6 +62,10 @@ export const NewSubscription = z
   .refine((given) => !given.doNotCharge || !(given.defaultPaymentMethodId || given.backupPaymentMethodId), {
     path: ['doNotCharge'],
     message: 'must be omitted for a subscription that is not charged',
+  })
+  .refine((given) => !given.doNotCharge || typeof given.trialEnd !== 'number', {
+    path: ['trialEnd'],
+    message: 'must be omitted for a subscription that is not charged: it has no trial',
   });
 export type NewSubscription = z.infer<typeof NewSubscription>;
 
@@ -82,7 +88,7 @@ export interface StartTerms {
   readonly intervalUnit: Interval['unit'] | null;
   readonly intervalCount: number | null;
   readonly doNotCharge: boolean;
-  /** Whether the customer ever had a trial. */
+  /** Whether the customer has used up the price's own trial. */
   readonly hadTrial: boolean;
   /** The payment method named for this subscription. */
   readonly givenPaymentMethodId: string | null;
@@ -100,6 +106,8 @@ export interface StartTerms {
 export interface Start {
   readonly status: SubscriptionStatus;
   readonly trialEnd: Instant | null;
+  /** Whether the trial is that of the price, and not one that the caller asked for. */
+  readonly hasTrialOfPrice: boolean;
   /** Null when it does not renew. */
   readonly interval: Interval | null;
   /** Null without periods, or while the first one awaits a payment method. Empty until a future start. */
@@ -140,6 +148,7 @@ export function decideStart(terms: StartTerms): Start {
   const whole = interval === null || trialEnd !== null ? null : keptInterval(terms, interval);
   const known = {
     trialEnd,
+    hasTrialOfPrice: trialEnd !== null && terms.trialEnd === null,
     interval,
     isFreePlan,
     unitPrice: doNotCharge ? 0n : price.unitPrice,
@@ -218,12 +227,12 @@ function decideInitialStatus(given: {
 }
 
 /**
- * The end of the trial: the requested one, else the price's days of 24 hours. Null if the customer already had one or
- * is not charged.
+ * The end of the trial: the requested one, else the price's days of 24 hours. The price's own trial is not for
+ * customers who had one, nor for subscriptions that are not charged.
  */
 function decideTrialEnd({ price, doNotCharge, hadTrial, startDate, trialEnd }: StartTerms): Instant | null {
-  if (doNotCharge || hadTrial) return null;
   if (trialEnd !== null) return trialEnd;
+  if (doNotCharge || hadTrial) return null;
   return price.trialPeriodDays ? addDays(startDate, price.trialPeriodDays) : null;
 }
 
@@ -243,6 +252,8 @@ function refuseBadTerms(terms: StartTerms): void {
   if (trialEnd !== null && (trialEnd <= startDate || trialEnd > calendarEnd)) {
     throw invalid(['trialEnd'], `must be later than startDate (${startDate}) and at most ${calendarEnd}`);
   }
+  if (trialEnd !== null && price.type !== 'subscription')
+    throw invalid(['trialEnd'], 'must be omitted: the price is paid once, so it has no trial');
   // The limit of a single payment also bounds a period.
   if (price.unitPrice * BigInt(quantity) > maxPeriodAmount) {
     const most = maxPeriodAmount / price.unitPrice;

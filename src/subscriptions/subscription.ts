@@ -266,6 +266,8 @@ export interface SubscriptionRow {
   readonly runBillingAtPeriodStart: boolean;
   /** True if the environment allowed only one current subscription when this one was created. */
   readonly exclusive: boolean;
+  /** True if it began with the trial of its price and the environment allowed its customer no other. */
+  readonly isOnlyTrial: boolean;
   readonly startDate: Instant;
   readonly trialEnd: Instant | null;
   readonly intervalUnit: Unit | null;
@@ -292,7 +294,7 @@ export interface SubscriptionRow {
 /** A subscription as returned by the API; `known` are the fields of its environment. */
 export function toSubscription(
   known: { livemode: boolean; organizationId: string },
-  { intervalUnit, isDefaultPlan: _, exclusive: __, pausedCredit: ___, arrears: ____, ...row }: SubscriptionRow,
+  { intervalUnit, isDefaultPlan: _, exclusive: _1, isOnlyTrial: _2, pausedCredit: _3, arrears: _4, ...row }: SubscriptionRow,
 ): Subscription {
   // Table constraints hold each row to the variant of its `renews`.
   return {

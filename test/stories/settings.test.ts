@@ -13,6 +13,7 @@ const initial = {
   currency: 'USD',
   allowMultipleSubscriptions: false,
   access: { pastDue: 'full', unpaid: 'none' },
+  allowRepeatedTrials: false,
   dunning: { retryDays: [3, 5, 5], terminalAction: 'unpaid' },
   netTermsDays: 0,
   seller: null,

@@ -156,8 +156,30 @@ test('worked example T1: a trial of 14 days is a period of its own, with credits
   assert.equal(await plans.calls(externalId, trial.id), 1000);
 
   await plans.cancel(trial.id, 'immediately');
-  const second = await plans.subscribe({ ...body, trialEnd: end });
-  assert.deepEqual([second.status, second.trialEnd], ['active', null], 'one trial for each customer');
+  const second = await plans.subscribe(body);
+  assert.deepEqual([second.status, second.trialEnd], ['active', null], 'a price gives one trial to each customer');
+});
+
+test('a trialEnd is obeyed after an earlier trial too, and nothing is charged', async () => {
+  const { customerId, externalId } = await plans.newCustomer('pm_card_visa');
+  const body = { customerId, priceSlug: 'team-monthly' };
+  await plans.cancel((await plans.subscribe(body)).id, 'immediately');
+  const trialEnd = instant('2026-04-08');
+  const again = await plans.subscribe({ ...body, trialEnd });
+  assert.deepEqual([again.status, again.trialEnd, again.currentBillingPeriodEnd], ['trialing', trialEnd, trialEnd]);
+  assert.deepEqual(await invoicesOf(externalId), []);
+  assert.match(await refused({ ...body, doNotCharge: true, trialEnd }, 400), /trialEnd: must be omitted/);
+});
+
+test('a price gives its trial again where the settings allow repeated trials', async () => {
+  const { customerId } = await plans.newCustomer('pm_card_visa');
+  const body = { customerId, priceSlug: 'team-monthly' };
+  await plans.cancel((await plans.subscribe(body)).id, 'immediately');
+  const environment = app.owner.updateTable('environments').where('id', '=', app.testEnvironmentId);
+  await environment.set({ allowRepeatedTrials: true }).execute();
+  const again = await plans.subscribe(body);
+  await environment.set({ allowRepeatedTrials: false }).execute();
+  assert.deepEqual([again.status, again.trialEnd], ['trialing', instant('2026-04-15')]);
 });
 
 test('what is given away is active at once, costs nothing and is not a free plan', async () => {

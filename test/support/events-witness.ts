@@ -7,6 +7,7 @@ const hidden: ReadonlySet<string> = new Set([
   'updated_at',
   'environment_id',
   'exclusive',
+  'is_only_trial',
   'is_default_plan',
   'paused_credit',
   'revision',
