@@ -146,8 +146,12 @@ create table public.checkout_sessions (
   billing_address jsonb,
   price_id text,
   quantity bigint not null,
+  minimum_quantity bigint,
+  maximum_quantity bigint,
+  trial_period_days bigint,
   discount_id text,
   purchase_id text,
+  adjustment_id text,
   payment_method_id text,
   payment_method_type text,
   payment_token text,
@@ -156,12 +160,14 @@ create table public.checkout_sessions (
   automatically_update_subscriptions boolean,
   output_name text,
   output_metadata jsonb,
+  metadata jsonb,
   success_url text,
   cancel_url text,
   expires_at bigint not null,
   created_at bigint not null,
   updated_at bigint not null,
   constraint checkout_sessions_pkey PRIMARY KEY (environment_id, id),
+  constraint checkout_sessions_environment_id_adjustment_id_fkey FOREIGN KEY (environment_id, adjustment_id) REFERENCES subscription_adjustments(environment_id, id),
   constraint checkout_sessions_environment_id_customer_id_fkey FOREIGN KEY (environment_id, customer_id) REFERENCES customers(environment_id, id),
   constraint checkout_sessions_environment_id_discount_id_fkey FOREIGN KEY (environment_id, discount_id) REFERENCES discounts(environment_id, id),
   constraint checkout_sessions_environment_id_price_id_fkey FOREIGN KEY (environment_id, price_id) REFERENCES prices(environment_id, id),
@@ -173,7 +179,9 @@ create table public.checkout_sessions (
   constraint checkout_sessions_sells_something CHECK (((type <> ALL (ARRAY['product'::text, 'purchase'::text])) OR (price_id IS NOT NULL))),
   constraint checkout_sessions_somebody_adds CHECK (((type <> 'add_payment_method'::text) OR (customer_id IS NOT NULL))),
   constraint checkout_sessions_status CHECK ((status = ANY (ARRAY['open'::text, 'pending'::text, 'succeeded'::text, 'failed'::text]))),
-  constraint checkout_sessions_type CHECK ((type = ANY (ARRAY['product'::text, 'purchase'::text, 'activate_subscription'::text, 'add_payment_method'::text])))
+  constraint checkout_sessions_trial CHECK ((trial_period_days >= 0)),
+  constraint checkout_sessions_type CHECK ((type = ANY (ARRAY['product'::text, 'purchase'::text, 'activate_subscription'::text, 'add_payment_method'::text]))),
+  constraint checkout_sessions_within_limits CHECK ((((minimum_quantity IS NULL) AND (maximum_quantity IS NULL)) OR ((minimum_quantity > 0) AND (maximum_quantity IS NOT NULL) AND ((quantity >= minimum_quantity) AND (quantity <= maximum_quantity)))))
 );
 
 create table public.customers (
@@ -521,10 +529,12 @@ create table public.payment_method_attachments (
   request jsonb not null,
   status text not null,
   outcome jsonb,
+  payment_method_id text,
   created_at bigint not null,
   updated_at bigint not null,
   constraint payment_method_attachments_pkey PRIMARY KEY (environment_id, id),
   constraint payment_method_attachments_environment_id_customer_id_fkey FOREIGN KEY (environment_id, customer_id) REFERENCES customers(environment_id, id),
+  constraint payment_method_attachments_environment_id_payment_method_i_fkey FOREIGN KEY (environment_id, payment_method_id) REFERENCES payment_methods(environment_id, id),
   constraint payment_method_attachments_ended CHECK (((status = 'pending'::text) = (outcome IS NULL))),
   constraint payment_method_attachments_status CHECK ((status = ANY (ARRAY['pending'::text, 'attached'::text, 'refused'::text])))
 );
@@ -541,6 +551,7 @@ create table public.payment_methods (
   metadata jsonb,
   processor text not null,
   processor_token text not null,
+  fingerprint text,
   created_at bigint not null,
   updated_at bigint not null,
   constraint payment_methods_pkey PRIMARY KEY (environment_id, id),
@@ -1197,6 +1208,7 @@ CREATE INDEX audit_log_by_record ON public.audit_log USING btree (environment_id
 CREATE INDEX audit_log_by_record_id ON public.audit_log USING btree (environment_id, record_id, id);
 CREATE INDEX audit_log_by_request ON public.audit_log USING btree (environment_id, request_id, id) WHERE (request_id IS NOT NULL);
 CREATE INDEX billing_periods_credits_await ON public.billing_periods USING btree (environment_id, subscription_id) WHERE credits_await_payment;
+CREATE INDEX checkout_sessions_by_adjustment ON public.checkout_sessions USING btree (environment_id, adjustment_id) WHERE (adjustment_id IS NOT NULL);
 CREATE INDEX checkout_sessions_by_customer ON public.checkout_sessions USING btree (environment_id, customer_id) WHERE (customer_id IS NOT NULL);
 CREATE INDEX customers_by_external_id ON public.customers USING btree (environment_id, external_id);
 CREATE INDEX customers_by_metadata ON public.customers USING gin (metadata jsonb_path_ops) WHERE (metadata IS NOT NULL);
@@ -1269,6 +1281,7 @@ CREATE UNIQUE INDEX customers_external_id_unique ON public.customers USING btree
 CREATE UNIQUE INDEX features_active_slug_unique ON public.features USING btree (environment_id, pricing_model_id, slug) WHERE active;
 CREATE UNIQUE INDEX invoices_one_per_period ON public.invoices USING btree (environment_id, billing_period_id, reason) WHERE ((reason <> 'adjustment'::text) AND (status <> 'void'::text));
 CREATE UNIQUE INDEX invoices_one_per_purchase ON public.invoices USING btree (environment_id, purchase_id) WHERE (purchase_id IS NOT NULL);
+CREATE UNIQUE INDEX payment_methods_one_card_once ON public.payment_methods USING btree (environment_id, customer_id, processor, fingerprint) WHERE (fingerprint IS NOT NULL);
 CREATE UNIQUE INDEX payment_methods_one_default ON public.payment_methods USING btree (environment_id, customer_id) WHERE is_default;
 CREATE UNIQUE INDEX payments_one_under_way_per_invoice ON public.payments USING btree (environment_id, invoice_id) WHERE (status = ANY (ARRAY['processing'::text, 'requires_confirmation'::text, 'requires_action'::text]));
 CREATE UNIQUE INDEX prices_active_slug_unique ON public.prices USING btree (environment_id, pricing_model_id, slug) WHERE (active AND (slug IS NOT NULL));
@@ -1349,7 +1362,7 @@ CREATE OR REPLACE FUNCTION public.audit_decisions()
  LANGUAGE sql
  IMMUTABLE
 BEGIN ATOMIC
- VALUES ('api_keys'::text,'hash'::text,'secret'::text), ('webhooks'::text,'sealed_secret'::text,'secret'::text), ('webhooks'::text,'sealed_previous_secret'::text,'secret'::text), ('payment_methods'::text,'processor_token'::text,'secret'::text), ('payments'::text,'processor_token'::text,'secret'::text), ('payments'::text,'next_action'::text,'secret'::text), ('payment_method_attachments'::text,'request'::text,'secret'::text), ('payment_method_attachments'::text,'outcome'::text,'secret'::text), ('checkout_sessions'::text,'payment_token'::text,'secret'::text), ('webhooks'::text,'url'::text,'address'::text), ('payments'::text,'receipt_url'::text,'address'::text), ('checkout_sessions'::text,'success_url'::text,'address'::text), ('checkout_sessions'::text,'cancel_url'::text,'address'::text), ('api_keys'::text,'last_used_at'::text,'passing'::text), ('pricing_models'::text,'catalog_version'::text,'passing'::text), ('customers'::text,'invoice_count'::text,'passing'::text), ('webhooks'::text,'failing_since'::text,'passing'::text), ('subscriptions'::text,'work_retry_at'::text,'passing'::text), ('subscriptions'::text,'revision'::text,'passing'::text);
+ VALUES ('api_keys'::text,'hash'::text,'secret'::text), ('webhooks'::text,'sealed_secret'::text,'secret'::text), ('webhooks'::text,'sealed_previous_secret'::text,'secret'::text), ('payment_methods'::text,'processor_token'::text,'secret'::text), ('payment_methods'::text,'fingerprint'::text,'secret'::text), ('payments'::text,'processor_token'::text,'secret'::text), ('payments'::text,'next_action'::text,'secret'::text), ('payment_method_attachments'::text,'request'::text,'secret'::text), ('payment_method_attachments'::text,'outcome'::text,'secret'::text), ('checkout_sessions'::text,'payment_token'::text,'secret'::text), ('webhooks'::text,'url'::text,'address'::text), ('payments'::text,'receipt_url'::text,'address'::text), ('checkout_sessions'::text,'success_url'::text,'address'::text), ('checkout_sessions'::text,'cancel_url'::text,'address'::text), ('api_keys'::text,'last_used_at'::text,'passing'::text), ('pricing_models'::text,'catalog_version'::text,'passing'::text), ('customers'::text,'invoice_count'::text,'passing'::text), ('webhooks'::text,'failing_since'::text,'passing'::text), ('subscriptions'::text,'work_retry_at'::text,'passing'::text), ('subscriptions'::text,'revision'::text,'passing'::text);
 END;
 CREATE OR REPLACE FUNCTION public.audit_table(audited_table text)
  RETURNS void
@@ -1835,6 +1848,18 @@ BEGIN ATOMIC
             FROM payments p
            WHERE ((p.environment_id = e.id) AND (p.check_at <= clock.at)))));
 END;
+CREATE OR REPLACE FUNCTION public.follow_adjustment()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SET search_path TO 'public', 'pg_temp'
+AS $function$
+begin
+  update checkout_sessions s
+     set status = case when new.status = 'applied' then 'succeeded' else 'open' end,
+         updated_at = greatest(s.updated_at, new.updated_at)
+   where s.environment_id = new.environment_id and s.adjustment_id = new.id and s.status = 'pending';
+  return null;
+end $function$;
 CREATE OR REPLACE FUNCTION public.follow_purchase()
  RETURNS trigger
  LANGUAGE plpgsql

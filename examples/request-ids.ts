@@ -7,6 +7,8 @@ export interface Ids {
   readonly spareFeatureId: string;
   readonly featureId: string;
   readonly priceId: string;
+  /** A price that is paid once. */
+  readonly packPriceSlug: string;
   readonly discountId: string;
   readonly taxRateId: string;
   readonly usagePriceSlug: string;
@@ -48,6 +50,7 @@ export const placeholders: Ids = {
   spareFeatureId: idOf('feature'),
   featureId: idOf('feature'),
   priceId: idOf('price'),
+  packPriceSlug: 'pack-500',
   discountId: idOf('discount'),
   taxRateId: idOf('taxRate'),
   usagePriceSlug: 'call-overage',

@@ -313,6 +313,8 @@ export const requestsOf: Readonly<Record<string, MakeRequest>> = {
   'PUT /tax-rates/{id}': (ids, n) => at(`/tax-rates/${ids.taxRateId}`, { taxRate: { name: `Sales tax ${n}` } }),
   'DELETE /tax-rates/{id}': (ids) => at(`/tax-rates/${ids.taxRateId}`),
   'GET /purchases': () => at('/purchases'),
+  'POST /purchases': (ids) =>
+    at('/purchases', { purchase: { customerExternalId: ids.externalId, priceSlug: ids.packPriceSlug, quantity: 2 } }),
   'GET /purchases/{id}': (ids) => at(`/purchases/${ids.purchaseId}`),
 
   'GET /checkout-sessions': () => at('/checkout-sessions'),

@@ -48,6 +48,8 @@ create table payment_methods (
   metadata jsonb,
   processor text not null,
   processor_token text not null,
+  -- The same for each token of one card or account; null where the processor cannot tell.
+  fingerprint text,
   created_at bigint not null,
   updated_at bigint not null,
   primary key (environment_id, id),
@@ -55,6 +57,8 @@ create table payment_methods (
   constraint payment_methods_type check (type in ('card', 'link', 'us_bank_account', 'sepa_debit'))
 );
 create unique index payment_methods_one_default on payment_methods (environment_id, customer_id) where is_default;
+create unique index payment_methods_one_card_once on payment_methods (environment_id, customer_id, processor, fingerprint)
+  where fingerprint is not null;
 create index payment_methods_by_customer on payment_methods (environment_id, customer_id);
 
 create table subscriptions (

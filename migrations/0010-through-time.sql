@@ -284,14 +284,17 @@ create table payment_method_attachments (
   request jsonb not null,
   status text not null,
   outcome jsonb,
+  payment_method_id text collate "C",
   created_at bigint not null,
   updated_at bigint not null,
   primary key (environment_id, id),
   foreign key (environment_id, customer_id) references customers,
+  foreign key (environment_id, payment_method_id) references payment_methods,
   constraint payment_method_attachments_status check (status in ('pending', 'attached', 'refused')),
   constraint payment_method_attachments_ended check ((status = 'pending') = (outcome is null))
 );
-comment on column payment_method_attachments.id is 'That of the payment method, if it comes to be one.';
+comment on column payment_method_attachments.id is 'That of the payment method, if it comes to be a new one.';
+comment on column payment_method_attachments.payment_method_id is 'The new payment method, or the same card that the customer had.';
 create index payment_method_attachments_by_customer on payment_method_attachments (environment_id, customer_id);
 
 -- Where something is due by the environment's own time. What that is, the service looks up inside of it.

@@ -62,6 +62,7 @@ create function audit_decisions() returns table (table_name text, column_name te
       ('webhooks', 'sealed_secret', 'secret'),
       ('webhooks', 'sealed_previous_secret', 'secret'),
       ('payment_methods', 'processor_token', 'secret'),
+      ('payment_methods', 'fingerprint', 'secret'),
       ('payments', 'processor_token', 'secret'),
       ('payments', 'next_action', 'secret'),
       ('payment_method_attachments', 'request', 'secret'),

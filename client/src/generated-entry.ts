@@ -263,6 +263,8 @@ export type {
   Purchase,
   PurchaseCompletedPayload,
   PurchaseStatus,
+  PurchasesCreateAnswer,
+  PurchasesCreateInput,
   PurchasesGetAnswer,
   PurchasesGetInput,
   PurchasesListAnswer,

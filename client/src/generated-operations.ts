@@ -201,6 +201,7 @@ export const operations = {
   },
   purchases: {
     list: { method: 'GET', path: '/api/v1/purchases', params: [], query: ['cursor', 'limit', 'customerId', 'status', 'priceId', 'subscriptionId', 'checkoutSessionId'], pages: true },
+    create: { method: 'POST', path: '/api/v1/purchases', params: [], query: ['pricingModelId'] },
     get: { method: 'GET', path: '/api/v1/purchases/{id}', params: ['id'], query: [] },
   },
   checkoutSessions: {

@@ -2533,6 +2533,14 @@ export type CheckoutSession = {
   cancelUrl: string | null;
   outputMetadata: Metadata | null;
   outputName: string | null;
+  /** The least that the buyer may choose; null: it is fixed. */
+  minimumQuantity: number | null;
+  maximumQuantity: number | null;
+  /** Null: the trial of the price. */
+  trialPeriodDays: number | null;
+  metadata: Metadata | null;
+  /** The most recent change of plan of the session, whose customer had a plan already. */
+  adjustmentId: string | null;
   /** The time from which the session can no longer be confirmed. */
   expires: Timestamp;
   type: 'product';
@@ -2562,6 +2570,14 @@ export type CheckoutSession = {
   cancelUrl: string | null;
   outputMetadata: Metadata | null;
   outputName: string | null;
+  /** The least that the buyer may choose; null: it is fixed. */
+  minimumQuantity: number | null;
+  maximumQuantity: number | null;
+  /** Null: the trial of the price. */
+  trialPeriodDays: number | null;
+  metadata: Metadata | null;
+  /** The most recent change of plan of the session, whose customer had a plan already. */
+  adjustmentId: string | null;
   /** The time from which the session can no longer be confirmed. */
   expires: Timestamp;
   type: 'activate_subscription';
@@ -2590,6 +2606,14 @@ export type CheckoutSession = {
   cancelUrl: string | null;
   outputMetadata: Metadata | null;
   outputName: string | null;
+  /** The least that the buyer may choose; null: it is fixed. */
+  minimumQuantity: number | null;
+  maximumQuantity: number | null;
+  /** Null: the trial of the price. */
+  trialPeriodDays: number | null;
+  metadata: Metadata | null;
+  /** The most recent change of plan of the session, whose customer had a plan already. */
+  adjustmentId: string | null;
   /** The time from which the session can no longer be confirmed. */
   expires: Timestamp;
   type: 'add_payment_method';
@@ -2618,6 +2642,14 @@ export type CheckoutSession = {
   cancelUrl: string | null;
   outputMetadata: Metadata | null;
   outputName: string | null;
+  /** The least that the buyer may choose; null: it is fixed. */
+  minimumQuantity: number | null;
+  maximumQuantity: number | null;
+  /** Null: the trial of the price. */
+  trialPeriodDays: number | null;
+  metadata: Metadata | null;
+  /** The most recent change of plan of the session, whose customer had a plan already. */
+  adjustmentId: string | null;
   /** The time from which the session can no longer be confirmed. */
   expires: Timestamp;
   type: 'purchase';
@@ -4389,6 +4421,33 @@ export interface PurchasesListAnswer {
   nextCursor?: string;
 }
 
+export interface PurchasesCreateInput {
+  /** Required only if several pricing models have this `customerExternalId`. */
+  pricingModelId?: string;
+  purchase: {
+    customerId?: string;
+    /** Your own id of the customer, instead of `customerId`. */
+    customerExternalId?: string;
+    priceId?: string;
+    /** The slug of an active price, instead of `priceId`. */
+    priceSlug?: string;
+    /** 1 by default. */
+    quantity?: number;
+    /** The code of an active discount. */
+    discountCode?: string | null;
+    /** A payment method of the customer, by default its default one. */
+    paymentMethodId?: string | null;
+    /** By default the name of the product. */
+    name?: string | null;
+    /** Copied to the subscription, if one is bought. */
+    metadata?: Metadata | null;
+  };
+}
+
+export interface PurchasesCreateAnswer {
+  purchase: Purchase;
+}
+
 export interface PurchasesGetInput {
   id: string;
 }
@@ -4421,8 +4480,12 @@ export interface CheckoutSessionsCreateInput {
   /** Required only if several pricing models have this external id. */
   pricingModelId?: string;
   checkoutSession: {
+    /** The address to return to after success. The session id replaces `{CHECKOUT_SESSION_ID}` in it. */
     successUrl: string;
+    /** The address to return to otherwise. The session id replaces `{CHECKOUT_SESSION_ID}` in it. */
     cancelUrl: string;
+    /** Your own notes about the session. */
+    metadata?: Metadata | null;
     /** The name of the purchase and the subscription. */
     outputName?: string | null;
     /** Copied to the purchase and the subscription. */
@@ -4435,13 +4498,27 @@ export interface CheckoutSessionsCreateInput {
     priceId?: string;
     /** The slug of an active price, instead of `priceId`. */
     priceSlug?: string;
-    /** 1 by default. */
+    /** By default `minimumQuantity`, else 1. The buyer cannot change it without limits. */
     quantity?: number;
+    /** The least that the buyer may choose. By default 1 if there is a `maximumQuantity`. */
+    minimumQuantity?: number | null;
+    /** The most that the buyer may choose. Without it the quantity is fixed. */
+    maximumQuantity?: number | null;
+    /** The code of an active discount, which is applied unless the buyer enters another code. */
+    discountCode?: string | null;
+    /** The email address of an anonymous buyer, who may change it. */
+    customerEmail?: string | null;
+    /** The days of a free trial, in place of those of the price. 0 for no trial. */
+    trialPeriodDays?: number | null;
     /** If true, a paid plan keeps the periods of the free plan, and its first period is charged in part. */
     preserveBillingCycleAnchor?: boolean;
   } | {
+    /** The address to return to after success. The session id replaces `{CHECKOUT_SESSION_ID}` in it. */
     successUrl: string;
+    /** The address to return to otherwise. The session id replaces `{CHECKOUT_SESSION_ID}` in it. */
     cancelUrl: string;
+    /** Your own notes about the session. */
+    metadata?: Metadata | null;
     /** The name of the purchase and the subscription. */
     outputName?: string | null;
     /** Copied to the purchase and the subscription. */
@@ -4451,8 +4528,12 @@ export interface CheckoutSessionsCreateInput {
     targetSubscriptionId: string;
     preserveBillingCycleAnchor?: boolean;
   } | {
+    /** The address to return to after success. The session id replaces `{CHECKOUT_SESSION_ID}` in it. */
     successUrl: string;
+    /** The address to return to otherwise. The session id replaces `{CHECKOUT_SESSION_ID}` in it. */
     cancelUrl: string;
+    /** Your own notes about the session. */
+    metadata?: Metadata | null;
     /** The name of the purchase and the subscription. */
     outputName?: string | null;
     /** Copied to the purchase and the subscription. */
@@ -5210,6 +5291,9 @@ export interface PurchasesMethods {
 
   /** Every row that `list` lists, page after page; `limit` is the size of a page, 100 when absent. */
   listAll(input?: Omit<PurchasesListInput, 'cursor'>, options?: CallOptions): AsyncGenerator<PurchasesListAnswer['data'][number], void, undefined>;
+
+  /** Create a purchase. Sells a product to a customer on a saved payment method, in one call and without a page. What is due is charged before the answer. A declined charge is 402 with the reason and the failed `purchase`: nothing is bought, and a free plan goes on. A purchase whose payment takes time is `pending`. With net terms a customer without a payment method is sent an invoice, and the purchase is `open` until it is paid. */
+  create(input: PurchasesCreateInput, options?: WriteOptions): Promise<PurchasesCreateAnswer>;
 
   /** Get a purchase. Returns one purchase with its status and price. */
   get(input: PurchasesGetInput, options?: CallOptions): Promise<PurchasesGetAnswer>;

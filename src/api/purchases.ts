@@ -1,8 +1,9 @@
 import { z } from 'zod';
+import { readSold, sell } from '../billing/sell.ts';
 import { route } from '../http/route.ts';
 import { pageOf, pageQuery, pageRequest, textFilter } from '../kernel/pagination.ts';
 import { getPurchase, listPurchases } from '../purchases/actions.ts';
-import { Purchase, PurchaseId } from '../purchases/purchase.ts';
+import { NewPurchase, Purchase, PurchaseId } from '../purchases/purchase.ts';
 
 const tag = 'Purchases';
 
@@ -23,6 +24,39 @@ export const purchaseRoutes = [
     returns: pageOf(Purchase),
     refuses: ['invalidCursor'],
     handle: (work, { query }) => listPurchases(work, pageRequest(query)),
+  }),
+  route({
+    method: 'POST',
+    path: '/purchases',
+    summary: 'Create a purchase',
+    description:
+      'Sells a product to a customer on a saved payment method, in one call and without a page. What is due is ' +
+      'charged before the answer. A declined charge is 402 with the reason and the failed `purchase`: nothing is ' +
+      'bought, and a free plan goes on. A purchase whose payment takes time is `pending`. With net terms a customer ' +
+      'without a payment method is sent an invoice, and the purchase is `open` until it is paid.',
+    tag,
+    query: z.object({
+      pricingModelId: textFilter.meta({
+        description: 'Required only if several pricing models have this `customerExternalId`.',
+      }),
+    }),
+    body: z.object({ purchase: NewPurchase }),
+    returns: z.object({ purchase: Purchase }),
+    refuses: [
+      'processorUnavailable',
+      'customerNotFound',
+      'customerArchived',
+      'externalIdAmbiguous',
+      'priceNotFound',
+      'priceInactive',
+      'priceNotSold',
+      'priceNotSubscribable',
+      'currentSubscriptionExists',
+      'nothingHoldsCredits',
+      'purchaseNotPaid',
+    ],
+    handle: async (work, { body, query }) => ({ purchase: await sell(work, body.purchase, query.pricingModelId) }),
+    afterEffects: async (work, { purchase }) => ({ purchase: await readSold(work, purchase) }),
   }),
   route({
     method: 'GET',

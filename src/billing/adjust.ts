@@ -44,11 +44,17 @@ export interface Adjusted {
 
 /**
  * Changes the items of a subscription, now or at the end of its period. The price of an immediate change is charged
- * after the commit, and the items change when the payment succeeds; `readAdjusted` returns the outcome.
+ * after the commit, and the items change when the payment succeeds; `readAdjusted` returns the outcome. The
+ * charge is made on `chargeWith`, else on the subscription's payment method, which stays what it is.
  */
-export async function adjustSubscription(work: Work, id: string, requested: NewAdjustment): Promise<Adjusted> {
+export async function adjustSubscription(
+  work: Work,
+  id: string,
+  requested: NewAdjustment,
+  chargeWith: string | null = null,
+): Promise<Adjusted> {
   const locked = await lockCurrent(work, id);
-  const plan = await planAdjustment(work, locked.subscription, requested);
+  const plan = await planAdjustment(work, locked.subscription, requested, chargeWith);
   const adjustmentId = await (plan.timing === 'immediately' ? changeNow(work, plan) : schedule(work, locked, plan));
   return read(work, adjustmentId, { resolvedTiming: plan.timing, isUpgrade: plan.isUpgrade });
 }

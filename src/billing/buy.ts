@@ -53,6 +53,8 @@ export interface Order {
   /** Replaces the customer's address, because it determines tax; null: the customer's own. */
   readonly billingAddress: BillingAddress | null;
   readonly checkoutSessionId: string | null;
+  /** The days of the trial in place of the price's; 0: none; null or absent: the price's. */
+  readonly trialPeriodDays?: number | null;
   /** Whether a subscription keeps the periods of the free plan that it replaces. */
   readonly preserveBillingCycleAnchor: boolean;
 }
@@ -113,7 +115,9 @@ function refuseUnpayable(): never {
 }
 
 async function buyPlan(work: Work, order: Order): Promise<PurchaseRow> {
-  const { customer, price, product, discount, quantity, name, metadata, paymentMethodId } = order;
+  const { customer, product, discount, quantity, name, metadata, paymentMethodId } = order;
+  const trialPeriodDays = order.trialPeriodDays ?? order.price.trialPeriodDays;
+  const price = { ...order.price, trialPeriodDays } as Price;
   const opened = await openPlan(work, {
     customer,
     price,
@@ -121,6 +125,8 @@ async function buyPlan(work: Work, order: Order): Promise<PurchaseRow> {
     discount,
     given: {
       quantity,
+      // Days that the seller has set for this order count whatever the customer had before.
+      ...(order.trialPeriodDays ? { trialEnd: addDays(work.now, order.trialPeriodDays) } : {}),
       ...(name === null ? {} : { name }),
       ...(metadata === null ? {} : { metadata }),
       ...(paymentMethodId === null ? {} : { defaultPaymentMethodId: paymentMethodId }),
@@ -129,7 +135,7 @@ async function buyPlan(work: Work, order: Order): Promise<PurchaseRow> {
     isCovered: isCovered(order),
   });
   if (opened.subscription.status === 'incomplete' && opened.invoice === null) refuseUnpayable();
-  return insertPlanPurchase(work, order, opened);
+  return insertPlanPurchase(work, { ...order, price }, opened);
 }
 
 function isCovered({ price: { unitPrice }, quantity, discount }: Order): boolean {

@@ -67,12 +67,14 @@ const nothingToPay: PlanCharge = { amount: 0n, waived: 0n, lines: [], carriedOve
 /**
  * Decides a plan change: the new items, their effective date, and the amount to pay first. A preview stops here.
  * Refuses in this order: an unchangeable subscription, unknown items and prices, values out of range, capacity below
- * claims, an unsuitable timing, and a charge without a payment method.
+ * claims, an unsuitable timing, and a charge without a payment method. The charge is made on
+ * `chargeWith`, else on the subscription's payment method.
  */
 export async function planAdjustment(
   work: Work,
   subscription: SubscriptionRow,
   requested: NewAdjustment,
+  chargeWith: string | null = null,
 ): Promise<AdjustmentPlan> {
   refuseUnadjustable(subscription, await findPendingAdjustment(work, subscription.id), work.now);
   const period = await findCurrentBillingPeriod(work, subscription);
@@ -104,7 +106,7 @@ export async function planAdjustment(
     effectiveAt: isNow ? work.now : period.endAt,
     capacities,
     charge,
-    ...(await planPayment(work, subscription, period, charge)),
+    ...(await planPayment(work, subscription, period, { ...charge, chargeWith })),
   };
 }
 
@@ -152,9 +154,9 @@ async function planPayment(
   work: Work,
   subscription: SubscriptionRow,
   period: BillingPeriodRow,
-  { lines, replacedInvoiceId }: PlanCharge,
+  { lines, replacedInvoiceId, chargeWith }: PlanCharge & { readonly chargeWith: string | null },
 ): Promise<Pick<AdjustmentPlan, 'bill' | 'draft' | 'paymentMethodId'>> {
-  const paymentMethodId = await chargedMethod(work, subscription);
+  const paymentMethodId = chargeWith ?? (await chargedMethod(work, subscription));
   if (lines.length === 0) return { bill: null, draft: null, paymentMethodId };
   const bill: Bill = { subscription, period, reason: 'adjustment', lines, at: work.now, replacedInvoiceId };
   const [draft] = await composeBills(work, [bill]);

@@ -9,9 +9,12 @@ import { defaultPaymentMethod } from '../payments/actions.ts';
 import { billingDetailsOf } from '../payments/payment-method.ts';
 import { manualProcessor } from '../payments/processor-manual.ts';
 import { insertPaymentMethod } from '../payments/store-payment-methods.ts';
+import type { NewAdjustment } from '../subscriptions/adjustment-input.ts';
 import { findSubscription } from '../subscriptions/store.ts';
 import { type Activation, activateSubscription, type Bought, buy, type Order } from './buy.ts';
+import { lockCurrent } from './catch-up.ts';
 import { lockWithCustomer } from './end-subscription.ts';
+import { planAdjustment } from './plan-adjustment.ts';
 
 /** The amounts that a purchase would bill now. Money in minor units. */
 export interface Quote {
@@ -42,7 +45,7 @@ export function quote(work: Work, order: Order): Promise<Quote> {
     // Effects are never carried out here, so no outcome needs to be assumed.
     const tentative = { ...given, dryRun: false };
     const paymentMethodId = order.paymentMethodId ?? (await methodToCome(tentative, order.customer));
-    return quoteOf(tentative, await buy(tentative, { ...order, paymentMethodId, checkoutSessionId: null }));
+    return quoteOf(tentative, billedFor(await buy(tentative, { ...order, paymentMethodId, checkoutSessionId: null })));
   });
 }
 
@@ -56,7 +59,38 @@ export function quoteActivation(
     const { customer } = await lockWithCustomer(tentative, activation.subscriptionId);
     const paymentMethodId = await methodToCome(tentative, customer);
     const requested = { ...activation, paymentMethodId, checkoutSessionId: null };
-    return quoteOf(tentative, await activateSubscription(tentative, requested));
+    return quoteOf(tentative, billedFor(await activateSubscription(tentative, requested)));
+  });
+}
+
+/** A change of plan as it would be now. */
+interface ChangeQuote extends Quote {
+  readonly isNow: boolean;
+  readonly effectiveAt: Instant;
+  /** The price of a whole period before and after the change. */
+  readonly currentTotal: bigint;
+  readonly newTotal: bigint;
+}
+
+/** The amounts that `adjustSubscription` would bill now, by the same decision. Refuses what that refuses. */
+export function quoteChange(work: Work, subscriptionId: string, requested: NewAdjustment): Promise<ChangeQuote> {
+  return tentatively(work, async (given) => {
+    const tentative = { ...given, dryRun: false };
+    const { customer, subscription } = await lockCurrent(tentative, subscriptionId);
+    const chargeWith = await methodToCome(tentative, customer);
+    const plan = await planAdjustment(tentative, subscription, requested, chargeWith);
+    const { subtotal, discountAmount, taxAmount, total } = plan.draft ?? nothing;
+    return {
+      lines: plan.draft?.lines ?? [],
+      ...{ subtotal, discountAmount, taxAmount, total },
+      dueNow: total,
+      trialEnd: null,
+      currency: work.currency,
+      isNow: plan.timing === 'immediately',
+      effectiveAt: plan.effectiveAt,
+      currentTotal: plan.currentTotal,
+      newTotal: plan.newTotal,
+    };
   });
 }
 
@@ -78,15 +112,25 @@ async function methodToCome(work: Work, customer: CustomerRow): Promise<string> 
     metadata: null,
     processor: manualProcessor.name,
     processorToken: 'to_come',
+    fingerprint: null,
   });
   return id;
 }
 
-/** The amounts billed for an existing purchase. */
-export async function quoteOf(work: Work, { purchase, subscriptionId }: Bought): Promise<Quote> {
-  const { invoiceId } = purchase;
+/** An invoice and its subscription; null where there is none. */
+export interface Billed {
+  readonly invoiceId: string | null;
+  readonly subscriptionId: string | null;
+}
+
+function billedFor({ purchase: { invoiceId }, subscriptionId }: Bought): Billed {
+  return { invoiceId, subscriptionId };
+}
+
+/** The amounts billed for a purchase or a change that was made. */
+export async function quoteOf(work: Work, { invoiceId, subscriptionId }: Billed): Promise<Quote> {
   const invoice = invoiceId === null ? null : await findInvoice(work, invoiceId);
-  assert((invoice === null) === (invoiceId === null), 'a purchase has its invoice');
+  assert((invoice === null) === (invoiceId === null), 'an invoice that is named is there');
   const lines = invoiceId === null ? [] : await listLinesOfInvoices(work, [invoiceId]);
   const subscription = subscriptionId === null ? null : await findSubscription(work, subscriptionId);
   const { subtotal, discountAmount, taxAmount, total } = invoice ?? nothing;

@@ -40,7 +40,7 @@ export async function subscribe(
   const customer = await lockSubscriber(work, given, pricingModelId);
   const { price, product } = await findOffer(work, customer, given);
   await checkPaymentMethods(work, customer, given);
-  const discount = await findDiscount(work, customer, given);
+  const discount = await findGivenDiscount(work, customer, given);
   const { subscription } = await openPlan(work, { customer, price, product, discount, given, keepsAnchor: false });
   return reread(work, subscription);
 }
@@ -64,9 +64,10 @@ export async function readSubscribed(work: Work, subscription: { id: string }): 
   throw new Problem('subscriptionNotPaid', details, [], { subscription: toSubscription(work, row) });
 }
 
-async function lockSubscriber(
+/** The named customer, locked. Refuses with `customerNotFound` or `customerArchived`. */
+export async function lockSubscriber(
   work: Work,
-  { customerId, customerExternalId }: NewSubscription,
+  { customerId, customerExternalId }: Pick<NewSubscription, 'customerId' | 'customerExternalId'>,
   pricingModelId: string | undefined,
 ): Promise<CustomerRow> {
   const found =
@@ -80,10 +81,10 @@ async function lockSubscriber(
 }
 
 /** The price, from the customer's pricing model, and its product. */
-async function findOffer(
+export async function findOffer(
   work: Work,
   { pricingModelId }: CustomerRow,
-  { priceId, priceSlug }: NewSubscription,
+  { priceId, priceSlug }: Pick<NewSubscription, 'priceId' | 'priceSlug'>,
 ): Promise<{ price: Price; product: Product }> {
   const price =
     priceId === undefined
@@ -97,10 +98,10 @@ async function findOffer(
 }
 
 /** The discount to redeem, from the customer's pricing model. */
-async function findDiscount(
+export async function findGivenDiscount(
   work: Work,
   { pricingModelId }: CustomerRow,
-  { discountCode }: NewSubscription,
+  { discountCode }: Pick<NewSubscription, 'discountCode'>,
 ): Promise<DiscountRow | null> {
   if (discountCode === null || discountCode === undefined) return null;
   const discount = await findDiscountByCode(work, pricingModelId, normalizeCode(discountCode));

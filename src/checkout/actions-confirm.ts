@@ -15,8 +15,8 @@ import { publishSubscriptions } from '../subscriptions/actions.ts';
 import { lockSubscription, saveSubscription } from '../subscriptions/store.ts';
 import { isTerminal } from '../subscriptions/subscription.ts';
 import { viewCheckout } from './actions.ts';
-import { carryOut, chosenDiscount, findSold, prepareBuyer } from './actions-order.ts';
-import { type CheckoutSessionRow, statusAt } from './checkout.ts';
+import { carryOut, chosenDiscount, findPlanToChange, findSold, prepareBuyer } from './actions-order.ts';
+import { type CheckoutSessionRow, decideQuantity, statusAt } from './checkout.ts';
 import { checkDraft, readBuyer } from './checkout-input.ts';
 import type { CheckoutConfirmation, CheckoutDraft, CheckoutView } from './checkout-view.ts';
 import { lockSession, saveSession } from './store.ts';
@@ -52,7 +52,7 @@ export async function confirmCheckout(
   if (session.customerId !== null) await lockCustomer(work, session.customerId);
   const view = await viewCheckout(work, processors, sessionId, draft);
   if (view.refusal !== null) return { awaits: null };
-  refuseMoreThanShown(view, given);
+  refuseOtherThanShown(view, given);
   const customer = await prepareBuyer(work, session, { ...buyer, billingAddress: given.billingAddress ?? null });
   const card = view.needsCard
     ? await keepCard(work, processors.defaultIn(work), { session, customer, given, attachedId })
@@ -73,7 +73,10 @@ export function draftOf({ quantity, discountCode, billingAddress }: CheckoutConf
 }
 
 /** The amount may be less than shown, because the rest of a period shrinks while the buyer types. */
-function refuseMoreThanShown({ dueNow }: CheckoutView, given: CheckoutConfirmation): void {
+function refuseOtherThanShown({ dueNow, change }: CheckoutView, given: CheckoutConfirmation): void {
+  // The customer may have got a plan, or lost it, since the page was shown.
+  if (given.changedPlanId !== undefined && given.changedPlanId !== (change?.subscriptionId ?? null))
+    throw invalid(['changedPlanId'], 'is another one now: show the buyer the order first');
   if (given.dueNow !== undefined && dueNow > given.dueNow)
     throw invalid(['dueNow'], `is now ${dueNow}: show the buyer this amount first`);
 }
@@ -97,7 +100,8 @@ async function keepCard(work: Work, processor: PaymentProcessor, attaching: Atta
     const { id } = await reportAttachment(work, { id: attachedId });
     return { paymentMethodId: id, isPending: false };
   }
-  const { token } = given;
+  const { token, paymentMethodId = null } = given;
+  if (paymentMethodId !== null) return chooseSaved(work, attaching, paymentMethodId);
   if (token === null) throw invalid(['token'], 'is required: enter a card');
   const known = await cardOfBefore(work, session, token);
   if (known !== null) return known;
@@ -109,6 +113,14 @@ async function keepCard(work: Work, processor: PaymentProcessor, attaching: Atta
       : {}),
   });
   return { paymentMethodId: method.id, isPending: processor.identifyCustomer !== undefined };
+}
+
+/** A payment method that the customer has already. */
+async function chooseSaved(work: Work, { session, customer }: Attaching, id: string): Promise<Card> {
+  const method = await findPaymentMethod(work, id);
+  const isOffered = session.type !== 'add_payment_method' && !session.anonymous;
+  if (isOffered && method?.customerId === customer.id) return { paymentMethodId: id, isPending: false };
+  throw invalid(['paymentMethodId'], 'must be a payment method of the customer');
 }
 
 /** The same token is the same card: a form sent twice, or another attempt with it. */
@@ -149,11 +161,12 @@ async function saveDecision(
     customerName: customer.name,
     customerEmail: customer.email,
     billingAddress: customer.billingAddress,
-    quantity: view.mayChangeQuantity ? view.quantity : session.quantity,
+    quantity: view.quantity,
     discountId: discount?.id ?? null,
+    adjustmentId: null,
     paymentMethodId: card.paymentMethodId,
     paymentMethodType: method?.type ?? null,
-    paymentToken: card.paymentMethodId === null ? null : given.token,
+    paymentToken: card.paymentMethodId === null || given.paymentMethodId ? null : given.token,
   });
 }
 
@@ -172,8 +185,9 @@ async function complete(
     return saveSession(work, session.id, { status: 'succeeded' });
   }
   const discount = await chosenDiscount(work, session, draft);
-  const quantity = session.type === 'product' ? (draft.quantity ?? session.quantity) : session.quantity;
-  await carryOut(work, { session, sold, customer, quantity, discount }, paymentMethodId);
+  const quantity = decideQuantity(session, draft.quantity);
+  const plan = await findPlanToChange(work, session, sold);
+  await carryOut(work, { session, sold, customer, quantity, discount, plan }, paymentMethodId);
 }
 
 /** Makes the card the payment method of the session's subscription. The caller has locked the customer. */

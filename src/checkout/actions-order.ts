@@ -1,20 +1,26 @@
 import assert from 'node:assert/strict';
+import { adjustSubscription } from '../billing/adjust.ts';
 import { activateSubscription, buy, type Order } from '../billing/buy.ts';
 import { createCustomer } from '../billing/change-customer.ts';
-import { type Quote, quote, quoteActivation } from '../billing/quote.ts';
+import { type Quote, quote, quoteActivation, quoteChange } from '../billing/quote.ts';
 import { saveChangedCustomer } from '../customers/actions.ts';
 import { type CustomerRow, decideChange } from '../customers/customer.ts';
 import { lockCustomer } from '../customers/store.ts';
 import type { Work } from '../database/work.ts';
 import { invalid, Problem } from '../kernel/problem.ts';
+import { allowsMultipleSubscriptions } from '../organizations/setting.ts';
 import { type DiscountRow, normalizeCode } from '../pricing/discount.ts';
 import type { Price } from '../pricing/price.ts';
 import type { Product } from '../pricing/product.ts';
 import { findDiscount, findDiscountByCode } from '../pricing/store-discounts.ts';
 import { findPrice } from '../pricing/store-prices.ts';
 import { findProduct } from '../pricing/store-products.ts';
+import { listSubscriptionsOfCustomer } from '../subscriptions/store.ts';
+import { listActiveItems } from '../subscriptions/store-items.ts';
+import { isInTheWay, type SubscriptionRow } from '../subscriptions/subscription.ts';
 import type { CheckoutSessionRow } from './checkout.ts';
-import type { CheckoutDraft } from './checkout-view.ts';
+import type { CheckoutDraft, PlanChange } from './checkout-view.ts';
+import { saveSession } from './store.ts';
 
 /** The price and product of a session. */
 export interface Sold {
@@ -41,7 +47,10 @@ export async function chosenDiscount(
   { discountCode }: CheckoutDraft,
 ): Promise<DiscountRow | null> {
   if (discountCode === null) return null;
-  if (discountCode === undefined) return discountId === null ? null : findDiscount(work, discountId);
+  if (discountCode === undefined) {
+    const given = discountId === null ? null : await findDiscount(work, discountId);
+    return given?.active ? given : null;
+  }
   const discount = await findDiscountByCode(work, pricingModelId, normalizeCode(discountCode));
   if (!discount?.active) throw invalid(['discountCode'], 'is not valid');
   return discount;
@@ -83,6 +92,37 @@ export async function prepareBuyer(
   return changed === null ? customer : saveChangedCustomer(work, changed);
 }
 
+/**
+ * The plan that the customer has, which the session changes instead of selling a second one; null without such a plan,
+ * or where customers may have several.
+ */
+export async function findPlanToChange(
+  work: Work,
+  { type, customerId }: CheckoutSessionRow,
+  sold: Sold | null,
+): Promise<SubscriptionRow | null> {
+  if (type !== 'product' || sold?.price.type !== 'subscription') return null;
+  if (customerId === null || allowsMultipleSubscriptions(work)) return null;
+  const subscriptions = await listSubscriptionsOfCustomer(work, customerId);
+  return subscriptions.find((row) => !row.isFreePlan && isInTheWay(row)) ?? null;
+}
+
+/** The new items: the plan gives way to the session's price, and everything else of the subscription stays. */
+async function adjustmentTo(work: Work, plan: SubscriptionRow, { sold, quantity }: CheckoutOrder) {
+  const active = await listActiveItems(work, [{ subscriptionId: plan.id, at: work.now }]);
+  const items = active.filter((item) => !item.manuallyCreated && item.priceId !== null);
+  const head = items.find(({ priceId }) => priceId === plan.priceId) ?? items[0];
+  const { id: priceId } = sold.price;
+  // The same item at another quantity keeps its own terms.
+  const kept = head?.priceId === priceId ? { id: head.id } : {};
+  const others = items.filter((item) => item !== head && item.priceId !== priceId);
+  return {
+    isSame: head?.priceId === priceId && head.quantity === quantity,
+    timing: 'auto' as const,
+    newSubscriptionItems: [{ ...kept, priceId, quantity }, ...others.map(({ id }) => ({ id }))],
+  };
+}
+
 /** An order of a session. */
 interface CheckoutOrder {
   readonly session: CheckoutSessionRow;
@@ -90,19 +130,32 @@ interface CheckoutOrder {
   readonly customer: CustomerRow;
   readonly quantity: number;
   readonly discount: DiscountRow | null;
+  /** The plan to change. */
+  readonly plan: SubscriptionRow | null;
 }
 
-/** The amounts that `carryOut` would bill now. */
-export function quoteOrder(work: Work, order: CheckoutOrder): Promise<Quote> {
-  const { session } = order;
-  return session.type === 'activate_subscription'
-    ? quoteActivation(work, activationOf(session))
-    : quote(work, orderOf(order, null));
+/** The amounts that `carryOut` would bill now, and the change of plan, if it is one. */
+export async function quoteOrder(
+  work: Work,
+  order: CheckoutOrder,
+): Promise<{ quoted: Quote; change: PlanChange | null }> {
+  const { session, plan, discount } = order;
+  if (session.type === 'activate_subscription')
+    return { quoted: await quoteActivation(work, activationOf(session)), change: null };
+  if (plan === null) return { quoted: await quote(work, orderOf(order, null)), change: null };
+  if (discount !== null) throw invalid(['discountCode'], 'is for new subscriptions only, not for a change of plan');
+  const requested = await adjustmentTo(work, plan, order);
+  if (requested.isSame) throw new Problem('currentSubscriptionExists');
+  const quoted = await quoteChange(work, plan.id, requested);
+  const { currentTotal, newTotal, isNow, effectiveAt } = quoted;
+  const currentName = plan.name ?? '';
+  return { quoted, change: { subscriptionId: plan.id, currentName, currentTotal, newTotal, isNow, effectiveAt } };
 }
 
-/** Buys or activates. A trigger updates the session, and the amount due is charged after the commit. */
+/** Buys, activates, or changes the plan. A trigger updates the session, and the amount due is charged after the commit. */
 export async function carryOut(work: Work, order: CheckoutOrder, paymentMethodId: string | null): Promise<void> {
-  const { session } = order;
+  const { session, plan } = order;
+  if (plan !== null) return changePlan(work, plan, order, paymentMethodId);
   if (session.type !== 'activate_subscription') {
     await buy(work, orderOf(order, paymentMethodId));
     return;
@@ -113,6 +166,18 @@ export async function carryOut(work: Work, order: CheckoutOrder, paymentMethodId
     paymentMethodId,
     checkoutSessionId: session.id,
   });
+}
+
+async function changePlan(
+  work: Work,
+  plan: SubscriptionRow,
+  order: CheckoutOrder,
+  paymentMethodId: string | null,
+): Promise<void> {
+  const requested = await adjustmentTo(work, plan, order);
+  const { adjustment } = await adjustSubscription(work, plan.id, requested, paymentMethodId);
+  const status = adjustment.status === 'awaiting_payment' ? 'pending' : 'succeeded';
+  await saveSession(work, order.session.id, { adjustmentId: adjustment.id, status });
 }
 
 function activationOf({ targetSubscriptionId, preserveBillingCycleAnchor }: CheckoutSessionRow) {
@@ -135,5 +200,6 @@ function orderOf(
     billingAddress: customer.billingAddress,
     checkoutSessionId: session.id,
     preserveBillingCycleAnchor: session.preserveBillingCycleAnchor,
+    trialPeriodDays: session.trialPeriodDays,
   };
 }

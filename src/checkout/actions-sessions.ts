@@ -6,14 +6,23 @@ import type { Encryption } from '../jobs/encryption.ts';
 import { type PageRequest, page } from '../kernel/pagination.ts';
 import { invalid, Problem } from '../kernel/problem.ts';
 import { resolvePricingModel } from '../pricing/actions.ts';
+import { normalizeCode } from '../pricing/discount.ts';
 import type { Price } from '../pricing/price.ts';
+import { findDiscountByCode } from '../pricing/store-discounts.ts';
 import { findActivePriceBySlug, findPrice } from '../pricing/store-prices.ts';
 import { findProduct } from '../pricing/store-products.ts';
 import { findSubscription } from '../subscriptions/store.ts';
 import { listActiveItems } from '../subscriptions/store-items.ts';
 import { isTerminal, type SubscriptionRow } from '../subscriptions/subscription.ts';
 import { maxPeriodAmount } from '../subscriptions/subscription-start.ts';
-import { type CheckoutSession, type CheckoutSessionRow, checkoutUrl, expiryOf, statusAt } from './checkout.ts';
+import {
+  type CheckoutSession,
+  type CheckoutSessionRow,
+  checkoutUrl,
+  expiryOf,
+  statusAt,
+  withSessionId,
+} from './checkout.ts';
 import type { NewCheckoutSession } from './checkout-input.ts';
 import { findSession, insertSession, pageOfSessions } from './store.ts';
 
@@ -106,18 +115,45 @@ async function sellProduct(
   const externalId = requested.customerExternalId ?? null;
   const customer = externalId === null ? null : await requireCustomerByExternalId(work, externalId, pricingModelId);
   const price = await findOffered(work, requested, customer);
-  const quantity = requested.quantity ?? 1;
-  if (price.unitPrice * BigInt(quantity) > maxPeriodAmount) {
-    const most = maxPeriodAmount / price.unitPrice;
-    throw invalid(['checkoutSession', 'quantity'], `must be at most ${most} at a unit price of ${price.unitPrice}`);
-  }
+  const quantities = quantitiesOf(requested);
+  refuseTooMuch(price, quantities);
+  const trialPeriodDays = requested.trialPeriodDays ?? null;
+  if (trialPeriodDays !== null && price.type !== 'subscription')
+    throw invalid(['checkoutSession', 'trialPeriodDays'], 'must be absent: this price is paid once and has no trial');
   return {
     ...newSession(work, requested, customer, price.pricingModelId),
+    ...quantities,
     priceId: price.id,
-    quantity,
+    discountId: await findDiscountId(work, price, requested.discountCode ?? null),
+    customerEmail: customer?.email ?? requested.customerEmail ?? null,
+    trialPeriodDays,
     anonymous: customer === null,
     preserveBillingCycleAnchor: requested.preserveBillingCycleAnchor ?? false,
   };
+}
+
+type Quantities = Pick<CheckoutSessionRow, 'quantity' | 'minimumQuantity' | 'maximumQuantity'>;
+
+function quantitiesOf({ quantity, minimumQuantity, maximumQuantity }: Kind<'product'>): Quantities {
+  const most = maximumQuantity ?? null;
+  const least = most === null ? null : (minimumQuantity ?? 1);
+  return { quantity: quantity ?? least ?? 1, minimumQuantity: least, maximumQuantity: most };
+}
+
+/** The limit of a single payment bounds the largest quantity that can be bought. */
+function refuseTooMuch({ unitPrice }: Price, { quantity, maximumQuantity }: Quantities): void {
+  if (unitPrice * BigInt(maximumQuantity ?? quantity) <= maxPeriodAmount) return;
+  const field = maximumQuantity === null ? 'quantity' : 'maximumQuantity';
+  const most = maxPeriodAmount / unitPrice;
+  throw invalid(['checkoutSession', field], `must be at most ${most} at a unit price of ${unitPrice}`);
+}
+
+async function findDiscountId(work: Work, { pricingModelId }: Price, code: string | null): Promise<string | null> {
+  if (code === null) return null;
+  const discount = await findDiscountByCode(work, pricingModelId, normalizeCode(code));
+  if (discount?.active) return discount.id;
+  const path = ['checkoutSession', 'discountCode'];
+  throw invalid(path, 'must be the code of an active discount of the pricing model');
 }
 
 /** The price, from the customer's pricing model, which must be sellable on a page. */
@@ -193,12 +229,13 @@ async function requireTarget(work: Work, customer: CustomerRow, id: string): Pro
 
 function newSession(
   work: Work,
-  { type, successUrl, cancelUrl, outputName, outputMetadata }: NewCheckoutSession,
+  { type, successUrl, cancelUrl, outputName, outputMetadata, metadata }: NewCheckoutSession,
   customer: CustomerRow | null,
   pricingModelId: string,
 ): CheckoutSessionRow {
+  const id = newId('checkoutSession');
   return {
-    id: newId('checkoutSession'),
+    id,
     createdAt: work.now,
     updatedAt: work.now,
     pricingModelId,
@@ -211,8 +248,12 @@ function newSession(
     billingAddress: customer?.billingAddress ?? null,
     priceId: null,
     quantity: 1,
+    minimumQuantity: null,
+    maximumQuantity: null,
+    trialPeriodDays: null,
     discountId: null,
     purchaseId: null,
+    adjustmentId: null,
     paymentMethodId: null,
     paymentMethodType: null,
     paymentToken: null,
@@ -221,8 +262,9 @@ function newSession(
     automaticallyUpdateSubscriptions: null,
     outputName: outputName ?? null,
     outputMetadata: outputMetadata ?? null,
-    successUrl,
-    cancelUrl,
+    metadata: metadata ?? null,
+    successUrl: withSessionId(successUrl, id),
+    cancelUrl: withSessionId(cancelUrl, id),
     expiresAt: expiryOf(work.now),
   };
 }

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { type Quote, quoteOf } from '../billing/quote.ts';
+import { type Billed, type Quote, quoteOf } from '../billing/quote.ts';
 import { findCustomer } from '../customers/store.ts';
 import { newId } from '../database/new-id.ts';
 import { tentatively } from '../database/tentative.ts';
@@ -7,15 +7,16 @@ import type { Work } from '../database/work.ts';
 import { Problem } from '../kernel/problem.ts';
 import type { PaymentProcessor, Processors } from '../payments/processor.ts';
 import { pageOfPayments } from '../payments/store.ts';
+import { listPaymentMethodsOfCustomer } from '../payments/store-payment-methods.ts';
 import { currencyOf } from '../pricing/actions.ts';
 import type { DiscountRow } from '../pricing/discount.ts';
-import type { PurchaseRow } from '../purchases/purchase.ts';
 import { findPurchase } from '../purchases/store.ts';
-import { chosenDiscount, findSold, prepareBuyer, quoteOrder, type Sold } from './actions-order.ts';
+import { findAdjustment } from '../subscriptions/store-adjustments.ts';
+import { chosenDiscount, findPlanToChange, findSold, prepareBuyer, quoteOrder, type Sold } from './actions-order.ts';
 import { requireSession } from './actions-sessions.ts';
-import { type CheckoutSessionRow, statusAt } from './checkout.ts';
+import { type CheckoutSessionRow, decideQuantity, isAdjustable, statusAt } from './checkout.ts';
 import { checkDraft } from './checkout-input.ts';
-import type { CheckoutDraft, CheckoutView, PaymentToConfirm } from './checkout-view.ts';
+import type { CheckoutDraft, CheckoutView, PaymentToConfirm, PlanChange, SavedMethod } from './checkout-view.ts';
 import { readSellerName } from './store.ts';
 
 type Bill = Pick<
@@ -63,28 +64,55 @@ async function viewAsRead(
   const entered = status === 'open' ? draft : {};
   const processor = processors.defaultIn(work);
   const sold = await findSold(work, session);
-  const purchase = session.purchaseId === null ? null : await findPurchase(work, session.purchaseId);
+  const attempt = await findAttempt(work, session);
   const discount = await chosenDiscount(work, session, entered);
-  const { bill, refusal } =
+  const quoted =
     status === 'open' && sold !== null
       ? await tryQuote(work, { session, sold, discount, draft: entered })
-      : { bill: purchase === null ? noBill : await readBill(work, purchase), refusal: null };
-  const needsCard = status === 'open' && asksForCard(session, sold, bill);
+      : { bill: attempt === null ? noBill : await readBill(work, attempt), change: null, refusal: null };
+  const { bill, change, refusal } = quoted;
+  const needsCard = status === 'open' && asksForCard(session, sold, quoted);
+  const savedMethods = needsCard ? await listSavedMethods(work, session, processor) : [];
+  const isCardless = needsCard && processor.name === 'manual' && savedMethods.length === 0;
   return {
     ...bill,
     ...(await describe(work, session, sold, entered)),
     status,
+    change,
+    mayDiscount: session.type === 'product' && change === null && (sold?.price.unitPrice ?? 0n) > 0n,
     discountCode: discount?.code ?? null,
     needsCard,
+    savedMethods,
     processor: { name: processor.name, publishableKey: processor.publishableKey ?? null },
-    failure: status === 'open' ? await lastFailure(work, purchase) : null,
+    failure: status === 'open' ? await lastFailure(work, attempt) : null,
     cardToConfirm: null,
     paymentToConfirm:
-      status === 'pending' && purchase?.invoiceId
-        ? await findPaymentToConfirm(work, processor, { invoiceId: purchase.invoiceId })
+      status === 'pending' && attempt?.invoiceId
+        ? await findPaymentToConfirm(work, processor, { invoiceId: attempt.invoiceId })
         : null,
-    refusal: refusal ?? (needsCard && processor.name === 'manual' ? noCardsTaken : null),
+    refusal: refusal ?? (isCardless ? noCardsTaken : null),
   };
+}
+
+/** The invoice of the last attempt to buy or to change the plan; null without one. */
+async function findAttempt(work: Work, { purchaseId, adjustmentId }: CheckoutSessionRow): Promise<Billed | null> {
+  if (adjustmentId !== null) return findAdjustment(work, adjustmentId);
+  return purchaseId === null ? null : findPurchase(work, purchaseId);
+}
+
+// As many as fit on a page; the default one is the first.
+const maxSavedMethods = 10;
+
+/** The payment methods that the buyer may choose. The link of an anonymous session shows none. */
+async function listSavedMethods(
+  work: Work,
+  { type, customerId, anonymous }: CheckoutSessionRow,
+  processor: PaymentProcessor,
+): Promise<SavedMethod[]> {
+  if (type === 'add_payment_method' || customerId === null || anonymous) return [];
+  const methods = await listPaymentMethodsOfCustomer(work, customerId, maxSavedMethods);
+  const chargeable = methods.filter((method) => method.processor === processor.name);
+  return chargeable.map(({ id, type: kind, paymentMethodData: data }) => ({ id, type: kind, data }));
 }
 
 const noCardsTaken = 'Cards are not accepted: no payment processor is configured.';
@@ -104,9 +132,10 @@ async function describe(work: Work, session: CheckoutSessionRow, sold: Sold | nu
     unitPrice: sold?.price.unitPrice ?? null,
     intervalUnit: sold?.price.intervalUnit ?? null,
     intervalCount: sold?.price.intervalCount ?? null,
-    quantity: draft.quantity ?? session.quantity,
-    mayChangeQuantity: type === 'product',
-    mayDiscount: type === 'product' && sold !== null && sold.price.unitPrice > 0n,
+    quantity: decideQuantity(session, draft.quantity),
+    mayChangeQuantity: isAdjustable(session),
+    minimumQuantity: session.minimumQuantity,
+    maximumQuantity: session.maximumQuantity,
     currency: currencyOf(work),
     customer: {
       name: customer?.name ?? customerName,
@@ -119,8 +148,13 @@ async function describe(work: Work, session: CheckoutSessionRow, sold: Sold | nu
   };
 }
 
-/** A card is required whenever anything will be owed: a plan may be free only today. */
-function asksForCard({ type }: CheckoutSessionRow, sold: Sold | null, { total }: Bill): boolean {
+/** A card is required whenever anything will be owed: a plan may be free only today. A change asks for what is due. */
+function asksForCard(
+  { type }: CheckoutSessionRow,
+  sold: Sold | null,
+  { bill: { total }, change }: Pick<Quoted, 'bill' | 'change'>,
+): boolean {
+  if (change !== null) return total > 0n;
   if (sold === null || type === 'activate_subscription') return true;
   return sold.price.unitPrice > 0n && (sold.price.type === 'subscription' || total > 0n);
 }
@@ -134,15 +168,22 @@ interface Asked {
 
 const draftFields: ReadonlySet<unknown> = new Set(['quantity', 'discountCode', 'billingAddress']);
 
+/** The bill, or the reason why there is none. */
+interface Quoted {
+  readonly bill: Bill;
+  readonly change: PlanChange | null;
+  readonly refusal: string | null;
+}
+
 /** The quote, or the reason why there is none. Invalid input is refused instead, because the buyer can correct it. */
-async function tryQuote(work: Work, requested: Asked): Promise<{ bill: Bill; refusal: string | null }> {
+async function tryQuote(work: Work, requested: Asked): Promise<Quoted> {
   try {
-    return { bill: await quoteSession(work, requested), refusal: null };
+    return { ...(await quoteSession(work, requested)), refusal: null };
   } catch (error) {
     if (!(error instanceof Problem)) throw error;
     const [issue] = error.issues;
     if (draftFields.has(issue?.path[0]) && Object.keys(requested.draft).length > 0) throw error;
-    return { bill: noBill, refusal: error.message };
+    return { bill: noBill, change: null, refusal: error.message };
   }
 }
 
@@ -150,21 +191,22 @@ async function tryQuote(work: Work, requested: Asked): Promise<{ bill: Bill; ref
  * The amounts that confirming would bill now, computed by doing it and rolling back, including the customer of an
  * anonymous session.
  */
-async function quoteSession(work: Work, { session, sold, discount, draft }: Asked): Promise<Bill> {
-  const quoted = await tentatively(work, async (tentative) => {
+async function quoteSession(work: Work, { session, sold, discount, draft }: Asked): Promise<Omit<Quoted, 'refusal'>> {
+  const quantity = decideQuantity(session, draft.quantity);
+  const { quoted, change } = await tentatively(work, async (tentative) => {
     const said = { name: 'Buyer', email: 'buyer@example.com', billingAddress: draft.billingAddress ?? null };
     // Uses another id, because a concurrent confirmation creates the customer with the session's id.
     const viewed = { ...session, id: newId('checkoutSession'), anonymous: session.customerId === null };
     const customer = await prepareBuyer(tentative, viewed, said);
-    const quantity = draft.quantity ?? session.quantity;
-    return quoteOrder(tentative, { session, sold, customer, quantity, discount });
+    const plan = await findPlanToChange(tentative, session, sold);
+    return quoteOrder(tentative, { session, sold, customer, quantity, discount, plan });
   });
-  return toBill(work, quoted);
+  return { bill: toBill(work, quoted), change };
 }
 
-/** The amounts billed for a purchase. */
-async function readBill(work: Work, purchase: PurchaseRow): Promise<Bill> {
-  return toBill(work, await quoteOf(work, { purchase, subscriptionId: purchase.subscriptionId }));
+/** The amounts billed for a purchase or a change. */
+async function readBill(work: Work, attempt: Billed): Promise<Bill> {
+  return toBill(work, await quoteOf(work, attempt));
 }
 
 function toBill({ now }: Work, quoted: Quote): Bill {
@@ -196,9 +238,9 @@ function paymentsOf(work: Work, filters: { readonly [field: string]: string }) {
   });
 }
 
-/** The processor's reason why the payment for the purchase failed; null without a failed payment. */
-async function lastFailure(work: Work, purchase: PurchaseRow | null): Promise<string | null> {
-  const invoiceId = purchase?.invoiceId ?? null;
+/** The processor's reason why the payment of the attempt failed; null without a failed payment. */
+async function lastFailure(work: Work, attempt: Billed | null): Promise<string | null> {
+  const invoiceId = attempt?.invoiceId ?? null;
   if (invoiceId === null) return null;
   const { rows } = await paymentsOf(work, { invoiceId, status: 'failed' });
   return rows.at(-1)?.failureMessage ?? null;

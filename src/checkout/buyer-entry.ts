@@ -40,13 +40,18 @@ const countries: ReadonlySet<string> = new Set(countryCodes);
 /** Input errors that need no lookup. Codes and amounts are checked against the records. */
 export function detailErrors(view: CheckoutView, details: Details): FieldErrors {
   const errors: Record<string, string> = {};
-  if (view.mayChangeQuantity && !/^[1-9]\d{0,8}$/.test(details.quantity))
-    errors.quantity = 'Enter a quantity of 1 or more.';
+  if (view.mayChangeQuantity && !isAllowed(view, details.quantity))
+    errors.quantity = `Enter a quantity from ${view.minimumQuantity} to ${view.maximumQuantity}.`;
   if (view.isAnonymous && details.name === '') errors.name = 'Enter your name.';
   if (view.isAnonymous && !/^[^\s@]+@[^\s@]+$/.test(details.email))
     errors.email = 'Enter your email address, such as name@example.com.';
   if (asksAddress(view) && !countries.has(details.country)) errors.country = 'Choose your country.';
   return errors;
+}
+
+function isAllowed({ minimumQuantity, maximumQuantity }: CheckoutView, text: string): boolean {
+  const quantity = Number(text);
+  return /^[1-9]\d{0,9}$/.test(text) && quantity >= (minimumQuantity ?? 1) && quantity <= (maximumQuantity ?? 1);
 }
 
 /** A purchase requires an address; adding a card does not. */

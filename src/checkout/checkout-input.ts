@@ -22,11 +22,27 @@ const ReturnUrl = z
   // It may be used in a header later.
   .transform((text) => (/^[\x21-\x7e]+$/.test(text) ? text : new URL(text).href));
 
-const returns = { successUrl: ReturnUrl, cancelUrl: ReturnUrl };
+const withId = 'The session id replaces `{CHECKOUT_SESSION_ID}` in it.';
+const returns = {
+  successUrl: ReturnUrl.meta({ description: `The address to return to after success. ${withId}` }),
+  cancelUrl: ReturnUrl.meta({ description: `The address to return to otherwise. ${withId}` }),
+  metadata: Metadata.nullish().meta({ description: 'Your own notes about the session.' }),
+};
 const outputs = {
   outputName: SafeString.nullish().meta({ description: 'The name of the purchase and the subscription.' }),
   outputMetadata: Metadata.nullish().meta({ description: 'Copied to the purchase and the subscription.' }),
 };
+
+// Two years, the longest trial of card processors.
+const maxTrialDays = 730;
+
+// Longer addresses are undeliverable (RFC 5321).
+const maxEmailLength = 254;
+const Email = z.email().max(maxEmailLength);
+
+function isWithin(quantity: number, least: number, most: number): boolean {
+  return quantity >= least && quantity <= most;
+}
 
 const NewProductSession = z
   .object({
@@ -42,7 +58,24 @@ const NewProductSession = z
       .meta({ description: 'If true, the buyers enter their own details, and a customer is created when they pay.' }),
     priceId: Reference.optional(),
     priceSlug: Reference.optional().meta({ description: 'The slug of an active price, instead of `priceId`.' }),
-    quantity: countInput(1, maxQuantity).optional().meta({ description: '1 by default.' }),
+    quantity: countInput(1, maxQuantity).optional().meta({
+      description: 'By default `minimumQuantity`, else 1. The buyer cannot change it without limits.',
+    }),
+    minimumQuantity: countInput(1, maxQuantity).nullish().meta({
+      description: 'The least that the buyer may choose. By default 1 if there is a `maximumQuantity`.',
+    }),
+    maximumQuantity: countInput(1, maxQuantity).nullish().meta({
+      description: 'The most that the buyer may choose. Without it the quantity is fixed.',
+    }),
+    discountCode: z.string().trim().min(1).max(255).nullish().meta({
+      description: 'The code of an active discount, which is applied unless the buyer enters another code.',
+    }),
+    customerEmail: Email.nullish().meta({
+      description: 'The email address of an anonymous buyer, who may change it.',
+    }),
+    trialPeriodDays: countInput(0, maxTrialDays).nullish().meta({
+      description: 'The days of a free trial, in place of those of the price. 0 for no trial.',
+    }),
     preserveBillingCycleAnchor: z.boolean().optional().meta({
       description: 'If true, a paid plan keeps the periods of the free plan, and its first period is charged in part.',
     }),
@@ -50,6 +83,26 @@ const NewProductSession = z
   .refine((given) => (given.priceId === undefined) !== (given.priceSlug === undefined), {
     path: ['priceId'],
     message: 'send exactly one of priceId and priceSlug',
+  })
+  .refine((given) => !given.minimumQuantity || Boolean(given.maximumQuantity), {
+    path: ['maximumQuantity'],
+    message: 'is required with minimumQuantity',
+  })
+  .refine(({ minimumQuantity: least, maximumQuantity: most }) => !most || (least ?? 1) <= most, {
+    path: ['maximumQuantity'],
+    message: 'must be at least minimumQuantity',
+  })
+  .refine(
+    ({ quantity, minimumQuantity, maximumQuantity: most }) =>
+      !quantity || !most || isWithin(quantity, minimumQuantity ?? 1, most),
+    {
+      path: ['quantity'],
+      message: 'must be from minimumQuantity to maximumQuantity',
+    },
+  )
+  .refine((given) => given.anonymous || (given.customerEmail ?? null) === null, {
+    path: ['customerEmail'],
+    message: 'must be absent or null unless anonymous is true: the customer has its own',
   })
   .refine((given) => !given.anonymous || (given.customerExternalId ?? null) === null, {
     path: ['customerExternalId'],
@@ -102,9 +155,7 @@ export function checkDraft(draft: CheckoutDraft): void {
   refuse(Draft.safeParse(draft));
 }
 
-// Longer addresses are undeliverable (RFC 5321).
-const maxEmailLength = 254;
-const Buyer = z.object({ name: SafeString, email: z.email().max(maxEmailLength) });
+const Buyer = z.object({ name: SafeString, email: Email });
 
 /** Parses the buyer of an anonymous session. Refuses with `invalidRequest`, naming `name` or `email`. */
 export function readBuyer({ name, email }: Pick<CheckoutConfirmation, 'name' | 'email'>): z.infer<typeof Buyer> {

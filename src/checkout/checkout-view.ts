@@ -1,5 +1,6 @@
 import type { BillingAddress } from '../customers/customer.ts';
 import type { Instant, IntervalUnit } from '../kernel/calendar.ts';
+import type { PaymentMethodData, PaymentMethodType } from '../payments/payment-method.ts';
 import type { CardConfirmation } from '../payments/processor.ts';
 import type { CheckoutStatus, CheckoutType } from './checkout.ts';
 
@@ -8,6 +9,23 @@ export interface PaymentToConfirm {
   readonly id: string;
   /** The secret for the processor's script in the browser. */
   readonly clientSecret: string;
+}
+
+/** A change of plan instead of a purchase. Amounts are those of a whole period. */
+export interface PlanChange {
+  readonly subscriptionId: string;
+  readonly currentName: string;
+  readonly currentTotal: bigint;
+  readonly newTotal: bigint;
+  readonly isNow: boolean;
+  readonly effectiveAt: Instant;
+}
+
+/** A payment method of the customer that can be charged. */
+export interface SavedMethod {
+  readonly id: string;
+  readonly type: PaymentMethodType;
+  readonly data: PaymentMethodData;
 }
 
 /** A line of the order. `amount` is before discount and tax, in minor units. */
@@ -41,10 +59,15 @@ export interface CheckoutView {
   readonly intervalUnit: IntervalUnit | null;
   readonly intervalCount: number | null;
   readonly quantity: number;
-  /** Whether the buyer may change the quantity: for a product purchase while the session is open. */
+  /** Whether the buyer may change the quantity. */
   readonly mayChangeQuantity: boolean;
+  /** Its limits then. */
+  readonly minimumQuantity: number | null;
+  readonly maximumQuantity: number | null;
   /** Whether a discount code may be entered. */
   readonly mayDiscount: boolean;
+  /** The change of the plan that the customer has; null if something new is bought. */
+  readonly change: PlanChange | null;
   /** The date of the first charge, if there is a free trial now. */
   readonly trialEnd: Instant | null;
   /** The lines billed on confirmation; empty during a trial. */
@@ -68,8 +91,10 @@ export interface CheckoutView {
   };
   /** Whether the session has no customer yet: name and email are requested then, otherwise only shown. */
   readonly isAnonymous: boolean;
-  /** Whether a card token is required: something is due now or later, or the session adds a card. */
+  /** Whether a payment method is required: something is due now or later, or the session adds a card. */
   readonly needsCard: boolean;
+  /** The customer's payment methods to choose from, the default first, instead of entering a card. */
+  readonly savedMethods: readonly SavedMethod[];
   readonly processor: {
     /** 'test', 'stripe', 'stripe_test' or 'manual', which accepts no cards. */
     readonly name: string;
@@ -104,8 +129,12 @@ export interface CheckoutConfirmation extends CheckoutDraft {
   /** Required in an anonymous session, ignored in others. */
   readonly name?: string | null;
   readonly email?: string | null;
-  /** The processor's token of the card; required if the view says `needsCard`. */
+  /** The processor's token of the card; required if the view says `needsCard`, unless a saved method is chosen. */
   readonly token: string | null;
+  /** The id of a saved method to charge. */
+  readonly paymentMethodId?: string | null;
   /** The amount due that was shown. A higher amount is refused as an issue of this field. */
   readonly dueNow?: bigint;
+  /** The plan whose change was shown, null for a purchase. Another one is refused as an issue of this field. */
+  readonly changedPlanId?: string | null;
 }

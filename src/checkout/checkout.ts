@@ -4,6 +4,7 @@ import type { Encryption } from '../jobs/encryption.ts';
 import type { Instant } from '../kernel/calendar.ts';
 import { idSchema } from '../kernel/id.ts';
 import { Metadata, Timestamp } from '../kernel/json.ts';
+import { invalid } from '../kernel/problem.ts';
 import { stamps } from '../kernel/record.ts';
 import { PaymentMethodType } from '../payments/payment-method.ts';
 
@@ -44,6 +45,13 @@ const shared = {
   cancelUrl: Url,
   outputMetadata: Metadata.nullable(),
   outputName: z.string().nullable(),
+  minimumQuantity: z.int().nullable().meta({ description: 'The least that the buyer may choose; null: it is fixed.' }),
+  maximumQuantity: z.int().nullable(),
+  trialPeriodDays: z.int().nullable().meta({ description: 'Null: the trial of the price.' }),
+  metadata: Metadata.nullable(),
+  adjustmentId: z.string().nullable().meta({
+    description: 'The most recent change of plan of the session, whose customer had a plan already.',
+  }),
   expires: Timestamp.meta({ description: 'The time from which the session can no longer be confirmed.' }),
 };
 
@@ -115,8 +123,14 @@ export interface CheckoutSessionRow {
   readonly billingAddress: BillingAddress | null;
   readonly priceId: string | null;
   readonly quantity: number;
+  /** The limits within which the buyer may change the quantity. Both null: it is fixed. */
+  readonly minimumQuantity: number | null;
+  readonly maximumQuantity: number | null;
+  /** Null: the price's. */
+  readonly trialPeriodDays: number | null;
   readonly discountId: string | null;
   readonly purchaseId: string | null;
+  readonly adjustmentId: string | null;
   readonly paymentMethodId: string | null;
   readonly paymentMethodType: PaymentMethodType | null;
   readonly paymentToken: string | null;
@@ -125,6 +139,7 @@ export interface CheckoutSessionRow {
   readonly automaticallyUpdateSubscriptions: boolean | null;
   readonly outputName: string | null;
   readonly outputMetadata: z.infer<typeof Metadata> | null;
+  readonly metadata: z.infer<typeof Metadata> | null;
   readonly successUrl: string | null;
   readonly cancelUrl: string | null;
   readonly expiresAt: Instant;
@@ -133,6 +148,25 @@ export interface CheckoutSessionRow {
 /** The status at `now`: an open session past its expiry has expired. */
 export function statusAt({ status, expiresAt }: CheckoutSessionRow, now: Instant): CheckoutStatus {
   return status === 'open' && now >= expiresAt ? 'expired' : status;
+}
+
+/** Whether the buyer may change the quantity. */
+export function isAdjustable({ type, minimumQuantity, maximumQuantity }: CheckoutSessionRow): boolean {
+  return type === 'product' && minimumQuantity !== maximumQuantity;
+}
+
+/** The quantity that is bought. Refuses with `invalidRequest` one that the seller does not allow. */
+export function decideQuantity(session: CheckoutSessionRow, asked: number | undefined): number {
+  const { type, quantity, minimumQuantity: least, maximumQuantity: most } = session;
+  if (type !== 'product' || asked === undefined || asked === quantity) return quantity;
+  if (least === null || most === null) throw invalid(['quantity'], `must be ${quantity}: the seller has set it`);
+  if (asked < least || asked > most) throw invalid(['quantity'], `must be from ${least} to ${most}`);
+  return asked;
+}
+
+/** The address with the session's id in the place of `{CHECKOUT_SESSION_ID}`. */
+export function withSessionId(url: string, sessionId: string): string {
+  return url.replaceAll(/(?:\{|%7B)CHECKOUT_SESSION_ID(?:\}|%7D)/gi, sessionId);
 }
 
 // Links of the customer portal are in customers/portal-link.ts, because the billing response contains one.

@@ -26,10 +26,18 @@ export function cardHtml(taker: CardTaker, errors: FieldErrors, toConfirm: CardC
   return taker.name === 'test' ? testCardHtml(errors) : stripeCardHtml(taker, errors, toConfirm);
 }
 
-/** The submit button of a card form. Stripe's is disabled until its script has loaded. */
-export function cardButtonHtml(taker: CardTaker, rest: Html | null, text: string): Html {
-  const isHeld = taker.name !== 'test' && takesCards(taker);
-  return html`<button class="wide"${rest}${isHeld && html` data-card disabled`}>${text}</button>`;
+/** The value of the choice that is not a saved payment method. */
+export const otherCard = 'new';
+
+/** The submit button of a card form. Stripe's is disabled until its script has loaded, unless the card is a choice. */
+export function cardButtonHtml(
+  taker: CardTaker,
+  rest: Html | null,
+  text: string,
+  { isHeld = true }: { readonly isHeld?: boolean } = {},
+): Html {
+  const isOfScript = taker.name !== 'test' && takesCards(taker);
+  return html`<button class="wide"${rest}${isOfScript && html` data-card`}${isOfScript && isHeld && html` disabled`}>${text}</button>`;
 }
 
 function testCardHtml(errors: FieldErrors): Html {
@@ -153,10 +161,14 @@ export const stripeScript = `'use strict';
     mode: 'setup', currency: card.dataset.currency, paymentMethodTypes: ['card'], paymentMethodCreation: 'manual',
   });
   elements.create('payment').mount(card);
+  const takesSaved = () => {
+    const chosen = form.querySelector('input[name=paymentMethodId]:checked');
+    return chosen !== null && chosen.value !== 'new';
+  };
   const sendWith = (id, button) => { token.value = id; send(button); };
   form.addEventListener('submit', (event) => {
     const button = event.submitter;
-    if (ready || (button && button.value === 'details')) return;
+    if (ready || takesSaved() || (button && button.value === 'details')) return;
     event.preventDefault();
     attempt(async () => {
       const checked = await elements.submit();

@@ -3,11 +3,27 @@ import { countryCodes } from '../kernel/country.ts';
 import { type Html, html } from '../kernel/html.ts';
 import { moneyText } from '../kernel/money-text.ts';
 import { asksAddress, type Details } from './buyer-entry.ts';
-import type { CheckoutView, PaymentToConfirm } from './checkout-view.ts';
-import { type CardTaker, cardButtonHtml, cardHtml, cardScripts, confirmPaymentHtml, takesCards } from './page-card.ts';
-import { type Choice, type FieldErrors, fieldHtml, hiddenHtml, selectHtml, summaryHtml } from './page-form.ts';
+import type { CheckoutView, PaymentToConfirm, PlanChange } from './checkout-view.ts';
+import {
+  type CardTaker,
+  cardButtonHtml,
+  cardHtml,
+  cardScripts,
+  confirmPaymentHtml,
+  otherCard,
+  takesCards,
+} from './page-card.ts';
+import {
+  type Choice,
+  choiceHtml,
+  type FieldErrors,
+  fieldHtml,
+  hiddenHtml,
+  selectHtml,
+  summaryHtml,
+} from './page-form.ts';
 import { layout } from './page-layout.ts';
-import { dayText, priceText, safeAddress, withoutCode } from './page-text.ts';
+import { dayText, priceText, safeAddress, savedText, withoutCode } from './page-text.ts';
 
 /** A step of the checkout to render. */
 export interface Step {
@@ -18,6 +34,8 @@ export interface Step {
   readonly errors?: FieldErrors;
   /** A message about the whole step. */
   readonly message?: string | null;
+  /** The chosen payment method: the id of a saved one, or `otherCard`. */
+  readonly chosenMethod?: string | null;
 }
 
 const regionNames = new Intl.DisplayNames('en', { type: 'region' });
@@ -46,8 +64,9 @@ function orderFields(view: CheckoutView, details: Details, errors: FieldErrors):
     name: 'quantity',
     label: 'Quantity',
     value: details.quantity,
+    hint: `From ${view.minimumQuantity} to ${view.maximumQuantity}`,
     inputMode: 'numeric',
-    maxLength: 9,
+    maxLength: 10,
   } as const;
   const code = {
     name: 'discountCode',
@@ -94,18 +113,18 @@ ${field('state', 'State or region', 'address-level1')}
 }
 
 /** The second step: the exact total, and the card. Earlier input is carried in hidden fields. */
-export function paymentPage({ view, details, action, errors = {}, message = null }: Step): PageDocument {
+export function paymentPage({ view, details, action, errors = {}, message = null, ...step }: Step): PageDocument {
   const taker: CardTaker = { ...view.processor, currency: view.currency };
-  const canConfirm = !view.needsCard || takesCards(taker);
+  const canConfirm = !view.needsCard || takesCards(taker) || view.savedMethods.length > 0;
   const shown = view.failure !== null && message === null ? declinedText(view.failure) : message;
   const agreement = agreementText(view);
   const content = html`${summaryHtml(errors, shown)}
 ${orderHtml(view)}
 <form method="post" action="${action}" novalidate>
-${hiddenHtml({ ...details, shownDue: String(view.dueNow) })}
+${hiddenHtml({ ...details, shownDue: String(view.dueNow), shownPlan: view.change?.subscriptionId ?? '' })}
 <section>
-${!view.needsCard && html`<p>Nothing is due, so no card is needed.</p>`}
-${view.needsCard && cardHtml(taker, errors, view.cardToConfirm)}
+${!view.needsCard && html`<p>Nothing is due today, so no card is needed.</p>`}
+${view.needsCard && methodHtml(view, taker, errors, step.chosenMethod ?? null)}
 ${agreement !== null && html`<p class="soft">${agreement}</p>`}
 </section>
 ${canConfirm && html`<div class="actions">${payButton(view, taker)}</div>`}
@@ -120,10 +139,27 @@ ${cancelHtml(view)}`;
   });
 }
 
+/** The choice between the saved payment methods and another card; without saved ones just the card. */
+function methodHtml(
+  { savedMethods, cardToConfirm, failure }: CheckoutView,
+  taker: CardTaker,
+  errors: FieldErrors,
+  chosenMethod: string | null,
+): Html {
+  if (savedMethods.length === 0) return cardHtml(taker, errors, cardToConfirm);
+  const choices = savedMethods.map(({ id, type, data }) => ({ value: id, label: savedText(type, data) }));
+  const other = takesCards(taker) ? [{ value: otherCard, label: 'Another card' }] : [];
+  const isFailed = failure !== null || cardToConfirm !== null;
+  const value = chosenMethod ?? (isFailed && other.length > 0 ? otherCard : (choices[0]?.value ?? ''));
+  const field = { name: 'paymentMethodId', label: 'Payment method', value };
+  return html`${choiceHtml(field, [...choices, ...other], errors)}
+${other.length > 0 && html`<div class="other-card">${cardHtml(taker, errors, cardToConfirm)}</div>`}`;
+}
+
 function payButton(view: CheckoutView, taker: CardTaker): Html {
   const rest = html` name="step" value="pay"`;
   return view.needsCard
-    ? cardButtonHtml(taker, rest, confirmText(view))
+    ? cardButtonHtml(taker, rest, confirmText(view), { isHeld: view.savedMethods.length === 0 })
     : html`<button class="wide"${rest}>${confirmText(view)}</button>`;
 }
 
@@ -165,7 +201,7 @@ ${address !== null && html`<div class="actions"><a class="button" href="${addres
   return page(view, { heading, content, more: { goOnTo: goesOn && view.status === 'succeeded' ? address : null } });
 }
 
-function outcomeOf({ status, type }: CheckoutView): { heading: string; text: string } {
+function outcomeOf({ status, type, change }: CheckoutView): { heading: string; text: string } {
   switch (status) {
     case 'succeeded':
       return type === 'add_payment_method'
@@ -187,13 +223,14 @@ function outcomeOf({ status, type }: CheckoutView): { heading: string; text: str
         text: 'You were not charged. Please go back to the seller and start again.',
       };
     case 'open':
-      return { heading: headingOf({ type }), text: 'This checkout is open.' };
+      return { heading: headingOf({ type, change }), text: 'This checkout is open.' };
     default:
       return status satisfies never;
   }
 }
 
-function headingOf({ type }: Pick<CheckoutView, 'type'>): string {
+function headingOf({ type, change }: Pick<CheckoutView, 'type' | 'change'>): string {
+  if (change !== null) return 'Change your plan';
   if (type === 'add_payment_method') return 'Add a card';
   return type === 'activate_subscription' ? 'Activate your subscription' : 'Checkout';
 }
@@ -216,18 +253,30 @@ function page(
 
 /** The order and its total. Nothing if only a card is added. */
 function orderHtml(view: CheckoutView): Html | null {
-  const { productName, description, currency, lines } = view;
+  const { productName, description, currency, lines, change } = view;
   if (productName === null) return null;
   return html`<section aria-labelledby="order">
 <h2 id="order">${productName}</h2>
 ${description !== null && html`<p>${description}</p>`}
 <p>${termsText(view)}</p>
+${change !== null && html`<p>${changeText(change)}</p>`}
 <dl>
+${
+  change !== null &&
+  html`<dt>${change.currentName}, full period</dt><dd>${moneyText(change.currentTotal, currency)}</dd>
+<dt>${productName}, full period</dt><dd>${moneyText(change.newTotal, currency)}</dd>`
+}
 ${lines.map((line) => html`<dt>${namedWithQuantity(line)}</dt><dd>${moneyText(line.amount, currency)}</dd>\n`)}
 ${sumsHtml(view)}
 </dl>
 </section>
 `;
+}
+
+function changeText({ currentName, isNow, effectiveAt }: PlanChange): string {
+  return isNow
+    ? `This replaces your current plan, ${currentName}, today.`
+    : `Your plan changes on ${dayText(effectiveAt)}. Until then, you keep ${currentName}.`;
 }
 
 /** The unit price and its terms: `USD 30.00 per month, after a free trial until 5 December 2026`. */
@@ -256,8 +305,9 @@ function agreementText({ intervalUnit, unitPrice, trialEnd, seller }: CheckoutVi
 }
 
 /** The label of the confirm button. */
-function confirmText({ type, dueNow, trialEnd, currency }: CheckoutView): string {
+function confirmText({ type, dueNow, trialEnd, currency, change }: CheckoutView): string {
   if (type === 'add_payment_method') return 'Save card';
+  if (change !== null) return dueNow > 0n ? `Pay ${moneyText(dueNow, currency)} and change plan` : 'Change plan';
   if (dueNow > 0n) return `Pay ${moneyText(dueNow, currency)}`;
   return trialEnd === null ? 'Confirm' : 'Start free trial';
 }

@@ -42,6 +42,17 @@ ${choices.map((each) => html`<option value="${each.value}"${each.value === value
   );
 }
 
+/** A choice of one among a few, all shown. */
+export function choiceHtml({ name, label, value }: Field, choices: readonly Choice[], errors: FieldErrors): Html {
+  const error = errors[name];
+  return html`<fieldset id="${name}">
+<legend>${label}</legend>
+${choices.map((each) => html`<label class="choice"><input type="radio" name="${name}" value="${each.value}"${each.value === value && html` checked`}> ${each.label}</label>\n`)}
+${error !== undefined && html`<p class="error">${error}</p>`}
+</fieldset>
+`;
+}
+
 function framed({ name, label, hint, optional }: Field, errors: FieldErrors, input: Html): Html {
   const error = errors[name];
   return html`<div class="field">

@@ -29,6 +29,9 @@ label { display: block; font-weight: 600; }
 .optional, .hint { font-weight: 400; color: var(--soft); font-size: .875rem; }
 input, select { display: block; width: 100%; font: inherit; color: inherit; background: #fff; padding: .6rem .7rem;
   border: 1px solid #6b7684; border-radius: .375rem; min-height: 2.75rem; }
+.choice { display: flex; align-items: center; gap: .6rem; font-weight: 400; padding: .5rem 0; min-height: 2.75rem; }
+.choice input { width: 1.25rem; height: 1.25rem; min-height: 0; flex: none; }
+form:has(.choice input:checked:not([value=new])) .other-card { display: none; }
 [aria-invalid=true] { border: 2px solid var(--bad); }
 .error { color: var(--bad); font-weight: 600; }
 :focus-visible { outline: 3px solid #f5a800; outline-offset: 2px; }

@@ -40,6 +40,12 @@ export function methodText(type: string, data: Readonly<Record<string, string | 
   return data.last4 === undefined ? name : `${name} ending in ${data.last4}`;
 }
 
+/** A saved payment method in a list: `Visa ending in 4242, expires 12/2030`. */
+export function savedText(type: string, data: Readonly<Record<string, string | number>>): string {
+  const until = data.expMonth === undefined ? '' : `, expires ${data.expMonth}/${data.expYear}`;
+  return methodText(type, data) + until;
+}
+
 const unsafe = new Set(['javascript:', 'data:', 'vbscript:', 'blob:', 'file:']);
 
 /** An address that a page may link to, or null if it could run as a script. */

@@ -6,7 +6,7 @@ import type { PaymentToConfirm } from './checkout-view.ts';
 import { cardScripts, confirmPaymentHtml } from './page-card.ts';
 import { hiddenHtml, summaryHtml } from './page-form.ts';
 import { layout } from './page-layout.ts';
-import { dayText, methodText, priceText, safeAddress } from './page-text.ts';
+import { dayText, methodText, priceText, safeAddress, savedText } from './page-text.ts';
 import {
   mayCancel,
   mayChange,
@@ -130,10 +130,9 @@ function datesOf(subscription: PortalSubscription): string[] {
 function methodsHtml({ paymentMethods }: PortalView, visit: Visited): Html {
   const row = ({ id, type, paymentMethodData: data, default: isDefault }: PortalView['paymentMethods'][number]) => {
     const text = methodText(type, data);
-    const until = data.expMonth === undefined ? '' : `, expires ${data.expMonth}/${data.expYear}`;
     const use = html`<form method="post" action="/portal/payment-methods/${id}/default">${hiddenHtml({ formToken: visit.formToken })}
 <button class="plain" aria-label="Make default: ${text}">Make default</button></form>`;
-    return html`<li><span>${text}${until}</span>${isDefault ? html`<span class="tag">Default</span>` : use}</li>\n`;
+    return html`<li><span>${savedText(type, data)}</span>${isDefault ? html`<span class="tag">Default</span>` : use}</li>\n`;
   };
   return html`<section aria-labelledby="methods">
 <h2 id="methods">Payment methods</h2>

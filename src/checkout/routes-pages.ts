@@ -7,9 +7,9 @@ import { viewCheckout } from './actions.ts';
 import { type Details, detailErrors, draftOf, enteredDetails, knownDetails } from './buyer-entry.ts';
 import { readCard } from './card-entry.ts';
 import { readCheckoutKey } from './checkout.ts';
-import type { CheckoutDraft, CheckoutView, PaymentToConfirm } from './checkout-view.ts';
+import type { CheckoutConfirmation, CheckoutDraft, CheckoutView, PaymentToConfirm } from './checkout-view.ts';
 import { performCheckout, performConfirmed } from './jobs.ts';
-import { stripeScript, stripeScriptPath } from './page-card.ts';
+import { otherCard, stripeScript, stripeScriptPath } from './page-card.ts';
 import {
   confirmCardText,
   confirmPaymentPage,
@@ -114,17 +114,22 @@ async function lookWithDraft(
 
 // A buyer is never charged more than was shown. Less is possible, because the rest of a period shrinks.
 const amountChanged = 'The amount has changed. Please review it before you continue.';
+const planChanged = 'Your plan has changed since this page was opened. Please review your order before you continue.';
 
-async function pay(opened: Opened, step: Step, form: PageRequest['form']): Promise<PageAnswer> {
+async function pay(opened: Opened, entered: Step, form: PageRequest['form']): Promise<PageAnswer> {
+  const step = { ...entered, chosenMethod: form.paymentMethodId ?? null };
   const { view, details, action } = step;
   const shownDue = /^\d{1,20}$/.test(form.shownDue ?? '') ? BigInt(form.shownDue ?? '') : 0n;
-  if (view.dueNow > shownDue) return { show: paymentPage({ ...step, message: amountChanged }), status: 409 };
+  const changedPlanId = form.shownPlan ? form.shownPlan : null;
+  const isOther = changedPlanId !== (view.change?.subscriptionId ?? null);
+  if (isOther || view.dueNow > shownDue)
+    return { show: paymentPage({ ...step, message: isOther ? planChanged : amountChanged }), status: 409 };
   const card = cardOf(view, form);
   if ('errors' in card) return { show: paymentPage({ ...step, errors: card.errors }), status: 422 };
   const { environmentId, publicUrl, sessionId } = opened;
   const { name, email } = details;
   try {
-    const confirmation = { ...draftOf(view, details), name, email, token: card.token, dueNow: shownDue };
+    const confirmation = { ...draftOf(view, details), name, email, ...card, dueNow: shownDue, changedPlanId };
     const after = await performCheckout(opened.context, { environmentId, publicUrl, sessionId }, confirmation);
     if (after.refusal !== null) return { show: refusedPage(after, after.refusal), status: 409 };
     if (after.status !== 'open') return { goTo: `${action}&to=success` };
@@ -133,15 +138,24 @@ async function pay(opened: Opened, step: Step, form: PageRequest['form']): Promi
       return { show: paymentPage({ ...step, view: { ...view, cardToConfirm }, message: confirmCardText }) };
     return { show: paymentPage({ ...step, message: declinedText(after.failure ?? '') }), status: 402 };
   } catch (error) {
-    return refusedPayment(step, error);
+    const stale = staleText(error);
+    if (stale === null) return refusedPayment(step, error);
+    const again = await lookWithDraft(opened, view, details);
+    if ('refused' in again) return again.refused;
+    return { show: paymentPage({ ...step, view: again.view, message: stale }), status: 409 };
   }
+}
+
+/** The message if the order is no longer the one that was shown; null for any other refusal. */
+function staleText(error: unknown): string | null {
+  const fields = error instanceof Problem ? error.issues.map(({ path }) => path[0]) : [];
+  if (fields.includes('changedPlanId')) return planChanged;
+  return fields.includes('dueNow') ? amountChanged : null;
 }
 
 /** Shows a failure on the step that it belongs to. */
 function refusedPayment(step: Step, error: unknown): PageAnswer {
-  const { errors: found, message: words } = refusalOf(error);
-  const { dueNow, ...errors } = found;
-  const message = dueNow === undefined ? words : amountChanged;
+  const { errors, message } = refusalOf(error);
   const status = error instanceof Problem ? error.status : 500;
   const isOfDetails = Object.keys(errors).some((name) => name in step.details);
   const isOfCard = error instanceof Problem && error.problem === 'paymentMethodDeclined';
@@ -149,9 +163,12 @@ function refusedPayment(step: Step, error: unknown): PageAnswer {
   return { show: (isOfDetails ? detailsPage : paymentPage)({ ...step, errors, message: said }), status };
 }
 
-/** The token of the card, null if none is required. */
-function cardOf(view: CheckoutView, form: PageRequest['form']): { token: string | null } | { errors: FieldErrors } {
+type Card = Pick<CheckoutConfirmation, 'token' | 'paymentMethodId'>;
+
+/** The chosen payment method or the token of the card; neither if none is required. */
+function cardOf(view: CheckoutView, { paymentMethodId, ...form }: PageRequest['form']): Card | { errors: FieldErrors } {
   if (!view.needsCard) return { token: null };
+  if (paymentMethodId !== undefined && paymentMethodId !== otherCard) return { token: null, paymentMethodId };
   if (view.processor.name === 'test') return readCard(form, Date.now());
   const token = form.token?.trim() ?? '';
   return token === '' ? { errors: { token: 'Enter your card.' } } : { token };
@@ -185,6 +202,7 @@ const subjects: Readonly<Record<string, string>> = {
   email: 'The email address',
   billingAddress: 'The address',
   token: 'The card',
+  paymentMethodId: 'The payment method',
 };
 
 /** The issue as a sentence: its message, such as `must be ...`, lacks the subject. */

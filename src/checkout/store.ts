@@ -21,8 +21,12 @@ const columns = [
   'billingAddress',
   'priceId',
   'quantity',
+  'minimumQuantity',
+  'maximumQuantity',
+  'trialPeriodDays',
   'discountId',
   'purchaseId',
+  'adjustmentId',
   'paymentMethodId',
   'paymentMethodType',
   'paymentToken',
@@ -31,6 +35,7 @@ const columns = [
   'automaticallyUpdateSubscriptions',
   'outputName',
   'outputMetadata',
+  'metadata',
   'successUrl',
   'cancelUrl',
   'expiresAt',
@@ -52,7 +57,7 @@ function select(work: Work, id: string) {
 }
 
 export async function insertSession(work: Work, session: CheckoutSessionRow): Promise<void> {
-  const { billingAddress, outputMetadata, ...row } = session;
+  const { billingAddress, outputMetadata, metadata, ...row } = session;
   await work.db
     .insertInto('checkoutSessions')
     .values({
@@ -60,6 +65,7 @@ export async function insertSession(work: Work, session: CheckoutSessionRow): Pr
       environmentId: work.environmentId,
       billingAddress: jsonb(billingAddress),
       outputMetadata: jsonb(outputMetadata),
+      metadata: jsonb(metadata),
     })
     .execute();
 }
@@ -99,6 +105,7 @@ interface SessionChange {
   readonly billingAddress?: BillingAddress | null;
   readonly quantity?: number;
   readonly discountId?: string | null;
+  readonly adjustmentId?: string | null;
   readonly paymentMethodId?: string | null;
   readonly paymentMethodType?: CheckoutSessionRow['paymentMethodType'];
   readonly paymentToken?: string | null;

@@ -91,6 +91,7 @@ export interface BillingPeriods {
 }
 
 export interface CheckoutSessions {
+  adjustmentId: string | null;
   anonymous: boolean;
   automaticallyUpdateSubscriptions: boolean | null;
   billingAddress: Json | null;
@@ -103,6 +104,9 @@ export interface CheckoutSessions {
   environmentId: number;
   expiresAt: number;
   id: string;
+  maximumQuantity: number | null;
+  metadata: Json | null;
+  minimumQuantity: number | null;
   outputMetadata: Json | null;
   outputName: string | null;
   paymentMethodId: string | null;
@@ -116,6 +120,7 @@ export interface CheckoutSessions {
   status: string;
   successUrl: string | null;
   targetSubscriptionId: string | null;
+  trialPeriodDays: number | null;
   type: string;
   updatedAt: number;
 }
@@ -470,10 +475,14 @@ export interface PaymentMethodAttachments {
   customerId: string;
   environmentId: number;
   /**
-   * That of the payment method, if it comes to be one.
+   * That of the payment method, if it comes to be a new one.
    */
   id: string;
   outcome: Json | null;
+  /**
+   * The new payment method, or the same card that the customer had.
+   */
+  paymentMethodId: string | null;
   pricingModelId: string;
   processor: string;
   request: Json;
@@ -486,6 +495,7 @@ export interface PaymentMethods {
   createdAt: number;
   customerId: string;
   environmentId: number;
+  fingerprint: string | null;
   id: string;
   isDefault: boolean;
   metadata: Json | null;

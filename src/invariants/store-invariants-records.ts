@@ -154,8 +154,23 @@ export const recordInvariants: readonly Invariant[] = [
         from checkout_sessions s
         left join purchases p on p.environment_id = s.environment_id and p.id = s.purchase_id
        where (s.purchase_id is not null and p.id is null)
-          or (s.status = 'succeeded' and s.type in ('product', 'purchase') and p.purchase_date is null)
-          or (s.status = 'pending' and s.type = 'product' and s.purchase_id is null)`,
+          or (s.status = 'succeeded' and s.type in ('product', 'purchase') and p.purchase_date is null
+              and s.adjustment_id is null)
+          or (s.status = 'pending' and s.type = 'product' and s.purchase_id is null and s.adjustment_id is null)`,
+  },
+  {
+    name: 'adjustmentsAndSessionsAgree',
+    sentence:
+      'A checkout session that changes a plan changes one of its customer, is pending while the change awaits its payment, and open after it failed.',
+    query: sql`
+      select s.environment_id, s.id, s.status, s.adjustment_id, a.status as adjustment_status
+        from checkout_sessions s
+        left join subscription_adjustments a on a.environment_id = s.environment_id and a.id = s.adjustment_id
+        left join subscriptions b on b.environment_id = a.environment_id and b.id = a.subscription_id
+       where s.adjustment_id is not null
+         and (b.customer_id is distinct from s.customer_id
+              or (a.status = 'awaiting_payment') <> (s.status = 'pending')
+              or (a.status = 'failed' and s.status <> 'open'))`,
   },
   {
     name: 'processorCustomersAreApart',

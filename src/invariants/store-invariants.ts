@@ -97,6 +97,7 @@ const linksWithinPricingModel: readonly Link[] = [
   ['payment_method_attachments', 'customers', 'customer_id'],
   ['checkout_sessions', 'prices', 'price_id'],
   ['checkout_sessions', 'customers', 'customer_id'],
+  ['checkout_sessions', 'subscription_adjustments', 'adjustment_id'],
 ];
 
 const linksWithinCustomer: readonly Link[] = [

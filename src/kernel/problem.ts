@@ -293,6 +293,10 @@ export const registry = {
   refundInFlight: ['BAD_REQUEST', 'The remaining amount of payment {id} is already being refunded.'],
   refundFailed: ['BAD_REQUEST', 'The payment processor refused the refund: {reason}'],
   purchaseNotFound: ['NOT_FOUND', 'No purchase with id {id}.'],
+  purchaseNotPaid: [
+    'PAYMENT_REQUIRED',
+    'The payment failed, so nothing was bought. {code}: {reason} Use another payment method.',
+  ],
   priceNotSold: ['BAD_REQUEST', 'Price {id} cannot be purchased: {reason}.'],
   nothingHoldsCredits: [
     'BAD_REQUEST',

@@ -28,7 +28,8 @@ export const attachTask = 'attach_payment_method';
 type Attached = Extract<AttachOutcome, { result: 'attached' }>;
 
 /**
- * Attaches a payment method to a customer. The first one becomes the default, a later one on request. `pricingModelId`
+ * Attaches a payment method to a customer. The first one becomes the default, a later one on request. A card that the
+ * customer has already is not added again: its payment method is renewed and returned. `pricingModelId`
  * resolves an external id that several pricing models have. Refuses a token that the processor does not know (400) or
  * declines (402); nothing is stored then.
  *
@@ -107,11 +108,29 @@ async function keep(
   attached: Attached,
 ): Promise<PaymentMethod> {
   const isDefault = await becomesDefault(work, customer, request);
+  const made = newMethod(work, processor, customer, request, id, attached, isDefault);
+  const same = await store.findSamePaymentMethod(work, made);
+  const method = same === null ? made : renewed(same, made, request);
   if (isDefault) await store.clearDefault(work, customer.id);
-  const method = newMethod(work, processor, customer, request, id, attached, isDefault);
-  await store.insertPaymentMethod(work, method);
-  if (request.automaticallyUpdateSubscriptions === true) await chargeSubscriptionsOn(work, customer, id);
+  await (same === null ? store.insertPaymentMethod : store.renewPaymentMethod)(work, method);
+  if (request.automaticallyUpdateSubscriptions === true) await chargeSubscriptionsOn(work, customer, method.id);
   return renderPaymentMethod(work, method);
+}
+
+/** The card that the customer had already, with the newer token and expiry, and the details that were sent now. */
+function renewed(
+  same: PaymentMethodRow,
+  made: PaymentMethodRow,
+  { billingDetails, metadata }: NewPaymentMethod,
+): PaymentMethodRow {
+  return {
+    ...made,
+    id: same.id,
+    createdAt: same.createdAt,
+    isDefault: same.isDefault || made.isDefault,
+    billingDetails: billingDetails === undefined ? same.billingDetails : made.billingDetails,
+    metadata: metadata === undefined ? same.metadata : made.metadata,
+  };
 }
 
 /** Makes it the payment method of the customer's running subscriptions. */
@@ -140,7 +159,7 @@ function newMethod(
   customer: CustomerRow,
   request: NewPaymentMethod,
   id: string,
-  { type, data, country, token = request.token }: Attached,
+  { type, data, country, token = request.token, fingerprint = null }: Attached,
   isDefault: boolean,
 ): PaymentMethodRow {
   return {
@@ -156,6 +175,7 @@ function newMethod(
     metadata: request.metadata ?? null,
     processor,
     processorToken: token,
+    fingerprint,
   };
 }
 
@@ -177,6 +197,7 @@ async function requestAttachment(
     request,
     status: 'pending',
     outcome: null,
+    paymentMethodId: null,
   };
   await insertAttachment(work, attachment);
   await requestEffect(work, {
@@ -227,8 +248,8 @@ export async function applyAttachOutcome(work: Work, id: string, outcome: Attach
   if (customer === null || attachment?.status !== 'pending') return;
   const { request, processor } = attachment;
   const isRefused = outcome.result !== 'attached' || (request.type ?? outcome.type) !== outcome.type;
-  await endAttachment(work, id, isRefused ? 'refused' : 'attached', outcome);
-  if (!isRefused) await keep(work, processor, customer, request, id, outcome);
+  const kept = isRefused ? null : await keep(work, processor, customer, request, id, outcome);
+  await endAttachment(work, id, { outcome, paymentMethodId: kept?.id ?? null });
 }
 
 /**
@@ -236,9 +257,9 @@ export async function applyAttachOutcome(work: Work, id: string, outcome: Attach
  * none.
  */
 export async function reportAttachment(work: Work, { id }: Pick<PaymentMethod, 'id'>): Promise<PaymentMethod> {
-  const method = await store.findPaymentMethod(work, id);
-  if (method !== null) return renderPaymentMethod(work, method);
   const attachment = await findAttachment(work, id);
+  const method = await store.findPaymentMethod(work, attachment?.paymentMethodId ?? id);
+  if (method !== null) return renderPaymentMethod(work, method);
   assert(attachment, 'what has no payment method yet has its attachment');
   const { outcome, processor, request } = attachment;
   assert(outcome, 'its effect has ended');

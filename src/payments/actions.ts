@@ -134,7 +134,7 @@ export async function listPaymentMethodsOfCustomer(work: Work, customerId: strin
 
 /** A payment method as returned by the API. */
 export function renderPaymentMethod(work: Work, row: PaymentMethodRow): PaymentMethod {
-  const { isDefault, processor: _, processorToken: _token, ...shown } = row;
+  const { isDefault, processor: _, processorToken: _token, fingerprint: _same, ...shown } = row;
   return { ...shown, default: isDefault, livemode: work.livemode };
 }
 

@@ -126,7 +126,9 @@ export function attachedMethod(method: Stripe.PaymentMethod): AttachOutcome {
     return { result: 'declined', code: 'payment_method_type_unsupported', message };
   }
   const country = method.card?.country ?? method.sepa_debit?.country ?? method.billing_details.address?.country;
-  return { result: 'attached', type: type.data, data: dataOf(method), country: country ?? 'US', token: method.id };
+  const { fingerprint = null } = method.card ?? method.us_bank_account ?? method.sepa_debit ?? {};
+  const known = { type: type.data, data: dataOf(method), country: country ?? 'US', token: method.id };
+  return { result: 'attached', ...known, fingerprint };
 }
 
 function dataOf({ card, us_bank_account: usAccount, sepa_debit: sepa, link }: Stripe.PaymentMethod): PaymentMethodData {

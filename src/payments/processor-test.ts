@@ -148,7 +148,8 @@ function attach(token: string): AttachOutcome {
   const found = testTokens.get(token);
   if (found === undefined) return { result: 'unknown', known: [...testTokens.keys()] };
   if (found.attach !== undefined) return { result: 'declined', ...found.attach };
-  return { result: 'attached', type: found.type, data: found.data, country: 'US' };
+  // Each token behaves as a card of its own.
+  return { result: 'attached', type: found.type, data: found.data, country: 'US', fingerprint: token };
 }
 
 function outcomeOf(token: string | null, reference: string, now: Instant): ChargeOutcome {

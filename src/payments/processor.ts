@@ -102,6 +102,8 @@ export type AttachOutcome =
       readonly country: string;
       /** The token for future charges, if it differs from the caller's. */
       readonly token?: string;
+      /** The same for each token of one card or account; null or absent: the processor cannot tell. */
+      readonly fingerprint?: string | null;
     }
   | {
       readonly result: 'declined';

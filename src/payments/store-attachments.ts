@@ -6,7 +6,7 @@ import type { AttachOutcome } from './processor.ts';
 
 /** A payment method being attached: `pending` until its processor has responded. */
 export interface Attachment {
-  /** The id of the resulting payment method, if any. */
+  /** The id of the resulting payment method, if it is a new one. */
   readonly id: string;
   readonly createdAt: Instant;
   readonly updatedAt: Instant;
@@ -16,6 +16,8 @@ export interface Attachment {
   readonly request: NewPaymentMethod;
   readonly status: 'pending' | 'attached' | 'refused';
   readonly outcome: AttachOutcome | null;
+  /** The resulting payment method: the one with this id, or the same card that the customer had already. */
+  readonly paymentMethodId: string | null;
 }
 
 export async function insertAttachment(work: Work, attachment: Attachment): Promise<void> {
@@ -40,6 +42,7 @@ function select(work: Work, id: string) {
         'request',
         'status',
         'outcome',
+        'paymentMethodId',
       ])
       .where('environmentId', '=', work.environmentId)
       .where('id', '=', id)
@@ -57,16 +60,16 @@ export async function lockAttachment(work: Work, id: string): Promise<Attachment
   return (await select(work, id).forNoKeyUpdate().executeTakeFirst()) ?? null;
 }
 
-/** Records the result. */
+/** Records the result; without a payment method it was refused. */
 export async function endAttachment(
   work: Work,
   id: string,
-  status: 'attached' | 'refused',
-  outcome: AttachOutcome,
+  { outcome, paymentMethodId }: Pick<Attachment, 'paymentMethodId'> & { readonly outcome: AttachOutcome },
 ): Promise<void> {
+  const status = paymentMethodId === null ? 'refused' : 'attached';
   await work.db
     .updateTable('paymentMethodAttachments')
-    .set({ status, outcome: jsonb(outcome), updatedAt: work.now })
+    .set({ status, outcome: jsonb(outcome), paymentMethodId, updatedAt: work.now })
     .where('environmentId', '=', work.environmentId)
     .where('id', '=', id)
     .execute();

@@ -20,6 +20,7 @@ const columns = [
   'metadata',
   'processor',
   'processorToken',
+  'fingerprint',
 ] as const;
 
 /** A stored payment method. Only values of the declared types are ever written. */
@@ -44,6 +45,16 @@ function select(work: Work) {
 
 export async function findPaymentMethod(work: Work, id: string): Promise<PaymentMethodRow | null> {
   return (await select(work).where('id', '=', id).executeTakeFirst()) ?? null;
+}
+
+/** The customer's payment method that is this very card or account. */
+export async function findSamePaymentMethod(
+  work: Work,
+  { customerId, processor, fingerprint }: Pick<PaymentMethodRow, 'customerId' | 'processor' | 'fingerprint'>,
+): Promise<PaymentMethodRow | null> {
+  if (fingerprint === null) return null;
+  const same = select(work).where('customerId', '=', customerId).where('processor', '=', processor);
+  return (await same.where('fingerprint', '=', fingerprint).executeTakeFirst()) ?? null;
 }
 
 /** The payment methods with these ids, in no particular order. */
@@ -106,6 +117,24 @@ export async function insertPaymentMethod(work: Work, method: PaymentMethodRow):
       paymentMethodData: jsonb(method.paymentMethodData),
       metadata: method.metadata === null ? null : jsonb(method.metadata),
     })
+    .execute();
+}
+
+/** Stores newer facts about a payment method that was added again. */
+export async function renewPaymentMethod(work: Work, method: PaymentMethodRow): Promise<void> {
+  const { id, isDefault, updatedAt, processorToken, billingDetails, paymentMethodData, metadata } = method;
+  await work.db
+    .updateTable('paymentMethods')
+    .set({
+      isDefault,
+      updatedAt,
+      processorToken,
+      billingDetails: jsonb(billingDetails),
+      paymentMethodData: jsonb(paymentMethodData),
+      metadata: metadata === null ? null : jsonb(metadata),
+    })
+    .where('environmentId', '=', work.environmentId)
+    .where('id', '=', id)
     .execute();
 }
 

@@ -141,6 +141,12 @@ export async function findLastFailure(work: Work, subscriptionId: string): Promi
   return row ?? null;
 }
 
+/** The last failed payment of an invoice. */
+export async function findLastFailureOfInvoice(work: Work, invoiceId: string): Promise<PaymentRow | null> {
+  const failed = select(work).where('invoiceId', '=', invoiceId).where('status', '=', 'failed');
+  return (await failed.orderBy('id', 'desc').limit(1).executeTakeFirst()) ?? null;
+}
+
 /** The subscriptions that ever received a payment, even if it was returned later. */
 export async function listEverPaid(work: Work, subscriptionIds: readonly string[]): Promise<Set<string>> {
   const { rows } = await sql<{ subscriptionId: string }>`

@@ -2,9 +2,10 @@ import { z } from 'zod';
 import { BillingAddress } from '../customers/customer.ts';
 import type { Instant } from '../kernel/calendar.ts';
 import { idSchema } from '../kernel/id.ts';
-import { Metadata, Timestamp, WholeNumber } from '../kernel/json.ts';
+import { countInput, Metadata, SafeString, Timestamp, WholeNumber } from '../kernel/json.ts';
 import { stamps } from '../kernel/record.ts';
 import { IntervalUnit } from '../pricing/price.ts';
+import { maxQuantity } from '../subscriptions/subscription-start.ts';
 
 export const PurchaseId = idSchema('purchase');
 
@@ -152,3 +153,32 @@ export function toPurchase(known: { livemode: boolean; organizationId: string },
     position: 0,
   } as Purchase;
 }
+
+const Reference = z.string().min(1).max(255);
+
+/** A request to sell something to a customer in one call. */
+export const NewPurchase = z
+  .object({
+    customerId: Reference.optional(),
+    customerExternalId: Reference.optional().meta({
+      description: 'Your own id of the customer, instead of `customerId`.',
+    }),
+    priceId: Reference.optional(),
+    priceSlug: Reference.optional().meta({ description: 'The slug of an active price, instead of `priceId`.' }),
+    quantity: countInput(1, maxQuantity).optional().meta({ description: '1 by default.' }),
+    discountCode: z.string().min(1).max(255).nullish().meta({ description: 'The code of an active discount.' }),
+    paymentMethodId: Reference.nullish().meta({
+      description: 'A payment method of the customer, by default its default one.',
+    }),
+    name: SafeString.nullish().meta({ description: 'By default the name of the product.' }),
+    metadata: Metadata.nullish().meta({ description: 'Copied to the subscription, if one is bought.' }),
+  })
+  .refine((given) => (given.customerId === undefined) !== (given.customerExternalId === undefined), {
+    path: ['customerId'],
+    message: 'send exactly one of customerId and customerExternalId',
+  })
+  .refine((given) => (given.priceId === undefined) !== (given.priceSlug === undefined), {
+    path: ['priceId'],
+    message: 'send exactly one of priceId and priceSlug',
+  });
+export type NewPurchase = z.infer<typeof NewPurchase>;

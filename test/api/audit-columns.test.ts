@@ -37,6 +37,7 @@ describe('the decisions', () => {
   const shown = new Set([
     'api_keys.masked_token', // the beginning of every key, and four characters
     'checkout_sessions.billing_address',
+    'checkout_sessions.metadata',
     'checkout_sessions.output_metadata',
     'customers.billing_address',
     'customers.icon_url',

@@ -137,7 +137,7 @@ describe('what comes of a session that is paid', () => {
     const { subscription, paymentMethodId } = await newSubscriber(client, 'changing');
     const target = { customerExternalId: 'changing', targetSubscriptionId: subscription.id };
     const { checkoutSession } = await newSession({ ...returns, ...target, type: 'add_payment_method' });
-    await payBy(app, checkoutSession.id);
+    await payBy(app, checkoutSession.id, null, 'pm_card_mastercard');
     const { subscription: after } = await client.subscriptions.retrieve(subscription.id);
     assert.notEqual(after.defaultPaymentMethodId, paymentMethodId);
     assert.equal((await billingOf('changing')).paymentMethods.length, 2);

@@ -38,7 +38,7 @@ test('a plan is shown with what confirming would bill, and bought for just that'
   );
   assert.deepEqual(
     [view.needsCard, view.isAnonymous, view.mayChangeQuantity, view.mayDiscount],
-    [true, false, true, true],
+    [true, false, false, true],
   );
   assert.deepEqual([view.processor.name, view.failure, view.refusal], ['test', null, null]);
   assert.equal(view.customer.name, 'Acme');
@@ -61,7 +61,7 @@ test('a plan is shown with what confirming would bill, and bought for just that'
 
 test('looking at a session leaves nothing behind', async () => {
   const { externalId } = await plans.newCustomer();
-  const anonymous = await checkout.open({ anonymous: true, priceSlug: 'pro-monthly' });
+  const anonymous = await checkout.open({ anonymous: true, priceSlug: 'pro-monthly', maximumQuantity: 5 });
   const known = await checkout.open({ customerExternalId: externalId, priceSlug: 'pro-monthly' });
   const counts = () =>
     Promise.all(
@@ -90,7 +90,8 @@ test('a trial is free today and asks for a card', async () => {
 
 test('what is paid once is paid once', async () => {
   const { externalId, customerId } = await plans.newCustomer();
-  const id = await checkout.open({ customerExternalId: externalId, priceId: checkout.bookPriceId });
+  const book = { customerExternalId: externalId, priceId: checkout.bookPriceId };
+  const id = await checkout.open({ ...book, maximumQuantity: 5 });
   const view = await checkout.view(id, { quantity: 3 });
   assert.deepEqual([view.intervalUnit, view.total, view.description], [null, 2997n, 'How to bill']);
   const after = await checkout.confirm(id, { ...visa, quantity: 3 });
@@ -215,7 +216,8 @@ test('who is known to the application is not renamed by whoever has the link', a
 
 test('nobody pays more than was shown, and less is fine', async () => {
   const { externalId, customerId } = await plans.newCustomer();
-  const id = await checkout.open({ customerExternalId: externalId, priceSlug: 'pro-monthly' });
+  const pro = { customerExternalId: externalId, priceSlug: 'pro-monthly' };
+  const id = await checkout.open({ ...pro, maximumQuantity: 2 });
   await assert.rejects(checkout.confirm(id, { ...visa, quantity: 2, dueNow: 3000n }), issuesOf('dueNow'));
   assert.deepEqual(await checkout.payments(customerId), []);
   assert.equal((await checkout.confirm(id, { ...visa, dueNow: 3001n })).status, 'succeeded');
@@ -273,38 +275,29 @@ test('a session whose subscription went on without it says so and does nothing',
   assert.deepEqual(await checkout.payments(customerId), []);
 });
 
-test('who has a paid plan already is not sold a second one', async () => {
-  const { externalId, customerId } = await plans.newCustomer('pm_card_visa');
-  const id = await checkout.open({ customerExternalId: externalId, priceSlug: 'pro-monthly' });
-  await plans.subscribe({ customerId, priceSlug: 'team-monthly' });
-  assert.match((await checkout.view(id)).refusal ?? '', /already has a current subscription/);
-  assert.equal((await checkout.confirm(id, visa)).status, 'open');
-  assert.deepEqual(await checkout.payments(customerId), []);
-});
-
 test('a card is added: for one subscription, or for all that there are', async () => {
   const { externalId, customerId, paymentMethodId } = await plans.newCustomer('pm_card_visa');
   const pro = await plans.subscribe({ customerId, priceSlug: 'pro-monthly', defaultPaymentMethodId: paymentMethodId });
   const charged = async () => (await plans.subscription(pro.id)).defaultPaymentMethodId;
   const session = { type: 'add_payment_method', customerExternalId: externalId };
-  const add = async (more: Body) => {
+  const add = async (token: string, more: Body) => {
     const id = await checkout.open({ ...session, ...more });
     const view = await checkout.view(id);
     assert.deepEqual([view.needsCard, view.productName, view.dueNow, view.refusal], [true, null, 0n, null]);
-    assert.equal((await checkout.confirm(id, { token: 'pm_card_mastercard' })).status, 'succeeded');
+    assert.equal((await checkout.confirm(id, { token })).status, 'succeeded');
     const { paymentMethods } = await checkout.billing(externalId);
     return paymentMethods as Body[];
   };
-  const alone = await add({});
+  const alone = await add('pm_card_mastercard', {});
   assert.deepEqual([alone.length, await charged()], [2, paymentMethodId]);
   assert.equal(alone.find((method) => method.default)?.id, paymentMethodId);
   const ids = (methods: Body[]) => methods.map((method) => method.id);
-  const targeted = await add({ targetSubscriptionId: pro.id });
+  const targeted = await add('pm_card_amex', { targetSubscriptionId: pro.id });
   assert.deepEqual(
     ids(targeted).filter((id) => !ids(alone).includes(id)),
     [await charged()],
   );
-  const all = await add({ automaticallyUpdateSubscriptions: true });
+  const all = await add('pm_card_refundFail', { automaticallyUpdateSubscriptions: true });
   assert.deepEqual(
     ids(all).filter((id) => !ids(targeted).includes(id)),
     [await charged()],
@@ -363,7 +356,7 @@ test('an anonymous session that is confirmed eight times at once makes one custo
   assert.deepEqual(await checkout.payments(customerId), [['succeeded', 3000]]);
 });
 
-test('two sessions for two plans, confirmed at once, sell one', async () => {
+test('two sessions for one plan, confirmed at once, sell one', async () => {
   const { externalId, customerId } = await plans.newCustomer();
   const open = (priceSlug: string) => checkout.open({ customerExternalId: externalId, priceSlug });
   const ids = [await open('pro-monthly'), await open('pro-monthly')];

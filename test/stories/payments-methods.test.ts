@@ -64,13 +64,26 @@ test('the first method is the default, a later one only when it says so', async 
   );
 });
 
-test('ten methods at once that all want to be the default leave one default', async () => {
+test('the same card added ten times at once is one payment method, and two more that want to be the default leave one', async () => {
   const { customerId } = await insertFixture(app);
-  const all = Array.from({ length: 10 }, () => attached({ customerId, token: 'pm_card_visa', default: true }));
-  await Promise.all(all);
+  const tokens = [...Array(10).fill('pm_card_visa'), 'pm_card_amex', 'pm_card_mastercard'];
+  const all = await Promise.all(tokens.map((token) => attached({ customerId, token, default: true })));
+  assert.equal(new Set(all.map(({ id }) => id)).size, 3);
   const flags = (await listed(customerId)).map((each: Body) => each.default);
-  assert.equal(flags.length, 10);
+  assert.equal(flags.length, 3);
   assert.equal(flags.filter(Boolean).length, 1);
+});
+
+test('a card that is added again keeps its id, and takes what was sent now', async () => {
+  const { customerId } = await insertFixture(app);
+  const first = await attached({ customerId, token: 'pm_card_visa', metadata: { from: 'app' } });
+  await attached({ customerId, token: 'pm_card_amex', default: true });
+  const again = await attached({ customerId, token: 'pm_card_visa' });
+  assert.deepEqual([again.id, again.default, again.metadata], [first.id, false, { from: 'app' }]);
+  const chosen = await attached({ customerId, token: 'pm_card_visa', default: true, metadata: { from: 'web' } });
+  assert.deepEqual([chosen.id, chosen.default, chosen.metadata], [first.id, true, { from: 'web' }]);
+  const other = await insertFixture(app);
+  assert.notEqual((await attached({ customerId: other.customerId, token: 'pm_card_visa' })).id, first.id);
 });
 
 test('what is charged where nothing else is said is the default, and nothing without any method', async () => {

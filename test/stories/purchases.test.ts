@@ -213,6 +213,36 @@ test('what cannot be bought is refused, and says why', async () => {
   await refuses({ customerId: archived.customerId }, /is archived/);
 });
 
+test('a saved card pays in one call: 2 of 999 are 1998; declined is 402, and a repeat charges nothing more', async () => {
+  const { externalId, customerId, freeId } = await plans.newCustomer('pm_card_visa');
+  const sale = { customerExternalId: externalId, priceId: shop.bookPriceId, quantity: 2 };
+  const send = (purchase: object, headers = {}, query = '') =>
+    app.request('POST', `/purchases${query}`, { purchase: { ...sale, ...purchase } }, { headers });
+  const dry = await send({}, {}, '?dryRun=true');
+  assert.deepEqual([dry.status, dry.body.purchase.status, dry.body.purchase.totalPurchaseValue], [200, 'paid', 1998]);
+  assert.equal((await app.get(`/purchases?customerId=${customerId}`)).total, 0);
+  const once = { 'idempotency-key': `sale-${customerId}` };
+  const [first, repeat] = [await send({}, once), await send({}, once)];
+  assert.deepEqual([first.status, first.body.purchase.status], [200, 'paid']);
+  assert.equal(repeat.body.purchase.id, first.body.purchase.id);
+  const declining = await shop.addCard(customerId, 'pm_card_chargeCustomerFail');
+  for (const what of [{}, { priceId: plans.priceOf('pro-monthly').id }]) {
+    const refused = await send({ ...what, paymentMethodId: declining });
+    assert.equal(refused.status, 402);
+    assert.match(refused.body.error, /^The payment failed, so nothing was bought\. card_declined: /);
+    assert.equal(refused.body.purchase.status, 'failed');
+  }
+  assert.equal((await shop.current(externalId)).id, freeId);
+  const pro = await send({ priceId: plans.priceOf('pro-monthly').id, quantity: 1, discountCode: null });
+  assert.deepEqual([pro.status, pro.body.purchase.firstInvoiceValue], [200, 3000]);
+  assert.equal((await shop.current(externalId)).id, pro.body.purchase.subscriptionId);
+  const paid = (await app.get(`/payments?customerId=${customerId}&status=succeeded`)).data;
+  assert.deepEqual(
+    paid.map((payment: { amount: number }) => payment.amount),
+    [1998, 3000],
+  );
+});
+
 test('lists are filtered, and an unknown purchase is not found', async () => {
   const { customerId } = await plans.newCustomer('pm_card_visa');
   const bought = await shop.buy({ customerId, productId: bookId });

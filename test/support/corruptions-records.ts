@@ -49,6 +49,14 @@ export const recordCorruptions: readonly Corruption[] = [
     breaks: ['purchaseTellsItsInvoice', 'purchasesAndSessionsAgree'],
   },
   {
+    fault: 'a session waits for a change that was made long ago',
+    statements: [
+      `update checkout_sessions set status = 'pending',
+        adjustment_id = (select id from subscription_adjustments where status <> 'awaiting_payment' limit 1)`,
+    ],
+    breaks: ['adjustmentsAndSessionsAgree'],
+  },
+  {
     fault: 'two customers are one at the processor',
     statements: [
       `insert into processor_customers select environment_id, 'cust_other', processor, reference, created_at from processor_customers`,

@@ -120,10 +120,15 @@ export async function newIncomplete(client: Flowglad, externalId: string) {
 export const returns = { successUrl: 'https://shop.test/thanks', cancelUrl: 'https://shop.test/back' };
 
 /** What the page of a session does with a card that is good. */
-export async function payBy(app: TestApp, sessionId: string, discountCode: string | null = null): Promise<void> {
+export async function payBy(
+  app: TestApp,
+  sessionId: string,
+  discountCode: string | null = null,
+  token = 'pm_card_visa',
+): Promise<void> {
   const place = { environmentId: app.testEnvironmentId, publicUrl: app.url, sessionId };
   const buyer = { name: 'Buyer', email: 'buyer@shop.test' };
-  const { status } = await performCheckout(app, place, { ...buyer, token: 'pm_card_visa', discountCode });
+  const { status } = await performCheckout(app, place, { ...buyer, token, discountCode });
   assert.equal(status, 'succeeded');
 }
 

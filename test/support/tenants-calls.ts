@@ -126,6 +126,16 @@ const tenantCalls: Readonly<Record<string, readonly CallOf[]>> = {
       body: { customerExternalId: w.newcomerExternalId, priceSlug: w.planPriceSlug, discountCode: w.discountCode },
     }),
   ],
+  'POST /purchases': [
+    (w: TenantWorld) => ({ customerId: w.newcomerId, priceId: w.priceId, paymentMethodId: w.newcomerCardId }),
+    (w: TenantWorld) => ({
+      customerExternalId: w.newcomerExternalId,
+      priceSlug: w.planPriceSlug,
+      discountCode: w.discountCode,
+    }),
+  ].map((purchase: (w: TenantWorld) => object): CallOf => {
+    return (w) => ({ path: '/purchases', body: { purchase: purchase(w) } });
+  }),
   'POST /subscriptions/{id}/adjust': adjustments('adjust'),
   'POST /subscriptions/{id}/preview-adjust': adjustments('preview-adjust'),
   'POST /pricing-models/setup': [
@@ -330,7 +340,12 @@ const tenantCalls: Readonly<Record<string, readonly CallOf[]>> = {
     (w, n) => ({ path: `/tax-rates/${w.taxRateId}`, body: { taxRate: { id: w.taxRateId, name: `VAT ${n}` } } }),
   ],
   'POST /checkout-sessions': [
-    (w: TenantWorld) => ({ customerExternalId: w.newcomerExternalId, type: 'product', priceId: w.priceId }),
+    (w: TenantWorld) => ({
+      customerExternalId: w.newcomerExternalId,
+      type: 'product',
+      priceId: w.priceId,
+      discountCode: w.discountCode,
+    }),
     (w: TenantWorld) => ({ customerExternalId: w.newcomerExternalId, type: 'product', priceSlug: w.planPriceSlug }),
     (w: TenantWorld) => ({
       customerExternalId: w.waitingExternalId,

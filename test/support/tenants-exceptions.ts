@@ -67,6 +67,7 @@ const ofCustomer = {
   status: 400,
   reason: 'it must be one of the customer: whatever else it is, the answer is the same',
 };
+const ofNobody = { status: 400, reason: 'a code that nobody has is a mistake of whoever typed it' };
 const fixed = { status: 400, reason: 'it cannot be changed: whatever else is given, the answer is the same' };
 const leftOut = { status: 200, reason: 'what is not there is left out of the answer' };
 const toldEach = { status: 200, reason: 'each check is answered by itself: not found' };
@@ -76,10 +77,10 @@ const refusalTold = { status: 200, reason: 'a preview answers why the change wou
 export const answeredOtherwise: Readonly<Record<string, Otherwise>> = {
   'POST /subscriptions defaultPaymentMethodId': ofCustomer,
   'POST /subscriptions backupPaymentMethodId': ofCustomer,
-  'POST /subscriptions discountCode': {
-    status: 400,
-    reason: 'a code that nobody has is a mistake of whoever typed it',
-  },
+  'POST /subscriptions discountCode': ofNobody,
+  'POST /checkout-sessions checkoutSession.discountCode': ofNobody,
+  'POST /purchases purchase.discountCode': ofNobody,
+  'POST /purchases purchase.paymentMethodId': ofCustomer,
   'POST /subscriptions/{id}/retry-payment paymentMethodId': ofCustomer,
   'POST /subscriptions/{id}/preview-adjust id': refusalTold,
   'POST /subscriptions/{id}/preview-adjust adjustment.newSubscriptionItems[].id': refusalTold,

@@ -89,6 +89,7 @@ export async function buildWorld(
     featureId: featureOf('sso'),
     spareFeatureId: featureOf('audit'),
     priceId: team.defaultPrice.id,
+    packPriceSlug: `gift-${suffix}`,
     discountId: discount.id,
     taxRateId: taxRate.id,
     usagePriceSlug: 'call-overage',

@@ -112,7 +112,7 @@ for (const [number, what] of [
 }
 
 test('three of a plan are bought with the keyboard alone', async () => {
-  const { page, customerId } = await openCheckout('pro-monthly');
+  const { page, customerId } = await openCheckout('pro-monthly', { maximumQuantity: 5 });
   const keys = page.keyboard;
   await page.getByLabel('Quantity').focus();
   await keys.press('ControlOrMeta+A');
@@ -132,6 +132,28 @@ test('three of a plan are bought with the keyboard alone', async () => {
   await keys.press('Enter');
   await page.waitForURL(`${shop.shop}/thanks`);
   assert.deepEqual(await paidAmounts(app, customerId), [9000]);
+});
+
+test('a saved card is offered first and pays with one click; the form of another one is there when it is chosen', async () => {
+  const customer = await plans.newCustomer('pm_card_visa');
+  const { url } = await shop.newSession({
+    type: 'product',
+    customerExternalId: customer.externalId,
+    priceId: plans.priceOf('pro-monthly').id,
+  });
+  const page = await openWindow();
+  await page.goto(url);
+  await continueFrom(page);
+  assert(await page.getByLabel('Visa ending in 4242, expires 12/2099').isChecked());
+  assert.equal(await page.getByLabel('Card number').isVisible(), false);
+  await page.getByLabel('Another card').check();
+  await payWith(page, '4000000000000002', /^Pay/);
+  await page.getByText('Try another card').waitFor();
+  await assertGood(page);
+  await page.getByLabel('Visa ending in 4242, expires 12/2099').check();
+  await page.getByRole('button', { name: 'Pay USD 30.00' }).click();
+  await page.waitForURL(`${shop.shop}/thanks`);
+  assert.deepEqual(await paidAmounts(app, customer.customerId), [3000]);
 });
 
 test('what is filled in wrongly is said beside its field, and nothing of the rest is lost', async () => {

@@ -41,11 +41,26 @@ test('a form that is sent eight times at once is paid once, and each is told tha
 });
 
 test('nobody is charged more than the page has shown', async () => {
-  const { url, customerId } = await newCheckout();
+  const { url, customerId } = await newCheckout({ maximumQuantity: 2 });
   const answer = await sendForm(url, { ...order, ...card, quantity: '2', step: 'pay', shownDue: '3000' });
   assert.equal(answer.status, 409);
   assert.match(await answer.text(), /The amount has changed.*USD 60.00/s);
   assert.deepEqual(await paidAmounts(app, customerId), []);
+});
+
+test('a quantity that the seller has not allowed buys nothing more, whoever wrote the form', async () => {
+  const fixed = await newCheckout({ quantity: 2 });
+  const form = { ...order, ...card, step: 'pay' };
+  const sent = await sendForm(fixed.url, { ...form, quantity: '900000000', shownDue: '6000' });
+  assert.equal(sent.status, 303);
+  assert.deepEqual(await paidAmounts(app, fixed.customerId), [6000]);
+  const limited = await newCheckout({ minimumQuantity: 2, maximumQuantity: 10 });
+  for (const quantity of ['1', '11', '900000000']) {
+    const refused = await sendForm(limited.url, { ...form, quantity, shownDue: '99999999999999' });
+    assert.equal(refused.status, 422, quantity);
+    assert.match(await refused.text(), /Enter a quantity from 2 to 10\./);
+  }
+  assert.deepEqual(await paidAmounts(app, limited.customerId), []);
 });
 
 test('the country decides about tax before the card is asked for: 30.00 and 19 % are 35.70', async () => {
