@@ -54,10 +54,15 @@ async function showBalances(externalId: string): Promise<void> {
 
 async function tour(): Promise<void> {
   const model = JSON.parse(await readFile(new URL('./ai-api.json', import.meta.url), 'utf8'));
-  const { pricingModel } = await ask<{ pricingModel: { id: string; products: Product[] } }>(
+  const applied = await ask<{ pricingModel: { id: string }; changes: unknown[] }>(
     'POST',
-    '/pricing-models/setup',
+    '/pricing-models/apply',
     model,
+  );
+  show(`${applied.changes.length} changes`);
+  const { pricingModel } = await ask<{ pricingModel: { id: string; products: Product[] } }>(
+    'GET',
+    `/pricing-models/${applied.pricingModel.id}`,
   );
   show(
     `${pricingModel.id} with ${pricingModel.products.map(({ slug, defaultPrice }) => `${slug} ${money(defaultPrice.unitPrice)}`).join(', ')}`,

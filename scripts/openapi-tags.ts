@@ -6,7 +6,7 @@ export const tags = [
   {
     name: 'Pricing models',
     description:
-      'A pricing model holds everything that is for sale: products, prices, features, usage meters and resources. Each customer belongs to one. Start here, with `POST /pricing-models/setup`.',
+      'A pricing model holds everything that is for sale: products, prices, features, usage meters and resources. Each customer belongs to one. Start here, with `POST /pricing-models/apply`.',
   },
   {
     name: 'Products',

@@ -60,6 +60,8 @@ const Variables = z.object({
     .optional(),
   TOLLKEEPER_TEST_KEY: ApiKeyText.optional(),
   TOLLKEEPER_LIVE_KEY: ApiKeyText.optional(),
+  TOLLKEEPER_URL: z.url({ protocol: /^https?$/ }).optional(),
+  TOLLKEEPER_KEY: ApiKeyText.optional(),
   TOLLKEEPER_PUBLIC_URL: z.url().optional(),
   TOLLKEEPER_ENCRYPTION_KEY: parsedBy(parseEncryptionKeys).optional(),
   TOLLKEEPER_WEBHOOK_ALLOW: parsedBy(parseNetworks).optional(),
@@ -139,6 +141,8 @@ export interface Config {
   readonly operatorToken: string | null;
   readonly testKey: string | null;
   readonly liveKey: string | null;
+  /** The running service that commands of a client talk to, and their key. */
+  readonly client: { readonly url: string | null; readonly key: string | null };
   /** The public address of the service, if it differs from host and port. */
   readonly publicUrl: string | null;
   /** The first encrypts, all decrypt; null for the key of the data directory. */
@@ -192,6 +196,7 @@ export function readConfig(variables: Readonly<Record<string, string | undefined
     operatorToken: data.TOLLKEEPER_OPERATOR_TOKEN ?? null,
     testKey: data.TOLLKEEPER_TEST_KEY ?? null,
     liveKey: data.TOLLKEEPER_LIVE_KEY ?? null,
+    client: { url: data.TOLLKEEPER_URL ?? null, key: data.TOLLKEEPER_KEY ?? data.TOLLKEEPER_TEST_KEY ?? null },
     publicUrl: data.TOLLKEEPER_PUBLIC_URL ?? null,
     encryptionKeys: data.TOLLKEEPER_ENCRYPTION_KEY ?? null,
     webhookAllow: data.TOLLKEEPER_WEBHOOK_ALLOW ?? null,

@@ -5,6 +5,7 @@ import process from 'node:process';
 import { Webhook as Verifier } from 'standardwebhooks';
 import { z } from 'zod';
 import type { Config } from './config.ts';
+import { ask, refusalOf, type Service, serviceOf, unreachable } from './main-request.ts';
 import { eventTypes } from './webhooks/event.ts';
 
 export interface ListenOptions {
@@ -18,20 +19,11 @@ export interface ListenOptions {
   readonly json?: boolean;
 }
 
-// A local service responds faster than this.
-const serviceTimeoutMs = 10_000;
 // Messages are smaller than one KiB.
 const maxMessageBytes = 1024 * 1024;
 
-/** The connection to a service. */
-interface Service {
-  readonly address: string;
-  readonly key: string;
-}
-
 const Made = z.object({ webhook: z.object({ id: z.string(), pricingModelId: z.string() }), secret: z.string() });
 type Made = z.infer<typeof Made>;
-const Refusal = z.object({ message: z.string() });
 // The fields to print. A newer service may send more.
 const Payload = z.looseObject({ id: z.string(), type: z.string(), eventId: z.string(), occurredAt: z.number() });
 
@@ -73,17 +65,6 @@ function say(text: string): void {
   console.error(text);
 }
 
-function serviceOf(config: Config, { url, key = config.testKey ?? undefined }: ListenOptions): Service {
-  if (key === undefined) throw new Error('A test mode API key is required: --key <key>, or TOLLKEEPER_TEST_KEY.');
-  const address = url ?? `http://127.0.0.1:${config.port}`;
-  if (!/^https?:\/\//i.test(address) || !URL.canParse(address))
-    throw new Error(`--url: ${address} is not a URL such as http://127.0.0.1:3000`);
-  // It must fit into a header.
-  if (!/^[\x21-\x7e]([\x20-\x7e]*[\x21-\x7e])?$/.test(key))
-    throw new Error('--key: must consist of printable characters');
-  return { address: address.replace(/\/+$/, ''), key };
-}
-
 function portOf(text = '0'): number {
   const port = /^\d{1,5}$/.test(text) ? Number(text) : Number.NaN;
   if (!(port <= 65_535)) throw new Error(`--port: ${text} is not a number from 0 to 65535`);
@@ -113,18 +94,12 @@ async function register(service: Service, url: string, { types, pricingModel }: 
   const named = (types ?? '').split(',').map((type) => type.trim());
   const filterTypes = types === undefined ? eventTypes : named.filter((type) => type !== '');
   const webhook = { name: 'tollkeeper listen', url, filterTypes, pricingModelId: pricingModel };
-  const answer = await ask(service, 'POST', '/webhooks', { webhook }).catch((error: Error) => {
-    throw new Error(`${error.message} Start it with npm start, or give its address with --url <url>.`);
-  });
+  const answer = await ask(service, 'POST', '/webhooks', { webhook }).catch(unreachable);
   if (answer.status === 200) {
     const made = Made.safeParse(answer.body);
     if (made.success) return made.data;
   }
-  const refusal = Refusal.safeParse(answer.body);
-  if (!refusal.success) throw new Error(`${service.address} does not respond like Tollkeeper (${answer.status}).`);
-  const { message } = refusal.data;
-  if (answer.status === 401)
-    throw new Error(`${service.address} does not know this key. List the keys with: tollkeeper keys list`);
+  const message = refusalOf(service, answer);
   const isAboutUrl = answer.status === 400 && message.includes('webhook.url');
   throw new Error(`${service.address} refused the webhook: ${message}${isAboutUrl ? `\n${addressAdvice}` : ''}`);
 }
@@ -145,36 +120,6 @@ async function unregister(service: Service, id: string): Promise<void> {
     else left(`the service responded with ${status}.`);
   } catch (error) {
     left((error as Error).message);
-  }
-}
-
-/** Sends one request to the service. Throws without a response. */
-async function ask({ address, key }: Service, method: string, path: string, body?: unknown) {
-  try {
-    const response = await fetch(`${address}/api/v1${path}`, {
-      method,
-      headers: {
-        authorization: `Bearer ${key}`,
-        ...(body === undefined ? {} : { 'content-type': 'application/json' }),
-      },
-      body: body === undefined ? null : JSON.stringify(body),
-      signal: AbortSignal.timeout(serviceTimeoutMs),
-    });
-    const text = await response.text();
-    return { status: response.status, body: parsed(text) };
-  } catch (error) {
-    // `fetch failed` is uninformative; its cause has the reason.
-    const { cause = error } = error as Error;
-    const reason = (cause as NodeJS.ErrnoException).code ?? (cause as Error).message;
-    throw new Error(`No service responds at ${address} (${reason}).`);
-  }
-}
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return null;
   }
 }
 

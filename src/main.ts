@@ -8,6 +8,7 @@ import { version } from './http/version.ts';
 const admin = () => import('./main-admin.ts');
 const service = () => import('./main-serve.ts');
 const listener = () => import('./main-listen.ts');
+const pricing = () => import('./main-pricing.ts');
 const backups = () => import('./main-backup.ts');
 
 const config = () => readConfig(process.env);
@@ -74,11 +75,22 @@ keys
   .action(async (id, options) => (await admin()).revokeKey(config(), id, options));
 
 program
+  .command('pricing')
+  .description('keep pricing models in files')
+  .command('apply <file>')
+  .description('create or update a pricing model of a running service, by its name; safe to repeat')
+  .option('--dry-run', 'print the differences and change nothing')
+  .option('--url <url>', 'the address of the service (default: TOLLKEEPER_URL, or this machine at PORT)')
+  .option('--key <key>', 'an API key (default: TOLLKEEPER_KEY, or TOLLKEEPER_TEST_KEY)')
+  .option(...json)
+  .action(async (file, options) => (await pricing()).applyPricing(config(), file, options));
+
+program
   .command('listen')
   .description('receive webhooks of a running service on this machine and print them, for development')
   .option('--port <number>', 'the port to receive on (default: any free port)')
-  .option('--url <url>', 'the address of the service (default: this machine at PORT)')
-  .option('--key <key>', 'a test mode API key (default: TOLLKEEPER_TEST_KEY)')
+  .option('--url <url>', 'the address of the service (default: TOLLKEEPER_URL, or this machine at PORT)')
+  .option('--key <key>', 'a test mode API key (default: TOLLKEEPER_KEY, or TOLLKEEPER_TEST_KEY)')
   .option('--types <types>', 'event types, separated by commas (default: all)')
   .option('--pricing-model <id>', 'the pricing model to listen to (default: that of the key, or the default one)')
   .option('--json', 'print each event as one line of JSON')

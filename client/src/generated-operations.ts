@@ -86,6 +86,7 @@ export const operations = {
     get: { method: 'GET', path: '/api/v1/pricing-models/{id}', params: ['id'], query: [] },
     update: { method: 'PUT', path: '/api/v1/pricing-models/{id}', params: ['id'], query: [] },
     setup: { method: 'POST', path: '/api/v1/pricing-models/setup', params: [], query: [] },
+    apply: { method: 'POST', path: '/api/v1/pricing-models/apply', params: [], query: [] },
     export: { method: 'GET', path: '/api/v1/pricing-models/{id}/export', params: ['id'], query: [] },
     clone: { method: 'POST', path: '/api/v1/pricing-models/{id}/clone', params: ['id'], query: [] },
   },

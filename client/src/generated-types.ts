@@ -1614,6 +1614,21 @@ export interface PricingModel {
   name: string;
 }
 
+export interface PricingChange {
+  operation: 'create' | 'update' | 'remove';
+  record: 'pricingModel' | 'feature' | 'product' | 'price' | 'usageMeter' | 'usagePrice' | 'resource';
+  /** Its slug. For a `price` the slug of its product; null for the pricing model itself. */
+  slug: string | null;
+  /** The usage meter of a `usagePrice`. */
+  usageMeterSlug: string | null;
+  /** The fields that differ, with their values; null where there is none. */
+  fields: Array<{
+    name: string;
+    before: unknown;
+    after: unknown;
+  }>;
+}
+
 export interface PricingModelExport {
   pricingModel: {
     name: string;
@@ -3285,6 +3300,25 @@ export interface PricingModelsSetupInput {
 
 export interface PricingModelsSetupAnswer {
   pricingModel: PricingModelDetails;
+  /** The pricing model that was the default until now; null if the default did not move. */
+  formerDefaultPricingModelId: string | null;
+}
+
+export interface PricingModelsApplyInput {
+  name: string;
+  /** If true, this becomes the default pricing model. */
+  isDefault?: boolean;
+  features?: Array<FeatureStructure>;
+  products?: Array<ProductStructure>;
+  usageMeters?: Array<UsageMeterStructure>;
+  resources?: Array<ResourceStructure>;
+}
+
+export interface PricingModelsApplyAnswer {
+  pricingModel: PricingModel;
+  /** True if there was no pricing model with this name. */
+  isNew: boolean;
+  changes: Array<PricingChange>;
 }
 
 export interface PricingModelsExportInput {
@@ -4889,7 +4923,7 @@ export interface CustomersMethods {
   /** Get a customer. Returns the customer with this external id. If several pricing models have one, the request is refused until `pricingModelId` names the model. */
   get(input: CustomersGetInput, options?: CallOptions): Promise<CustomersGetAnswer>;
 
-  /** Update a customer. Changes the fields that are sent and leaves the others as they are. `externalId` in the body gives the customer another external id. With `upsert=true` a customer that does not exist is created with its default plan, in the pricing model that `pricingModelId` names or in the default one. */
+  /** Update a customer. Changes the fields that are sent and leaves the others as they are. `externalId` in the body gives the customer another external id. With `upsert=true` a customer that does not exist is created with its default plan. It joins the pricing model that `pricingModelId` names, or the default one. */
   update(input: CustomersUpdateInput, options?: WriteOptions): Promise<CustomersUpdateAnswer>;
 
   /** Archive a customer. Ends all subscriptions of the customer now and keeps its records. Its external id becomes free for another customer. */
@@ -4974,8 +5008,11 @@ export interface PricingModelsMethods {
   /** Update a pricing model. Changes the name of a pricing model, or makes it the default one. With `features`, `products`, `usageMeters` and `resources`, all four, it replaces the contents. New slugs are created and missing ones are deactivated. A price with other terms replaces the old one, which existing subscriptions keep. Usage meters and the default product cannot be removed. */
   update(input: PricingModelsUpdateInput, options?: WriteOptions): Promise<PricingModelsUpdateAnswer>;
 
-  /** Set up a whole pricing model. Creates a pricing model with features, products, prices, usage meters and resources, linked by their slugs. All of it is created, or nothing. A Free Plan is added if no product is the default one, and each usage meter gets a no-charge price. */
+  /** Set up a whole pricing model. Creates a pricing model with features, products, prices, usage meters and resources, linked by their slugs. All of it is created, or nothing. A Free Plan is added if no product is the default one, and each usage meter gets a no-charge price. A repeat creates another pricing model, and moves the default to it if `isDefault` is true: use `POST /pricing-models/apply` for what is sent more than once. */
   setup(input: PricingModelsSetupInput, options?: WriteOptions): Promise<PricingModelsSetupAnswer>;
+
+  /** Create or update a pricing model by its name. Takes the body of a setup. Creates the pricing model if none has this name, and updates it otherwise, so a repeat changes nothing. Missing slugs are deactivated, as in an update. Returns each difference; with `dryRun=true` the differences that there would be. `isDefault: true` makes the model the default one, and `false` leaves the flag as it is. */
+  apply(input: PricingModelsApplyInput, options?: WriteOptions): Promise<PricingModelsApplyAnswer>;
 
   /** Export a pricing model. Returns a pricing model in the form that setup and update accept. A setup with it creates the same model; an update with it changes nothing. */
   export(input: PricingModelsExportInput, options?: CallOptions): Promise<PricingModelsExportAnswer>;

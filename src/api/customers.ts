@@ -81,7 +81,7 @@ export const customerRoutes = [
     description:
       'Changes the fields that are sent and leaves the others as they are. `externalId` in the body gives the ' +
       'customer another external id. With `upsert=true` a customer that does not exist is created with its default ' +
-      'plan, in the pricing model that `pricingModelId` names or in the default one.',
+      'plan. It joins the pricing model that `pricingModelId` names, or the default one.',
     tag,
     params: externalIdParams,
     query: pricingModelQuery.extend({

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { updatePricingModel } from '../entitlements/actions-pricing.ts';
+import { applyPricingModel, updatePricingModel } from '../entitlements/actions-pricing.ts';
 import { route } from '../http/route.ts';
 import { SafeString } from '../kernel/json.ts';
 import { booleanFilter, pageOf, pageQuery, pageRequest } from '../kernel/pagination.ts';
@@ -14,6 +14,7 @@ import {
 } from '../pricing/actions-models.ts';
 import { ClonedPricingModel, DestinationEnvironment, toClonedPricingModel } from '../pricing/cloned-pricing-model.ts';
 import { IntervalUnit } from '../pricing/price.ts';
+import { PricingChange } from '../pricing/pricing-change.ts';
 import { PricingModel, PricingModelDetails, PricingModelId } from '../pricing/pricing-model.ts';
 import { SetupInput, UpdateInput } from '../pricing/structure.ts';
 import { PricingModelExport } from '../pricing/structure-copy.ts';
@@ -88,10 +89,17 @@ export const pricingModelRoutes = [
     description:
       'Creates a pricing model with features, products, prices, usage meters and resources, linked by their ' +
       'slugs. All of it is created, or nothing. A Free Plan is added if no product is the default one, and each ' +
-      'usage meter gets a no-charge price.',
+      'usage meter gets a no-charge price. A repeat creates another pricing model, and moves the default to it if ' +
+      '`isDefault` is true: use `POST /pricing-models/apply` for what is sent more than once.',
     tag,
     body: SetupInput,
-    returns: z.object({ pricingModel: PricingModelDetails }),
+    returns: z.object({
+      pricingModel: PricingModelDetails,
+      formerDefaultPricingModelId: z
+        .string()
+        .nullable()
+        .meta({ description: 'The pricing model that was the default until now; null if the default did not move.' }),
+    }),
     refuses: [
       'featureNotFound',
       'usageMeterNotFound',
@@ -99,7 +107,37 @@ export const pricingModelRoutes = [
       'outsidePinnedPricingModel',
       'conflictingRow',
     ],
-    handle: async (work, { body }) => ({ pricingModel: await setUpPricingModel(work, body) }),
+    handle: (work, { body }) => setUpPricingModel(work, body),
+  }),
+  route({
+    method: 'POST',
+    path: '/pricing-models/apply',
+    summary: 'Create or update a pricing model by its name',
+    description:
+      'Takes the body of a setup. Creates the pricing model if none has this name, and updates it otherwise, so a ' +
+      'repeat changes nothing. Missing slugs are deactivated, as in an update. Returns each difference; with ' +
+      '`dryRun=true` the differences that there would be. `isDefault: true` makes the model the default one, and ' +
+      '`false` leaves the flag as it is.',
+    tag,
+    body: SetupInput,
+    returns: z.object({
+      pricingModel: PricingModel,
+      isNew: z.boolean().meta({ description: 'True if there was no pricing model with this name.' }),
+      changes: z.array(PricingChange),
+    }),
+    refuses: [
+      'pricingModelNameAmbiguous',
+      'featureNotFound',
+      'usageMeterNotFound',
+      'resourceNotFound',
+      'slugTaken',
+      'outsidePinnedPricingModel',
+      'conflictingRow',
+    ],
+    handle: async (work, { body }) => {
+      const { pricingModel, isNew, changes } = await applyPricingModel(work, body);
+      return { pricingModel, isNew, changes: [...changes] };
+    },
   }),
   route({
     method: 'GET',

@@ -3,7 +3,7 @@ import * as models from '../pricing/actions-models.ts';
 import * as products from '../pricing/actions-products.ts';
 import type { PricingModel } from '../pricing/pricing-model.ts';
 import type { Product } from '../pricing/product.ts';
-import type { UpdateInput } from '../pricing/structure.ts';
+import type { SetupInput, UpdateInput } from '../pricing/structure.ts';
 import { detachItemFeatures } from './actions.ts';
 
 /** Changes a product. Existing subscriptions keep features that the product loses, detached from it. */
@@ -21,6 +21,13 @@ export async function updatePricingModel(work: Work, id: string, input: UpdateIn
   const { pricingModel, expiredProductFeatureIds } = await models.updatePricingModel(work, id, input);
   await detachItemFeatures(work, expiredProductFeatureIds);
   return pricingModel;
+}
+
+/** Creates or updates the pricing model with this name; see `applyPricingModel` of pricing. */
+export async function applyPricingModel(work: Work, input: SetupInput) {
+  const { expiredProductFeatureIds, ...applied } = await models.applyPricingModel(work, input);
+  await detachItemFeatures(work, expiredProductFeatureIds);
+  return applied;
 }
 
 /**

@@ -122,6 +122,10 @@ export const registry = {
   // Customers, subscriptions, entitlements
   customerNotFound: ['NOT_FOUND', 'Customer with id or external id {id} not found.'],
   customerArchived: ['BAD_REQUEST', 'Customer {id} is archived.'],
+  pricingModelNameAmbiguous: [
+    'CONFLICT',
+    'Several pricing models are named {name}: {ids}. Rename those that are not meant.',
+  ],
   externalIdTaken: [
     'CONFLICT',
     'The external id {externalId} is already used by another customer of the pricing model.',

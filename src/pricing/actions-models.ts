@@ -1,11 +1,14 @@
+import assert from 'node:assert/strict';
 import { newId } from '../database/new-id.ts';
 import { inOtherEnvironment } from '../database/switch-environment.ts';
 import type { Work } from '../database/work.ts';
 import type { IntervalUnit } from '../kernel/calendar.ts';
+import { isSameJson } from '../kernel/json.ts';
 import { type PageRequest, page } from '../kernel/pagination.ts';
-import { Problem } from '../kernel/problem.ts';
+import { invalid, Problem } from '../kernel/problem.ts';
 import { currencyOf, refuseOtherId, resolvePricingModel } from './actions.ts';
 import type { DestinationEnvironment } from './cloned-pricing-model.ts';
+import { type PricingChange, pricingChanges } from './pricing-change.ts';
 import { freePlan, type PricingModel, type PricingModelDetails } from './pricing-model.ts';
 import { loadPricingModelDetails } from './store-details.ts';
 import { insertDiscounts, listDiscountsOfModel } from './store-discounts.ts';
@@ -48,11 +51,11 @@ export async function createPricingModel(work: Work, requested: PricingModelRequ
  * Clears the current default pricing model and serializes changes of the default until the transaction ends. Call it
  * before locking any pricing model.
  */
-async function takeDefault(work: Work, keepId: string | null = null): Promise<void> {
+async function takeDefault(work: Work): Promise<string | null> {
   // A pinned key cannot take the flag away from another pricing model.
   if (work.pinnedTo !== null) throw new Problem('outsidePinnedPricingModel');
   await store.lockDefaultPricingModel(work);
-  await store.clearDefaultPricingModel(work, keepId);
+  return store.clearDefaultPricingModel(work);
 }
 
 /** Lists pricing models without their contents. */
@@ -127,28 +130,88 @@ export async function exportPricingModel(work: Work, id: string): Promise<Pricin
   return { pricingModel: exportStructure(model, describeContents(contents, work.now)), updatedAt };
 }
 
+interface SetUp {
+  readonly pricingModel: PricingModelDetails;
+  /** The pricing model that was the default until now; null if the default did not move. */
+  readonly formerDefaultPricingModelId: string | null;
+}
+
 /**
  * Creates a whole pricing model from its structure, or nothing. Adds the Free Plan if no product is the default, and
  * the no-charge price of each usage meter. Returns it with everything that is for sale.
  */
-export async function setUpPricingModel(
-  work: Work,
-  { name, isDefault, structure }: SetupInput,
-): Promise<PricingModelDetails> {
+export async function setUpPricingModel(work: Work, { name, isDefault, structure }: SetupInput): Promise<SetUp> {
   // A pinned key could not see the new pricing model.
   if (work.pinnedTo !== null) throw new Problem('outsidePinnedPricingModel');
   const wanted = completeStructure(structure, [], { currency: currencyOf(work) });
-  if (isDefault) await takeDefault(work);
+  const formerDefaultPricingModelId = isDefault ? await takeDefault(work) : null;
   const { id } = await insertPricingModel(work, { id: newId('pricingModel'), name, isDefault });
   const context = { pricingModelId: id, currency: currencyOf(work), now: work.now, newId };
   await applyChanges(work, planStructure(noContents, wanted, context));
-  return getPricingModel(work, id);
+  return { pricingModel: await getPricingModel(work, id), formerDefaultPricingModelId };
 }
 
 /** Creates the default pricing model of a new environment, which contains the Free Plan. */
 export async function provisionPricingModel(work: Work): Promise<PricingModelDetails> {
   const structure = { features: [], products: [], usageMeters: [], resources: [] };
-  return setUpPricingModel(work, { name: 'Default', isDefault: true, structure });
+  return (await setUpPricingModel(work, { name: 'Default', isDefault: true, structure })).pricingModel;
+}
+
+// A refusal names some of them.
+const maxNamed = 3;
+
+interface AppliedPricingModel extends UpdatedPricingModel {
+  readonly isNew: boolean;
+  readonly changes: readonly PricingChange[];
+}
+
+/**
+ * Makes the pricing model with this name as described: creates it, or updates it. A repeat changes nothing. `isDefault`
+ * can give the default flag and never takes it away, so that a deploy does not leave an environment without a default.
+ */
+export async function applyPricingModel(work: Work, input: SetupInput): Promise<AppliedPricingModel> {
+  const { name, structure } = input;
+  // Two first deploys at once make one pricing model. A pinned key cannot make any.
+  if (work.pinnedTo === null) await store.lockDefaultPricingModel(work);
+  const [model, ...others] = await store.findPricingModelsByName(work, name, maxNamed);
+  if (model === undefined) {
+    const { id } = (await setUpPricingModel(work, input)).pricingModel;
+    const { pricingModel: made } = await exportPricingModel(work, id);
+    const pricingModel = await requiredModel(work, id);
+    return { pricingModel, isNew: true, changes: pricingChanges(null, made), expiredProductFeatureIds: [] };
+  }
+  if (others.length > 0) {
+    const ids = [model, ...others].map(({ id }) => id).join(', ');
+    throw new Problem('pricingModelNameAmbiguous', { name, ids });
+  }
+  const { pricingModel: before } = await exportPricingModel(work, model.id);
+  const change = { id: undefined, name: undefined, isDefault: input.isDefault || undefined, structure };
+  const updated = await updatePricingModel(work, model.id, change, []);
+  const { pricingModel: after } = await exportPricingModel(work, model.id);
+  refuseFixedDefault(structure, after);
+  return { ...updated, isNew: false, changes: pricingChanges(before, after) };
+}
+
+async function requiredModel(work: Work, id: string): Promise<PricingModel> {
+  const model = await store.findPricingModel(work, id);
+  assert(model !== null, 'the pricing model was just made');
+  return model;
+}
+
+/** Refuses fields of the default product that an update would leave as they are. */
+function refuseFixedDefault(given: Structure, after: PricingModelExport['pricingModel']): void {
+  const index = given.products.findIndex(({ product }) => product.default);
+  const asked = exportStructure(after, given).products[index];
+  const standing = after.products.find(({ product }) => product.default);
+  if (asked === undefined || standing === undefined) return;
+  for (const part of ['product', 'price'] as const) {
+    const kept = new Map(Object.entries(standing[part]));
+    for (const [field, value] of Object.entries(asked[part])) {
+      if (isSameJson(value, kept.get(field))) continue;
+      const message = `must be ${JSON.stringify(kept.get(field) ?? null)}: the default product keeps its slug, labels and price`;
+      throw invalid(['products', index, part, field], message);
+    }
+  }
 }
 
 interface UpdatedPricingModel {
@@ -159,9 +222,14 @@ interface UpdatedPricingModel {
 
 /**
  * Changes a pricing model: its name, its default flag and, if a structure is given, all its contents. Absent parts stay
- * unchanged. An update without changes writes nothing.
+ * unchanged. An update without changes writes nothing. `path` leads to the structure in the request.
  */
-export async function updatePricingModel(work: Work, id: string, input: UpdateInput): Promise<UpdatedPricingModel> {
+export async function updatePricingModel(
+  work: Work,
+  id: string,
+  input: UpdateInput,
+  path: readonly string[] = ['pricingModel'],
+): Promise<UpdatedPricingModel> {
   refuseOtherId(id, input.id);
   const isPinned = work.pinnedTo !== null;
   if (input.isDefault !== undefined && !isPinned) await store.lockDefaultPricingModel(work);
@@ -171,7 +239,7 @@ export async function updatePricingModel(work: Work, id: string, input: UpdateIn
   const changesDefault = isDefault !== model.isDefault;
   // A pinned key cannot change other pricing models, one of which would lose or get the flag.
   if (changesDefault && isPinned) throw new Problem('outsidePinnedPricingModel');
-  const changes = structure === null ? null : await planUpdate(work, id, structure);
+  const changes = structure === null ? null : await planUpdate(work, id, structure, path);
   const isSame = name === model.name && !changesDefault && (changes === null || countChanges(changes) === 0);
   if (isSame) return { pricingModel: model, expiredProductFeatureIds: [] };
   if (changesDefault && isDefault) await store.clearDefaultPricingModel(work, id);
@@ -182,9 +250,14 @@ export async function updatePricingModel(work: Work, id: string, input: UpdateIn
   };
 }
 
-async function planUpdate(work: Work, id: string, structure: Structure): Promise<StructureChanges> {
+async function planUpdate(
+  work: Work,
+  id: string,
+  structure: Structure,
+  path: readonly string[],
+): Promise<StructureChanges> {
   const contents = await readContents(work, id);
   const currency = currencyOf(work);
-  const wanted = prepareUpdate(contents, structure, ['pricingModel'], { now: work.now, currency });
+  const wanted = prepareUpdate(contents, structure, path, { now: work.now, currency });
   return planStructure(contents, wanted, { pricingModelId: id, currency, now: work.now, newId });
 }

@@ -46,6 +46,12 @@ export async function findPricingModels(work: Work, ids: readonly string[]): Pro
   return rows.map((row) => toPricingModel(work, row));
 }
 
+/** The oldest pricing models with this name, at most `limit`. */
+export async function findPricingModelsByName(work: Work, name: string, limit: number): Promise<PricingModel[]> {
+  const rows = await selectPricingModels(work).where('name', '=', name).limit(limit).execute();
+  return rows.map((row) => toPricingModel(work, row));
+}
+
 /** The environment's default pricing model, if the key can see it. */
 export async function findDefaultPricingModel(work: Work): Promise<PricingModel | null> {
   const row = await selectPricingModels(work).where('isDefault', '=', true).executeTakeFirst();
@@ -70,15 +76,20 @@ export async function lockDefaultPricingModel(work: Work): Promise<void> {
   await sql`select id from environments where id = ${work.environmentId} for no key update`.execute(work.db);
 }
 
-/** Clears the default flag of any pricing model except `keepId`. Requires `lockDefaultPricingModel`. */
-export async function clearDefaultPricingModel(work: Work, keepId: string | null = null): Promise<void> {
-  await work.db
+/**
+ * Clears the default flag of any pricing model except `keepId`. Returns the id of the one that lost it, or null. Requires
+ * `lockDefaultPricingModel`.
+ */
+export async function clearDefaultPricingModel(work: Work, keepId: string | null = null): Promise<string | null> {
+  const row = await work.db
     .updateTable('pricingModels')
     .set({ isDefault: false, updatedAt: work.now })
     .where('environmentId', '=', work.environmentId)
     .where('isDefault', '=', true)
     .where('id', 'is distinct from', keepId)
-    .execute();
+    .returning('id')
+    .executeTakeFirst();
+  return row?.id ?? null;
 }
 
 /** Saves the name and the default flag. */

@@ -51,7 +51,7 @@ test('300 products, 300 features and 50 meters take as many statements as 6, 6 a
   for (const count of [6, 300]) {
     const body = sized(count);
     const made = await counted((work) => setUpPricingModel(work, SetupInput.parse(body)));
-    const { id, products, usageMeters } = made.answer;
+    const { id, products, usageMeters } = made.answer.pricingModel;
     assert.equal(products.length, count + 1);
     assert.equal(usageMeters.length, count / 6);
     assert(products.slice(0, count).every(({ features }) => features.length === 2));

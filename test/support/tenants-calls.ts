@@ -138,6 +138,9 @@ const tenantCalls: Readonly<Record<string, readonly CallOf[]>> = {
   }),
   'POST /subscriptions/{id}/adjust': adjustments('adjust'),
   'POST /subscriptions/{id}/preview-adjust': adjustments('preview-adjust'),
+  'POST /pricing-models/apply': [
+    (w, n) => ({ path: '/pricing-models/apply', body: { name: `Applied ${n}`, ...wholeModel(w, n) } }),
+  ],
   'POST /pricing-models/setup': [
     (w, n) => ({ path: '/pricing-models/setup', body: { name: `Setup ${n}`, ...wholeModel(w, n) } }),
   ],

@@ -213,6 +213,7 @@ test('every command explains itself', async () => {
     'serve',
     'work',
     'listen',
+    'pricing apply',
     'migrate',
     'organizations',
     'organizations create',

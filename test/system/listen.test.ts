@@ -168,12 +168,7 @@ describe('tollkeeper listen says in words', () => {
         async () => ['--url', `http://127.0.0.1:${await closedPort()}`],
         /^No service responds at http:\/\/127\.0\.0\.1:\d+ \(ECONNREFUSED\)\. Start it with npm start, or give its/,
       ],
-      [
-        'that a key is needed',
-        () => ['--url', app.url],
-        /^A test mode API key is required: .* TOLLKEEPER_TEST_KEY\.$/,
-        null,
-      ],
+      ['that a key is needed', () => ['--url', app.url], /^An API key is required: .* TOLLKEEPER_KEY\.$/, null],
       ['that the key is not known', () => ['--url', app.url, '--key', 'sk_test_wrong'], /does not know this key/],
       [
         'that live mode sends to no http address',

@@ -12,7 +12,6 @@ export const shortFiles: Readonly<Record<string, string>> = {
   'src/database/statistics.ts': 'one function that many files use',
   'src/database/switch-environment.ts': 'the one place that changes the tenant of a transaction',
   'src/database/tentative.ts': 'one function that many files use',
-  'src/entitlements/actions-pricing.ts': 'changes of pricing that detach features from products',
   'src/http/json-bigint.ts': 'has a global effect when it is imported',
   'src/http/key-use.ts': 'started and stopped with the server',
   'src/http/openapi-file.ts': 'the committed file, read once',
