@@ -275,6 +275,7 @@ create table public.environments (
   access_past_due text not null default 'full'::text,
   access_unpaid text not null default 'none'::text,
   allow_repeated_trials boolean not null default false,
+  unknown_fields text not null default 'refuse'::text,
   clock_now bigint,
   created_at bigint not null,
   updated_at bigint not null,
@@ -294,7 +295,8 @@ create table public.environments (
   constraint environments_dunning CHECK (((dunning_terminal_action = ANY (ARRAY['unpaid'::text, 'canceled'::text, 'past_due'::text])) AND (cardinality(dunning_retry_days) <= 10) AND (0 < ALL (dunning_retry_days)))),
   constraint environments_live_time_is_real CHECK (((clock_now IS NULL) OR (NOT livemode))),
   constraint environments_net_terms CHECK (((net_terms_days >= 0) AND (net_terms_days <= 365))),
-  constraint environments_tax_provider CHECK ((tax_provider = ANY (ARRAY['none'::text, 'rates'::text])))
+  constraint environments_tax_provider CHECK ((tax_provider = ANY (ARRAY['none'::text, 'rates'::text]))),
+  constraint environments_unknown_fields CHECK ((unknown_fields = ANY (ARRAY['refuse'::text, 'ignore'::text])))
 );
 
 create table public.events (
@@ -2146,7 +2148,7 @@ CREATE OR REPLACE FUNCTION public.shared_settings(environment environments)
  RETURNS jsonb
  LANGUAGE sql
  STABLE
-RETURN jsonb_build_object('allowMultipleSubscriptions', (environment).allow_multiple_subscriptions, 'allowRepeatedTrials', (environment).allow_repeated_trials, 'accessPastDue', (environment).access_past_due, 'accessUnpaid', (environment).access_unpaid);
+RETURN jsonb_build_object('allowMultipleSubscriptions', (environment).allow_multiple_subscriptions, 'allowRepeatedTrials', (environment).allow_repeated_trials, 'accessPastDue', (environment).access_past_due, 'accessUnpaid', (environment).access_unpaid, 'unknownFields', (environment).unknown_fields);
 CREATE OR REPLACE FUNCTION public.switch_environment(wanted_livemode boolean)
  RETURNS environment_scope
  LANGUAGE plpgsql

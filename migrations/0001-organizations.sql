@@ -18,9 +18,11 @@ create table environments (
   access_past_due text not null default 'full',
   access_unpaid text not null default 'none',
   allow_repeated_trials boolean not null default false,
+  unknown_fields text not null default 'refuse',
   clock_now bigint,
   created_at bigint not null,
   updated_at bigint not null,
+  constraint environments_unknown_fields check (unknown_fields in ('refuse', 'ignore')),
   constraint environments_one_per_mode unique (organization_id, livemode),
   constraint environments_live_time_is_real check (clock_now is null or not livemode),
   constraint environments_access check (access_past_due in ('full', 'none') and access_unpaid in ('full', 'none'))
@@ -99,7 +101,8 @@ create type environment_scope as (
 create function shared_settings(environment environments) returns jsonb language sql stable
   return jsonb_build_object('allowMultipleSubscriptions', environment.allow_multiple_subscriptions,
     'allowRepeatedTrials', environment.allow_repeated_trials,
-    'accessPastDue', environment.access_past_due, 'accessUnpaid', environment.access_unpaid);
+    'accessPastDue', environment.access_past_due, 'accessUnpaid', environment.access_unpaid,
+    'unknownFields', environment.unknown_fields);
 
 -- Finds the key and puts the transaction into its environment, in one round trip. The service role cannot read
 -- api_keys of an environment that it has not entered, so this function is the only way in.

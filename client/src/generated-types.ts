@@ -8,6 +8,9 @@ export type AccessLevel = 'full' | 'none';
 
 export type TerminalAction = 'unpaid' | 'canceled' | 'past_due';
 
+/** The treatment of fields and query parameters that an operation does not have. `refuse`: the request is refused with 400. `ignore`: they are dropped, and the header `Tollkeeper-Ignored` names them. */
+export type UnknownFields = 'refuse' | 'ignore';
+
 export interface BillingAddress {
   name?: string | null;
   firstName?: string | null;
@@ -561,6 +564,7 @@ export interface Settings {
   seller: Seller | null;
   /** `none`: invoices carry no tax. `rates`: the tax rates apply, by the billing address of the customer. */
   taxProvider: 'none' | 'rates';
+  unknownFields: UnknownFields;
 }
 
 /** The access to a subscription whose invoices are unpaid. `none`: checks, consumption, holds and claims are refused, and a new period grants its credits once it is paid. Usage events are always stored. */
@@ -619,7 +623,7 @@ export interface Customer {
   iconURL: string | null;
   domain: string | null;
   userId: string | null;
-  billingAddress: BillingAddressOutput | null;
+  billingAddress: BillingAddress | null;
   /** The first part of the numbers of the invoices. */
   invoiceNumberBase: string;
   /** True if the customer owes no tax. */
@@ -1209,7 +1213,7 @@ export interface PaymentMethod {
   livemode: boolean;
   customerId: string;
   pricingModelId: string;
-  billingDetails: BillingAddressOutput;
+  billingDetails: BillingAddress;
   type: PaymentMethodType;
   /** True for the payment method that is charged unless a subscription names another. */
   default: boolean;
@@ -1241,7 +1245,7 @@ export type Purchase = {
   endDate: Timestamp | null;
   proposal: string | null;
   archived: boolean | null;
-  billingAddress: BillingAddressOutput | null;
+  billingAddress: BillingAddress | null;
   metadata: Metadata | null;
   position: number;
   priceType: 'subscription';
@@ -1276,7 +1280,7 @@ export type Purchase = {
   endDate: Timestamp | null;
   proposal: string | null;
   archived: boolean | null;
-  billingAddress: BillingAddressOutput | null;
+  billingAddress: BillingAddress | null;
   metadata: Metadata | null;
   position: number;
   subscriptionId: null;
@@ -2538,7 +2542,7 @@ export type CheckoutSession = {
   organizationId: string;
   pricingModelId: string;
   status: CheckoutSessionStatus;
-  billingAddress: BillingAddressOutput | null;
+  billingAddress: BillingAddress | null;
   quantity: number;
   customerName: string | null;
   customerEmail: string | null;
@@ -2575,7 +2579,7 @@ export type CheckoutSession = {
   organizationId: string;
   pricingModelId: string;
   status: CheckoutSessionStatus;
-  billingAddress: BillingAddressOutput | null;
+  billingAddress: BillingAddress | null;
   quantity: number;
   customerName: string | null;
   customerEmail: string | null;
@@ -2611,7 +2615,7 @@ export type CheckoutSession = {
   organizationId: string;
   pricingModelId: string;
   status: CheckoutSessionStatus;
-  billingAddress: BillingAddressOutput | null;
+  billingAddress: BillingAddress | null;
   quantity: number;
   customerName: string | null;
   customerEmail: string | null;
@@ -2647,7 +2651,7 @@ export type CheckoutSession = {
   organizationId: string;
   pricingModelId: string;
   status: CheckoutSessionStatus;
-  billingAddress: BillingAddressOutput | null;
+  billingAddress: BillingAddress | null;
   quantity: number;
   customerName: string | null;
   customerEmail: string | null;
@@ -2805,23 +2809,6 @@ export interface ErrorBody {
   request_id: string;
 }
 
-export interface BillingAddressOutput {
-  name?: string | null;
-  firstName?: string | null;
-  lastName?: string | null;
-  email?: string | null;
-  phone?: string | null;
-  address: {
-    name?: string | null;
-    line1?: string | null;
-    line2?: string | null;
-    city?: string | null;
-    state?: string | null;
-    postal_code?: string | null;
-    country: string;
-  };
-}
-
 /** The body of a message to a webhook. */
 export type WebhookPayload = CustomerCreatedPayload | CustomerUpdatedPayload | PurchaseCompletedPayload | PaymentFailedPayload | PaymentSucceededPayload | SubscriptionCreatedPayload | SubscriptionUpdatedPayload | SubscriptionCanceledPayload | UsageBalanceLowPayload;
 
@@ -2882,6 +2869,7 @@ export interface SettingsUpdateInput {
     } | null;
     /** `none`: invoices carry no tax. `rates`: the tax rates apply, by the billing address of the customer. */
     taxProvider?: 'none' | 'rates';
+    unknownFields?: UnknownFields;
   };
 }
 

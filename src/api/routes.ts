@@ -32,8 +32,40 @@ import { usageEventRoutes } from './usage-events.ts';
 import { usageMeterRoutes } from './usage-meters.ts';
 import { webhookRoutes } from './webhooks.ts';
 
+const itemOfAnswer = ['createdAt', 'updatedAt', 'livemode', 'pricingModelId'].map(
+  (field) => `adjustment.newSubscriptionItems.*.${field}`,
+);
+
+/**
+ * Fields that the clients of the reference send and the reference ignores, by operation. `*` is a position in an array,
+ * and `?` marks a parameter of the query. They are ignored here too, and named in the header `Tollkeeper-Ignored`.
+ */
+const fieldsOfReference: Readonly<Record<string, readonly string[]>> = {
+  // A customer is archived by an operation of its own. The route handler passes on the whole body of the browser.
+  'PUT /customers/{externalId}': ['customer.archived', 'externalId', 'customer.id', 'customer.phone'],
+  // An item may be sent back as it was answered.
+  'POST /subscriptions/{id}/adjust': itemOfAnswer,
+  'POST /subscriptions/{id}/preview-adjust': itemOfAnswer,
+  // The price of a product is its default and as active as the product.
+  'PUT /products/{id}': ['price.isDefault', 'price.active'],
+  // The feature has its name and slug. The document of the reference requires them.
+  'POST /subscription-item-features': ['subscriptionItemFeature.name', 'subscriptionItemFeature.slug'],
+  // The path names the subscription already.
+  'GET /resource-claims/{subscriptionId}/usage': ['?subscriptionId'],
+  // The pricing model of a feature is fixed.
+  'PUT /features/{id}': ['feature.pricingModelId'],
+};
+
+/** The routes, with the fields that each ignores for the clients of the reference. */
+function withFieldsOfReference(routes: readonly Route[]): Route[] {
+  return routes.map((route) => {
+    const ignores = fieldsOfReference[`${route.method} ${route.path}`];
+    return ignores === undefined ? route : { ...route, ignores };
+  });
+}
+
 /** Every operation of the API, in the order of its documentation. */
-export const routes: readonly Route[] = [
+export const routes: readonly Route[] = withFieldsOfReference([
   ...pingRoutes,
   ...apiKeyRoutes,
   ...settingsRoutes,
@@ -66,4 +98,4 @@ export const routes: readonly Route[] = [
   ...deliveryRoutes,
   ...eventRoutes,
   ...testClockRoutes,
-];
+]);

@@ -274,6 +274,7 @@ export interface Environments {
   organizationId: string;
   seller: Json | null;
   taxProvider: Generated<string>;
+  unknownFields: Generated<string>;
   updatedAt: number;
 }
 

@@ -18,8 +18,9 @@ import {
 } from './idempotency.ts';
 import type { KeyUse } from './key-use.ts';
 import type { Caller, RateLimit } from './rate-limit.ts';
-import { bodyOf, parseParams, parsePart, parseQuery } from './request.ts';
+import { bodyOf, noBody, noQuery, parseParams, parsePart, parseQuery, validationProblem } from './request.ts';
 import type { Route, RouteInput } from './route.ts';
+import { findUnknownFields, ignoredHeader, issuesOfUnknown, placeOf, type UnknownField } from './unknown-fields.ts';
 
 export interface ApiContext extends JobContext {
   readonly routes: readonly Route[];
@@ -106,15 +107,32 @@ interface Asked {
   readonly idempotency: IdempotentRequest | null;
 }
 
+/** A request as it was read. */
+interface Requested {
+  /** The parsed request, or its problem. */
+  readonly asked: Asked | Problem;
+  /** Unknown fields that the operation always ignores. */
+  readonly ignored: readonly UnknownField[];
+  /** Unknown fields that are refused, unless the settings of the environment ignore them. */
+  readonly unknown: readonly UnknownField[];
+}
+
 /** The payload to send; the headers are set. */
 async function answer(context: Serving, route: Route, request: FastifyRequest, reply: FastifyReply): Promise<Payload> {
   const apiKeyHash = request.caller?.apiKeyHash ?? hashOfKey(request);
   // Parse problems are reported to holders of a valid key only, so they wait for the transaction.
-  const requested = attempt(() => readRequest(route, request));
-  if (!(requested instanceof Problem) && route.batched && !requested.dryRun && requested.idempotency === null) {
+  const requested = readRequest(route, request);
+  const { asked } = requested;
+  nameIgnored(reply, requested.ignored);
+  if (route.batched && isBatchable(requested)) {
     const { operation, request: toRequest, text } = route.batched;
     const action = route.method === 'GET' ? null : actionOf(route);
-    const answered = await context.batcher.submit(operation, apiKeyHash, toRequest(requested.input as never), action);
+    const answered = await context.batcher.submit(
+      operation,
+      apiKeyHash,
+      toRequest(requested.asked.input as never),
+      action,
+    );
     context.keyUse.note(apiKeyHash);
     return jsonPayload(route, request, reply, text(answered));
   }
@@ -123,24 +141,42 @@ async function answer(context: Serving, route: Route, request: FastifyRequest, r
   const outcome = await runInEnvironment(
     context.database,
     { apiKeyHash },
-    (work) => {
-      if (requested instanceof Problem) throw requested;
-      return perform(context, work, requested);
-    },
+    (work) => perform(context, work, admitted(requested, work, reply)),
     {
       auditContext,
-      dryRun: !(requested instanceof Problem) && requested.dryRun,
+      dryRun: !(asked instanceof Problem) && asked.dryRun,
       publicUrl: context.publicUrl ?? addressAsked(request),
     },
   );
-  if (outcome === null || requested instanceof Problem) throw new Problem('unauthorized');
+  if (outcome === null || asked instanceof Problem) throw new Problem('unauthorized');
   context.keyUse.note(apiKeyHash);
   if (auditContext) refreshStatistics(context.database).catch((error) => request.log.warn(error));
-  if (requested.dryRun) reply.header('dry-run', 'true');
+  if (asked.dryRun) reply.header('dry-run', 'true');
   if (outcome.answer.replayed) reply.header('idempotent-replayed', 'true');
   if (route.file) return filePayload(reply, await route.file.render(outcome.answer.answer), route.file.contentType);
-  const text = await finish({ ...context, auditContext }, requested, apiKeyHash, outcome.answer, outcome.effects);
+  const text = await finish({ ...context, auditContext }, asked, apiKeyHash, outcome.answer, outcome.effects);
   return jsonPayload(route, request, reply, text);
+}
+
+/** Whether a request may share a transaction. One with unknown fields needs the settings before it is judged. */
+function isBatchable(requested: Requested): requested is Requested & { readonly asked: Asked } {
+  const { asked, unknown } = requested;
+  return !(asked instanceof Problem) && !asked.dryRun && asked.idempotency === null && unknown.length === 0;
+}
+
+/** The request, if it is valid in the environment. Otherwise throws its problem, with each unknown field. */
+function admitted({ asked, unknown }: Requested, work: Work, reply: FastifyReply): Asked {
+  if (unknown.length > 0 && work.settings.unknownFields !== 'ignore') {
+    const others = asked instanceof Problem ? asked.issues : [];
+    throw validationProblem([...issuesOfUnknown(unknown), ...others]);
+  }
+  if (asked instanceof Problem) throw asked;
+  nameIgnored(reply, unknown);
+  return asked;
+}
+
+function nameIgnored(reply: FastifyReply, fields: readonly UnknownField[]): void {
+  if (fields.length > 0) reply.header('tollkeeper-ignored', ignoredHeader(fields));
 }
 
 /** The name of a route in the audit log and the documentation. */
@@ -196,20 +232,32 @@ function attempt<Value>(read: () => Value): Value | Problem {
   }
 }
 
-function readRequest(route: Route, request: FastifyRequest): Asked {
+function readRequest(route: Route, request: FastifyRequest): Requested {
   const rawQuery = gatherMetadata(request.query as Record<string, unknown>);
   const mutates = route.method !== 'GET';
-  const dryRun = mutates ? readDryRun(rawQuery.dryRun) : false;
-  const params = parseParams(route.params, request.params);
-  const query = parseQuery(route.query, rawQuery);
-  const body = parsePart(route.body, bodyOf(route.lines, request.body));
-  return {
-    route,
-    input: { params, query, body } as RouteInput<never, never, never>,
-    dryRun,
-    // A dry run stores nothing, so there is nothing to replay.
-    idempotency: mutates && !dryRun ? readIdempotencyKey(request) : null,
-  };
+  const rawBody = attempt(() => bodyOf(route.lines, request.body));
+  const asked = attempt(() => {
+    if (rawBody instanceof Problem) throw rawBody;
+    const dryRun = mutates ? readDryRun(rawQuery.dryRun) : false;
+    const params = parseParams(route.params, request.params);
+    const query = parseQuery(route.query, rawQuery);
+    const body = parsePart(route.body, rawBody);
+    return {
+      route,
+      input: { params, query, body } as RouteInput<never, never, never>,
+      dryRun,
+      // A dry run stores nothing, so there is nothing to replay.
+      idempotency: mutates && !dryRun ? readIdempotencyKey(request) : null,
+    };
+  });
+  const unknown = [
+    ...findUnknownFields('query', route.query ?? noQuery, rawQuery).filter(
+      ({ path }) => !(mutates && path[0] === 'dryRun'),
+    ),
+    ...(rawBody instanceof Problem ? [] : findUnknownFields('body', route.body ?? noBody, rawBody)),
+  ];
+  const isIgnored = (field: UnknownField) => route.ignores?.includes(placeOf(field)) ?? false;
+  return { asked, ignored: unknown.filter(isIgnored), unknown: unknown.filter((field) => !isIgnored(field)) };
 }
 
 function readDryRun(value: unknown): boolean {

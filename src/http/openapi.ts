@@ -106,7 +106,17 @@ const securitySchemes = {
   apiKey: { type: 'apiKey', in: 'header', name: 'Authorization', description: 'The same API key without `Bearer`.' },
 } as const;
 
-function override({ zodSchema, jsonSchema }: { zodSchema: z.core.$ZodType; jsonSchema: z.core.JSONSchema.BaseSchema }) {
+function override({
+  zodSchema,
+  jsonSchema,
+  io,
+}: {
+  zodSchema: z.core.$ZodType;
+  jsonSchema: z.core.JSONSchema.BaseSchema;
+  io: 'input' | 'output';
+}) {
+  // Unknown fields of a request are refused.
+  if (io === 'input' && jsonSchema.type === 'object') jsonSchema.additionalProperties ??= false;
   // Money is a bigint inside and an integer on the wire.
   if (zodSchema._zod.def.type === 'bigint') Object.assign(jsonSchema, { type: 'integer' });
   // These bounds hold for every integer, and the introduction names them.

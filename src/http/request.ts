@@ -1,8 +1,14 @@
 import { isUtf8 } from 'node:buffer';
-import type { z } from 'zod';
+import { z } from 'zod';
 import { jsonIssues, weightIssue } from '../kernel/json.ts';
 import { withCursorFilters } from '../kernel/pagination.ts';
 import { type Issue, Problem } from '../kernel/problem.ts';
+import { findUnknownFields } from './unknown-fields.ts';
+
+/** The query of an operation without parameters. */
+export const noQuery = z.object({});
+/** The body of an operation without fields. */
+export const noBody = z.object({});
 
 /**
  * Parses a request body as JSON; an empty one is `{}`. Refuses invalid JSON, invalid UTF-8, values that cannot be
@@ -104,10 +110,15 @@ export function parseQuery(schema: z.ZodType | undefined, raw: Readonly<Record<s
     if (Array.isArray(raw[key]))
       throw validationProblem([{ path: [key], message: 'must be sent only once', code: 'custom' }]);
   }
-  return parsePart(schema, withCursorFilters(raw));
+  const filtered = withCursorFilters(raw);
+  // A cursor of another list has filters that this one would drop.
+  if (findUnknownFields('query', schema, filtered).some(({ path: [name = ''] }) => raw[name] === undefined))
+    throw new Problem('invalidCursor');
+  return parsePart(schema, filtered);
 }
 
-function validationProblem(issues: readonly Issue[]): Problem {
+/** A problem of the request, with its issues. */
+export function validationProblem(issues: readonly Issue[]): Problem {
   const reason = issues
     .map((issue) => (issue.path.length > 0 ? `${issue.path.join('.')}: ${issue.message}` : issue.message))
     .join('; ');

@@ -80,6 +80,8 @@ export interface Route {
   readonly params?: z.ZodType | undefined;
   readonly query?: z.ZodType | undefined;
   readonly body?: z.ZodType | undefined;
+  /** Unknown fields that are ignored for the clients of the reference: `customer.archived`, `?pricingModelId`. */
+  readonly ignores?: readonly string[];
   readonly returns: z.ZodType;
   readonly refuses: readonly ProblemName[];
   readonly handle: (

@@ -11,6 +11,7 @@ const settings: Settings = {
   netTermsDays: 0,
   seller: null,
   taxProvider: 'none',
+  unknownFields: 'refuse',
 };
 const after = (change: unknown, from = settings) => decideSettings(from, SettingsChange.parse(change));
 

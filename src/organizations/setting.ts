@@ -23,6 +23,13 @@ export const Access = z
   });
 export type Access = Readonly<z.infer<typeof Access>>;
 
+const UnknownFields = z.enum(['refuse', 'ignore']).meta({
+  id: 'UnknownFields',
+  description:
+    'The treatment of fields and query parameters that an operation does not have. `refuse`: the request is refused ' +
+    'with 400. `ignore`: they are dropped, and the header `Tollkeeper-Ignored` names them.',
+});
+
 /** The issuer as it appears on invoices. */
 export const Seller = z
   .object({
@@ -60,6 +67,7 @@ export const Settings = z
     }),
     seller: Seller.nullable(),
     taxProvider: TaxProviderName,
+    unknownFields: UnknownFields,
   })
   .meta({ id: 'Settings' });
 export type Settings = Readonly<z.infer<typeof Settings>>;
@@ -98,6 +106,7 @@ export const SettingsChange = z.object({
   netTermsDays: countInput(0, maxDays).optional(),
   seller: SellerInput.nullish(),
   taxProvider: TaxProviderName.optional(),
+  unknownFields: UnknownFields.optional(),
 });
 export type SettingsChange = z.output<typeof SettingsChange>;
 
@@ -118,6 +127,7 @@ export function decideSettings(current: Settings, { access, dunning, seller, ...
     netTermsDays: change.netTermsDays ?? current.netTermsDays,
     seller: seller === undefined ? current.seller : decideSeller(current.seller, seller),
     taxProvider: change.taxProvider ?? current.taxProvider,
+    unknownFields: change.unknownFields ?? current.unknownFields,
   };
 }
 

@@ -14,6 +14,7 @@ const columns = [
   'netTermsDays',
   'seller',
   'taxProvider',
+  'unknownFields',
 ] as const;
 
 function select(work: Work) {

@@ -18,6 +18,7 @@ const initial = {
   netTermsDays: 0,
   seller: null,
   taxProvider: 'none',
+  unknownFields: 'refuse',
 };
 
 test('a new environment bills at once, in dollars, without tax, and tries again after 3, 5 and 5 days', async () => {
