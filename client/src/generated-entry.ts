@@ -273,6 +273,7 @@ export type {
   PurchasesListInput,
   PurchasesMethods,
   RedeemedDiscount,
+  RefundedCredit,
   RenewalFrequency,
   ResolvedAdjustmentTiming,
   Resource,

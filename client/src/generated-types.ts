@@ -2683,6 +2683,18 @@ export type CheckoutSession = {
 
 export type CheckoutSessionStatus = 'open' | 'pending' | 'succeeded' | 'failed' | 'expired';
 
+export interface RefundedCredit {
+  usageMeterId: string;
+  /** The units that the purchase bought. */
+  boughtAmount: WholeNumber;
+  /** The units of these that were used. They stay used. */
+  usedAmount: WholeNumber;
+  /** The units that this refund took back. */
+  takenBackAmount: WholeNumber;
+  /** The units that are left. After a refund in full, those that open holds set aside. */
+  remainingAmount: WholeNumber;
+}
+
 export interface Webhook {
   id: string;
   createdAt: Timestamp;
@@ -4619,6 +4631,9 @@ export interface PaymentsRefundInput {
 
 export interface PaymentsRefundAnswer {
   payment: Payment;
+  refundId: string;
+  /** The credits that the refunded payment bought, by usage meter. */
+  credits: Array<RefundedCredit>;
 }
 
 export interface PaymentMethodsListInput {
@@ -5348,7 +5363,7 @@ export interface PaymentsMethods {
   /** Get a payment. Returns one payment with its status and the amount refunded. */
   get(input: PaymentsGetInput, options?: CallOptions): Promise<PaymentsGetAnswer>;
 
-  /** Refund a payment. Returns the money of a succeeded payment in full, or `partialAmount` of it. Refunds never exceed the payment, even if requested in parallel. A payment that is refunded already is refused with 400. */
+  /** Refund a payment. Returns the money of a succeeded payment in full, or `partialAmount` of it. Refunds never exceed the payment, even if requested in parallel. A payment that is refunded already is refused with 400. Unused credits of a top-up are taken back in proportion to the refund, and `credits` says how many were used. */
   refund(input: PaymentsRefundInput, options?: WriteOptions): Promise<PaymentsRefundAnswer>;
 }
 

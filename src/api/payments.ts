@@ -4,6 +4,7 @@ import { pageOf, pageQuery, pageRequest, textFilter } from '../kernel/pagination
 import { getPayment, listPayments } from '../payments/actions.ts';
 import { refundPayment, reportRefund } from '../payments/actions-refund.ts';
 import { Payment, PaymentId } from '../payments/payment.ts';
+import { RefundedCredit } from '../usage/actions-bought.ts';
 
 const tag = 'Payments';
 
@@ -55,11 +56,18 @@ export const paymentRoutes = [
     summary: 'Refund a payment',
     description:
       'Returns the money of a succeeded payment in full, or `partialAmount` of it. Refunds never exceed the ' +
-      'payment, even if requested in parallel. A payment that is refunded already is refused with 400.',
+      'payment, even if requested in parallel. A payment that is refunded already is refused with 400. Unused credits ' +
+      'of a top-up are taken back in proportion to the refund, and `credits` says how many were used.',
     tag,
     params: z.object({ id: PaymentId }),
     body: z.object({ partialAmount: PartialAmount }),
-    returns: z.object({ payment: Payment }),
+    returns: z.object({
+      payment: Payment,
+      refundId: z.string(),
+      credits: z
+        .array(RefundedCredit)
+        .meta({ description: 'The credits that the refunded payment bought, by usage meter.' }),
+    }),
     refuses: [
       'paymentNotFound',
       'paymentAlreadyRefunded',

@@ -8,6 +8,7 @@ import {
   subscriptionInvariants,
   type Violations,
 } from './store-invariants.ts';
+import { creditInvariants } from './store-invariants-credits.ts';
 import { dueInvariants } from './store-invariants-due.ts';
 import { eventInvariants } from './store-invariants-events.ts';
 import { ledgerInvariants } from './store-invariants-ledger.ts';
@@ -24,6 +25,7 @@ export const invariants: readonly Invariant[] = [
   ...subscriptionInvariants,
   ...termInvariants,
   ...ledgerInvariants,
+  ...creditInvariants,
   ...usageInvariants,
   ...moneyInvariants,
   ...recordInvariants,

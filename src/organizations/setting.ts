@@ -154,7 +154,7 @@ export function allowsMultipleSubscriptions({ settings }: KnownSettings): boolea
 }
 
 /** The access of subscriptions that owe, by the settings that a transaction knows. */
-export function accessOf({ settings }: { readonly settings: Readonly<Record<string, unknown>> }): Access {
+export function accessOf({ settings }: KnownSettings): Access {
   const levelOf = (name: string) => AccessLevel.parse(settings[name]);
   return { pastDue: levelOf('accessPastDue'), unpaid: levelOf('accessUnpaid') };
 }

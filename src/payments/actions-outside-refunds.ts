@@ -1,16 +1,14 @@
 import { newId } from '../database/new-id.ts';
 import type { Work } from '../database/work.ts';
-import { recordInvoiceRefund } from '../invoicing/actions.ts';
 import { Problem } from '../kernel/problem.ts';
-import { recordPurchaseRefund } from '../purchases/actions.ts';
-import { lockWithInvoice } from './actions.ts';
+import { lockRefunded, recordRefunded } from './actions-refund.ts';
 import { decideRefunded, refundable } from './payment.ts';
 import type { KnownRefund } from './processor.ts';
 import * as payments from './store.ts';
 import * as refunds from './store-refunds.ts';
 
 /**
- * Records refunds made directly at the processor on the payment and its invoice. Idempotent. Refuses with
+ * Records refunds made directly at the processor, with the same consequences as ours. Idempotent. Refuses with
  * `refundInFlight` while our own pending refunds leave less than the processor has refunded: the processor will refuse
  * those, which frees the amount.
  */
@@ -21,15 +19,21 @@ export async function recordOutsideRefunds(
 ): Promise<void> {
   const madeThere = known.filter((each) => each.idempotencyKey === null);
   if (madeThere.length === 0) return;
-  const { payment } = await lockWithInvoice(work, paymentId);
+  const { payment } = await lockRefunded(work, paymentId);
   const kept = new Set(await refunds.listRefundReferences(work, paymentId));
   const fresh = madeThere.filter((each) => !kept.has(each.reference));
   const amount = fresh.reduce((sum, each) => sum + each.amount, 0n);
   if (fresh.length === 0 || payment.status !== 'succeeded') return;
   if (amount > refundable(payment)) throw new Problem('refundInFlight', { id: paymentId });
+  const reserved = { ...payment, refundingAmount: payment.refundingAmount + amount };
+  await payments.updatePayment(work, paymentId, {
+    ...decideRefunded(reserved, amount, 'succeeded'),
+    refundedAt: work.now,
+  });
   for (const { reference, amount: part } of fresh) {
+    const id = newId('refund');
     await refunds.insertRefund(work, {
-      id: newId('refund'),
+      id,
       createdAt: work.now,
       updatedAt: work.now,
       pricingModelId: payment.pricingModelId,
@@ -39,11 +43,6 @@ export async function recordOutsideRefunds(
       processorReference: reference,
       failureMessage: null,
     });
+    await recordRefunded(work, id, { payment, amount: part });
   }
-  const reserved = { ...payment, refundingAmount: payment.refundingAmount + amount };
-  await payments.updatePayment(work, paymentId, {
-    ...decideRefunded(reserved, amount, 'succeeded'),
-    refundedAt: work.now,
-  });
-  await recordPurchaseRefund(work, await recordInvoiceRefund(work, payment.invoiceId, amount));
 }

@@ -1,10 +1,13 @@
 import assert from 'node:assert/strict';
+import { lockCustomer } from '../customers/store.ts';
 import { newId } from '../database/new-id.ts';
 import type { Work } from '../database/work.ts';
 import { recordInvoiceRefund } from '../invoicing/actions.ts';
+import type { InvoiceRow } from '../invoicing/store.ts';
 import { requestEffect } from '../jobs/queue.ts';
 import { Problem } from '../kernel/problem.ts';
 import { recordPurchaseRefund } from '../purchases/actions.ts';
+import { type RefundedCredit, readRefundedCredits, takeBackBought } from '../usage/actions-bought.ts';
 import { getPayment, lockWithInvoice } from './actions.ts';
 import { decideRefund, decideRefunded, type Payment, type Refund } from './payment.ts';
 import type { Processors, RefundOutcome } from './processor.ts';
@@ -18,17 +21,17 @@ export const refundTask = 'refund_payment';
 /** The response of a refund request. */
 interface RefundAnswer {
   readonly payment: Payment;
+  readonly refundId: string;
+  /** The credits that the refunded purchase bought. */
+  readonly credits: RefundedCredit[];
 }
-
-// The response has no field for its refund, but reporting the outcome needs it.
-const refundOfAnswer = new WeakMap<RefundAnswer, string>();
 
 /**
  * Refunds part of a payment, or with null the whole remainder: reserves the amount and requests the refund, which is
  * sent to the processor after the commit. Returns the payment as before the refund, in a dry run as after it.
  */
 export async function refundPayment(work: Work, id: string, partialAmount: number | null): Promise<RefundAnswer> {
-  const { payment } = await lockWithInvoice(work, id);
+  const { payment } = await lockRefunded(work, id);
   const amount = decideRefund(payment, partialAmount);
   const refund: Refund = {
     id: newId('refund'),
@@ -50,16 +53,38 @@ export async function refundPayment(work: Work, id: string, partialAmount: numbe
     key: `${refundTask}:${refund.id}`,
     assume: (dryWork) => applyRefundOutcome(dryWork, refund.id, { result: 'succeeded', reference: 'dry_run' }),
   });
-  const answer = { payment: await getPayment(work, id) };
-  refundOfAnswer.set(answer, refund.id);
-  return answer;
+  return answerOf(work, refund);
 }
 
 /** The payment after its refund, for the original request. Refuses with the reason of a failed refund. */
-export async function reportRefund(work: Work, answer: RefundAnswer): Promise<RefundAnswer> {
-  const refund = await refunds.findRefund(work, refundOfAnswer.get(answer) ?? '');
-  if (refund?.status === 'failed') throw new Problem('refundFailed', { reason: refund.failureMessage ?? '' });
-  return { payment: await getPayment(work, answer.payment.id) };
+export async function reportRefund(work: Work, { refundId }: Pick<RefundAnswer, 'refundId'>): Promise<RefundAnswer> {
+  const refund = await refunds.findRefund(work, refundId);
+  assert(refund, 'refunds are never deleted');
+  if (refund.status === 'failed') throw new Problem('refundFailed', { reason: refund.failureMessage ?? '' });
+  return answerOf(work, refund);
+}
+
+async function answerOf(work: Work, { id: refundId, paymentId }: Refund): Promise<RefundAnswer> {
+  const payment = await getPayment(work, paymentId);
+  const { purchaseId } = payment;
+  return {
+    payment,
+    refundId,
+    credits: purchaseId === null ? [] : await readRefundedCredits(work, { purchaseId, refundId }),
+  };
+}
+
+/**
+ * Locks a payment and its invoice until the work ends. The customer of a purchase is locked before, because a refund
+ * takes its credits back, which must not be transferred meanwhile.
+ */
+export async function lockRefunded(
+  work: Work,
+  paymentId: string,
+): Promise<{ readonly payment: PaymentRow; readonly invoice: InvoiceRow }> {
+  const found = await payments.findPayment(work, paymentId);
+  if (found !== null && found.purchaseId !== null) await lockCustomer(work, found.customerId);
+  return lockWithInvoice(work, paymentId);
 }
 
 /** A refund to send to the processor. */
@@ -94,11 +119,14 @@ export async function performRefund(
   });
 }
 
-/** Records the outcome of a refund on the payment and its invoice. A refund that has ended stays as it is. */
+/**
+ * Records the outcome of a refund on the payment, its invoice and its purchase, whose unused credits are taken back. A
+ * refund that has ended stays as it is.
+ */
 export async function applyRefundOutcome(work: Work, refundId: string, outcome: RefundOutcome): Promise<void> {
   const found = await findPendingRefund(work, refundId);
   if (found === null) return;
-  const { payment } = await lockWithInvoice(work, found.payment.id);
+  const { payment } = await lockRefunded(work, found.payment.id);
   const refund = await refunds.findRefund(work, refundId);
   if (refund?.status !== 'pending') return;
 
@@ -115,5 +143,18 @@ export async function applyRefundOutcome(work: Work, refundId: string, outcome: 
     processorReference: outcome.reference,
     failureMessage: null,
   });
-  await recordPurchaseRefund(work, await recordInvoiceRefund(work, payment.invoiceId, refund.amount));
+  await recordRefunded(work, refundId, { payment, amount: refund.amount });
+}
+
+/** Records a succeeded refund on the invoice and the purchase of its payment. */
+export async function recordRefunded(
+  work: Work,
+  refundId: string,
+  { payment, amount }: { readonly payment: PaymentRow; readonly amount: bigint },
+): Promise<void> {
+  const invoice = await recordInvoiceRefund(work, payment.invoiceId, amount);
+  await recordPurchaseRefund(work, invoice);
+  const { purchaseId } = payment;
+  if (purchaseId === null) return;
+  await takeBackBought(work, { refundId, purchaseId, refunded: invoice.amountRefunded, paid: invoice.amountPaid });
 }

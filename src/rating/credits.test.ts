@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { instant } from '../kernel/calendar.ts';
-import { applyCredits, inOrderOfUse, type UsableCredit } from './credits.ts';
+import { applyCredits, creditsToTakeBack, inOrderOfUse, type UsableCredit } from './credits.ts';
 
 const may = instant('2026-05-01');
 const june = instant('2026-06-01');
@@ -162,6 +162,31 @@ test('usage in two parts is covered as usage in one', () => {
       assert.equal(part.uncovered + rest.uncovered, whole.uncovered);
       const leftByParts = after(after(credits, part.applications), rest.applications);
       assert.deepEqual(leftByParts, after(credits, whole.applications));
+    }),
+  );
+});
+
+test('refunds of 333 and 667 of 1000 take back 167 and 333 of 500 units, and at most what is free', () => {
+  const takes = (takenBack: bigint, free: bigint, refunded: bigint) =>
+    creditsToTakeBack({ bought: 500n, takenBack, free }, { refunded, paid: 1000n });
+  assert.equal(takes(0n, 500n, 333n), 167n);
+  assert.equal(takes(167n, 333n, 1000n), 333n);
+  assert.equal(takes(0n, 100n, 500n), 100n, '400 are used');
+  assert.equal(takes(0n, 380n, 1000n), 380n, '120 are used');
+  assert.equal(takes(300n, 200n, 500n), 0n, '300 were taken back by hand');
+});
+
+test('however a payment is refunded in parts, all unused units are taken back in the end', () => {
+  const parts = fc.array(fc.bigInt(1n, 1000n), { minLength: 1, maxLength: 10 });
+  fc.assert(
+    fc.property(fc.bigInt(1n, 10_000n), parts, (bought, amounts) => {
+      const paid = amounts.reduce((sum, each) => sum + each, 0n);
+      let [refunded, takenBack] = [0n, 0n];
+      for (const amount of amounts) {
+        refunded += amount;
+        takenBack += creditsToTakeBack({ bought, takenBack, free: bought - takenBack }, { refunded, paid });
+      }
+      assert.equal(takenBack, bought);
     }),
   );
 });

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import type { Instant } from '../kernel/calendar.ts';
-import { smallerOf } from '../kernel/money.ts';
+import { mulDiv, smallerOf } from '../kernel/money.ts';
 
 /**
  * A grant with `remaining` unused units of its meter, valid until `expiresAt` or forever when that is null. Credits
@@ -44,4 +44,28 @@ function compareExpiry(a: Instant | null, b: Instant | null): number {
   if (a === b) return 0;
   if (a === null) return 1;
   return b === null || a < b ? -1 : 1;
+}
+
+/** Bought credits whose payment is refunded, in units. */
+interface RefundedCredits {
+  readonly bought: bigint;
+  /** Taken back before, by hand or by an earlier refund. */
+  readonly takenBack: bigint;
+  /** Unused, and not set aside by a hold. */
+  readonly free: bigint;
+}
+
+/**
+ * The units to take back for a refund: the refunded share of the bought ones, less those taken back before; at most the
+ * free ones. The share is rounded half away from zero. `refunded` is the sum of all refunds, so parts add up to the
+ * whole. Amounts in minor units; `paid` is positive. Worked example: of 500 units for 1000, a refund of 333 takes back
+ * 167, and one of the other 667 takes back 333. With 400 used, a refund of 500 takes back 100 of its 250.
+ */
+export function creditsToTakeBack(
+  { bought, takenBack, free }: RefundedCredits,
+  { refunded, paid }: { readonly refunded: bigint; readonly paid: bigint },
+): bigint {
+  const owed = mulDiv(bought, smallerOf(refunded, paid), paid) - takenBack;
+  const amount = smallerOf(owed, free);
+  return amount > 0n ? amount : 0n;
 }

@@ -140,11 +140,17 @@ export async function endCredits(work: Work, ending: readonly EndingCredit[]): P
   await remove(work, removed, { ...moves.expiry, type: 'credit_grant_expired', sourceId: first.id });
 }
 
-/** Takes back units of a credit of a locked account. */
-export async function takeBackCredit(work: Work, removed: RemovedCredit): Promise<void> {
-  // Every call takes back again; callers that want idempotency send an Idempotency-Key.
-  const sourceId = newId('ledgerTransaction');
-  await remove(work, [removed], { ...moves.takeBack, type: 'credit_taken_back', sourceId });
+/**
+ * Takes back units of credits of locked accounts, once for each `sourceId`. By default every call takes back again;
+ * callers that want idempotency send an Idempotency-Key.
+ */
+export async function takeBackCredits(
+  work: Work,
+  removed: readonly RemovedCredit[],
+  sourceId: string = newId('ledgerTransaction'),
+): Promise<void> {
+  if (removed.length === 0) return;
+  await remove(work, removed, { ...moves.takeBack, type: 'credit_taken_back', sourceId });
 }
 
 /** Moves units off credits of locked accounts, because the credits of another account replace them. */

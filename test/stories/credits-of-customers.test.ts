@@ -144,3 +144,58 @@ test('while a slow first payment is pending the free plan goes on; when it arriv
   assert.equal(await balance(externalId, id), 1500);
   await assertSound(app);
 });
+
+/** The last payment of a customer. */
+const lastPayment = async (customerId: string): Promise<Body> =>
+  (await app.get(`/payments?customerId=${customerId}&limit=100`)).data.at(-1);
+
+test('a refund of a top-up takes its unused credits back and says how many were used: 500 bought, 120 used', async () => {
+  const { externalId, customerId, freeId } = await newBuyer('regretful');
+  const usageEvent = { subscriptionId: freeId, priceSlug: 'message', transactionId: 'regret', amount: 140 };
+  await app.post('/usage-events/consume', { usageEvent });
+  const payment = await lastPayment(customerId);
+  const dry = await app.post(`/payments/${payment.id}/refund?dryRun=true`, {});
+  const answer = await app.post(`/payments/${payment.id}/refund`, {});
+  const [credit] = answer.credits;
+  const { usageMeterId, ...amounts } = credit;
+  assert.deepEqual(amounts, { boughtAmount: 500, usedAmount: 120, takenBackAmount: 380, remainingAmount: 0 });
+  assert.deepEqual([dry.credits, typeof usageMeterId], [answer.credits, 'string']);
+  assert.equal(await balance(externalId, freeId), 0);
+  await assertSound(app);
+});
+
+test('refunds of 3.33 and 6.67 of 10.00 take back 167 and 333 of 500 credits, where an upgrade has moved them', async () => {
+  const { externalId, customerId } = await newBuyer('moving');
+  const payment = await lastPayment(customerId);
+  const { id } = (await app.post('/subscriptions', { customerId, priceSlug })).subscription;
+  const [part] = (await app.post(`/payments/${payment.id}/refund`, { partialAmount: 333 })).credits;
+  assert.deepEqual([part.takenBackAmount, part.remainingAmount], [167, 333]);
+  assert.equal(await balance(externalId, id), 1333);
+  const [rest] = (await app.post(`/payments/${payment.id}/refund`, {})).credits;
+  assert.deepEqual([rest.boughtAmount, rest.takenBackAmount, rest.remainingAmount], [500, 333, 0]);
+  assert.equal(await balance(externalId, id), 1000);
+  await assertSound(app);
+});
+
+test('a refund leaves the credits that a hold sets aside: of 520 with 100 held it takes 420', async () => {
+  const { externalId, customerId, freeId } = await newBuyer('holding');
+  const expiresAt = instant('2026-06-02');
+  const hold = { subscriptionId: freeId, priceSlug: 'message', transactionId: 'held', amount: 100, expiresAt };
+  await app.post('/holds', { hold });
+  const [credit] = (await app.post(`/payments/${(await lastPayment(customerId)).id}/refund`, {})).credits;
+  assert.deepEqual([credit.takenBackAmount, credit.remainingAmount], [420, 80]);
+  assert.equal(await balance(externalId, freeId), 0);
+  await assertSound(app);
+});
+
+test('two refunds of halves at once take back 250 credits each', async () => {
+  const { customerId } = await newBuyer('doubled');
+  const payment = await lastPayment(customerId);
+  const halve = () => app.post(`/payments/${payment.id}/refund`, { partialAmount: 500 });
+  const answers = await Promise.all([halve(), halve()]);
+  assert.deepEqual(
+    answers.map(({ credits: [credit] }) => credit.takenBackAmount),
+    [250, 250],
+  );
+  await assertSound(app);
+});

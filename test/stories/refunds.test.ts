@@ -69,7 +69,7 @@ test('nothing, an empty body, {} and null all mean the whole payment', async () 
     const id = await newPaidPayment(app, 700n);
     const answer = await refund(id, body);
     assert.equal(answer.status, 200);
-    assert.deepEqual(Object.keys(answer.body), ['payment']);
+    assert.deepEqual([Object.keys(answer.body), answer.body.credits], [['payment', 'refundId', 'credits'], []]);
     const { refundedAmount, refunded: isWhole, status, refundedAt, updatedAt } = answer.body.payment;
     assert.deepEqual([refundedAmount, isWhole, status], [700, true, 'refunded']);
     assert.equal(refundedAt, updatedAt);

@@ -99,6 +99,13 @@ export const ledgerCorruptions: readonly Corruption[] = [
     breaks: ['transferredCreditsAreWhole', 'boughtCreditsAddUp'],
   },
   {
+    fault: 'a refund of a purchase left all of its credits',
+    statements: [
+      `update usage_credits set source = 'purchase', source_id = (select id from purchases) || ':pack' where issued = 10`,
+    ],
+    breaks: ['refundedCreditsAreTakenBack'],
+  },
+  {
     fault: 'credits that were granted by hand are left on a plan that has ended',
     statements: [
       `update usage_credits set source = 'manual_adjustment', feature_id = null, expires_at = null where issued = 10`,
