@@ -4,6 +4,7 @@ import { promisify } from 'node:util';
 import '../src/http/json-bigint.ts';
 import { createDatabase, createPool } from '../src/database/database.ts';
 import { migrate } from '../src/database/migrate.ts';
+import { type ProblemName, reasonOf, registry, statusOfCode } from '../src/kernel/problem.ts';
 import { clientFiles } from './generate-client.ts';
 import { makeOpenApi } from './openapi.ts';
 import { describeSchema } from './schema.ts';
@@ -24,9 +25,30 @@ async function makeFiles(url: string): Promise<Map<string, string>> {
   return new Map([
     ['schema.sql', schema],
     ['openapi.json', openApi],
+    ['docs/problems.md', problemsPage()],
     ['src/database/database-types.ts', types],
     ...clientFiles(JSON.parse(openApi)),
   ]);
+}
+
+/** The page of every refusal, by its reason. */
+function problemsPage(): string {
+  const rows = Object.entries(registry).map(([name, [code, sentence]]) => {
+    const text =
+      name === 'invalidRequest' ? '`issues` names each field and its fault.' : sentence.replaceAll('<', '\\<');
+    return `| \`${reasonOf(name as ProblemName)}\` | ${statusOfCode[code]} | ${text} |`;
+  });
+  return [
+    '# Problems',
+    '',
+    'Every refusal of the API by its `reason`, in the order of `src/kernel/problem.ts`. Words in braces are filled in.',
+    '`internal_server_error` (500) is a failure of the service. This page is generated.',
+    '',
+    '| `reason` | Status | Message |',
+    '|---|---|---|',
+    ...rows,
+    '',
+  ].join('\n');
 }
 
 async function databaseTypes(url: string): Promise<string> {

@@ -20,6 +20,8 @@ export class TollkeeperError extends Error {
   readonly status: number | null;
   /** For example `NOT_FOUND` or `CONFLICT`. */
   readonly code: string;
+  /** The refusal itself, such as `capacity_exhausted`; null without a response of the service. */
+  readonly reason: string | null;
   /** The individual problems with the request. */
   readonly issues: readonly Issue[];
   /** Identifies the request in the logs of the service; null without a response. */
@@ -29,8 +31,9 @@ export class TollkeeperError extends Error {
 
   constructor(message: string, code: string, answer: FailedAnswer | null = null, options?: ErrorOptions) {
     super(message, options);
-    const { issues } = fieldsOf(answer?.body);
+    const { issues, reason } = fieldsOf(answer?.body);
     this.code = code;
+    this.reason = typeof reason === 'string' ? reason : null;
     this.status = answer?.status ?? null;
     this.issues = Array.isArray(issues) ? issues : [];
     this.requestId = answer?.headers.get('x-request-id') ?? null;
@@ -103,6 +106,6 @@ export function errorOf(answer: FailedAnswer): TollkeeperError {
   return new ErrorOfStatus(words, typeof code === 'string' ? code : 'UNKNOWN', answer);
 }
 
-function fieldsOf(body: unknown): { message?: unknown; code?: unknown; issues?: unknown } {
+function fieldsOf(body: unknown): { message?: unknown; code?: unknown; reason?: unknown; issues?: unknown } {
   return typeof body === 'object' && body !== null ? body : {};
 }

@@ -2809,6 +2809,8 @@ export interface ErrorBody {
   message: string;
   /** The kind of refusal, for programs: `NOT_FOUND`. */
   code: string;
+  /** The refusal itself, for programs: `capacity_exhausted`. A reason keeps its name; new ones may be added. */
+  reason: string;
   /** Each fault of the request and the path of the field that has it. */
   issues?: Array<{
     message: string;

@@ -43,7 +43,7 @@ export const resourceClaimRoutes = [
       'resourceNotFound',
       'resourceFeatureMissing',
       'resourceInactive',
-      'capacityExceeded',
+      'capacityExhausted',
       'tooManyClaims',
     ],
     handle: (work, { params: { subscriptionId }, body }) => claimResource(work, subscriptionId, body),

@@ -188,7 +188,7 @@ export function checkClaim(holding: Holding, requested: number, now: Instant): v
   const capacity = claimableCapacity(holding, now);
   if (!holding.resourceActive) throw new Problem('resourceInactive', { slug });
   const available = capacity - claimed;
-  if (requested > available) throw new Problem('capacityExceeded', { slug, requested, available, capacity, claimed });
+  if (requested > available) throw new Problem('capacityExhausted', { slug, requested, available, capacity, claimed });
   if (requested > maxClaimsPerRequest) throw new Problem('tooManyClaims', { requested, limit: maxClaimsPerRequest });
 }
 

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { ZodOpenApiResponseObject, ZodOpenApiResponsesObject } from 'zod-openapi';
-import { type ProblemName, problemCode, registry, statusOfCode } from '../kernel/problem.ts';
+import { type ProblemName, problemCode, reasonOf, registry, statusOfCode } from '../kernel/problem.ts';
 import type { Route } from './route.ts';
 
 // Some refusals carry further fields, such as the balance that did not suffice.
@@ -8,6 +8,11 @@ export const ErrorBody = z
   .looseObject({
     message: z.string().meta({ description: 'The reason, in a sentence for people.' }),
     code: z.string().meta({ description: 'The kind of refusal, for programs: `NOT_FOUND`.' }),
+    reason: z.string().meta({
+      description:
+        'The refusal itself, for programs: `capacity_exhausted`. A reason keeps its name; new ones may be added.',
+      example: 'customer_not_found',
+    }),
     issues: z
       .array(z.object({ message: z.string(), path: z.array(z.union([z.string(), z.number()])), code: z.string() }))
       .optional()
@@ -54,7 +59,7 @@ function refusalsOf(route: Route): Refusal[] {
 }
 
 function responseOf({ problems }: Refusal): ZodOpenApiResponseObject {
-  const sentences = problems.map(sentenceOf);
+  const sentences = problems.map((problem) => `\`${reasonOf(problem)}\`: ${sentenceOf(problem)}`);
   return {
     description: sentences.length === 1 ? `${sentences}` : sentences.map((sentence) => `- ${sentence}`).join('\n'),
     content: { 'application/json': { schema: ErrorBody } },

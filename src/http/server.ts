@@ -130,6 +130,7 @@ function errorBody(problem: Problem | null, requestId: string) {
   return {
     message,
     code: problem?.code ?? 'INTERNAL_SERVER_ERROR',
+    reason: problem?.reason ?? 'internal_server_error',
     ...(problem && problem.issues.length > 0 ? { issues: problem.issues } : {}),
     ...problem?.data,
     error: message,

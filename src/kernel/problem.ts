@@ -15,7 +15,10 @@ export const statusOfCode = {
 } as const;
 type ProblemCode = keyof typeof statusOfCode;
 
-/** Every refusal there is: its wire code, and a sentence whose {placeholders} the details fill. */
+/**
+ * Every refusal there is: its wire code, and a sentence whose {placeholders} the details fill. The name is part of the
+ * API: see `reasonOf`.
+ */
 export const registry = {
   // The request itself
   invalidRequest: ['BAD_REQUEST', '{reason}'],
@@ -155,7 +158,7 @@ export const registry = {
   ],
   resourceFeatureMissing: ['BAD_REQUEST', 'Subscription {id} has no active feature that grants the resource {slug}.'],
   resourceInactive: ['BAD_REQUEST', 'The resource {slug} is inactive and cannot be claimed.'],
-  capacityExceeded: [
+  capacityExhausted: [
     'BAD_REQUEST',
     'No available capacity of {slug}: requested {requested}, available {available} (capacity {capacity}, claimed {claimed}).',
   ],
@@ -330,6 +333,7 @@ type Details = Readonly<Record<string, string | number | bigint | boolean>>;
 export class Problem extends Error {
   readonly problem: ProblemName;
   readonly code: ProblemCode;
+  readonly reason: string;
   readonly status: number;
   readonly issues: readonly Issue[];
   /** Additional fields of the error body. */
@@ -346,6 +350,7 @@ export class Problem extends Error {
     this.name = 'Problem';
     this.problem = problem;
     this.code = code;
+    this.reason = reasonOf(problem);
     this.status = statusOfCode[code];
     this.issues = issues;
     this.data = data;
@@ -357,6 +362,11 @@ export function invalid(path: readonly (string | number)[], message: string): Pr
   return new Problem('invalidRequest', { reason: `${path.join('.')}: ${message}` }, [
     { path, message, code: 'custom' },
   ]);
+}
+
+/** The stable name of a problem for programs: `capacityExhausted` -> `capacity_exhausted`. */
+export function reasonOf(problem: ProblemName): string {
+  return problem.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 }
 
 /** The wire code of a problem. */

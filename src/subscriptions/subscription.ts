@@ -294,7 +294,15 @@ export interface SubscriptionRow {
 /** A subscription as returned by the API; `known` are the fields of its environment. */
 export function toSubscription(
   known: { livemode: boolean; organizationId: string },
-  { intervalUnit, isDefaultPlan: _, exclusive: _1, isOnlyTrial: _2, pausedCredit: _3, arrears: _4, ...row }: SubscriptionRow,
+  {
+    intervalUnit,
+    isDefaultPlan: _,
+    exclusive: _1,
+    isOnlyTrial: _2,
+    pausedCredit: _3,
+    arrears: _4,
+    ...row
+  }: SubscriptionRow,
 ): Subscription {
   // Table constraints hold each row to the variant of its `renews`.
   return {

@@ -237,6 +237,7 @@ describe('errors', () => {
       amount: 10 ** 9,
     };
     const short = await of(client.usageEvents.consume({ usageEvent }));
+    assert.equal(short.reason, 'insufficient_balance');
     const { code, request_id } = short.body as Record<string, unknown>;
     assert.deepEqual([code, request_id], ['PAYMENT_REQUIRED', short.requestId]);
   });

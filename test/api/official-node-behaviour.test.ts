@@ -108,7 +108,7 @@ describe('what the official client sends', () => {
     });
   }
 
-  test('keys that an operation does not know are ignored, in bodies and in queries', async () => {
+  test('keys that the reference does not look at are ignored, in bodies and in queries', async () => {
     const body = { customer: { name: 'Ada L.', phone: '+1', id: 'x' }, externalId: shop.externalId };
     const { customer } = await client.customers.update(shop.externalId, body as Flowglad.CustomerUpdateParams);
     assert.equal(customer.name, 'Ada L.');

@@ -13,6 +13,7 @@ test('a fault of ours is a 500 that gives away nothing but the id to find its re
   assert.deepEqual(body, {
     message: 'Internal server error',
     code: 'INTERNAL_SERVER_ERROR',
+    reason: 'internal_server_error',
     error: 'Internal server error',
     request_id: headers.get('x-request-id'),
   });

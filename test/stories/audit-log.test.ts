@@ -26,7 +26,7 @@ describe('an entry', () => {
   test('an entry says who changed what, by which request, and what it was before and is after', async () => {
     const { customerId, externalId } = await plans.newCustomer();
     const { requestId } = await ask('PUT', `/customers/${externalId}`, {
-      customer: { externalId, name: 'Ada', billingAddress: { address: { country: 'DE', their_key: 'kept' } } },
+      customer: { externalId, name: 'Ada', billingAddress: { address: { country: 'DE', postal_code: '10115' } } },
     });
     const [entry, ...others] = await log(`requestId=${requestId}`);
     assert.deepEqual(others, []);

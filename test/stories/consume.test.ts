@@ -42,6 +42,7 @@ describe('one after the other', () => {
       message: 'The balance of 40 does not cover 41.',
       error: 'The balance of 40 does not cover 41.',
       code: 'PAYMENT_REQUIRED',
+      reason: 'insufficient_balance',
       usageBalance: {
         subscriptionId: spender.subscriptionId,
         usageMeterId: spender.meterId,
