@@ -2451,6 +2451,7 @@ export interface InvoiceExplanation {
     amount: WholeNumber;
     rounding: ExplainedRounding;
   } | null;
+  /** The net amount: the total before tax. */
   subtotal: WholeNumber;
   taxAmount: WholeNumber;
   total: WholeNumber;

@@ -3,7 +3,8 @@ import { createInvoices } from '../invoicing/actions.ts';
 import { quoteTaxes } from '../invoicing/actions-tax.ts';
 import { fitUsage } from '../invoicing/fitting-lines.ts';
 import type { InvoiceDiscount, InvoiceReason } from '../invoicing/invoice.ts';
-import { describeUsage, type NewLine } from '../invoicing/invoice-line-item.ts';
+import type { NewLine } from '../invoicing/invoice-line-item.ts';
+import { describeItems, describeUsage } from '../invoicing/line-text.ts';
 import { draftInvoice, type InvoiceDraft, type NewInvoice } from '../invoicing/new-invoice.ts';
 import type { InvoiceRow } from '../invoicing/store.ts';
 import {
@@ -15,6 +16,7 @@ import { addDays, type Instant } from '../kernel/calendar.ts';
 import { chargedStep } from '../kernel/currency.ts';
 import { readSettings } from '../organizations/store-settings.ts';
 import { listChargeableMethods } from '../payments/actions.ts';
+import { listPlanNames } from '../pricing/store-prices.ts';
 import { usageAmount } from '../rating/usage.ts';
 import type { BillingPeriodRow } from '../subscriptions/billing-period.ts';
 import type { SubscriptionRow } from '../subscriptions/subscription.ts';
@@ -70,6 +72,7 @@ async function invoicesOf(work: Work, bills: readonly Bill[]): Promise<NewInvoic
   const settings = await readSettings(work);
   const { netTermsDays, seller } = settings;
   const discountOf = await discountsOf(work, bills);
+  const names = await listPlanNames(work, [...new Set(bills.flatMap(pricesOfItems))]);
   const taxes = await quoteTaxes(work, settings, [...new Set(subscriptions.map(({ customerId }) => customerId))]);
   // Without net terms every invoice is due immediately, however it is paid.
   const charged = netTermsDays === 0 ? null : await listChargeableMethods(work, subscriptions);
@@ -80,13 +83,17 @@ async function invoicesOf(work: Work, bills: readonly Bill[]): Promise<NewInvoic
     billingPeriod: bill.period,
     reason: bill.reason,
     currency: work.currency as NewInvoice['currency'],
-    lines: bill.lines,
+    lines: describeItems(bill.lines, names),
     invoiceDate: bill.at,
     dueDate: charged === null || charged.has(bill.subscription.id) ? bill.at : addDays(bill.at, netTermsDays),
     discount: discountOf(bill),
     tax: taxes.get(bill.subscription.customerId) ?? null,
     seller,
   }));
+}
+
+function pricesOfItems({ lines }: Bill): string[] {
+  return lines.flatMap(({ priceId, explanation }) => (explanation.kind === 'item' ? (priceId ?? []) : []));
 }
 
 /**
@@ -117,37 +124,37 @@ type Charged = Pick<SubscriptionRow, 'id' | 'doNotCharge'>;
  * invoice the lines in the same commit. Subscriptions that are not charged owe nothing for usage.
  */
 export async function takeUsageLines(work: Work, subscriptions: readonly Charged[]): Promise<Map<string, NewLine[]>> {
-  return linesBySubscription(await claimOverage(work, idsOfCharged(subscriptions)), chargedStep(work.currency));
+  return linesBySubscription(await claimOverage(work, idsOfCharged(subscriptions)), work.currency);
 }
 
 /** The lines that `takeUsageLines` would return now, without marking the usage. */
 export async function draftUsageLines(work: Work, subscriptions: readonly Charged[]): Promise<Map<string, NewLine[]>> {
-  return linesBySubscription(await readOverage(work, idsOfCharged(subscriptions)), chargedStep(work.currency));
+  return linesBySubscription(await readOverage(work, idsOfCharged(subscriptions)), work.currency);
 }
 
 function idsOfCharged(subscriptions: readonly Charged[]): string[] {
   return subscriptions.flatMap(({ id, doNotCharge }) => (doNotCharge ? [] : id));
 }
 
-function linesBySubscription(overages: readonly Overage[], step: bigint): Map<string, NewLine[]> {
+function linesBySubscription(overages: readonly Overage[], currency: string): Map<string, NewLine[]> {
   const lines = new Map<string, NewLine[]>();
   for (const overage of overages) {
     const others = lines.get(overage.subscriptionId);
-    if (others === undefined) lines.set(overage.subscriptionId, [usageLine(overage, step)]);
-    else others.push(usageLine(overage, step));
+    if (others === undefined) lines.set(overage.subscriptionId, [usageLine(overage, currency)]);
+    else others.push(usageLine(overage, currency));
   }
   return lines;
 }
 
-function usageLine(overage: Overage, step: bigint): NewLine {
+function usageLine(overage: Overage, currency: string): NewLine {
   const { ledgerAccountId, priceId, units, meterName, unitPrice, usageEventsPerUnit } = overage;
   return {
     type: 'usage',
     explanation: { kind: 'usage', units, unitPrice, usageEventsPerUnit },
     units,
-    amount: usageAmount({ units, unitPrice, usageEventsPerUnit: BigInt(usageEventsPerUnit) }, step),
+    amount: usageAmount({ units, unitPrice, usageEventsPerUnit: BigInt(usageEventsPerUnit) }, chargedStep(currency)),
     priceId,
     ledgerAccountId,
-    description: describeUsage({ meterName, units, unitPrice, usageEventsPerUnit }),
+    description: describeUsage({ meterName, units, unitPrice, usageEventsPerUnit, currency }),
   };
 }

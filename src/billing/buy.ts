@@ -268,14 +268,14 @@ async function issuePurchaseInvoice(
   return invoice;
 }
 
-function lineOf({ id, unitPrice, name }: Price, product: Product, quantity: number): NewLine {
+function lineOf({ id, unitPrice }: Price, product: Product, quantity: number): NewLine {
   return {
     type: 'static',
     quantity,
     price: unitPrice,
     priceId: id,
     subscriptionItemId: null,
-    description: itemName(name ?? product.name, quantity),
+    description: itemName(product.name, quantity),
     explanation: { kind: 'item', unitPrice, quantity, period: null, whole: null },
   };
 }

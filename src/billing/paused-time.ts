@@ -22,7 +22,7 @@ export function pausedTimeLine(lines: readonly NewLine[], kept: bigint, step: bi
     price: -takenOff,
     priceId: null,
     subscriptionItemId: null,
-    description: 'Paid for paused time',
+    description: 'Credit for paused time',
   };
 }
 

@@ -6,9 +6,10 @@ import { countClaims } from '../entitlements/store-claims.ts';
 import { listItemFeatures } from '../entitlements/store-item-features.ts';
 import { isDunned } from '../invoicing/collection.ts';
 import type { NewLine } from '../invoicing/invoice-line-item.ts';
+import { withPeriod } from '../invoicing/line-text.ts';
 import type { InvoiceDraft } from '../invoicing/new-invoice.ts';
 import { listExplainedLines } from '../invoicing/store.ts';
-import type { Instant } from '../kernel/calendar.ts';
+import type { Instant, Period } from '../kernel/calendar.ts';
 import { chargedStep } from '../kernel/currency.ts';
 import { Problem } from '../kernel/problem.ts';
 import { defaultPaymentMethod } from '../payments/actions.ts';
@@ -226,7 +227,8 @@ export async function priceChange(work: Work, change: PeriodChange): Promise<Pla
     paid,
     waived: period.prorationWaived,
   } as const;
-  const lines = amount === 0n ? usage : [lineOf(items, amount, explanation), ...usage];
+  const billed = { start: replaced === null ? at : period.startAt, end: period.endAt };
+  const lines = amount === 0n ? usage : [lineOf(items, amount, explanation, billed), ...usage];
   return {
     amount,
     waived: 0n,
@@ -254,6 +256,7 @@ function lineOf(
   items: readonly PlanItem[],
   amount: bigint,
   explanation: Extract<NewLine['explanation'], { kind: 'proration' }>,
+  billed: Period,
 ): NewLine {
   const { planName, priceId } = headOf(items);
   return {
@@ -263,7 +266,7 @@ function lineOf(
     price: amount,
     priceId,
     subscriptionItemId: null,
-    description: `Change to ${planName}`,
+    description: withPeriod(`Change to ${planName}`, billed),
   };
 }
 

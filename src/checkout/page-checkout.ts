@@ -1,6 +1,7 @@
 import type { PageDocument } from '../http/page.ts';
 import { countryCodes } from '../kernel/country.ts';
 import { type Html, html } from '../kernel/html.ts';
+import { dayText } from '../kernel/iso-text.ts';
 import { moneyText } from '../kernel/money-text.ts';
 import { asksAddress, type Details } from './buyer-entry.ts';
 import type { CheckoutView, PaymentToConfirm, PlanChange } from './checkout-view.ts';
@@ -23,7 +24,7 @@ import {
   summaryHtml,
 } from './page-form.ts';
 import { layout } from './page-layout.ts';
-import { dayText, priceText, safeAddress, savedText, withoutCode } from './page-text.ts';
+import { priceText, safeAddress, savedText, withoutCode } from './page-text.ts';
 
 /** A step of the checkout to render. */
 export interface Step {
@@ -321,5 +322,7 @@ function namedWithQuantity({
   readonly quantity: number;
 }): string {
   const times = ` x ${quantity}`;
-  return quantity === 1 || description.endsWith(times) ? description : description + times;
+  return quantity === 1 || description.endsWith(times) || description.includes(`${times},`)
+    ? description
+    : description + times;
 }

@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { dayText, intervalText, methodText, safeAddress, withoutCode } from './page-text.ts';
+import { dayText } from '../kernel/iso-text.ts';
+import { intervalText, methodText, safeAddress, withoutCode } from './page-text.ts';
 
 test('days, intervals and payment methods read as people say them', () => {
   assert.equal(dayText(Date.UTC(2026, 11, 5)), '5 December 2026');
-  assert.equal(dayText(8_640_000_000_000_000 + 86_400_000), '+275760-09-14');
+  assert.equal(dayText(8_640_000_000_000_000 + 86_400_000), '14 September 275760');
   assert.equal(intervalText('month', 1), 'per month');
   assert.equal(intervalText('week', 2), 'every 2 weeks');
   assert.equal(intervalText(null, null), 'once');

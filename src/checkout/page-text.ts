@@ -1,15 +1,5 @@
-import type { Instant, IntervalUnit } from '../kernel/calendar.ts';
-import { isoText } from '../kernel/iso-text.ts';
+import type { IntervalUnit } from '../kernel/calendar.ts';
 import { moneyText } from '../kernel/money-text.ts';
-
-const days = new Intl.DateTimeFormat('en-GB', { dateStyle: 'long', timeZone: 'UTC' });
-// The last instant that a Date can hold.
-const lastDate = 8_640_000_000_000_000;
-
-/** A day for display, in UTC: `5 December 2026`. */
-export function dayText(at: Instant): string {
-  return Math.abs(at) > lastDate ? isoText(at).replace(/T.*/, '') : days.format(at);
-}
 
 /** The payment interval: `per month`, `every 3 months`; `once` without one. */
 export function intervalText(unit: IntervalUnit | null, count: number | null): string {

@@ -1,12 +1,13 @@
 import type { PageDocument } from '../http/page.ts';
 import { invoiceStatusTexts } from '../invoicing/invoice-document.ts';
 import { type Html, html } from '../kernel/html.ts';
+import { dayText } from '../kernel/iso-text.ts';
 import { moneyText } from '../kernel/money-text.ts';
 import type { PaymentToConfirm } from './checkout-view.ts';
 import { cardScripts, confirmPaymentHtml } from './page-card.ts';
 import { hiddenHtml, summaryHtml } from './page-form.ts';
 import { layout } from './page-layout.ts';
-import { dayText, methodText, priceText, safeAddress, savedText } from './page-text.ts';
+import { methodText, priceText, safeAddress, savedText } from './page-text.ts';
 import {
   mayCancel,
   mayChange,

@@ -1,12 +1,13 @@
 import type { AdjustmentPreview } from '../billing/adjust.ts';
 import type { PageDocument } from '../http/page.ts';
 import { type Html, html } from '../kernel/html.ts';
+import { dayText } from '../kernel/iso-text.ts';
 import { moneyText } from '../kernel/money-text.ts';
 import type { CardConfirmation } from '../payments/processor.ts';
 import { type CardTaker, cardButtonHtml, cardHtml, cardScripts, takesCards } from './page-card.ts';
 import { type FieldErrors, fieldHtml, hiddenHtml, summaryHtml } from './page-form.ts';
 import { layout } from './page-layout.ts';
-import { dayText, methodText, priceText } from './page-text.ts';
+import { methodText, priceText } from './page-text.ts';
 import type { Visited } from './portal-page.ts';
 import type { PortalPlan, PortalSubscription, PortalView } from './portal-view.ts';
 

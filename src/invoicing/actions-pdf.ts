@@ -59,9 +59,8 @@ function writeHead(pdf: PDFKit.PDFDocument, { title, status, facts, seller, buye
 function writeLines(pdf: PDFKit.PDFDocument, { lines }: InvoiceDocument): void {
   writeRow(pdf, ['Description', 'Quantity', 'Price', 'Amount'], bold);
   rule(pdf, 1);
-  for (const { description, period, quantity, price, amount } of lines) {
-    const text = period === '' ? description : `${description}\n${period}`;
-    writeRow(pdf, [text, quantity, price, amount], regular);
+  for (const { description, quantity, price, amount } of lines) {
+    writeRow(pdf, [description, quantity, price, amount], regular);
     rule(pdf, 0.3);
   }
 }

@@ -12,7 +12,7 @@ const usage = (units: bigint): NewLine => ({
   amount: units * 3n,
   priceId: 'price',
   ledgerAccountId: 'account',
-  description: `Usage: Calls, ${units} units at 3 per 1`,
+  description: `${(units).toLocaleString('en-US')} calls at EUR 0.03 each`,
 });
 const request = (lines: NewLine[], tax: TaxQuote | null = null): NewInvoice => ({
   customerId: 'customer',
@@ -40,8 +40,8 @@ test('the last lines are cut first, to whole units, and what is cut is left', ()
   assert.deepEqual(
     fit.lines.map((line) => line.type === 'usage' && [line.units, line.amount, line.description]),
     [
-      [third - 2n, (third - 2n) * 3n, `Usage: Calls, ${third - 2n} units at 3 per 1`],
-      [2n, 6n, 'Usage: Calls, 2 units at 3 per 1'],
+      [third - 2n, (third - 2n) * 3n, `${(third - 2n).toLocaleString('en-US')} calls at EUR 0.03 each`],
+      [2n, 6n, '2 calls at EUR 0.03 each'],
     ],
   );
   assert.deepEqual(

@@ -3,6 +3,7 @@ import { invoiceAmounts } from '../rating/invoice-amounts.ts';
 import { usageAmount } from '../rating/usage.ts';
 import { maxInvoiceTotal } from './invoice.ts';
 import { type NewLine, priceLine } from './invoice-line-item.ts';
+import { describeFewer } from './line-text.ts';
 import type { NewInvoice } from './new-invoice.ts';
 
 /** Usage that an invoice leaves to the next one. */
@@ -46,6 +47,6 @@ function cutTo(line: UsageLine, room: bigint, step: bigint): UsageLine | null {
   const units = (room * perUnit) / unitPrice;
   if (units === 0n) return null;
   const amount = usageAmount({ units, unitPrice, usageEventsPerUnit: perUnit }, step);
-  const description = line.description?.replace(`${line.units} units`, `${units} units`) ?? null;
+  const description = line.description === null ? null : describeFewer(line.description, line.units, units);
   return { ...line, units, amount, description, explanation: { ...line.explanation, units } };
 }

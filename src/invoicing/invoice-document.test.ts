@@ -25,16 +25,17 @@ const invoice: InvoiceToPrint = {
   seller: null,
   buyer: { name: 'Acme', email: 'a@acme.test', billingAddress: null },
 };
-const line = { description: 'Pro', quantity: 1, price: 3000n, amount: 3000n, explanation: null };
+const line = { description: 'Pro', quantity: 1, price: 3000n, amount: 3000n };
 const sums = (changes: Partial<InvoiceToPrint>) =>
   invoiceDocument({ ...invoice, ...changes }, [line]).sums.map(({ label, amount }) => `${label}: ${amount}`);
 
 test('the sums go from the lines to what is due', () => {
   // 3000 - 300 = 2700; 19 % of it is 513.
   assert.deepEqual(sums({}), [
-    'Sum of line items: EUR 30.00',
+    'Subtotal: EUR 30.00',
     'Discount: -EUR 3.00',
-    'VAT 19 % (DE): EUR 5.13',
+    'Net amount before tax: EUR 27.00',
+    'VAT 19% (DE): EUR 5.13',
     'Total: EUR 32.13',
     'Amount due: EUR 32.13',
   ]);
@@ -49,15 +50,20 @@ test('what does not apply is not there, and what was paid and refunded is', () =
     status: 'partially_refunded',
   } as const;
   assert.deepEqual(sums({ ...paid, amountPaid: 3000n, amountRefunded: 1000n }), [
-    'Sum of line items: EUR 30.00',
+    'Subtotal: EUR 30.00',
     'Total: EUR 30.00',
     'Paid: -EUR 30.00',
     'Refunded: EUR 10.00',
   ]);
 });
 
-test('tax that the prices contain says so', () => {
-  assert.ok(sums({ taxInclusive: true }).includes('VAT 19 % (DE), included: EUR 5.13'));
+test('tax that the prices contain leaves the net amount: 19 of 119 make 100', () => {
+  const included = { taxInclusive: true, taxAmount: 1900n, total: 11900n, discountAmount: 0n };
+  assert.deepEqual(sums(included).slice(1, 4), [
+    'Net amount before tax: EUR 100.00',
+    'VAT 19% (DE): EUR 19.00',
+    'Total: EUR 119.00',
+  ]);
 });
 
 test('a buyer without an address is named by name and e-mail', () => {
@@ -65,7 +71,11 @@ test('a buyer without an address is named by name and e-mail', () => {
 });
 
 test('a tax without a name is on the paper too, so the sums add up; a name without a tax is not', () => {
-  assert.ok(sums({ taxType: 'none' }).includes('TAX 19 % (DE): EUR 5.13'));
+  assert.ok(sums({ taxType: 'none' }).includes('TAX 19% (DE): EUR 5.13'));
   const none = sums({ taxType: 'none', taxRatePercentage: '0', taxAmount: 0n, total: 2700n });
   assert.deepEqual(none.slice(1, 3), ['Discount: -EUR 3.00', 'Total: EUR 27.00']);
+});
+
+test('an invoice without a seller says so, where the seller would stand', () => {
+  assert.deepEqual(invoiceDocument(invoice, []).seller, ['No seller is named yet, so this is not a tax invoice.']);
 });

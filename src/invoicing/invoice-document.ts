@@ -1,16 +1,15 @@
-import type { Instant, Period } from '../kernel/calendar.ts';
+import type { Instant } from '../kernel/calendar.ts';
+import { dayText, rangeText } from '../kernel/iso-text.ts';
 import { moneyText } from '../kernel/money-text.ts';
 import type { Seller } from '../organizations/setting.ts';
 import type { Buyer, InvoiceStatus } from './invoice.ts';
-import type { LineExplanation } from './invoice-line-item.ts';
 
-/** A line with its period, if any. Money in minor units. */
+/** A line. Money in minor units. */
 interface DocumentLine {
   readonly description: string | null;
   readonly quantity: number;
   readonly price: bigint;
   readonly amount: bigint;
-  readonly explanation: LineExplanation | null;
 }
 
 /** The data of a printed invoice. Money in minor units. */
@@ -53,7 +52,6 @@ export interface InvoiceDocument {
   readonly buyer: readonly string[];
   readonly lines: readonly {
     readonly description: string;
-    readonly period: string;
     readonly quantity: string;
     readonly price: string;
     readonly amount: string;
@@ -74,6 +72,8 @@ export const invoiceStatusTexts: Readonly<Record<InvoiceStatus, string>> = {
   uncollectible: 'Uncollectible',
 };
 
+const noSeller = ['No seller is named yet, so this is not a tax invoice.'];
+
 /** Formats an invoice as text. Instants become days in UTC. */
 export function invoiceDocument(invoice: InvoiceToPrint, lines: readonly DocumentLine[]): InvoiceDocument {
   const money = (amount: bigint) => moneyText(amount, invoice.currency);
@@ -83,9 +83,8 @@ export function invoiceDocument(invoice: InvoiceToPrint, lines: readonly Documen
     facts: factsOf(invoice),
     seller: sellerLines(invoice.seller),
     buyer: buyerLines(invoice.buyer),
-    lines: lines.map(({ description, explanation, quantity, price, amount }) => ({
+    lines: lines.map(({ description, quantity, price, amount }) => ({
       description: description ?? '',
-      period: explanation?.kind === 'item' && explanation.period !== null ? periodText(explanation.period) : '',
       quantity: String(quantity),
       price: money(price),
       amount: money(amount),
@@ -109,7 +108,7 @@ function factsOf({
   if (dueDate !== null) facts.push({ label: 'Due date', value: dayText(dueDate) });
   if (billingPeriodStartDate !== null && billingPeriodEndDate !== null) {
     const period = { start: billingPeriodStartDate, end: billingPeriodEndDate };
-    facts.push({ label: 'Billing period', value: periodText(period) });
+    facts.push({ label: 'Billing period', value: rangeText(period) });
   }
   return facts;
 }
@@ -119,17 +118,17 @@ function sumsOf(
   lines: readonly DocumentLine[],
   money: (amount: bigint) => string,
 ): DocumentSum[] {
-  const { total, amountPaid, amountRefunded, discountAmount, taxAmount, taxType, taxInclusive, status } = invoice;
+  const { total, amountPaid, amountRefunded, discountAmount, taxAmount, taxType, status } = invoice;
   const row = (label: string, amount: bigint, strong = false) => ({ label, amount: money(amount), strong });
   const sums = [
     row(
-      'Sum of line items',
+      'Subtotal',
       lines.reduce((sum, line) => sum + line.amount, 0n),
     ),
   ];
   if (discountAmount > 0n) sums.push(row('Discount', -discountAmount));
-  const taxLabel = `${taxName(invoice)}${taxInclusive ? ', included' : ''}`;
-  if (taxAmount > 0n || (taxType !== null && taxType !== 'none')) sums.push(row(taxLabel, taxAmount));
+  if (taxAmount > 0n || (taxType !== null && taxType !== 'none'))
+    sums.push(row('Net amount before tax', total - taxAmount), row(taxName(invoice), taxAmount));
   sums.push(row('Total', total, true));
   if (amountPaid > 0n) sums.push(row('Paid', -amountPaid));
   if (amountRefunded > 0n) sums.push(row('Refunded', amountRefunded));
@@ -141,15 +140,15 @@ function isAskedFor(status: InvoiceStatus): boolean {
   return status === 'open' || status === 'awaiting_payment_confirmation' || status === 'draft';
 }
 
-/** For example `VAT 19 % (DE)`; the type `none` is printed as a tax too. */
+/** For example `VAT 19% (DE)`; the type `none` is printed as a tax too. */
 function taxName({ taxType, taxRatePercentage, taxCountry, taxState }: InvoiceToPrint): string {
   const name = (taxType === null || taxType === 'none' ? 'tax' : taxType).replaceAll('_', ' ').toUpperCase();
   const place = [taxCountry, taxState].filter((part) => part !== null).join(' ');
-  return `${name}${taxRatePercentage === null ? '' : ` ${taxRatePercentage} %`}${place === '' ? '' : ` (${place})`}`;
+  return `${name}${taxRatePercentage === null ? '' : ` ${taxRatePercentage}%`}${place === '' ? '' : ` (${place})`}`;
 }
 
 function sellerLines(seller: Seller | null): string[] {
-  if (seller === null) return [];
+  if (seller === null) return noSeller;
   const taxId = seller.taxId === null ? null : `Tax ID: ${seller.taxId}`;
   return present([seller.name, ...seller.addressLines, seller.email, taxId]);
 }
@@ -164,13 +163,4 @@ function buyerLines(buyer: Buyer | null): string[] {
 
 function present(texts: readonly (string | null | undefined)[]): string[] {
   return texts.flatMap((text) => (text === null || text === undefined || text.trim() === '' ? [] : [text.trim()]));
-}
-
-function periodText({ start, end }: Period): string {
-  return `${dayText(start)} to ${dayText(end)}`;
-}
-
-/** `2026-01-31`. */
-function dayText(at: Instant): string {
-  return new Date(at).toISOString().replace(/T.*/, '');
 }

@@ -110,7 +110,7 @@ export const InvoiceExplanation = z
         rounding: RoundingShown,
       })
       .nullable(),
-    subtotal: WholeNumber,
+    subtotal: WholeNumber.meta({ description: 'The net amount: the total before tax.' }),
     taxAmount: WholeNumber,
     total: WholeNumber,
   })

@@ -198,13 +198,3 @@ function priceForPart(
   if (isWhole) return { quantity, price: unitPrice };
   return { quantity: 1, price: fairValue([{ ...period, value: unitPrice * BigInt(quantity) }], whole, step) };
 }
-
-/** The description of a usage line: `Usage: API calls, 250 units at 50 per 100`. The price is in minor units. */
-export function describeUsage(usage: {
-  readonly meterName: string;
-  readonly units: bigint;
-  readonly unitPrice: bigint;
-  readonly usageEventsPerUnit: number;
-}): string {
-  return `Usage: ${usage.meterName}, ${usage.units} units at ${usage.unitPrice} per ${usage.usageEventsPerUnit}`;
-}

@@ -15,7 +15,6 @@ const style = `
   thead th { border-bottom: 2px solid #1a1a1a; }
   .amount { text-align: right; white-space: nowrap; }
   tfoot td { border: 0; }
-  .period { color: #666; font-size: .85em; }
   @media print { body { margin: 0; max-width: none; } }
 `;
 
@@ -41,7 +40,7 @@ export function invoicePage(document: InvoiceDocument): string {
 <tbody>
 ${lines
   .map(
-    (line) => `<tr><td>${escapeHtml(line.description)}<div class="period">${escapeHtml(line.period)}</div></td>
+    (line) => `<tr><td>${escapeHtml(line.description)}</td>
 <td class="amount">${escapeHtml(line.quantity)}</td><td class="amount">${escapeHtml(line.price)}</td>
 <td class="amount">${escapeHtml(line.amount)}</td></tr>`,
   )

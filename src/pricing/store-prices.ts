@@ -132,6 +132,19 @@ export async function listPricesByIds(work: Work, ids: readonly string[]): Promi
   return rows.map((row) => toPrice(work, row));
 }
 
+/** The names of these prices and their products, by price id. Metered prices have no product. */
+export async function listPlanNames(
+  work: Work,
+  ids: readonly string[],
+): Promise<Map<string, { productId: string; productName: string; priceName: string | null }>> {
+  if (ids.length === 0) return new Map();
+  const { rows } = await sql<{ id: string; productId: string; productName: string; priceName: string | null }>`
+    select r.id, p.id as product_id, p.name as product_name, r.name as price_name
+      from prices r join products p on p.environment_id = r.environment_id and p.id = r.product_id
+     where r.environment_id = ${work.environmentId} and r.id = any(${ids}::text[])`.execute(work.db);
+  return new Map(rows.map(({ id, ...names }) => [id, names]));
+}
+
 /** All prices of these products, active or not, in order of creation. */
 export async function listPricesOfProducts(work: Work, productIds: readonly string[]): Promise<Price[]> {
   if (productIds.length === 0) return [];

@@ -49,7 +49,7 @@ async function linesOfEveryKind(fixture: Fixture): Promise<NewLine[]> {
       },
     },
     {
-      ...{ type: 'static', quantity: 1, price: -700n, description: 'Paid for paused time', ...none },
+      ...{ type: 'static', quantity: 1, price: -700n, description: 'Credit for paused time', ...none },
       explanation: { kind: 'paused_time', kept: 700n },
     },
   ];

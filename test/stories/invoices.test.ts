@@ -12,7 +12,8 @@ import {
   invoiceTransitions,
   maxInvoiceTotal,
 } from '../../src/invoicing/invoice.ts';
-import { describeUsage, itemLine, type NewLine } from '../../src/invoicing/invoice-line-item.ts';
+import { itemLine, type NewLine } from '../../src/invoicing/invoice-line-item.ts';
+import { describeUsage } from '../../src/invoicing/line-text.ts';
 import { draftInvoice, type NewInvoice } from '../../src/invoicing/new-invoice.ts';
 import { lockInvoices, saveCollections } from '../../src/invoicing/store-collecting.ts';
 import { Problem } from '../../src/kernel/problem.ts';
@@ -111,7 +112,8 @@ async function subscriptionInvoice(changes: Partial<NewInvoice> = {}) {
   const fixture = await insertFixture(app);
   const { pricingModelId, customerId, subscriptionId, billingPeriodId, itemId, priceId, usagePriceId } = fixture;
   const ledgerAccountId = await newLedgerAccount(app, fixture);
-  const description = describeUsage({ meterName: 'API calls', units: 250n, unitPrice: 50n, usageEventsPerUnit: 100 });
+  const calls = { meterName: 'API calls', units: 250n, unitPrice: 50n, usageEventsPerUnit: 100 };
+  const description = describeUsage({ ...calls, currency: 'USD' });
   const explanation = { kind: 'usage', units: 250n, unitPrice: 50n, usageEventsPerUnit: 100 } as const;
   const request: NewInvoice = {
     customerId,
@@ -166,7 +168,7 @@ test('an invoice of a subscription names its period, and a usage line the units 
   assert.deepEqual([items.ledgerAccountId, items.ledgerAccountCredit], [null, null]);
   assert.deepEqual([usage.type, usage.quantity, usage.price, usage.amount], ['usage', 1, 125, 125]);
   assert.deepEqual([usage.ledgerAccountId, usage.ledgerAccountCredit], [ledgerAccountId, 250]);
-  assert.equal(usage.description, 'Usage: API calls, 250 units at 50 per 100');
+  assert.equal(usage.description, '250 API calls at USD 0.50 per 100');
 });
 
 test('a line is found by its id, bare, and lines are listed by invoice', async () => {

@@ -52,7 +52,7 @@ test('with a named card the subscription is active, paid and has its credits in 
   assert.deepEqual([paid.invoice.status, paid.invoice.total, paid.invoice.amountPaid], ['paid', 6000, 6000]);
   assert.match(paid.invoice.invoiceNumber, /^[A-F0-9]{7}-00001$/);
   const [line] = paid.invoiceLineItems;
-  assert.deepEqual([line.description, line.quantity, line.price], ['Monthly x 2', 2, 3000]);
+  assert.deepEqual([line.description, line.quantity, line.price], ['Pro x 2, 1 Apr – 1 May 2026', 2, 3000]);
   const [payment] = await paymentsOf(customerId);
   assert.deepEqual([payment.status, payment.amount], ['succeeded', 6000]);
   // A quantity of 2 doubles the credits: 1000 of the month and 500 to begin with.

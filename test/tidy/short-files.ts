@@ -20,7 +20,6 @@ export const shortFiles: Readonly<Record<string, string>> = {
   'src/invoicing/actions-settings.ts': 'one verb of the API',
   'src/jobs/advisory-locks.ts': 'the list of all advisory locks',
   'src/kernel/html.ts': 'one function that many files use',
-  'src/kernel/iso-text.ts': 'one function that many files use',
   'src/kernel/record.ts': 'one function that many files use',
   'src/payments/processor-manual.ts': 'one processor',
   'src/pricing/actions-resources.ts': 'one record',

@@ -1,0 +1,75 @@
+import type { Period } from '../kernel/calendar.ts';
+import { rangeText } from '../kernel/iso-text.ts';
+import { moneyText } from '../kernel/money-text.ts';
+import { itemName } from '../subscriptions/subscription-item.ts';
+import type { NewLine } from './invoice-line-item.ts';
+
+/** The names behind a price. */
+interface PlanName {
+  readonly productId: string;
+  readonly productName: string;
+  readonly priceName: string | null;
+}
+
+/** A description with the time that is billed: `Build, 1 Nov – 1 Dec 2026`. */
+export function withPeriod(name: string, period: Period | null): string {
+  return period === null ? name : `${name}, ${rangeText(period)}`;
+}
+
+/**
+ * The lines of one invoice, each item by its plan and the time that is billed. An item with a name of its own keeps it.
+ * Several prices of one product are shown with their names.
+ */
+export function describeItems(lines: readonly NewLine[], names: ReadonlyMap<string, PlanName>): NewLine[] {
+  const productOf = ({ priceId }: NewLine) => names.get(priceId ?? '')?.productId;
+  return lines.map((line) => {
+    const { explanation } = line;
+    if (explanation.kind !== 'item') return line;
+    const isOnly = lines.filter((other) => productOf(other) === productOf(line)).length === 1;
+    const name = planName(line.description ?? '', names.get(line.priceId ?? ''), explanation.quantity, isOnly);
+    return { ...line, description: withPeriod(name, explanation.period) };
+  });
+}
+
+function planName(name: string, plan: PlanName | undefined, quantity: number, isOnly: boolean): string {
+  if (plan === undefined || name !== itemName(plan.priceName ?? plan.productName, quantity)) return name;
+  const { productName, priceName } = plan;
+  return itemName(isOnly || priceName === null ? productName : `${productName} ${priceName}`, quantity);
+}
+
+/** The description of a usage line: `5,308,642 input tokens at USD 3.00 per million`. */
+export function describeUsage(usage: {
+  readonly meterName: string;
+  readonly units: bigint;
+  readonly unitPrice: bigint;
+  readonly usageEventsPerUnit: number;
+  readonly currency: string;
+}): string {
+  const { meterName, units, unitPrice, usageEventsPerUnit, currency } = usage;
+  return `${countText(units)} ${inSentence(meterName)} at ${moneyText(unitPrice, currency)} ${perText(usageEventsPerUnit)}`;
+}
+
+/** The same description for fewer units. */
+export function describeFewer(description: string, before: bigint, units: bigint): string {
+  const count = countText(before);
+  return description.startsWith(`${count} `) ? countText(units) + description.slice(count.length) : description;
+}
+
+function countText(units: bigint): string {
+  return units.toLocaleString('en-US');
+}
+
+/** The name within a sentence: `input tokens`, but `API calls`. */
+function inSentence(name: string): string {
+  return /^\p{Lu}\p{Ll}/u.test(name) ? name.charAt(0).toLowerCase() + name.slice(1) : name;
+}
+
+const multiples: ReadonlyMap<number, string> = new Map([
+  [1, 'each'],
+  [1000, 'per thousand'],
+  [1_000_000, 'per million'],
+]);
+
+function perText(count: number): string {
+  return multiples.get(count) ?? `per ${count.toLocaleString('en-US')}`;
+}
