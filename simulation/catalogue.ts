@@ -67,6 +67,9 @@ export const paidPlans: readonly Plan[] = [
   { slug: 'quarter', unitPrice: 10_007, unit: 'month', count: 3, trialDays: 7, once: 70, recurring: 0, seats: 0 },
 ];
 
+/** What is sold for a single payment: a pack of calls. */
+export const pack = { slug: 'pack', unitPrice: 1250, calls: 200 } as const;
+
 export interface Discount {
   readonly code: string;
   readonly type: 'percent' | 'fixed';
@@ -131,21 +134,8 @@ export function structure() {
   return {
     name: 'Simulated',
     isDefault: true,
-    features: plans.flatMap(featuresOf),
-    products: plans.map((plan) => ({
-      product: { name: plan.slug, slug: plan.slug, active: true, default: plan === freePlan },
-      price: {
-        type: 'subscription',
-        slug: plan.slug,
-        intervalUnit: plan.unit,
-        intervalCount: plan.count,
-        unitPrice: plan.unitPrice,
-        isDefault: true,
-        active: true,
-        ...(plan.trialDays > 0 ? { trialPeriodDays: plan.trialDays } : {}),
-      },
-      features: featuresOf(plan).map(({ slug }) => slug),
-    })),
+    features: [...plans.flatMap(featuresOf), packFeature],
+    products: [...plans.map(productOf), packProduct],
     usageMeters: [
       {
         usageMeter: { name: 'Calls', slug: meterSlug, aggregationType: 'sum' },
@@ -166,6 +156,39 @@ export function structure() {
     resources: [{ slug: seatSlug, name: 'Seat', active: true }],
   };
 }
+
+function productOf(plan: Plan) {
+  return {
+    product: { name: plan.slug, slug: plan.slug, active: true, default: plan === freePlan },
+    price: {
+      type: 'subscription',
+      slug: plan.slug,
+      intervalUnit: plan.unit,
+      intervalCount: plan.count,
+      unitPrice: plan.unitPrice,
+      isDefault: true,
+      active: true,
+      ...(plan.trialDays > 0 ? { trialPeriodDays: plan.trialDays } : {}),
+    },
+    features: featuresOf(plan).map(({ slug }) => slug),
+  };
+}
+
+const packFeature = {
+  type: 'usage_credit_grant',
+  usageMeterSlug: meterSlug,
+  slug: 'pack-calls',
+  name: 'Calls of a pack',
+  description: '',
+  active: true,
+  amount: pack.calls,
+  renewalFrequency: 'once',
+};
+const packProduct = {
+  product: { name: 'Pack', slug: pack.slug, active: true, default: false },
+  price: { type: 'single_payment', slug: pack.slug, unitPrice: pack.unitPrice, isDefault: true, active: true },
+  features: [packFeature.slug],
+};
 
 function featuresOf({ slug: plan, once, recurring, rollover, seats }: Plan) {
   const goingOver =

@@ -1,12 +1,21 @@
-import { type Discount, freePlan, type Plan, smallestCharge } from './catalogue.ts';
-import { boundary, dayMs } from './oracle-arithmetic.ts';
+import { type Discount, freePlan, type Plan, pack, smallestCharge } from './catalogue.ts';
+import { boundary, dayMs, rounded } from './oracle-arithmetic.ts';
 import { grantAwaited, issue, order, pay, recover, takeBack } from './oracle-billing.ts';
 import { itemLines } from './oracle-clock.ts';
 import { carryOut, collect, conclude } from './oracle-collecting.ts';
-import { carryCredits, endSubscription, newSubscription, replaceFree, startFree } from './oracle-ending.ts';
+import {
+  carryCredits,
+  endSubscription,
+  newSubscription,
+  replaceFree,
+  startFree,
+  subscriptionWith,
+} from './oracle-ending.ts';
+import { heldOf } from './oracle-holds.ts';
 import {
   type Books,
   type Customer,
+  holderOf,
   type Invoice,
   invoicesOf,
   isForPeriod,
@@ -20,7 +29,7 @@ import {
   refundedOf,
   type Subscription,
 } from './oracle-records.ts';
-import { grantPeriod } from './oracle-usage.ts';
+import { balance, grantPeriod } from './oracle-usage.ts';
 
 /** Requests of callers. Refused ones never get here. */
 
@@ -79,6 +88,19 @@ export function subscribe(books: Books, customer: Customer, { plan, quantity, di
   else carryCredits(books, customer);
   carryOut(books);
   return !isTerminal(subscription);
+}
+
+/** Sells packs of calls: charged at once, or invoiced within net terms. */
+export function buyPacks(books: Books, customer: Customer, quantity: number): 'made' | 'refused' | 'not_paid' {
+  const method = customer.defaultMethod;
+  if (holderOf(customer) === undefined || (method === null && books.netTerms === 0)) return 'refused';
+  const account = subscriptionWith(books, { customer, plan: freePlan });
+  const lines = [{ kind: 'pack', amount: pack.unitPrice * quantity, units: 0 }] as const;
+  const invoice = issue(books, account, { reason: 'purchase', at: books.now, period: null, lines });
+  if (invoice === null || method === null) return 'made';
+  order(books, invoice, method);
+  carryOut(books);
+  return invoice.status === 'void' ? 'not_paid' : 'made';
 }
 
 export function cancelNow(books: Books, subscription: Subscription): void {
@@ -153,9 +175,29 @@ export function hearFromBank(books: Books, invoice: Invoice, payment: Payment, t
   carryOut(books);
 }
 
-export function refund(invoice: Invoice, payment: Payment, amount: number): void {
+export function refund(books: Books, invoice: Invoice, payment: Payment, amount: number): void {
   payment.refunded += amount;
   invoice.status = refundedOf(invoice) === paidOf(invoice) ? 'refunded' : 'partially_refunded';
+  takeBackPacks(books, invoice);
+}
+
+/** Takes back the refunded share of what was bought, as far as it is neither used nor held. */
+function takeBackPacks(books: Books, invoice: Invoice): void {
+  const bought = invoice.customer.subscriptions.flatMap((subscription) =>
+    subscription.credits.filter((credit) => credit.invoice === invoice).map((credit) => ({ subscription, credit })),
+  );
+  const [first, ...transferred] = bought;
+  if (first === undefined) return;
+  const moved = transferred.reduce((sum, { credit }) => sum + credit.issued, 0);
+  const takenBack = bought.reduce((sum, { credit }) => sum + credit.takenBack, 0) - moved;
+  const share = rounded(BigInt(first.credit.issued) * BigInt(refundedOf(invoice)), BigInt(paidOf(invoice)));
+  for (const { subscription, credit } of bought) {
+    const isHeld = heldOf(books, subscription) > 0;
+    const free = isHeld ? Math.min(credit.left, Math.max(0, balance(books, subscription))) : credit.left;
+    const amount = Math.max(0, Math.min(share - takenBack, free));
+    credit.left -= amount;
+    credit.takenBack += amount;
+  }
 }
 
 /** Whether the network would accept this amount. */

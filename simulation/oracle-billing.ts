@@ -1,8 +1,10 @@
-import { type Discount, overage } from './catalogue.ts';
+import { type Discount, overage, pack } from './catalogue.ts';
 import { dayMs, share } from './oracle-arithmetic.ts';
+import { give } from './oracle-credits.ts';
 import {
   type Books,
   hasAccess,
+  holderOf,
   type Invoice,
   invoicesOf,
   isForPeriod,
@@ -114,9 +116,18 @@ export function pay(books: Books, invoice: Invoice, method: Method | null, chang
   if (change !== null) applyChange(books, subscription, change);
   recover(books, subscription, method);
   grantAwaited(books, subscription);
+  if (invoice.reason === 'purchase') grantPacks(invoice);
   if (invoice.reason !== 'subscription_start' || invoice.period === null || isTerminal(subscription)) return;
   // Credits granted before the payment are not granted again.
   if (!subscription.isInvoiced) grantPeriod(subscription, invoice.period, true);
+}
+
+/** Grants what was bought, without expiry, to the subscription that holds credits now, or else to the last one. */
+function grantPacks(invoice: Invoice): void {
+  const { customer, lines } = invoice;
+  const holder = holderOf(customer) ?? customer.subscriptions.at(-1);
+  const issued = (sumOf(lines) / pack.unitPrice) * pack.calls;
+  if (holder !== undefined) give(holder, { issued, expiresAt: null, kind: 'bought', invoice });
 }
 
 export function applyChange(books: Books, subscription: Subscription, terms: Terms): void {

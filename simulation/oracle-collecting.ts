@@ -51,7 +51,7 @@ export function conclude(
 /** Applies the consequences of a failed, counted attempt. */
 export function fail(books: Books, invoice: Invoice, cause: 'declined' | 'method_missing'): void {
   const { subscription, reason } = invoice;
-  if (reason === 'adjustment') takeBack(invoice);
+  if (reason === 'adjustment' || reason === 'purchase') takeBack(invoice);
   if (!isForPeriod(invoice)) return;
   if (isTerminal(subscription)) {
     const neverWas = reason === 'subscription_start' || subscription.reason === 'non_payment';

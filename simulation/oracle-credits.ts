@@ -12,7 +12,7 @@ type NewCredit = Pick<Credit, 'issued' | 'expiresAt' | 'kind'> & Partial<Credit>
 /** Grants a credit; an amount of 0 grants nothing. */
 export function give({ credits }: Account, credit: NewCredit): void {
   if (credit.issued === 0) return;
-  const unsaid = { plan: null, priority: usualPriority, transactionId: null };
+  const unsaid = { plan: null, priority: usualPriority, transactionId: null, invoice: null };
   credits.push({ ...unsaid, left: credit.issued, applied: 0, takenBack: 0, ...credit });
 }
 

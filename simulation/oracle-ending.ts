@@ -2,7 +2,7 @@ import { freePlan } from './catalogue.ts';
 import { boundary, intervalAt } from './oracle-arithmetic.ts';
 import { issue, methodOf, order, usageLines, withPausedTime, worthOf } from './oracle-billing.ts';
 import { give, liveCredits } from './oracle-credits.ts';
-import { type Books, type Customer, isCurrent, isInTheWay, isTerminal, type Subscription } from './oracle-records.ts';
+import { type Books, type Customer, holderOf, isInTheWay, isTerminal, type Subscription } from './oracle-records.ts';
 import { grantPeriod } from './oracle-usage.ts';
 
 /** The start and end of subscriptions. */
@@ -18,10 +18,17 @@ export interface Ending {
 
 export type Beginning = Pick<Subscription, 'customer' | 'plan'> & Partial<Subscription>;
 
-/** A subscription with default values. */
+/** A new subscription of its customer. */
 export function newSubscription(books: Books, beginning: Beginning): Subscription {
+  const subscription = subscriptionWith(books, beginning);
+  subscription.customer.subscriptions.push(subscription);
+  return subscription;
+}
+
+/** A subscription with default values. */
+export function subscriptionWith(books: Books, beginning: Beginning): Subscription {
   const { plan, quantity = 1 } = beginning;
-  const subscription: Subscription = {
+  return {
     status: 'active',
     arrears: 'none',
     awaiting: [],
@@ -55,8 +62,6 @@ export function newSubscription(books: Books, beginning: Beginning): Subscriptio
     kept: 0,
     ...beginning,
   };
-  subscription.customer.subscriptions.push(subscription);
-  return subscription;
 }
 
 /** The free plan of every customer, with periods counted from `anchor` if one is kept. */
@@ -101,18 +106,19 @@ export function replaceFree(books: Books, subscription: Subscription): void {
   if (free !== null) endSubscription(books, free, { at: books.now, reason: 'upgraded_to_paid' });
 }
 
-/** Credits that were granted by hand leave ended subscriptions for the newest current one, else for a paused one. */
-export function carryCredits(books: Books, { subscriptions }: Customer): void {
-  const holder = subscriptions.findLast(isCurrent) ?? subscriptions.findLast(({ status }) => status === 'paused');
+/** Credits that were bought or granted by hand leave ended subscriptions for the one that holds credits now. */
+export function carryCredits(books: Books, customer: Customer): void {
+  const { subscriptions } = customer;
+  const holder = holderOf(customer);
   if (holder === undefined) return;
   for (const ended of subscriptions.filter(isTerminal))
     for (const [from, to] of [
       [ended, holder],
       [ended.users, holder.users],
     ] as const)
-      for (const credit of liveCredits(books, from).filter(({ kind }) => kind === 'by_hand')) {
-        const { left, expiresAt, priority } = credit;
-        give(to, { issued: left, expiresAt, priority, kind: 'by_hand' });
+      for (const credit of liveCredits(books, from).filter(({ kind }) => kind === 'by_hand' || kind === 'bought')) {
+        const { left, expiresAt, priority, kind, invoice } = credit;
+        give(to, { issued: left, expiresAt, priority, kind, invoice });
         credit.takenBack += left;
         credit.left = 0;
       }

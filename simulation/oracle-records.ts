@@ -52,13 +52,15 @@ export interface Credit {
   takenBack: number;
   /** Null: no expiry. */
   readonly expiresAt: number | null;
-  /** Granted by a period and expiring with it; once; manually; rolled over into a later period. */
-  readonly kind: 'recurring' | 'once' | 'by_hand' | 'rollover';
+  /** Granted by a period and expiring with it; once; manually; bought; rolled over into a later period. */
+  readonly kind: 'recurring' | 'once' | 'by_hand' | 'bought' | 'rollover';
   /** The plan that granted it. */
   readonly plan: Plan | null;
   /** The lowest number is used first. */
   readonly priority: number;
   readonly transactionId: string | null;
+  /** The invoice that bought it, also after transfers. */
+  readonly invoice: Invoice | null;
 }
 
 /** Units of a subscription reserved for a job. */
@@ -150,7 +152,7 @@ export interface Users {
 }
 
 export interface Line {
-  readonly kind: 'item' | 'usage' | 'change' | 'paused_time';
+  readonly kind: 'item' | 'usage' | 'change' | 'paused_time' | 'pack';
   readonly amount: number;
   /** Usage only. */
   readonly units: number;
@@ -164,10 +166,11 @@ export interface Payment {
   readonly method: Method | null;
 }
 
-export type Reason = 'subscription_start' | 'renewal' | 'final_usage' | 'adjustment';
+export type Reason = 'subscription_start' | 'renewal' | 'final_usage' | 'adjustment' | 'purchase';
 
 export interface Invoice {
   readonly customer: Customer;
+  /** A purchase is billed to an account of its own, which is none of the customer's subscriptions. */
   readonly subscription: Subscription;
   /** Its period; null: none. */
   readonly period: Period | null;
@@ -226,6 +229,10 @@ export const isCurrent = ({ status }: Subscription): boolean => currentStatuses.
 /** Whether it prevents another one. */
 export const isInTheWay = (each: Subscription): boolean =>
   isCurrent(each) || each.status === 'paused' || (each.status === 'incomplete' && each.period !== null);
+
+/** The subscription that gets the credits of its customer: the newest current one, else the newest paused one. */
+export const holderOf = ({ subscriptions }: Customer): Subscription | undefined =>
+  subscriptions.findLast(isCurrent) ?? subscriptions.findLast(({ status }) => status === 'paused');
 
 export const invoicesOf = (subscription: Subscription): Invoice[] =>
   subscription.customer.invoices.filter((invoice) => invoice.subscription === subscription);

@@ -121,7 +121,8 @@ const applied = sql`(u.applied + case when u.id = a.pending_credit_id then a.cov
 async function creditLines(db: Database, now: number): Promise<Told[]> {
   const { rows } = await sql<Told>`
     select c.external_id as name, u.id, json_build_object('credit', u.issued, 'of', ${placeOfSubscription}, 'meter', m.slug,
-        'kind', case when u.source = 'rollover' then 'rollover' when u.feature_id is null then 'by_hand'
+        'kind', case when u.source = 'rollover' then 'rollover' when u.source = 'purchase' then 'bought'
+                     when u.feature_id is null then 'by_hand'
                      when u.expires_at is null then 'once' else 'recurring' end,
         'applied', ${applied}, 'takenBack', u.taken_back,
         'left', case when u.expires_at <= ${now} then 0 else u.issued - ${applied} - u.expired - u.taken_back end,

@@ -1,4 +1,5 @@
-import { meterSlug } from './catalogue.ts';
+import { meterSlug, pack } from './catalogue.ts';
+import { buyPacks } from './oracle-actions.ts';
 import { dayMs } from './oracle-arithmetic.ts';
 import { creditLine, give, usualPriority } from './oracle-credits.ts';
 import { type Books, type Credit, isCurrent, type Subscription } from './oracle-records.ts';
@@ -49,6 +50,26 @@ function grantsOf({ customer }: Subscription): Given[] {
     subscription.credits.filter(({ kind }) => kind === 'by_hand').map((credit): Given => ({ subscription, credit })),
   );
 }
+
+/** Buys packs of calls with the default method, or within net terms. */
+export const buyPack: Draw = ({ random, books }) => {
+  const customer = random.pick(books.customers);
+  if (customer === undefined) return null;
+  const quantity = random.between(1, 3);
+  return {
+    text: `sells ${quantity} packs to ${customer.name}`,
+    customer,
+    ask: async (records) => {
+      const purchase = { customerId: await records.customer(customer), priceSlug: pack.slug, quantity };
+      return { method: 'POST', path: '/purchases', body: { purchase } };
+    },
+    apply: () => {
+      const outcome = buyPacks(books, customer, quantity);
+      if (outcome === 'made') return 'done';
+      return outcome === 'refused' ? 'refused' : 'refused_late';
+    },
+  };
+};
 
 /** Takes back the remainder of a credit or a part of it. Refused beyond it, and for amounts promised to open holds. */
 export const takeCreditBack: Draw = ({ random, books }) => {

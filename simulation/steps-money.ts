@@ -177,7 +177,7 @@ export const refundPayment: Draw = ({ random, books }) => {
     }),
     apply: () => {
       if (payment.status !== 'succeeded' || left === 0 || amount > left) return 'refused';
-      refund(invoice, payment, amount);
+      refund(books, invoice, payment, amount);
       return 'done';
     },
   };

@@ -1,7 +1,7 @@
 import type { Draw, Drawing, Step } from './step.ts';
 import { changePlan, takeChangeBack } from './steps-changes.ts';
 import { claimSeats, releaseSeats } from './steps-claims.ts';
-import { grantByHand, takeCreditBack } from './steps-credits.ts';
+import { buyPack, grantByHand, takeCreditBack } from './steps-credits.ts';
 import { changeOfAddress, changeOfFortune, newCustomer, newMethod } from './steps-customers.ts';
 import { releaseHold, settleHold, takeHold } from './steps-holds.ts';
 import { askWrongly } from './steps-invalid.ts';
@@ -44,6 +44,7 @@ const kinds = {
   takeHold: { draw: takeHold, weight: 6 },
   settleHold: { draw: settleHold, weight: 4 },
   releaseHold: { draw: releaseHold, weight: 2 },
+  buyPack: { draw: buyPack, weight: 6 },
   grantByHand: { draw: grantByHand, weight: 5 },
   takeCreditBack: { draw: takeCreditBack, weight: 4 },
   claimSeats: { draw: claimSeats, weight: 5 },
