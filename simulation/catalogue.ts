@@ -67,7 +67,7 @@ export const paidPlans: readonly Plan[] = [
   { slug: 'quarter', unitPrice: 10_007, unit: 'month', count: 3, trialDays: 7, once: 70, recurring: 0, seats: 0 },
 ];
 
-/** What is sold for a single payment: a pack of calls. */
+/** A pack of calls, sold for a single payment. */
 export const pack = { slug: 'pack', unitPrice: 1250, calls: 200 } as const;
 
 export interface Discount {
