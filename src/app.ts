@@ -9,12 +9,13 @@ import { showRefusal } from './checkout/page-layout.ts';
 import { checkoutPages } from './checkout/routes-pages.ts';
 import { portalPages } from './checkout/routes-portal.ts';
 import { portalPlanPages } from './checkout/routes-portal-plans.ts';
-import type { Database } from './database/database.ts';
+import { type Database, pingDatabase } from './database/database.ts';
 import { type ConnectionLimits, connectionLimits } from './http/connections.ts';
 import type { Hook } from './http/hook.ts';
 import { idempotencyTasks } from './http/idempotency.ts';
 import { startKeyUse } from './http/key-use.ts';
 import type { LoadLimits } from './http/load-shedding.ts';
+import { createLog, type Log } from './http/log.ts';
 import { registerMetrics } from './http/metrics.ts';
 import type { OutgoingMessage } from './http/openapi.ts';
 import type { Pages } from './http/page.ts';
@@ -27,8 +28,8 @@ import type { WithChecks } from './invariants/run-checks.ts';
 import { listInvariantCounts } from './invariants/store-checks.ts';
 import type { WithEncryption } from './jobs/encryption.ts';
 import type { TaskList } from './jobs/queue.ts';
-import { pingDatabase } from './organizations/store.ts';
 import type { WithStripe } from './payments/actions.ts';
+import type { WithChargeReports } from './payments/actions-settle.ts';
 import { paymentTasks } from './payments/jobs.ts';
 import type { WithWebhooks } from './webhooks/actions.ts';
 import { eventMessages } from './webhooks/event-messages.ts';
@@ -64,12 +65,15 @@ export const crontab = `
 `;
 
 /** Everything outside of the database that a process was started with. */
-export type ExternalServices = WithEncryption & WithStripe & WithWebhooks & WithChecks;
+export type ExternalServices = WithEncryption & WithStripe & WithWebhooks & WithChecks & WithChargeReports;
 
 interface AppOptions {
   /** Bound by row-level security. */
   readonly database: Database;
-  readonly logLevel: string;
+  /** Silent when absent. */
+  readonly log?: Log;
+  /** Metrics in Prometheus format, besides those of requests and of the last check. */
+  readonly moreMetrics?: () => Promise<string>;
   readonly services?: ExternalServices;
   /** The address of the service for others, if it is configured. */
   readonly publicUrl?: string | null;
@@ -91,7 +95,8 @@ interface AppLimits extends LoadLimits {
 /** The HTTP server, ready to listen. Closing it flushes data in memory. */
 export async function createApp({
   database,
-  logLevel,
+  log = createLog('silent').log,
+  moreMetrics = async () => '',
   services = {},
   publicUrl = null,
   operatorToken = null,
@@ -103,9 +108,9 @@ export async function createApp({
   const limited =
     limits === undefined ? {} : { loadLimits: limits, rateLimit: new RateLimit({ perKey: limits.rateLimit }) };
   const context = { database, tasks, services, keyUse };
-  const server = createHttp({ ...context, ...limited, routes, hooks, pages, logLevel, publicUrl, connections });
+  const server = createHttp({ ...context, ...limited, routes, hooks, pages, log, publicUrl, connections });
   server.addHook('onClose', () => keyUse.stop());
-  registerMetrics(server, () => listInvariantCounts(database));
+  registerMetrics(server, () => listInvariantCounts(database), moreMetrics);
   if (services.checks !== undefined && operatorToken !== null)
     registerInvariants(server, services.checks, operatorToken);
   registerReference(server);

@@ -1,6 +1,7 @@
 import { fileURLToPath } from 'node:url';
 import { z } from 'zod';
 import { shortestOperatorToken } from './http/operator.ts';
+import { nearestOf } from './http/unknown-fields.ts';
 import { type Network, parseNetworks } from './jobs/address-guard.ts';
 import { parseEncryptionKeys } from './jobs/encryption-keys.ts';
 
@@ -34,12 +35,22 @@ function parsedBy<Value>(parse: (text: string) => Value) {
   });
 }
 
+/** A whole number in decimal digits. */
+function wholeNumber(min: number, max: number) {
+  const message = `must be a whole number from ${min} to ${max}`;
+  return z
+    .string()
+    .regex(/^\d{1,9}$/, message)
+    .transform(Number)
+    .refine((value) => value >= min && value <= max, message);
+}
+
 function isTestKey(key: string): boolean {
   return /^.._test_/.test(key);
 }
 
 const Variables = z.object({
-  PORT: z.coerce.number().int().min(0).max(65_535).default(3000),
+  PORT: wholeNumber(0, 65_535).default(3000),
   HOST: z.string().min(1).default('127.0.0.1'),
   DATABASE_URL: z
     .string()
@@ -72,16 +83,40 @@ const Variables = z.object({
   STRIPE_TEST_PUBLISHABLE_KEY: StripePublishableKey.optional(),
   STRIPE_TEST_WEBHOOK_SECRET: StripeWebhookSecret.optional(),
   STRIPE_API_BASE: z.url({ protocol: /^https?$/ }).optional(),
-  TOLLKEEPER_CONNECTIONS: z.coerce.number().int().min(1).max(1_000).default(40),
-  TOLLKEEPER_STATEMENT_TIMEOUT_MS: z.coerce.number().int().min(100).max(3_600_000).default(30_000),
-  TOLLKEEPER_RATE_LIMIT: z.coerce.number().int().min(0).max(1_000_000).default(10_000),
-  TOLLKEEPER_MAX_REQUESTS: z.coerce.number().int().min(1).max(1_000_000).default(5_000),
-  TOLLKEEPER_MAX_BODIES_MIB: z.coerce.number().int().min(16).max(1_000_000).default(256),
-  TOLLKEEPER_START_WAIT_S: z.coerce.number().int().min(0).max(86_400).default(60),
+  TOLLKEEPER_CONNECTIONS: wholeNumber(1, 1_000).default(40),
+  TOLLKEEPER_STATEMENT_TIMEOUT_MS: wholeNumber(100, 3_600_000).default(30_000),
+  TOLLKEEPER_RATE_LIMIT: wholeNumber(0, 1_000_000).default(10_000),
+  TOLLKEEPER_MAX_REQUESTS: wholeNumber(1, 1_000_000).default(5_000),
+  TOLLKEEPER_MAX_BODIES_MIB: wholeNumber(16, 1_000_000).default(256),
+  TOLLKEEPER_START_WAIT_S: wholeNumber(0, 86_400).default(60),
   // The database keeps the last month in any case.
-  TOLLKEEPER_AUDIT_DAYS: z.coerce.number().int().min(30).max(36_500).optional(),
+  TOLLKEEPER_AUDIT_DAYS: wholeNumber(30, 36_500).optional(),
   LOG_LEVEL: z.enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']).default('warn'),
 });
+
+/** The names of all settings. */
+export const settingNames: readonly string[] = Object.keys(Variables.shape);
+
+const ownPrefix = 'TOLLKEEPER_';
+const ownNames = settingNames.flatMap((name) => (name.startsWith(ownPrefix) ? name.slice(ownPrefix.length) : []));
+// Variables of the launcher and the tests, which a process may inherit.
+const otherVariables = /^TOLLKEEPER_(LAUNCHER|TEST_(CHROME|PICTURES|POSTGRES|QUEUE|SERVER))$/;
+
+/** Refuses variables that look like settings and are none: a misspelt limit would silently not hold. */
+function refuseUnknown(given: Readonly<Record<string, unknown>>): void {
+  const unknown = Object.keys(given).filter(
+    (name) => name.startsWith(ownPrefix) && !settingNames.includes(name) && !otherVariables.test(name),
+  );
+  if (unknown.length === 0) return;
+  throw new InvalidConfig(
+    unknown
+      .map((name) => {
+        const nearest = nearestOf(name.slice(ownPrefix.length), ownNames);
+        return `${name}: is not a setting${nearest === null ? '' : `; did you mean ${ownPrefix}${nearest}?`}`;
+      })
+      .join('\n'),
+  );
+}
 
 const Environment = Variables.refine(
   (variables) =>
@@ -181,6 +216,7 @@ export function readConfig(variables: Readonly<Record<string, string | undefined
   const given = Object.fromEntries(
     Object.entries(variables).filter(([, value]) => value !== undefined && value !== ''),
   );
+  refuseUnknown(given);
   const result = Environment.safeParse(given);
   if (!result.success) {
     throw new InvalidConfig(result.error.issues.map((issue) => `${issue.path.join('.')}: ${issue.message}`).join('\n'));

@@ -11,9 +11,11 @@ export interface Output {
   readonly json?: boolean;
 }
 
-/** The name of a command in the audit log. */
+const reading = { access: 'read' } as const;
+
+/** The name of a command that changes something in the audit log. */
 function by(action: string) {
-  return { auditContext: { actor: 'operator', action } } as const;
+  return { auditContext: { actor: 'operator', action }, access: 'change' } as const;
 }
 
 /** Prints data as one line of JSON, or as text for people. */
@@ -36,7 +38,7 @@ export async function createOrganization(config: Config, options: Output & { nam
   const { organization, testKey, liveKey } = await withOwner(
     config,
     ({ owner }) => insertOrganization(owner, { name: options.name }, Date.now()),
-    by('organizations create'),
+    { ...by('organizations create'), access: 'create' },
   );
   const data = { id: organization.id, name: organization.name, testKey: testKey.token, liveKey: liveKey.token };
   print(
@@ -47,7 +49,7 @@ export async function createOrganization(config: Config, options: Output & { nam
 }
 
 export async function showOrganizations(config: Config, output: Output): Promise<void> {
-  const organizations = await withOwner(config, ({ owner }) => listOrganizations(owner));
+  const organizations = await withOwner(config, ({ owner }) => listOrganizations(owner), reading);
   const data = organizations.map(({ id, name, createdAt }) => ({ id, name, createdAt }));
   print(output, data, data.map((row) => `${row.id}  ${row.name}`).join('\n'));
 }
@@ -61,8 +63,7 @@ export interface KeyOptions extends Output {
 }
 
 export async function createKey(config: Config, options: KeyOptions): Promise<void> {
-  const expiresAt = options.expires === undefined ? null : Date.parse(options.expires);
-  if (Number.isNaN(expiresAt)) throw new Error(`--expires: ${options.expires} is not an ISO 8601 date-time`);
+  const expiresAt = options.expires === undefined ? null : expiryOf(options.expires, Date.now());
   const made = await withOwner(
     config,
     async ({ owner }) => {
@@ -92,9 +93,18 @@ export async function createKey(config: Config, options: KeyOptions): Promise<vo
   print(options, made, `${made.id}  ${made.token}`);
 }
 
+/** The instant of `--expires`. Refuses text that is no date-time, and an instant that has passed. */
+export function expiryOf(text: string, now: number): number {
+  const at = /^\d{4}-\d\d-\d\d/.test(text) ? Date.parse(text) : Number.NaN;
+  if (Number.isNaN(at))
+    throw new Error(`--expires: ${text} is not an ISO 8601 date-time, such as 2027-01-01T00:00:00Z`);
+  if (at <= now) throw new Error(`--expires: ${text} has passed. Choose a date-time in the future`);
+  return at;
+}
+
 export async function showKeys(config: Config, options: KeyOptions): Promise<void> {
   const filter = options.organization === undefined ? {} : { organizationId: options.organization };
-  const keys = await withOwner(config, ({ owner }) => listApiKeys(owner, filter));
+  const keys = await withOwner(config, ({ owner }) => listApiKeys(owner, filter), reading);
   const data = keys.map(({ hashText: _hash, environmentId: _environment, ...key }) => key);
   const line = (key: (typeof data)[number]) =>
     [
@@ -127,10 +137,14 @@ export interface CheckOptions extends Output {
  */
 export async function check(config: Config, { full = false, ...output }: CheckOptions): Promise<boolean> {
   const startedAt = Date.now();
-  const { since, results } = await withOwner(config, async ({ owner }) => {
-    const since = full ? null : await readMark(owner);
-    return { since, results: await checkInvariants(owner, since) };
-  });
+  const { since, results } = await withOwner(
+    config,
+    async ({ owner }) => {
+      const since = full ? null : await readMark(owner);
+      return { since, results: await checkInvariants(owner, since) };
+    },
+    reading,
+  );
   const broken = results.filter(({ violations }) => violations.count > 0);
   const text = [
     ...broken.flatMap(({ name, sentence, violations: { count, rows } }) => [

@@ -17,7 +17,7 @@ export interface RestoreCommandOptions extends BackupOptions {
 /** Backs up the embedded server, with or without a running service. */
 export async function backup(config: Config, directory: string, { json = false }: BackupOptions): Promise<void> {
   if (config.databaseUrl !== null) throw ofDatabaseUrl('A backup', 'pg_basebackup or pg_dump');
-  const server = await openServer(config);
+  const server = await openServer(config, null, { creates: false });
   try {
     const note = await takeBackup(config.dataDirectory, server.url, directory);
     const text = `Backed up ${note.files} files, ${Math.ceil(note.bytes / 2 ** 20)} MB, to ${directory}.

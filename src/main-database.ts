@@ -1,9 +1,11 @@
+import { resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type pg from 'pg';
 import type { Config } from './config.ts';
 import { createDatabase, createPool, type Database } from './database/database.ts';
 import { mayComeBack } from './database/database-problem.ts';
-import { migrate } from './database/migrate.ts';
+import { listMissingMigrations, migrate } from './database/migrate.ts';
+import { findCluster } from './embedded-postgres/cluster.ts';
 import { acquireServiceLock } from './embedded-postgres/process-lock.ts';
 import { findEmbeddedPostgres, keepPostgresRunning, startEmbeddedPostgres } from './embedded-postgres/start.ts';
 
@@ -58,11 +60,24 @@ export async function openServerToServe(
   }
 }
 
-/** The server of a command: that of the running service, or one started for the command. */
-export async function openServer(config: Config, watching: Watching | null = null): Promise<Server> {
+function noDatabase(where: string): string {
+  return `There is no database of Tollkeeper ${where} yet. Start the service, or run: tollkeeper organizations create`;
+}
+
+/**
+ * The server of a command: that of the running service, or one started for the command. Without `creates`, refuses a
+ * data directory that has no database yet.
+ */
+export async function openServer(
+  config: Config,
+  watching: Watching | null = null,
+  { creates = true }: { readonly creates?: boolean } = {},
+): Promise<Server> {
   if (config.databaseUrl === null) {
     const running = await findEmbeddedPostgres(config.dataDirectory);
     if (running !== null) return { url: running.url, stop: async () => undefined };
+    if (!creates && (await findCluster(resolve(config.dataDirectory))) === null)
+      throw new Error(noDatabase(`in ${config.dataDirectory}`));
   }
   return openServerToServe(config, () => undefined, watching);
 }
@@ -111,19 +126,25 @@ interface ConnectOptions {
   /** The maximum wait for an unavailable server. */
   readonly waitMs?: number;
   readonly log?: (message: string) => void;
+  /**
+   * `create`: migrates any database, also an empty one. `change`: migrates one that Tollkeeper has created. `read`:
+   * changes nothing.
+   */
+  readonly access?: 'create' | 'change' | 'read';
   /** The actor and action for the audit log. */
   readonly auditContext?: { readonly actor: 'operator' | 'system'; readonly action: string };
 }
 
-/** Connects as the owner and migrates the database. */
+/** Connects as the owner, and migrates the database if the command may. */
 export async function connectOwner(
   url: string,
-  { waitMs = 0, log = () => undefined, auditContext }: ConnectOptions = {},
+  { waitMs = 0, log = () => undefined, access = 'create', auditContext }: ConnectOptions = {},
 ): Promise<OwnerAccess> {
   const ownerPool = createPool({ url, size: ownerPoolSize, as: 'owner', ...(auditContext && { auditContext }) });
   try {
     await untilConnected(ownerPool, waitMs, log);
-    const migrations = await migrate(ownerPool);
+    if (access !== 'create') await refuseForeign(ownerPool, access);
+    const migrations = access === 'read' ? [] : await migrate(ownerPool);
     return { owner: createDatabase(ownerPool), ownerPool, migrations };
   } catch (error) {
     await ownerPool.end();
@@ -131,13 +152,21 @@ export async function connectOwner(
   }
 }
 
-/** Runs a command on the migrated database and releases everything afterwards. */
+/** Refuses a database that Tollkeeper has not created; for a command that reads, also one that lacks migrations. */
+async function refuseForeign(ownerPool: pg.Pool, access: 'change' | 'read'): Promise<void> {
+  const missing = await listMissingMigrations(ownerPool);
+  if (missing === null) throw new Error(noDatabase('at this address'));
+  if (access === 'read' && missing.length > 0)
+    throw new Error('The database is older than this version. Run: tollkeeper migrate');
+}
+
+/** Runs a command on the database, by default a migrated one, and releases everything afterwards. */
 export async function withOwner<Answer>(
   config: Config,
   act: (access: OwnerAccess) => Promise<Answer>,
   options: ConnectOptions = {},
 ): Promise<Answer> {
-  const server = await openServer(config);
+  const server = await openServer(config, null, { creates: (options.access ?? 'create') === 'create' });
   try {
     const access = await connectOwner(server.url, options);
     try {

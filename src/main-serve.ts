@@ -13,8 +13,9 @@ import {
   patienceOfRequests,
 } from './database/database.ts';
 import { problemOfOutage } from './database/database-problem.ts';
-import { knownMigrations } from './database/migrate.ts';
+import { listMissingMigrations } from './database/migrate.ts';
 import { endSilentConnections } from './database/silent-connections.ts';
+import { createLog, type Log, type ServiceLog } from './http/log.ts';
 import { TroubleLog } from './http/trouble-log.ts';
 import { askForFirstCheck, createChecks } from './invariants/run-checks.ts';
 import { loopback } from './jobs/address-guard.ts';
@@ -23,6 +24,7 @@ import { keyOfDataDirectory, registerEncryptionKeys } from './jobs/encryption-ke
 import { createOutbound } from './jobs/outbound.ts';
 import { startWorker, type Worker } from './jobs/worker.ts';
 import { connectOwner, type OwnerAccess, openServer, openServerToServe, type Server } from './main-database.ts';
+import { Watch } from './main-watch.ts';
 import { createStripeProcessor } from './payments/processor-stripe.ts';
 import type { WebhookServices } from './webhooks/actions.ts';
 import { startSender } from './webhooks/jobs-sender.ts';
@@ -37,21 +39,30 @@ type Undo = (() => Promise<void>)[];
 
 /** Serves the API and runs jobs until the process is stopped. */
 export async function serve(config: Config): Promise<void> {
-  await untilStopped(async (undo, fail) => {
-    const watching = { log: (message: string) => console.error(message), onLost: fail };
+  const output = createLog(config.logLevel);
+  const { log, notice } = output;
+  await untilStopped(output, async (undo, fail) => {
+    const watching = { log: (message: string) => log.warn(message), onLost: fail };
     const { server, access } = await openDatabase(
       config,
-      await openServerToServe(config, (message) => console.log(message), watching),
-      undo,
+      await openServerToServe(config, (message) => notice(message), watching),
+      { undo, log },
     );
-    const services = await startExternalServices(config, access, undo);
-    await greetFirstStart(config, access);
+    const pools = new Map([
+      ['owner', access.ownerPool],
+      ['queue', access.queuePool],
+    ]);
+    const watch = new Watch(log, access.owner, pools);
+    const services = await startExternalServices(config, access, { undo, watch });
+    await greetFirstStart(config, access, notice);
     const { limits } = config;
     const patience = patienceOfRequests(limits.statementTimeoutMs);
-    const database = openServicePool(server, { size: limits.connections, patience }, undo);
+    const requests = openServicePool(server, { size: limits.connections, patience }, undo);
+    pools.set('requests', requests.pool);
     const app = await createApp({
-      database,
-      logLevel: config.logLevel,
+      database: requests.database,
+      log,
+      moreMetrics: () => watch.metrics(),
       services,
       operatorToken: config.operatorToken,
       publicUrl: config.publicUrl,
@@ -59,33 +70,35 @@ export async function serve(config: Config): Promise<void> {
       migrated: () => isMigrated(access),
     });
     if (config.works) {
-      const forJobs = openJobsPool(server, undo);
-      const worker = await startJobs(access, forJobs, services, jobTimes(config), (level, message) =>
-        app.log[level](message),
-      );
+      const jobs = openJobsPool(server, undo);
+      pools.set('jobs', jobs.pool);
+      const worker = await startJobs(access, jobs.database, { services, watch, log, times: jobTimes(config) });
       undo.push(() => worker.stop());
     } else {
-      console.log('TOLLKEEPER_WORK is off: this service handles requests, but runs no jobs and sends no webhooks.');
+      notice('TOLLKEEPER_WORK is off: this service handles requests, but runs no jobs and sends no webhooks.');
     }
     undo.push(() => app.close());
-    const address = await app.listen({ host: config.host, port: config.port });
-    console.log(`Tollkeeper listens on ${address} (reference: ${address}/docs). Press Ctrl-C to stop.`);
+    const address = await app.listen({ host: config.host, port: config.port }).catch((error: unknown) => {
+      throw listenProblem(error, config);
+    });
+    notice(`Tollkeeper listens on ${address} (reference: ${address}/docs). Press Ctrl-C to stop.`);
   });
 }
 
 /** Runs jobs without serving the API. */
 export async function work(config: Config): Promise<void> {
   if (!config.works) throw new Error('TOLLKEEPER_WORK is off, so this command has nothing to do.');
-  await untilStopped(async (undo, fail) => {
-    const watching = { log: (message: string) => console.error(message), onLost: fail };
-    const { server, access } = await openDatabase(config, await openServer(config, watching), undo);
-    const database = openJobsPool(server, undo);
-    const services = await startExternalServices(config, access, undo);
-    const worker = await startJobs(access, database, services, jobTimes(config), (level, message) => {
-      if (level === 'error' || level === 'warn') console.error(message);
-    });
+  const output = createLog(config.logLevel);
+  const { log, notice } = output;
+  await untilStopped(output, async (undo, fail) => {
+    const watching = { log: (message: string) => log.warn(message), onLost: fail };
+    const { server, access } = await openDatabase(config, await openServer(config, watching), { undo, log });
+    const { database } = openJobsPool(server, undo);
+    const watch = new Watch(log, access.owner, new Map());
+    const services = await startExternalServices(config, access, { undo, watch });
+    const worker = await startJobs(access, database, { services, watch, log, times: jobTimes(config) });
     undo.push(() => worker.stop());
-    console.log('Tollkeeper is running jobs. Press Ctrl-C to stop.');
+    notice('Tollkeeper is running jobs. Press Ctrl-C to stop.');
   });
 }
 
@@ -94,21 +107,24 @@ export async function work(config: Config): Promise<void> {
  * during the start undoes what was started so far. `fail` also stops, with a message and exit code 1, so that a
  * supervisor restarts the process.
  */
-async function untilStopped(start: (undo: Undo, fail: (error: Error) => void) => Promise<void>): Promise<void> {
+async function untilStopped(
+  { log, notice }: ServiceLog,
+  start: (undo: Undo, fail: (error: Error) => void) => Promise<void>,
+): Promise<void> {
   const undo: Undo = [];
   const { promise: stopped, resolve: stop } = Promise.withResolvers<void>();
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => stop());
   const fail = (error: Error) => {
-    console.error(error.message);
+    log.fatal(error.message);
     process.exitCode = 1;
     stop();
   };
   try {
     await start(undo, fail);
     await stopped;
-    console.log('Stopping.');
+    notice('Stopping.');
   } finally {
-    await runUndo(undo);
+    await runUndo(undo, log);
   }
 }
 
@@ -120,10 +136,10 @@ interface ServingAccess extends OwnerAccess {
 async function openDatabase(
   config: Config,
   server: Server,
-  undo: Undo,
+  { undo, log }: { readonly undo: Undo; readonly log: Log },
 ): Promise<{ server: Server; access: ServingAccess }> {
   undo.push(() => server.stop());
-  const waiting = { waitMs: config.limits.startWaitMs, log: (message: string) => console.error(message) };
+  const waiting = { waitMs: config.limits.startWaitMs, log: (message: string) => log.warn(message) };
   const access = await connectOwner(server.url, { ...waiting, auditContext: { actor: 'system', action: 'serve' } });
   undo.push(() => access.ownerPool.end());
   const queuePool = createPool({ url: server.url, size: queuePoolSize, as: 'queue' });
@@ -132,18 +148,28 @@ async function openDatabase(
 }
 
 /** Jobs have their own connections: they do not wait for requests, nor requests for them. */
-function openJobsPool(server: Server, undo: Undo): Database {
+function openJobsPool(server: Server, undo: Undo): ServicePool {
   return openServicePool(server, { size: jobsPoolSize, patience: patienceOfJobs }, undo);
 }
 
-function openServicePool({ url }: Server, options: { size: number; patience: Patience }, undo: Undo): Database {
+/** A pool that row-level security binds. */
+interface ServicePool {
+  readonly pool: pg.Pool;
+  readonly database: Database;
+}
+
+function openServicePool({ url }: Server, options: { size: number; patience: Patience }, undo: Undo): ServicePool {
   const pool = createPool({ url, as: 'service', ...options });
   undo.push(() => pool.end());
-  return createDatabase(pool);
+  return { pool, database: createDatabase(pool) };
 }
 
 /** The ways to others. Throws when the database was written with an encryption key that is not here. */
-async function startExternalServices(config: Config, { owner }: OwnerAccess, undo: Undo) {
+async function startExternalServices(
+  config: Config,
+  { owner }: OwnerAccess,
+  { undo, watch }: { readonly undo: Undo; readonly watch: Watch },
+) {
   const encryption = createEncryption(config.encryptionKeys ?? [await keyOfDataDirectory(config.dataDirectory)]);
   await registerEncryptionKeys(owner, encryption, Date.now());
   // Without configuration and with the embedded database, this is a trial, whose webhook receiver is on the same
@@ -156,41 +182,58 @@ async function startExternalServices(config: Config, { owner }: OwnerAccess, und
     stripe: config.stripe.map(createStripeProcessor),
     webhooks: { encryption, outbound },
     checks: createChecks(owner),
+    onCharge: watch.onCharge,
   } satisfies ExternalServices;
 }
 
-/** Runs jobs and sends webhooks. */
+interface JobsOptions {
+  readonly services: ExternalServices & { readonly webhooks: WebhookServices };
+  readonly watch: Watch;
+  readonly log: Log;
+  /** The schedule of periodic jobs, in cron syntax. */
+  readonly times: string;
+}
+
+/** Runs jobs and sends webhooks, and watches for work that is stuck. */
 async function startJobs(
   access: ServingAccess,
   database: Database,
-  services: ExternalServices & { readonly webhooks: WebhookServices },
-  times: string,
-  log: JobsLog,
+  { services, watch, log, times }: JobsOptions,
 ): Promise<Worker> {
   const { ownerPool, queuePool } = access;
   endSilentConnections(queuePool, patienceOfJobs.statementMs);
   const context = { database, tasks, services };
-  const worker = await startWorker({ ownerPool: queuePool, context, crontab: times, log });
+  const worker = await startWorker({
+    ownerPool: queuePool,
+    context,
+    crontab: times,
+    log: (level, message) => log[level](message),
+  });
   await askForFirstCheck(access.owner);
-  const sender = startSender({ pool: ownerPool, services: services.webhooks, onError: webhookTrouble(log) });
+  const sender = startSender({
+    pool: ownerPool,
+    services: services.webhooks,
+    onError: webhookTrouble(log),
+    onAttempt: watch.onAttempt,
+  });
+  const stopWatching = watch.start();
   return {
     async stop() {
+      stopWatching();
       await Promise.all([worker.stop(), sender.stop()]);
     },
   };
 }
 
-type JobsLog = (level: 'error' | 'warn' | 'info' | 'debug', message: string) => void;
-
 /** Logs failures of the webhook sender. An outage affects every attempt, so it is logged at intervals. */
-function webhookTrouble(log: JobsLog): (error: unknown) => void {
+function webhookTrouble(log: Log): (error: unknown) => void {
   const trouble = new TroubleLog({
-    error: (_, message) => log('error', `webhooks are waiting: ${message}`),
-    warn: (_, message) => log('warn', `webhooks are waiting: ${message}`),
+    error: (details, message) => log.error(details, `webhooks are waiting: ${message}`),
+    warn: (details, message) => log.warn(details, `webhooks are waiting: ${message}`),
   });
   return (error) => {
     const outage = problemOfOutage(error);
-    if (outage === null) log('error', `webhooks: ${(error as Error).stack ?? error}`);
+    if (outage === null) log.error({ err: error }, 'webhooks are waiting');
     else trouble.note(outage, error);
   };
 }
@@ -200,15 +243,28 @@ function jobTimes({ auditDays }: Config): string {
   return crontab + auditCrontab(auditDays);
 }
 
-/** Whether the database has every migration of this version. */
-async function isMigrated({ ownerPool }: OwnerAccess): Promise<boolean> {
-  const known = await knownMigrations();
-  const { rows } = await ownerPool.query<{ name: string }>('select name from kysely_migration');
-  const ran = new Set(rows.map((row) => row.name));
-  return known.every((name) => ran.has(name));
+/** The reason for which the service cannot listen, in a sentence that names the setting. */
+export function listenProblem(error: unknown, { host, port }: Pick<Config, 'host' | 'port'>): unknown {
+  const { code } = error as NodeJS.ErrnoException;
+  switch (code) {
+    case 'EADDRINUSE':
+      return new Error(`PORT: ${port} is in use on ${host}. Stop the process that uses it, or choose another port.`);
+    case 'EACCES':
+      return new Error(`PORT: ${port} may not be used by this user. Choose a port from 1024 on.`);
+    case 'EADDRNOTAVAIL':
+    case 'ENOTFOUND':
+      return new Error(`HOST: ${host} is not an address of this machine.`);
+    default:
+      return error;
+  }
 }
 
-async function greetFirstStart(config: Config, { owner }: OwnerAccess): Promise<void> {
+/** Whether the database has every migration of this version. */
+async function isMigrated({ ownerPool }: OwnerAccess): Promise<boolean> {
+  return (await listMissingMigrations(ownerPool))?.length === 0;
+}
+
+async function greetFirstStart(config: Config, { owner }: OwnerAccess, notice: ServiceLog['notice']): Promise<void> {
   const founded = await createFirstOrganization(
     owner,
     { name: 'My organization', testKey: config.testKey, liveKey: config.liveKey },
@@ -219,19 +275,19 @@ async function greetFirstStart(config: Config, { owner }: OwnerAccess): Promise<
     return;
   }
   const address = config.publicUrl ?? `http://${config.host}:${config.port}`;
-  console.log(`First start: created the organization "${founded.organization.name}" (${founded.organization.id}). Its keys are shown only this once:
-
-  test key  ${founded.testKey.token}
-  live key  ${founded.liveKey.token}
-
-Try this next:
-
-  curl ${address}/api/v1/pricing-models -H "Authorization: Bearer ${founded.testKey.token}"
-`);
+  const { organization, testKey, liveKey } = founded;
+  notice(
+    `First start: created the organization "${organization.name}" (${organization.id}). Its keys are shown only this once.`,
+    {
+      testKey: testKey.token,
+      liveKey: liveKey.token,
+    },
+  );
+  notice(`Try this next: curl ${address}/api/v1/pricing-models -H "Authorization: Bearer ${testKey.token}"`);
 }
 
-async function runUndo(undo: Undo): Promise<void> {
+async function runUndo(undo: Undo, log: Log): Promise<void> {
   for (let step = undo.pop(); step !== undefined; step = undo.pop()) {
-    await step().catch((error: unknown) => console.error(error));
+    await step().catch((error: unknown) => log.error({ err: error }, 'stopping failed'));
   }
 }

@@ -10,6 +10,7 @@ import {
   findChargedPayments,
   performCharges,
   type ReportedCharge,
+  reportCharges,
 } from '../payments/actions-settle.ts';
 import { livePaymentStatuses } from '../payments/payment.ts';
 import type { ChargeOutcome, Processors } from '../payments/processor.ts';
@@ -55,8 +56,14 @@ export async function settleReported(
   environmentId: number,
   reported: readonly ReportedCharge[],
 ): Promise<void> {
-  const settle = (some: readonly ReportedCharge[]) =>
-    runInJob(context, environmentId, (work) => settleCharges(work, some)).then(() => true);
+  const settle = async (some: readonly ReportedCharge[]) => {
+    const settled = await runInJob(context, environmentId, async (work) => ({
+      scope: { organizationId: work.organizationId, environmentId },
+      changed: await settleCharges(work, some),
+    }));
+    if (settled !== null) reportCharges(context.services, settled.scope, settled.changed);
+    return true;
+  };
   const isFailure = ({ outcome: { result } }: ReportedCharge) => result === 'failed' || result === 'canceled';
   const { failed = [], others = [] } = Object.groupBy(reported, (each) => (isFailure(each) ? 'failed' : 'others'));
   const portions = [others];
@@ -72,10 +79,13 @@ export async function settleReported(
 }
 
 /**
- * Records outcomes or progress of charges and applies the consequences. Idempotent. The number of statements does not
+ * Records outcomes or progress of charges and applies the consequences. Returns those that changed. Idempotent. The number of statements does not
  * depend on the number of successful charges.
  */
-export async function settleCharges(work: Work, reported: readonly ReportedCharge[]): Promise<void> {
+export async function settleCharges(
+  work: Work,
+  reported: readonly ReportedCharge[],
+): Promise<readonly ChangedCharge[]> {
   const payments = await findPayments(
     work,
     reported.map(({ paymentId }) => paymentId),
@@ -94,6 +104,7 @@ export async function settleCharges(work: Work, reported: readonly ReportedCharg
     failed.filter(wasReversed).map(({ invoice }) => invoice),
   );
   await recordFailed(work, failed.map(toFailedAttempt));
+  return changed;
 }
 
 /** A payer, and the subscription that it pays for; null: a single-payment purchase. */

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { sql } from 'kysely';
+import { type RawBuilder, sql } from 'kysely';
 import type { Database } from '../database/database.ts';
 import type { Work } from '../database/work.ts';
 import { calendarEnd, type Instant } from '../kernel/calendar.ts';
@@ -34,18 +34,12 @@ function isReady() {
 }
 
 /**
- * The next due time of every kind in one statement, each from the first row of an index. Excludes recent failures, as
- * the locking queries do. `passedOver` are charges that could not be made in this run.
+ * The next due time of every kind in the environment `e`, each from the first row of an index. `ready` holds for the
+ * subscriptions `s` that count.
  */
-export async function readAgenda(
-  work: Work,
-  incompleteLifetimeMs: number,
-  passedOver: readonly string[],
-): Promise<Agenda> {
-  const ready = isReady();
+function dueTimes(ready: RawBuilder<unknown>, incompleteLifetimeMs: number): RawBuilder<unknown> {
   const ofSubscriptions = sql`from subscriptions s where s.environment_id = e.id and ${ready}`;
-  const { rows } = await sql<Record<DueKind, Instant | null> & { target: Instant | null; unsent: string[] | null }>`
-    select e.clock_target as target,
+  return sql`
       (select p.check_at from payments p
          left join subscriptions s on s.environment_id = p.environment_id and s.id = p.subscription_id
         where p.environment_id = e.id and p.check_at is not null and ${ready} order by p.check_at limit 1) as "check",
@@ -60,7 +54,21 @@ export async function readAgenda(
       (select i.next_attempt_at from invoices i
          join subscriptions s on s.environment_id = i.environment_id and s.id = i.subscription_id
         where i.environment_id = e.id and i.next_attempt_at is not null and ${ready}
-        order by i.next_attempt_at limit 1) as dun,
+        order by i.next_attempt_at limit 1) as dun`;
+}
+
+/**
+ * The next due time of every kind in one statement. Excludes recent failures, as the locking queries do. `passedOver`
+ * are charges that could not be made in this run.
+ */
+export async function readAgenda(
+  work: Work,
+  incompleteLifetimeMs: number,
+  passedOver: readonly string[],
+): Promise<Agenda> {
+  const { rows } = await sql<Record<DueKind, Instant | null> & { target: Instant | null; unsent: string[] | null }>`
+    select e.clock_target as target,
+      ${dueTimes(isReady(), incompleteLifetimeMs)},
       case when e.clock_target is not null then array(select p.id from payments p
         where p.environment_id = e.id and p.status = 'processing' and p.processor_reference is null
           and p.id <> all(${passedOver}::text[]) order by p.id desc limit ${unsentAtOnce}) end as unsent
@@ -90,6 +98,18 @@ export async function findSubscriptionOfPiece(work: Work, id: string): Promise<s
     work.db,
   );
   return rows[0]?.id ?? null;
+}
+
+/**
+ * The milliseconds for which the oldest undone piece of due work has been due at `realNow`, over all environments
+ * without a test clock. Pieces that failed recently count. With the owner's connection.
+ */
+export async function readDueLag(owner: Database, realNow: Instant, incompleteLifetimeMs: number): Promise<number> {
+  const { rows } = await sql<{ lag: number }>`
+    select greatest(max(${realNow}::bigint - least("check", cancel, expire, resume, renew, dun)), 0)::bigint as lag
+      from environments e cross join lateral (select ${dueTimes(sql`true`, incompleteLifetimeMs)}) as due
+     where e.clock_now is null`.execute(owner);
+  return rows[0]?.lag ?? 0;
 }
 
 /**

@@ -5,6 +5,7 @@ import {
   PostgresDialect,
   type PostgresPool,
   type PostgresPoolClient,
+  sql,
   type Transaction,
 } from 'kysely';
 import pg from 'pg';
@@ -175,4 +176,12 @@ export function createDatabase(pool: pg.Pool): Database {
     // Keys inside JSON columns are the customer's own and stay as they are.
     plugins: [new CamelCasePlugin({ maintainNestedObjectKeys: true })],
   });
+}
+
+/** Whether the database responds. */
+export async function pingDatabase(database: Database): Promise<boolean> {
+  return sql`select 1`.execute(database).then(
+    () => true,
+    () => false,
+  );
 }

@@ -33,6 +33,17 @@ export async function knownMigrations(): Promise<readonly string[]> {
   return files.filter((file) => file.endsWith('.sql')).sort();
 }
 
+/** The migrations of this version that the database lacks; null for a database without any. */
+export async function listMissingMigrations(ownerPool: pg.Pool): Promise<readonly string[] | null> {
+  const { rows: found } = await ownerPool.query<{ found: boolean }>(
+    `select to_regclass('public.kysely_migration') is not null as found`,
+  );
+  if (!found[0]?.found) return null;
+  const { rows } = await ownerPool.query<{ name: string }>('select name from kysely_migration');
+  const ran = new Set(rows.map((row) => row.name));
+  return ran.size === 0 ? null : (await knownMigrations()).filter((name) => !ran.has(name));
+}
+
 // The first migrations run before the audit log exists.
 const auditIfItCan = `do $$ begin
   if to_regprocedure('audit_tenant_tables()') is not null then perform audit_tenant_tables(); end if;

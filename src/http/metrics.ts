@@ -11,9 +11,13 @@ interface CheckedCount {
 
 /**
  * Adds `/metrics` in Prometheus format: the process, requests by route and status, and the counts of the last invariant
- * check.
+ * check. `readMore` reads further metrics.
  */
-export function registerMetrics(server: FastifyInstance, listCounts: () => Promise<readonly CheckedCount[]>): void {
+export function registerMetrics(
+  server: FastifyInstance,
+  listCounts: () => Promise<readonly CheckedCount[]>,
+  readMore: () => Promise<string>,
+): void {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry, prefix: 'tollkeeper_' });
   const durations = new Histogram({
@@ -32,7 +36,7 @@ export function registerMetrics(server: FastifyInstance, listCounts: () => Promi
   server.get('/metrics', async (_request, reply) => {
     // Process metrics are most needed when the database is not responding.
     showCounts(await listCounts().catch(() => []));
-    return reply.type(registry.contentType).send(await registry.metrics());
+    return reply.type(registry.contentType).send(`${await registry.metrics()}\n${await readMore()}`);
   });
 }
 

@@ -1,7 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { maxHeaderSize, STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
-import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest, LogController } from 'fastify';
+import Fastify, { type FastifyBaseLogger, type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
+import { pingDatabase } from '../database/database.ts';
 import { problemOfOutage } from '../database/database-problem.ts';
 import { Problem, type ProblemName, problemOfConstraint } from '../kernel/problem.ts';
 import type { ApiContext } from './api.ts';
@@ -9,8 +10,10 @@ import { registerApi } from './api.ts';
 import { type ConnectionLimits, connectionLimits, connectionOptions, hostProblem } from './connections.ts';
 import { type Hook, registerHooks } from './hook.ts';
 import { type LoadLimits, registerLoadShedding } from './load-shedding.ts';
+import type { Log } from './log.ts';
 import { type Pages, registerPages } from './page.ts';
 import { parseJsonBody, parseLinesBody } from './request.ts';
+import { RequestLines } from './request-lines.ts';
 import { TroubleLog } from './trouble-log.ts';
 
 /** The largest request body: 10,000 usage events with properties fit. */
@@ -21,7 +24,7 @@ const maxParameterLength = 255 * 12;
 interface HttpOptions extends ApiContext {
   readonly hooks: readonly Hook[];
   readonly pages?: Pages;
-  readonly logLevel: string;
+  readonly log: Log;
   /** The load that is accepted at a time; unlimited when absent. */
   readonly loadLimits?: LoadLimits;
   /** Connection limits that differ from the defaults. */
@@ -32,12 +35,8 @@ interface HttpOptions extends ApiContext {
 export function createHttp(options: HttpOptions): FastifyInstance {
   const limits = options.connections ?? connectionLimits;
   const server = Fastify({
-    logger: {
-      level: options.logLevel,
-      redact: ['req.headers.authorization'],
-      serializers: { req: ({ method, url, host, ip }) => ({ method, url: withoutKey(url), host, remoteAddress: ip }) },
-    },
-    logController: new LogController({ requestIdLogLabel: 'requestId' }),
+    loggerInstance: options.log as FastifyBaseLogger,
+    logController: new RequestLines(options.database),
     bodyLimit: maxBodyBytes,
     ...connectionOptions(limits),
     genReqId: newRequestId,
@@ -46,7 +45,7 @@ export function createHttp(options: HttpOptions): FastifyInstance {
     clientErrorHandler: (error, socket) => refuseUnreadable(error, socket, limits),
     forceCloseConnections: true,
   });
-  const trouble = new TroubleLog(server.log);
+  const trouble = new TroubleLog(server.log, () => pingDatabase(options.database));
   const notedProblemOf = (error: unknown) => {
     const problem = problemOf(error);
     trouble.note(problem, error);
@@ -75,11 +74,6 @@ export function createHttp(options: HttpOptions): FastifyInstance {
   registerHooks(server, options, options.hooks);
   if (options.pages !== undefined) registerPages(server, options, options.pages, notedProblemOf);
   return server;
-}
-
-/** The address for the log: a key in it would grant access to the page. */
-function withoutKey(url: string): string {
-  return url.replace(/([?&]key=)[^&]*/g, '$1...');
 }
 
 /** A body parser in callback style, without a promise per request. */

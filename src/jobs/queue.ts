@@ -108,3 +108,25 @@ export function payloadText(payload: Readonly<Record<string, unknown>>, key: str
   assert(typeof value === 'string', `job payload lacks ${key}`);
   return value;
 }
+
+/** The state of the queue. */
+export interface QueueDepth {
+  /** Jobs whose time has come and that no worker has. */
+  readonly ready: number;
+  /** The time at which the first of them was to run; null without any. */
+  readonly firstReadyAt: number | null;
+  /** Jobs that failed for good: their attempts have run out. */
+  readonly failed: number;
+}
+
+/** Reads the state of the queue, with the owner's connection. */
+export async function readQueueDepth(owner: Database): Promise<QueueDepth> {
+  const { rows } = await sql<QueueDepth>`
+    select count(*) filter (where is_ready) as ready, count(*) filter (where attempts >= max_attempts) as failed,
+           (extract(epoch from min(run_at) filter (where is_ready)) * 1000)::bigint as first_ready_at
+      from (select attempts, max_attempts, run_at,
+                   run_at <= now() and locked_at is null and attempts < max_attempts as is_ready
+              from graphile_worker._private_jobs) j`.execute(owner);
+  assert(rows[0]);
+  return rows[0];
+}

@@ -147,8 +147,11 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
     return null;
   };
   const keepRunning = async () => {
+    let wasStopped = false;
     for (let next: Runner | null = runner; next !== null; next = await beginAgain()) {
       runner = next;
+      if (wasStopped) log('warn', 'the database is back: the queue works again');
+      wasStopped = true;
       await runner.promise.catch(ignore);
       await living.clear();
       if (stopped.signal.aborted) return;

@@ -5,7 +5,7 @@ import { newId } from '../database/new-id.ts';
 import type { Work } from '../database/work.ts';
 import type { Instant } from '../kernel/calendar.ts';
 import { type PageRequest, page } from '../kernel/pagination.ts';
-import { Problem } from '../kernel/problem.ts';
+import { invalid, Problem } from '../kernel/problem.ts';
 import { type ApiKey, maskApiKey, type StoredApiKey } from './api-key.ts';
 import type { TestClock } from './clock.ts';
 import * as store from './store.ts';
@@ -81,6 +81,7 @@ export async function rotateApiKey(owner: Database, id: string, now: Instant): P
   return owner.transaction().execute(async (db) => {
     const [old] = await store.listApiKeys(db, { id });
     if (old === undefined || !(await store.deactivateApiKey(db, id, now))) throw new Problem('apiKeyNotFound', { id });
+    if (old.expiresAt !== null && old.expiresAt <= now) throw invalid(['expiresAt'], 'has passed: create a new key');
     return createApiKey(db, { ...old, token: null }, now);
   });
 }

@@ -180,11 +180,3 @@ export async function isKnownApiKey(owner: Database, hash: Buffer): Promise<bool
   const row = await owner.selectFrom('apiKeys').select('id').where('hash', '=', hash).executeTakeFirst();
   return row !== undefined;
 }
-
-/** Whether the database responds. */
-export async function pingDatabase(database: Database): Promise<boolean> {
-  return sql`select 1`.execute(database).then(
-    () => true,
-    () => false,
-  );
-}

@@ -6,7 +6,7 @@ import { attemptFailed, attemptInFlight, moneyArrived, moneyTakenBack } from '..
 import type { InvoiceRow } from '../invoicing/store.ts';
 import { lockInvoices, saveCollections } from '../invoicing/store-collecting.ts';
 import type { Instant } from '../kernel/calendar.ts';
-import { decideCharge } from './payment.ts';
+import { decideCharge, livePaymentStatuses } from './payment.ts';
 import type { ChargeOutcome, ChargeRequest, PaymentProcessor, Processors } from './processor.ts';
 import type { PaymentRow } from './store.ts';
 import * as store from './store.ts';
@@ -134,6 +134,35 @@ function requestOf(payment: ChargedPayment): ChargeRequest {
     customerPresent: payment.customerPresent && payment.paymentMethod === 'card',
     now: payment.chargeDate,
   };
+}
+
+/** A charge that ended, for the log and the metrics of the process. */
+export interface ChargeReport {
+  readonly organizationId: string;
+  readonly environmentId: number;
+  readonly paymentId: string;
+  readonly customerId: string;
+  readonly processor: string;
+  readonly result: PaymentRow['status'];
+  readonly code: string | null;
+}
+
+/** The part of the external services that receives ended charges. */
+export interface WithChargeReports {
+  readonly onCharge?: (report: ChargeReport) => void;
+}
+
+/** Reports charges whose new status was stored. */
+export function reportCharges(
+  { onCharge = () => undefined }: WithChargeReports = {},
+  { organizationId, environmentId }: Pick<ChargeReport, 'organizationId' | 'environmentId'>,
+  changed: readonly ChangedCharge[],
+): void {
+  for (const { payment } of changed) {
+    const { id: paymentId, customerId, processor, status: result, failureCode: code } = payment;
+    if (livePaymentStatuses.some((each) => each === result)) continue;
+    onCharge({ organizationId, environmentId, paymentId, customerId, processor, result, code });
+  }
 }
 
 /** A charge whose status changed, with its invoice afterwards. */

@@ -3,7 +3,7 @@ import type pg from 'pg';
 import { createDatabase } from '../database/database.ts';
 import { advisoryLocks } from '../jobs/advisory-locks.ts';
 import type { WebhookServices } from './actions.ts';
-import { Dispatcher } from './jobs-sending.ts';
+import { type AttemptReport, Dispatcher } from './jobs-sending.ts';
 
 /** Sends webhook deliveries until stopped, or stands by while another process does. */
 export interface Sender {
@@ -15,6 +15,7 @@ interface SenderOptions {
   readonly pool: pg.Pool;
   readonly services: WebhookServices;
   readonly onError: (error: unknown) => void;
+  readonly onAttempt?: (report: AttemptReport) => void;
 }
 
 // The holder of this advisory lock sends. The lock ends with its connection, so a dead sender is replaced within
@@ -24,7 +25,7 @@ const senderLock = advisoryLocks.sender;
 const sweepEveryMs = 1_000;
 
 /** Starts to send, or to wait for the process that does to end. */
-export function startSender({ pool, services, onError }: SenderOptions): Sender {
+export function startSender({ pool, services, onError, onAttempt }: SenderOptions): Sender {
   const stopped = new AbortController();
   const { signal } = stopped;
   const pause = () => sleep(sweepEveryMs, undefined, { signal }).catch(() => undefined);
@@ -57,7 +58,7 @@ export function startSender({ pool, services, onError }: SenderOptions): Sender 
 
   /** Sends while this connection, which holds the lock, is alive. It cannot be reused afterwards. */
   const sendWhile = async (client: pg.PoolClient, goesOn: () => boolean) => {
-    const dispatcher = new Dispatcher({ database: createDatabase(pool), services, onError });
+    const dispatcher = new Dispatcher({ database: createDatabase(pool), services, onError, onAttempt });
     client.on('notification', ({ payload = '' }) => {
       const [environmentId, webhookId = '', what] = payload.split(' ');
       const endpoint = { environmentId: Number(environmentId), webhookId };

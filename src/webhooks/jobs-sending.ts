@@ -24,11 +24,25 @@ import {
   saveAttempts,
 } from './store-sending.ts';
 
+/** An attempt, for the log and the metrics of the process. */
+export interface AttemptReport {
+  readonly organizationId: string;
+  readonly webhookId: string;
+  /** The host of the endpoint; the rest of its address may be secret. */
+  readonly host: string;
+  /** `retried`: another attempt follows; `failed`: none does. */
+  readonly result: 'succeeded' | 'retried' | 'failed';
+  readonly error: string | null;
+  /** The change of the endpoint that the attempt made. */
+  readonly change: 'failing' | 'recovered' | 'disabled' | null;
+}
+
 interface DispatcherOptions {
   /** The owner's connection, which sees every environment. */
   readonly database: Database;
   readonly services: WebhookServices;
   readonly onError: (error: unknown) => void;
+  readonly onAttempt?: ((report: AttemptReport) => void) | undefined;
   /** The clock for due times, in real time. */
   readonly now?: () => Instant;
 }
@@ -228,27 +242,43 @@ export class Dispatcher {
     const answer = await send(this.#options.services, delivery, startedAt);
     const at = Date.now();
     state.messages.ended(delivery, errorOf(answer) === null, at, pauseAskedMs(answer, at));
+    const outcome = decideAfterAttempt(delivery, answer, at, Math.random());
     this.#made.push({
       delivery,
-      outcome: decideAfterAttempt(delivery, answer, at, Math.random()),
+      outcome,
       startedAt,
       durationMs: answer.durationMs,
       answer: 'body' in answer ? answer.body : null,
     });
     // A failure of an endpoint that was changed meanwhile does not deactivate it.
-    if (errorOf(answer) === null || state.changes === changes) this.#note(state, answer, { startedAt, at });
+    const isCurrent = errorOf(answer) === null || state.changes === changes;
+    const change = isCurrent ? this.#note(state, answer, { startedAt, at }) : null;
+    this.#options.onAttempt?.({
+      organizationId: delivery.organizationId,
+      webhookId: delivery.webhookId,
+      host: new URL(delivery.url).host,
+      result: outcome.status === 'pending' ? 'retried' : outcome.status,
+      error: outcome.lastError,
+      change,
+    });
     this.#pump();
     this.#wake();
   }
 
-  /** Notes a change in the endpoint's health. */
-  #note(state: EndpointState, answer: OutboundAnswer, { startedAt, at }: { startedAt: Instant; at: Instant }): void {
+  /** Notes a change in the endpoint's health, and returns it. */
+  #note(
+    state: EndpointState,
+    answer: OutboundAnswer,
+    { startedAt, at }: { startedAt: Instant; at: Instant },
+  ): AttemptReport['change'] {
     const failingSince = errorOf(answer) === null ? null : (state.failingSince ?? startedAt);
     const disabledReason = failingSince === null ? null : disablingReason(answer, failingSince, at);
-    if (failingSince === state.failingSince && disabledReason === null) return;
+    if (failingSince === state.failingSince && disabledReason === null) return null;
     const { environmentId, webhookId } = state;
     this.#health.set(keyOf(state), { environmentId, webhookId, failingSince, disabledReason, at });
     state.failingSince = failingSince;
+    if (disabledReason !== null) return 'disabled';
+    return failingSince === null ? 'recovered' : 'failing';
   }
 }
 

@@ -36,8 +36,24 @@ export async function listEndpointsWithDue(db: Database, now: Instant): Promise<
   return rows;
 }
 
+/** The deliveries of active endpoints that are due, and the time of the first; null without any. */
+export async function readDueDeliveries(
+  db: Database,
+  now: Instant,
+): Promise<{ readonly due: number; readonly firstDueAt: Instant | null }> {
+  const { rows } = await sql<{ due: number; firstDueAt: Instant | null }>`
+    select coalesce(sum(d.due), 0)::bigint as due, min(d.first_due_at) as first_due_at from webhooks w
+     cross join lateral (
+       select count(*) as due, min(d.next_attempt_at) as first_due_at from webhook_deliveries d
+        where d.environment_id = w.environment_id and d.webhook_id = w.id and d.status = 'pending'
+          and d.next_attempt_at <= ${now}::bigint) as d
+     where w.active`.execute(db);
+  return rows[0] ?? { due: 0, firstDueAt: null };
+}
+
 /** The data of a delivery and its endpoint that sending needs. */
 export interface DueDelivery extends EndpointKey {
+  readonly organizationId: string;
   readonly id: string;
   readonly pricingModelId: string;
   readonly objectId: string;
@@ -73,7 +89,7 @@ export async function listDue(db: Database, requests: readonly DueRequest[], now
   const { rows } = await sql<DueDelivery>`
     select d.environment_id, d.webhook_id, d.id, d.pricing_model_id, d.object_id, d.attempts, d.failures,
            d.event_id is null as is_sample, coalesce(d.event_id, d.sample ->> 'eventId') as message_id,
-           coalesce(e.payload, d.sample)::text as body, n.livemode, w.url, w.sealed_secret, w.sealed_previous_secret,
+           coalesce(e.payload, d.sample)::text as body, n.organization_id, n.livemode, w.url, w.sealed_secret, w.sealed_previous_secret,
            w.previous_secret_ends_at, w.failing_since
       from unnest(${column('environmentId')}::bigint[], ${column('webhookId')}::text[], ${column('wanted')}::integer[])
              as asked (environment_id, webhook_id, wanted)

@@ -19,7 +19,6 @@ const limits: ConnectionLimits = {
 };
 const server = await createApp({
   database: app.database,
-  logLevel: 'silent',
   migrated: async () => true,
   connections: limits,
 });

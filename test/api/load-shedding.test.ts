@@ -8,7 +8,6 @@ const app = await startTestApp();
 const mebibyte = 1024 * 1024;
 const server = await createApp({
   database: app.database,
-  logLevel: 'silent',
   limits: { maxRequests: 100, maxBodiesBytes: 64 * mebibyte, rateLimit: 1000 },
   migrated: async () => true,
 });

@@ -24,7 +24,7 @@ test('/health and /ready answer without a key', async () => {
 });
 
 test('/ready is 503 until every migration has run', async () => {
-  const server = await createApp({ database: app.database, logLevel: 'silent', migrated: async () => false });
+  const server = await createApp({ database: app.database, migrated: async () => false });
   assert.equal((await server.inject('/ready')).statusCode, 503);
   assert.equal((await server.inject('/health')).statusCode, 200);
 });

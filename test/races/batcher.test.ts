@@ -7,6 +7,7 @@ import { hashApiKey } from '../../src/database/api-key.ts';
 import { newId } from '../../src/database/new-id.ts';
 import { RunAgain, type Work } from '../../src/database/work.ts';
 import { startKeyUse } from '../../src/http/key-use.ts';
+import { createLog } from '../../src/http/log.ts';
 import { batchedRoute } from '../../src/http/route.ts';
 import { createHttp } from '../../src/http/server.ts';
 import { type BatchedOperation, createRequestBatcher, PartialRejection } from '../../src/jobs/batcher.ts';
@@ -312,7 +313,15 @@ test('when as much waits as may wait, who comes is answered 429 and when to come
     answer: (number) => ({ number }),
   });
   const keyUse = startKeyUse(database);
-  const server = createHttp({ database, tasks, services, keyUse, routes: [route], hooks: [], logLevel: 'silent' });
+  const server = createHttp({
+    database,
+    tasks,
+    services,
+    keyUse,
+    routes: [route],
+    hooks: [],
+    log: createLog('silent').log,
+  });
   const address = await server.listen({ host: '127.0.0.1', port: 0 });
   // One is being answered and one may wait for that, so of five at once some are too many; these let the others go on.
   const answers = await Promise.all(

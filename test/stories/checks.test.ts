@@ -19,7 +19,6 @@ const token = 'a-token-of-twenty-one-';
 const checks = createChecks(app.owner);
 const server = await createApp({
   database: app.database,
-  logLevel: 'silent',
   services: { ...app.services, checks },
   operatorToken: token,
   migrated: async () => true,

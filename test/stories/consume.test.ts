@@ -262,7 +262,7 @@ describe('many at once', () => {
 
 describe('through two services on one database', () => {
   const database = createDatabase(createPool({ url: app.databaseUrl, size: 10, as: 'service' }));
-  const addresses = createApp({ database, logLevel: 'silent', migrated: async () => true }).then(async (server) => {
+  const addresses = createApp({ database, migrated: async () => true }).then(async (server) => {
     after(() => server.close().then(() => database.destroy()));
     return [app.url, await server.listen({ host: '127.0.0.1', port: 0 })];
   });

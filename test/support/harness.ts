@@ -6,6 +6,7 @@ import { createApp, tasks } from '../../src/app.ts';
 import { createOrganization } from '../../src/billing/create-organization.ts';
 import type { Database } from '../../src/database/database.ts';
 import { runInEnvironment, type Work } from '../../src/database/work.ts';
+import { createLog } from '../../src/http/log.ts';
 import { loopback } from '../../src/jobs/address-guard.ts';
 import { createEncryption, keyBytes } from '../../src/jobs/encryption.ts';
 import { createOutbound } from '../../src/jobs/outbound.ts';
@@ -157,8 +158,8 @@ async function ordinaryService(taken: TestDatabase): Promise<Service> {
 async function startService({ database }: TestDatabase, given: ExternalServices): Promise<Service> {
   const webhooks = given.webhooks ?? testWebhookServices();
   const services = { encryption: webhooks.encryption, ...given, webhooks };
-  const logLevel = process.env.TEST_LOG ?? 'silent';
-  const server = await createApp({ database, logLevel, services, migrated: async () => true });
+  const { log } = createLog(process.env.TEST_LOG ?? 'silent');
+  const server = await createApp({ database, log, services, migrated: async () => true });
   return { server, webhooks, address: await server.listen({ host: '127.0.0.1', port: 0 }) };
 }
 

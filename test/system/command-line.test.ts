@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, describe, test } from 'node:test';
@@ -100,8 +100,8 @@ describe('a service with its own PostgreSQL', () => {
 
   test('first start prints the keys and the next command, and stops cleanly', async () => {
     const first = await serve();
-    const [, testKey = ''] = /test key {2}(\S+)/.exec(first.output()) ?? [];
-    const [, liveKey = ''] = /live key {2}(\S+)/.exec(first.output()) ?? [];
+    const [, testKey = ''] = /"testKey":"([^"]+)"/.exec(first.output()) ?? [];
+    const [, liveKey = ''] = /"liveKey":"([^"]+)"/.exec(first.output()) ?? [];
     assert.match(first.output(), /curl http:\S+\/api\/v1\/pricing-models/);
     const { body } = await get(first, '/pricing-models/default', testKey);
     id = body.pricingModel.id;
@@ -164,14 +164,14 @@ describe('a service with its own PostgreSQL', () => {
       organizations.map((row: Body) => row.name),
       ['My organization', 'Second'],
     );
-    const expired = json(
+    const expiring = json(
       await run([
         'keys',
         'create',
         '--organization',
         organizations[1].id,
         '--expires',
-        '2020-01-01T00:00:00Z',
+        '2120-01-01T00:00:00Z',
         '--json',
       ]),
     );
@@ -180,7 +180,7 @@ describe('a service with its own PostgreSQL', () => {
     );
     const listed = json(await run(['keys', 'list', '--json']));
     assert.equal(listed.find((row: Body) => row.id === pinned.id).livemode, true);
-    assert.equal(listed.find((row: Body) => row.id === expired.id).expiresAt, Date.UTC(2020, 0, 1));
+    assert.equal(listed.find((row: Body) => row.id === expiring.id).expiresAt, Date.UTC(2120, 0, 1));
     assert(!JSON.stringify(listed).includes(pinned.token));
     assert.deepEqual(json(await run(['migrate', '--json'])), { migrations: [] });
     assert.equal(json(await run(['check', '--json'])).broken.length, 0);
@@ -199,6 +199,14 @@ test('what cannot be used is said in one line that names the setting', async () 
     assert.equal(code, 1);
     assert.match(stderr.trim(), new RegExp(`^${name}: [^\\n]+$`));
   }
+});
+
+test('a command that reads creates no database', async () => {
+  const empty = await mkdtemp(join(tmpdir(), 'tollkeeper-empty-'));
+  const { code, stderr } = await run(['keys', 'list'], { TOLLKEEPER_DATA_DIR: empty });
+  assert.deepEqual([code, await readdir(empty)], [1, []]);
+  assert.match(stderr.trim(), /^There is no database of Tollkeeper in \S+ yet\. Start the service, or run: .+$/);
+  await rm(empty, { recursive: true });
 });
 
 test('a key that does not exist is said so', async () => {

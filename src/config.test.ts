@@ -1,0 +1,32 @@
+import assert from 'node:assert/strict';
+import { readFile } from 'node:fs/promises';
+import { test } from 'node:test';
+import { readConfig, settingNames } from './config.ts';
+
+const refused = (variables: Readonly<Record<string, string>>, message: RegExp) =>
+  assert.throws(() => readConfig(variables), { message });
+
+test('a number that is none, or is out of range, is refused by its name', () => {
+  assert.equal(readConfig({ PORT: '8080' }).port, 8080);
+  for (const PORT of ['abc', '-1', '65536', '3000.5', '0x10'])
+    refused({ PORT }, /^PORT: must be a whole number from 0 to 65535$/);
+  refused({ TOLLKEEPER_RATE_LIMIT: 'many' }, /^TOLLKEEPER_RATE_LIMIT: must be a whole number from 0 to 1000000$/);
+});
+
+test('a misspelt setting is refused with the nearest one, and variables of others are not', () => {
+  refused(
+    { TOLLKEEPER_PUBLIC_ULR: 'https://billing.acme.test' },
+    /^TOLLKEEPER_PUBLIC_ULR: is not a setting; did you mean TOLLKEEPER_PUBLIC_URL\?$/,
+  );
+  refused({ TOLLKEEPER_COLOUR: 'red' }, /^TOLLKEEPER_COLOUR: is not a setting$/);
+  readConfig({ TOLLKEEPER_LAUNCHER: '1', STRIPE_CLI: 'x', PATH: '/bin' });
+});
+
+test('docker compose hands on every setting that a container can use', async () => {
+  const compose = await readFile(new URL('../compose.yaml', import.meta.url), 'utf8');
+  // The container fixes its address and its data directory. An archive of WAL belongs to the embedded server, and the
+  // last two to commands that call a service.
+  const fixed = ['PORT', 'HOST', 'TOLLKEEPER_DATA_DIR', 'TOLLKEEPER_WAL_ARCHIVE', 'TOLLKEEPER_URL', 'TOLLKEEPER_KEY'];
+  const missing = settingNames.filter((name) => !fixed.includes(name) && !compose.includes(`\n      ${name}:`));
+  assert.deepEqual(missing, []);
+});
