@@ -627,6 +627,7 @@ create table public.prices (
   interval_count bigint,
   trial_period_days bigint,
   usage_events_per_unit bigint,
+  overage text,
   currency text not null,
   is_default boolean not null,
   active boolean not null,
@@ -638,6 +639,7 @@ create table public.prices (
   constraint prices_environment_id_pricing_model_id_fkey FOREIGN KEY (environment_id, pricing_model_id) REFERENCES pricing_models(environment_id, id),
   constraint prices_environment_id_product_id_fkey FOREIGN KEY (environment_id, product_id) REFERENCES products(environment_id, id),
   constraint prices_environment_id_usage_meter_id_fkey FOREIGN KEY (environment_id, usage_meter_id) REFERENCES usage_meters(environment_id, id),
+  constraint prices_overage CHECK ((((type = 'subscription'::text) = (overage IS NOT NULL)) AND (overage = ANY (ARRAY['bill'::text, 'none'::text])))),
   constraint prices_shape CHECK (
 CASE type
     WHEN 'subscription'::text THEN ((product_id IS NOT NULL) AND (usage_meter_id IS NULL) AND (usage_events_per_unit IS NULL) AND (interval_unit = ANY (ARRAY['day'::text, 'week'::text, 'month'::text, 'year'::text])) AND (interval_count > 0))

@@ -85,6 +85,7 @@ create table prices (
   interval_count bigint,
   trial_period_days bigint,
   usage_events_per_unit bigint,
+  overage text,
   currency text not null,
   is_default boolean not null,
   active boolean not null,
@@ -100,6 +101,7 @@ create table prices (
   constraint prices_unit_price_chargeable check (type = 'usage' or unit_price % case
     when currency in ('BHD', 'IQD', 'JOD', 'KWD', 'LYD', 'OMR', 'TND') then 10 when currency = 'MGA' then 100 else 1 end = 0),
   constraint prices_trial_range check (trial_period_days between 0 and 4503599627370495),
+  constraint prices_overage check ((type = 'subscription') = (overage is not null) and overage in ('bill', 'none')),
   constraint prices_shape check (
     case type
       when 'subscription' then product_id is not null and usage_meter_id is null and usage_events_per_unit is null
@@ -111,6 +113,7 @@ create table prices (
       else false
     end)
 );
+comment on column prices.overage is 'Whether usage that no credit covers is billed to the subscribers of the price.';
 create unique index prices_active_slug_unique on prices (environment_id, pricing_model_id, slug) where active and slug is not null;
 create unique index prices_one_default_per_product on prices (environment_id, product_id) where is_default and product_id is not null;
 create unique index prices_one_default_per_usage_meter on prices (environment_id, usage_meter_id) where is_default and usage_meter_id is not null;

@@ -15,6 +15,8 @@ export interface Plan {
   /** The limit of a period's credits that roll over, and the number of periods. */
   readonly rollover?: { readonly maximum: number; readonly periods: number };
   readonly seats: number;
+  /** Whether usage without credit is billed. */
+  readonly billsOverage: boolean;
 }
 
 export const freePlan: Plan = {
@@ -26,6 +28,7 @@ export const freePlan: Plan = {
   once: 100,
   recurring: 0,
   seats: 1,
+  billsOverage: false,
 };
 
 export const paidPlans: readonly Plan[] = [
@@ -39,9 +42,30 @@ export const paidPlans: readonly Plan[] = [
     recurring: 1000,
     rollover: { maximum: 700, periods: 1 },
     seats: 5,
+    billsOverage: true,
   },
-  { slug: 'max', unitPrice: 9001, unit: 'month', count: 1, trialDays: 0, once: 90, recurring: 2500, seats: 8 },
-  { slug: 'annual', unitPrice: 29_999, unit: 'year', count: 1, trialDays: 0, once: 0, recurring: 5000, seats: 10 },
+  {
+    slug: 'max',
+    unitPrice: 9001,
+    unit: 'month',
+    count: 1,
+    trialDays: 0,
+    once: 90,
+    recurring: 2500,
+    seats: 8,
+    billsOverage: true,
+  },
+  {
+    slug: 'annual',
+    unitPrice: 29_999,
+    unit: 'year',
+    count: 1,
+    trialDays: 0,
+    once: 0,
+    recurring: 5000,
+    seats: 10,
+    billsOverage: true,
+  },
   {
     slug: 'team',
     unitPrice: 4501,
@@ -52,6 +76,7 @@ export const paidPlans: readonly Plan[] = [
     recurring: 300,
     rollover: { maximum: 500, periods: 3 },
     seats: 3,
+    billsOverage: false,
   },
   {
     slug: 'sprint',
@@ -63,8 +88,19 @@ export const paidPlans: readonly Plan[] = [
     recurring: 50,
     rollover: { maximum: 60, periods: 2 },
     seats: 2,
+    billsOverage: true,
   },
-  { slug: 'quarter', unitPrice: 10_007, unit: 'month', count: 3, trialDays: 7, once: 70, recurring: 0, seats: 0 },
+  {
+    slug: 'quarter',
+    unitPrice: 10_007,
+    unit: 'month',
+    count: 3,
+    trialDays: 7,
+    once: 70,
+    recurring: 0,
+    seats: 0,
+    billsOverage: true,
+  },
 ];
 
 /** A pack of calls, sold for a single payment. */
@@ -168,6 +204,8 @@ function productOf(plan: Plan) {
       unitPrice: plan.unitPrice,
       isDefault: true,
       active: true,
+      // The default: of the default product none, of any other bill.
+      ...(plan.billsOverage === (plan !== freePlan) ? {} : { overage: plan.billsOverage ? 'bill' : 'none' }),
       ...(plan.trialDays > 0 ? { trialPeriodDays: plan.trialDays } : {}),
     },
     features: featuresOf(plan).map(({ slug }) => slug),

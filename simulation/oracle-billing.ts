@@ -30,7 +30,8 @@ export function sumOf(lines: readonly Line[]): number {
 export function usageLines(subscription: Subscription): Line[] {
   const units = subscription.unbilled;
   if (units === 0) return [];
-  return [{ kind: 'usage', units, amount: share(overage.unitPrice, units, overage.units) }];
+  const amount = subscription.plan.billsOverage ? share(overage.unitPrice, units, overage.units) : 0;
+  return [{ kind: 'usage', units, amount }];
 }
 
 /** Takes paid paused time off the lines, as far as they go. */
@@ -131,7 +132,7 @@ function grantPacks(invoice: Invoice): void {
 }
 
 export function applyChange(books: Books, subscription: Subscription, terms: Terms): void {
-  changeTerms(subscription, terms, books.now);
+  changeTerms(books, subscription, terms, books.now);
   const awaits = subscription.awaiting.some((each) => each === subscription.period);
   grantAwaited(books, subscription);
   if (!awaits) grantChange(subscription, books.now);
@@ -146,7 +147,13 @@ export function grantAwaited(books: Books, subscription: Subscription): void {
   subscription.awaiting = subscription.awaiting.filter((period) => !isDue(period));
 }
 
-export function changeTerms(subscription: Subscription, terms: Terms, at: number): void {
+/** Changes the plan. The usage of a plan with other terms for overage is billed before. */
+export function changeTerms(books: Books, subscription: Subscription, terms: Terms, at: number): void {
+  if (terms.plan.billsOverage !== subscription.plan.billsOverage) {
+    const lines = usageLines(subscription);
+    const invoice = issue(books, subscription, { reason: 'final_usage', at, period: null, lines });
+    if (invoice?.status === 'open') invoice.nextAt = books.now;
+  }
   const last = subscription.holdings.at(-1);
   if (last !== undefined) last.end = at;
   subscription.holdings.push({ value: worthOf(terms), start: at, end: null });

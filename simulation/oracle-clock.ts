@@ -87,7 +87,8 @@ function doDue(books: Books): void {
 function isToTry(invoice: Invoice): boolean {
   const { subscription } = invoice;
   invoice.nextAt = null;
-  return isForPeriod(invoice) && !isTerminal(subscription) && subscription.status !== 'unpaid';
+  const isTried = isForPeriod(invoice) || invoice.reason === 'final_usage';
+  return isTried && !isTerminal(subscription) && subscription.status !== 'unpaid';
 }
 
 function renew(books: Books, subscription: Subscription): void {
@@ -96,7 +97,7 @@ function renew(books: Books, subscription: Subscription): void {
   const start = period.end;
   if (scheduled !== null) {
     endClaims(subscription);
-    changeTerms(subscription, scheduled, start);
+    changeTerms(books, subscription, scheduled, start);
     // Boundaries of a new interval are counted from here.
     if (!isSameInterval(plan, scheduled.plan)) subscription.anchor = start;
   }

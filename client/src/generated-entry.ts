@@ -186,6 +186,7 @@ export type {
   NewSubscriptionItemFeature,
   NewUsageCredit,
   NewUsageEvent,
+  Overage,
   Payment,
   PaymentFailedPayload,
   PaymentMethod,

@@ -163,6 +163,8 @@ export interface ProductStructure {
     intervalUnit: IntervalUnit;
     intervalCount?: number;
     trialPeriodDays?: number | null;
+    /** By default `none` for the default product, else `bill`. */
+    overage?: Overage | null;
     usageEventsPerUnit?: null;
     usageMeterId?: null;
   } | {
@@ -178,11 +180,15 @@ export interface ProductStructure {
     intervalUnit?: null;
     intervalCount?: null;
     trialPeriodDays?: null;
+    overage?: null;
     usageEventsPerUnit?: null;
     usageMeterId?: null;
   };
   features?: Array<string>;
 }
+
+/** The treatment of usage that no credit covers. `bill`: it is billed at the price of its usage meter. `none`: it is recorded and shown on the invoice, and costs nothing. */
+export type Overage = 'bill' | 'none';
 
 export interface UsageMeterStructure {
   usageMeter: {
@@ -206,6 +212,7 @@ export interface UsageMeterStructure {
     isDefault?: boolean;
     active?: boolean;
     trialPeriodDays?: null;
+    overage?: null;
   }>;
 }
 
@@ -897,6 +904,7 @@ export type Price = {
   intervalUnit: IntervalUnit;
   intervalCount: number;
   trialPeriodDays: number | null;
+  overage: Overage;
 } | {
   id: string;
   createdAt: Timestamp;
@@ -917,6 +925,7 @@ export type Price = {
   intervalUnit: null;
   intervalCount: null;
   trialPeriodDays: null;
+  overage: null;
 } | {
   id: string;
   createdAt: Timestamp;
@@ -937,6 +946,7 @@ export type Price = {
   intervalUnit: IntervalUnit;
   intervalCount: number;
   trialPeriodDays: null;
+  overage: null;
 };
 
 export type SubscriptionItemFeature = {
@@ -1688,6 +1698,7 @@ export interface PricingModelExport {
         intervalUnit: IntervalUnit;
         intervalCount: number;
         trialPeriodDays: number | null;
+        overage: Overage;
       } | {
         type: 'single_payment';
         name?: string;
@@ -1796,6 +1807,7 @@ export interface ClonedPrice {
   intervalCount: number | null;
   trialPeriodDays: number | null;
   usageEventsPerUnit: number | null;
+  overage: Overage | null;
   currency: CurrencyCode;
   isDefault: boolean;
   active: boolean;
@@ -3366,6 +3378,8 @@ export interface ProductsCreateInput {
     intervalUnit: IntervalUnit;
     intervalCount?: number;
     trialPeriodDays?: number | null;
+    /** By default `none` for the default product, else `bill`. */
+    overage?: Overage | null;
     usageEventsPerUnit?: null;
     usageMeterId?: null;
   } | {
@@ -3379,6 +3393,7 @@ export interface ProductsCreateInput {
     intervalUnit?: null;
     intervalCount?: null;
     trialPeriodDays?: null;
+    overage?: null;
     usageEventsPerUnit?: null;
     usageMeterId?: null;
   } | {
@@ -3394,6 +3409,7 @@ export interface ProductsCreateInput {
     intervalUnit?: IntervalUnit;
     intervalCount?: number;
     trialPeriodDays?: null;
+    overage?: null;
     productId?: null;
   };
   featureIds?: Array<string>;
@@ -3453,6 +3469,7 @@ export interface ProductsUpdateInput {
     intervalUnit?: IntervalUnit | null;
     intervalCount?: number | null;
     trialPeriodDays?: number | null;
+    overage?: Overage | null;
     usageEventsPerUnit?: null;
     usageMeterId?: null;
     metadata?: Metadata | null;
@@ -3535,6 +3552,8 @@ export interface PricesCreateInput {
     intervalUnit: IntervalUnit;
     intervalCount?: number;
     trialPeriodDays?: number | null;
+    /** By default `none` for the default product, else `bill`. */
+    overage?: Overage | null;
     usageEventsPerUnit?: null;
     usageMeterId?: null;
     productId: string;
@@ -3550,6 +3569,7 @@ export interface PricesCreateInput {
     intervalUnit?: null;
     intervalCount?: null;
     trialPeriodDays?: null;
+    overage?: null;
     usageEventsPerUnit?: null;
     usageMeterId?: null;
     productId: string;
@@ -3567,6 +3587,7 @@ export interface PricesCreateInput {
     intervalUnit?: IntervalUnit;
     intervalCount?: number;
     trialPeriodDays?: null;
+    overage?: null;
     productId?: null;
     pricingModelId?: string | null;
   };
@@ -3616,6 +3637,8 @@ export interface PricesUpdateInput {
     slug?: string | null;
     isDefault?: boolean;
     active?: boolean;
+    /** As it is, or absent: it cannot change. */
+    overage?: Overage | null;
     metadata?: Metadata | null;
     id?: string;
   };

@@ -37,9 +37,9 @@ import { keepItemVersions } from '../subscriptions/store-item-versions.ts';
 import { changeItems, expireItems, insertSubscriptionItems, listActiveItems } from '../subscriptions/store-items.ts';
 import type { SubscriptionRow } from '../subscriptions/subscription.ts';
 import type { SubscriptionItemRow } from '../subscriptions/subscription-item.ts';
-import { grantCredits, undoSettlements } from '../usage/actions-ledger.ts';
+import { grantCredits, settleUsage, undoSettlements } from '../usage/actions-ledger.ts';
 import { listGrantedCredits } from '../usage/store-credits.ts';
-import { type Bill, issueBills } from './bill-subscription.ts';
+import { type Bill, issueBills, takeUsageLines } from './bill-subscription.ts';
 import { completePurchasesOf } from './complete-purchases.ts';
 import { grantAwaitedCredits } from './grant-period-credits.ts';
 import { giveBackPausedTime } from './paused-time.ts';
@@ -188,6 +188,7 @@ interface Decided {
  */
 async function applyChanges(work: Work, changes: readonly Change[]): Promise<AppliedChange[]> {
   if (changes.length === 0) return [];
+  await billUsageSoFar(work, changes);
   const requested = changes.map(({ subscription, at }) => ({ subscriptionId: subscription.id, at }));
   const items = Map.groupBy(await listActiveItems(work, requested), (item) => item.subscriptionId);
   const decided = changes.map((change): Decided => {
@@ -211,6 +212,41 @@ async function applyChanges(work: Work, changes: readonly Change[]): Promise<App
     const revalued = changed.filter(({ before, item }) => isRevalued(before, item)).map(({ before }) => before.id);
     return { ...change, subscription, changedItemIds: new Set([...added.map(({ id }) => id), ...revalued]) };
   });
+}
+
+/**
+ * Invoices the usage before changes between a plan that bills overage and one that does not, so that each plan's usage
+ * has its own terms. Nothing is invoiced where the terms stay. The invoice is charged by the next due work.
+ */
+async function billUsageSoFar(work: Work, changes: readonly Change[]): Promise<void> {
+  const moves = changes.map((change) => {
+    const { adjustment, subscription, at } = change;
+    return {
+      ...change,
+      priceIds: [subscription.priceId, subscriptionAfter(subscription, adjustment.items, at).priceId],
+    };
+  });
+  const moved = moves.filter(({ priceIds: [before, after] }) => before !== after);
+  if (moved.length === 0) return;
+  const prices = await listPricesByIds(work, [...new Set(moved.flatMap(({ priceIds }) => priceIds))]);
+  const overages = new Map(prices.map(({ id, overage }) => [id, overage]));
+  const ending = moved.filter(({ priceIds }) => new Set(priceIds.map((id) => overages.get(id))).size > 1);
+  const usage = await takeUsageLines(
+    work,
+    ending.map(({ subscription }) => subscription),
+  );
+  // A period has one invoice of its last usage, and this is not the last of the period.
+  const bills = ending.map(({ subscription, at }): Bill => {
+    return { subscription, period: null, reason: 'final_usage', lines: usage.get(subscription.id) ?? [], at };
+  });
+  const invoices = (await issueBills(work, bills)).filter((invoice) => invoice !== null);
+  const free = invoices.filter(({ status }) => status === 'paid').map(({ id }) => id);
+  await settleUsage(work, await listBilledUsage(work, free));
+  const due = invoices.filter(({ status }) => status === 'open');
+  await saveCollections(
+    work,
+    due.map((invoice) => ({ ...invoice, nextAttemptAt: work.now })),
+  );
 }
 
 function newItem(work: Work, { subscription, at }: Change, item: PlanItem): Renewed {

@@ -4,7 +4,7 @@ import { quoteTaxes } from '../invoicing/actions-tax.ts';
 import { fitUsage } from '../invoicing/fitting-lines.ts';
 import type { InvoiceDiscount, InvoiceReason } from '../invoicing/invoice.ts';
 import type { NewLine } from '../invoicing/invoice-line-item.ts';
-import { describeItems, describeUsage } from '../invoicing/line-text.ts';
+import { describeItems, describeUnbilledUsage, describeUsage } from '../invoicing/line-text.ts';
 import { draftInvoice, type InvoiceDraft, type NewInvoice } from '../invoicing/new-invoice.ts';
 import type { InvoiceRow } from '../invoicing/store.ts';
 import {
@@ -120,8 +120,9 @@ async function discountsOf(work: Work, bills: readonly Bill[]): Promise<(bill: B
 type Charged = Pick<SubscriptionRow, 'id' | 'doNotCharge'>;
 
 /**
- * Invoice lines, by subscription, for unbilled usage without credits. The usage is marked as invoiced: the caller must
- * invoice the lines in the same commit. Subscriptions that are not charged owe nothing for usage.
+ * Invoice lines, by subscription, for unbilled usage without credits; they cost nothing where the plan does not bill it.
+ * The usage is marked as invoiced: the caller must invoice the lines in the same commit. Subscriptions that are not
+ * charged owe nothing for usage.
  */
 export async function takeUsageLines(work: Work, subscriptions: readonly Charged[]): Promise<Map<string, NewLine[]>> {
   return linesBySubscription(await claimOverage(work, idsOfCharged(subscriptions)), work.currency);
@@ -147,7 +148,8 @@ function linesBySubscription(overages: readonly Overage[], currency: string): Ma
 }
 
 function usageLine(overage: Overage, currency: string): NewLine {
-  const { ledgerAccountId, priceId, units, meterName, unitPrice, usageEventsPerUnit } = overage;
+  const { ledgerAccountId, priceId, units, meterName, unitPrice, usageEventsPerUnit, isBilled } = overage;
+  const usage = { meterName, units, unitPrice, usageEventsPerUnit, currency };
   return {
     type: 'usage',
     explanation: { kind: 'usage', units, unitPrice, usageEventsPerUnit },
@@ -155,6 +157,6 @@ function usageLine(overage: Overage, currency: string): NewLine {
     amount: usageAmount({ units, unitPrice, usageEventsPerUnit: BigInt(usageEventsPerUnit) }, chargedStep(currency)),
     priceId,
     ledgerAccountId,
-    description: describeUsage({ meterName, units, unitPrice, usageEventsPerUnit, currency }),
+    description: isBilled ? describeUsage(usage) : describeUnbilledUsage(usage),
   };
 }

@@ -121,6 +121,7 @@ async function dun(work: Work, ids: readonly string[]): Promise<void> {
 
 /** An ended subscription, or one unpaid after its last attempt, is charged on request only. */
 function isToTry(invoice: InvoiceRow, { status }: SubscriptionRow): boolean {
-  const isTried = isDunned(invoice) || invoice.reason === 'adjustment';
+  // The invoice of a change, or of the usage before it, is tried once.
+  const isTried = isDunned(invoice) || invoice.reason === 'adjustment' || invoice.reason === 'final_usage';
   return invoice.status === 'open' && isTried && !isTerminal(status) && status !== 'unpaid';
 }

@@ -572,6 +572,10 @@ export interface Prices {
   isDefault: boolean;
   metadata: Json | null;
   name: string | null;
+  /**
+   * Whether usage that no credit covers is billed to the subscribers of the price.
+   */
+  overage: string | null;
   pricingModelId: string;
   productId: string | null;
   slug: string | null;

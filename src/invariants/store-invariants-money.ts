@@ -25,6 +25,21 @@ export const moneyInvariants: readonly Invariant[] = [
        group by environment_id, billing_period_id, reason having count(*) > 1`,
   },
   {
+    name: 'unbilledOverageCostsNothing',
+    // Usage from before a change of the plan had the terms of another price, and those are not stored.
+    sentence: 'Usage of a subscription whose price does not bill overage costs nothing, unless its plan was changed.',
+    query: sql`
+      select l.environment_id, l.id, l.invoice_id, i.subscription_id, l.amount
+        from invoice_line_items l
+        join invoices i on i.environment_id = l.environment_id and i.id = l.invoice_id
+        join subscriptions s on s.environment_id = i.environment_id and s.id = i.subscription_id
+        join prices p on p.environment_id = s.environment_id and p.id = s.price_id
+       where l.type = 'usage' and l.amount <> 0 and p.overage is distinct from 'bill'
+         and not exists (
+           select from subscription_adjustments a
+            where a.environment_id = s.environment_id and a.subscription_id = s.id and a.status = 'applied')`,
+  },
+  {
     name: 'invoiceSubtotalIsSumOfLines',
     sentence: 'The subtotal of an invoice is the sum of its lines minus its discount and any included tax.',
     query: sql`

@@ -49,6 +49,11 @@ export function describeUsage(usage: {
   return `${countText(units)} ${inSentence(meterName)} at ${moneyText(unitPrice, currency)} ${perText(usageEventsPerUnit)}`;
 }
 
+/** The description of usage that the plan does not bill: `200 calls, not billed`. */
+export function describeUnbilledUsage({ meterName, units }: { meterName: string; units: bigint }): string {
+  return `${countText(units)} ${inSentence(meterName)}, not billed`;
+}
+
 /** The same description for fewer units. */
 export function describeFewer(description: string, before: bigint, units: bigint): string {
   const count = countText(before);

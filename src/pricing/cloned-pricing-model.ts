@@ -3,7 +3,7 @@ import { CurrencyCode } from '../kernel/currency.ts';
 import { isoText } from '../kernel/iso-text.ts';
 import { Metadata, TimestampText, WholeNumber } from '../kernel/json.ts';
 import { FeatureId, FeatureType, RenewalFrequency } from './feature.ts';
-import { IntervalUnit, type Price, PriceId, PriceType } from './price.ts';
+import { IntervalUnit, Overage, type Price, PriceId, PriceType } from './price.ts';
 import {
   type PricingModel,
   type PricingModelDetails,
@@ -40,6 +40,7 @@ const ClonedPrice = z
     intervalCount: z.int().nullable(),
     trialPeriodDays: z.int().nullable(),
     usageEventsPerUnit: z.int().nullable(),
+    overage: Overage.nullable(),
     currency: CurrencyCode,
     isDefault: z.boolean(),
     active: z.boolean(),

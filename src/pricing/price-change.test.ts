@@ -6,7 +6,7 @@ import { noChargePrice, type Price } from './price.ts';
 import { decidePriceChange, newProductPrice, newUsagePrice, type PriceChange } from './price-input.ts';
 
 const stamps = { createdAt: 0, updatedAt: 0, livemode: false };
-const product = { id: 'prod', pricingModelId: 'model', active: true };
+const product = { id: 'prod', pricingModelId: 'model', active: true, default: false };
 const meter = { id: 'meter', pricingModelId: 'model', name: 'Calls', slug: 'calls' };
 
 function productPrice(id: string, isDefault: boolean, active = true): Price {

@@ -10,10 +10,12 @@ import {
   maxUnitPrice,
   type NewPrice,
   noChargeSuffix,
+  Overage,
   type Price,
   PriceType,
+  usualOverage,
 } from './price.ts';
-import { ProductId } from './product.ts';
+import { type Product, ProductId } from './product.ts';
 import { UsageMeterId } from './usage-meter.ts';
 
 export const reservedPriceSlugMessage = `must not end in ${noChargeSuffix}, which is reserved for no-charge prices`;
@@ -22,6 +24,7 @@ const PriceSlug = SafeString.refine((slug) => !isReservedPriceSlug(slug), { mess
 const UnitPrice = amountInput(0, maxUnitPrice);
 const IntervalCount = countInput(1);
 const TrialPeriodDays = countInput(0, maxTrialPeriodDays).nullable();
+const OverageInput = Overage.nullish().meta({ description: 'By default `none` for the default product, else `bill`.' });
 
 const anyPrice = {
   name: SafeString.nullable().default(null),
@@ -37,6 +40,7 @@ const subscriptionPrice = {
   intervalUnit: IntervalUnit,
   intervalCount: IntervalCount.default(1),
   trialPeriodDays: TrialPeriodDays.default(null),
+  overage: OverageInput,
   usageEventsPerUnit: Unused,
   usageMeterId: Unused,
 };
@@ -46,6 +50,7 @@ const singlePaymentPrice = {
   intervalUnit: Unused,
   intervalCount: Unused,
   trialPeriodDays: Unused,
+  overage: Unused,
   usageEventsPerUnit: Unused,
   usageMeterId: Unused,
 };
@@ -57,6 +62,7 @@ const usagePrice = {
   intervalUnit: IntervalUnit.default('month'),
   intervalCount: IntervalCount.default(1),
   trialPeriodDays: Unused,
+  overage: Unused,
   productId: Unused,
 };
 
@@ -102,6 +108,7 @@ export const ProductPriceChange = z.object({
   intervalUnit: IntervalUnit.nullish(),
   intervalCount: IntervalCount.nullish(),
   trialPeriodDays: TrialPeriodDays.optional(),
+  overage: Overage.nullish(),
   usageEventsPerUnit: Unused,
   usageMeterId: Unused,
   metadata: MetadataInput,
@@ -121,6 +128,7 @@ export const PriceChange = z.object({
     .nullish(),
   isDefault: z.boolean().optional(),
   active: z.boolean().optional(),
+  overage: Overage.nullish().meta({ description: 'As it is, or absent: it cannot change.' }),
   metadata: MetadataInput,
 });
 export type PriceChange = z.output<typeof PriceChange>;
@@ -128,7 +136,7 @@ export type PriceChange = z.output<typeof PriceChange>;
 /** Builds the default price of a product from a request. */
 export function newProductPrice(
   id: string,
-  product: { readonly id: string; readonly pricingModelId: string; readonly active: boolean },
+  product: Pick<Product, 'id' | 'pricingModelId' | 'default'>,
   input: ProductPriceInput,
   currency: CurrencyCode,
 ): NewPrice {
@@ -148,10 +156,12 @@ export function newProductPrice(
     metadata: input.metadata ?? null,
   };
   if (input.type === 'single_payment') {
-    return { ...price, type: input.type, intervalUnit: null, intervalCount: null, trialPeriodDays: null };
+    const none = { intervalUnit: null, intervalCount: null, trialPeriodDays: null, overage: null };
+    return { ...price, type: input.type, ...none };
   }
   const { type, intervalUnit, intervalCount, trialPeriodDays } = input;
-  return { ...price, type, intervalUnit, intervalCount, trialPeriodDays };
+  const overage = input.overage ?? usualOverage(product);
+  return { ...price, type, intervalUnit, intervalCount, trialPeriodDays, overage };
 }
 
 /** The price of a product that is sold by usage alone: subscribing costs nothing. */
@@ -180,6 +190,7 @@ export function newUsagePrice(
     intervalUnit: input.intervalUnit,
     intervalCount: input.intervalCount,
     trialPeriodDays: null,
+    overage: null,
     currency,
     isDefault: input.isDefault ?? false,
     active: input.active ?? true,
@@ -203,6 +214,9 @@ export function decidePriceChange(
 ): Price[] {
   if (change.type !== undefined && change.type !== price.type) {
     throw invalid(['price', 'type'], `must be ${price.type}: the type of a price cannot change`);
+  }
+  if (change.overage && change.overage !== price.overage) {
+    throw invalid(['price', 'overage'], `must be ${price.overage}: subscribers agreed to it, so make another price`);
   }
   const { name = price.name, slug = price.slug, active = price.active, isDefault = price.isDefault } = change;
   if (ofDefaultProduct) protectDefaultProduct(price, { slug, active, isDefault });

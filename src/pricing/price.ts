@@ -18,6 +18,19 @@ export const IntervalUnit = z.enum(intervalUnits).meta({ id: 'IntervalUnit' });
 export const PriceType = z.enum(['subscription', 'single_payment', 'usage']).meta({ id: 'PriceType' });
 export type PriceType = z.infer<typeof PriceType>;
 
+export const Overage = z.enum(['bill', 'none']).meta({
+  id: 'Overage',
+  description:
+    'The treatment of usage that no credit covers. `bill`: it is billed at the price of its usage meter. `none`: it is ' +
+    'recorded and shown on the invoice, and costs nothing.',
+});
+export type Overage = z.infer<typeof Overage>;
+
+/** Customers are put on the default product without being asked for a way to pay, so they are billed nothing for usage. */
+export function usualOverage(product: { readonly default: boolean }): Overage {
+  return product.default ? 'none' : 'bill';
+}
+
 const shared = {
   id: PriceId,
   ...stamps,
@@ -41,6 +54,7 @@ const SubscriptionPrice = z.object({
   intervalUnit: IntervalUnit,
   intervalCount: z.int(),
   trialPeriodDays: z.int().nullable(),
+  overage: Overage,
 });
 const SinglePaymentPrice = z.object({
   ...shared,
@@ -51,6 +65,7 @@ const SinglePaymentPrice = z.object({
   intervalUnit: z.null(),
   intervalCount: z.null(),
   trialPeriodDays: z.null(),
+  overage: z.null(),
 });
 const UsagePrice = z.object({
   ...shared,
@@ -61,6 +76,7 @@ const UsagePrice = z.object({
   intervalUnit: IntervalUnit,
   intervalCount: z.int(),
   trialPeriodDays: z.null(),
+  overage: z.null(),
 });
 
 /** The price of a unit: of a product (per interval or once), or of metered usage (per number of events). */
@@ -93,6 +109,7 @@ export function noChargePrice(
     intervalUnit: 'month',
     intervalCount: 1,
     trialPeriodDays: null,
+    overage: null,
     currency,
     isDefault,
     active: true,

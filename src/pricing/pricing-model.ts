@@ -5,7 +5,7 @@ import type { CurrencyCode } from '../kernel/currency.ts';
 import { idSchema } from '../kernel/id.ts';
 import { type NewRecord, stamps } from '../kernel/record.ts';
 import { Feature } from './feature.ts';
-import { type NewPrice, Price } from './price.ts';
+import { type NewPrice, Price, usualOverage } from './price.ts';
 import { type NewProduct, Product, reservedProductSlug } from './product.ts';
 import { UsageMeter } from './usage-meter.ts';
 
@@ -103,7 +103,11 @@ export function freePlan(request: FreePlanRequest): { product: NewProduct; price
     metadata: null,
   };
   if (intervalUnit === null) {
-    return { product, price: { ...price, type: 'single_payment', intervalUnit: null, intervalCount: null } };
+    return {
+      product,
+      price: { ...price, type: 'single_payment', intervalUnit: null, intervalCount: null, overage: null },
+    };
   }
-  return { product, price: { ...price, type: 'subscription', intervalUnit, intervalCount: 1 } };
+  const overage = usualOverage(product);
+  return { product, price: { ...price, type: 'subscription', intervalUnit, intervalCount: 1, overage } };
 }

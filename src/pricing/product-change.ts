@@ -87,6 +87,7 @@ function haveSameTerms(a: Price, b: Price): boolean {
     a.unitPrice === b.unitPrice &&
     a.intervalUnit === b.intervalUnit &&
     a.intervalCount === b.intervalCount &&
+    a.overage === b.overage &&
     // The absence of a trial can be stored as null or 0.
     (a.trialPeriodDays ?? 0) === (b.trialPeriodDays ?? 0)
   );
@@ -101,7 +102,7 @@ function termsAskedFor(current: Price, { id }: Product, requested: ProductPriceC
   }
   const unitPrice = requested.unitPrice ?? current.unitPrice;
   if (current.type !== 'subscription') {
-    for (const field of ['intervalUnit', 'intervalCount', 'trialPeriodDays'] as const) {
+    for (const field of ['intervalUnit', 'intervalCount', 'trialPeriodDays', 'overage'] as const) {
       if (requested[field] != null)
         throw invalid(['price', field], `must be absent or null for a ${current.type} price`);
     }
@@ -116,6 +117,7 @@ function termsAskedFor(current: Price, { id }: Product, requested: ProductPriceC
     intervalUnit: requested.intervalUnit ?? current.intervalUnit,
     intervalCount: requested.intervalCount ?? current.intervalCount,
     trialPeriodDays: sentOr(requested.trialPeriodDays, current.trialPeriodDays),
+    overage: requested.overage ?? current.overage,
   };
 }
 

@@ -36,6 +36,7 @@ const freePlan: ProductStructure = {
     intervalUnit: 'month',
     intervalCount: 1,
     trialPeriodDays: null,
+    overage: 'none',
     metadata: null,
   },
   features: [],

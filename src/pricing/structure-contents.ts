@@ -160,11 +160,11 @@ function describeProduct(product: Product, price: ProductPrice, features: readon
 function describeProductPrice(price: ProductPrice): ProductPriceStructure {
   const { name, slug, unitPrice, metadata } = price;
   if (price.type === 'single_payment') {
-    const { type, intervalUnit, intervalCount, trialPeriodDays } = price;
-    return { type, name, slug, unitPrice, intervalUnit, intervalCount, trialPeriodDays, metadata };
+    const { type, intervalUnit, intervalCount, trialPeriodDays, overage } = price;
+    return { type, name, slug, unitPrice, intervalUnit, intervalCount, trialPeriodDays, overage, metadata };
   }
-  const { type, intervalUnit, intervalCount, trialPeriodDays } = price;
-  return { type, name, slug, unitPrice, intervalUnit, intervalCount, trialPeriodDays, metadata };
+  const { type, intervalUnit, intervalCount, trialPeriodDays, overage } = price;
+  return { type, name, slug, unitPrice, intervalUnit, intervalCount, trialPeriodDays, overage, metadata };
 }
 
 function describeUsageMeter(meter: UsageMeter, prices: readonly UsagePrice[]): UsageMeterStructure {

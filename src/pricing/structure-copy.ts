@@ -4,7 +4,7 @@ import type { Instant } from '../kernel/calendar.ts';
 import type { IdKind } from '../kernel/id.ts';
 import { Metadata, Timestamp, WholeNumber } from '../kernel/json.ts';
 import { type NewFeature, RenewalFrequency } from './feature.ts';
-import { IntervalUnit, type NewPrice } from './price.ts';
+import { IntervalUnit, type NewPrice, Overage } from './price.ts';
 import { isLinkActive } from './product-change.ts';
 import type { ProductPriceStructure, Structure } from './structure.ts';
 import type { PricingModelContents, StructureChanges } from './structure-contents.ts';
@@ -114,6 +114,7 @@ const ExportedProductPrice = z.discriminatedUnion('type', [
     intervalUnit: IntervalUnit,
     intervalCount: z.int(),
     trialPeriodDays: z.int().nullable(),
+    overage: Overage,
   }),
   z.object({ type: z.literal('single_payment'), ...productPriceText, trialPeriodDays: z.null() }),
 ]);

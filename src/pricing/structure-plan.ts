@@ -273,6 +273,7 @@ function hasTerms(price: ProductPrice, wanted: ProductPriceStructure): boolean {
     price.unitPrice === wanted.unitPrice &&
     price.intervalUnit === wanted.intervalUnit &&
     price.intervalCount === wanted.intervalCount &&
+    price.overage === wanted.overage &&
     (price.trialPeriodDays ?? 0) === (wanted.trialPeriodDays ?? 0)
   );
 }
@@ -387,6 +388,7 @@ function newUsagePrice(meter: NewUsageMeter, price: UsagePriceStructure, context
     usageMeterId: meter.id,
     type: 'usage',
     trialPeriodDays: null,
+    overage: null,
     ...price,
     currency: context.currency,
   };

@@ -3,7 +3,7 @@ import type { IntervalUnit as IntervalUnitName } from '../kernel/calendar.ts';
 import { CurrencyCode } from '../kernel/currency.ts';
 import { amountInput, countInput, FreeText, Metadata, SafeString } from '../kernel/json.ts';
 import { RenewalFrequency } from './feature.ts';
-import { IntervalUnit, maxTrialPeriodDays, maxUnitPrice } from './price.ts';
+import { IntervalUnit, maxTrialPeriodDays, maxUnitPrice, Overage, usualOverage } from './price.ts';
 import { type Rollover, RolloverMaximum, RolloverPeriods, refineRollover } from './rollover.ts';
 import { AggregationType, LowBalanceThreshold } from './usage-meter.ts';
 
@@ -65,12 +65,14 @@ interface SubscriptionPriceStructure extends PriceText {
   readonly intervalUnit: IntervalUnitName;
   readonly intervalCount: number;
   readonly trialPeriodDays: number | null;
+  readonly overage: Overage;
 }
 interface SinglePaymentPriceStructure extends PriceText {
   readonly type: 'single_payment';
   readonly intervalUnit: null;
   readonly intervalCount: null;
   readonly trialPeriodDays: null;
+  readonly overage: null;
 }
 export type ProductPriceStructure = SubscriptionPriceStructure | SinglePaymentPriceStructure;
 /** A product, its one price, and the slugs of its features: a set, so repeated slugs count once. */
@@ -191,6 +193,9 @@ const ProductPriceInput = z
       intervalUnit: IntervalUnit,
       intervalCount: countInput(1).default(1),
       trialPeriodDays: countInput(0, maxTrialPeriodDays).nullable().default(null),
+      overage: Overage.nullable().default(null).meta({
+        description: 'By default `none` for the default product, else `bill`.',
+      }),
       usageEventsPerUnit: Nothing,
       usageMeterId: Nothing,
     }),
@@ -201,16 +206,17 @@ const ProductPriceInput = z
       intervalUnit: Nothing,
       intervalCount: Nothing,
       trialPeriodDays: Nothing,
+      overage: Nothing,
       usageEventsPerUnit: Nothing,
       usageMeterId: Nothing,
     }),
   ])
-  .transform((given): ProductPriceStructure => {
+  .transform((given) => {
     const { isDefault: _isDefault, active: _active, usageEventsPerUnit: _per, usageMeterId: _id, ...price } = given;
     return price;
   });
 
-const ProductInput = z.object({
+const GivenProduct = z.object({
   product: z.object({
     name: SafeString,
     slug: SafeString,
@@ -225,6 +231,10 @@ const ProductInput = z.object({
   price: ProductPriceInput,
   features: z.array(SafeString).max(maxFeatures).default([]),
 });
+const ProductInput = GivenProduct.transform(({ product, price, features }): ProductStructure => {
+  if (price.type === 'single_payment') return { product, price, features };
+  return { product, price: { ...price, overage: price.overage ?? usualOverage(product) }, features };
+});
 
 // Usage has no period of its own, so its interval is optional.
 const UsagePriceInput = z
@@ -237,8 +247,9 @@ const UsagePriceInput = z
     isDefault: z.boolean().default(false),
     active,
     trialPeriodDays: Nothing,
+    overage: Nothing,
   })
-  .transform(({ type: _type, trialPeriodDays: _days, ...price }): UsagePriceStructure => price);
+  .transform(({ type: _type, trialPeriodDays: _days, overage: _overage, ...price }): UsagePriceStructure => price);
 
 const UsageMeterInput = z.object({
   usageMeter: z.object({

@@ -84,10 +84,12 @@ export interface Overage {
   readonly usageMeterId: string;
   readonly meterName: string;
   readonly priceId: string;
-  /** The price of `usageEventsPerUnit` units, in minor units. */
+  /** The price of `usageEventsPerUnit` units, in minor units: 0 where the plan does not bill overage. */
   readonly unitPrice: bigint;
   readonly usageEventsPerUnit: number;
   readonly units: bigint;
+  /** Whether the price of the subscription bills overage. */
+  readonly isBilled: boolean;
 }
 
 /** A subscription whose credits expire by the instant `at`. */

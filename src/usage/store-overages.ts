@@ -6,12 +6,15 @@ import { type BilledUsage, moves, type Overage, type SettledUsage, type Side } f
 /** The unbilled usage of the accounts `a` that `which` selects. */
 function overages(work: Work, which: RawBuilder<boolean>) {
   return sql`
-    select a.subscription_id, o.ledger_account_id, a.usage_meter_id, m.name as meter_name, o.price_id, p.unit_price,
+    select a.subscription_id, o.ledger_account_id, a.usage_meter_id, m.name as meter_name, o.price_id,
+           case when plan.overage = 'bill' then p.unit_price else 0 end as unit_price, coalesce(plan.overage = 'bill', false) as is_billed,
            p.usage_events_per_unit, o.uncovered - o.invoiced as units
       from ledger_accounts a
       join usage_overages o on o.environment_id = a.environment_id and o.ledger_account_id = a.id
       join usage_meters m on m.environment_id = a.environment_id and m.id = a.usage_meter_id
       join prices p on p.environment_id = o.environment_id and p.id = o.price_id
+      join subscriptions s on s.environment_id = a.environment_id and s.id = a.subscription_id
+      join prices plan on plan.environment_id = s.environment_id and plan.id = s.price_id
      where a.environment_id = ${work.environmentId} and ${which} and o.uncovered > o.invoiced`;
 }
 

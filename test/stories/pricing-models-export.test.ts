@@ -25,7 +25,7 @@ test('an export is the body of the setup, completed, with the nulls of prices th
   for (const record of [...expected.features, ...expected.resources, expected.usageMeters[0].prices[0]])
     record.active = true;
   const noUsage = { usageMeterId: null, usageEventsPerUnit: null };
-  Object.assign(expected.products[0].price, noUsage);
+  Object.assign(expected.products[0].price, { ...noUsage, overage: 'bill' });
   expected.usageMeters[0].prices[0].trialPeriodDays = null;
   expected.products[0].product.default = false;
   expected.usageMeters[0].usageMeter.aggregationType = 'sum';
@@ -39,6 +39,7 @@ test('an export is the body of the setup, completed, with the nulls of prices th
       intervalUnit: 'month',
       intervalCount: 1,
       trialPeriodDays: null,
+      overage: 'none',
       isDefault: true,
       active: true,
       ...noUsage,

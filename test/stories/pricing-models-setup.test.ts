@@ -47,8 +47,20 @@ test('the whole of what was set up is answered, with the Free Plan and the no-ch
     active: true,
     ...fields,
   });
-  const teamPrice = priceOf(team, { name: null, slug: 'team-monthly', unitPrice: 2900, trialPeriodDays: 14 });
-  const freePrice = priceOf(free, { name: 'Free Plan', slug: 'free', unitPrice: 0, trialPeriodDays: null });
+  const teamPrice = priceOf(team, {
+    name: null,
+    slug: 'team-monthly',
+    unitPrice: 2900,
+    trialPeriodDays: 14,
+    overage: 'bill',
+  });
+  const freePrice = priceOf(free, {
+    name: 'Free Plan',
+    slug: 'free',
+    unitPrice: 0,
+    trialPeriodDays: null,
+    overage: 'none',
+  });
   const text = (slug: string, name: string, description: string) => ({
     ...owned,
     ...ids(feature[slug]),
@@ -101,6 +113,7 @@ test('the whole of what was set up is answered, with the Free Plan and the no-ch
     intervalUnit: 'month',
     intervalCount: 1,
     trialPeriodDays: null,
+    overage: null,
     currency: 'USD',
     active: true,
     ...fields,

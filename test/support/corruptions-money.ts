@@ -26,6 +26,14 @@ export const moneyCorruptions: readonly Corruption[] = [
     breaks: ['periodIsBilledOnce'],
   },
   {
+    fault: 'a plan that bills no overage billed some',
+    statements: [
+      `update subscription_adjustments set status = 'canceled'`,
+      `update prices set overage = 'none' where type = 'subscription'`,
+    ],
+    breaks: ['unbilledOverageCostsNothing'],
+  },
+  {
     fault: 'a line asks for more than its invoice',
     statements: [`update invoice_line_items set quantity = 2, amount = 7000 where type = 'static'`],
     breaks: ['invoiceSubtotalIsSumOfLines'],

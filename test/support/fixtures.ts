@@ -41,7 +41,15 @@ export async function insertFixture(app: TestApp, { environmentId = app.testEnvi
   const distinctPriceId = newId('price');
   await db
     .insertInto('prices')
-    .values({ ...price, id: priceId, productId, type: 'subscription', slug: 'pro-monthly', unitPrice: 3000n })
+    .values({
+      ...price,
+      id: priceId,
+      productId,
+      type: 'subscription',
+      slug: 'pro-monthly',
+      unitPrice: 3000n,
+      overage: 'bill',
+    })
     .execute();
   const usage = { ...price, type: 'usage', usageEventsPerUnit: 100, unitPrice: 50n };
   await db

@@ -70,8 +70,9 @@ const metadata = fc.option(fc.constantFrom({ crm: 'a-1' }, { crm: 'a-2', seats: 
 function productPrice(slug: string) {
   if (slug === 'once') return fc.record({ type: fc.constant('single_payment'), unitPrice, name: text });
   const trialPeriodDays = fc.option(fc.constantFrom(0, 14), { nil: undefined });
+  const overage = fc.option(fc.constantFrom('bill', 'none'), { nil: undefined });
   return fc
-    .tuple(interval, fc.record({ type: fc.constant('subscription'), unitPrice, trialPeriodDays, metadata }))
+    .tuple(interval, fc.record({ type: fc.constant('subscription'), unitPrice, trialPeriodDays, overage, metadata }))
     .map(([every, price]) => ({ ...price, ...every }));
 }
 
