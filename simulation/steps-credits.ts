@@ -44,10 +44,12 @@ interface Given {
   readonly credit: Credit;
 }
 
-/** Manual grants to the customer, on this subscription or another one. */
+/** Manual grants to the customer, on this subscription or another one. A transferred credit is no grant of its own. */
 function grantsOf({ customer }: Subscription): Given[] {
   return customer.subscriptions.flatMap((subscription) =>
-    subscription.credits.filter(({ kind }) => kind === 'by_hand').map((credit): Given => ({ subscription, credit })),
+    subscription.credits
+      .filter(({ transactionId }) => transactionId !== null)
+      .map((credit): Given => ({ subscription, credit })),
   );
 }
 
