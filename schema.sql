@@ -554,10 +554,12 @@ create table public.payment_methods (
   processor text not null,
   processor_token text not null,
   fingerprint text,
+  detached_at bigint,
   created_at bigint not null,
   updated_at bigint not null,
   constraint payment_methods_pkey PRIMARY KEY (environment_id, id),
   constraint payment_methods_environment_id_customer_id_fkey FOREIGN KEY (environment_id, customer_id) REFERENCES customers(environment_id, id),
+  constraint payment_methods_default_is_attached CHECK (((detached_at IS NULL) OR (NOT is_default))),
   constraint payment_methods_type CHECK ((type = ANY (ARRAY['card'::text, 'link'::text, 'us_bank_account'::text, 'sepa_debit'::text])))
 );
 
@@ -1285,7 +1287,7 @@ CREATE UNIQUE INDEX customers_external_id_unique ON public.customers USING btree
 CREATE UNIQUE INDEX features_active_slug_unique ON public.features USING btree (environment_id, pricing_model_id, slug) WHERE active;
 CREATE UNIQUE INDEX invoices_one_per_period ON public.invoices USING btree (environment_id, billing_period_id, reason) WHERE ((reason <> 'adjustment'::text) AND (status <> 'void'::text));
 CREATE UNIQUE INDEX invoices_one_per_purchase ON public.invoices USING btree (environment_id, purchase_id) WHERE (purchase_id IS NOT NULL);
-CREATE UNIQUE INDEX payment_methods_one_card_once ON public.payment_methods USING btree (environment_id, customer_id, processor, fingerprint) WHERE (fingerprint IS NOT NULL);
+CREATE UNIQUE INDEX payment_methods_one_card_once ON public.payment_methods USING btree (environment_id, customer_id, processor, fingerprint) WHERE ((fingerprint IS NOT NULL) AND (detached_at IS NULL));
 CREATE UNIQUE INDEX payment_methods_one_default ON public.payment_methods USING btree (environment_id, customer_id) WHERE is_default;
 CREATE UNIQUE INDEX payments_one_under_way_per_invoice ON public.payments USING btree (environment_id, invoice_id) WHERE (status = ANY (ARRAY['processing'::text, 'requires_confirmation'::text, 'requires_action'::text]));
 CREATE UNIQUE INDEX prices_active_slug_unique ON public.prices USING btree (environment_id, pricing_model_id, slug) WHERE (active AND (slug IS NOT NULL));

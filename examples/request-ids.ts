@@ -34,6 +34,8 @@ export interface Ids {
   readonly paymentId: string;
   readonly checkoutSessionId: string;
   readonly paymentMethodId: string;
+  /** One that no subscription names. */
+  readonly sparePaymentMethodId: string;
   readonly purchaseId: string;
   readonly webhookId: string;
   readonly deliveryId: string;
@@ -74,6 +76,7 @@ export const placeholders: Ids = {
   paymentId: idOf('payment'),
   checkoutSessionId: idOf('checkoutSession'),
   paymentMethodId: idOf('paymentMethod'),
+  sparePaymentMethodId: idOf('paymentMethod'),
   purchaseId: idOf('purchase'),
   webhookId: idOf('webhook'),
   deliveryId: idOf('webhookDelivery'),

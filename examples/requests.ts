@@ -215,6 +215,10 @@ export const requestsOf: Readonly<Record<string, MakeRequest>> = {
   'GET /subscriptions': () => at('/subscriptions'),
   'POST /subscriptions': (ids) =>
     at('/subscriptions', { customerId: ids.customerId, priceId: ids.priceId, quantity: 2 }),
+  'PUT /subscriptions/{id}': (ids, n) =>
+    at(`/subscriptions/${ids.subscriptionId}`, {
+      subscription: { id: ids.subscriptionId, name: `Team ${n}`, metadata: { order: `A-${n}` } },
+    }),
   'GET /subscriptions/{id}': (ids) => at(`/subscriptions/${ids.subscriptionId}`),
   'POST /subscriptions/{id}/cancel': (ids) =>
     at(`/subscriptions/${ids.subscriptionId}/cancel`, { cancellation: { timing: 'at_end_of_current_billing_period' } }),
@@ -341,6 +345,11 @@ export const requestsOf: Readonly<Record<string, MakeRequest>> = {
       paymentMethod: { customerId: ids.customerId, type: 'card', token: 'pm_card_mastercard' },
     }),
   'GET /payment-methods/{id}': (ids) => at(`/payment-methods/${ids.paymentMethodId}`),
+  'PUT /payment-methods/{id}': (ids, n) =>
+    at(`/payment-methods/${ids.paymentMethodId}`, {
+      paymentMethod: { id: ids.paymentMethodId, default: true, metadata: { label: `Card ${n}` } },
+    }),
+  'DELETE /payment-methods/{id}': (ids) => at(`/payment-methods/${ids.sparePaymentMethodId}`),
 
   'GET /webhooks': () => at('/webhooks'),
   'POST /webhooks': (ids, n) =>

@@ -50,15 +50,18 @@ create table payment_methods (
   processor_token text not null,
   -- The same for each token of one card or account; null where the processor cannot tell.
   fingerprint text,
+  -- A deleted one stays for the payments that were made with it.
+  detached_at bigint,
   created_at bigint not null,
   updated_at bigint not null,
   primary key (environment_id, id),
   foreign key (environment_id, customer_id) references customers,
-  constraint payment_methods_type check (type in ('card', 'link', 'us_bank_account', 'sepa_debit'))
+  constraint payment_methods_type check (type in ('card', 'link', 'us_bank_account', 'sepa_debit')),
+  constraint payment_methods_default_is_attached check (detached_at is null or not is_default)
 );
 create unique index payment_methods_one_default on payment_methods (environment_id, customer_id) where is_default;
 create unique index payment_methods_one_card_once on payment_methods (environment_id, customer_id, processor, fingerprint)
-  where fingerprint is not null;
+  where fingerprint is not null and detached_at is null;
 create index payment_methods_by_customer on payment_methods (environment_id, customer_id);
 
 create table subscriptions (

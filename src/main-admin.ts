@@ -5,7 +5,7 @@ import { checkInvariants } from './invariants/check-invariants.ts';
 import { readMark } from './invariants/store-checks.ts';
 import { withOwner } from './main-database.ts';
 import { createApiKey, revokeApiKey, rotateApiKey } from './organizations/actions.ts';
-import { listApiKeys, listOrganizations } from './organizations/store.ts';
+import { listApiKeys, listOrganizations, renameOrganization as saveName } from './organizations/store.ts';
 
 export interface Output {
   readonly json?: boolean;
@@ -46,6 +46,16 @@ export async function createOrganization(config: Config, options: Output & { nam
     data,
     `${organization.id}  ${organization.name}\ntest key  ${testKey.token}\nlive key  ${liveKey.token}`,
   );
+}
+
+export async function renameOrganization(config: Config, id: string, { name, ...output }: Output & { name: string }) {
+  const isFound = await withOwner(
+    config,
+    ({ owner }) => saveName(owner, id, name, Date.now()),
+    by('organizations rename'),
+  );
+  if (!isFound) throw new Error(`There is no organization ${id}. List them with: tollkeeper organizations list`);
+  print(output, { id, name }, `${id}  ${name}`);
 }
 
 export async function showOrganizations(config: Config, output: Output): Promise<void> {

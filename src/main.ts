@@ -41,6 +41,12 @@ organizations
   .option(...json)
   .action(async (options) => (await admin()).createOrganization(config(), options));
 organizations
+  .command('rename <id>')
+  .description('give an organization another name')
+  .requiredOption('--name <name>', 'the new name')
+  .option(...json)
+  .action(async (id, options) => (await admin()).renameOrganization(config(), id, options));
+organizations
   .command('list')
   .description('list the organizations')
   .option(...json)

@@ -69,6 +69,7 @@ export const operations = {
     list: { method: 'GET', path: '/api/v1/subscriptions', params: [], query: ['cursor', 'limit', 'status', 'customerId', 'priceId', 'pricingModelId', 'metadata'], pages: true },
     create: { method: 'POST', path: '/api/v1/subscriptions', params: [], query: ['pricingModelId'] },
     get: { method: 'GET', path: '/api/v1/subscriptions/{id}', params: ['id'], query: [] },
+    update: { method: 'PUT', path: '/api/v1/subscriptions/{id}', params: ['id'], query: [] },
     cancel: { method: 'POST', path: '/api/v1/subscriptions/{id}/cancel', params: ['id'], query: [] },
     uncancel: { method: 'POST', path: '/api/v1/subscriptions/{id}/uncancel', params: ['id'], query: [] },
     adjust: { method: 'POST', path: '/api/v1/subscriptions/{id}/adjust', params: ['id'], query: [] },
@@ -219,6 +220,8 @@ export const operations = {
     list: { method: 'GET', path: '/api/v1/payment-methods', params: [], query: ['cursor', 'limit', 'customerId', 'type', 'default'], pages: true },
     create: { method: 'POST', path: '/api/v1/payment-methods', params: [], query: ['pricingModelId'] },
     get: { method: 'GET', path: '/api/v1/payment-methods/{id}', params: ['id'], query: [] },
+    update: { method: 'PUT', path: '/api/v1/payment-methods/{id}', params: ['id'], query: [] },
+    delete: { method: 'DELETE', path: '/api/v1/payment-methods/{id}', params: ['id'], query: [] },
   },
   webhooks: {
     create: { method: 'POST', path: '/api/v1/webhooks', params: [], query: [] },

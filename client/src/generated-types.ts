@@ -3154,6 +3154,23 @@ export interface SubscriptionsGetAnswer {
   subscription: Subscription;
 }
 
+export interface SubscriptionsUpdateInput {
+  id: string;
+  subscription: {
+    id?: string;
+    name?: string | null;
+    metadata?: Metadata | null;
+    /** The payment method that is charged; null for the default one of the customer. */
+    defaultPaymentMethodId?: string | null;
+    /** The payment method that is charged from the third attempt on. */
+    backupPaymentMethodId?: string | null;
+  };
+}
+
+export interface SubscriptionsUpdateAnswer {
+  subscription: Subscription;
+}
+
 export interface SubscriptionsCancelInput {
   id: string;
   cancellation: Cancellation;
@@ -4713,6 +4730,33 @@ export interface PaymentMethodsGetAnswer {
   paymentMethod: PaymentMethod;
 }
 
+export interface PaymentMethodsUpdateInput {
+  id: string;
+  paymentMethod: {
+    id?: string;
+    /** If true, it becomes the default of the customer. The default cannot be given up, only to another. */
+    default?: boolean;
+    /** If true, all subscriptions of the customer are charged on this payment method from now on. */
+    automaticallyUpdateSubscriptions?: boolean;
+    billingDetails?: BillingAddress;
+    metadata?: Metadata | null;
+  };
+}
+
+export interface PaymentMethodsUpdateAnswer {
+  paymentMethod: PaymentMethod;
+}
+
+export interface PaymentMethodsDeleteInput {
+  id: string;
+}
+
+export interface PaymentMethodsDeleteAnswer {
+  paymentMethod: PaymentMethod;
+  /** The default payment method of the customer now; null if none is left. */
+  defaultPaymentMethodId: string | null;
+}
+
 export interface WebhooksCreateInput {
   webhook: {
     name: string;
@@ -4989,6 +5033,9 @@ export interface SubscriptionsMethods {
 
   /** Get a subscription. Returns one subscription with its status, billing period and plan. */
   get(input: SubscriptionsGetInput, options?: CallOptions): Promise<SubscriptionsGetAnswer>;
+
+  /** Update a subscription. Changes the name, the metadata and the payment methods of a subscription, as far as they are sent. The plan changes with `POST /subscriptions/{id}/adjust`. */
+  update(input: SubscriptionsUpdateInput, options?: WriteOptions): Promise<SubscriptionsUpdateAnswer>;
 
   /** Cancel a subscription. Ends a subscription now, with its billing period, or at `endDate`, and returns it. Until `endDate` it renews as usual: a period that has begun is billed whole and nothing is refunded. A later request replaces the date. A subscription that has ended is returned unchanged. The default plan is refused with 400. */
   cancel(input: SubscriptionsCancelInput, options?: WriteOptions): Promise<SubscriptionsCancelAnswer>;
@@ -5405,6 +5452,12 @@ export interface PaymentMethodsMethods {
 
   /** Get a payment method. Returns one payment method with its type and the details of the card or account. */
   get(input: PaymentMethodsGetInput, options?: CallOptions): Promise<PaymentMethodsGetAnswer>;
+
+  /** Update a payment method. Changes the billing details or metadata of a payment method, or makes it the default of its customer. Number and expiry are known to the processor: attach the card again to renew them. */
+  update(input: PaymentMethodsUpdateInput, options?: WriteOptions): Promise<PaymentMethodsUpdateAnswer>;
+
+  /** Delete a payment method. Deletes a payment method, here and at the processor. The oldest other one becomes the default if it was that. One that a running subscription names is refused with 409: name another one there first. */
+  delete(input: PaymentMethodsDeleteInput, options?: WriteOptions): Promise<PaymentMethodsDeleteAnswer>;
 }
 
 export interface WebhooksMethods {

@@ -8,7 +8,8 @@ import {
   listPaymentMethods,
   reportAttachment,
 } from '../payments/actions-attach.ts';
-import { NewPaymentMethod, PaymentMethod, PaymentMethodId } from '../payments/payment-method.ts';
+import { deletePaymentMethod, updatePaymentMethod } from '../payments/actions-change-method.ts';
+import { NewPaymentMethod, PaymentMethod, PaymentMethodChange, PaymentMethodId } from '../payments/payment-method.ts';
 
 const tag = 'Payment methods';
 
@@ -68,5 +69,40 @@ export const paymentMethodRoutes = [
     returns: z.object({ paymentMethod: PaymentMethod }),
     refuses: ['paymentMethodNotFound'],
     handle: async (work, { params }) => ({ paymentMethod: await getPaymentMethod(work, params.id) }),
+  }),
+  route({
+    method: 'PUT',
+    path: '/payment-methods/{id}',
+    summary: 'Update a payment method',
+    description:
+      'Changes the billing details or metadata of a payment method, or makes it the default of its customer. Number ' +
+      'and expiry are known to the processor: attach the card again to renew them.',
+    tag,
+    params: z.object({ id: PaymentMethodId }),
+    body: z.object({ paymentMethod: PaymentMethodChange }),
+    returns: z.object({ paymentMethod: PaymentMethod }),
+    refuses: ['paymentMethodNotFound', 'idMismatch'],
+    handle: async (work, { params, body }) => ({
+      paymentMethod: await updatePaymentMethod(work, params.id, body.paymentMethod),
+    }),
+  }),
+  route({
+    method: 'DELETE',
+    path: '/payment-methods/{id}',
+    summary: 'Delete a payment method',
+    description:
+      'Deletes a payment method, here and at the processor. The oldest other one becomes the default if it was that. ' +
+      'One that a running subscription names is refused with 409: name another one there first.',
+    tag,
+    params: z.object({ id: PaymentMethodId }),
+    returns: z.object({
+      paymentMethod: PaymentMethod,
+      defaultPaymentMethodId: z
+        .string()
+        .nullable()
+        .meta({ description: 'The default payment method of the customer now; null if none is left.' }),
+    }),
+    refuses: ['paymentMethodNotFound', 'paymentMethodInUse'],
+    handle: (work, { params }) => deletePaymentMethod(work, params.id),
   }),
 ];

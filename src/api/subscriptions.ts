@@ -12,7 +12,7 @@ import { type RetriedPayment, reportRetry, retryPayment } from '../billing/colle
 import { addFeature } from '../billing/grant-by-hand.ts';
 import { pauseSubscription } from '../billing/pause.ts';
 import { resumeSubscription } from '../billing/resume.ts';
-import { readSubscribed, reread, subscribe } from '../billing/subscribe.ts';
+import { readSubscribed, reread, subscribe, updateSubscription } from '../billing/subscribe.ts';
 import type { Work } from '../database/work.ts';
 import { SubscriptionItemFeature } from '../entitlements/subscription-item-feature.ts';
 import { route } from '../http/route.ts';
@@ -26,7 +26,7 @@ import { Cancellation } from '../subscriptions/cancellation.ts';
 import { Pause } from '../subscriptions/pause.ts';
 import { Subscription, SubscriptionId, SubscriptionStatus, toSubscription } from '../subscriptions/subscription.ts';
 import { SubscriptionItem } from '../subscriptions/subscription-item.ts';
-import { NewSubscription } from '../subscriptions/subscription-start.ts';
+import { NewSubscription, SubscriptionUpdate } from '../subscriptions/subscription-start.ts';
 
 const tag = 'Subscriptions';
 
@@ -101,6 +101,22 @@ export const subscriptionRoutes = [
     returns: z.object({ subscription: Subscription }),
     refuses: ['subscriptionNotFound'],
     handle: async (work, { params }) => ({ subscription: await getSubscription(work, params.id) }),
+  }),
+  route({
+    method: 'PUT',
+    path: '/subscriptions/{id}',
+    summary: 'Update a subscription',
+    description:
+      'Changes the name, the metadata and the payment methods of a subscription, as far as they are sent. The plan ' +
+      'changes with `POST /subscriptions/{id}/adjust`.',
+    tag,
+    params,
+    body: z.object({ subscription: SubscriptionUpdate }),
+    returns,
+    refuses: ['subscriptionNotFound', 'subscriptionTerminal', 'idMismatch'],
+    handle: async (work, input) => ({
+      subscription: toSubscription(work, await updateSubscription(work, input.params.id, input.body.subscription)),
+    }),
   }),
   route({
     method: 'POST',

@@ -2,6 +2,7 @@ import type { CustomerRow } from '../customers/customer.ts';
 import { findCustomer, findCustomerEvenArchived, lockCustomer } from '../customers/store.ts';
 import type { Work } from '../database/work.ts';
 import type { Instant } from '../kernel/calendar.ts';
+import { isSameJson } from '../kernel/json.ts';
 import { invalid, Problem } from '../kernel/problem.ts';
 import { allowsMultipleSubscriptions } from '../organizations/setting.ts';
 import { readSettings } from '../organizations/store-settings.ts';
@@ -13,18 +14,27 @@ import type { Product } from '../pricing/product.ts';
 import { findDiscountByCode } from '../pricing/store-discounts.ts';
 import { findActivePriceBySlug, findPrice } from '../pricing/store-prices.ts';
 import { findProduct } from '../pricing/store-products.ts';
+import { publishSubscription } from '../subscriptions/actions.ts';
 import { billingAnchor } from '../subscriptions/billing-period.ts';
-import { findSubscription, hasUsedTrial, lockLivingSubscriptions } from '../subscriptions/store.ts';
-import { isCurrent, isWaitingForStart, type SubscriptionRow, toSubscription } from '../subscriptions/subscription.ts';
+import { findSubscription, hasUsedTrial, lockLivingSubscriptions, saveSubscription } from '../subscriptions/store.ts';
+import {
+  isCurrent,
+  isTerminal,
+  isWaitingForStart,
+  type SubscriptionRow,
+  toSubscription,
+} from '../subscriptions/subscription.ts';
 import {
   decideStart,
   type NewSubscription,
   refuseFarStart,
   refuseSecond,
   type Start,
+  type SubscriptionUpdate,
   subscriptionName,
 } from '../subscriptions/subscription-start.ts';
 import { carryCredits } from '../usage/actions-transfer.ts';
+import { lockCurrent } from './catch-up.ts';
 import { type Opened, type Opening, openSubscription } from './open-subscription.ts';
 import { replaceFreePlan } from './record-paid.ts';
 
@@ -109,13 +119,20 @@ export async function findGivenDiscount(
   return discount;
 }
 
-async function checkPaymentMethods(work: Work, customer: CustomerRow, given: NewSubscription): Promise<void> {
-  for (const field of ['defaultPaymentMethodId', 'backupPaymentMethodId'] as const) {
+const paymentMethodFields = ['defaultPaymentMethodId', 'backupPaymentMethodId'] as const;
+
+async function checkPaymentMethods(
+  work: Work,
+  customer: CustomerRow,
+  given: Pick<NewSubscription, (typeof paymentMethodFields)[number]>,
+  path: readonly string[] = [],
+): Promise<void> {
+  for (const field of paymentMethodFields) {
     const id = given[field];
     if (id === null || id === undefined) continue;
     const method = await findPaymentMethod(work, id);
     if (method?.customerId !== customer.id)
-      throw invalid([field], `must be a payment method of customer ${customer.id}`);
+      throw invalid([...path, field], `must be a payment method of customer ${customer.id}`);
   }
 }
 
@@ -201,4 +218,35 @@ async function decideOpening(
     backupPaymentMethodId: given.backupPaymentMethodId ?? null,
     metadata: given.metadata ?? null,
   };
+}
+
+/**
+ * Changes the name, the metadata and the payment methods of a subscription. Publishes the event if anything changed. One
+ * that has ended keeps its payment methods, which nothing will charge.
+ */
+export async function updateSubscription(
+  work: Work,
+  id: string,
+  { id: bodyId, ...change }: SubscriptionUpdate,
+): Promise<SubscriptionRow> {
+  if (bodyId !== undefined && bodyId !== id) throw new Problem('idMismatch', { pathId: id, bodyId });
+  const { customer, subscription } = await lockCurrent(work, id);
+  const { name, metadata, defaultPaymentMethodId, backupPaymentMethodId } = subscription;
+  const stored = { name, metadata, defaultPaymentMethodId, backupPaymentMethodId };
+  const changed = {
+    name: change.name === undefined ? name : change.name,
+    metadata: change.metadata === undefined ? metadata : change.metadata,
+    defaultPaymentMethodId:
+      change.defaultPaymentMethodId === undefined ? defaultPaymentMethodId : change.defaultPaymentMethodId,
+    backupPaymentMethodId:
+      change.backupPaymentMethodId === undefined ? backupPaymentMethodId : change.backupPaymentMethodId,
+  };
+  if (isSameJson(changed, stored)) return subscription;
+  const methods = paymentMethodFields.filter((field) => changed[field] !== stored[field]);
+  if (methods.length > 0 && isTerminal(subscription.status))
+    throw new Problem('subscriptionTerminal', { id, status: subscription.status });
+  await checkPaymentMethods(work, customer, change, ['subscription']);
+  const saved = await saveSubscription(work, id, changed);
+  await publishSubscription(work, 'subscription.updated', saved, customer);
+  return saved;
 }

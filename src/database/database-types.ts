@@ -495,6 +495,7 @@ export interface PaymentMethods {
   billingDetails: Json;
   createdAt: number;
   customerId: string;
+  detachedAt: number | null;
   environmentId: number;
   fingerprint: string | null;
   id: string;

@@ -146,7 +146,7 @@ export const termInvariants: readonly Invariant[] = [
     sentence: 'A payment method reference of a processor belongs to one payment method of a customer.',
     query: sql`
       select environment_id, customer_id, processor, processor_token, count(*) as payment_methods
-        from payment_methods where processor <> 'test'
+        from payment_methods where processor <> 'test' and detached_at is null
        group by environment_id, customer_id, processor, processor_token having count(*) > 1`,
   },
 ];

@@ -272,6 +272,10 @@ export const registry = {
     'BAD_REQUEST',
     'The {processor} processor of this mode stores no payment methods: test tokens only work in test mode, where no money moves.',
   ],
+  paymentMethodInUse: [
+    'CONFLICT',
+    'Payment method {id} is charged for {subscriptions}. Name another one there first, with PUT /subscriptions/{id}.',
+  ],
   paymentMethodNotFound: ['NOT_FOUND', 'No payment method with id {id}.'],
   invoiceStatusForbids: ['BAD_REQUEST', 'Invoice {id} cannot be {trigger}: its status is {status}.'],
   invoiceNotOpen: ['BAD_REQUEST', 'Only an open invoice can be paid; the status of invoice {id} is {status}.'],

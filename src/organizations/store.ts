@@ -64,6 +64,16 @@ export interface OrganizationRecord {
   readonly liveEnvironmentId: number;
 }
 
+/** Renames an organization. Returns false if there is none with this id. Owner's connection. */
+export async function renameOrganization(owner: Database, id: string, name: string, now: Instant): Promise<boolean> {
+  const result = await owner
+    .updateTable('organizations')
+    .set({ name, updatedAt: now })
+    .where('id', '=', id)
+    .executeTakeFirst();
+  return result.numUpdatedRows > 0n;
+}
+
 /** Creates an organization and its two environments. Owner's connection. */
 export async function insertOrganization(
   owner: Database,

@@ -134,7 +134,7 @@ function renewed(
 }
 
 /** Makes it the payment method of the customer's running subscriptions. */
-async function chargeSubscriptionsOn(
+export async function chargeSubscriptionsOn(
   work: Work,
   { id: customerId }: Pick<CustomerRow, 'id'>,
   methodId: string,

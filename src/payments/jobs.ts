@@ -1,8 +1,10 @@
 import { payloadEnvironment, payloadText, runInJob, type Task, type TaskList } from '../jobs/queue.ts';
 import { createProcessors } from './actions.ts';
 import { applyAttachOutcome, attachTask, findPendingAttachment, recordCustomerReference } from './actions-attach.ts';
+import { detachTask } from './actions-change-method.ts';
 import { forgetProcessorEventsOnce } from './actions-processor-events.ts';
 import { applyRefundOutcome, findPendingRefund, performRefund, refundTask } from './actions-refund.ts';
+import { findDetached } from './store-payment-methods.ts';
 
 /** Processes one refund: reads it, calls the processor, records the outcome. Each step may be repeated. */
 const settleRefund: Task = async (context, payload) => {
@@ -36,7 +38,17 @@ const attach: Task = async (context, payload) => {
   await runInJob(context, environmentId, (work) => applyAttachOutcome(work, id, outcome));
 };
 
+/** Removes one payment method at an external processor. May be repeated. */
+const detach: Task = async (context, payload) => {
+  const id = payloadText(payload, 'paymentMethodId');
+  const method = await runInJob(context, payloadEnvironment(payload), (work) => findDetached(work, id));
+  if (method === null) return;
+  const processor = createProcessors(context.database, context.services).named(method.processor);
+  await processor.detachPaymentMethod?.(method.processorToken);
+};
+
 export const paymentTasks: TaskList = {
+  [detachTask]: detach,
   [refundTask]: settleRefund,
   [attachTask]: attach,
   async forget_processor_events({ database }) {

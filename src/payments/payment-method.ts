@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { BillingAddress } from '../customers/customer.ts';
 import { idSchema } from '../kernel/id.ts';
-import { Metadata } from '../kernel/json.ts';
+import { Metadata, MetadataInput } from '../kernel/json.ts';
 import { stamps } from '../kernel/record.ts';
 
 export const PaymentMethodId = idSchema('paymentMethod');
@@ -59,6 +59,20 @@ export const NewPaymentMethod = z.object({
   metadata: Metadata.nullish(),
 });
 export type NewPaymentMethod = z.infer<typeof NewPaymentMethod>;
+
+/** A change of a payment method. Absent fields keep their value. Its number and expiry are the processor's. */
+export const PaymentMethodChange = z.object({
+  id: z.string().max(255).optional(),
+  default: z.boolean().optional().meta({
+    description: 'If true, it becomes the default of the customer. The default cannot be given up, only to another.',
+  }),
+  automaticallyUpdateSubscriptions: z.boolean().optional().meta({
+    description: 'If true, all subscriptions of the customer are charged on this payment method from now on.',
+  }),
+  billingDetails: BillingAddress.optional(),
+  metadata: MetadataInput,
+});
+export type PaymentMethodChange = z.infer<typeof PaymentMethodChange>;
 
 /** The payer's details from the customer's record and the payment method. */
 export function billingDetailsOf(

@@ -82,6 +82,7 @@ export function createStripeProcessor(account: StripeAccount): StripeProcessor {
     takesEvents: account.webhookSecret !== null,
     identifyCustomer: (request) => identifyCustomer(client, call, request),
     attachPaymentMethod: (request) => attach(client, call, request),
+    detachPaymentMethod: (token) => detach(client, call, token),
     charge: (request) => charge(client, call, request),
     async retrieve(reference, now) {
       const intent = await retrieveIntent(client, call, reference);
@@ -293,6 +294,15 @@ async function identifyCustomer(client: Stripe, call: Call, request: AttachReque
 
 function idOf(reference: string | { readonly id: string } | null | undefined): string | null {
   return typeof reference === 'object' ? (reference?.id ?? null) : (reference ?? null);
+}
+
+/** Detaches the payment method. Stripe refuses one that has no customer or is unknown, which is what is wanted. */
+async function detach(client: Stripe, call: Call, token: string): Promise<void> {
+  try {
+    await call(() => client.paymentMethods.detach(token));
+  } catch (error) {
+    if (!(error instanceof Stripe.errors.StripeInvalidRequestError)) throw error;
+  }
 }
 
 /** The payment method, or null if it does not exist: Stripe's test names create one on use. */

@@ -129,6 +129,8 @@ export interface PaymentProcessor {
    */
   identifyCustomer?(request: AttachRequest): Promise<string>;
   attachPaymentMethod(request: AttachRequest): Promise<AttachOutcome>;
+  /** Removes the payment method from its customer. One that is removed already stays so. */
+  detachPaymentMethod?(token: string): Promise<void>;
   charge(request: ChargeRequest): Promise<ChargeOutcome>;
   /**
    * Several charges at once, with outcomes in the order of the requests. For a processor that handles many as fast as

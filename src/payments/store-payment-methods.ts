@@ -35,11 +35,13 @@ export interface PaymentMethodRow
   metadata: PaymentMethod['metadata'];
 }
 
+/** The attached payment methods: a deleted one is found by nobody. */
 function select(work: Work) {
   return work.db
     .selectFrom('paymentMethods')
     .select(columns)
     .where('environmentId', '=', work.environmentId)
+    .where('detachedAt', 'is', null)
     .$castTo<PaymentMethodRow>();
 }
 
@@ -82,6 +84,7 @@ export async function listDefaultMethods(work: Work, customerIds: readonly strin
   const { rows } = await sql<{ customerId: string; id: string }>`
     select distinct on (customer_id) customer_id, id from payment_methods
      where environment_id = ${work.environmentId} and customer_id = any(${customerIds}::text[])
+       and detached_at is null
      order by customer_id, is_default desc, id`.execute(work.db);
   return new Map(rows.map((row) => [row.customerId, row.id]));
 }
@@ -138,13 +141,40 @@ export async function renewPaymentMethod(work: Work, method: PaymentMethodRow): 
     .execute();
 }
 
+/** Detaches payment methods: they are charged no more and found no more. */
+export async function detachPaymentMethods(work: Work, ids: readonly string[]): Promise<void> {
+  await work.db
+    .updateTable('paymentMethods')
+    .set({ isDefault: false, detachedAt: work.now, updatedAt: work.now })
+    .where('environmentId', '=', work.environmentId)
+    .where('id', '=', sql<string>`any(${ids}::text[])`)
+    .execute();
+}
+
+/** The processor of a detached payment method and its token there. */
+export async function findDetached(
+  work: Work,
+  id: string,
+): Promise<Pick<PaymentMethodRow, 'processor' | 'processorToken'> | null> {
+  const row = await work.db
+    .selectFrom('paymentMethods')
+    .select(['processor', 'processorToken'])
+    .where('environmentId', '=', work.environmentId)
+    .where('id', '=', id)
+    .where('detachedAt', 'is not', null)
+    .executeTakeFirst();
+  return row ?? null;
+}
+
 export function pageOfPaymentMethods(
   work: Work,
   request: PageRequest,
 ): Promise<{ rows: PaymentMethodRow[]; total: number }> {
-  return selectPage<PaymentMethodRow>(work, 'payment_methods', columns, request, {
+  const attached = { ...request, filters: { ...request.filters, detached: false } };
+  return selectPage<PaymentMethodRow>(work, 'payment_methods', columns, attached, {
     customerId: 'customer_id',
     type: 'type',
     default: 'is_default',
+    detached: sql`(detached_at is not null)`,
   });
 }

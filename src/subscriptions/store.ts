@@ -112,6 +112,22 @@ export async function lockLivingSubscriptionsOf(
   return rows.map(toRow);
 }
 
+/** The ids of the customer's subscriptions that have not ended and name the payment method, at most `limit`. */
+export async function listSubscriptionsChargedOn(
+  work: Work,
+  { id, customerId }: { readonly id: string; readonly customerId: string },
+  limit: number,
+): Promise<string[]> {
+  const rows = await select(work)
+    .where('customerId', '=', customerId)
+    .where('status', 'not in', terminalStatuses)
+    .where((where) => where.or([where('defaultPaymentMethodId', '=', id), where('backupPaymentMethodId', '=', id)]))
+    .orderBy('id')
+    .limit(limit)
+    .execute();
+  return rows.map((row) => row.id);
+}
+
 /** The newest subscription of each customer that has one, whatever its status. */
 export async function findNewestSubscriptions(
   work: Work,
@@ -202,6 +218,7 @@ export type SubscriptionChange = Partial<
     SubscriptionRow,
     | 'priceId'
     | 'name'
+    | 'metadata'
     | 'status'
     | 'billingCycleAnchorDate'
     | 'currentBillingPeriodStart'
@@ -223,7 +240,11 @@ export type SubscriptionChange = Partial<
 >;
 
 /** Saves the change and returns the updated subscription. The caller has locked it. */
-export async function saveSubscription(work: Work, id: string, change: SubscriptionChange): Promise<SubscriptionRow> {
+export async function saveSubscription(
+  work: Work,
+  id: string,
+  { metadata, ...change }: SubscriptionChange,
+): Promise<SubscriptionRow> {
   const arrears = change.status === undefined ? null : arrearsOfStatus(change.status);
   const values: Updateable<Subscriptions> = {
     ...change,
@@ -232,7 +253,7 @@ export async function saveSubscription(work: Work, id: string, change: Subscript
   };
   const row = await work.db
     .updateTable('subscriptions')
-    .set(values)
+    .set({ ...values, ...(metadata === undefined ? {} : { metadata: jsonb(metadata) }) })
     .where('environmentId', '=', work.environmentId)
     .where('id', '=', id)
     .returning(columns)

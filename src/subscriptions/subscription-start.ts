@@ -8,7 +8,7 @@ import {
   type Period,
   periodAt,
 } from '../kernel/calendar.ts';
-import { countInput, Metadata, SafeString, TimestampInput } from '../kernel/json.ts';
+import { countInput, Metadata, MetadataInput, SafeString, TimestampInput } from '../kernel/json.ts';
 import { invalid, Problem } from '../kernel/problem.ts';
 import { IntervalUnit, maxUnitPrice, type Price } from '../pricing/price.ts';
 import { billingInterval, firstPeriod, type PeriodSchedule } from './billing-period.ts';
@@ -68,6 +68,22 @@ export const NewSubscription = z
     message: 'must be omitted for a subscription that is not charged: it has no trial',
   });
 export type NewSubscription = z.infer<typeof NewSubscription>;
+
+const MethodReference = Reference.nullish();
+
+/** A change of a subscription apart from its plan. Absent fields keep their value. */
+export const SubscriptionUpdate = z.object({
+  id: z.string().max(255).optional(),
+  name: SafeString.nullish(),
+  metadata: MetadataInput,
+  defaultPaymentMethodId: MethodReference.meta({
+    description: 'The payment method that is charged; null for the default one of the customer.',
+  }),
+  backupPaymentMethodId: MethodReference.meta({
+    description: 'The payment method that is charged from the third attempt on.',
+  }),
+});
+export type SubscriptionUpdate = z.output<typeof SubscriptionUpdate>;
 
 /** The maximum price of a period, in minor units: the limit of a single payment. */
 export const maxPeriodAmount = BigInt(maxUnitPrice);

@@ -4,6 +4,7 @@ import { newId } from '../../src/database/new-id.ts';
 import { defaultPaymentMethod, listPaymentMethodsOfCustomer } from '../../src/payments/actions.ts';
 import { insertFixture } from '../support/fixtures.ts';
 import { type Body, startTestApp } from '../support/harness.ts';
+import { eventTypes } from '../support/shop.ts';
 
 const app = await startTestApp();
 
@@ -188,4 +189,80 @@ test('a new method takes over the subscriptions where it says so, and not otherw
   assert.equal(await chargedOn(), instead.id);
   const told = await app.owner.selectFrom('events').select('type').where('objectId', '=', subscriptionId).execute();
   assert.deepEqual(told, [{ type: 'subscription.updated' }]);
+});
+
+test('a payment method changes its details, and becomes the default in place of the former one', async () => {
+  const { customerId } = await insertFixture(app);
+  const first = await attached({ customerId, token: 'pm_card_visa' });
+  const second = await attached({ customerId, token: 'pm_card_mastercard' });
+  const put = (id: string, paymentMethod: object) => app.request('PUT', `/payment-methods/${id}`, { paymentMethod });
+  const billingDetails = { name: 'Ada', address: { country: 'AT' } };
+  const { body } = await put(second.id, { default: true, billingDetails, metadata: { label: 'Work' } });
+  const { updatedAt } = body.paymentMethod;
+  assert.deepEqual(body.paymentMethod, {
+    ...second,
+    default: true,
+    billingDetails,
+    metadata: { label: 'Work' },
+    updatedAt,
+  });
+  assert.deepEqual(
+    (await listed(customerId)).map((each: Body) => [each.id, each.default]),
+    [
+      [first.id, false],
+      [second.id, true],
+    ],
+  );
+  const given = await put(second.id, { default: false });
+  assert.equal(given.status, 400);
+  assert.match(given.body.message, /paymentMethod\.default: must be true/);
+});
+
+test('a deleted payment method is found no more, the oldest other one is the default, and the card can be added again', async () => {
+  const { customerId } = await insertFixture(app);
+  const first = await attached({ customerId, token: 'pm_card_visa' });
+  const second = await attached({ customerId, token: 'pm_card_mastercard' });
+  const remove = (id: string) => app.request('DELETE', `/payment-methods/${id}`);
+  const { body } = await remove(first.id);
+  assert.deepEqual([body.paymentMethod.id, body.defaultPaymentMethodId], [first.id, second.id]);
+  assert.deepEqual(
+    (await listed(customerId)).map((each: Body) => [each.id, each.default]),
+    [[second.id, true]],
+  );
+  assert.equal((await app.request('GET', `/payment-methods/${first.id}`)).status, 404);
+  assert.equal((await remove(first.id)).status, 404);
+  const again = await attached({ customerId, token: 'pm_card_visa' });
+  assert.notEqual(again.id, first.id);
+  assert.equal((await remove(second.id)).body.defaultPaymentMethodId, again.id);
+  assert.equal((await remove(again.id)).body.defaultPaymentMethodId, null);
+});
+
+test('a payment method that a running subscription names is kept until the subscription names another', async () => {
+  const { customerId, subscriptionId } = await insertFixture(app);
+  const first = await attached({ customerId, token: 'pm_card_visa', automaticallyUpdateSubscriptions: true });
+  const second = await attached({ customerId, token: 'pm_card_mastercard' });
+  const refusal = await app.request('DELETE', `/payment-methods/${first.id}`);
+  assert.deepEqual([refusal.status, refusal.body.code], [409, 'CONFLICT']);
+  assert.match(refusal.body.message, new RegExp(subscriptionId));
+  const change = { defaultPaymentMethodId: second.id, backupPaymentMethodId: null };
+  await app.put(`/subscriptions/${subscriptionId}`, { subscription: change });
+  assert.equal((await app.request('DELETE', `/payment-methods/${first.id}`)).status, 200);
+});
+
+test('an update of a subscription changes its name, metadata and payment methods, and is told once', async () => {
+  const { customerId, subscriptionId } = await insertFixture(app);
+  const method = await attached({ customerId, token: 'pm_card_visa' });
+  const other = await insertFixture(app);
+  const stranger = await attached({ customerId: other.customerId, token: 'pm_card_visa' });
+  const { subscription: made } = await app.get(`/subscriptions/${subscriptionId}`);
+  const put = (subscription: object) => app.request('PUT', `/subscriptions/${made.id}`, { subscription });
+  const sent = { name: 'Team', metadata: { order: 'A-1' }, backupPaymentMethodId: method.id };
+  const { body } = await put({ id: made.id, ...sent });
+  assert.deepEqual(body.subscription, { ...made, ...sent, updatedAt: body.subscription.updatedAt });
+  await put(sent);
+  assert.deepEqual(await eventTypes(app, made.id), ['subscription.updated']);
+  assert.equal((await put({ id: 'sub_other' })).status, 400);
+  const foreign = await put({ defaultPaymentMethodId: stranger.id });
+  assert.equal(foreign.status, 400);
+  assert.match(foreign.body.message, /subscription\.defaultPaymentMethodId: must be a payment method of customer/);
 });

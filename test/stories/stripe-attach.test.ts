@@ -55,6 +55,18 @@ test('what the customer has confirmed on the seller’s page already is taken as
   assert.equal((await payment(customerId)).status, 'succeeded');
 });
 
+test('a deleted payment method is detached at Stripe, once and also when the job runs again', async () => {
+  const customerId = await newCustomerWithout();
+  const { body } = await attach(customerId, 'pm_card_visa');
+  const atStripe = [...stripe.objects.methods.values()].at(-1);
+  assert.notEqual(atStripe?.customer, null);
+  assert.equal((await app.request('DELETE', `/payment-methods/${body.paymentMethod.id}`)).status, 200);
+  await app.runJobs();
+  assert.equal(atStripe?.customer, null);
+  const payload = { environmentId: app.testEnvironmentId, paymentMethodId: body.paymentMethod.id };
+  await app.tasks.detach_payment_method?.(app, payload);
+});
+
 describe('refused, and nothing is kept', () => {
   const refusals = [
     [

@@ -19,6 +19,7 @@ export const spoils: ReadonlySet<string> = new Set([
   'POST /customers/{externalId}/archive',
   'POST /subscriptions/{id}/cancel-scheduled-adjustment',
   'DELETE /webhooks/{id}',
+  'DELETE /payment-methods/{id}',
   'POST /subscriptions/{id}/retry-payment',
   'POST /invoices/{id}/void',
   'POST /invoices/{id}/mark-uncollectible',

@@ -55,6 +55,8 @@ function perform(objects: StripeObjects, method: string, [kind, id = '', verb]: 
       return objects.expanded(id);
     case 'POST refunds':
       return objects.createRefund(params);
+    case 'POST payment_methods':
+      return objects.detachMethod(id);
     case 'GET payment_methods':
       return objects.retrieveMethod(id);
     case 'GET payment_intents':

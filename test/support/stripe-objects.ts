@@ -126,6 +126,15 @@ export class StripeObjects {
     return method;
   }
 
+  /** Stripe refuses to detach a payment method that has no customer. */
+  detachMethod(id: string): Method {
+    const method = this.retrieveMethod(id);
+    if (method.customer === null)
+      throw new StripeRefusal(400, { type: 'invalid_request_error', message: 'The payment method is not attached.' });
+    method.customer = null;
+    return method;
+  }
+
   createSetupIntent(params: Params) {
     const token = textOf(params.payment_method) ?? '';
     const customer = this.#customer(params);

@@ -363,6 +363,18 @@ const tenantCalls: Readonly<Record<string, readonly CallOf[]>> = {
   ].map((session: (w: TenantWorld) => object): CallOf => {
     return (w) => ({ path: '/checkout-sessions', body: { checkoutSession: { ...returns, ...session(w) } } });
   }),
+  'PUT /subscriptions/{id}': [
+    (w) => ({
+      path: `/subscriptions/${w.subscriptionId}`,
+      body: {
+        subscription: {
+          id: w.subscriptionId,
+          defaultPaymentMethodId: w.paymentMethodId,
+          backupPaymentMethodId: w.sparePaymentMethodId,
+        },
+      },
+    }),
+  ],
   'POST /payment-methods': [
     (w: TenantWorld) => ({ customerId: w.customerId }),
     (w: TenantWorld) => ({ customerExternalId: w.externalId }),

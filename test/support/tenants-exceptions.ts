@@ -24,6 +24,7 @@ const transactionId: Coin = (w) => w.usageTransactionId;
  */
 export const coined: Readonly<Record<string, Coin>> = {
   'POST /customers customer.externalId': (w) => w.externalId,
+  'PUT /customers/{externalId} customer.externalId': (w) => w.externalId,
   'POST /subscriptions/{id}/adjust adjustment.newSubscriptionItems[].externalId': (w) => w.email,
   'POST /subscriptions/{id}/preview-adjust adjustment.newSubscriptionItems[].externalId': (w) => w.email,
   'POST /products product.slug': productSlug,
@@ -41,9 +42,13 @@ export const coined: Readonly<Record<string, Coin>> = {
   'POST /discounts discount.code': (w) => w.discountCode,
   'PUT /discounts/{id} discount.code': (w) => w.discountCode,
   'POST /pricing-models/setup features[].slug': featureSlug,
+  'POST /pricing-models/apply features[].slug': featureSlug,
   'POST /pricing-models/setup products[].product.slug': productSlug,
+  'POST /pricing-models/apply products[].product.slug': productSlug,
   'POST /pricing-models/setup products[].price.slug': priceSlug,
+  'POST /pricing-models/apply products[].price.slug': priceSlug,
   'POST /pricing-models/setup usageMeters[].prices[].slug': (w) => w.callsPriceSlug,
+  'POST /pricing-models/apply usageMeters[].prices[].slug': (w) => w.callsPriceSlug,
   'PUT /pricing-models/{id} pricingModel.features[].slug': featureSlug,
   'PUT /pricing-models/{id} pricingModel.products[].product.slug': productSlug,
   'PUT /pricing-models/{id} pricingModel.products[].price.slug': priceSlug,
@@ -77,6 +82,8 @@ const refusalTold = { status: 200, reason: 'a preview answers why the change wou
 export const answeredOtherwise: Readonly<Record<string, Otherwise>> = {
   'POST /subscriptions defaultPaymentMethodId': ofCustomer,
   'POST /subscriptions backupPaymentMethodId': ofCustomer,
+  'PUT /subscriptions/{id} subscription.defaultPaymentMethodId': ofCustomer,
+  'PUT /subscriptions/{id} subscription.backupPaymentMethodId': ofCustomer,
   'POST /subscriptions discountCode': ofNobody,
   'POST /checkout-sessions checkoutSession.discountCode': ofNobody,
   'POST /purchases purchase.discountCode': ofNobody,
@@ -108,6 +115,7 @@ export const closedToPinned: ReadonlySet<string> = new Set([
   'PUT /settings',
   'POST /pricing-models',
   'POST /pricing-models/setup',
+  'POST /pricing-models/apply',
   'POST /pricing-models/{id}/clone',
   'POST /catalogs',
   'POST /catalogs/{id}/clone',

@@ -57,6 +57,9 @@ export async function buildWorld(
     priceId: team.defaultPrice.id,
     defaultPaymentMethodId: paymentMethod.id,
   });
+  const spare = await post('/payment-methods', {
+    paymentMethod: { customerId: data.customer.id, type: 'card', token: 'pm_card_mastercard' },
+  });
   const { usageEvents } = await post('/usage-events/bulk', {
     usageEvents: [
       { subscriptionId: subscription.id, priceSlug: 'call-overage', transactionId: `t-${suffix}`, amount: 25 },
@@ -111,6 +114,7 @@ export async function buildWorld(
     invoiceLineItemId: paid.invoiceLineItems[0].id,
     paymentId: (await get(`/payments?customerId=${data.customer.id}`)).data[0].id,
     paymentMethodId: paymentMethod.id,
+    sparePaymentMethodId: spare.paymentMethod.id,
     purchaseId: await insertBought(app, organization, post, { customerId: data.customer.id, suffix }),
     checkoutSessionId: await makeCheckout(post, { customerExternalId: externalId, priceId: team.defaultPrice.id }),
     webhookId: webhook.id,

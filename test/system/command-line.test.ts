@@ -164,6 +164,8 @@ describe('a service with its own PostgreSQL', () => {
       organizations.map((row: Body) => row.name),
       ['My organization', 'Second'],
     );
+    const renamed = json(await run(['organizations', 'rename', organizations[1].id, '--name', 'Third', '--json']));
+    assert.deepEqual(renamed, { id: organizations[1].id, name: 'Third' });
     const expiring = json(
       await run([
         'keys',
@@ -226,6 +228,7 @@ test('every command explains itself', async () => {
     'organizations',
     'organizations create',
     'organizations list',
+    'organizations rename',
     'keys',
     'keys create',
     'keys list',
