@@ -1215,26 +1215,36 @@ CREATE INDEX audit_log_by_record_id ON public.audit_log USING btree (environment
 CREATE INDEX audit_log_by_request ON public.audit_log USING btree (environment_id, request_id, id) WHERE (request_id IS NOT NULL);
 CREATE INDEX billing_periods_credits_await ON public.billing_periods USING btree (environment_id, subscription_id) WHERE credits_await_payment;
 CREATE INDEX checkout_sessions_by_adjustment ON public.checkout_sessions USING btree (environment_id, adjustment_id) WHERE (adjustment_id IS NOT NULL);
+CREATE INDEX checkout_sessions_by_creation ON public.checkout_sessions USING btree (environment_id, created_at);
 CREATE INDEX checkout_sessions_by_customer ON public.checkout_sessions USING btree (environment_id, customer_id) WHERE (customer_id IS NOT NULL);
+CREATE INDEX customers_by_creation ON public.customers USING btree (environment_id, created_at);
+CREATE INDEX customers_by_email ON public.customers USING btree (environment_id, email);
 CREATE INDEX customers_by_external_id ON public.customers USING btree (environment_id, external_id);
 CREATE INDEX customers_by_metadata ON public.customers USING gin (metadata jsonb_path_ops) WHERE (metadata IS NOT NULL);
+CREATE INDEX customers_search ON public.customers USING gin (name gin_trgm_ops, email gin_trgm_ops, external_id gin_trgm_ops);
 CREATE INDEX discount_redemptions_by_discount ON public.discount_redemptions USING btree (environment_id, discount_id);
 CREATE INDEX events_by_object ON public.events USING btree (environment_id, object_id, id);
 CREATE INDEX events_by_time ON public.events USING btree (environment_id, occurred_at);
 CREATE INDEX features_by_slug ON public.features USING btree (environment_id, pricing_model_id, slug);
 CREATE INDEX idempotency_keys_created_at ON public.idempotency_keys USING btree (created_at);
+CREATE INDEX invoice_line_items_by_creation ON public.invoice_line_items USING btree (environment_id, created_at);
 CREATE INDEX invoice_line_items_by_invoice ON public.invoice_line_items USING btree (environment_id, invoice_id, id);
 CREATE INDEX invoices_attempt_due ON public.invoices USING btree (environment_id, next_attempt_at) WHERE (next_attempt_at IS NOT NULL);
+CREATE INDEX invoices_by_creation ON public.invoices USING btree (environment_id, created_at);
 CREATE INDEX invoices_by_customer ON public.invoices USING btree (environment_id, customer_id);
+CREATE INDEX invoices_by_status ON public.invoices USING btree (environment_id, status, id);
 CREATE INDEX invoices_by_subscription ON public.invoices USING btree (environment_id, subscription_id);
 CREATE INDEX invoices_owed ON public.invoices USING btree (environment_id, subscription_id) WHERE (status = ANY (ARRAY['open'::text, 'awaiting_payment_confirmation'::text]));
 CREATE INDEX ledger_entries_by_sequence ON public.ledger_entries USING brin (sequence) WITH (pages_per_range='32');
 CREATE INDEX operations_by_reference ON test_processor.operations USING btree (reference);
 CREATE INDEX payment_method_attachments_by_customer ON public.payment_method_attachments USING btree (environment_id, customer_id);
+CREATE INDEX payment_methods_by_creation ON public.payment_methods USING btree (environment_id, created_at);
 CREATE INDEX payment_methods_by_customer ON public.payment_methods USING btree (environment_id, customer_id);
+CREATE INDEX payments_by_creation ON public.payments USING btree (environment_id, created_at);
 CREATE INDEX payments_by_customer ON public.payments USING btree (environment_id, customer_id);
 CREATE INDEX payments_by_invoice ON public.payments USING btree (environment_id, invoice_id);
 CREATE INDEX payments_by_reference ON public.payments USING btree (environment_id, processor_reference) WHERE (processor_reference IS NOT NULL);
+CREATE INDEX payments_by_status ON public.payments USING btree (environment_id, status, id);
 CREATE INDEX payments_by_subscription ON public.payments USING btree (environment_id, subscription_id);
 CREATE INDEX payments_to_check ON public.payments USING btree (environment_id, check_at) WHERE (check_at IS NOT NULL);
 CREATE INDEX payments_unsent ON public.payments USING btree (environment_id, id) WHERE ((status = 'processing'::text) AND (processor_reference IS NULL));
@@ -1246,7 +1256,9 @@ CREATE INDEX processor_events_received_at ON public.processor_events USING btree
 CREATE INDEX product_features_by_feature ON public.product_features USING btree (environment_id, feature_id);
 CREATE INDEX products_by_metadata ON public.products USING gin (metadata jsonb_path_ops) WHERE (metadata IS NOT NULL);
 CREATE INDEX products_by_slug ON public.products USING btree (environment_id, pricing_model_id, slug);
+CREATE INDEX purchases_by_creation ON public.purchases USING btree (environment_id, created_at);
 CREATE INDEX purchases_by_customer ON public.purchases USING btree (environment_id, customer_id);
+CREATE INDEX purchases_by_status ON public.purchases USING btree (environment_id, status, id);
 CREATE INDEX purchases_by_subscription ON public.purchases USING btree (environment_id, subscription_id) WHERE (subscription_id IS NOT NULL);
 CREATE INDEX refunds_by_payment ON public.refunds USING btree (environment_id, payment_id);
 CREATE INDEX resource_claims_active ON public.resource_claims USING btree (environment_id, subscription_id, resource_id) WHERE (released_at IS NULL);
@@ -1258,9 +1270,11 @@ CREATE INDEX subscription_item_features_by_subscription ON public.subscription_i
 CREATE INDEX subscription_item_features_of_resources ON public.subscription_item_features USING btree (environment_id, subscription_id, resource_id) WHERE (resource_id IS NOT NULL);
 CREATE INDEX subscription_item_versions_by_subscription ON public.subscription_item_versions USING btree (environment_id, subscription_id);
 CREATE INDEX subscription_items_by_subscription ON public.subscription_items USING btree (environment_id, subscription_id);
+CREATE INDEX subscriptions_by_creation ON public.subscriptions USING btree (environment_id, created_at);
 CREATE INDEX subscriptions_by_customer ON public.subscriptions USING btree (environment_id, customer_id);
 CREATE INDEX subscriptions_by_metadata ON public.subscriptions USING gin (metadata jsonb_path_ops) WHERE (metadata IS NOT NULL);
 CREATE INDEX subscriptions_by_price ON public.subscriptions USING btree (environment_id, price_id);
+CREATE INDEX subscriptions_by_status ON public.subscriptions USING btree (environment_id, status, id);
 CREATE INDEX subscriptions_cancel_due ON public.subscriptions USING btree (environment_id, cancel_scheduled_at) WHERE (status = 'cancellation_scheduled'::text);
 CREATE INDEX subscriptions_renewal_due ON public.subscriptions USING btree (environment_id, current_billing_period_end, ((current_billing_period_start < current_billing_period_end)), id) WHERE (renews AND (status = ANY (ARRAY['trialing'::text, 'active'::text, 'past_due'::text, 'unpaid'::text, 'cancellation_scheduled'::text])));
 CREATE INDEX subscriptions_resume_due ON public.subscriptions USING btree (environment_id, resumes_at) WHERE (resumes_at IS NOT NULL);
@@ -1268,6 +1282,7 @@ CREATE INDEX subscriptions_set_aside ON public.subscriptions USING btree (enviro
 CREATE INDEX subscriptions_trials ON public.subscriptions USING btree (environment_id, customer_id) WHERE (trial_end IS NOT NULL);
 CREATE INDEX subscriptions_waiting ON public.subscriptions USING btree (environment_id, created_at) WHERE ((status = 'incomplete'::text) AND (current_billing_period_start IS NULL));
 CREATE INDEX usage_credits_by_account ON public.usage_credits USING btree (ledger_account_id, expires_at);
+CREATE INDEX usage_credits_by_creation ON public.usage_credits USING btree (environment_id, created_at);
 CREATE INDEX usage_credits_by_origin ON public.usage_credits USING btree (environment_id, transferred_from) WHERE (transferred_from IS NOT NULL);
 CREATE INDEX usage_credits_open ON public.usage_credits USING btree (ledger_account_id, priority, expires_at, id) WHERE (NOT spent);
 CREATE INDEX usage_event_distinct_properties_by_event ON public.usage_event_distinct_properties USING btree (usage_event_id);
@@ -1275,6 +1290,7 @@ CREATE INDEX usage_events_by_booking ON public.usage_events USING brin (booking)
 CREATE INDEX usage_events_by_date ON public.usage_events USING brin (usage_date int8_minmax_multi_ops) WITH (pages_per_range='32');
 CREATE INDEX usage_events_by_series ON public.usage_events USING btree (series_id, id);
 CREATE INDEX usage_holds_by_account ON public.usage_holds USING btree (ledger_account_id, id);
+CREATE INDEX usage_holds_by_creation ON public.usage_holds USING btree (environment_id, created_at);
 CREATE INDEX usage_holds_open ON public.usage_holds USING btree (ledger_account_id, expires_at) WHERE (status = 'open'::text);
 CREATE INDEX usage_rollups_by_hour ON public.usage_rollups USING brin (hour int8_minmax_multi_ops) WITH (pages_per_range='16');
 CREATE INDEX usage_series_by_customer ON public.usage_series USING btree (customer_id);
@@ -1805,6 +1821,19 @@ CREATE OR REPLACE FUNCTION public.current_pricing_model()
  LANGUAGE sql
  STABLE
 RETURN NULLIF(current_setting('tollkeeper.pricing_model_id'::text, true), ''::text);
+CREATE OR REPLACE FUNCTION public.customers_by_search(wanted text)
+ RETURNS SETOF text
+ LANGUAGE plpgsql
+ STABLE SECURITY DEFINER ROWS 100
+ SET search_path TO 'public', 'pg_temp'
+AS $function$
+declare
+  pattern text := '%' || regexp_replace(wanted, '([\\%_])', '\\\1', 'g') || '%';
+begin
+  return query select id from customers
+    where environment_id = current_environment()
+      and (name ilike pattern or email ilike pattern or external_id ilike pattern);
+end $function$;
 CREATE OR REPLACE FUNCTION public.enqueue_job(task text, payload json, job_key text, run_at timestamp with time zone, max_attempts integer)
  RETURNS void
  LANGUAGE plpgsql

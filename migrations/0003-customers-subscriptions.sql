@@ -36,6 +36,23 @@ begin
     using wanted;
 end $$;
 
+-- A trigram index finds a part of a text. pg_trgm is a trusted extension, so the owner of a database may create it.
+create extension if not exists pg_trgm;
+create index customers_search on customers using gin (name gin_trgm_ops, email gin_trgm_ops, external_id gin_trgm_ops);
+create index customers_by_email on customers (environment_id, email);
+create index customers_by_creation on customers (environment_id, created_at);
+
+-- The customers whose name, e-mail address or external id contains a text. The owner searches, as above.
+create function customers_by_search(wanted text) returns setof text
+  language plpgsql stable rows 100 security definer set search_path = public, pg_temp as $$
+declare
+  pattern text := '%' || regexp_replace(wanted, '([\\%_])', '\\\1', 'g') || '%';
+begin
+  return query select id from customers
+    where environment_id = current_environment()
+      and (name ilike pattern or email ilike pattern or external_id ilike pattern);
+end $$;
+
 create table payment_methods (
   environment_id bigint not null,
   id text collate "C" not null,
@@ -63,6 +80,7 @@ create unique index payment_methods_one_default on payment_methods (environment_
 create unique index payment_methods_one_card_once on payment_methods (environment_id, customer_id, processor, fingerprint)
   where fingerprint is not null and detached_at is null;
 create index payment_methods_by_customer on payment_methods (environment_id, customer_id);
+create index payment_methods_by_creation on payment_methods (environment_id, created_at);
 
 create table subscriptions (
   environment_id bigint not null,
@@ -130,6 +148,8 @@ create index subscriptions_trials on subscriptions (environment_id, customer_id)
 create index subscriptions_waiting on subscriptions (environment_id, created_at)
   where status = 'incomplete' and current_billing_period_start is null;
 create index subscriptions_by_customer on subscriptions (environment_id, customer_id);
+create index subscriptions_by_status on subscriptions (environment_id, status, id);
+create index subscriptions_by_creation on subscriptions (environment_id, created_at);
 create index subscriptions_by_price on subscriptions (environment_id, price_id);
 create index subscriptions_by_metadata on subscriptions using gin (metadata jsonb_path_ops) where metadata is not null;
 create index subscriptions_period_end on subscriptions (environment_id, current_billing_period_end)

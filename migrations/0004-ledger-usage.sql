@@ -126,6 +126,7 @@ create table usage_credits (
 alter table ledger_accounts add foreign key (environment_id, pending_credit_id) references usage_credits;
 create index usage_credits_open on usage_credits (ledger_account_id, priority, expires_at, id) where not spent;
 create index usage_credits_by_origin on usage_credits (environment_id, transferred_from) where transferred_from is not null;
+create index usage_credits_by_creation on usage_credits (environment_id, created_at);
 create index usage_credits_by_account on usage_credits (ledger_account_id, expires_at);
 
 -- An entry moves an amount from one side of its account to another: it names both, so it cannot fail to sum to zero.
@@ -249,6 +250,7 @@ create table usage_holds (
     and (status = 'settled') = (settled_amount is not null))
 ) with (fillfactor = 70);
 create index usage_holds_open on usage_holds (ledger_account_id, expires_at) where status = 'open';
+create index usage_holds_by_creation on usage_holds (environment_id, created_at);
 create index usage_holds_by_account on usage_holds (ledger_account_id, id);
 
 -- What all events of a subscription at one price in one billing period have in common. An event names it by a number, and

@@ -37,6 +37,8 @@ create table invoices (
 create unique index invoices_one_per_period on invoices (environment_id, billing_period_id, reason) where reason <> 'adjustment';
 create index invoices_by_customer on invoices (environment_id, customer_id);
 create index invoices_by_subscription on invoices (environment_id, subscription_id);
+create index invoices_by_status on invoices (environment_id, status, id);
+create index invoices_by_creation on invoices (environment_id, created_at);
 
 create table invoice_line_items (
   environment_id bigint not null,
@@ -65,6 +67,7 @@ create table invoice_line_items (
     and (type = 'usage') = (ledger_account_credit is not null))
 );
 create index invoice_line_items_by_invoice on invoice_line_items (environment_id, invoice_id, id);
+create index invoice_line_items_by_creation on invoice_line_items (environment_id, created_at);
 
 create table payments (
   environment_id bigint not null,
@@ -117,6 +120,8 @@ comment on column payments.refunding_amount is 'Reserved by refunds that the pro
 create unique index payments_one_live_per_invoice on payments (environment_id, invoice_id)
   where status in ('processing', 'requires_confirmation', 'requires_action', 'succeeded');
 create index payments_by_invoice on payments (environment_id, invoice_id);
+create index payments_by_status on payments (environment_id, status, id);
+create index payments_by_creation on payments (environment_id, created_at);
 create index payments_by_customer on payments (environment_id, customer_id);
 create index payments_by_subscription on payments (environment_id, subscription_id);
 create index payments_to_check on payments (environment_id, check_at) where check_at is not null;

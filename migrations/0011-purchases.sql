@@ -41,6 +41,8 @@ create table purchases (
 );
 comment on column purchases.purchase_date is 'When it was paid for first; from then on it has been told, and what it gives has been given.';
 create index purchases_by_customer on purchases (environment_id, customer_id);
+create index purchases_by_status on purchases (environment_id, status, id);
+create index purchases_by_creation on purchases (environment_id, created_at);
 create index purchases_by_subscription on purchases (environment_id, subscription_id) where subscription_id is not null;
 create unique index purchases_one_per_invoice on purchases (environment_id, invoice_id) where invoice_id is not null;
 -- However often a form is sent, its session buys once. An attempt that failed may be followed by another.

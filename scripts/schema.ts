@@ -52,7 +52,10 @@ const indexes = sql<{ line: string }>`
 
 const functions = sql<{ line: string }>`
   select trim(trailing E'\n' from pg_get_functiondef(p.oid)) as line from pg_proc p join pg_namespace n on n.oid = p.pronamespace
-   where n.nspname = 'public' and p.prokind = 'f' order by p.proname`;
+   where n.nspname = 'public' and p.prokind = 'f'
+     -- Those of an extension are its own.
+     and not exists (select from pg_depend d where d.objid = p.oid and d.deptype = 'e')
+   order by p.proname`;
 
 const policies = sql<{ line: string }>`
   select format('create policy %I on %I to %s using %s', policyname, tablename, roles::text, qual) as line from pg_policies

@@ -352,6 +352,8 @@ export interface NewHold {
   meter?: string | null;
 }
 
+export type InvoiceStatus = 'draft' | 'open' | 'awaiting_payment_confirmation' | 'paid' | 'partially_refunded' | 'refunded' | 'void' | 'uncollectible';
+
 export interface MoneyReceived {
   /** The amount received, in the smallest unit of the currency. At most the amount due, which is the default. */
   amount?: number | null;
@@ -367,6 +369,12 @@ export interface MoneyReceived {
 export type PaymentMethodType = 'card' | 'link' | 'us_bank_account' | 'sepa_debit';
 
 export type TaxType = 'amusement_tax' | 'communications_tax' | 'gst' | 'hst' | 'igst' | 'jct' | 'lease_tax' | 'pst' | 'qst' | 'rst' | 'sales_tax' | 'vat' | 'none';
+
+export type PurchaseStatus = 'open' | 'pending' | 'failed' | 'paid' | 'refunded' | 'partial_refund' | 'fraudulent';
+
+export type CheckoutSessionStatus = 'open' | 'pending' | 'succeeded' | 'failed' | 'expired';
+
+export type PaymentStatus = 'processing' | 'requires_confirmation' | 'requires_action' | 'succeeded' | 'failed' | 'canceled' | 'refunded';
 
 /** A type of event. `sync.events_available` is accepted for compatibility, and no such event is ever sent. */
 export type WebhookFilterType = 'customer.created' | 'customer.updated' | 'purchase.completed' | 'payment.failed' | 'payment.succeeded' | 'subscription.created' | 'subscription.updated' | 'subscription.canceled' | 'usage_balance.low' | 'sync.events_available';
@@ -1172,8 +1180,6 @@ export type Invoice = {
   stripeTaxTransactionId: string | null;
 };
 
-export type InvoiceStatus = 'draft' | 'open' | 'awaiting_payment_confirmation' | 'paid' | 'partially_refunded' | 'refunded' | 'void' | 'uncollectible';
-
 export type CountryCode = 'AD' | 'AE' | 'AF' | 'AG' | 'AI' | 'AL' | 'AM' | 'AO' | 'AQ' | 'AR' | 'AS' | 'AT' | 'AU' | 'AW' | 'AX' | 'AZ' | 'BA' | 'BB' | 'BD' | 'BE' | 'BF' | 'BG' | 'BH' | 'BI' | 'BJ' | 'BL' | 'BM' | 'BN' | 'BO' | 'BQ' | 'BR' | 'BS' | 'BT' | 'BV' | 'BW' | 'BY' | 'BZ' | 'CA' | 'CC' | 'CD' | 'CF' | 'CG' | 'CH' | 'CI' | 'CK' | 'CL' | 'CM' | 'CN' | 'CO' | 'CR' | 'CU' | 'CV' | 'CW' | 'CX' | 'CY' | 'CZ' | 'DE' | 'DJ' | 'DK' | 'DM' | 'DO' | 'DZ' | 'EC' | 'EE' | 'EG' | 'EH' | 'ER' | 'ES' | 'ET' | 'FI' | 'FJ' | 'FK' | 'FM' | 'FO' | 'FR' | 'GA' | 'GB' | 'GD' | 'GE' | 'GF' | 'GG' | 'GH' | 'GI' | 'GL' | 'GM' | 'GN' | 'GP' | 'GQ' | 'GR' | 'GS' | 'GT' | 'GU' | 'GW' | 'GY' | 'HK' | 'HM' | 'HN' | 'HR' | 'HT' | 'HU' | 'ID' | 'IE' | 'IL' | 'IM' | 'IN' | 'IO' | 'IQ' | 'IR' | 'IS' | 'IT' | 'JE' | 'JM' | 'JO' | 'JP' | 'KE' | 'KG' | 'KH' | 'KI' | 'KM' | 'KN' | 'KP' | 'KR' | 'KW' | 'KY' | 'KZ' | 'LA' | 'LB' | 'LC' | 'LI' | 'LK' | 'LR' | 'LS' | 'LT' | 'LU' | 'LV' | 'LY' | 'MA' | 'MC' | 'MD' | 'ME' | 'MF' | 'MG' | 'MH' | 'MK' | 'ML' | 'MM' | 'MN' | 'MO' | 'MP' | 'MQ' | 'MR' | 'MS' | 'MT' | 'MU' | 'MV' | 'MW' | 'MX' | 'MY' | 'MZ' | 'NA' | 'NC' | 'NE' | 'NF' | 'NG' | 'NI' | 'NL' | 'NO' | 'NP' | 'NR' | 'NU' | 'NZ' | 'OM' | 'PA' | 'PE' | 'PF' | 'PG' | 'PH' | 'PK' | 'PL' | 'PM' | 'PN' | 'PR' | 'PS' | 'PT' | 'PW' | 'PY' | 'QA' | 'RE' | 'RO' | 'RS' | 'RU' | 'RW' | 'SA' | 'SB' | 'SC' | 'SD' | 'SE' | 'SG' | 'SH' | 'SI' | 'SJ' | 'SK' | 'SL' | 'SM' | 'SN' | 'SO' | 'SR' | 'SS' | 'ST' | 'SV' | 'SX' | 'SY' | 'SZ' | 'TC' | 'TD' | 'TF' | 'TG' | 'TH' | 'TJ' | 'TK' | 'TL' | 'TM' | 'TN' | 'TO' | 'TR' | 'TT' | 'TV' | 'TW' | 'TZ' | 'UA' | 'UG' | 'UM' | 'US' | 'UY' | 'UZ' | 'VA' | 'VC' | 'VE' | 'VG' | 'VI' | 'VN' | 'VU' | 'WF' | 'WS' | 'XK' | 'YE' | 'YT' | 'ZA' | 'ZM' | 'ZW';
 
 export type InvoiceLineItem = {
@@ -1301,8 +1307,6 @@ export type Purchase = {
   totalPurchaseValue: WholeNumber;
   priceType: 'single_payment';
 };
-
-export type PurchaseStatus = 'open' | 'pending' | 'failed' | 'paid' | 'refunded' | 'partial_refund' | 'fraudulent';
 
 export interface PricingModelDetails {
   id: string;
@@ -1614,8 +1618,6 @@ export interface Payment {
   /** The time of the last refund. */
   refundedAt: Timestamp | null;
 }
-
-export type PaymentStatus = 'processing' | 'requires_confirmation' | 'requires_action' | 'succeeded' | 'failed' | 'canceled' | 'refunded';
 
 export interface PricingModel {
   id: string;
@@ -2694,8 +2696,6 @@ export type CheckoutSession = {
   automaticallyUpdateSubscriptions: null;
 };
 
-export type CheckoutSessionStatus = 'open' | 'pending' | 'succeeded' | 'failed' | 'expired';
-
 export interface RefundedCredit {
   usageMeterId: string;
   /** The units that the purchase bought. */
@@ -2856,7 +2856,13 @@ export interface ApiKeysListInput {
   cursor?: string;
   /** The number of rows on a page: 1 to 100, by default 10. */
   limit?: number;
+  /** `asc`: the oldest first. `desc`: the newest first. A cursor keeps its order, and is refused for the other one. */
+  order?: 'asc' | 'desc';
   active?: boolean;
+  /** Records created at this instant or later, in epoch milliseconds or as an ISO 8601 date-time. */
+  createdAtFrom?: string | number;
+  /** Records created before this instant. */
+  createdAtTo?: string | number;
 }
 
 export interface ApiKeysListAnswer {
@@ -2909,6 +2915,8 @@ export interface AuditLogListInput {
   cursor?: string;
   /** The number of rows on a page: 1 to 100, by default 10. */
   limit?: number;
+  /** `asc`: the oldest first. `desc`: the newest first. A cursor keeps its order, and is refused for the other one. */
+  order?: 'asc' | 'desc';
   recordId?: string;
   /** The type of the record, such as `subscriptionItem`. */
   record?: string;
@@ -2934,12 +2942,20 @@ export interface CustomersListInput {
   cursor?: string;
   /** The number of rows on a page: 1 to 100, by default 10. */
   limit?: number;
+  /** `asc`: the oldest first. `desc`: the newest first. A cursor keeps its order, and is refused for the other one. */
+  order?: 'asc' | 'desc';
+  /** Text of at least 3 characters that the name, e-mail address or external id contains, in any case. */
+  search?: string;
   email?: string;
   externalId?: string;
   pricingModelId?: string;
   archived?: boolean;
   /** `metadata[key]=value`, up to five times. A number or boolean of the metadata is compared as text. */
   metadata?: Record<string, string>;
+  /** Records created at this instant or later, in epoch milliseconds or as an ISO 8601 date-time. */
+  createdAtFrom?: string | number;
+  /** Records created before this instant. */
+  createdAtTo?: string | number;
 }
 
 export interface CustomersListAnswer {
@@ -3058,6 +3074,8 @@ export interface CustomersListLedgerInput {
   cursor?: string;
   /** The number of rows on a page: 1 to 100, by default 10. */
   limit?: number;
+  /** `asc`: the oldest first. `desc`: the newest first. A cursor keeps its order, and is refused for the other one. */
+  order?: 'asc' | 'desc';
   subscriptionId?: string;
   usageMeterId?: string;
   usageMeterSlug?: string;
@@ -3096,12 +3114,20 @@ export interface SubscriptionsListInput {
   cursor?: string;
   /** The number of rows on a page: 1 to 100, by default 10. */
   limit?: number;
+  /** `asc`: the oldest first. `desc`: the newest first. A cursor keeps its order, and is refused for the other one. */
+  order?: 'asc' | 'desc';
   status?: SubscriptionStatus;
   customerId?: string;
+  /** Your own id of the customer. Archived customers with this id count too. */
+  customerExternalId?: string;
   priceId?: string;
   pricingModelId?: string;
   /** `metadata[key]=value`, up to five times. A number or boolean of the metadata is compared as text. */
   metadata?: Record<string, string>;
+  /** Records created at this instant or later, in epoch milliseconds or as an ISO 8601 date-time. */
+  createdAtFrom?: string | number;
+  /** Records created before this instant. */
+  createdAtTo?: string | number;
 }
 
 export interface SubscriptionsListAnswer {
@@ -3280,7 +3306,13 @@ export interface PricingModelsListInput {
   cursor?: string;
   /** The number of rows on a page: 1 to 100, by default 10. */
   limit?: number;
+  /** `asc`: the oldest first. `desc`: the newest first. A cursor keeps its order, and is refused for the other one. */
+  order?: 'asc' | 'desc';
   isDefault?: boolean;
+  /** Records created at this instant or later, in epoch milliseconds or as an ISO 8601 date-time. */
+  createdAtFrom?: string | number;
+  /** Records created before this instant. */
+  createdAtTo?: string | number;
 }
 
 export interface PricingModelsListAnswer {
@@ -3441,12 +3473,18 @@ export interface ProductsListInput {
   cursor?: string;
   /** The number of rows on a page: 1 to 100, by default 10. */
   limit?: number;
+  /** `asc`: the oldest first. `desc`: the newest first. A cursor keeps its order, and is refused for the other one. */
+  order?: 'asc' | 'desc';
   pricingModelId?: string;
   active?: boolean;
   default?: boolean;
   slug?: string;
   /** `metadata[key]=value`, up to five times. A number or boolean of the metadata is compared as text. */
   metadata?: Record<string, string>;
+  /** Records created at this instant or later, in epoch milliseconds or as an ISO 8601 date-time. */
+  createdAtFrom?: string | number;
+  /** Records created before this instant. */
+  createdAtTo?: string | number;
 }
 
 export interface ProductsListAnswer {
@@ -3528,9 +3566,15 @@ export interface ProductFeaturesListInput {
   cursor?: string;
   /** The number of rows on a page: 1 to 100, by default 10. */
   limit?: number;
+  /** `asc`: the oldest first. `desc`: the newest first. A cursor keeps its order, and is refused for the other one. */
+  order?: 'asc' | 'desc';
   pricingModelId?: string;
   productId?: string;
   featureId?: string;
+  /** Records created at this instant or later, in epoch milliseconds or as an ISO 8601 date-time. */
+  createdAtFrom?: string | number;
+  /** Records created before this instant. */
+  createdAtTo?: string | number;
 }
 
 export interface ProductFeaturesListAnswer {
@@ -3619,6 +3663,8 @@ export interface PricesListInput {
   cursor?: string;
   /** The number of rows on a page: 1 to 100, by default 10. */
   limit?: number;
+  /** `asc`: the oldest first. `desc`: the newest first. A cursor keeps its order, and is refused for the other one. */
+  order?: 'asc' | 'desc';
   pricingModelId?: string;
   productId?: string;
   usageMeterId?: string;
@@ -3628,6 +3674,10 @@ export interface PricesListInput {
   slug?: string;
   /** `metadata[key]=value`, up to five times. A number or boolean of the metadata is compared as text. */
   metadata?: Record<string, string>;
+  /** Records created at this instant or later, in epoch milliseconds or as an ISO 8601 date-time. */
+  createdAtFrom?: string | number;
+  /** Records created before this instant. */
+  createdAtTo?: string | number;
 }
 
 export interface PricesListAnswer {
@@ -3719,10 +3769,16 @@ export interface FeaturesListInput {
   cursor?: string;
   /** The number of rows on a page: 1 to 100, by default 10. */
   limit?: number;
+  /** `asc`: the oldest first. `desc`: the newest first. A cursor keeps its order, and is refused for the other one. */
+  order?: 'asc' | 'desc';
   pricingModelId?: string;
   type?: FeatureType;
   active?: boolean;
   slug?: string;
+  /** Records created at this instant or later, in epoch milliseconds or as an ISO 8601 date-time. */
+  createdAtFrom?: string | number;
+  /** Records created before this instant. */
+  createdAtTo?: string | number;
 }
 
 export interface FeaturesListAnswer {
@@ -3790,9 +3846,15 @@ export interface UsageMetersListInput {
   cursor?: string;
   /** The number of rows on a page: 1 to 100, by default 10. */
   limit?: number;
+  /** `asc`: the oldest first. `desc`: the newest first. A cursor keeps its order, and is refused for the other one. */
+  order?: 'asc' | 'desc';
   pricingModelId?: string;
   slug?: string;
   aggregationType?: UsageMeterAggregationType;
+  /** Records created at this instant or later, in epoch milliseconds or as an ISO 8601 date-time. */
+  createdAtFrom?: string | number;
+  /** Records created before this instant. */
+  createdAtTo?: string | number;
 }
 
 export interface UsageMetersListAnswer {
@@ -3904,7 +3966,13 @@ export interface CatalogsListInput {
   cursor?: string;
   /** The number of rows on a page: 1 to 100, by default 10. */
   limit?: number;
+  /** `asc`: the oldest first. `desc`: the newest first. A cursor keeps its order, and is refused for the other one. */
+  order?: 'asc' | 'desc';
   isDefault?: boolean;
+  /** Records created at this instant or later, in epoch milliseconds or as an ISO 8601 date-time. */
+  createdAtFrom?: string | number;
+  /** Records created before this instant. */
+  createdAtTo?: string | number;
 }
 
 export interface CatalogsListAnswer {
@@ -3996,11 +4064,17 @@ export interface DiscountsListInput {
   cursor?: string;
   /** The number of rows on a page: 1 to 100, by default 10. */
   limit?: number;
+  /** `asc`: the oldest first. `desc`: the newest first. A cursor keeps its order, and is refused for the other one. */
+  order?: 'asc' | 'desc';
   pricingModelId?: string;
   code?: string;
   duration?: string;
   amountType?: string;
   active?: boolean;
+  /** Records created at this instant or later, in epoch milliseconds or as an ISO 8601 date-time. */
+  createdAtFrom?: string | number;
+  /** Records created before this instant. */
+  createdAtTo?: string | number;
 }
 
 export interface DiscountsListAnswer {
@@ -4148,9 +4222,18 @@ export interface UsageCreditsListInput {
   cursor?: string;
   /** The number of rows on a page: 1 to 100, by default 10. */
   limit?: number;
+  /** `asc`: the oldest first. `desc`: the newest first. A cursor keeps its order, and is refused for the other one. */
+  order?: 'asc' | 'desc';
+  customerId?: string;
+  /** Your own id of the customer. Archived customers with this id count too. */
+  customerExternalId?: string;
   subscriptionId?: string;
   usageMeterId?: string;
   source?: string;
+  /** Records created at this instant or later, in epoch milliseconds or as an ISO 8601 date-time. */
+  createdAtFrom?: string | number;
+  /** Records created before this instant. */
+  createdAtTo?: string | number;
 }
 
 export interface UsageCreditsListAnswer {
@@ -4192,7 +4275,11 @@ export interface UsageEventsListInput {
   cursor?: string;
   /** The number of rows on a page: 1 to 100, by default 10. */
   limit?: number;
+  /** `asc`: the oldest first. `desc`: the newest first. A cursor keeps its order, and is refused for the other one. */
+  order?: 'asc' | 'desc';
   customerId?: string;
+  /** Your own id of the customer. Archived customers with this id count too. */
+  customerExternalId?: string;
   subscriptionId?: string;
   usageMeterId?: string;
   priceId?: string;
@@ -4259,9 +4346,18 @@ export interface HoldsListInput {
   cursor?: string;
   /** The number of rows on a page: 1 to 100, by default 10. */
   limit?: number;
+  /** `asc`: the oldest first. `desc`: the newest first. A cursor keeps its order, and is refused for the other one. */
+  order?: 'asc' | 'desc';
+  customerId?: string;
+  /** Your own id of the customer. Archived customers with this id count too. */
+  customerExternalId?: string;
   subscriptionId?: string;
   usageMeterId?: string;
   status?: 'open' | 'settled' | 'released' | 'expired';
+  /** Records created at this instant or later, in epoch milliseconds or as an ISO 8601 date-time. */
+  createdAtFrom?: string | number;
+  /** Records created before this instant. */
+  createdAtTo?: string | number;
 }
 
 export interface HoldsListAnswer {
@@ -4315,12 +4411,20 @@ export interface InvoicesListInput {
   cursor?: string;
   /** The number of rows on a page: 1 to 100, by default 10. */
   limit?: number;
-  status?: string;
+  /** `asc`: the oldest first. `desc`: the newest first. A cursor keeps its order, and is refused for the other one. */
+  order?: 'asc' | 'desc';
+  status?: InvoiceStatus;
   type?: string;
   customerId?: string;
+  /** Your own id of the customer. Archived customers with this id count too. */
+  customerExternalId?: string;
   subscriptionId?: string;
   purchaseId?: string;
   billingPeriodId?: string;
+  /** Records created at this instant or later, in epoch milliseconds or as an ISO 8601 date-time. */
+  createdAtFrom?: string | number;
+  /** Records created before this instant. */
+  createdAtTo?: string | number;
 }
 
 export interface InvoicesListAnswer {
@@ -4385,9 +4489,15 @@ export interface InvoiceLineItemsListInput {
   cursor?: string;
   /** The number of rows on a page: 1 to 100, by default 10. */
   limit?: number;
+  /** `asc`: the oldest first. `desc`: the newest first. A cursor keeps its order, and is refused for the other one. */
+  order?: 'asc' | 'desc';
   invoiceId?: string;
   type?: string;
   priceId?: string;
+  /** Records created at this instant or later, in epoch milliseconds or as an ISO 8601 date-time. */
+  createdAtFrom?: string | number;
+  /** Records created before this instant. */
+  createdAtTo?: string | number;
 }
 
 export interface InvoiceLineItemsListAnswer {
@@ -4428,10 +4538,16 @@ export interface TaxRatesListInput {
   cursor?: string;
   /** The number of rows on a page: 1 to 100, by default 10. */
   limit?: number;
+  /** `asc`: the oldest first. `desc`: the newest first. A cursor keeps its order, and is refused for the other one. */
+  order?: 'asc' | 'desc';
   country?: string;
   state?: string;
   type?: string;
   active?: boolean;
+  /** Records created at this instant or later, in epoch milliseconds or as an ISO 8601 date-time. */
+  createdAtFrom?: string | number;
+  /** Records created before this instant. */
+  createdAtTo?: string | number;
 }
 
 export interface TaxRatesListAnswer {
@@ -4483,11 +4599,19 @@ export interface PurchasesListInput {
   cursor?: string;
   /** The number of rows on a page: 1 to 100, by default 10. */
   limit?: number;
+  /** `asc`: the oldest first. `desc`: the newest first. A cursor keeps its order, and is refused for the other one. */
+  order?: 'asc' | 'desc';
   customerId?: string;
-  status?: string;
+  /** Your own id of the customer. Archived customers with this id count too. */
+  customerExternalId?: string;
+  status?: PurchaseStatus;
   priceId?: string;
   subscriptionId?: string;
   checkoutSessionId?: string;
+  /** Records created at this instant or later, in epoch milliseconds or as an ISO 8601 date-time. */
+  createdAtFrom?: string | number;
+  /** Records created before this instant. */
+  createdAtTo?: string | number;
 }
 
 export interface PurchasesListAnswer {
@@ -4538,11 +4662,19 @@ export interface CheckoutSessionsListInput {
   cursor?: string;
   /** The number of rows on a page: 1 to 100, by default 10. */
   limit?: number;
+  /** `asc`: the oldest first. `desc`: the newest first. A cursor keeps its order, and is refused for the other one. */
+  order?: 'asc' | 'desc';
   customerId?: string;
+  /** Your own id of the customer. Archived customers with this id count too. */
+  customerExternalId?: string;
   priceId?: string;
   pricingModelId?: string;
-  type?: string;
-  status?: string;
+  type?: 'product' | 'purchase' | 'activate_subscription' | 'add_payment_method';
+  status?: CheckoutSessionStatus;
+  /** Records created at this instant or later, in epoch milliseconds or as an ISO 8601 date-time. */
+  createdAtFrom?: string | number;
+  /** Records created before this instant. */
+  createdAtTo?: string | number;
 }
 
 export interface CheckoutSessionsListAnswer {
@@ -4643,11 +4775,19 @@ export interface PaymentsListInput {
   cursor?: string;
   /** The number of rows on a page: 1 to 100, by default 10. */
   limit?: number;
-  status?: string;
+  /** `asc`: the oldest first. `desc`: the newest first. A cursor keeps its order, and is refused for the other one. */
+  order?: 'asc' | 'desc';
+  status?: PaymentStatus;
   customerId?: string;
+  /** Your own id of the customer. Archived customers with this id count too. */
+  customerExternalId?: string;
   subscriptionId?: string;
   invoiceId?: string;
   paymentMethodId?: string;
+  /** Records created at this instant or later, in epoch milliseconds or as an ISO 8601 date-time. */
+  createdAtFrom?: string | number;
+  /** Records created before this instant. */
+  createdAtTo?: string | number;
 }
 
 export interface PaymentsListAnswer {
@@ -4684,9 +4824,17 @@ export interface PaymentMethodsListInput {
   cursor?: string;
   /** The number of rows on a page: 1 to 100, by default 10. */
   limit?: number;
+  /** `asc`: the oldest first. `desc`: the newest first. A cursor keeps its order, and is refused for the other one. */
+  order?: 'asc' | 'desc';
   customerId?: string;
+  /** Your own id of the customer. Archived customers with this id count too. */
+  customerExternalId?: string;
   type?: string;
   default?: boolean;
+  /** Records created at this instant or later, in epoch milliseconds or as an ISO 8601 date-time. */
+  createdAtFrom?: string | number;
+  /** Records created before this instant. */
+  createdAtTo?: string | number;
 }
 
 export interface PaymentMethodsListAnswer {
@@ -4780,8 +4928,14 @@ export interface WebhooksListInput {
   cursor?: string;
   /** The number of rows on a page: 1 to 100, by default 10. */
   limit?: number;
+  /** `asc`: the oldest first. `desc`: the newest first. A cursor keeps its order, and is refused for the other one. */
+  order?: 'asc' | 'desc';
   active?: boolean;
   pricingModelId?: string;
+  /** Records created at this instant or later, in epoch milliseconds or as an ISO 8601 date-time. */
+  createdAtFrom?: string | number;
+  /** Records created before this instant. */
+  createdAtTo?: string | number;
 }
 
 export interface WebhooksListAnswer {
@@ -4842,6 +4996,8 @@ export interface WebhooksListDeliveriesInput {
   cursor?: string;
   /** The number of rows on a page: 1 to 100, by default 10. */
   limit?: number;
+  /** `asc`: the oldest first. `desc`: the newest first. A cursor keeps its order, and is refused for the other one. */
+  order?: 'asc' | 'desc';
   status?: WebhookDeliveryStatus;
   eventId?: string;
   eventType?: EventType;
@@ -4911,6 +5067,8 @@ export interface EventsListInput {
   cursor?: string;
   /** The number of rows on a page: 1 to 100, by default 10. */
   limit?: number;
+  /** `asc`: the oldest first. `desc`: the newest first. A cursor keeps its order, and is refused for the other one. */
+  order?: 'asc' | 'desc';
   type?: EventType;
   object?: EventObject;
   objectId?: string;

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { route } from '../http/route.ts';
-import { booleanFilter, pageOf, pageQuery, pageRequest } from '../kernel/pagination.ts';
+import { booleanFilter, createdFilters, pageOf, pageQuery, pageRequest } from '../kernel/pagination.ts';
 import { getApiKey, listApiKeys } from '../organizations/actions.ts';
 import { ApiKey, ApiKeyId } from '../organizations/api-key.ts';
 
@@ -24,7 +24,7 @@ export const apiKeyRoutes = [
     summary: 'List API keys',
     description: 'Returns the API keys of the environment, active and ended ones. Their tokens are masked.',
     tag,
-    query: pageQuery({ active: booleanFilter }),
+    query: pageQuery({ active: booleanFilter, ...createdFilters }),
     returns: pageOf(ApiKey),
     refuses: ['invalidCursor'],
     handle: (work, { query }) => listApiKeys(work, pageRequest(query)),

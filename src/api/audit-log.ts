@@ -16,6 +16,6 @@ export const auditLogRoutes = [
     query: pageQuery(auditFilters),
     returns: pageOf(AuditLogEntry),
     refuses: ['invalidCursor'],
-    handle: (work, { query }) => listAuditLog(work, pageRequest(query)),
+    handle: (work, { query }) => listAuditLog(work, pageRequest(query, 'desc')),
   }),
 ];

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { route } from '../http/route.ts';
 import { SafeString } from '../kernel/json.ts';
-import { booleanFilter, pageOf, pageQuery, pageRequest } from '../kernel/pagination.ts';
+import { booleanFilter, createdFilters, pageOf, pageQuery, pageRequest } from '../kernel/pagination.ts';
 import {
   clonePricingModel,
   createPricingModel,
@@ -39,7 +39,7 @@ export const catalogRoutes = [
     description:
       'Legacy: use `GET /pricing-models` instead. Returns the pricing models with instants as ISO 8601 text.',
     tag,
-    query: pageQuery({ isDefault: booleanFilter }),
+    query: pageQuery({ isDefault: booleanFilter, ...createdFilters }),
     returns: pageOf(CatalogRecord),
     refuses: ['invalidCursor'],
     handle: async (work, { query }) => {

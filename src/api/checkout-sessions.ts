@@ -1,10 +1,10 @@
 import { z } from 'zod';
 import { createCheckoutSession, getCheckoutSession, listCheckoutSessions } from '../checkout/actions-sessions.ts';
-import { CheckoutSession, CheckoutSessionId } from '../checkout/checkout.ts';
+import { CheckoutSession, CheckoutSessionId, CheckoutStatus, CheckoutType } from '../checkout/checkout.ts';
 import { NewCheckoutSession } from '../checkout/checkout-input.ts';
 import { route } from '../http/route.ts';
 import { encryptionOf } from '../jobs/encryption.ts';
-import { pageOf, pageQuery, pageRequest, textFilter } from '../kernel/pagination.ts';
+import { createdFilters, customerFilters, pageOf, pageQuery, pageRequest, textFilter } from '../kernel/pagination.ts';
 
 const tag = 'Checkout';
 
@@ -22,11 +22,12 @@ export const checkoutSessionRoutes = [
     description: 'Returns the checkout sessions of the environment, optionally of one customer, price, type or status.',
     tag,
     query: pageQuery({
-      customerId: textFilter,
+      ...customerFilters,
       priceId: textFilter,
       pricingModelId: textFilter,
-      type: textFilter,
-      status: textFilter,
+      type: CheckoutType.optional(),
+      status: CheckoutStatus.optional(),
+      ...createdFilters,
     }),
     returns: pageOf(CheckoutSession),
     refuses: ['invalidCursor'],

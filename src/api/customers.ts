@@ -12,11 +12,13 @@ import { encryptionOf } from '../jobs/encryption.ts';
 import { TimestampQuery } from '../kernel/json.ts';
 import {
   booleanFilter,
+  createdFilters,
   instantFilter,
   metadataFilter,
   pageOf,
   pageQuery,
   pageRequest,
+  searchFilter,
   textFilter,
 } from '../kernel/pagination.ts';
 import { Subscription, toSubscription } from '../subscriptions/subscription.ts';
@@ -48,11 +50,13 @@ export const customerRoutes = [
       'Archived customers are included unless `archived` is `false`.',
     tag,
     query: pageQuery({
+      search: searchFilter,
       email: textFilter,
       externalId: textFilter,
       pricingModelId: textFilter,
       archived: booleanFilter,
       metadata: metadataFilter,
+      ...createdFilters,
     }),
     returns: pageOf(Customer),
     refuses: ['invalidCursor'],

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { route } from '../http/route.ts';
 import { getDiscount, listDiscounts } from '../invoicing/actions-discounts.ts';
-import { booleanFilter, pageOf, pageQuery, pageRequest, textFilter } from '../kernel/pagination.ts';
+import { booleanFilter, createdFilters, pageOf, pageQuery, pageRequest, textFilter } from '../kernel/pagination.ts';
 import { createDiscount, updateDiscount } from '../pricing/actions-discounts.ts';
 import {
   Discount,
@@ -52,6 +52,7 @@ export const discountRoutes = [
       duration: textFilter,
       amountType: textFilter,
       active: booleanFilter,
+      ...createdFilters,
     }),
     returns: pageOf(RedeemedDiscount),
     refuses: ['invalidCursor'],

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { route } from '../http/route.ts';
-import { booleanFilter, pageOf, pageQuery, pageRequest, textFilter } from '../kernel/pagination.ts';
+import { booleanFilter, createdFilters, pageOf, pageQuery, pageRequest, textFilter } from '../kernel/pagination.ts';
 import { createFeature, getFeature, listFeatures, updateFeature } from '../pricing/actions-features.ts';
 import { Feature, FeatureChange, FeatureId, FeatureInput, FeatureType } from '../pricing/feature.ts';
 
@@ -38,6 +38,7 @@ export const featureRoutes = [
       type: FeatureType.optional(),
       active: booleanFilter,
       slug: textFilter,
+      ...createdFilters,
     }),
     returns: pageOf(Feature),
     refuses: ['invalidCursor'],

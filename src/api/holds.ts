@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { catchUpAll } from '../billing/catch-up.ts';
 import { route } from '../http/route.ts';
 import { countInput } from '../kernel/json.ts';
-import { pageOf, pageQuery, pageRequest, textFilter } from '../kernel/pagination.ts';
+import { createdFilters, customerFilters, pageOf, pageQuery, pageRequest, textFilter } from '../kernel/pagination.ts';
 import { getHold, listHolds, releaseHold, settleHold, takeHold } from '../usage/actions-holds.ts';
 import { UsageBalance, UsageEvent } from '../usage/usage-event.ts';
 import { HoldStatus, maxOpenHolds, NewHold, UsageHold, UsageHoldId } from '../usage/usage-hold.ts';
@@ -46,7 +46,13 @@ export const holdRoutes = [
     summary: 'List holds',
     description: 'Returns the holds of the environment, optionally of one subscription, usage meter or status.',
     tag,
-    query: pageQuery({ subscriptionId: textFilter, usageMeterId: textFilter, status: HoldStatus.optional() }),
+    query: pageQuery({
+      ...customerFilters,
+      subscriptionId: textFilter,
+      usageMeterId: textFilter,
+      status: HoldStatus.optional(),
+      ...createdFilters,
+    }),
     returns: pageOf(UsageHold),
     refuses: ['invalidCursor'],
     handle: (work, { query }) => listHolds(work, pageRequest(query)),

@@ -4,13 +4,13 @@ import { previewUpcomingInvoice } from '../billing/upcoming-invoice.ts';
 import { route } from '../http/route.ts';
 import { getDocument, getExplanation, getInvoice, listInvoices, renderInvoice } from '../invoicing/actions.ts';
 import { invoicePdf } from '../invoicing/actions-pdf.ts';
-import { Invoice, InvoiceId, maxInvoiceTotal, UpcomingInvoice } from '../invoicing/invoice.ts';
+import { Invoice, InvoiceId, InvoiceStatus, maxInvoiceTotal, UpcomingInvoice } from '../invoicing/invoice.ts';
 import type { InvoiceDocument } from '../invoicing/invoice-document.ts';
 import { InvoiceExplanation } from '../invoicing/invoice-explanation.ts';
 import { InvoiceLineItem, UpcomingInvoiceLineItem } from '../invoicing/invoice-line-item.ts';
 import { invoicePage } from '../invoicing/invoice-page.ts';
 import { amountInput, FreeText, SafeString, TimestampInput } from '../kernel/json.ts';
-import { pageOf, pageQuery, pageRequest, textFilter } from '../kernel/pagination.ts';
+import { createdFilters, customerFilters, pageOf, pageQuery, pageRequest, textFilter } from '../kernel/pagination.ts';
 import { renderPayment } from '../payments/actions.ts';
 import { Payment } from '../payments/payment.ts';
 import { PaymentMethodType } from '../payments/payment-method.ts';
@@ -59,12 +59,13 @@ export const invoiceRoutes = [
       'status.',
     tag,
     query: pageQuery({
-      status: textFilter,
+      status: InvoiceStatus.optional(),
       type: textFilter,
-      customerId: textFilter,
+      ...customerFilters,
       subscriptionId: textFilter,
       purchaseId: textFilter,
       billingPeriodId: textFilter,
+      ...createdFilters,
     }),
     returns: pageOf(Invoice),
     refuses: ['invalidCursor'],

@@ -1,6 +1,14 @@
 import { z } from 'zod';
 import { route } from '../http/route.ts';
-import { booleanFilter, pageOf, pageQuery, pageRequest, textFilter } from '../kernel/pagination.ts';
+import {
+  booleanFilter,
+  createdFilters,
+  customerFilters,
+  pageOf,
+  pageQuery,
+  pageRequest,
+  textFilter,
+} from '../kernel/pagination.ts';
 import { createProcessors } from '../payments/actions.ts';
 import {
   attachPaymentMethod,
@@ -20,7 +28,7 @@ export const paymentMethodRoutes = [
     summary: 'List payment methods',
     description: 'Returns the payment methods of customers, optionally of one customer.',
     tag,
-    query: pageQuery({ customerId: textFilter, type: textFilter, default: booleanFilter }),
+    query: pageQuery({ ...customerFilters, type: textFilter, default: booleanFilter, ...createdFilters }),
     returns: pageOf(PaymentMethod),
     refuses: ['invalidCursor'],
     handle: (work, { query }) => listPaymentMethods(work, pageRequest(query)),

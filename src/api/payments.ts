@@ -1,9 +1,9 @@
 import { z } from 'zod';
 import { route } from '../http/route.ts';
-import { pageOf, pageQuery, pageRequest, textFilter } from '../kernel/pagination.ts';
+import { createdFilters, customerFilters, pageOf, pageQuery, pageRequest, textFilter } from '../kernel/pagination.ts';
 import { getPayment, listPayments } from '../payments/actions.ts';
 import { refundPayment, reportRefund } from '../payments/actions-refund.ts';
-import { Payment, PaymentId } from '../payments/payment.ts';
+import { Payment, PaymentId, PaymentStatus } from '../payments/payment.ts';
 import { RefundedCredit } from '../usage/actions-bought.ts';
 
 const tag = 'Payments';
@@ -29,11 +29,12 @@ export const paymentRoutes = [
       'Returns the payments of the environment, optionally of one customer, invoice, subscription or status.',
     tag,
     query: pageQuery({
-      status: textFilter,
-      customerId: textFilter,
+      status: PaymentStatus.optional(),
+      ...customerFilters,
       subscriptionId: textFilter,
       invoiceId: textFilter,
       paymentMethodId: textFilter,
+      ...createdFilters,
     }),
     returns: pageOf(Payment),
     refuses: ['invalidCursor'],

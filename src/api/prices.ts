@@ -1,6 +1,14 @@
 import { z } from 'zod';
 import { route } from '../http/route.ts';
-import { booleanFilter, metadataFilter, pageOf, pageQuery, pageRequest, textFilter } from '../kernel/pagination.ts';
+import {
+  booleanFilter,
+  createdFilters,
+  metadataFilter,
+  pageOf,
+  pageQuery,
+  pageRequest,
+  textFilter,
+} from '../kernel/pagination.ts';
 import { createPrice, getPrice, listPrices, updatePrice } from '../pricing/actions-prices.ts';
 import { Price, PriceId, PriceType } from '../pricing/price.ts';
 import { PriceChange, PriceInput } from '../pricing/price-input.ts';
@@ -37,6 +45,7 @@ export const priceRoutes = [
       isDefault: booleanFilter,
       slug: textFilter,
       metadata: metadataFilter,
+      ...createdFilters,
     }),
     returns: pageOf(Price),
     refuses: ['invalidCursor'],

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { applyPricingModel, updatePricingModel } from '../entitlements/actions-pricing.ts';
 import { route } from '../http/route.ts';
 import { SafeString } from '../kernel/json.ts';
-import { booleanFilter, pageOf, pageQuery, pageRequest } from '../kernel/pagination.ts';
+import { booleanFilter, createdFilters, pageOf, pageQuery, pageRequest } from '../kernel/pagination.ts';
 import {
   clonePricingModel,
   createPricingModel,
@@ -54,7 +54,7 @@ export const pricingModelRoutes = [
     summary: 'List pricing models',
     description: 'Returns the pricing models of the environment, without their contents.',
     tag,
-    query: pageQuery({ isDefault: booleanFilter }),
+    query: pageQuery({ isDefault: booleanFilter, ...createdFilters }),
     returns: pageOf(PricingModel),
     refuses: ['invalidCursor'],
     handle: (work, { query }) => listPricingModels(work, pageRequest(query)),

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { expireProductFeature } from '../entitlements/actions-pricing.ts';
 import { route } from '../http/route.ts';
 import { TimestampInput } from '../kernel/json.ts';
-import { pageOf, pageQuery, pageRequest, textFilter } from '../kernel/pagination.ts';
+import { createdFilters, pageOf, pageQuery, pageRequest, textFilter } from '../kernel/pagination.ts';
 import { createProductFeature, getProductFeature, listProductFeatures } from '../pricing/actions-products.ts';
 import { FeatureId } from '../pricing/feature.ts';
 import { ProductFeature, ProductFeatureId, ProductId } from '../pricing/product.ts';
@@ -49,7 +49,7 @@ export const productFeatureRoutes = [
     summary: 'List product features',
     description: 'Returns the links between products and features, expired ones included.',
     tag,
-    query: pageQuery({ pricingModelId: textFilter, productId: textFilter, featureId: textFilter }),
+    query: pageQuery({ pricingModelId: textFilter, productId: textFilter, featureId: textFilter, ...createdFilters }),
     returns: pageOf(ProductFeature),
     refuses: ['invalidCursor'],
     handle: (work, { query }) => listProductFeatures(work, pageRequest(query)),

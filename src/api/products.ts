@@ -1,7 +1,15 @@
 import { z } from 'zod';
 import { updateProduct } from '../entitlements/actions-pricing.ts';
 import { route } from '../http/route.ts';
-import { booleanFilter, metadataFilter, pageOf, pageQuery, pageRequest, textFilter } from '../kernel/pagination.ts';
+import {
+  booleanFilter,
+  createdFilters,
+  metadataFilter,
+  pageOf,
+  pageQuery,
+  pageRequest,
+  textFilter,
+} from '../kernel/pagination.ts';
 import { createProduct, getProduct, listProducts } from '../pricing/actions-products.ts';
 import { FirstPriceInput, ProductPriceChange } from '../pricing/price-input.ts';
 import { ProductWithPrices } from '../pricing/pricing-model.ts';
@@ -45,6 +53,7 @@ export const productRoutes = [
       default: booleanFilter,
       slug: textFilter,
       metadata: metadataFilter,
+      ...createdFilters,
     }),
     returns: pageOf(Product),
     refuses: ['invalidCursor'],

@@ -1,9 +1,9 @@
 import { z } from 'zod';
 import { readSold, sell } from '../billing/sell.ts';
 import { route } from '../http/route.ts';
-import { pageOf, pageQuery, pageRequest, textFilter } from '../kernel/pagination.ts';
+import { createdFilters, customerFilters, pageOf, pageQuery, pageRequest, textFilter } from '../kernel/pagination.ts';
 import { getPurchase, listPurchases } from '../purchases/actions.ts';
-import { NewPurchase, Purchase, PurchaseId } from '../purchases/purchase.ts';
+import { NewPurchase, Purchase, PurchaseId, PurchaseStatus } from '../purchases/purchase.ts';
 
 const tag = 'Purchases';
 
@@ -15,11 +15,12 @@ export const purchaseRoutes = [
     description: 'Returns each attempt to buy something, whatever its outcome.',
     tag,
     query: pageQuery({
-      customerId: textFilter,
-      status: textFilter,
+      ...customerFilters,
+      status: PurchaseStatus.optional(),
       priceId: textFilter,
       subscriptionId: textFilter,
       checkoutSessionId: textFilter,
+      ...createdFilters,
     }),
     returns: pageOf(Purchase),
     refuses: ['invalidCursor'],

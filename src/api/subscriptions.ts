@@ -16,7 +16,15 @@ import { readSubscribed, reread, subscribe, updateSubscription } from '../billin
 import type { Work } from '../database/work.ts';
 import { SubscriptionItemFeature } from '../entitlements/subscription-item-feature.ts';
 import { route } from '../http/route.ts';
-import { metadataFilter, pageOf, pageQuery, pageRequest, textFilter } from '../kernel/pagination.ts';
+import {
+  createdFilters,
+  customerFilters,
+  metadataFilter,
+  pageOf,
+  pageQuery,
+  pageRequest,
+  textFilter,
+} from '../kernel/pagination.ts';
 import { renderPayment } from '../payments/actions.ts';
 import { Payment } from '../payments/payment.ts';
 import { getSubscription, listSubscriptions } from '../subscriptions/actions.ts';
@@ -82,10 +90,11 @@ export const subscriptionRoutes = [
     tag,
     query: pageQuery({
       status: SubscriptionStatus.optional(),
-      customerId: textFilter,
+      ...customerFilters,
       priceId: textFilter,
       pricingModelId: textFilter,
       metadata: metadataFilter,
+      ...createdFilters,
     }),
     returns: pageOf(Subscription),
     refuses: ['invalidCursor'],

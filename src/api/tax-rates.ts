@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { route } from '../http/route.ts';
 import { createTaxRate, deleteTaxRate, getTaxRate, listTaxRates, updateTaxRate } from '../invoicing/actions-tax.ts';
 import { TaxRate, TaxRateChange, TaxRateId, TaxRateInput } from '../invoicing/tax.ts';
-import { booleanFilter, pageOf, pageQuery, pageRequest, textFilter } from '../kernel/pagination.ts';
+import { booleanFilter, createdFilters, pageOf, pageQuery, pageRequest, textFilter } from '../kernel/pagination.ts';
 
 const tag = 'Tax rates';
 
@@ -30,7 +30,13 @@ export const taxRateRoutes = [
     summary: 'List tax rates',
     description: 'Returns the tax rates of the environment.',
     tag,
-    query: pageQuery({ country: textFilter, state: textFilter, type: textFilter, active: booleanFilter }),
+    query: pageQuery({
+      country: textFilter,
+      state: textFilter,
+      type: textFilter,
+      active: booleanFilter,
+      ...createdFilters,
+    }),
     returns: pageOf(TaxRate),
     refuses: ['invalidCursor'],
     handle: (work, { query }) => listTaxRates(work, pageRequest(query)),

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { grantUsageCredit, takeBackUsageCredit } from '../billing/grant-by-hand.ts';
 import { route } from '../http/route.ts';
 import { amountInput } from '../kernel/json.ts';
-import { pageOf, pageQuery, pageRequest, textFilter } from '../kernel/pagination.ts';
+import { createdFilters, customerFilters, pageOf, pageQuery, pageRequest, textFilter } from '../kernel/pagination.ts';
 import { getUsageCredit, listUsageCredits } from '../usage/actions-credits.ts';
 import { NewUsageCredit, UsageCredit, UsageCreditId } from '../usage/usage-credit.ts';
 
@@ -65,7 +65,13 @@ export const usageCreditRoutes = [
     summary: 'List usage credits',
     description: 'Returns the usage credits of the environment, optionally of one subscription, usage meter or source.',
     tag,
-    query: pageQuery({ subscriptionId: textFilter, usageMeterId: textFilter, source: textFilter }),
+    query: pageQuery({
+      ...customerFilters,
+      subscriptionId: textFilter,
+      usageMeterId: textFilter,
+      source: textFilter,
+      ...createdFilters,
+    }),
     returns: pageOf(UsageCredit),
     refuses: ['invalidCursor'],
     handle: (work, { query }) => listUsageCredits(work, pageRequest(query)),

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { route } from '../http/route.ts';
-import { pageOf, pageQuery, pageRequest, textFilter } from '../kernel/pagination.ts';
+import { createdFilters, pageOf, pageQuery, pageRequest, textFilter } from '../kernel/pagination.ts';
 import { createUsageMeter, getUsageMeter, listUsageMeters, updateUsageMeter } from '../pricing/actions-usage-meters.ts';
 import {
   AggregationType,
@@ -35,7 +35,12 @@ export const usageMeterRoutes = [
     summary: 'List usage meters',
     description: 'Returns the usage meters of the environment.',
     tag,
-    query: pageQuery({ pricingModelId: textFilter, slug: textFilter, aggregationType: AggregationType.optional() }),
+    query: pageQuery({
+      pricingModelId: textFilter,
+      slug: textFilter,
+      aggregationType: AggregationType.optional(),
+      ...createdFilters,
+    }),
     returns: pageOf(UsageMeter),
     refuses: ['invalidCursor'],
     handle: (work, { query }) => listUsageMeters(work, pageRequest(query)),

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { route } from '../http/route.ts';
-import { booleanFilter, pageOf, pageQuery, pageRequest, textFilter } from '../kernel/pagination.ts';
+import { booleanFilter, createdFilters, pageOf, pageQuery, pageRequest, textFilter } from '../kernel/pagination.ts';
 import {
   createWebhook,
   deleteWebhook,
@@ -78,7 +78,7 @@ export const webhookRoutes = [
     summary: 'List webhooks',
     description: 'Returns the webhooks of the environment, without their secrets.',
     tag,
-    query: pageQuery({ active: booleanFilter, pricingModelId: textFilter }),
+    query: pageQuery({ active: booleanFilter, pricingModelId: textFilter, ...createdFilters }),
     returns: pageOf(Webhook),
     refuses: ['invalidCursor'],
     handle: (work, { query }) => listWebhooks(work, pageRequest(query)),

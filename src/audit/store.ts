@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
 import type { Database } from '../database/database.ts';
 import type { Work } from '../database/work.ts';
-import type { PageRequest } from '../kernel/pagination.ts';
+import { isAscending, type PageRequest } from '../kernel/pagination.ts';
 import type { AuditLogRow, IdRange } from './audit-entry.ts';
 
 const filterColumns = {
@@ -32,13 +32,13 @@ export async function pageOfAuditLog(
   if (from !== null) conditions.push(sql`id >= ${from}`);
   if (to !== null) conditions.push(sql`id < ${to}`);
   const matches = sql.join(conditions, sql` and `);
-  const forward = request.direction === 'forward';
-  const beyond = request.after === null ? sql`` : sql` and id ${forward ? sql`<` : sql`>`} ${request.after}`;
+  const upwards = isAscending(request);
+  const beyond = request.after === null ? sql`` : sql` and id ${upwards ? sql`>` : sql`<`} ${request.after}`;
   const { rows } = await sql<AuditLogRow>`
     select id, pricing_model_id, occurred_at, actor_type, api_key_id, action, request_id, record, record_id, operation,
            before::text as before, after::text as after
       from audit_log where ${matches}${beyond}
-     order by id ${forward ? sql`desc` : sql`asc`} limit ${request.limit + 1}`.execute(work.db);
+     order by id ${upwards ? sql`asc` : sql`desc`} limit ${request.limit + 1}`.execute(work.db);
   const counted = await sql<{ total: number }>`
     select count(*) as total from (select from audit_log where ${matches} limit ${mostCounted}) found`.execute(work.db);
   return { rows, total: counted.rows[0]?.total ?? 0 };

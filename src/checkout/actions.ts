@@ -233,6 +233,7 @@ function paymentsOf(work: Work, filters: { readonly [field: string]: string }) {
     after: null,
     afterAt: null,
     direction: 'forward',
+    order: 'asc',
     limit: maxPayments,
     filters,
   });

@@ -1,5 +1,6 @@
 import { type Selectable, sql } from 'kysely';
 import type { BillingAddress } from '../customers/customer.ts';
+import { ofCustomerNamed } from '../customers/store.ts';
 import type { CheckoutSessions } from '../database/database-types.ts';
 import { jsonb } from '../database/json-records.ts';
 import { selectPage } from '../database/select-page.ts';
@@ -88,6 +89,7 @@ export async function pageOfSessions(
   const status = sql<string>`case when status = 'open' and expires_at <= ${work.now} then 'expired' else status end`;
   const { rows, total } = await selectPage<StoredSession>(work, 'checkout_sessions', columns, request, {
     customerId: 'customer_id',
+    customerExternalId: (externalId) => ofCustomerNamed(work, sql.ref('customer_id'), externalId),
     priceId: 'price_id',
     pricingModelId: 'pricing_model_id',
     type: 'type',

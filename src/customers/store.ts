@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { type Selectable, sql } from 'kysely';
+import { type RawBuilder, type Selectable, sql } from 'kysely';
 import type { Customers } from '../database/database-types.ts';
 import { jsonb } from '../database/json-records.ts';
 import { selectPage } from '../database/select-page.ts';
@@ -130,6 +130,7 @@ export async function pageOfCustomers(
     externalId: 'external_id',
     pricingModelId: 'pricing_model_id',
     archived: 'archived',
+    search: (text) => sql`id in (select customers_by_search(${text}))`,
   });
   return { rows: rows.map(toCustomer), total };
 }
@@ -215,4 +216,11 @@ function numbersOf(row: CountedCustomer, count: number): InvoiceNumbers {
     invoiceNumber(invoiceNumberBase, invoiceCount - count + 1 + index),
   );
   return { numbers, customer: { name, email, billingAddress } };
+}
+
+/** Whether `customerId` is that of a customer with this external id, archived ones included. */
+export function ofCustomerNamed(work: Work, customerId: RawBuilder<unknown>, externalId: string): RawBuilder<unknown> {
+  return sql`${customerId} in (
+    select named.id from customers named
+     where named.environment_id = ${work.environmentId} and named.external_id = ${externalId})`;
 }

@@ -123,7 +123,6 @@ async function answer(context: Serving, route: Route, request: FastifyRequest, r
   // Parse problems are reported to holders of a valid key only, so they wait for the transaction.
   const requested = readRequest(route, request);
   const { asked } = requested;
-  nameIgnored(reply, requested.ignored);
   if (route.batched && isBatchable(requested)) {
     const { operation, request: toRequest, text } = route.batched;
     const action = route.method === 'GET' ? null : actionOf(route);
@@ -133,6 +132,7 @@ async function answer(context: Serving, route: Route, request: FastifyRequest, r
       toRequest(requested.asked.input as never),
       action,
     );
+    nameIgnored(reply, requested.ignored);
     context.keyUse.note(apiKeyHash);
     return jsonPayload(route, request, reply, text(answered));
   }
@@ -165,13 +165,13 @@ function isBatchable(requested: Requested): requested is Requested & { readonly 
 }
 
 /** The request, if it is valid in the environment. Otherwise throws its problem, with each unknown field. */
-function admitted({ asked, unknown }: Requested, work: Work, reply: FastifyReply): Asked {
+function admitted({ asked, ignored, unknown }: Requested, work: Work, reply: FastifyReply): Asked {
   if (unknown.length > 0 && work.settings.unknownFields !== 'ignore') {
     const others = asked instanceof Problem ? asked.issues : [];
     throw validationProblem([...issuesOfUnknown(unknown), ...others]);
   }
   if (asked instanceof Problem) throw asked;
-  nameIgnored(reply, unknown);
+  nameIgnored(reply, [...ignored, ...unknown]);
   return asked;
 }
 

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { type Selectable, sql } from 'kysely';
+import { ofCustomerNamed } from '../customers/store.ts';
 import type { InvoiceLineItems, Invoices } from '../database/database-types.ts';
 import { jsonRecords } from '../database/json-records.ts';
 import { selectPage } from '../database/select-page.ts';
@@ -154,6 +155,7 @@ export function pageOfInvoices(work: Work, request: PageRequest): Promise<{ rows
     status: 'status',
     type: 'type',
     customerId: 'customer_id',
+    customerExternalId: (externalId) => ofCustomerNamed(work, sql.ref('customer_id'), externalId),
     subscriptionId: 'subscription_id',
     purchaseId: 'purchase_id',
     billingPeriodId: 'billing_period_id',

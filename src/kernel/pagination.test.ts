@@ -4,6 +4,7 @@ import {
   booleanFilter,
   decodeCursor,
   encodeCursor,
+  isAscending,
   page,
   pageQuery,
   pageRequest,
@@ -23,6 +24,7 @@ test('without a query a page is the first ten rows', () => {
     after: null,
     afterAt: null,
     direction: 'forward',
+    order: 'asc',
     limit: 10,
     filters: {},
   });
@@ -46,6 +48,7 @@ test('a further page is told by nextCursor, which leads behind the last row and 
     after: 'row_2',
     afterAt: 2,
     direction: 'forward',
+    order: 'asc',
     limit: 2,
     filters: { status: 'active', active: true },
   });
@@ -93,4 +96,30 @@ test('a query may not contradict the filters of its cursor', () => {
   const cursor = encodeCursor({ parameters: { status: 'active' }, createdAt: 1, id: 'row_1', direction: 'forward' });
   assert.throws(() => read({ cursor, status: 'canceled' }), isInvalidCursor);
   assert.equal(read({ cursor, status: 'active' }).filters.status, 'active');
+});
+
+test('a list in descending order goes on in it, and its cursor is refused for the other order', () => {
+  const first = page(read({ limit: '2', order: 'desc' }), [row(9), row(8), row(7)], 9);
+  assert.deepEqual(first.data, [row(9), row(8)]);
+  const { nextCursor } = first;
+  assert(nextCursor);
+  for (const raw of [{ cursor: nextCursor }, { cursor: nextCursor, order: 'desc' }]) {
+    assert.equal(read(raw).order, 'desc');
+    assert.equal(isAscending(read(raw)), false);
+  }
+  assert.throws(() => read({ cursor: nextCursor, order: 'asc' }), isInvalidCursor);
+  const ascending = page(read({ limit: '1' }), [row(1), row(2)], 9).nextCursor;
+  assert.equal(read({ cursor: ascending, order: 'asc' }).order, 'asc');
+  assert.throws(() => read({ cursor: ascending, order: 'desc' }), isInvalidCursor);
+  const back = encodeCursor({ parameters: { order: 'desc' }, createdAt: 7, id: 'row_7', direction: 'backward' });
+  assert.equal(isAscending(read({ cursor: back })), true);
+  assert.deepEqual(page(read({ cursor: back, limit: '2' }), [row(8), row(9)], 9).data, [row(9), row(8)]);
+});
+
+test('a list whose usual order is descending may be read ascending', () => {
+  const readLog = (raw: Record<string, unknown>) => pageRequest(query.parse(withCursorFilters(raw)), 'desc');
+  assert.deepEqual([readLog({}).order, readLog({}).filters], ['desc', {}]);
+  const { nextCursor } = page(readLog({ order: 'asc', limit: '1' }), [row(1), row(2)], 9);
+  assert.equal(readLog({ cursor: nextCursor }).order, 'asc');
+  assert.throws(() => readLog({ cursor: nextCursor, order: 'desc' }), isInvalidCursor);
 });

@@ -70,9 +70,18 @@ const limitFilter = z
     },
   });
 
-/** The query of every list: `cursor`, `limit` and the list's own equality filters. */
+const Order = z.enum(['asc', 'desc']);
+type Order = z.infer<typeof Order>;
+
+const orderFilter = Order.optional().meta({
+  description:
+    '`asc`: the oldest first. `desc`: the newest first. A cursor keeps its order, and is refused for the other one.',
+  param: { id: 'order' },
+});
+
+/** The query of every list: `cursor`, `limit`, `order` and the list's own filters. */
 export function pageQuery<Filters extends z.ZodRawShape>(filters: Filters) {
-  return z.object({ cursor: cursorFilter, limit: limitFilter, ...filters });
+  return z.object({ cursor: cursorFilter, limit: limitFilter, order: orderFilter, ...filters });
 }
 
 /** The envelope of every list. */
@@ -94,6 +103,7 @@ export interface PageRequest {
   /** The creation time of the row `after`, from the cursor. */
   readonly afterAt: Instant | null;
   readonly direction: 'forward' | 'backward';
+  readonly order: Order;
   readonly limit: number;
   readonly filters: Readonly<Record<string, string | boolean>>;
 }
@@ -150,6 +160,33 @@ export function gatherMetadata(query: Readonly<Record<string, unknown>>): Record
   return { ...Object.fromEntries(others), metadata: { ...metadata, ...Object.fromEntries(filters) } };
 }
 
+/** The filters of a list by the time of creation. */
+export const createdFilters = {
+  createdAtFrom: instantFilter.meta({
+    description: 'Records created at this instant or later, in epoch milliseconds or as an ISO 8601 date-time.',
+    param: { id: 'createdAtFrom' },
+  }),
+  createdAtTo: instantFilter.meta({
+    description: 'Records created before this instant.',
+    param: { id: 'createdAtTo' },
+  }),
+};
+
+// A trigram index finds nothing shorter.
+const minSearchLength = 3;
+/** Text that is searched for within names, e-mail addresses and external ids. */
+export const searchFilter = z.string().trim().min(minSearchLength).max(255).optional().meta({
+  description: 'Text of at least 3 characters that the name, e-mail address or external id contains, in any case.',
+});
+
+/** The filters of a list by the customer. */
+export const customerFilters = {
+  customerId: textFilter,
+  customerExternalId: textFilter.meta({
+    description: 'Your own id of the customer. Archived customers with this id count too.',
+  }),
+};
+
 /** From `from` (in it) to `to` (not in it); null is an open end. */
 export interface InstantRange {
   readonly from: Instant | null;
@@ -191,11 +228,16 @@ export function withCursorFilters(query: Readonly<Record<string, unknown>>): Rec
 type Query = {
   readonly cursor?: string | undefined;
   readonly limit?: number | undefined;
+  readonly order?: Order | undefined;
   readonly [filter: string]: unknown;
 };
 
-/** The page request of a parsed query. Parameters other than cursor and limit are equality filters. */
-export function pageRequest({ cursor: cursorText, limit = defaultPageLimit, ...given }: Query): PageRequest {
+/** The page request of a parsed query. Parameters other than cursor, limit and order are filters. */
+export function pageRequest(
+  { cursor: cursorText, limit = defaultPageLimit, order: sentOrder, ...given }: Query,
+  defaultOrder: Order = 'asc',
+): PageRequest {
+  const order = sentOrder ?? defaultOrder;
   const filters: Record<string, string | boolean> = {};
   for (const [key, value] of Object.entries(given)) {
     if (typeof value === 'string' || typeof value === 'boolean') filters[key] = value;
@@ -203,15 +245,24 @@ export function pageRequest({ cursor: cursorText, limit = defaultPageLimit, ...g
       for (const [name, text] of Object.entries(value ?? {})) filters[`metadata[${name}]`] = text;
     }
   }
+  // A cursor carries the order like a filter, unless it is the usual one.
+  if (order !== defaultOrder) filters.order = order;
   const cursor = cursorText === undefined ? null : decodeCursor(cursorText);
+  if (cursor !== null && (cursor.parameters.order ?? defaultOrder) !== order) throw new Problem('invalidCursor');
   return {
     cursor: cursorText ?? null,
     after: cursor?.id || null,
     afterAt: cursor?.id ? cursor.createdAt : null,
     direction: cursor?.direction ?? 'forward',
+    order,
     limit,
     filters,
   };
+}
+
+/** Whether the rows of a page are read from the oldest to the newest. */
+export function isAscending({ order, direction }: Pick<PageRequest, 'order' | 'direction'>): boolean {
+  return (order === 'asc') === (direction === 'forward');
 }
 
 /** The envelope around rows. `rows` may hold one row more than the limit, which means that there is another page. */

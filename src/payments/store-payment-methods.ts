@@ -1,5 +1,6 @@
 import { type Selectable, sql } from 'kysely';
 import type { BillingAddress } from '../customers/customer.ts';
+import { ofCustomerNamed } from '../customers/store.ts';
 import type { PaymentMethods } from '../database/database-types.ts';
 import { jsonb } from '../database/json-records.ts';
 import { selectPage } from '../database/select-page.ts';
@@ -173,6 +174,7 @@ export function pageOfPaymentMethods(
   const attached = { ...request, filters: { ...request.filters, detached: false } };
   return selectPage<PaymentMethodRow>(work, 'payment_methods', columns, attached, {
     customerId: 'customer_id',
+    customerExternalId: (externalId) => ofCustomerNamed(work, sql.ref('customer_id'), externalId),
     type: 'type',
     default: 'is_default',
     detached: sql`(detached_at is not null)`,

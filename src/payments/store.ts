@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { type Selectable, sql } from 'kysely';
+import { ofCustomerNamed } from '../customers/store.ts';
 import type { Payments } from '../database/database-types.ts';
 import { jsonRecords } from '../database/json-records.ts';
 import { selectPage } from '../database/select-page.ts';
@@ -233,6 +234,7 @@ export function pageOfPayments(work: Work, request: PageRequest): Promise<{ rows
   return selectPage<PaymentRow>(work, 'payments', columns, request, {
     status: 'status',
     customerId: 'customer_id',
+    customerExternalId: (externalId) => ofCustomerNamed(work, sql.ref('customer_id'), externalId),
     subscriptionId: 'subscription_id',
     invoiceId: 'invoice_id',
     paymentMethodId: 'payment_method_id',

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { type Selectable, sql } from 'kysely';
+import { ofCustomerNamed } from '../customers/store.ts';
 import type { Purchases } from '../database/database-types.ts';
 import { jsonb } from '../database/json-records.ts';
 import { selectPage } from '../database/select-page.ts';
@@ -143,6 +144,7 @@ export async function pageOfPurchases(
   const { rows, total } = await selectPage<StoredPurchase>(work, 'purchases', columns, request, {
     status: 'status',
     customerId: 'customer_id',
+    customerExternalId: (externalId) => ofCustomerNamed(work, sql.ref('customer_id'), externalId),
     priceId: 'price_id',
     subscriptionId: 'subscription_id',
     checkoutSessionId: 'checkout_session_id',

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
-import { type Selectable, sql, type Updateable } from 'kysely';
+import { type RawBuilder, type Selectable, sql, type Updateable } from 'kysely';
+import { ofCustomerNamed } from '../customers/store.ts';
 import type { Subscriptions } from '../database/database-types.ts';
 import { jsonb } from '../database/json-records.ts';
 import { selectPage } from '../database/select-page.ts';
@@ -195,6 +196,7 @@ export async function pageOfSubscriptions(
   const { rows, total } = await selectPage<StoredSubscription>(work, 'subscriptions', columns, request, {
     status: 'status',
     customerId: 'customer_id',
+    customerExternalId: (externalId) => ofCustomerNamed(work, sql.ref('customer_id'), externalId),
     priceId: 'price_id',
     pricingModelId: 'pricing_model_id',
   });
@@ -334,4 +336,23 @@ export async function liftExclusivity(work: Work): Promise<void> {
     )
     update subscriptions set exclusive = false from living
      where subscriptions.environment_id = ${work.environmentId} and subscriptions.id = living.id`.execute(work.db);
+}
+
+/** Whether `subscriptionId` is that of a subscription of the customer. */
+export function ofSubscriptionsOf(
+  work: Work,
+  subscriptionId: RawBuilder<unknown>,
+  {
+    customerId,
+    customerExternalId,
+  }: Readonly<Record<'customerId' | 'customerExternalId', string | boolean | undefined>>,
+): RawBuilder<unknown> {
+  const conditions = [
+    sql`owned.environment_id = ${work.environmentId}`,
+    ...(customerId === undefined ? [] : [sql`owned.customer_id = ${customerId}`]),
+    ...(customerExternalId === undefined
+      ? []
+      : [ofCustomerNamed(work, sql.ref('owned.customer_id'), String(customerExternalId))]),
+  ];
+  return sql`${subscriptionId} in (select owned.id from subscriptions owned where ${sql.join(conditions, sql` and `)})`;
 }

@@ -1,5 +1,5 @@
 import type { Instant } from '../kernel/calendar.ts';
-import { instantFilter, instantRange, textFilter } from '../kernel/pagination.ts';
+import { customerFilters, instantFilter, instantRange, textFilter } from '../kernel/pagination.ts';
 
 export const hourMs = 3_600_000;
 
@@ -38,11 +38,13 @@ export function splitAtHours({ from, to }: TimeRange): SplitRange {
 
 /** Event filters that apply to the series. */
 export const seriesFilters = ['customerId', 'subscriptionId', 'usageMeterId', 'priceId', 'billingPeriodId'] as const;
-export type SeriesFilter = { readonly [filter in (typeof seriesFilters)[number]]?: string | undefined };
+export type SeriesFilter = {
+  readonly [filter in (typeof seriesFilters)[number] | 'customerExternalId']?: string | undefined;
+};
 
 /** The filters of an event list. */
 export const eventFilters = {
-  customerId: textFilter,
+  ...customerFilters,
   subscriptionId: textFilter,
   usageMeterId: textFilter,
   priceId: textFilter,
@@ -63,7 +65,9 @@ export interface EventQuery {
 /** Builds the query from the filters of a page request. Refuses an empty range. */
 export function toEventQuery(filters: Readonly<Record<string, string | boolean>>): EventQuery {
   return {
-    series: Object.fromEntries(seriesFilters.map((filter) => [filter, textOf(filters[filter]) ?? undefined])),
+    series: Object.fromEntries(
+      [...seriesFilters, 'customerExternalId'].map((filter) => [filter, textOf(filters[filter]) ?? undefined]),
+    ),
     transactionId: textOf(filters.transactionId),
     range: instantRange(filters, 'usageDateFrom', 'usageDateTo'),
   };

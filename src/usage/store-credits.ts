@@ -1,9 +1,11 @@
 import { type RawBuilder, sql } from 'kysely';
 import { idArray } from '../database/array-literal.ts';
 import { newId } from '../database/new-id.ts';
+import { within } from '../database/select-page.ts';
 import type { Work } from '../database/work.ts';
 import type { Instant, Period } from '../kernel/calendar.ts';
-import type { PageRequest } from '../kernel/pagination.ts';
+import { instantRange, isAscending, type PageRequest } from '../kernel/pagination.ts';
+import { ofSubscriptionsOf } from '../subscriptions/store.ts';
 import { terminalStatuses } from '../subscriptions/subscription.ts';
 import {
   type AccountGrant,
@@ -321,17 +323,22 @@ export async function pageOfUsageCredits(
   work: Work,
   request: PageRequest,
 ): Promise<{ rows: UsageCreditRow[]; total: number }> {
-  const conditions = [sql`c.environment_id = ${work.environmentId}`];
+  const conditions: RawBuilder<unknown>[] = [sql`c.environment_id = ${work.environmentId}`];
   for (const [filter, column] of Object.entries(filterColumns)) {
     const value = request.filters[filter];
     if (value !== undefined) conditions.push(sql`${sql.ref(column)} = ${value}`);
   }
+  const created = instantRange(request.filters, 'createdAtFrom', 'createdAtTo');
+  if (created !== null) conditions.push(within(sql.ref('c.created_at'), created));
+  const { customerId, customerExternalId } = request.filters;
+  if (customerId !== undefined || customerExternalId !== undefined)
+    conditions.push(ofSubscriptionsOf(work, sql.ref('a.subscription_id'), { customerId, customerExternalId }));
   const matches = sql.join(conditions, sql` and `);
-  const forward = request.direction === 'forward';
-  const beyond = request.after === null ? sql`` : sql` and c.id ${forward ? sql`>` : sql`<`} ${request.after}`;
+  const upwards = isAscending(request);
+  const beyond = request.after === null ? sql`` : sql` and c.id ${upwards ? sql`>` : sql`<`} ${request.after}`;
   const { rows } = await sql<UsageCreditRow>`
     select ${columns} from ${joined} where ${matches}${beyond}
-     order by c.id ${forward ? sql`asc` : sql`desc`} limit ${request.limit + 1}`.execute(work.db);
+     order by c.id ${upwards ? sql`asc` : sql`desc`} limit ${request.limit + 1}`.execute(work.db);
   const counted = await sql<{ total: number }>`select count(*) as total from ${joined} where ${matches}`.execute(
     work.db,
   );

@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict';
 import { type RawBuilder, sql } from 'kysely';
+import { within } from '../database/select-page.ts';
 import type { Work } from '../database/work.ts';
 import type { Instant } from '../kernel/calendar.ts';
-import type { PageRequest } from '../kernel/pagination.ts';
+import { instantRange, isAscending, type PageRequest } from '../kernel/pagination.ts';
+import { ofSubscriptionsOf } from '../subscriptions/store.ts';
 import type { HoldClosing, HoldRow, HoldStatus } from './usage-hold.ts';
 
 /*
@@ -40,17 +42,22 @@ export async function pageOfHolds(work: Work, request: PageRequest): Promise<{ r
     usageMeterId: sql`a.usage_meter_id`,
     status: statusNow(work.now),
   };
-  const conditions = [sql`h.environment_id = ${work.environmentId}`];
+  const conditions: RawBuilder<unknown>[] = [sql`h.environment_id = ${work.environmentId}`];
   for (const [filter, column] of Object.entries(columns)) {
     const value = request.filters[filter];
     if (value !== undefined) conditions.push(sql`${column} = ${value}`);
   }
+  const created = instantRange(request.filters, 'createdAtFrom', 'createdAtTo');
+  if (created !== null) conditions.push(within(sql.ref('h.created_at'), created));
+  const { customerId, customerExternalId } = request.filters;
+  if (customerId !== undefined || customerExternalId !== undefined)
+    conditions.push(ofSubscriptionsOf(work, sql.ref('a.subscription_id'), { customerId, customerExternalId }));
   const matches = sql.join(conditions, sql` and `);
-  const forward = request.direction === 'forward';
-  const beyond = request.after === null ? sql`` : sql` and h.id ${forward ? sql`>` : sql`<`} ${request.after}`;
+  const upwards = isAscending(request);
+  const beyond = request.after === null ? sql`` : sql` and h.id ${upwards ? sql`>` : sql`<`} ${request.after}`;
   const { rows } = await sql<HoldRow>`
     select ${holdColumns(work.now)} from ${holdsAndAccounts} where ${matches}${beyond}
-     order by h.id ${forward ? sql`asc` : sql`desc`} limit ${request.limit + 1}`.execute(work.db);
+     order by h.id ${upwards ? sql`asc` : sql`desc`} limit ${request.limit + 1}`.execute(work.db);
   const counted = await sql<{ total: number }>`
     select count(*) as total from ${holdsAndAccounts} where ${matches}`.execute(work.db);
   return { rows, total: counted.rows[0]?.total ?? 0 };

@@ -2,7 +2,7 @@ import { type RawBuilder, sql } from 'kysely';
 import { idArray } from '../database/array-literal.ts';
 import type { Work } from '../database/work.ts';
 import type { Instant } from '../kernel/calendar.ts';
-import type { PageRequest } from '../kernel/pagination.ts';
+import { isAscending, type PageRequest } from '../kernel/pagination.ts';
 import type { LedgerBalance, LedgerQuery, UsageCreditApplication } from './ledger.ts';
 import { appliedInAll, availableBalance, endedUnbooked } from './store-balances.ts';
 
@@ -128,19 +128,19 @@ export async function findUsageEntry(
 export async function listEntries(
   work: Work,
   accountIds: readonly string[],
-  { direction, limit }: PageRequest,
+  request: PageRequest,
   { asOf, after }: { readonly asOf: Instant | null; readonly after: EntryPosition | null },
 ): Promise<LedgerEntryRow[]> {
-  const forward = direction === 'forward';
+  const upwards = isAscending(request);
   const order = (alias: string) => {
-    const way = forward ? sql`asc` : sql`desc`;
-    return sql`${sql.ref(`${alias}.created_at`)} ${way}, ${sql.ref(`${alias}.sequence`)} ${way} limit ${limit + 1}`;
+    const way = upwards ? sql`asc` : sql`desc`;
+    return sql`${sql.ref(`${alias}.created_at`)} ${way}, ${sql.ref(`${alias}.sequence`)} ${way} limit ${request.limit + 1}`;
   };
   const until = asOf === null ? sql`` : sql` and e.created_at <= ${asOf}`;
   const beyond =
     after === null
       ? sql``
-      : sql` and (e.created_at, e.sequence) ${forward ? sql`>` : sql`<`} (${after.createdAt}::bigint, ${after.sequence}::bigint)`;
+      : sql` and (e.created_at, e.sequence) ${upwards ? sql`>` : sql`<`} (${after.createdAt}::bigint, ${after.sequence}::bigint)`;
   // Takes the first entries of each account in index order, and the first of those overall.
   const { rows } = await sql<LedgerEntryRow>`
     select ${entryColumns}

@@ -1,8 +1,9 @@
 import { type RawBuilder, sql } from 'kysely';
+import { ofCustomerNamed } from '../customers/store.ts';
 import { idArray, textArray } from '../database/array-literal.ts';
 import type { Work } from '../database/work.ts';
 import { idPrefixes } from '../kernel/id.ts';
-import type { PageRequest } from '../kernel/pagination.ts';
+import { isAscending, type PageRequest } from '../kernel/pagination.ts';
 import { type EventQuery, type SeriesFilter, seriesFilters, splitAtHours, type TimeRange } from './event-query.ts';
 import { eventColumns, type StoredEvent, selectEvents, shortId, transactionKeyOf } from './store.ts';
 
@@ -82,10 +83,11 @@ interface PagePart {
   readonly most: number;
 }
 
-function pagePart({ after, direction, limit }: PageRequest): PagePart {
-  const forward = direction === 'forward';
-  const beyond = after === null ? sql`true` : sql`e.id ${forward ? sql`>` : sql`<`} ${shortId(after)}`;
-  return { beyond, way: forward ? sql`asc` : sql`desc`, most: limit + 1 };
+function pagePart(request: PageRequest): PagePart {
+  const { after, limit } = request;
+  const upwards = isAscending(request);
+  const beyond = after === null ? sql`true` : sql`e.id ${upwards ? sql`>` : sql`<`} ${shortId(after)}`;
+  return { beyond, way: upwards ? sql`asc` : sql`desc`, most: limit + 1 };
 }
 
 // The number of events to scan in order in the hope of matches: about ten milliseconds.
@@ -177,8 +179,9 @@ async function pageOfTransaction(
      where e.environment_id = ${work.environmentId} and ${sql.join(conditions, sql` and `)}
      order by e.id ${way}`,
   );
-  const { after, direction } = request;
-  const rows = found.filter(({ id }) => after === null || (direction === 'forward' ? id > after : id < after));
+  const { after } = request;
+  const upwards = isAscending(request);
+  const rows = found.filter(({ id }) => after === null || (upwards ? id > after : id < after));
   return { rows: rows.slice(0, most), total: found.length };
 }
 
@@ -228,10 +231,13 @@ export async function chooseSeries(work: Work, filter: SeriesFilter): Promise<Se
 
 /** The conditions of a filter on a series `s`, besides its environment. */
 export function seriesConditions(work: Work, filter: SeriesFilter): RawBuilder<unknown>[] {
-  const conditions = seriesFilters.flatMap((each) => {
+  const conditions: RawBuilder<unknown>[] = seriesFilters.flatMap((each) => {
     const value = filter[each];
     return value === undefined ? [] : [sql`${sql.ref(`s.${columnOf[each]}`)} = ${value}`];
   });
+  const { customerExternalId } = filter;
+  if (customerExternalId !== undefined)
+    conditions.push(ofCustomerNamed(work, sql.ref('s.customer_id'), customerExternalId));
   const pinned = work.pinnedTo;
   return pinned === null ? conditions : [...conditions, sql`s.pricing_model_id = ${pinned}`];
 }

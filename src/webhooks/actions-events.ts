@@ -1,8 +1,8 @@
 import type { Work } from '../database/work.ts';
-import { instantRange, type PageRequest, page } from '../kernel/pagination.ts';
+import { type PageRequest, page } from '../kernel/pagination.ts';
 import { Problem } from '../kernel/problem.ts';
 import type { Event } from './event.ts';
-import * as store from './store-events.ts';
+import * as store from './store.ts';
 
 /** Adds the fields of the environment. */
 function render(work: Work, row: store.EventRow): Event {
@@ -18,8 +18,7 @@ export async function getEvent(work: Work, id: string): Promise<Event> {
 
 /** The environment's events, in order of creation. Refuses an empty time range. */
 export async function listEvents(work: Work, request: PageRequest) {
-  const range = instantRange(request.filters, 'occurredAtFrom', 'occurredAtTo');
-  const { rows, total } = await store.pageOfEvents(work, request, range);
+  const { rows, total } = await store.pageOfEvents(work, request);
   return page(
     request,
     rows.map((row) => render(work, row)),

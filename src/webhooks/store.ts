@@ -3,6 +3,7 @@ import { selectPage } from '../database/select-page.ts';
 import type { Work } from '../database/work.ts';
 import type { Instant } from '../kernel/calendar.ts';
 import type { PageRequest } from '../kernel/pagination.ts';
+import type { Event } from './event.ts';
 import type { Webhook, WebhookFilterType } from './webhook.ts';
 
 /** A record without the fields of its environment. */
@@ -144,4 +145,36 @@ export async function deleteWebhook(work: Work, id: string): Promise<WebhookRow 
     .$castTo<WebhookRow>()
     .executeTakeFirst();
   return row ?? null;
+}
+
+/** An event without the fields of its environment. */
+export type EventRow = Omit<Event, 'livemode' | 'organizationId'>;
+
+const eventColumns = [
+  'id',
+  'createdAt',
+  'pricingModelId',
+  'type',
+  'object',
+  'objectId',
+  'occurredAt',
+  'payload',
+] as const;
+
+export async function findEvent(work: Work, id: string): Promise<EventRow | null> {
+  const row = await work.db
+    .selectFrom('events')
+    .select(eventColumns)
+    .where('environmentId', '=', work.environmentId)
+    .where('id', '=', id)
+    .$castTo<EventRow>()
+    .executeTakeFirst();
+  return row ?? null;
+}
+
+const eventFilterColumns = { type: 'type', object: 'object', objectId: 'object_id' } as const;
+
+/** A page of events in order of creation, plus one if there are more, and the total number of matches. */
+export function pageOfEvents(work: Work, request: PageRequest): Promise<{ rows: EventRow[]; total: number }> {
+  return selectPage<EventRow>(work, 'events', eventColumns, request, eventFilterColumns);
 }

@@ -4,6 +4,8 @@ import type { TenantWorld } from './tenants-world.ts';
 export const filterValues: Readonly<Record<string, (world: TenantWorld) => string>> = {
   pricingModelId: (w) => w.pricingModelId,
   customerId: (w) => w.customerId,
+  customerExternalId: (w) => w.externalId,
+  search: (w) => w.email,
   externalId: (w) => w.externalId,
   email: (w) => w.email,
   priceId: (w) => w.priceId,

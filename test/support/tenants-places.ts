@@ -15,7 +15,7 @@ export function isNaming(name: string): boolean {
 }
 
 /** Filters that are no ids and still say that there is such a record. */
-const tellingFilters = new Set(['email']);
+const tellingFilters = new Set(['email', 'search']);
 
 /** Every place of an operation of openapi.json that may name a record, found by the names of parameters and fields. */
 export function idPlacesOf(document: Body, method: string, path: string): IdPlace[] {

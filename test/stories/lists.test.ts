@@ -1,0 +1,83 @@
+import assert from 'node:assert/strict';
+import { before, test } from 'node:test';
+import { sql } from 'kysely';
+import { type Body, startTestApp } from '../support/harness.ts';
+import { newCustomer } from '../support/shop.ts';
+
+const app = await startTestApp();
+const start = Date.UTC(2026, 0, 1);
+const day = 86_400_000;
+const externalIds = async (query: string) =>
+  (await app.get(`/customers?${query}`)).data.map((row: Body) => row.externalId);
+
+before(async () => {
+  // One a day: acme-1 on 1 January, acme-2 on 2 January.
+  for (const [index, name] of ['Ada Lovelace', 'Grace Hopper', '100% Juice', 'Lova_Lo'].entries()) {
+    await app.setClock(start + index * day);
+    await newCustomer(app, `acme-${index + 1}`, { name, email: `Mail${index + 1}@Example.com` });
+  }
+});
+
+test('order=desc lists the newest first, page by page, and refuses a cursor of the other order', async () => {
+  const first = await app.get('/customers?order=desc&limit=3');
+  assert.deepEqual(
+    first.data.map((row: Body) => row.externalId),
+    ['acme-4', 'acme-3', 'acme-2'],
+  );
+  const cursor = encodeURIComponent(first.nextCursor);
+  assert.deepEqual(await externalIds(`cursor=${cursor}`), ['acme-1']);
+  const refused = await app.request('GET', `/customers?order=asc&cursor=${cursor}`);
+  assert.deepEqual([refused.status, refused.body.reason], [400, 'invalid_cursor']);
+  assert.equal((await app.request('GET', '/customers?order=newest')).status, 400);
+  const [subscription] = (await app.get('/subscriptions?order=desc&limit=1')).data;
+  assert.equal(subscription.createdAt, start + 3 * day);
+});
+
+test('a range of time begins with its first instant and ends before its last', async () => {
+  const [second, third] = [start + day, start + 2 * day];
+  assert.deepEqual(await externalIds(`createdAtFrom=${second}&createdAtTo=${third}`), ['acme-2']);
+  assert.deepEqual(await externalIds('createdAtFrom=2026-01-02T00:00:00Z&order=desc'), ['acme-4', 'acme-3', 'acme-2']);
+  assert.deepEqual(await externalIds(`createdAtTo=${second}`), ['acme-1']);
+  const page = await app.get(`/customers?createdAtFrom=${second}&limit=2`);
+  assert.equal(page.total, 3);
+  assert.deepEqual(await externalIds(`cursor=${encodeURIComponent(page.nextCursor)}`), ['acme-4']);
+  assert.equal((await app.request('GET', `/invoices?createdAtFrom=${third}&createdAtTo=${second}`)).status, 400);
+});
+
+test('customerExternalId finds what is of the customer, in every list that names one', async () => {
+  const { data } = await app.get('/subscriptions?customerExternalId=acme-2');
+  assert.deepEqual([data.length, data[0].createdAt], [1, start + day]);
+  for (const list of ['invoices', 'payments', 'purchases', 'payment-methods', 'checkout-sessions', 'usage-credits']) {
+    const { total } = await app.get(`/${list}?customerExternalId=acme-2&createdAtFrom=${start}&order=desc`);
+    assert.equal(total, 0, list);
+  }
+  for (const list of ['holds', 'usage-events'])
+    assert.equal((await app.get(`/${list}?customerExternalId=acme-2&order=desc`)).total, 0, list);
+  assert.equal((await app.get('/subscriptions?customerExternalId=nobody')).total, 0);
+});
+
+test('a status that does not exist is refused and named', async () => {
+  for (const list of ['invoices', 'payments', 'purchases', 'subscriptions', 'checkout-sessions', 'holds'])
+    assert.match((await app.request('GET', `/${list}?status=opne`)).body.message, /^status: /, list);
+});
+
+test('search finds a part of the name, e-mail address or external id in any case, and takes no wildcards', async () => {
+  assert.deepEqual(await externalIds('search=LOVE'), ['acme-1']);
+  assert.deepEqual(await externalIds('search=mail2@'), ['acme-2']);
+  assert.deepEqual(await externalIds('search=me-3'), ['acme-3']);
+  assert.deepEqual(await externalIds('search=example.com&order=desc&limit=2'), ['acme-4', 'acme-3']);
+  assert.deepEqual(await externalIds(`search=${encodeURIComponent('0% J')}`), ['acme-3']);
+  assert.deepEqual(await externalIds(`search=${encodeURIComponent('a_L')}`), ['acme-4']);
+  assert.deepEqual(await externalIds(`search=${encodeURIComponent('%%%')}`), []);
+  assert.equal((await app.request('GET', '/customers?search=ab')).status, 400);
+});
+
+test('a search is answered by the trigram index', async () => {
+  const plan = await app.owner.transaction().execute(async (owner) => {
+    // A table of four rows is read whole otherwise.
+    await sql`set local enable_seqscan = off`.execute(owner);
+    return sql`explain select id from customers
+      where name ilike '%lovelace%' or email ilike '%lovelace%' or external_id ilike '%lovelace%'`.execute(owner);
+  });
+  assert.match(JSON.stringify(plan.rows), /customers_search/);
+});
