@@ -26,7 +26,7 @@ export const freePlan: Plan = {
   count: 1,
   trialDays: 0,
   once: 100,
-  recurring: 0,
+  recurring: 40,
   seats: 1,
   billsOverage: false,
 };

@@ -1,21 +1,40 @@
 import { usersSlug } from './catalogue.ts';
 import { creditLine, draw, give, hasEnded, liveCredits } from './oracle-credits.ts';
 import { heldOf } from './oracle-holds.ts';
-import type { Books, Credit, Period, Subscription } from './oracle-records.ts';
+import { type Books, type Credit, isTerminal, type Period, type Subscription } from './oracle-records.ts';
 
 /** Credits of a period, and their use. */
 
 /**
- * Grants a period's credits: the one-time ones with the first, and a prorated share if it is the rest of an interval.
+ * Grants a period's credits: the one-time ones with the first, and a prorated share if it is the rest of an interval. A
+ * return to the free plan grants what was not used in a period of it that would still run.
  */
 export function grantPeriod(subscription: Subscription, period: Period, isFirst: boolean): void {
   const { plan, quantity } = subscription;
-  if (isFirst) {
-    give(subscription, { issued: plan.once * quantity, expiresAt: null, kind: 'once', plan });
-    if (plan.once > 0) subscription.hadOnce.add(plan);
-  }
-  const recurring = partOf(plan.recurring * quantity, period.start, period);
-  give(subscription, { issued: recurring, expiresAt: period.end, kind: 'recurring', plan });
+  if (isFirst) giveOnce(subscription);
+  const share = partOf(plan.recurring * quantity, period.start, period);
+  const isRunning = ({ expiresAt }: Credit) => expiresAt !== null && expiresAt > period.start;
+  const used = isFirst && subscription.isFree ? usedBefore(subscription, 'recurring', isRunning) : 0;
+  const issued = Math.max(0, Math.min(share, plan.recurring * quantity - used));
+  give(subscription, { issued, expiresAt: period.end, kind: 'recurring', plan });
+}
+
+/** One-time credits come once for a customer: those that were not used on a subscription that has ended come again. */
+function giveOnce(subscription: Subscription): void {
+  const { plan, quantity } = subscription;
+  const issued = Math.max(0, plan.once * quantity - usedBefore(subscription, 'once', () => true));
+  give(subscription, { issued, expiresAt: null, kind: 'once', plan });
+  if (plan.once > 0) subscription.hadOnce.add(plan);
+}
+
+/** The units of its plan's credits that the customer used on ended subscriptions, and all of those on running ones. */
+function usedBefore(subscription: Subscription, kind: Credit['kind'], counts: (credit: Credit) => boolean): number {
+  const { customer, plan } = subscription;
+  const others = customer.subscriptions.filter((each) => each !== subscription);
+  return others
+    .flatMap((each) => each.credits.map((credit) => ({ credit, hasEnded: isTerminal(each) })))
+    .filter(({ credit }) => credit.kind === kind && credit.plan === plan && counts(credit))
+    .reduce((sum, { credit, hasEnded: isOver }) => sum + (isOver ? credit.applied : credit.issued), 0);
 }
 
 /**
@@ -30,9 +49,7 @@ export function grantChange(subscription: Subscription, now: number): void {
     .filter(({ kind, expiresAt }) => kind === 'recurring' && expiresAt === period.end)
     .reduce((sum, { issued }) => sum + issued, 0);
   give(subscription, { issued: Math.max(0, due - had), expiresAt: period.end, kind: 'recurring', plan });
-  if (plan.once === 0 || hadOnce.has(plan)) return;
-  hadOnce.add(plan);
-  give(subscription, { issued: plan.once * quantity, expiresAt: null, kind: 'once', plan });
+  if (!hadOnce.has(plan)) giveOnce(subscription);
 }
 
 function partOf(amount: number, from: number, { wholeStart, end }: Period): number {

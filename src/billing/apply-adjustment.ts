@@ -41,7 +41,7 @@ import { grantCredits, settleUsage, undoSettlements } from '../usage/actions-led
 import { listGrantedCredits } from '../usage/store-credits.ts';
 import { type Bill, issueBills, takeUsageLines } from './bill-subscription.ts';
 import { completePurchasesOf } from './complete-purchases.ts';
-import { grantAwaitedCredits } from './grant-period-credits.ts';
+import { grantAwaitedCredits, leftOf } from './grant-period-credits.ts';
 import { giveBackPausedTime } from './paused-time.ts';
 import { priceChange } from './plan-adjustment.ts';
 
@@ -349,11 +349,27 @@ async function grantRest(work: Work, changes: readonly InPeriod[]): Promise<void
     interval: wholeOf(period),
   }));
   const granted = Map.groupBy(await listGrantedCredits(work, requested), (row) => row.subscriptionId);
-  const grants = changes.flatMap(({ adjustment, subscription, period, at, changedItemIds }) =>
-    creditsOfChange(features.get(subscription.id) ?? [], changedItemIds, granted.get(subscription.id) ?? [], {
-      at,
-      whole: wholeOf(period),
-    }).map(({ feature, usageMeterId, amount, expiresAt }) => ({
+  const decided = changes.flatMap((change) => {
+    const { subscription, period, at, changedItemIds } = change;
+    const of = { at, whole: wholeOf(period) };
+    const known = granted.get(subscription.id) ?? [];
+    return creditsOfChange(features.get(subscription.id) ?? [], changedItemIds, known, of).map((extra) => ({
+      ...extra,
+      change,
+    }));
+  });
+  const once = decided.filter(({ expiresAt }) => expiresAt === null);
+  const left = await leftOf(
+    work,
+    once.map(({ change: { subscription, at }, feature: { featureId }, amount }) => {
+      return { subscription, at, featureId, amount, isOnce: true };
+    }),
+  );
+  const grants = decided.map((extra) => {
+    const { change, feature, usageMeterId, expiresAt } = extra;
+    const { adjustment, subscription, period } = change;
+    const amount = expiresAt === null ? (left[once.indexOf(extra)] ?? 0n) : extra.amount;
+    return {
       subscriptionId: subscription.id,
       pricingModelId: subscription.pricingModelId,
       usageMeterId,
@@ -364,8 +380,8 @@ async function grantRest(work: Work, changes: readonly InPeriod[]): Promise<void
       source: 'manual_adjustment' as const,
       // Identifies the grant: this feature of this item, with this change.
       sourceId: `${adjustment.id}:${feature.id}`,
-    })),
-  );
+    };
+  });
   await grantCredits(work, grants);
 }
 

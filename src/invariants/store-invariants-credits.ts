@@ -1,8 +1,53 @@
-import { sql } from 'kysely';
+import { type RawBuilder, sql } from 'kysely';
 import type { Invariant } from './store-invariants.ts';
+
+/**
+ * Grants `c` of plans that are more than their feature offers less the units that the customer used before, of earlier
+ * grants `o` on ended subscriptions `os`.
+ */
+function grantsBeyondOffer(grants: RawBuilder<unknown>, earlier: RawBuilder<unknown>) {
+  return sql<Record<string, unknown>>`
+    select c.environment_id, c.id, s.customer_id, c.feature_id, c.issued, e.used, f.amount
+      from usage_credits c
+      join ledger_accounts a on a.environment_id = c.environment_id and a.id = c.ledger_account_id
+      join subscriptions s on s.environment_id = a.environment_id and s.id = a.subscription_id
+     cross join lateral (
+       select sum(o.applied + case when o.id = oa.pending_credit_id then oa.covered - oa.applied else 0 end) as used
+         from subscriptions os
+         join ledger_accounts oa on oa.environment_id = os.environment_id and oa.subscription_id = os.id
+         join usage_credits o on o.environment_id = oa.environment_id and o.ledger_account_id = oa.id
+        where os.environment_id = s.environment_id and os.customer_id = s.customer_id and os.id <> s.id
+          and o.id < c.id and o.feature_id = c.feature_id and o.source = 'billing_period_transition' and ${earlier}) e
+     cross join lateral (
+       select coalesce(sum(f.amount), 0) as amount, max(f.updated_at) as changed_at
+         from subscription_item_features f
+        where f.environment_id = c.environment_id and f.subscription_id = s.id and f.feature_id = c.feature_id) f
+     where c.source = 'billing_period_transition' and c.feature_id is not null and ${grants}
+       and e.used > 0 and c.issued + e.used > f.amount and coalesce(f.changed_at, 0) <= c.granted_at`;
+}
 
 /** Invariants of credits that are given once, and of those whose money went back. */
 export const creditInvariants: readonly Invariant[] = [
+  {
+    name: 'oneTimeCreditsComeOnce',
+    // Amounts of a feature that was changed since are not stored, so such grants are skipped.
+    sentence:
+      'One-time credits are at most what the customer did not use of the same feature on ended subscriptions, unless it changed since.',
+    query: grantsBeyondOffer(sql`c.expires_at is null`, sql`o.expires_at is null and os.canceled_at <= c.granted_at`),
+  },
+  {
+    name: 'freePlansGrantOncePerPeriod',
+    sentence:
+      'A free plan that begins in a period of an earlier one grants at most what was not used of that, unless the feature changed since.',
+    query: grantsBeyondOffer(
+      sql`s.is_free_plan and c.expires_at is not null and not exists (
+            select from billing_periods p
+              join billing_periods earlier on earlier.environment_id = p.environment_id
+               and earlier.subscription_id = p.subscription_id and earlier.start_at < p.start_at
+             where p.environment_id = c.environment_id and p.id = c.billing_period_id)`,
+      sql`os.is_free_plan and os.canceled_at <= c.granted_at and o.expires_at > c.granted_at`,
+    ),
+  },
   {
     name: 'refundedCreditsAreTakenBack',
     // Units of a hold that was open then stay, also when the hold is released later.

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { instant } from '../kernel/calendar.ts';
-import { applyCredits, creditsToTakeBack, inOrderOfUse, type UsableCredit } from './credits.ts';
+import { applyCredits, creditsToTakeBack, inOrderOfUse, lessTaken, type UsableCredit } from './credits.ts';
 
 const may = instant('2026-05-01');
 const june = instant('2026-06-01');
@@ -189,4 +189,10 @@ test('however a payment is refunded in parts, all unused units are taken back in
       assert.equal(takenBack, bought);
     }),
   );
+});
+
+test('a return gets what is left of an offer: of 20 with 15 taken 5, of 20 and 30 with 25 taken 0 and 25', () => {
+  assert.deepEqual(lessTaken([20n], 15n), [5n]);
+  assert.deepEqual(lessTaken([20n, 30n], 25n), [0n, 25n]);
+  assert.deepEqual(lessTaken([20n], 50n), [0n]);
 });

@@ -69,3 +69,16 @@ export function creditsToTakeBack(
   const amount = smallerOf(owed, free);
   return amount > 0n ? amount : 0n;
 }
+
+/**
+ * The units to grant where the customer has had `taken` units of the same offers before: each amount less what is left
+ * of these, the first first. No amount is negative. Worked example: 15 of 20 were used, so a return gets 5.
+ */
+export function lessTaken(amounts: readonly bigint[], taken: bigint): bigint[] {
+  let left = taken;
+  return amounts.map((amount) => {
+    const off = smallerOf(amount, left);
+    left -= off;
+    return amount - off;
+  });
+}

@@ -16,6 +16,7 @@ import {
   transactionTypeOfSource,
 } from './ledger.ts';
 import type { EndingCredit } from './rollover.ts';
+import { lockAccountsOfSubscriptions } from './store-accounts.ts';
 import { appliedInAll } from './store-balances.ts';
 import type { GrantedSubscription, UsageCreditRow } from './usage-credit.ts';
 
@@ -169,6 +170,9 @@ export async function moveOffCredits(work: Work, removed: readonly RemovedCredit
 export const belongsToCustomer = sql<boolean>`(c.source = 'purchase' or c.transferred_from is not null or (c.source = 'manual_adjustment'
   and (c.feature_id is null or starts_with(c.source_id, c.feature_id || ':'))))`;
 
+/** Whether subscription `s` has ended. */
+const hasEnded = sql<boolean>`s.status in (${sql.join(terminalStatuses)})`;
+
 /** An unspent credit of a customer on a subscription that has ended. */
 interface StrandedCredit {
   readonly id: string;
@@ -193,7 +197,7 @@ export async function listStrandedCredits(work: Work, customerIds: readonly stri
       join ledger_accounts a on a.environment_id = s.environment_id and a.subscription_id = s.id
       join usage_credits c on c.environment_id = a.environment_id and c.ledger_account_id = a.id
      where s.environment_id = ${work.environmentId} and s.customer_id = any(${customerIds}::text[])
-       and s.status in (${sql.join(terminalStatuses)})
+       and ${hasEnded}
        and not c.spent and (c.expires_at is null or c.expires_at > ${work.now}::bigint) and ${belongsToCustomer}
      order by c.id`.execute(work.db);
   return rows;
@@ -277,6 +281,60 @@ export async function listGrantedCredits(
       left join billing_periods p on p.environment_id = c.environment_id and p.id = c.billing_period_id
      where c.feature_id is not null
      group by a.subscription_id, a.usage_meter_id, c.feature_id`.execute(work.db);
+  return rows;
+}
+
+/** A subscription that begins at an instant, or changes then. */
+interface CreditTaker {
+  readonly subscriptionId: string;
+  readonly customerId: string;
+  readonly at: Instant;
+}
+
+/** Units of a feature that a customer has had from its other subscriptions. */
+interface TakenCredits {
+  readonly subscriptionId: string;
+  readonly featureId: string;
+  /** True for one-time credits; false for those of a free plan's period that would still run. */
+  readonly isOnce: boolean;
+  readonly units: bigint;
+  /** The free plans among these subscriptions that are being replaced. */
+  readonly replacedIds: readonly string[] | null;
+}
+
+/**
+ * The credits of plans that the customers have had from other subscriptions, and that count against new ones. These are
+ * one-time credits, and those of ended free plans whose periods would still run. From an ended subscription the used units count,
+ * because the others ended with it. The same holds for a free plan that a paid one replaces in this work. From any other
+ * running one all count. Locks the accounts of free plans that are replaced, so no use is missed.
+ */
+export async function listTakenCredits(work: Work, takers: readonly CreditTaker[]): Promise<TakenCredits[]> {
+  const found = await readTakenCredits(work, takers);
+  const replaced = found.flatMap(({ replacedIds }) => replacedIds ?? []);
+  if (replaced.length === 0) return found;
+  await lockAccountsOfSubscriptions(work, replaced);
+  return readTakenCredits(work, takers);
+}
+
+async function readTakenCredits(work: Work, takers: readonly CreditTaker[]): Promise<TakenCredits[]> {
+  if (takers.length === 0) return [];
+  const isReplaced = sql<boolean>`(s.is_free_plan and not taker.is_free_plan)`;
+  const { rows } = await sql<TakenCredits>`
+    select asked.subscription_id, c.feature_id, c.expires_at is null as is_once,
+           sum(case when ${hasEnded} or ${isReplaced} then ${appliedInAll} else c.issued end) as units,
+           array_agg(distinct s.id) filter (where ${isReplaced} and not ${hasEnded}) as replaced_ids
+      from unnest(
+             ${takers.map(({ subscriptionId }) => subscriptionId)}::text[],
+             ${takers.map(({ customerId }) => customerId)}::text[],
+             ${takers.map(({ at }) => at)}::bigint[]) as asked (subscription_id, customer_id, at)
+      join subscriptions taker on taker.environment_id = ${work.environmentId} and taker.id = asked.subscription_id
+      join subscriptions s on s.environment_id = ${work.environmentId} and s.customer_id = asked.customer_id
+       and s.id <> asked.subscription_id
+      join ledger_accounts a on a.environment_id = s.environment_id and a.subscription_id = s.id
+      join usage_credits c on c.environment_id = a.environment_id and c.ledger_account_id = a.id
+     where c.feature_id is not null and c.source in ('billing_period_transition', 'manual_adjustment') and not ${belongsToCustomer}
+       and (c.expires_at is null or (c.expires_at > asked.at and s.is_free_plan and ${hasEnded}))
+     group by asked.subscription_id, c.feature_id, c.expires_at is null`.execute(work.db);
   return rows;
 }
 

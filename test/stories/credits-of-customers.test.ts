@@ -16,11 +16,13 @@ const { pricingModel } = await app.post('/pricing-models/setup', {
   features: [
     credits('free-messages', 20, 'messages'),
     credits('pro-messages', 1000, 'messages'),
+    credits('welcome', 100, 'messages', { renewalFrequency: 'once' }),
     credits('pack', 500, 'messages', { renewalFrequency: 'once' }),
   ],
   products: [
     plan('free', 0, ['free-messages']),
     plan('pro', 2900, ['pro-messages']),
+    plan('plus', 3900, ['pro-messages', 'welcome']),
     plan('pack', 1000, ['pack'], { type: 'single_payment', intervalUnit: undefined, intervalCount: undefined }),
   ],
   usageMeters: [meter('messages', 'Messages', { slug: 'message', unitPrice: 1, usageEventsPerUnit: 1 })],
@@ -180,7 +182,7 @@ test('refunds of 3.33 and 6.67 of 10.00 take back 167 and 333 of 500 credits, wh
 test('a refund leaves the credits that a hold sets aside: of 520 with 100 held it takes 420', async () => {
   const { externalId, customerId, freeId } = await newBuyer('holding');
   const expiresAt = instant('2026-06-02');
-  const hold = { subscriptionId: freeId, priceSlug: 'message', transactionId: 'held', amount: 100, expiresAt };
+  const hold = { subscriptionId: freeId, priceSlug: 'message', amount: 100, expiresAt };
   await app.post('/holds', { hold });
   const [credit] = (await app.post(`/payments/${(await lastPayment(customerId)).id}/refund`, {})).credits;
   assert.deepEqual([credit.takenBackAmount, credit.remainingAmount], [420, 80]);
@@ -197,5 +199,47 @@ test('two refunds of halves at once take back 250 credits each', async () => {
     answers.map(({ credits: [credit] }) => credit.takenBackAmount),
     [250, 250],
   );
+  await assertSound(app);
+});
+
+/** Uses messages on a subscription. */
+async function consume(subscriptionId: string, amount: number) {
+  const usageEvent = { subscriptionId, priceSlug: 'message', transactionId: `${subscriptionId} ${amount}`, amount };
+  await app.post('/usage-events/consume', { usageEvent });
+}
+
+test('a return to the free plan in its period grants what was left unused: 15 of 20 are used, 5 come, 20 after the month', async () => {
+  await app.setClock(instant('2026-06-01'));
+  const { externalId, customerId, freeId } = await newCustomer(app, 'cycling', { token: 'pm_card_visa' });
+  await consume(freeId, 15);
+  for (const [from, left] of [
+    ['2026-06-02', 5],
+    ['2026-06-03', 0],
+    ['2026-07-03', 20],
+  ] as const) {
+    await app.setClock(instant(from));
+    const { id } = (await app.post('/subscriptions', { customerId, priceSlug })).subscription;
+    await app.post(`/subscriptions/${id}/cancel`, { cancellation: { timing: 'immediately' } });
+    const free = await current(externalId);
+    assert.equal(await balance(externalId, free.id), left, from);
+    if (left === 5) await consume(free.id, 5);
+    await assertSound(app);
+  }
+});
+
+test('one-time credits come once for a customer: 100 with the plan, the 40 unused ones with the same plan again', async () => {
+  await app.setClock(instant('2026-06-01'));
+  const { externalId, customerId } = await newCustomer(app, 'welcomed', { token: 'pm_card_visa' });
+  // One-time credits do not expire, so they are used after the 1000 of the month.
+  for (const [expected, used] of [
+    [1100, 1060],
+    [1040, 1040],
+    [1000, 0],
+  ] as const) {
+    const { id } = (await app.post('/subscriptions', { customerId, priceSlug: 'plus-monthly' })).subscription;
+    assert.equal(await balance(externalId, id), expected);
+    if (used > 0) await consume(id, used);
+    await app.post(`/subscriptions/${id}/cancel`, { cancellation: { timing: 'immediately' } });
+  }
   await assertSound(app);
 });

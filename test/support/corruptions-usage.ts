@@ -98,6 +98,23 @@ export const ledgerCorruptions: readonly Corruption[] = [
     ],
     breaks: ['transferredCreditsAreWhole', 'boughtCreditsAddUp'],
   },
+  ...(['null', '1790000000000'] as const).map((expiresAt) => ({
+    fault: `a plan that began again gave credits that end at ${expiresAt} again`,
+    statements: [
+      'update subscriptions set is_free_plan = true',
+      `update usage_credits
+          set source = 'billing_period_transition', feature_id = (select min(id) from features), expires_at = ${expiresAt},
+              billing_period_id = (select id from billing_periods where status = 'active') where issued in (10, 100)`,
+      `update ledger_accounts a
+          set subscription_id = (select id from subscriptions where replaced_by_subscription_id = a.subscription_id)
+        where used = 130`,
+    ],
+    breaks: [
+      'subscriptionsAgree',
+      expiresAt === 'null' ? 'oneTimeCreditsComeOnce' : 'freePlansGrantOncePerPeriod',
+      'usageSeriesBelongTogether',
+    ],
+  })),
   {
     fault: 'a refund of a purchase left all of its credits',
     statements: [
