@@ -90,12 +90,18 @@ create index subscription_item_versions_by_subscription on subscription_item_ver
 alter table billing_periods
   add column whole_start_at bigint,
   add column proration_waived numeric(38, 0) not null default 0,
-  add column ends_in_pause boolean not null default false,
+  add column whole_end_at bigint,
+  add column kept_value numeric(38, 0) not null default 0,
+  add column paused_time_refunded numeric(38, 0) not null default 0,
   add column credits_await_payment boolean not null default false,
-  add constraint billing_periods_part_of_whole check (whole_start_at <= start_at),
+  add constraint billing_periods_part_of_whole check (whole_start_at <= start_at and whole_end_at > end_at),
+  add constraint billing_periods_kept check (kept_value >= 0 and (kept_value = 0 or whole_end_at is not null)),
+  add constraint billing_periods_paused_time_refunded check (paused_time_refunded >= 0),
   add constraint billing_periods_waived_not_negative check (proration_waived >= 0);
 comment on column billing_periods.whole_start_at is 'Where the interval begins that the period is (the rest of); later than its start for no period. Null: the period is whole.';
-comment on column billing_periods.ends_in_pause is 'It ended when its subscription was paused, so the next one begins later.';
+comment on column billing_periods.whole_end_at is 'Where the interval ends whose rest was paused, so the next period begins later. Null: it was not paused.';
+comment on column billing_periods.kept_value is 'What was really paid for its paused rest and not refunded since, whether or not a later invoice took it off. In minor units.';
+comment on column billing_periods.paused_time_refunded is 'What its invoices took off for paused time and was refunded afterwards. In minor units.';
 comment on column billing_periods.credits_await_payment is 'Its credits come with the money for it, which has not arrived.';
 create index billing_periods_credits_await on billing_periods (environment_id, subscription_id) where credits_await_payment;
 comment on column billing_periods.proration_waived is 'List value of changes that were made without proration: as good as paid.';

@@ -1,6 +1,7 @@
 import { type Discount, freePlan, type Plan, pack, smallestCharge } from './catalogue.ts';
 import { boundary, dayMs, rounded } from './oracle-arithmetic.ts';
 import { grantAwaited, issue, order, pay, recover, takeBack } from './oracle-billing.ts';
+import { recountKept } from './oracle-changes.ts';
 import { itemLines } from './oracle-clock.ts';
 import { carryOut, collect, conclude } from './oracle-collecting.ts';
 import {
@@ -72,7 +73,7 @@ export function subscribe(books: Books, customer: Customer, { plan, quantity, di
   const waits = trialEnd === null && method === null && !isInvoiced;
   const period: Period | null = waits
     ? null
-    : { start: now, end, wholeStart: now, isTrial: trialEnd !== null, waived: 0 };
+    : { start: now, end, wholeStart: now, isTrial: trialEnd !== null, waived: 0, returned: 0 };
   const status = trialEnd !== null ? 'trialing' : isInvoiced ? 'active' : 'incomplete';
   const known = { customer, plan, quantity, discount, trialEnd, period, isInvoiced };
   const subscription = newSubscription(books, { ...known, status });
@@ -144,7 +145,9 @@ export function voidInvoice(books: Books, invoice: Invoice): void {
   takeBack(invoice);
   // An ended subscription keeps nothing.
   if (subscription.canceledAt === null && subscription.status !== 'incomplete_expired')
-    for (const line of invoice.lines) if (line.kind === 'paused_time') subscription.kept -= line.amount;
+    for (const line of invoice.lines)
+      if (line.kind === 'paused_time') subscription.kept += Math.max(0, -line.amount - (invoice.period?.returned ?? 0));
+  recountKept(subscription, invoice);
   recoverFrom(books, subscription);
 }
 
@@ -152,6 +155,7 @@ export function voidInvoice(books: Books, invoice: Invoice): void {
 export function writeOff(books: Books, invoice: Invoice): void {
   invoice.status = 'uncollectible';
   invoice.nextAt = null;
+  recountKept(invoice.subscription, invoice);
   recoverFrom(books, invoice.subscription);
 }
 
@@ -178,6 +182,7 @@ export function hearFromBank(books: Books, invoice: Invoice, payment: Payment, t
 export function refund(books: Books, invoice: Invoice, payment: Payment, amount: number): void {
   payment.refunded += amount;
   invoice.status = refundedOf(invoice) === paidOf(invoice) ? 'refunded' : 'partially_refunded';
+  recountKept(invoice.subscription, invoice);
   takeBackPacks(books, invoice);
 }
 

@@ -34,23 +34,25 @@ export function usageLines(subscription: Subscription): Line[] {
   return [{ kind: 'usage', units, amount }];
 }
 
-/** Takes paid paused time off the lines, as far as they go. */
-export function withPausedTime(lines: readonly Line[], kept: number): Line[] {
-  const taken = Math.min(kept, sumOf(lines));
-  return taken > 0 ? [...lines, { kind: 'paused_time', amount: -taken, units: 0 }] : [...lines];
-}
-
 type Asked = Pick<Invoice, 'reason' | 'at' | 'period' | 'lines'>;
+
+/** Takes paid paused time off the lines, as far as they go after their discount. */
+export function withPausedTime(subscription: Subscription, requested: Asked, kept = subscription.kept): Asked {
+  const { lines } = requested;
+  const taken = Math.min(kept, sumOf(lines) - draft(subscription, requested).discountAmount);
+  return taken > 0 ? { ...requested, lines: [...lines, { kind: 'paused_time', amount: -taken, units: 0 }] } : requested;
+}
 
 /** The amounts of an invoice. */
 export function draft(
   subscription: Subscription,
   requested: Asked,
 ): Pick<Invoice, 'discount' | 'discountAmount' | 'tax' | 'total'> {
-  const base = sumOf(requested.lines);
+  const sum = sumOf(requested.lines);
+  const base = sumOf(requested.lines.filter(({ kind }) => kind !== 'paused_time'));
   const discount = discountOf(subscription, requested);
-  const discountAmount = discount === null ? 0 : takenOff(discount, base);
-  return { discount, discountAmount, ...taxed(base - discountAmount, rateOf(subscription.customer)) };
+  const discountAmount = discount === null ? 0 : takenOff(partOfDiscount(discount, requested), base);
+  return { discount, discountAmount, ...taxed(sum - discountAmount, rateOf(subscription.customer)) };
 }
 
 /** Creates an invoice with the unbilled usage; a total of 0 is paid at once. Null without anything to bill. */
@@ -82,7 +84,17 @@ export function unitsOf({ lines }: Invoice): number {
   return lines.reduce((sum, { units }) => sum + units, 0);
 }
 
-/** A start and a renewal carry the discount while it lasts; final usage and changes carry a percentage. */
+/** The rest of an interval after a pause gets its share of a fixed discount. */
+function partOfDiscount(discount: Discount, { reason, period }: Pick<Invoice, 'reason' | 'period'>): Discount {
+  if (discount.type === 'percent' || period === null || reason === 'final_usage') return discount;
+  const { start, end, wholeStart } = period;
+  return { ...discount, amount: share(discount.amount, end - start, end - wholeStart) };
+}
+
+/**
+ * A start and a renewal carry the discount while it lasts; final usage and changes carry a percentage. The rest of a
+ * paused interval carries on that of its beginning, and an interval counts once.
+ */
 function discountOf(
   subscription: Subscription,
   { reason, period }: Pick<Invoice, 'reason' | 'period'>,
@@ -92,7 +104,11 @@ function discountOf(
   const carried = invoicesOf(subscription).filter((each) => isForPeriod(each) && each.discount !== null);
   if (reason === 'adjustment')
     return discount.type === 'percent' && carried.some((each) => each.period === period) ? discount : null;
-  const turns = carried.filter(({ status }) => status !== 'void' && status !== 'uncollectible').length;
+  const pausedHere = subscription.pausedParts.at(-1)?.period;
+  if (reason === 'renewal' && pausedHere !== undefined && pausedHere.wholeStart === period?.wholeStart)
+    return carried.some((each) => each.period === pausedHere && each.status !== 'void') ? discount : null;
+  const live = carried.filter(({ status }) => status !== 'void' && status !== 'uncollectible');
+  const turns = new Set(live.map((each) => each.period?.wholeStart)).size;
   if (discount.times !== null && turns >= discount.times) return null;
   return reason === 'final_usage' && discount.type !== 'percent' ? null : discount;
 }

@@ -5,6 +5,7 @@ import {
   type Books,
   type Invoice,
   invoicesOf,
+  isTerminal,
   type Period,
   paidOf,
   refundedOf,
@@ -76,20 +77,81 @@ function paidForPlan(subscription: Subscription, period: Period): number {
 }
 
 function paidByList(invoice: Invoice): number {
-  const list = listOf(invoice);
-  if (invoice.total === 0) return list;
-  return rounded(BigInt(list) * BigInt(paidOf(invoice) - refundedOf(invoice)), BigInt(invoice.total));
+  return paidOfAmount(invoice, listOf(invoice));
 }
 
-/** Keeps the paid, unused value, but at most the current value of the rest. */
+/** The paid and not refunded part of an amount on the invoice. Paused time was paid before. */
+function paidOfAmount(invoice: Invoice, amount: number): number {
+  const { lines, total, discountAmount } = invoice;
+  if (total === 0) return amount;
+  const pausedTime = pausedTimeOf(invoice);
+  const net = sumOf(lines) + pausedTime - discountAmount;
+  const received = invoice.status === 'open' ? total : paidOf(invoice) - refundedOf(invoice);
+  const [paid, of] = [BigInt(pausedTime) * BigInt(total) + BigInt(net - pausedTime) * BigInt(received), BigInt(net)];
+  return rounded(BigInt(amount) * paid, of * BigInt(total));
+}
+
+function pausedTimeOf({ lines }: Invoice): number {
+  return -sumOf(lines.filter(({ kind }) => kind === 'paused_time'));
+}
+
+/** The plan lines less their part of the discount: cents that no line gets whole go to the largest fractions. */
+function billedOf({ lines, discountAmount }: Invoice): number {
+  const positive = lines.filter(({ amount }) => amount > 0);
+  const base = BigInt(sumOf(positive));
+  const parts = positive.map((line) => {
+    const product = BigInt(line.amount) * BigInt(discountAmount);
+    return { line, whole: Number(product / base), fraction: product % base };
+  });
+  let left = discountAmount - parts.reduce((sum, { whole }) => sum + whole, 0);
+  const ranked = parts.toSorted((one, other) =>
+    one.fraction < other.fraction ? 1 : one.fraction > other.fraction ? -1 : 0,
+  );
+  return ranked.reduce((sum, { line, whole }) => {
+    const off = whole + (left-- > 0 ? 1 : 0);
+    return line.kind === 'usage' ? sum : sum + line.amount - off;
+  }, 0);
+}
+
+/** Keeps what was really paid for the rest of the period. */
 export function pause({ now }: Books, subscription: Subscription, resumesAt: number | null): void {
-  const { period, holdings } = subscription;
+  const { period, pausedParts } = subscription;
   if (period === null) return;
-  const whole = BigInt(period.end - period.wholeStart);
-  const rest = rounded(BigInt(worthOf(subscription)) * BigInt(period.end - now), whole);
-  const unused = paidForPlan(subscription, period) - rounded(worthTimesTime(holdings, period, now), whole);
-  subscription.kept += Math.max(0, Math.min(unused, rest));
+  const kept = keptOf(subscription, period, now);
+  pausedParts.push({ period, at: now, kept });
+  subscription.kept += kept;
   subscription.status = 'paused';
   subscription.resumesAt = resumesAt;
   subscription.period = { ...period, end: now };
+}
+
+/** The amount really paid minus the billed value of the used time, but at most that of the rest. */
+function keptOf(subscription: Subscription, period: Period, at: number): number {
+  const invoices = planInvoices(subscription, period);
+  const listed = invoices.reduce((sum, invoice) => sum + listOf(invoice), 0);
+  if (listed === 0) return 0;
+  const billed = invoices.reduce((sum, invoice) => sum + billedOf(invoice), 0);
+  const paid = invoices.reduce((sum, invoice) => sum + paidOfAmount(invoice, billedOf(invoice)), -period.returned);
+  const { holdings } = subscription;
+  const current = holdings.findLast(({ start }) => start <= at)?.value ?? 0;
+  const whole = BigInt(period.end - period.wholeStart) * BigInt(listed);
+  const used = rounded(worthTimesTime(holdings, period, at) * BigInt(billed), whole);
+  const rest = rounded(BigInt(current) * BigInt(period.end - at) * BigInt(billed), whole);
+  return Math.max(0, Math.min(paid - used, rest));
+}
+
+/** After a refund, a void or a write-off: what was given back is not kept too. */
+export function recountKept(subscription: Subscription, { period }: Invoice): void {
+  const part = subscription.pausedParts.find((each) => each.period === period);
+  if (part === undefined) return;
+  const kept = Math.min(part.kept, keptOf(subscription, part.period, part.at));
+  const lost = part.kept - kept;
+  part.kept = kept;
+  if (isTerminal(subscription)) return;
+  const left = Math.min(lost, subscription.kept);
+  subscription.kept -= left;
+  const current = subscription.period;
+  if (subscription.status === 'paused' || current === null) return;
+  const taken = planInvoices(subscription, current).reduce((sum, invoice) => sum + pausedTimeOf(invoice), 0);
+  current.returned = Math.min(current.returned + lost - left, taken);
 }

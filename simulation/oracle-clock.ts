@@ -103,13 +103,15 @@ function renew(books: Books, subscription: Subscription): void {
   }
   subscription.scheduled = null;
   endCredits(subscription, start);
-  const next: Period = { start, end: nextEnd(subscription, start), wholeStart: start, isTrial: false, waived: 0 };
-  const lines = withPausedTime([...itemLines(subscription, next), ...usageLines(subscription)], subscription.kept);
+  const end = nextEnd(subscription, start);
+  const next: Period = { start, end, wholeStart: start, isTrial: false, waived: 0, returned: 0 };
+  const lines = [...itemLines(subscription, next), ...usageLines(subscription)];
+  const bill = withPausedTime(subscription, { reason: 'renewal', at: start, period: next, lines });
   if (subscription.status === 'trialing') subscription.status = 'active';
   subscription.period = next;
   const grants = hasAccess(books, subscription);
   if (!grants) subscription.awaiting.push(next);
-  collect(books, issue(books, subscription, { reason: 'renewal', at: start, period: next, lines }));
+  collect(books, issue(books, subscription, bill));
   if (grants) grantPeriod(subscription, next, false);
 }
 
@@ -125,12 +127,14 @@ export function resume(books: Books, subscription: Subscription, at: number): vo
   const from = Math.max(anchor, trialEnd ?? anchor);
   const whole = intervalAt(from, plan, at);
   const isRestOfPaused = paused !== null && intervalAt(from, plan, paused.start).index === whole.index;
-  const period: Period = { start: at, end: whole.end, wholeStart: whole.start, isTrial: false, waived: 0 };
-  const lines = withPausedTime([...itemLines(subscription, period), ...usageLines(subscription)], subscription.kept);
+  const { start: wholeStart, end } = whole;
+  const period: Period = { start: at, end, wholeStart, isTrial: false, waived: 0, returned: 0 };
+  const lines = [...itemLines(subscription, period), ...usageLines(subscription)];
+  const bill = withPausedTime(subscription, { reason: 'renewal', at, period, lines });
   subscription.status = isInArrears(subscription) ? 'past_due' : 'active';
   subscription.resumesAt = null;
   subscription.period = period;
-  collect(books, issue(books, subscription, { reason: 'renewal', at, period, lines }));
+  collect(books, issue(books, subscription, bill));
   endCredits(subscription, at);
   if (!isRestOfPaused) grantPeriod(subscription, period, false);
 }

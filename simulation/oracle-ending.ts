@@ -60,6 +60,7 @@ export function subscriptionWith(books: Books, beginning: Beginning): Subscripti
     scheduled: null,
     resumesAt: null,
     kept: 0,
+    pausedParts: [],
     ...beginning,
   };
 }
@@ -67,7 +68,7 @@ export function subscriptionWith(books: Books, beginning: Beginning): Subscripti
 /** The free plan of every customer, with periods counted from `anchor` if one is kept. */
 export function startFree(books: Books, customer: Customer, at: number, anchor: number = at): void {
   const whole = intervalAt(anchor, freePlan, at);
-  const period = { start: at, end: whole.end, wholeStart: whole.start, isTrial: false, waived: 0 };
+  const period = { start: at, end: whole.end, wholeStart: whole.start, isTrial: false, waived: 0, returned: 0 };
   const holdings = [{ value: 0, start: at, end: null }];
   const free = newSubscription(books, { customer, plan: freePlan, anchor, period, holdings });
   grantPeriod(free, period, true);
@@ -125,9 +126,9 @@ export function carryCredits(books: Books, customer: Customer): void {
 }
 
 function billFinalUsage(books: Books, subscription: Subscription, kept: number, { at, reason }: Ending): void {
-  const lines = withPausedTime(usageLines(subscription), kept);
   const { period } = subscription;
-  const invoice = issue(books, subscription, { reason: 'final_usage', at, period, lines });
+  const bill = { reason: 'final_usage', at, period, lines: usageLines(subscription) } as const;
+  const invoice = issue(books, subscription, withPausedTime(subscription, bill, kept));
   subscription.kept = 0;
   if (invoice === null || invoice.status !== 'open' || reason === 'non_payment') return;
   const method = methodOf(subscription);

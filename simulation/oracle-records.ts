@@ -42,6 +42,15 @@ export interface Period extends Span {
   readonly isTrial: boolean;
   /** List value that changes added without a charge. */
   waived: number;
+  /** Paused time that its invoices took off, and that was refunded afterwards. */
+  returned: number;
+}
+
+/** A period whose rest was paused from an instant on, and what was really paid for that rest. */
+export interface PausedPart {
+  readonly period: Period;
+  readonly at: number;
+  kept: number;
 }
 
 export interface Credit {
@@ -136,6 +145,8 @@ export interface Subscription {
   resumesAt: number | null;
   /** Paid, unused paused time. */
   kept: number;
+  /** The oldest first. */
+  readonly pausedParts: PausedPart[];
 }
 
 /**

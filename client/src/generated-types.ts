@@ -2447,9 +2447,11 @@ export interface InvoiceExplanation {
     discountRedemptionId: string;
     code: string;
     kind: 'percent' | 'fixed';
-    /** A percentage, of which at most 100 count, or an amount in minor units. */
+    /** A percentage, of which at most 100 count, or an amount in minor units. After a pause the rest of an interval gets its share. */
     amount: WholeNumber;
-    /** The amount taken off, at most the sum of the lines. */
+    /** The sum of the lines without paused time, which was paid before. */
+    base: WholeNumber;
+    /** The amount taken off, at most the base. */
     computed: WholeNumber;
     rounding: ExplainedRounding;
   } | null;
@@ -2482,7 +2484,7 @@ export interface ExplainedPeriod {
 export interface ExplainedInvoiceLine {
   id: string;
   type: 'static' | 'usage';
-  /** The way of computing the amount. `item`: unitPrice x itemQuantity x fraction. `usage`: units x unitPrice / usageEventsPerUnit. `proration`: the sum of value x fraction of the segments, less paid and waived, at least 0. `paused_time`: the credit for paused time, at most the sum of the other lines. */
+  /** The way of computing the amount. `item`: unitPrice x itemQuantity x fraction. `usage`: units x unitPrice / usageEventsPerUnit. `proration`: the sum of value x fraction of the segments, less paid and waived, at least 0. `paused_time`: the credit for paused time, at most the sum of the other lines less the discount. */
   kind: 'item' | 'usage' | 'proration' | 'paused_time' | 'unexplained';
   description: string | null;
   /** The quantity on the invoice. The amount is the product of price and quantity. */

@@ -1,8 +1,9 @@
 import { z } from 'zod';
+import { refund } from '../billing/settle-payment.ts';
 import { route } from '../http/route.ts';
 import { createdFilters, customerFilters, pageOf, pageQuery, pageRequest, textFilter } from '../kernel/pagination.ts';
 import { getPayment, listPayments } from '../payments/actions.ts';
-import { refundPayment, reportRefund } from '../payments/actions-refund.ts';
+import { reportRefund } from '../payments/actions-refund.ts';
 import { Payment, PaymentId, PaymentStatus } from '../payments/payment.ts';
 import { RefundedCredit } from '../usage/actions-bought.ts';
 
@@ -77,7 +78,7 @@ export const paymentRoutes = [
       'refundFailed',
       'processorUnavailable',
     ],
-    handle: (work, { params, body }) => refundPayment(work, params.id, body.partialAmount ?? null),
+    handle: (work, { params, body }) => refund(work, params.id, body.partialAmount ?? null),
     afterEffects: (work, answer) => reportRefund(work, answer),
   }),
 ];

@@ -7,7 +7,7 @@ import { isOwed } from '../invoicing/collection.ts';
 import type { InvoiceRow } from '../invoicing/store.ts';
 import { listBilledUsage, lockInvoices, saveCollections } from '../invoicing/store-collecting.ts';
 import type { Instant } from '../kernel/calendar.ts';
-import { refundPayment } from '../payments/actions-refund.ts';
+import { applyRefundOutcome, refundPayment } from '../payments/actions-refund.ts';
 import { listPaymentsKept } from '../payments/store.ts';
 import { listReplaceable } from '../payments/store-period-invoices.ts';
 import { listPricesByIds } from '../pricing/store-prices.ts';
@@ -424,5 +424,7 @@ async function giveBackCalledOff(work: Work, calledOff: readonly AdjustmentRow[]
     invoiceId === null || replacedInvoiceId !== null ? [] : invoiceId,
   );
   if (invoiceIds.length === 0) return;
-  for (const { id } of await listPaymentsKept(work, invoiceIds)) await refundPayment(work, id, null);
+  // An ended subscription keeps no paused time, so nothing else follows from these refunds.
+  const how = { partialAmount: null, assume: applyRefundOutcome } as const;
+  for (const { id } of await listPaymentsKept(work, invoiceIds)) await refundPayment(work, id, how);
 }

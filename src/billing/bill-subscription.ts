@@ -10,13 +10,15 @@ import type { InvoiceRow } from '../invoicing/store.ts';
 import {
   listActiveRedemptions,
   listDiscountsOfInvoices,
+  listDiscountsOfPeriods,
   listPercentOfPeriods,
 } from '../invoicing/store-redemptions.ts';
-import { addDays, type Instant } from '../kernel/calendar.ts';
+import { addDays, type Instant, type Period } from '../kernel/calendar.ts';
 import { chargedStep } from '../kernel/currency.ts';
 import { readSettings } from '../organizations/store-settings.ts';
 import { listChargeableMethods } from '../payments/actions.ts';
 import { listPlanNames } from '../pricing/store-prices.ts';
+import { discountOfPart } from '../rating/discount.ts';
 import { usageAmount } from '../rating/usage.ts';
 import type { BillingPeriodRow } from '../subscriptions/billing-period.ts';
 import type { SubscriptionRow } from '../subscriptions/subscription.ts';
@@ -33,6 +35,16 @@ export interface Bill {
   readonly at: Instant;
   /** The unpaid invoice of the period that it replaces; null or absent: none. */
   readonly replacedInvoiceId?: string | null;
+  /** The bill is for a period after a pause. Absent: it is not. */
+  readonly resumption?: Resumption;
+}
+
+/** A period that begins after a pause. */
+export interface Resumption {
+  /** The interval that its price is for. */
+  readonly whole: Period;
+  /** The paused period of the same interval, whose discount it carries on; null: another interval. */
+  readonly pausedPeriodId: string | null;
 }
 
 /**
@@ -99,9 +111,10 @@ function pricesOfItems({ lines }: Bill): string[] {
 /**
  * The discount of each bill. A start and a renewal carry the subscription's redeemed discount while it lasts; final
  * usage carries it if it is a percentage. A plan change carries the percentage on its period's own invoice: a fixed
- * amount was already given there. A change that replaces that invoice carries the same discount.
+ * amount was already given there. A change that replaces that invoice carries the same discount. After a pause the rest
+ * of an interval carries its discount on, and of a fixed amount its share.
  */
-async function discountsOf(work: Work, bills: readonly Bill[]): Promise<(bill: Bill) => InvoiceDiscount | null> {
+export async function discountsOf(work: Work, bills: readonly Bill[]): Promise<(bill: Bill) => InvoiceDiscount | null> {
   const isAdjustment = ({ reason }: Bill) => reason === 'adjustment';
   const ids = bills.flatMap((bill) => (isAdjustment(bill) ? [] : bill.subscription.id));
   const active = await listActiveRedemptions(work, ids);
@@ -109,8 +122,16 @@ async function discountsOf(work: Work, bills: readonly Bill[]): Promise<(bill: B
   const ofPeriods = await listPercentOfPeriods(work, periodIds);
   const replacedIds = bills.flatMap(({ replacedInvoiceId }) => replacedInvoiceId ?? []);
   const ofReplaced = await listDiscountsOfInvoices(work, replacedIds);
-  return ({ reason, subscription, period, replacedInvoiceId }) => {
+  const step = chargedStep(work.currency);
+  const pausedIds = bills.flatMap(({ resumption }) => resumption?.pausedPeriodId ?? []);
+  const ofPaused = await listDiscountsOfPeriods(work, pausedIds);
+  return ({ reason, subscription, period, replacedInvoiceId, resumption }) => {
     if (replacedInvoiceId) return ofReplaced.get(replacedInvoiceId) ?? null;
+    if (resumption && period !== null) {
+      const { whole, pausedPeriodId } = resumption;
+      const discount = pausedPeriodId === null ? active.get(subscription.id) : ofPaused.get(pausedPeriodId);
+      return discount ? discountOfPart(discount, { start: period.startAt, end: period.endAt }, whole, step) : null;
+    }
     if (reason === 'adjustment') return (period !== null && ofPeriods.get(period.id)) || null;
     const redeemed = active.get(subscription.id) ?? null;
     return reason === 'final_usage' && redeemed?.kind !== 'percent' ? null : redeemed;

@@ -14,7 +14,7 @@ import { isTerminal, type SubscriptionRow } from '../subscriptions/subscription.
 import { releaseOverage, undoSettlements } from '../usage/actions-ledger.ts';
 import { failAdjustments } from './apply-adjustment.ts';
 import { lockCurrent } from './catch-up.ts';
-import { giveBackPausedTime } from './paused-time.ts';
+import { giveBackPausedTime, recountKeptValue } from './paused-time.ts';
 import { giveUpPurchases } from './record-failed.ts';
 import { chargeInvoice, completePeriods, recoverSubscriptions } from './record-paid.ts';
 import { lockPayers, settleCharges } from './settle-payment.ts';
@@ -49,6 +49,7 @@ export async function takeBackInvoice(work: Work, id: string): Promise<InvoiceRo
   await undoSettlements(work, billed);
   await releaseOverage(work, billed);
   await giveBackPausedTime(work, [id]);
+  await recountKeptValue(work, voided);
   if (invoice.reason === 'adjustment') await failAdjustments(work, [{ invoice: voided, code: null, message: null }]);
   await giveUpPurchases(work, id);
   await recover(work, voided);
@@ -62,6 +63,7 @@ export async function takeBackInvoice(work: Work, id: string): Promise<InvoiceRo
 export async function writeOffInvoice(work: Work, id: string): Promise<InvoiceRow> {
   await lockUnpaidInvoice(work, id);
   const writtenOff = await giveUpInvoice(work, id);
+  await recountKeptValue(work, writtenOff);
   await giveUpPurchases(work, id);
   await recover(work, writtenOff);
   return writtenOff;

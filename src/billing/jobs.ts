@@ -2,10 +2,11 @@ import { z } from 'zod';
 import { payloadEnvironment, payloadText, type Task, type TaskList } from '../jobs/queue.ts';
 import { chargeTask, createProcessors } from '../payments/actions.ts';
 import { syncPaymentTask } from '../payments/actions-processor-events.ts';
+import { refundTask } from '../payments/actions-refund.ts';
 import { doDueWork } from './do-due-work.ts';
 import { incompleteLifetimeMs } from './end-subscription.ts';
 import { moveClock, moveClockTask } from './move-clock.ts';
-import { settlePayments, syncPayment } from './settle-payment.ts';
+import { settlePayments, settleRefund, syncPayment } from './settle-payment.ts';
 import { enqueueInDueEnvironments } from './store-due.ts';
 
 const ChargePayload = z.object({ paymentIds: z.array(z.string()) });
@@ -19,6 +20,11 @@ const chargePayments: Task = (context, payload) => {
 const look: Task = (context, payload) => {
   const processors = createProcessors(context.database, context.services);
   return syncPayment(context, processors, payloadEnvironment(payload), payloadText(payload, 'paymentId'));
+};
+
+const refund: Task = (context, payload) => {
+  const processors = createProcessors(context.database, context.services);
+  return settleRefund(context, processors, payloadEnvironment(payload), payloadText(payload, 'refundId'));
 };
 
 const dueWorkTask = 'do_due_work';
@@ -36,6 +42,7 @@ const doDue: Task = async (context, payload) => {
 export const billingTasks: TaskList = {
   [chargeTask]: chargePayments,
   [syncPaymentTask]: look,
+  [refundTask]: refund,
   [moveClockTask]: (context, payload) => moveClock(context, payloadEnvironment(payload)),
   [dueWorkTask]: doDue,
   find_due_work: findDueWork,

@@ -4,18 +4,17 @@ import type { Work } from '../database/work.ts';
 import { listOwedInvoices } from '../invoicing/store-collecting.ts';
 import type { Instant } from '../kernel/calendar.ts';
 import { publishSubscription } from '../subscriptions/actions.ts';
-import { wholeOf } from '../subscriptions/adjustment.ts';
-import { decidePause, keptOfPeriod, type Pause } from '../subscriptions/pause.ts';
+import { decidePause, type Pause } from '../subscriptions/pause.ts';
 import { type SubscriptionChange, saveSubscription } from '../subscriptions/store.ts';
-import { endPeriodInPause, findCurrentBillingPeriod } from '../subscriptions/store-billing-periods.ts';
+import { endPeriodInPause, findCurrentBillingPeriod, saveKeptValue } from '../subscriptions/store-billing-periods.ts';
 import { requireStatusAfter, type SubscriptionRow } from '../subscriptions/subscription.ts';
 import { lockCurrent } from './catch-up.ts';
 import type { LockedSubscription } from './end-subscription.ts';
-import { periodWorth } from './paused-time.ts';
+import { keptValueOf } from './paused-time.ts';
 
 /**
- * Pauses a subscription on request: it grants nothing and costs nothing until it resumes. The paid rest of its period
- * is kept. Usage recorded meanwhile is accepted, and billed with the first invoice after the pause.
+ * Pauses a subscription on request: it grants nothing and costs nothing until it resumes. The amount really paid for
+ * the rest of its period is kept. Usage recorded meanwhile is accepted, and billed with the first invoice after the pause.
  */
 export async function pauseSubscription(work: Work, id: string, pause: Pause): Promise<SubscriptionRow> {
   const locked = await lockCurrent(work, id);
@@ -40,8 +39,9 @@ async function beginPause(
 ): Promise<SubscriptionRow> {
   const period = await findCurrentBillingPeriod(work, subscription);
   assert(period, 'what can be paused is in a period');
-  const kept = keptOfPeriod(await periodWorth(work, period), wholeOf(period), work.now);
-  await endPeriodInPause(work, period.id, work.now);
+  const paused = await endPeriodInPause(work, period, work.now);
+  const kept = await keptValueOf(work, paused);
+  await saveKeptValue(work, paused.id, { keptValue: kept });
   return save(work, customer, subscription.id, {
     status: requireStatusAfter(subscription.status, 'paused'),
     pausedAt: work.now,

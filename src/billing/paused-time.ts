@@ -1,18 +1,44 @@
 import type { Work } from '../database/work.ts';
+import type { InvoiceDiscount } from '../invoicing/invoice.ts';
 import { type NewLine, priceLine } from '../invoicing/invoice-line-item.ts';
 import { listPausedTime } from '../invoicing/store-collecting.ts';
-import { listPeriodInvoices } from '../payments/store-period-invoices.ts';
-import { listValuePaid } from '../rating/list-value.ts';
-import { changeSegments } from '../subscriptions/adjustment.ts';
+import { chargedStep } from '../kernel/currency.ts';
+import { smallerOf } from '../kernel/money.ts';
+import { listPeriodInvoices, type PeriodInvoice } from '../payments/store-period-invoices.ts';
+import { discountAmount } from '../rating/discount.ts';
+import { planBilled, planPaid } from '../rating/list-value.ts';
+import { unusedPaidValue } from '../rating/proration.ts';
+import { changeSegments, wholeOf } from '../subscriptions/adjustment.ts';
 import type { BillingPeriodRow } from '../subscriptions/billing-period.ts';
-import { type PeriodWorth, pausedTimeTakenOff } from '../subscriptions/pause.ts';
-import { addPausedCredit } from '../subscriptions/store.ts';
+import { pausedTimeTakenOff } from '../subscriptions/pause.ts';
+import { addPausedCredit, findSubscription, saveSubscription } from '../subscriptions/store.ts';
+import { findBillingPeriod, findCurrentBillingPeriod, saveKeptValue } from '../subscriptions/store-billing-periods.ts';
 import { listItemSpans } from '../subscriptions/store-item-versions.ts';
 import { listActiveItems } from '../subscriptions/store-items.ts';
+import { isTerminal } from '../subscriptions/subscription.ts';
+import { type Bill, discountsOf } from './bill-subscription.ts';
 
-/** The line that takes kept paused time off an invoice with these lines; null if there is none. */
-export function pausedTimeLine(lines: readonly NewLine[], kept: bigint, step: bigint): NewLine | null {
-  const billed = lines.reduce((sum, line) => sum + priceLine(line).amount, 0n);
+/**
+ * The bills, each minus the kept value of paused time of its subscription. The value is money that was paid, so it comes
+ * off after the discount. Bills of subscriptions that keep nothing cost no query.
+ */
+export async function takeOffPausedTime<Any extends Bill>(work: Work, bills: readonly Any[]): Promise<Any[]> {
+  const keeping = new Set(
+    bills.filter(({ subscription, lines }) => subscription.pausedCredit > 0n && lines.length > 0),
+  );
+  const step = chargedStep(work.currency);
+  const discountOf = keeping.size === 0 ? () => null : await discountsOf(work, [...keeping]);
+  return bills.map((bill) => {
+    const line = keeping.has(bill) ? pausedTimeLine(bill, discountOf(bill), step) : null;
+    return line === null ? bill : { ...bill, lines: [...bill.lines, line] };
+  });
+}
+
+/** The line that takes kept paused time off a bill with this discount; null if there is none. */
+function pausedTimeLine({ lines, subscription }: Bill, discount: InvoiceDiscount | null, step: bigint): NewLine | null {
+  const kept = subscription.pausedCredit;
+  const listed = lines.reduce((sum, line) => sum + priceLine(line).amount, 0n);
+  const billed = listed - (discount === null ? 0n : discountAmount(discount, listed, step));
   const takenOff = pausedTimeTakenOff(kept, billed, step);
   if (takenOff <= 0n) return null;
   return {
@@ -42,14 +68,63 @@ export async function giveBackPausedTime(work: Work, voidedInvoiceIds: readonly 
   await addPausedCredit(work, await listPausedTime(work, voidedInvoiceIds));
 }
 
-/** The value of a period's plan until now and from now to its end, and the amount paid for it. */
-export async function periodWorth(work: Work, period: BillingPeriodRow): Promise<PeriodWorth> {
-  const { subscriptionId } = period;
-  const history = await listItemSpans(work, subscriptionId, period.startAt);
-  const items = await listActiveItems(work, [{ subscriptionId, at: work.now }]);
-  const invoices = await listPeriodInvoices(work, [period]);
-  return {
-    segments: changeSegments(history, items, period, work.now),
-    paid: invoices.reduce((sum, invoice) => sum + listValuePaid(invoice), period.prorationWaived),
+/**
+ * The amount that was really paid for the rest of a paused period, after discounts, refunds and waivers. In minor
+ * units.
+ */
+export async function keptValueOf(work: Work, period: BillingPeriodRow): Promise<bigint> {
+  const { subscriptionId, startAt, endAt, pausedTimeRefunded } = period;
+  const whole = wholeOf(period);
+  const history = await listItemSpans(work, subscriptionId, startAt);
+  const items = await listActiveItems(work, [{ subscriptionId, at: endAt }]);
+  const invoices = (await listPeriodInvoices(work, [period])).map(asExpected);
+  const worth = {
+    segments: changeSegments(history, items, { startAt, endAt: whole.end }, endAt),
+    listed: sumOf(invoices, ({ status, listAmount }) => (status === 'void' ? 0n : listAmount)),
+    billed: sumOf(invoices, planBilled),
+    paid: sumOf(invoices, planPaid) - pausedTimeRefunded,
   };
+  return unusedPaidValue(worth, whole, endAt);
+}
+
+/** A payment that was reversed is owed again, so it still counts. One that was written off does not. */
+function asExpected(invoice: PeriodInvoice): PeriodInvoice {
+  return invoice.status === 'open' ? { ...invoice, isBeingPaid: true } : invoice;
+}
+
+function sumOf(invoices: readonly PeriodInvoice[], amountOf: (invoice: PeriodInvoice) => bigint): bigint {
+  return invoices.reduce((sum, invoice) => sum + amountOf(invoice), 0n);
+}
+
+/**
+ * Recounts the kept value of a paused period after a refund, a void or a write-off of its invoice, so that no money is
+ * both given back and kept. The caller has locked the subscription.
+ */
+export async function recountKeptValue(
+  work: Work,
+  { billingPeriodId }: { readonly billingPeriodId: string | null },
+): Promise<void> {
+  const period = billingPeriodId === null ? null : await findBillingPeriod(work, billingPeriodId);
+  if (period === null || period.keptValue === 0n) return;
+  const kept = smallerOf(await keptValueOf(work, period), period.keptValue);
+  const lost = period.keptValue - kept;
+  if (lost === 0n) return;
+  await saveKeptValue(work, period.id, { keptValue: kept });
+  const subscription = await findSubscription(work, period.subscriptionId);
+  // An ended subscription keeps nothing.
+  if (subscription === null || isTerminal(subscription.status)) return;
+  const left = smallerOf(lost, subscription.pausedCredit);
+  await saveSubscription(work, subscription.id, { pausedCredit: subscription.pausedCredit - left });
+  if (subscription.status === 'paused') return;
+  const current = await findCurrentBillingPeriod(work, subscription);
+  if (current !== null) await refundTakenOff(work, current, lost - left);
+}
+
+/** Notes that money was refunded after an invoice of this period took it off: a pause of the period does not keep it. */
+export async function refundTakenOff(work: Work, period: BillingPeriodRow, lost: bigint): Promise<void> {
+  if (lost === 0n) return;
+  const invoices = await listPeriodInvoices(work, [period]);
+  const takenOff = sumOf(invoices, ({ status, pausedTime }) => (status === 'void' ? 0n : pausedTime));
+  const pausedTimeRefunded = smallerOf(period.pausedTimeRefunded + lost, takenOff);
+  await saveKeptValue(work, period.id, { pausedTimeRefunded });
 }

@@ -5,7 +5,6 @@ import { countDiscounts } from '../invoicing/actions-discounts.ts';
 import type { InvoiceRow } from '../invoicing/store.ts';
 import { listBilledUsage, listInArrears, listOwedPeriods, startAttempts } from '../invoicing/store-collecting.ts';
 import type { Instant } from '../kernel/calendar.ts';
-import { chargedStep } from '../kernel/currency.ts';
 import { defaultPaymentMethod } from '../payments/actions.ts';
 import { type ChargeOrder, requestCharges, requestChecks } from '../payments/actions-charge.ts';
 import { applyChargeOutcomes, assumedSuccess } from '../payments/actions-settle.ts';
@@ -41,7 +40,7 @@ import { issueBills, takeUsageLines } from './bill-subscription.ts';
 import { completePurchasesOf } from './complete-purchases.ts';
 import type { DueWorkHandler } from './due-work-runner.ts';
 import { grantAwaitedCredits } from './grant-period-credits.ts';
-import { pausedTimeLine } from './paused-time.ts';
+import { takeOffPausedTime } from './paused-time.ts';
 
 // A payment can end a free plan, whose last usage is charged and, in a dry run, paid at once. So payments, charges and
 // the end of a plan are in one file.
@@ -282,11 +281,10 @@ async function billFinalUsage(
   reason: CancellationReason | undefined,
 ): Promise<void> {
   const usage = (await takeUsageLines(work, [subscription])).get(subscription.id) ?? [];
-  const pausedTime = pausedTimeLine(usage, kept, chargedStep(work.currency));
-  const lines = pausedTime === null ? usage : [...usage, pausedTime];
   const period = await findCurrentBillingPeriod(work, subscription);
-  const bill = { subscription, period, reason: 'final_usage', lines, at } as const;
-  const [invoice] = await issueBills(work, [bill]);
+  const keeping = { ...subscription, pausedCredit: kept };
+  const bill = { subscription: keeping, period, reason: 'final_usage', lines: usage, at } as const;
+  const [invoice] = await issueBills(work, await takeOffPausedTime(work, [bill]));
   if (!invoice) return;
   if (invoice.status === 'paid') return recordPaid(work, [{ invoice, paymentMethodId: null }]);
   if (reason === 'non_payment') return;

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { newId } from '../database/new-id.ts';
 import type { Work } from '../database/work.ts';
 import { releaseEndedClaims } from '../entitlements/actions.ts';
+import type { InvoiceReason } from '../invoicing/invoice.ts';
 import { itemLine, type NewLine } from '../invoicing/invoice-line-item.ts';
 import { listOwedPeriods } from '../invoicing/store-collecting.ts';
 import type { Instant, Period } from '../kernel/calendar.ts';
@@ -25,11 +26,11 @@ import { expireCredits } from '../usage/actions-ledger.ts';
 import { tellingLowBalances } from '../usage/actions-low-balance.ts';
 import { carryCredits } from '../usage/actions-transfer.ts';
 import { applyScheduledAdjustments } from './apply-adjustment.ts';
-import { type Bill, draftUsageLines, issueBills, takeUsageLines } from './bill-subscription.ts';
+import { type Bill, draftUsageLines, issueBills, type Resumption, takeUsageLines } from './bill-subscription.ts';
 import { collectInvoices } from './collect-invoices.ts';
 import type { DueWorkHandler } from './due-work-runner.ts';
 import { grantPeriodCredits } from './grant-period-credits.ts';
-import { pausedCreditLeft, pausedTimeLine } from './paused-time.ts';
+import { pausedCreditLeft, takeOffPausedTime } from './paused-time.ts';
 import { replaceFreePlan } from './record-paid.ts';
 
 /** Begins the next period of each subscription whose period is over, and the first of each whose start has come. */
@@ -175,7 +176,7 @@ export interface RenewalBill extends Bill {
 
 /**
  * The bill of each subscription's next period (the first, if it awaits its start), in order: its items in advance,
- * unbilled usage without credits in arrears, minus paid paused time. A bill of nothing has no lines. `claim` marks the
+ * unbilled usage without credits in arrears, before paid paused time. A bill of nothing has no lines. `claim` marks the
  * usage as invoiced, so the caller must issue the bills in the same commit. Subscriptions without a next period are
  * omitted. The number of statements does not depend on the number of subscriptions.
  */
@@ -226,10 +227,10 @@ function linesOf(
 
 /**
  * The lines of a period at list value: items in advance, prorated if the period is the rest of an interval, and usage
- * in arrears, minus kept paused time. Subscriptions that are not charged have no lines.
+ * in arrears. Subscriptions that are not charged have no lines.
  */
 export function periodLines(
-  { pausedCredit, doNotCharge }: Pick<SubscriptionRow, 'pausedCredit' | 'doNotCharge'>,
+  { doNotCharge }: Pick<SubscriptionRow, 'doNotCharge'>,
   { start, end, wholeStartAt }: Period & Pick<BillingPeriodRow, 'wholeStartAt'>,
   items: readonly SubscriptionItemRow[],
   usage: readonly NewLine[],
@@ -238,9 +239,7 @@ export function periodLines(
   if (doNotCharge) return [];
   const priced = items.filter(({ quantity, unitPrice }) => quantity > 0 && unitPrice > 0n);
   const whole = { start: wholeStartAt ?? start, end };
-  const owed = [...priced.map((item) => itemLine(item, { start, end }, whole, step)), ...usage];
-  const pausedTime = pausedTimeLine(owed, pausedCredit, step);
-  return pausedTime === null ? owed : [...owed, pausedTime];
+  return [...priced.map((item) => itemLine(item, { start, end }, whole, step)), ...usage];
 }
 
 /** A period that begins, and its lines. */
@@ -248,7 +247,9 @@ interface Beginning {
   /** Its new state, except the current period and the remaining value of paused time. */
   readonly subscription: SubscriptionRow;
   readonly period: BillingPeriodRow;
+  /** Before kept paused time is taken off. */
   readonly lines: readonly NewLine[];
+  readonly resumption?: Resumption;
   /** True for the first period of its subscription. */
   readonly isFirst: boolean;
   /** False if the credits of the period were granted before. */
@@ -266,9 +267,10 @@ export async function beginPeriods(work: Work, beginnings: readonly Beginning[])
     work,
     beginnings.map(({ period }) => period),
   );
+  const bills = await takeOffPausedTime(work, beginnings.map(toBill));
   const subscriptions = await saveSubscriptions(
     work,
-    beginnings.map(({ subscription, period, lines }) => ({
+    bills.map(({ subscription, period, lines }) => ({
       ...subscription,
       currentBillingPeriodStart: period.startAt,
       currentBillingPeriodEnd: period.endAt,
@@ -280,7 +282,7 @@ export async function beginPeriods(work: Work, beginnings: readonly Beginning[])
     assert(subscription !== undefined, 'each period has its subscription');
     return { ...beginning, subscription };
   });
-  await bill(work, begun);
+  await bill(work, bills, subscriptions);
   await grantPeriodCredits(
     work,
     begun
@@ -290,16 +292,16 @@ export async function beginPeriods(work: Work, beginnings: readonly Beginning[])
   return subscriptions;
 }
 
-async function bill(work: Work, begun: readonly Beginning[]): Promise<void> {
-  const invoices = await issueBills(
-    work,
-    begun.map(({ subscription, period, lines, isFirst }) => {
-      return { subscription, period, reason: isFirst ? 'subscription_start' : 'renewal', lines, at: period.startAt };
-    }),
-  );
+function toBill({ subscription, period, lines, isFirst, resumption }: Beginning) {
+  const reason: InvoiceReason = isFirst ? 'subscription_start' : 'renewal';
+  return { subscription, period, reason, lines, at: period.startAt, ...(resumption && { resumption }) };
+}
+
+async function bill(work: Work, bills: readonly Bill[], subscriptions: readonly SubscriptionRow[]): Promise<void> {
+  const invoices = await issueBills(work, bills);
   await collectInvoices(
     work,
-    begun.flatMap(({ subscription }, index) => {
+    subscriptions.flatMap((subscription, index) => {
       const invoice = invoices[index];
       return invoice ? { invoice, subscription } : [];
     }),

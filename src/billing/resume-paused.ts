@@ -7,6 +7,7 @@ import { accessOf } from '../organizations/setting.ts';
 import { newBillingPeriod, publishSubscriptions } from '../subscriptions/actions.ts';
 import { resumedPeriod } from '../subscriptions/pause.ts';
 import { findSubscriptions } from '../subscriptions/store.ts';
+import { findCurrentBillingPeriods } from '../subscriptions/store-billing-periods.ts';
 import { takeResumeDue } from '../subscriptions/store-due.ts';
 import { listActiveItems } from '../subscriptions/store-items.ts';
 import { type Arrears, hasAccess, requireStatusAfter, type SubscriptionRow } from '../subscriptions/subscription.ts';
@@ -63,6 +64,11 @@ async function beginAgain(work: Work, resuming: readonly Resuming[]): Promise<Su
   );
   const step = chargedStep(work.currency);
   const access = accessOf(work);
+  const paused = await findCurrentBillingPeriods(
+    work,
+    resuming.map(({ subscription }) => subscription),
+  );
+  const pausedIds = new Map(paused.map(({ id, subscriptionId }) => [subscriptionId, id]));
   return beginPeriods(
     work,
     resuming.map(({ subscription, at }) => {
@@ -80,6 +86,10 @@ async function beginAgain(work: Work, resuming: readonly Resuming[]): Promise<Su
         subscription: { ...subscription, ...activeAgain(subscription, arrears) },
         period: newBillingPeriod(work, subscription, { ...part, creditsAwaitPayment }),
         lines,
+        resumption: {
+          whole: { start: part.wholeStartAt ?? part.start, end: part.end },
+          pausedPeriodId: isRestOfPaused ? (pausedIds.get(subscription.id) ?? null) : null,
+        },
         isFirst: false,
         grantsCredits: !isRestOfPaused,
       };

@@ -3,15 +3,13 @@ import type { Work } from '../database/work.ts';
 import type { Instant } from '../kernel/calendar.ts';
 import { smallerOf } from '../kernel/money.ts';
 import { publishSubscription } from '../subscriptions/actions.ts';
-import { wholeOf } from '../subscriptions/adjustment.ts';
-import { keptOfPeriod, resumedPeriod } from '../subscriptions/pause.ts';
 import { saveSubscription } from '../subscriptions/store.ts';
 import { findCurrentBillingPeriod, reopenPausedPeriod } from '../subscriptions/store-billing-periods.ts';
 import type { SubscriptionRow } from '../subscriptions/subscription.ts';
 import { lockCurrent } from './catch-up.ts';
 import { readArrears } from './collect-invoices.ts';
 import type { LockedSubscription } from './end-subscription.ts';
-import { periodWorth } from './paused-time.ts';
+import { refundTakenOff } from './paused-time.ts';
 import { activeAgain, resumeAll } from './resume-paused.ts';
 
 /** Resumes a subscription now, on request. One that is not paused is returned as it is. */
@@ -30,16 +28,16 @@ export async function resumeSubscription(work: Work, id: string): Promise<Subscr
 
 /** Undoes a pause of zero duration: its period continues, and the kept value is used for it. */
 async function undoPause(work: Work, { subscription, customer }: LockedSubscription): Promise<SubscriptionRow> {
-  const at = sinceWhen(subscription);
   const period = await findCurrentBillingPeriod(work, subscription);
   assert(period, 'what was paused was in a period');
-  const { end } = resumedPeriod(subscription, period.startAt, at);
-  const reopened = await reopenPausedPeriod(work, period.id, end);
-  const kept = keptOfPeriod(await periodWorth(work, reopened), wholeOf(reopened), at);
+  const reopened = await reopenPausedPeriod(work, period);
+  const kept = smallerOf(period.keptValue, subscription.pausedCredit);
+  // The rest of what was kept has been refunded meanwhile.
+  await refundTakenOff(work, reopened, period.keptValue - kept);
   const saved = await saveSubscription(work, subscription.id, {
     ...activeAgain(subscription, (await readArrears(work, [subscription.id]))(subscription.id)),
-    currentBillingPeriodEnd: end,
-    pausedCredit: subscription.pausedCredit - smallerOf(kept, subscription.pausedCredit),
+    currentBillingPeriodEnd: reopened.endAt,
+    pausedCredit: subscription.pausedCredit - kept,
   });
   await publishSubscription(work, 'subscription.updated', saved, customer);
   return saved;

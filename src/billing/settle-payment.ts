@@ -3,7 +3,15 @@ import type { Work } from '../database/work.ts';
 import { countDiscounts } from '../invoicing/actions-discounts.ts';
 import type { InvoiceRow } from '../invoicing/store.ts';
 import { type JobContext, runInJob } from '../jobs/queue.ts';
+import { getPayment } from '../payments/actions.ts';
 import { recordOutsideRefunds } from '../payments/actions-outside-refunds.ts';
+import {
+  applyRefundOutcome,
+  findPendingRefund,
+  performRefund,
+  type RefundAnswer,
+  refundPayment,
+} from '../payments/actions-refund.ts';
 import {
   applyChargeOutcomes,
   type ChangedCharge,
@@ -13,10 +21,11 @@ import {
   reportCharges,
 } from '../payments/actions-settle.ts';
 import { livePaymentStatuses } from '../payments/payment.ts';
-import type { ChargeOutcome, Processors } from '../payments/processor.ts';
+import type { ChargeOutcome, Processors, RefundOutcome } from '../payments/processor.ts';
 import { findPayment, findPayments, type PaymentRow } from '../payments/store.ts';
 import { lockLivingSubscriptionsOf, lockSubscriptions } from '../subscriptions/store.ts';
 import { reopenPaidPeriods } from '../subscriptions/store-billing-periods.ts';
+import { recountKeptValue } from './paused-time.ts';
 import { type FailedAttempt, recordFailed } from './record-failed.ts';
 import { recordPaid } from './record-paid.ts';
 
@@ -169,7 +178,12 @@ export async function syncPayment(
   const processor = processors.named(name);
   const refunds = (await processor.listRefunds?.(reference, currency)) ?? [];
   const outcome = await processor.retrieve(reference, found.now);
-  await runInJob(context, environmentId, (work) => recordOutsideRefunds(work, paymentId, refunds));
+  const { payment } = found;
+  await runInJob(context, environmentId, async (work) => {
+    await lockPayers(work, [payment]);
+    const invoice = await recordOutsideRefunds(work, paymentId, refunds);
+    if (invoice !== null) await recountKeptValue(work, invoice);
+  });
   await settleReported(context, environmentId, [{ paymentId, outcome: sinceItSucceeded(outcome) }]);
 }
 
@@ -177,4 +191,32 @@ export async function syncPayment(
 function sinceItSucceeded(outcome: ChargeOutcome): ChargeOutcome {
   if (outcome.result !== 'failed') return outcome;
   return { result: 'reversed', code: outcome.code, message: outcome.message };
+}
+
+/** Refunds part of a payment, or with null the whole remainder. It is sent to the processor after the commit. */
+export async function refund(work: Work, id: string, partialAmount: number | null): Promise<RefundAnswer> {
+  await lockPayers(work, [await getPayment(work, id)]);
+  return refundPayment(work, id, { partialAmount, assume: recordRefund });
+}
+
+/** Records the outcome of a refund. Paused time that it refunds is no longer kept. */
+async function recordRefund(work: Work, refundId: string, outcome: RefundOutcome): Promise<void> {
+  const pending = await findPendingRefund(work, refundId);
+  if (pending === null) return;
+  await lockPayers(work, [pending.payment]);
+  const invoice = await applyRefundOutcome(work, refundId, outcome);
+  if (invoice !== null) await recountKeptValue(work, invoice);
+}
+
+/** Processes one refund: reads it, calls the processor, records the outcome. Each step may be repeated. */
+export async function settleRefund(
+  context: JobContext,
+  processors: Processors,
+  environmentId: number,
+  refundId: string,
+): Promise<void> {
+  const pending = await runInJob(context, environmentId, (work) => findPendingRefund(work, refundId));
+  if (pending === null) return;
+  const outcome = await performRefund(processors, pending);
+  await runInJob(context, environmentId, (work) => recordRefund(work, refundId, outcome));
 }

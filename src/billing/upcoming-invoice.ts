@@ -7,6 +7,7 @@ import { findSubscription } from '../subscriptions/store.ts';
 import { isTerminal, type SubscriptionRow } from '../subscriptions/subscription.ts';
 import { applyScheduledAdjustments } from './apply-adjustment.ts';
 import { composeBills } from './bill-subscription.ts';
+import { takeOffPausedTime } from './paused-time.ts';
 import { draftRenewalBills, type RenewalBill } from './renew.ts';
 
 /**
@@ -39,7 +40,8 @@ async function nextBill(work: Work, subscription: SubscriptionRow): Promise<Rene
 }
 
 async function draftNext(work: Work, subscription: SubscriptionRow): Promise<RenewalBill | undefined> {
-  const [bill] = await draftRenewalBills(work, [subscription], { takesUsage: false });
+  const bills = await draftRenewalBills(work, [subscription], { takesUsage: false });
+  const [bill] = await takeOffPausedTime(work, bills);
   return bill;
 }
 

@@ -68,12 +68,16 @@ export interface BillingPeriods {
    */
   creditsAwaitPayment: Generated<boolean>;
   endAt: number;
-  /**
-   * It ended when its subscription was paused, so the next one begins later.
-   */
-  endsInPause: Generated<boolean>;
   environmentId: number;
   id: string;
+  /**
+   * What was really paid for its paused rest and not refunded since, whether or not a later invoice took it off. In minor units.
+   */
+  keptValue: Generated<bigint>;
+  /**
+   * What its invoices took off for paused time and was refunded afterwards. In minor units.
+   */
+  pausedTimeRefunded: Generated<bigint>;
   pricingModelId: string;
   /**
    * List value of changes that were made without proration: as good as paid.
@@ -84,6 +88,10 @@ export interface BillingPeriods {
   subscriptionId: string;
   trialPeriod: boolean;
   updatedAt: number;
+  /**
+   * Where the interval ends whose rest was paused, so the next period begins later. Null: it was not paused.
+   */
+  wholeEndAt: number | null;
   /**
    * Where the interval begins that the period is (the rest of); later than its start for no period. Null: the period is whole.
    */

@@ -1,4 +1,5 @@
 import { sql } from 'kysely';
+import { paidUses } from '../invoicing/store-redemptions.ts';
 import type { Invariant } from './store-invariants.ts';
 
 /** Invoices, and the payments and refunds that settle them. */
@@ -130,19 +131,44 @@ export const moneyInvariants: readonly Invariant[] = [
   {
     name: 'redemptionCountsPaidInvoices',
     sentence:
-      'A discount redemption counts each paid invoice with the discount for a start, a renewal (or its replacement) or a purchase.',
+      'A discount redemption counts the paid invoices with the discount for a start, a renewal (or its replacement) or a purchase, those of one interval once.',
     query: sql`
-      select r.environment_id, r.id, r.payments_made, coalesce(i.invoices, 0) as paid_invoices
-        from discount_redemptions r
-        left join (select environment_id, discount_redemption_id, count(*) as invoices from invoices paid
-                    where status in ('paid', 'partially_refunded', 'refunded')
-                      and (reason in ('subscription_start', 'renewal', 'purchase')
-                           or exists (select from subscription_adjustments a
-                                       where a.environment_id = paid.environment_id and a.invoice_id = paid.id
-                                         and a.replaced_invoice_id is not null))
-                    group by environment_id, discount_redemption_id) i
-          on i.environment_id = r.environment_id and i.discount_redemption_id = r.id
-       where r.payments_made <> coalesce(i.invoices, 0)`,
+      select environment_id, id, payments_made, uses
+        from (select r.environment_id, r.id, r.payments_made,
+                     case when r.purchase_id is null then ${paidUses}
+                          else (select count(*) from invoices i
+                                 where i.environment_id = r.environment_id and i.discount_redemption_id = r.id
+                                   and i.status in ('paid', 'partially_refunded', 'refunded') and i.reason = 'purchase') end as uses
+                from discount_redemptions r) redemption
+       where payments_made <> uses`,
+  },
+  {
+    name: 'keptValueWasReallyPaid',
+    sentence: 'A paused period keeps at most what was paid and not refunded of its invoices.',
+    query: sql`
+      select p.environment_id, p.id, p.kept_value, paid.amount as paid
+        from billing_periods p
+        left join lateral (
+          select sum(case when i.status in ('open', 'awaiting_payment_confirmation') then i.total else i.amount_paid end
+                     - i.amount_refunded + lines.paused_time) as amount
+            from invoices i
+           cross join lateral (
+             select coalesce(-sum(l.amount) filter (where l.explanation ->> 'kind' = 'paused_time'), 0) as paused_time
+               from invoice_line_items l where l.environment_id = i.environment_id and l.invoice_id = i.id) lines
+           where i.environment_id = p.environment_id and i.subscription_id = p.subscription_id and i.billing_period_id = p.id
+             and i.status <> 'void') paid on true
+       where p.kept_value > 0 and p.kept_value > coalesce(paid.amount, 0) - p.paused_time_refunded`,
+  },
+  {
+    name: 'pausedCreditWasKept',
+    sentence: 'A subscription keeps no more for paused time than its paused periods do, and nothing once it has ended.',
+    query: sql`
+      select s.environment_id, s.id, s.status, s.paused_credit, kept.amount as kept
+        from subscriptions s
+        left join lateral (select sum(p.kept_value) as amount from billing_periods p
+                            where p.environment_id = s.environment_id and p.subscription_id = s.id) kept on true
+       where s.paused_credit > 0
+         and (s.status in ('canceled', 'incomplete_expired') or s.paused_credit > coalesce(kept.amount, 0))`,
   },
   {
     name: 'purchaseTellsItsInvoice',

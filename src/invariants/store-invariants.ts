@@ -194,7 +194,7 @@ export const subscriptionInvariants: readonly Invariant[] = [
       select environment_id, id, subscription_id, previous_end_at, start_at
         from (select environment_id, id, subscription_id, status, start_at,
                      lag(end_at) over subscription as previous_end_at, lag(status) over subscription as previous_status,
-                     lag(ends_in_pause) over subscription as after_pause
+                     lag(whole_end_at is not null) over subscription as after_pause
                 from billing_periods
               window subscription as (partition by environment_id, subscription_id order by start_at)) period
        where status <> 'canceled' and previous_status <> 'canceled' and start_at <> previous_end_at

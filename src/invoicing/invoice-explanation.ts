@@ -32,7 +32,7 @@ const ExplainedLine = z
     type: z.enum(['static', 'usage']),
     kind: z.enum(['item', 'usage', 'proration', 'paused_time', 'unexplained']).meta({
       description:
-        'The way of computing the amount. `item`: unitPrice x itemQuantity x fraction. `usage`: units x unitPrice / usageEventsPerUnit. `proration`: the sum of value x fraction of the segments, less paid and waived, at least 0. `paused_time`: the credit for paused time, at most the sum of the other lines.',
+        'The way of computing the amount. `item`: unitPrice x itemQuantity x fraction. `usage`: units x unitPrice / usageEventsPerUnit. `proration`: the sum of value x fraction of the segments, less paid and waived, at least 0. `paused_time`: the credit for paused time, at most the sum of the other lines less the discount.',
     }),
     description: z.string().nullable(),
     quantity: z
@@ -89,9 +89,11 @@ export const InvoiceExplanation = z
         code: z.string(),
         kind: z.enum(['percent', 'fixed']),
         amount: WholeNumber.meta({
-          description: 'A percentage, of which at most 100 count, or an amount in minor units.',
+          description:
+            'A percentage, of which at most 100 count, or an amount in minor units. After a pause the rest of an interval gets its share.',
         }),
-        computed: WholeNumber.meta({ description: 'The amount taken off, at most the sum of the lines.' }),
+        base: WholeNumber.meta({ description: 'The sum of the lines without paused time, which was paid before.' }),
+        computed: WholeNumber.meta({ description: 'The amount taken off, at most the base.' }),
         rounding: RoundingShown,
       })
       .nullable(),
@@ -172,7 +174,7 @@ export function explainInvoice(
     billingPeriod: start === null || end === null ? null : shownPeriod({ start, end }),
     lines: lines.map(explainLine),
     sumOfLines,
-    discount: discount === null ? null : explainDiscount(discount, sumOfLines, invoice.discountAmount),
+    discount: discount === null ? null : explainDiscount(discount, lines, invoice.discountAmount),
     taxable,
     tax: explainTax(invoice, taxable),
     subtotal: invoice.subtotal,
@@ -181,12 +183,22 @@ export function explainInvoice(
   };
 }
 
-function explainDiscount(discount: InvoiceDiscount, sumOfLines: bigint, computed: bigint) {
+/** It applies to all lines but paused time. A fixed amount for the rest of an interval after a pause is its share. */
+function explainDiscount(discount: InvoiceDiscount, lines: readonly ExplainableLine[], computed: bigint) {
   const { redemptionId: discountRedemptionId, code, kind, amount } = discount;
+  const base = lines.reduce((sum, line) => (line.amount > 0n ? sum + line.amount : sum), 0n);
   const percent = amount > 100n ? 100n : amount;
-  const exact = kind === 'percent' ? { numerator: sumOfLines * percent, denominator: 100n } : exactly(computed);
+  const fixed = computed < amount && computed < base ? shareOfFixed(amount, lines, computed) : exactly(computed);
+  const exact = kind === 'percent' ? { numerator: base * percent, denominator: 100n } : fixed;
   const rounding = shownRounding({ ...exact, rounded: computed });
-  return { discountRedemptionId, code, kind, amount, computed, rounding };
+  return { discountRedemptionId, code, kind, amount, base, computed, rounding };
+}
+
+function shareOfFixed(amount: bigint, lines: readonly ExplainableLine[], computed: bigint) {
+  for (const { explanation } of lines)
+    if (explanation.kind === 'item' && explanation.period !== null && explanation.whole !== null)
+      return { numerator: amount * lengthOf(explanation.period), denominator: lengthOf(explanation.whole) };
+  return exactly(computed);
 }
 
 function explainTax(invoice: ExplainableInvoice, taxable: bigint): InvoiceExplanation['tax'] {

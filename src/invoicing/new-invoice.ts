@@ -53,7 +53,7 @@ export interface InvoiceDraft extends DraftMoney {
 export function draftInvoice(request: NewInvoice): InvoiceDraft {
   const lines = request.lines.map(priceLine);
   const lineAmounts = lines.map((line) => line.amount);
-  const { sum, subtotal, taxAmount, discountAmount, shares, total } = invoiceAmounts(
+  const { discountable, subtotal, taxAmount, discountAmount, shares, total } = invoiceAmounts(
     lineAmounts,
     request.discount,
     request.tax,
@@ -65,7 +65,7 @@ export function draftInvoice(request: NewInvoice): InvoiceDraft {
     subtotal,
     taxAmount,
     discountAmount,
-    discount: sum > 0n ? request.discount : null,
+    discount: discountable > 0n ? request.discount : null,
     lines: lines.map((line, index) => ({ ...line, ...(shares[index] ?? { discountAmount: 0n, taxAmount: 0n }) })),
   };
 }

@@ -102,7 +102,7 @@ export async function listBilledUsage(work: Work, invoiceIds: readonly string[])
   return rows;
 }
 
-/** Paid time of pauses that invoices took off, above 0, by subscription. In minor units. */
+/** Paid time of pauses that invoices took off and was not refunded since, by subscription. In minor units. */
 interface PausedTime {
   readonly subscriptionId: string;
   readonly amount: bigint;
@@ -111,9 +111,10 @@ interface PausedTime {
 export async function listPausedTime(work: Work, invoiceIds: readonly string[]): Promise<PausedTime[]> {
   if (invoiceIds.length === 0) return [];
   const { rows } = await sql<PausedTime>`
-    select i.subscription_id, -sum(l.amount) as amount
+    select i.subscription_id, greatest(0, -sum(l.amount) - coalesce(max(p.paused_time_refunded), 0)) as amount
       from invoices i
       join invoice_line_items l on l.environment_id = i.environment_id and l.invoice_id = i.id
+      left join billing_periods p on p.environment_id = i.environment_id and p.id = i.billing_period_id
      where i.environment_id = ${work.environmentId} and i.id = any(${invoiceIds}::text[])
        and l.explanation ->> 'kind' = 'paused_time'
      group by i.subscription_id

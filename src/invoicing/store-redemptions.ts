@@ -1,4 +1,4 @@
-import { sql } from 'kysely';
+import { type RawBuilder, sql } from 'kysely';
 import type { Work } from '../database/work.ts';
 import type { Instant } from '../kernel/calendar.ts';
 import type { InvoiceDiscount } from './invoice.ts';
@@ -40,6 +40,34 @@ function toDiscount({ subscriptionId: _, ...discount }: FoundDiscount): InvoiceD
 }
 
 /**
+ * The number of uses of redemption `r` by invoices with these statuses. Invoices of a start or a renewal count, and those
+ * of a plan change that replaced one. All invoices of one interval are one use, however often a pause has split it.
+ */
+function usesOf(statuses: readonly string[]): RawBuilder<number> {
+  return sql`(
+    select count(distinct coalesce(p.whole_start_at::text, p.start_at::text, i.id))
+      from invoices i
+      left join billing_periods p on p.environment_id = i.environment_id and p.id = i.billing_period_id
+     where i.environment_id = r.environment_id and i.subscription_id = r.subscription_id
+       and i.discount_redemption_id = r.id and i.status in (${literals(statuses)})
+       and (i.reason in ('subscription_start', 'renewal')
+            or exists (
+              select from subscription_adjustments a
+               where a.environment_id = i.environment_id and a.invoice_id = i.id
+                 and a.replaced_invoice_id is not null)))`;
+}
+
+/** In the text of a query, because an invariant has no parameters. */
+function literals(statuses: readonly string[]): RawBuilder<unknown> {
+  return sql.join(statuses.map((status) => sql.lit(status)));
+}
+
+const paidStatuses = ['paid', 'partially_refunded', 'refunded'];
+
+/** The number of uses of redemption `r` by paid invoices of its subscription. */
+export const paidUses = usesOf(paidStatuses);
+
+/**
  * The discount of each subscription's next invoice. Excludes used-up discounts, and those that will be used up when the
  * open invoices with them are paid. A discount with `once` applies to one invoice, not to every invoice until one is
  * paid. A void invoice frees its use.
@@ -55,12 +83,9 @@ export async function listActiveRedemptions(
      where r.environment_id = ${work.environmentId} and r.subscription_id = any(${subscriptionIds})
        and not r.fully_redeemed
        and (r.duration = 'forever'
-            or r.payments_made + (
-                 select count(*) from invoices i
-                  where i.environment_id = r.environment_id and i.subscription_id = r.subscription_id
-                    and i.discount_redemption_id = r.id and i.reason in ('subscription_start', 'renewal')
-                    and i.status in ('open', 'awaiting_payment_confirmation')
-               ) < coalesce(r.number_of_payments, 1))`.execute(work.db);
+            or ${usesOf([...paidStatuses, 'open', 'awaiting_payment_confirmation'])} < coalesce(r.number_of_payments, 1))`.execute(
+    work.db,
+  );
   return new Map(rows.map((row) => [row.subscriptionId, toDiscount(row)]));
 }
 
@@ -79,6 +104,21 @@ export async function listPercentOfPeriods(
       join discount_redemptions r on r.environment_id = i.environment_id and r.id = i.discount_redemption_id
      where i.environment_id = ${work.environmentId} and i.billing_period_id = any(${billingPeriodIds})
        and i.reason in ('subscription_start', 'renewal') and r.amount_type = 'percent'`.execute(work.db);
+  return new Map(rows.map(({ billingPeriodId, ...row }) => [billingPeriodId, toDiscount(row)]));
+}
+
+/** The discounts on the period invoices of these billing periods, by period id. Periods without one are missing. */
+export async function listDiscountsOfPeriods(
+  work: Work,
+  billingPeriodIds: readonly string[],
+): Promise<Map<string, InvoiceDiscount>> {
+  if (billingPeriodIds.length === 0) return new Map();
+  const { rows } = await sql<FoundDiscount & { billingPeriodId: string }>`
+    select ${columns}, i.billing_period_id
+      from invoices i
+      join discount_redemptions r on r.environment_id = i.environment_id and r.id = i.discount_redemption_id
+     where i.environment_id = ${work.environmentId} and i.billing_period_id = any(${billingPeriodIds}::text[])
+       and i.reason <> 'final_usage' and i.status <> 'void'`.execute(work.db);
   return new Map(rows.map(({ billingPeriodId, ...row }) => [billingPeriodId, toDiscount(row)]));
 }
 
@@ -109,9 +149,8 @@ export async function findRedemptions(
 }
 
 /**
- * Recounts the paid invoices of each of these redemptions, so that it is idempotent and handles reversed payments.
- * Invoices of a start or a renewal count, and those of a plan change that replaced one: a use counts once, whichever of
- * the two was paid. For a single-payment purchase, its one invoice counts.
+ * Recounts the uses of these redemptions by paid invoices, so that it is idempotent and handles reversed payments. For
+ * a single-payment purchase, its one invoice counts.
  */
 export async function countRedemptions(work: Work, redemptionIds: readonly string[]): Promise<void> {
   if (redemptionIds.length === 0) return;
@@ -120,17 +159,8 @@ export async function countRedemptions(work: Work, redemptionIds: readonly strin
        set payments_made = case when r.purchase_id is not null then (
              select count(*) from invoices i
               where i.environment_id = r.environment_id and i.purchase_id = r.purchase_id
-                and i.discount_redemption_id = r.id and i.status in ('paid', 'partially_refunded', 'refunded')
-           ) else (
-             select count(*) from invoices i
-              where i.environment_id = r.environment_id and i.subscription_id = r.subscription_id
-                and i.discount_redemption_id = r.id and i.status in ('paid', 'partially_refunded', 'refunded')
-                and (i.reason in ('subscription_start', 'renewal')
-                     or exists (
-                       select from subscription_adjustments a
-                        where a.environment_id = i.environment_id and a.invoice_id = i.id
-                          and a.replaced_invoice_id is not null))
-           ) end, updated_at = ${work.now}
+                and i.discount_redemption_id = r.id and i.status in (${sql.join(paidStatuses)})
+           ) else ${paidUses} end, updated_at = ${work.now}
      where r.environment_id = ${work.environmentId} and r.id = any(${redemptionIds}::text[])`.execute(work.db);
 }
 

@@ -1,5 +1,6 @@
 import { newId } from '../database/new-id.ts';
 import type { Work } from '../database/work.ts';
+import type { InvoiceRow } from '../invoicing/store.ts';
 import { Problem } from '../kernel/problem.ts';
 import { lockRefunded, recordRefunded } from './actions-refund.ts';
 import { decideRefunded, refundable } from './payment.ts';
@@ -8,7 +9,8 @@ import * as payments from './store.ts';
 import * as refunds from './store-refunds.ts';
 
 /**
- * Records refunds made directly at the processor, with the same consequences as ours. Idempotent. Refuses with
+ * Records refunds made directly at the processor, with the same consequences as ours. Returns the invoice; null if
+ * nothing is new. Idempotent. The caller has locked the customer and the subscription. Refuses with
  * `refundInFlight` while our own pending refunds leave less than the processor has refunded: the processor will refuse
  * those, which frees the amount.
  */
@@ -16,14 +18,14 @@ export async function recordOutsideRefunds(
   work: Work,
   paymentId: string,
   known: readonly KnownRefund[],
-): Promise<void> {
+): Promise<InvoiceRow | null> {
   const madeThere = known.filter((each) => each.idempotencyKey === null);
-  if (madeThere.length === 0) return;
-  const { payment } = await lockRefunded(work, paymentId);
+  if (madeThere.length === 0) return null;
+  const { payment, invoice } = await lockRefunded(work, paymentId);
   const kept = new Set(await refunds.listRefundReferences(work, paymentId));
   const fresh = madeThere.filter((each) => !kept.has(each.reference));
   const amount = fresh.reduce((sum, each) => sum + each.amount, 0n);
-  if (fresh.length === 0 || payment.status !== 'succeeded') return;
+  if (fresh.length === 0 || payment.status !== 'succeeded') return null;
   if (amount > refundable(payment)) throw new Problem('refundInFlight', { id: paymentId });
   const reserved = { ...payment, refundingAmount: payment.refundingAmount + amount };
   await payments.updatePayment(work, paymentId, {
@@ -45,4 +47,5 @@ export async function recordOutsideRefunds(
     });
     await recordRefunded(work, id, { payment, amount: part });
   }
+  return invoice;
 }

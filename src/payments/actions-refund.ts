@@ -18,8 +18,11 @@ import * as refunds from './store-refunds.ts';
 /** The task that sends a refund to the processor and records its outcome. */
 export const refundTask = 'refund_payment';
 
+/** Records the assumed outcome of a refund in a dry run. */
+type AssumeRefunded = (work: Work, refundId: string, outcome: RefundOutcome) => Promise<unknown>;
+
 /** The response of a refund request. */
-interface RefundAnswer {
+export interface RefundAnswer {
   readonly payment: Payment;
   readonly refundId: string;
   /** The credits that the refunded purchase bought. */
@@ -28,9 +31,14 @@ interface RefundAnswer {
 
 /**
  * Refunds part of a payment, or with null the whole remainder: reserves the amount and requests the refund, which is
- * sent to the processor after the commit. Returns the payment as before the refund, in a dry run as after it.
+ * sent to the processor after the commit. Returns the payment as before the refund, in a dry run as after it, where
+ * `assume` applies the consequences of a success. The caller has locked the customer and the subscription.
  */
-export async function refundPayment(work: Work, id: string, partialAmount: number | null): Promise<RefundAnswer> {
+export async function refundPayment(
+  work: Work,
+  id: string,
+  { partialAmount, assume }: { readonly partialAmount: number | null; readonly assume: AssumeRefunded },
+): Promise<RefundAnswer> {
   const { payment } = await lockRefunded(work, id);
   const amount = decideRefund(payment, partialAmount);
   const refund: Refund = {
@@ -51,7 +59,9 @@ export async function refundPayment(work: Work, id: string, partialAmount: numbe
     task: refundTask,
     payload: { refundId: refund.id },
     key: `${refundTask}:${refund.id}`,
-    assume: (dryWork) => applyRefundOutcome(dryWork, refund.id, { result: 'succeeded', reference: 'dry_run' }),
+    async assume(dryWork) {
+      await assume(dryWork, refund.id, { result: 'succeeded', reference: 'dry_run' });
+    },
   });
   return answerOf(work, refund);
 }
@@ -120,22 +130,26 @@ export async function performRefund(
 }
 
 /**
- * Records the outcome of a refund on the payment, its invoice and its purchase, whose unused credits are taken back. A
- * refund that has ended stays as it is.
+ * Records the outcome of a refund on the payment, its invoice and its purchase, whose unused credits are taken back.
+ * Returns the invoice as before; null if the refund failed or has ended before, which stays as it is.
  */
-export async function applyRefundOutcome(work: Work, refundId: string, outcome: RefundOutcome): Promise<void> {
+export async function applyRefundOutcome(
+  work: Work,
+  refundId: string,
+  outcome: RefundOutcome,
+): Promise<InvoiceRow | null> {
   const found = await findPendingRefund(work, refundId);
-  if (found === null) return;
-  const { payment } = await lockRefunded(work, found.payment.id);
+  if (found === null) return null;
+  const { payment, invoice } = await lockRefunded(work, found.payment.id);
   const refund = await refunds.findRefund(work, refundId);
-  if (refund?.status !== 'pending') return;
+  if (refund?.status !== 'pending') return null;
 
   const change = decideRefunded(payment, refund.amount, outcome.result);
   if (outcome.result === 'failed') {
     const failureMessage = `${outcome.code}: ${outcome.message}`;
     await payments.updatePayment(work, payment.id, change);
     await refunds.updateRefund(work, refundId, { status: 'failed', processorReference: null, failureMessage });
-    return;
+    return null;
   }
   await payments.updatePayment(work, payment.id, { ...change, refundedAt: work.now });
   await refunds.updateRefund(work, refundId, {
@@ -144,6 +158,7 @@ export async function applyRefundOutcome(work: Work, refundId: string, outcome: 
     failureMessage: null,
   });
   await recordRefunded(work, refundId, { payment, amount: refund.amount });
+  return invoice;
 }
 
 /** Records a succeeded refund on the invoice and the purchase of its payment. */

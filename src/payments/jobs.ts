@@ -3,18 +3,7 @@ import { createProcessors } from './actions.ts';
 import { applyAttachOutcome, attachTask, findPendingAttachment, recordCustomerReference } from './actions-attach.ts';
 import { detachTask } from './actions-change-method.ts';
 import { forgetProcessorEventsOnce } from './actions-processor-events.ts';
-import { applyRefundOutcome, findPendingRefund, performRefund, refundTask } from './actions-refund.ts';
 import { findDetached } from './store-payment-methods.ts';
-
-/** Processes one refund: reads it, calls the processor, records the outcome. Each step may be repeated. */
-const settleRefund: Task = async (context, payload) => {
-  const environmentId = payloadEnvironment(payload);
-  const refundId = payloadText(payload, 'refundId');
-  const pending = await runInJob(context, environmentId, (work) => findPendingRefund(work, refundId));
-  if (pending === null) return;
-  const outcome = await performRefund(createProcessors(context.database, context.services), pending);
-  await runInJob(context, environmentId, (work) => applyRefundOutcome(work, refundId, outcome));
-};
 
 /**
  * Attaches one payment method at an external processor: identifies the customer, which is stored at once so that it is
@@ -49,7 +38,6 @@ const detach: Task = async (context, payload) => {
 
 export const paymentTasks: TaskList = {
   [detachTask]: detach,
-  [refundTask]: settleRefund,
   [attachTask]: attach,
   async forget_processor_events({ database }) {
     await forgetProcessorEventsOnce(database);

@@ -4,7 +4,7 @@ import type { InvoiceMoney, InvoiceReason } from '../invoicing/invoice.ts';
 import type { PlanInvoice } from '../rating/list-value.ts';
 
 /** The fields of a period's invoice that a plan change needs. */
-export interface PeriodInvoice extends InvoiceMoney, Pick<PlanInvoice, 'listAmount' | 'isBeingPaid' | 'isWithdrawn'> {
+export interface PeriodInvoice extends InvoiceMoney, Omit<PlanInvoice, keyof InvoiceMoney> {
   readonly id: string;
   readonly billingPeriodId: string;
   readonly reason: InvoiceReason;
@@ -18,9 +18,7 @@ export async function listPeriodInvoices(
   if (periods.length === 0) return [];
   const { rows } = await sql<PeriodInvoice>`
     select i.id, i.billing_period_id, i.reason, i.status, i.total, i.amount_paid, i.amount_refunded,
-           coalesce((select sum(l.amount) from invoice_line_items l
-                      where l.environment_id = i.environment_id and l.invoice_id = i.id and l.type = 'static'
-                        and l.explanation ->> 'kind' is distinct from 'paused_time'), 0) as list_amount,
+           lines.list_amount, lines.plan_discount, lines.net_amount, lines.paused_time,
            i.status = 'awaiting_payment_confirmation' or exists (
              select from payments p
               where p.environment_id = i.environment_id and p.invoice_id = i.id
@@ -30,6 +28,14 @@ export async function listPeriodInvoices(
               where a.environment_id = i.environment_id and a.subscription_id = i.subscription_id
                 and case when a.status = 'applied' then a.replaced_invoice_id else a.invoice_id end = i.id) as is_withdrawn
       from invoices i
+      cross join lateral (
+        select coalesce(sum(l.amount) filter (where l.type = 'static' and not is_paused_time), 0) as list_amount,
+               coalesce(sum(l.discount_amount) filter (where l.type = 'static' and not is_paused_time), 0) as plan_discount,
+               coalesce(sum(l.amount - l.discount_amount) filter (where not is_paused_time), 0) as net_amount,
+               coalesce(-sum(l.amount) filter (where is_paused_time), 0) as paused_time
+          from invoice_line_items l
+         cross join lateral (select l.explanation ->> 'kind' is not distinct from 'paused_time' as is_paused_time) kind
+         where l.environment_id = i.environment_id and l.invoice_id = i.id) lines
      where i.environment_id = ${work.environmentId}
        and i.subscription_id = any(${periods.map(({ subscriptionId }) => subscriptionId)}::text[])
        and i.billing_period_id = any(${periods.map(({ id }) => id)}::text[])

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import type { DiscountTerms } from './discount.ts';
-import { discountAmount, spreadDiscount } from './discount.ts';
+import { discountAmount, discountOfPart, spreadDiscount } from './discount.ts';
 
 const percent = (amount: bigint): DiscountTerms => ({ kind: 'percent', amount });
 const fixed = (amount: bigint): DiscountTerms => ({ kind: 'fixed', amount });
@@ -88,4 +88,13 @@ test('the shares of a discount add up to it, and none exceeds its line', () => {
       }
     }),
   );
+});
+
+test('ten days of thirty get a third of a fixed discount, and a percentage whole', () => {
+  const [part, whole] = [
+    { start: 20, end: 30 },
+    { start: 0, end: 30 },
+  ];
+  assert.deepEqual(discountOfPart({ kind: 'fixed', amount: 1000n }, part, whole), { kind: 'fixed', amount: 333n });
+  assert.deepEqual(discountOfPart({ kind: 'percent', amount: 50n }, part, whole), { kind: 'percent', amount: 50n });
 });

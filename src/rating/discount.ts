@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import type { Period } from '../kernel/calendar.ts';
 import { allocate, mulDiv, smallerOf } from '../kernel/money.ts';
 
 /** A whole percentage of the base, or a fixed amount in minor units. Not negative. */
@@ -20,6 +21,20 @@ export function discountAmount(terms: DiscountTerms, base: bigint, step = 1n): b
     default:
       assert.fail(`unknown kind of discount: ${terms.kind satisfies never}`);
   }
+}
+
+/**
+ * The discount for a part of an interval: a percentage stays. A fixed amount is prorated and rounded once, to a multiple
+ * of `step`.
+ */
+export function discountOfPart<Terms extends DiscountTerms>(
+  terms: Terms,
+  part: Period,
+  { start, end }: Period,
+  step = 1n,
+): Terms {
+  if (terms.kind === 'percent') return terms;
+  return { ...terms, amount: mulDiv(terms.amount, BigInt(part.end - part.start), BigInt(end - start), step) };
 }
 
 /**

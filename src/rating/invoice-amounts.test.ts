@@ -85,30 +85,24 @@ test('all six decimals of a percentage count', () => {
   assert.equal(sums([100_000_000n], null, onTop('100')).taxAmount, 100_000_000n);
 });
 
-test('a line below zero lowers the sum, and bears neither discount nor tax', () => {
+test('a line below zero lowers the sum but not the discount, and bears neither discount nor tax', () => {
   const { shares, ...amounts } = invoiceAmounts([3000n, -1000n], percent(50n), onTop('10'));
   assert.deepEqual(amounts, {
     sum: 2000n,
-    discountAmount: 1000n,
-    taxable: 1000n,
-    taxAmount: 100n,
-    subtotal: 1000n,
-    total: 1100n,
+    discountable: 3000n,
+    discountAmount: 1500n,
+    taxable: 500n,
+    taxAmount: 50n,
+    subtotal: 500n,
+    total: 550n,
   });
   assert.deepEqual(shares, [
-    { discountAmount: 1000n, taxAmount: 100n },
+    { discountAmount: 1500n, taxAmount: 50n },
     { discountAmount: 0n, taxAmount: 0n },
   ]);
 });
 
 const amount = fc.bigInt(0n, 10n ** 12n);
-/** Lines, some of which may take off up to what the others ask for. */
-const lineAmounts = fc
-  .tuple(fc.array(amount, { maxLength: 8 }), fc.integer({ min: 0, max: 100 }), fc.boolean())
-  .map(([amounts, part, takesOff]) => {
-    const sum = amounts.reduce((sumSoFar, each) => sumSoFar + each, 0n);
-    return takesOff ? [...amounts, -((sum * BigInt(part)) / 100n)] : amounts;
-  });
 test('of lines that can be charged, the total can be charged', () => {
   fc.assert(
     fc.property(fc.array(amount, { maxLength: 5 }), fc.bigInt(0n, 100n), fc.nat(99), (amounts, off, rate) => {
@@ -124,6 +118,13 @@ const discounts = fc.option(
     amount.map((each) => fixed(each)),
   ),
 );
+/** Lines and a discount. A line may take off up to what the others ask for after it. */
+const bills = fc
+  .tuple(fc.array(amount, { maxLength: 8 }), discounts, fc.integer({ min: 0, max: 100 }), fc.boolean())
+  .map(([amounts, discount, part, takesOff]) => {
+    const { taxable } = invoiceAmounts(amounts, discount, null);
+    return { lines: takesOff ? [...amounts, -((taxable * BigInt(part)) / 100n)] : amounts, discount };
+  });
 const taxes = fc.option(
   fc.record({
     percentage: fc
@@ -138,7 +139,7 @@ const sumOf = (amounts: readonly bigint[]) => amounts.reduce((sum, each) => sum 
 
 test('whatever the lines, the discount and the tax: the parts add up, and none is below zero', () => {
   fc.assert(
-    fc.property(lineAmounts, discounts, taxes, (lines, discount, tax) => {
+    fc.property(bills, taxes, ({ lines, discount }, tax) => {
       const amounts = invoiceAmounts(lines, discount, tax);
       assert.equal(amounts.sum, sumOf(lines));
       assert.equal(amounts.taxable, amounts.sum - amounts.discountAmount);
@@ -168,4 +169,15 @@ test('the tax is off by half a unit at the most', () => {
       assert(-denominator <= twiceOff && twiceOff <= denominator);
     }),
   );
+});
+
+test('paused time was paid before: it comes off after the discount', () => {
+  assert.deepEqual(sums([3000n, -1500n], percent(50n)), {
+    discountAmount: 1500n,
+    subtotal: 0n,
+    taxAmount: 0n,
+    total: 0n,
+  });
+  const reduced = { discountAmount: 1000n, subtotal: 667n, taxAmount: 0n, total: 667n };
+  assert.deepEqual(sums([3000n, -1333n], fixed(1000n)), reduced);
 });

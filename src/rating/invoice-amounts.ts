@@ -19,8 +19,10 @@ export interface LineShares {
 interface InvoiceAmounts {
   /** The sum of the lines. */
   readonly sum: bigint;
+  /** The part of it that a discount applies to: all but paused time. */
+  readonly discountable: bigint;
   readonly discountAmount: bigint;
-  /** The taxable amount: the sum minus the discount. Tax included in the prices is still part of it. */
+  /** The taxable amount: the sum minus the discount, zero or more. Tax included in the prices is still part of it. */
   readonly taxable: bigint;
   readonly taxAmount: bigint;
   /** Net of discount and tax. */
@@ -39,11 +41,11 @@ export interface TaxTerms {
 }
 
 /**
- * Computes the amounts of an invoice. The discount applies to the sum of the lines, tax to the remainder. Each is
+ * Computes the amounts of an invoice. The discount applies to the sum of the positive lines, tax to the remainder. Each is
  * rounded once, half away from zero, and split over the lines so that the shares add up. Included tax is taken out of
- * the prices, so the total is unchanged; other tax is added. A negative line lowers the sum and has no share of
- * discount or tax; the sum is zero or more. Worked examples I1 to I4, I6 and I8; 1000 plus 19 % is 1190, and 1190
- * including 19 % is 1000 and 190. The total of lines that are multiples of `step` is one too.
+ * the prices, so the total is unchanged; other tax is added. A negative line is money that was paid before: it lowers
+ * the sum, not the discount, and has no share of discount or tax. Worked examples I1 to I4, I6 and I8; 1000 plus 19 % is
+ * 1190, and 1190 including 19 % is 1000 and 190. The total of lines that are multiples of `step` is one too.
  */
 export function invoiceAmounts(
   lineAmounts: readonly bigint[],
@@ -52,10 +54,11 @@ export function invoiceAmounts(
   step = 1n,
 ): InvoiceAmounts {
   const sum = total(lineAmounts);
-  assert(sum >= 0n, 'an invoice never owes the customer');
-  const discounted = discount === null ? 0n : discountAmount(discount, sum, step);
+  const discountable = total(lineAmounts.filter((amount) => amount > 0n));
+  const discounted = discount === null ? 0n : discountAmount(discount, discountable, step);
   const discountShares = spreadDiscount(discounted, lineAmounts);
   const taxable = sum - discounted;
+  assert(taxable >= 0n, 'an invoice never owes the customer');
   const taxAmount = tax === null ? 0n : taxRounding(tax, taxable, step).rounded;
   const taxShares = spreadTax(
     taxAmount,
@@ -64,6 +67,7 @@ export function invoiceAmounts(
   const subtotal = tax?.inclusive ? taxable - taxAmount : taxable;
   return {
     sum,
+    discountable,
     discountAmount: discounted,
     taxable,
     taxAmount,

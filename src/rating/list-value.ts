@@ -8,6 +8,12 @@ export interface PlanInvoice {
   readonly amountRefunded: bigint;
   /** The sum of its plan lines before discount and tax, without usage and paused time. */
   readonly listAmount: bigint;
+  /** The discount on these lines. */
+  readonly planDiscount: bigint;
+  /** All of its lines after discount, before paused time and tax. */
+  readonly netAmount: bigint;
+  /** Paid paused time that it takes off. */
+  readonly pausedTime: bigint;
   /** Whether a payment of it is in flight. */
   readonly isBeingPaid: boolean;
   /** Void because another invoice replaced it, or because its change was not made. */
@@ -27,16 +33,25 @@ export function listValueSettled({ listAmount, isWithdrawn }: Pick<PlanInvoice, 
  * Payments in flight count as paid. A fully discounted invoice has paid for its lines. Worked examples A10 and A11:
  * 3000 in flight count as 3000, and with 1000 of them refunded as 2000.
  */
-export function listValuePaid({
-  status,
-  total,
-  amountPaid,
-  amountRefunded,
-  listAmount,
-  isBeingPaid,
-}: PlanInvoice): bigint {
+export function listValuePaid(invoice: PlanInvoice): bigint {
+  return paidPartOf(invoice, invoice.listAmount);
+}
+
+/** The plan lines of an invoice after discount. Void invoices bill nothing. */
+export function planBilled({ status, listAmount, planDiscount }: PlanInvoice): bigint {
+  return status === 'void' ? 0n : listAmount - planDiscount;
+}
+
+/** The part of it that was really paid and not refunded, paused time included, which was paid before. */
+export function planPaid(invoice: PlanInvoice): bigint {
+  return paidPartOf(invoice, planBilled(invoice));
+}
+
+/** The paid part of an amount that is on the invoice. Rounded once. */
+function paidPartOf(invoice: PlanInvoice, amount: bigint): bigint {
+  const { status, total, amountPaid, amountRefunded, netAmount, pausedTime, isBeingPaid } = invoice;
   if (status === 'void') return 0n;
-  if (total === 0n) return listAmount;
-  const covered = isBeingPaid ? total : amountPaid;
-  return mulDiv(listAmount, covered - amountRefunded, total);
+  if (total === 0n) return amount;
+  const received = (isBeingPaid ? total : amountPaid) - amountRefunded;
+  return mulDiv(amount, pausedTime * total + (netAmount - pausedTime) * received, netAmount * total);
 }

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { addDays, instant, type Period } from '../kernel/calendar.ts';
-import { fairValue, type PlanSegment, proratedCredit, prorationCharge } from './proration.ts';
+import { fairValue, type PlanSegment, proratedCredit, prorationCharge, unusedPaidValue } from './proration.ts';
 
 // April has 30 days, so 3000 a month is 100 a day.
 const april = { start: instant('2026-04-01'), end: instant('2026-05-01') };
@@ -177,5 +177,54 @@ test('toggling between plans gains no credits', () => {
       assert(granted <= amount);
       assert.equal(proratedCredit({ amount, remaining, period: april, alreadyGranted: granted }), 0n);
     }),
+  );
+});
+
+test('an interval that is cut short keeps what was really paid and not used', () => {
+  const month = aprilPlan(3000n);
+  const upgraded = aprilPlan(3000n, [10, 6000n]);
+  const downgraded = aprilPlan(6000n, [10, 3000n]);
+  type Kept = [
+    name: string,
+    segments: PlanSegment[],
+    paid: bigint,
+    billed: bigint,
+    listed: bigint,
+    on: number,
+    kept: bigint,
+  ];
+  const rows: Kept[] = [
+    ['on day 10', month, 3000n, 3000n, 3000n, 10, 2000n],
+    ['at once', month, 3000n, 3000n, 3000n, 0, 3000n],
+    ['at its end', month, 3000n, 3000n, 3000n, 30, 0n],
+    ['500 refunded: out of the unused part first', month, 2500n, 3000n, 3000n, 10, 1500n],
+    ['2900 refunded, on day 1', month, 100n, 3000n, 3000n, 1, 0n],
+    ['written off', month, 0n, 3000n, 3000n, 10, 0n],
+    ['a code of 100 %, at once', month, 0n, 0n, 3000n, 0, 0n],
+    ['a code of 50 %, at once', month, 1500n, 1500n, 3000n, 0, 1500n],
+    ['1000 off, on day 10: two thirds of 2000', month, 2000n, 2000n, 3000n, 10, 1333n],
+    ['an upgrade, paid, on day 20', upgraded, 5000n, 5000n, 5000n, 20, 2000n],
+    ['an upgrade whose 2000 were waived, on day 10', upgraded, 3000n, 3000n, 3000n, 10, 2000n],
+    ['an upgrade whose 2000 were waived, on day 20', upgraded, 3000n, 3000n, 3000n, 20, 0n],
+    ['a downgrade, on day 20: the rest is worth 1000', downgraded, 6000n, 6000n, 6000n, 20, 1000n],
+    ['nothing billed', month, 0n, 0n, 0n, 10, 0n],
+  ];
+  for (const [name, segments, paid, billed, listed, on, kept] of rows)
+    assert.equal(unusedPaidValue({ segments, paid, billed, listed }, april, day(on)), kept, name);
+});
+
+test('what is kept and what was used are together what was billed, and kept is never more than paid', () => {
+  fc.assert(
+    fc.property(
+      fc.record({ list: fc.bigInt(1n, 100_000n), off: fc.bigInt(0n, 100n), back: fc.bigInt(0n, 100n), at: fc.nat(30) }),
+      ({ list, off, back, at }) => {
+        const billed = (list * (100n - off)) / 100n;
+        const paid = (billed * (100n - back)) / 100n;
+        const kept = unusedPaidValue({ segments: aprilPlan(list), paid, billed, listed: list }, april, day(at));
+        const used = (Number(billed) * at) / 30;
+        assert(kept >= 0n && kept <= paid);
+        assert(Math.abs(Number(kept) - Math.max(0, Number(paid) - used)) <= 0.5);
+      },
+    ),
   );
 });

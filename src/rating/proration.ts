@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
-import type { Period } from '../kernel/calendar.ts';
-import { divHalfAway, mulDiv } from '../kernel/money.ts';
+import type { Instant, Period } from '../kernel/calendar.ts';
+import { divHalfAway, mulDiv, smallerOf } from '../kernel/money.ts';
 
 /** A part of a billing period in which the plan would cost `value` minor units for a whole period. */
 export type PlanSegment = Period & { value: bigint };
@@ -17,6 +17,47 @@ export function fairValue(segments: readonly PlanSegment[], period: Period, step
 
 function valueTimesTime(segments: readonly PlanSegment[], period: Period): bigint {
   return segments.reduce((sum, segment) => sum + segment.value * millisecondsOf(segment, period), 0n);
+}
+
+/** The part of a list value that was billed after discounts, in minor units. `listed` is above 0. */
+interface BilledShare {
+  readonly billed: bigint;
+  readonly listed: bigint;
+}
+
+/** The fair value of a period in which `listed` was billed as `billed`, rounded once: half price is half the value. */
+function billedValue(segments: readonly PlanSegment[], period: Period, { billed, listed }: BilledShare): bigint {
+  return divHalfAway(valueTimesTime(segments, period) * billed, millisecondsOf(period, period) * listed);
+}
+
+/** A period that is cut short, in minor units. */
+interface CutPeriod extends BilledShare {
+  /** Its items over the whole interval, each for its own time. */
+  readonly segments: readonly PlanSegment[];
+  /** The amount really paid for them, after discounts and refunds. */
+  readonly paid: bigint;
+}
+
+/**
+ * The unused paid value of an interval that is cut short at `at`: the amount really paid, minus the used part. It is at
+ * most the rest at the billed price, because a downgrade is not refunded. Waived value was never paid. A refund is
+ * taken out of the unused part first.
+ *
+ * Worked examples for 30 days at 3000, cut on day 10: 2000. With 1000 off: 1333 of the paid 2000. After a refund of
+ * 2900, cut on day 1: nothing.
+ */
+export function unusedPaidValue({ segments, paid, ...share }: CutPeriod, whole: Period, at: Instant): bigint {
+  if (share.listed === 0n) return 0n;
+  const used = billedValue(clip(segments, { start: whole.start, end: at }), whole, share);
+  const rest = billedValue(clip(segments, { start: at, end: whole.end }), whole, share);
+  return atLeastZero(smallerOf(paid - used, rest));
+}
+
+function clip(segments: readonly PlanSegment[], to: Period): PlanSegment[] {
+  return segments.flatMap(({ start, end, value }) => {
+    const part = { start: Math.max(start, to.start), end: Math.min(end, to.end) };
+    return part.start < part.end ? { ...part, value } : [];
+  });
 }
 
 /**

@@ -21,7 +21,7 @@ const span = (unitPrice: bigint, from: number, to: number | null, quantity = 1):
 });
 const item = (unitPrice: bigint, quantity = 1) => ({ unitPrice, quantity });
 const worth = (history: ItemSpan[], items: ReturnType<typeof item>[], at: number, period = april) =>
-  fairValue(changeSegments(history, items, period, day(at)), wholeOf(period));
+  fairValue(changeSegments(history, items, period, day(at)), wholeOf({ ...period, wholeEndAt: null }));
 
 test('worked examples A1 to A5, A8, A9 and A11: what a period with a change is worth', () => {
   assert.equal(worth([span(3000n, 0, null)], [item(6000n)], 10), 5000n, 'A1');

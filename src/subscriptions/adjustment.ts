@@ -159,13 +159,14 @@ function mergeSegments(segments: readonly PlanSegment[]): PlanSegment[] {
   return stretches.filter(({ value }) => value > 0n);
 }
 
-/** The interval that a price covers: longer than the period if the period is the rest of one. */
+/** The interval that a price covers: longer than the period if the period is the rest of one, or its rest was paused. */
 export function wholeOf({
   wholeStartAt,
+  wholeEndAt,
   startAt,
   endAt,
-}: Pick<BillingPeriodRow, 'wholeStartAt' | 'startAt' | 'endAt'>): Period {
-  return { start: wholeStartAt ?? startAt, end: endAt };
+}: Pick<BillingPeriodRow, 'wholeStartAt' | 'wholeEndAt' | 'startAt' | 'endAt'>): Period {
+  return { start: wholeStartAt ?? startAt, end: wholeEndAt ?? endAt };
 }
 
 /** The effect of a change on existing items. */

@@ -25,6 +25,12 @@ export interface BillingPeriodRow {
   readonly trialPeriod: boolean;
   /** The start of the interval of which the period is the rest; null: the period is whole. */
   readonly wholeStartAt: Instant | null;
+  /** The end of the interval whose rest was paused; null: it was not paused. */
+  readonly wholeEndAt: Instant | null;
+  /** The amount really paid for its paused rest, and not refunded since. In minor units. */
+  readonly keptValue: bigint;
+  /** Paused time that its invoices took off, and that was refunded afterwards. In minor units. */
+  readonly pausedTimeRefunded: bigint;
   /** List value of changes without proration, in minor units. Treated as paid. */
   readonly prorationWaived: bigint;
   /** Whether its credits are granted only when its pending payment arrives. */

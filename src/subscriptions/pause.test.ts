@@ -3,8 +3,8 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { calendarEnd, type Instant, instant, msPerDay, type Period, periodAt } from '../kernel/calendar.ts';
 import type { Problem } from '../kernel/problem.ts';
-import { fairValue } from '../rating/proration.ts';
-import { decidePause, keptOfPeriod, pausedTimeTakenOff, resumedPeriod } from './pause.ts';
+import { fairValue, unusedPaidValue } from '../rating/proration.ts';
+import { decidePause, pausedTimeTakenOff, resumedPeriod } from './pause.ts';
 import { type SubscriptionRow, subscriptionStatuses } from './subscription.ts';
 
 // April has 30 days, so 3000 a month is 100 a day.
@@ -73,29 +73,6 @@ test('pausing what is paused sets its date, and what is left out stays', () => {
   refuses('invalidRequest', () => decide(paused, day11));
 });
 
-const plan = (value: bigint, part: Period = april) => ({ ...part, value });
-
-test('30 days at 3000, paid, paused after 10 days: 1000 is used up and 2000 kept', () => {
-  assert.equal(keptOfPeriod({ segments: [plan(3000n)], paid: 3000n }, april, day11), 2000n);
-  assert.equal(keptOfPeriod({ segments: [plan(3000n)], paid: 3000n }, april, april.start), 3000n);
-  assert.equal(keptOfPeriod({ segments: [plan(3000n)], paid: 3000n }, april, april.end), 0n);
-});
-
-test('what was refunded or never paid is not kept', () => {
-  assert.equal(keptOfPeriod({ segments: [plan(3000n)], paid: 2500n }, april, day11), 1500n);
-  assert.equal(keptOfPeriod({ segments: [plan(3000n)], paid: 900n }, april, day11), 0n);
-});
-
-test('3000 and from day 11 on 6000, paused on day 21: 1000 and 2000 of 5000 are used up, 2000 kept', () => {
-  const segments = [plan(3000n, { start: april.start, end: day11 }), plan(6000n, { start: day11, end: april.end })];
-  assert.equal(keptOfPeriod({ segments, paid: 5000n }, april, day21), 2000n);
-});
-
-test('6000 and from day 11 on 3000, paused on day 21: the rest is worth 1000, and no more is kept', () => {
-  const segments = [plan(6000n, { start: april.start, end: day11 }), plan(3000n, { start: day11, end: april.end })];
-  assert.equal(keptOfPeriod({ segments, paid: 6000n }, april, day21), 1000n);
-});
-
 test('what is kept is taken off the next invoices, never more than they ask for', () => {
   assert.equal(pausedTimeTakenOff(2000n, 1000n), 1000n);
   assert.equal(pausedTimeTakenOff(1000n, 3000n), 1000n);
@@ -153,7 +130,8 @@ function live(price: bigint, moments: readonly Instant[], until: Instant) {
     const [pausedAt, resumedAt] = [moments[index], moments[index + 1]];
     if (pausedAt !== undefined && resumedAt !== undefined && pausedAt < end) {
       pieces.push({ start, end: pausedAt });
-      kept += keptOfPeriod({ segments: [{ start, end, value: price }], paid }, whole, pausedAt);
+      const worth = { segments: [{ start, end, value: price }], paid, billed: paid, listed: paid };
+      kept += unusedPaidValue(worth, whole, pausedAt);
       start = resumedAt;
       index += 2;
     } else {

@@ -3,7 +3,6 @@ import { calendarEnd, type Instant, type Period, periodAt } from '../kernel/cale
 import { TimestampInput } from '../kernel/json.ts';
 import { smallerOf } from '../kernel/money.ts';
 import { invalid, Problem } from '../kernel/problem.ts';
-import { fairValue, type PlanSegment } from '../rating/proration.ts';
 import { billingAnchor, billingInterval } from './billing-period.ts';
 import { isTerminal, type SubscriptionRow, statusAfter } from './subscription.ts';
 
@@ -60,36 +59,9 @@ function whyNotPausable(subscription: SubscriptionRow, { owes, now }: { owes: bo
   return end <= now ? 'its billing period is over and the next one is about to start' : null;
 }
 
-/** The value of a period in minor units, at list price: before discount and tax. */
-export interface PeriodWorth {
-  /** The value of the items over the whole interval, each for its own time, up to the end of the period. */
-  readonly segments: readonly PlanSegment[];
-  /** The amount paid or waived for the period, less refunds. */
-  readonly paid: bigint;
-}
-
 /**
- * The unused paid value of a period paused at `at`, in minor units. It is paid minus used, but at most the current
- * value of the rest, because a downgrade is not refunded. Worked example: 30 days at 3000, paid, paused after 10 days:
- * 1000 is used up, 2000 is kept.
- */
-export function keptOfPeriod({ segments, paid }: PeriodWorth, whole: Period, at: Instant): bigint {
-  const used = fairValue(clip(segments, { start: whole.start, end: at }), whole);
-  const rest = fairValue(clip(segments, { start: at, end: whole.end }), whole);
-  const kept = smallerOf(paid - used, rest);
-  return kept > 0n ? kept : 0n;
-}
-
-function clip(segments: readonly PlanSegment[], to: Period): PlanSegment[] {
-  return segments.flatMap(({ start, end, value }) => {
-    const part = { start: Math.max(start, to.start), end: Math.min(end, to.end) };
-    return part.start < part.end ? { ...part, value } : [];
-  });
-}
-
-/**
- * The amount that paid, unused time takes off an invoice with other lines of `billed`, in minor units: never more than
- * either. It is a multiple of `step`, as `billed` is. The rest is kept for the next invoice.
+ * The amount that paid, unused time takes off an invoice with other lines of `billed` after discount, in minor units:
+ * never more than either. It is a multiple of `step`, as `billed` is. The rest is kept for the next invoice.
  */
 export function pausedTimeTakenOff(kept: bigint, billed: bigint, step = 1n): bigint {
   return billed > 0n ? smallerOf(kept - (kept % step), billed) : 0n;

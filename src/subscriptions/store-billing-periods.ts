@@ -17,6 +17,9 @@ const columns = [
   'status',
   'trialPeriod',
   'wholeStartAt',
+  'wholeEndAt',
+  'keptValue',
+  'pausedTimeRefunded',
   'prorationWaived',
   'creditsAwaitPayment',
 ] as const;
@@ -30,6 +33,12 @@ function toRow(row: StoredPeriod): BillingPeriodRow {
 
 function select(work: Work) {
   return work.db.selectFrom('billingPeriods').select(columns).where('environmentId', '=', work.environmentId);
+}
+
+/** Null if there is none with this id. */
+export async function findBillingPeriod(work: Work, id: string): Promise<BillingPeriodRow | null> {
+  const row = await select(work).where('id', '=', id).executeTakeFirst();
+  return row === undefined ? null : toRow(row);
 }
 
 /** The subscription's current period; null if it has none. */
@@ -152,20 +161,30 @@ export async function cancelBillingPeriod(work: Work, id: string): Promise<void>
  * Ends a period because its subscription is paused; the next one begins on resume. The caller has locked the
  * subscription.
  */
-export async function endPeriodInPause(work: Work, id: string, at: Instant): Promise<void> {
-  await savePeriodEnd(work, id, { status: 'completed', endAt: at, endsInPause: true });
+export function endPeriodInPause(
+  work: Work,
+  { id, endAt: wholeEndAt }: BillingPeriodRow,
+  endAt: Instant,
+): Promise<BillingPeriodRow> {
+  return savePeriod(work, id, { status: 'completed', endAt, wholeEndAt });
 }
 
-/** Undoes that and returns the reopened period. */
-export function reopenPausedPeriod(work: Work, id: string, endAt: Instant): Promise<BillingPeriodRow> {
-  return savePeriodEnd(work, id, { status: 'active', endAt, endsInPause: false });
+/** Undoes that, and returns the reopened period. */
+export function reopenPausedPeriod(work: Work, { id, wholeEndAt }: BillingPeriodRow): Promise<BillingPeriodRow> {
+  assert(wholeEndAt !== null, 'a pause has cut the period short');
+  return savePeriod(work, id, { status: 'active', endAt: wholeEndAt, wholeEndAt: null, keptValue: 0n });
 }
 
-async function savePeriodEnd(
+/** Saves what is kept of a paused period, or what was refunded of the paused time on its invoices. */
+export async function saveKeptValue(
   work: Work,
   id: string,
-  change: Pick<BillingPeriodRow, 'status' | 'endAt'> & { readonly endsInPause: boolean },
-): Promise<BillingPeriodRow> {
+  change: Partial<Pick<BillingPeriodRow, 'keptValue' | 'pausedTimeRefunded'>>,
+): Promise<void> {
+  await savePeriod(work, id, change);
+}
+
+async function savePeriod(work: Work, id: string, change: Partial<BillingPeriodRow>): Promise<BillingPeriodRow> {
   const row = await work.db
     .updateTable('billingPeriods')
     .set({ ...change, updatedAt: work.now })

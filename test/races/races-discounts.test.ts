@@ -34,7 +34,7 @@ const grant = (subscriptionId: string, amount: number): Promise<Answer> =>
 const adding = { table: 'invoices', on: 'insert' } as const;
 
 describe('race: discount against credit', () => {
-  /** Half price for ever: 1500 for April. Paused on its day 25, so 500 of the list price are kept, until 11 June. */
+  /** Half price for ever: 1500 for April. Paused on its day 25, so 250 of these are kept, until 11 June. */
   async function paused() {
     const discountCode = await newCode({ duration: 'forever' });
     const subscribed = await changes.subscribe('p3000', { discountCode });
@@ -50,7 +50,7 @@ describe('race: discount against credit', () => {
       const resume = () => post(id, 'resume');
       const both: (() => Promise<unknown>)[] = first === 'worker' ? [work, resume] : [resume, work];
       await meet<unknown, unknown>(app, adding, both[0] ?? work, both[1] ?? work, resume, resume);
-      // 20 of 30 days of June are 2000, less 500 that were paid for the pause; half of that.
+      // 20 of 30 days of June are 2000, half of which is 1000, less 250 that were paid for the pause.
       assert.deepEqual(await changes.invoices(id), [
         ['paid', 1500],
         ['paid', 750],

@@ -1,14 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
+import { billingTasks } from '../../src/billing/jobs.ts';
+import { refund as requestRefund } from '../../src/billing/settle-payment.ts';
 import { createProcessors } from '../../src/payments/actions.ts';
-import {
-  applyRefundOutcome,
-  findPendingRefund,
-  performRefund,
-  refundPayment,
-} from '../../src/payments/actions-refund.ts';
-import { paymentTasks } from '../../src/payments/jobs.ts';
+import { applyRefundOutcome, findPendingRefund, performRefund } from '../../src/payments/actions-refund.ts';
 import { decideRefund, decideRefunded, type PaymentMoney, refundable } from '../../src/payments/payment.ts';
 import { charge, newPaidPayment, newPayer, operationsOf } from '../support/charge.ts';
 import { startTestApp } from '../support/harness.ts';
@@ -141,7 +137,7 @@ test('of ten refunds of 30 out of 100 at once, three succeed', async () => {
 test('a process that dies between processor and commit is repaired by the job, and nothing goes back twice', async () => {
   const id = await newPaidPayment(app, 100n);
   const refundId = await app.inEnvironment(async (work) => {
-    await refundPayment(work, id, 60);
+    await requestRefund(work, id, 60);
     return String(work.effects[0]?.payload.refundId);
   });
   const pending = await app.inEnvironment((work) => findPendingRefund(work, refundId));
@@ -153,7 +149,7 @@ test('a process that dies between processor and commit is repaired by the job, a
   assert.ok((await refund(id, { partialAmount: 41 })).body.message.includes('from 1 to 40'));
 
   const payload = { environmentId: app.testEnvironmentId, refundId };
-  const run = () => paymentTasks.refund_payment?.(app, payload);
+  const run = () => billingTasks.refund_payment?.(app, payload);
   await Promise.all([run(), run()]);
   await run();
   assert.deepEqual(await stateOf(id), [60, false, 'succeeded']);
@@ -169,13 +165,13 @@ test('a process that dies between processor and commit is repaired by the job, a
 
 test('a process that dies before the processor was told leaves a job that tells it', async () => {
   const id = await newPaidPayment(app, 100n);
-  const answer = await app.inEnvironment((work) => refundPayment(work, id, null));
+  const answer = await app.inEnvironment((work) => requestRefund(work, id, null));
   assert.equal(answer.payment.refundedAmount, null);
   const { status, body } = await refund(id);
   assert.equal(status, 400);
   assert.ok(body.message.includes('already being refunded'), body.message);
   const { refundId } = { refundId: (await refundsOf(id))[0]?.id };
-  await paymentTasks.refund_payment?.(app, { environmentId: app.testEnvironmentId, refundId });
+  await billingTasks.refund_payment?.(app, { environmentId: app.testEnvironmentId, refundId });
   assert.deepEqual(await stateOf(id), [100, true, 'refunded']);
   assert.deepEqual(await operationsOf(app, id), ['charge', 'refund']);
 });

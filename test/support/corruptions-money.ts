@@ -34,6 +34,16 @@ export const moneyCorruptions: readonly Corruption[] = [
     breaks: ['unbilledOverageCostsNothing'],
   },
   {
+    fault: 'a pause kept what nobody paid',
+    statements: [`update billing_periods set whole_end_at = end_at + 1, kept_value = 100000 where status = 'active'`],
+    breaks: ['keptValueWasReallyPaid'],
+  },
+  {
+    fault: 'a subscription keeps paused time that was refunded',
+    statements: [`update subscriptions set paused_credit = 1 where status = 'active'`],
+    breaks: ['pausedCreditWasKept'],
+  },
+  {
     fault: 'a line asks for more than its invoice',
     statements: [`update invoice_line_items set quantity = 2, amount = 7000 where type = 'static'`],
     breaks: ['invoiceSubtotalIsSumOfLines'],
