@@ -5,7 +5,12 @@ import { checkInvariants } from './invariants/check-invariants.ts';
 import { readMark } from './invariants/store-checks.ts';
 import { withOwner } from './main-database.ts';
 import { createApiKey, revokeApiKey, rotateApiKey } from './organizations/actions.ts';
-import { listApiKeys, listOrganizations, renameOrganization as saveName } from './organizations/store.ts';
+import {
+  listApiKeys,
+  listEnvironmentsWithoutSeller,
+  listOrganizations,
+  renameOrganization as saveName,
+} from './organizations/store.ts';
 
 export interface Output {
   readonly json?: boolean;
@@ -62,6 +67,18 @@ export async function showOrganizations(config: Config, output: Output): Promise
   const organizations = await withOwner(config, ({ owner }) => listOrganizations(owner), reading);
   const data = organizations.map(({ id, name, createdAt }) => ({ id, name, createdAt }));
   print(output, data, data.map((row) => `${row.id}  ${row.name}`).join('\n'));
+}
+
+/** Prints what an operator has probably forgotten to set. A setting that is wrong is refused before. */
+export async function checkConfig(config: Config, output: Output): Promise<void> {
+  const sellerless = await withOwner(config, ({ owner }) => listEnvironmentsWithoutSeller(owner), reading);
+  const warnings = sellerless.map(
+    ({ organizationId, name, livemode }) =>
+      `Invoices of ${name} (${organizationId}) name no seller in ${livemode ? 'live' : 'test'} mode: set seller with PUT /settings.`,
+  );
+  if (config.publicUrl === null)
+    warnings.push('Links lead to the address that a request was sent to: set TOLLKEEPER_PUBLIC_URL.');
+  print(output, { warnings }, ['The settings are valid.', ...warnings.map((text) => `WARNING  ${text}`)].join('\n'));
 }
 
 export interface KeyOptions extends Output {

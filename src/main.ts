@@ -114,6 +114,11 @@ program
     if (!(await (await admin()).check(config(), options))) process.exitCode = 1;
   });
 program
+  .command('check-config')
+  .description('check the settings, and warn of what is probably missing')
+  .option(...json)
+  .action(async (options) => (await admin()).checkConfig(config(), options));
+program
   .command('backup <directory>')
   .description('back up the embedded database, with or without a running service')
   .option(...json)

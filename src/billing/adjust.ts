@@ -194,15 +194,19 @@ export type AdjustmentPreview = z.infer<typeof AdjustmentPreview>;
  * becomes the reason.
  */
 export async function previewAdjustment(work: Work, id: string, requested: NewAdjustment): Promise<AdjustmentPreview> {
-  const previewGeneratedAt = work.now;
   try {
-    const { subscription } = await lockCurrent(work, id);
-    const plan = await planAdjustment(work, subscription, requested);
-    return { canAdjust: true, previewGeneratedAt, ...(await toPreview(work, plan)) };
+    return await requirePreview(work, id, requested);
   } catch (error) {
     if (!(error instanceof Problem)) throw error;
-    return { canAdjust: false, previewGeneratedAt, reason: error.message };
+    return { canAdjust: false, previewGeneratedAt: work.now, reason: error.message };
   }
+}
+
+/** The preview of a change that is possible. Refuses what `adjustSubscription` refuses. */
+export async function requirePreview(work: Work, id: string, requested: NewAdjustment): Promise<AdjustmentPreview> {
+  const { subscription } = await lockCurrent(work, id);
+  const plan = await planAdjustment(work, subscription, requested);
+  return { canAdjust: true, previewGeneratedAt: work.now, ...(await toPreview(work, plan)) };
 }
 
 async function toPreview(work: Work, plan: AdjustmentPlan): Promise<Partial<AdjustmentPreview>> {

@@ -14,6 +14,7 @@ import { findPurchase } from '../purchases/store.ts';
 import { findAdjustment } from '../subscriptions/store-adjustments.ts';
 import { chosenDiscount, findPlanToChange, findSold, prepareBuyer, quoteOrder, type Sold } from './actions-order.ts';
 import { requireSession } from './actions-sessions.ts';
+import { buyerText } from './buyer-text.ts';
 import { type CheckoutSessionRow, decideQuantity, isAdjustable, statusAt } from './checkout.ts';
 import { checkDraft } from './checkout-input.ts';
 import type { CheckoutDraft, CheckoutView, PaymentToConfirm, PlanChange, SavedMethod } from './checkout-view.ts';
@@ -115,7 +116,7 @@ async function listSavedMethods(
   return chargeable.map(({ id, type: kind, paymentMethodData: data }) => ({ id, type: kind, data }));
 }
 
-const noCardsTaken = 'Cards are not accepted: no payment processor is configured.';
+const noCardsTaken = 'This seller does not accept cards here yet. Please ask the seller how to pay.';
 
 async function describe(work: Work, session: CheckoutSessionRow, sold: Sold | null, draft: CheckoutDraft) {
   const { customerId, anonymous, customerName, customerEmail, type } = session;
@@ -183,7 +184,7 @@ async function tryQuote(work: Work, requested: Asked): Promise<Quoted> {
     if (!(error instanceof Problem)) throw error;
     const [issue] = error.issues;
     if (draftFields.has(issue?.path[0]) && Object.keys(requested.draft).length > 0) throw error;
-    return { bill: noBill, change: null, refusal: error.message };
+    return { bill: noBill, change: null, refusal: buyerText(error) };
   }
 }
 

@@ -8,7 +8,7 @@ import { runEffects } from '../jobs/queue.ts';
 import { Problem } from '../kernel/problem.ts';
 import { createProcessors } from '../payments/actions.ts';
 import type { Processors } from '../payments/processor.ts';
-import { withoutCode } from './page-text.ts';
+import { buyerText } from './buyer-text.ts';
 import type { Visited } from './portal-page.ts';
 
 const cookieName = 'tollkeeper_portal';
@@ -89,6 +89,6 @@ export async function inVisit<Answer>(
 /** The message of a refusal that the customer can act on. Other errors are thrown on. */
 export function refusalText(error: unknown): string {
   if (error instanceof Problem && error.status < 500 && error.code !== 'NOT_FOUND' && error.problem !== 'portalClosed')
-    return withoutCode(error.message);
+    return buyerText(error);
   throw error;
 }

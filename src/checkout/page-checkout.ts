@@ -264,8 +264,8 @@ ${change !== null && html`<p>${changeText(change)}</p>`}
 <dl>
 ${
   change !== null &&
-  html`<dt>${change.currentName}, full period</dt><dd>${moneyText(change.currentTotal, currency)}</dd>
-<dt>${productName}, full period</dt><dd>${moneyText(change.newTotal, currency)}</dd>`
+  html`<dt>Current plan, full period</dt><dd>${moneyText(change.currentTotal, currency)}</dd>
+<dt>New plan, full period</dt><dd>${moneyText(change.newTotal, currency)}</dd>`
 }
 ${lines.map((line) => html`<dt>${namedWithQuantity(line)}</dt><dd>${moneyText(line.amount, currency)}</dd>\n`)}
 ${sumsHtml(view)}

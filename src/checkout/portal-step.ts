@@ -77,7 +77,7 @@ ${fieldHtml(quantityField, errors)}
 <button class="plain">Update amounts</button>
 </form>
 </section>
-${preview.canAdjust ? previewHtml(preview, frame) : html`<p class="notice bad" role="alert">This change is not possible. ${preview.reason}</p>`}
+${preview.canAdjust ? previewHtml(preview, frame) : html`<p class="notice bad" role="alert">This change is not possible right now. ${preview.reason}</p>`}
 ${preview.canAdjust && confirm}`;
   return page(frame, 'Change plan', content, { isWrong: message !== null || Object.keys(errors).length > 0 });
 }

@@ -5,6 +5,7 @@ import { Problem } from '../kernel/problem.ts';
 import { createProcessors } from '../payments/actions.ts';
 import { viewCheckout } from './actions.ts';
 import { type Details, detailErrors, draftOf, enteredDetails, knownDetails } from './buyer-entry.ts';
+import { buyerText, issueText } from './buyer-text.ts';
 import { readCard } from './card-entry.ts';
 import { readCheckoutKey } from './checkout.ts';
 import type { CheckoutConfirmation, CheckoutDraft, CheckoutView, PaymentToConfirm } from './checkout-view.ts';
@@ -181,34 +182,18 @@ const fieldOf: Readonly<Record<string, string>> = { billingAddress: 'country', t
 function refusalOf(error: unknown): { errors: FieldErrors; message: string | null } {
   if (!(error instanceof Problem)) throw error;
   if (error.problem === 'checkoutSessionNotFound' || error.problem === 'linkInvalid') throw error;
-  if (error.problem !== 'invalidRequest') return { errors: {}, message: error.message };
+  if (error.problem !== 'invalidRequest') return { errors: {}, message: buyerText(error) };
   const errors = Object.fromEntries(
     error.issues.map(({ path, message }) => {
       const names = path.map(String).filter((name) => name !== 'checkoutSession');
       const last = names.at(-1) ?? '';
       return [
         fieldOf[names[0] ?? ''] !== undefined && last === names[0] ? (fieldOf[last] ?? last) : last,
-        sentence(names[0] ?? '', message),
+        issueText(names[0] ?? '', message),
       ];
     }),
   );
-  return { errors, message: hasAny(errors) ? null : error.message };
-}
-
-const subjects: Readonly<Record<string, string>> = {
-  quantity: 'The quantity',
-  discountCode: 'This code',
-  name: 'The name',
-  email: 'The email address',
-  billingAddress: 'The address',
-  token: 'The card',
-  paymentMethodId: 'The payment method',
-};
-
-/** The issue as a sentence: its message, such as `must be ...`, lacks the subject. */
-function sentence(field: string, text: string): string {
-  const words = `${subjects[field] ?? 'This'} ${text}`;
-  return /[.!?]$/.test(words) ? words : `${words}.`;
+  return { errors, message: hasAny(errors) ? null : buyerText(error) };
 }
 
 function hasAny(errors: FieldErrors): boolean {

@@ -1,4 +1,4 @@
-import { adjustSubscription, previewAdjustment, readAdjusted } from '../billing/adjust.ts';
+import { type AdjustmentPreview, adjustSubscription, readAdjusted, requirePreview } from '../billing/adjust.ts';
 import type { Page, PageAnswer, PageRequest } from '../http/page.ts';
 import { encryptionOf } from '../jobs/encryption.ts';
 import { Problem } from '../kernel/problem.ts';
@@ -46,10 +46,18 @@ function adjustmentTo({ plan, quantity }: Asked) {
   return { timing: 'auto' as const, newSubscriptionItems: [{ priceId: plan.priceId, quantity }] };
 }
 
+async function previewFor({ work }: At, requested: Asked): Promise<AdjustmentPreview> {
+  try {
+    return await requirePreview(work, requested.subscription.id, adjustmentTo(requested));
+  } catch (error) {
+    return { canAdjust: false, previewGeneratedAt: work.now, reason: refusalText(error) };
+  }
+}
+
 /** The change with its current preview. */
 async function previewed(at: At, requested: Asked): Promise<ChangeStep> {
   const { subscription, plan, quantity, error } = requested;
-  const preview = await previewAdjustment(at.work, subscription.id, adjustmentTo(requested));
+  const preview = await previewFor(at, requested);
   return { subscription, plan, quantity, preview, errors: error === null ? {} : { quantity: error } };
 }
 

@@ -13,8 +13,32 @@ interface Page {
   readonly body: Buffer;
 }
 
-/** Adds `/openapi.json` and `/docs`, its reference page. The page's script comes from here, and it loads nothing else. */
+const front = `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>Tollkeeper</title>
+<style>
+:root { color-scheme: light dark; }
+body { max-width: 36rem; margin: 15vh auto 0; padding: 0 1.25rem; font: 1rem/1.6 system-ui, sans-serif; }
+h1 { font-size: 1.75rem; margin: 0 0 .5rem; }
+a { color: LinkText; }
+</style>
+</head>
+<body>
+<main>
+<h1>Tollkeeper</h1>
+<p>This is a billing and entitlement service: plans, usage, credits, invoices and payments, by an API.</p>
+<p><a href="/docs/">Read the API reference</a>, or fetch <a href="/openapi.json">openapi.json</a>.</p>
+</main>
+</body>
+</html>
+`;
+
+/** Adds `/`, which says what this is until there is a dashboard, and `/openapi.json` and `/docs`. */
 export function registerReference(server: FastifyInstance): void {
+  server.get('/', async (_request, reply) => protect(reply).type('text/html; charset=utf-8').send(front));
   // The second is where existing clients look for it.
   for (const path of ['/openapi.json', '/api/openapi'])
     server.get(path, async (_request, reply) =>

@@ -3,7 +3,9 @@ import type { InvoiceDocument } from './invoice-document.ts';
 
 const style = `
   body { font: 14px/1.5 system-ui, sans-serif; color: #1a1a1a; max-width: 46rem; margin: 2rem auto; padding: 0 1rem; }
-  header, .parties { display: flex; justify-content: space-between; gap: 2rem; }
+  header, .parties { display: flex; flex-wrap: wrap; justify-content: space-between; gap: 1rem 2rem; overflow-wrap: anywhere; }
+  header > dl { margin-top: .5rem; }
+  .parties > div { flex: 1 1 12rem; }
   h1 { font-size: 1.6rem; margin: 0; }
   h2 { font-size: .8rem; text-transform: uppercase; letter-spacing: .05em; color: #666; margin: 1.5rem 0 .25rem; }
   p { margin: 0; }
@@ -15,6 +17,7 @@ const style = `
   thead th { border-bottom: 2px solid #1a1a1a; }
   .amount { text-align: right; white-space: nowrap; }
   tfoot td { border: 0; }
+  @media (max-width: 30rem) { body { font-size: 13px; } h1 { font-size: 1.25rem; } th, td { padding: .4rem .25rem; } }
   @media print { body { margin: 0; max-width: none; } }
 `;
 

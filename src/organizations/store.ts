@@ -116,6 +116,19 @@ export async function listOrganizations(owner: Database): Promise<OrganizationRe
     .execute();
 }
 
+/** The environments without a seller on their invoices. Owner's connection. */
+export async function listEnvironmentsWithoutSeller(
+  owner: Database,
+): Promise<{ organizationId: string; name: string; livemode: boolean }[]> {
+  return owner
+    .selectFrom('environments')
+    .innerJoin('organizations', 'organizations.id', 'environments.organizationId')
+    .select(['environments.organizationId', 'organizations.name', 'environments.livemode'])
+    .where('environments.seller', 'is', null)
+    .orderBy('environments.id')
+    .execute();
+}
+
 interface NewApiKey {
   readonly id: string;
   readonly environmentId: number;

@@ -39,6 +39,12 @@ test('/metrics counts requests by route, without the ids in their paths', async 
   assert(!text.includes('nobody-in-particular'));
 });
 
+test('/ says what this is, and leads to /docs', async () => {
+  const answer = await fetch(`${app.url}/`);
+  assert.equal(answer.headers.get('content-type'), 'text/html; charset=utf-8');
+  assert.match(await answer.text(), /billing and entitlement service[\s\S]*href="\/docs\/"/);
+});
+
 test('/docs loads its script from us, and the browser is told to load nothing from elsewhere', async () => {
   const response = await fetch(`${app.url}/docs/`);
   const html = await response.text();

@@ -186,6 +186,8 @@ describe('a service with its own PostgreSQL', () => {
     assert(!JSON.stringify(listed).includes(pinned.token));
     assert.deepEqual(json(await run(['migrate', '--json'])), { migrations: [] });
     assert.equal(json(await run(['check', '--json'])).broken.length, 0);
+    const { warnings } = json(await run(['check-config', '--json']));
+    assert.match(warnings[0], /^Invoices of My organization \(\w+\) name no seller in test mode: set seller/);
     assert.equal(existsSync(join(dataDirectory, 'service.lock')), false);
   });
 });
@@ -236,6 +238,7 @@ test('every command explains itself', async () => {
     'keys revoke',
     'openapi',
     'check',
+    'check-config',
   ];
   await Promise.all(
     commands.map(async (command) => {

@@ -1,0 +1,53 @@
+import type { Problem, ProblemName } from '../kernel/problem.ts';
+import { withoutCode } from './page-text.ts';
+
+const forSale = 'This is no longer for sale.';
+const noPayments = 'Payments are not available at the moment. Please try again shortly.';
+
+/** Refusals in the words of a buyer. The message of a problem names records and routes, for the seller's program. */
+const texts: Readonly<Partial<Record<ProblemName, string>>> = {
+  currentSubscriptionExists: 'You already have a plan.',
+  priceInactive: forSale,
+  priceNotFound: forSale,
+  priceNotSold: forSale,
+  activePriceNotFound: forSale,
+  customerArchived: 'This account has been closed.',
+  subscriptionNotActivatable: 'This subscription is already active, or its payment is still being processed.',
+  subscriptionTerminal: 'This plan has already ended.',
+  subscriptionPaused: 'Your plan is paused, so it cannot be changed right now.',
+  subscriptionNotAdjustable: 'This plan cannot be changed right now. Please contact the seller.',
+  adjustmentScheduled: 'A change of your plan is already scheduled.',
+  adjustmentAwaitsPayment: 'The payment for your last change is still being processed.',
+  adjustmentNeedsPeriod: 'Your plan has not started yet.',
+  capacityBelowClaims: 'You use more than the new plan includes. Please reduce your use first.',
+  paymentMethodRequired: 'Please add a card first.',
+  nothingHoldsCredits: 'You need a plan before you can buy this.',
+  nothingOwed: 'There is nothing to pay.',
+  invoiceAlreadyBeingPaid: 'Your payment is already being processed.',
+  invoiceTooLarge: 'This amount is too large for a single payment.',
+  processorNotConfigured: noPayments,
+  processorUnavailable: noPayments,
+};
+
+/** The refusal as a page shows it. */
+export function buyerText(problem: Problem): string {
+  const [issue] = problem.problem === 'invalidRequest' ? problem.issues : [];
+  if (issue !== undefined) return issueText(String(issue.path[0] ?? ''), issue.message);
+  return texts[problem.problem] ?? withoutCode(problem.message);
+}
+
+const subjects: Readonly<Record<string, string>> = {
+  quantity: 'The quantity',
+  discountCode: 'This code',
+  name: 'The name',
+  email: 'The email address',
+  billingAddress: 'The address',
+  token: 'The card',
+  paymentMethodId: 'The payment method',
+};
+
+/** The issue as a sentence: its message, such as `must be ...`, lacks the subject. */
+export function issueText(field: string, message: string): string {
+  const words = `${subjects[field] ?? 'This'} ${message}`;
+  return /[.!?]$/.test(words) ? words : `${words}.`;
+}
