@@ -173,14 +173,15 @@ test('a subscription that is unknown, out of sight or over is refused, and one t
   const become = (change: object) =>
     app.owner.updateTable('subscriptions').set(change).where('id', '=', own.subscriptionId).execute();
   for (const status of ['incomplete', 'trialing', 'past_due', 'unpaid', 'paused']) {
-    await become({ status, pausedAt: status === 'paused' ? now : null });
+    const arrears = status === 'past_due' || status === 'unpaid' ? status : 'none';
+    await become({ status, arrears, pausedAt: status === 'paused' ? now : null });
     assert.equal((await send({ subscriptionId: own.subscriptionId })).subscriptionId, own.subscriptionId);
   }
   const expired = await insertFixture(app, { now });
   const end = { status: 'incomplete_expired' };
   await app.owner.updateTable('subscriptions').set(end).where('id', '=', expired.subscriptionId).execute();
   await assertRefused({ subscriptionId: expired.subscriptionId }, 400, 'subscriptionId');
-  await become({ status: 'canceled', canceledAt: now, pausedAt: null });
+  await become({ status: 'canceled', arrears: 'none', canceledAt: now, pausedAt: null });
   const message = await assertRefused({ subscriptionId: own.subscriptionId }, 400, 'subscriptionId');
   assert.match(message, /has ended: its status is canceled/);
 });
