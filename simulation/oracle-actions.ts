@@ -69,7 +69,8 @@ export function subscribe(books: Books, customer: Customer, { plan, quantity, di
   const trialEnd = plan.trialDays > 0 && !hadTrial ? now + plan.trialDays * dayMs : null;
   const method = trialEnd === null ? customer.defaultMethod : null;
   const end = trialEnd ?? boundary(now, plan, 1);
-  const isInvoiced = trialEnd === null && method === null && books.netTerms > 0;
+  const isInvoiced =
+    trialEnd === null && method === null && (books.netTerms > 0 || coversAll(discount, plan.unitPrice * quantity));
   const waits = trialEnd === null && method === null && !isInvoiced;
   const period: Period | null = waits
     ? null
@@ -102,6 +103,12 @@ export function buyPacks(books: Books, customer: Customer, quantity: number): 'm
   order(books, invoice, method);
   carryOut(books);
   return invoice.status === 'void' ? 'not_paid' : 'made';
+}
+
+/** A discount that leaves nothing to pay needs no payment method. */
+function coversAll(discount: Discount | null, listed: number): boolean {
+  if (discount === null) return false;
+  return discount.amount >= (discount.type === 'percent' ? 100 : listed);
 }
 
 export function cancelNow(books: Books, subscription: Subscription): void {

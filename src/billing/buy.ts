@@ -23,7 +23,6 @@ import { findPrice } from '../pricing/store-prices.ts';
 import { findProduct } from '../pricing/store-products.ts';
 import type { PurchaseRow } from '../purchases/purchase.ts';
 import { findPurchase, findPurchaseOfSession, insertPurchase, savePurchase } from '../purchases/store.ts';
-import { discountAmount } from '../rating/discount.ts';
 import { newBillingPeriod } from '../subscriptions/actions.ts';
 import { lockLivingSubscriptions, saveSubscription } from '../subscriptions/store.ts';
 import { insertBillingPeriod, reviveBillingPeriod } from '../subscriptions/store-billing-periods.ts';
@@ -36,7 +35,7 @@ import { recordBought, requireHolder } from './complete-purchases.ts';
 import { lockWithCustomer } from './end-subscription.ts';
 import { firstLine, type Opened, redeem } from './open-subscription.ts';
 import { chargeInvoice, recordPaid } from './record-paid.ts';
-import { anchorOfFreePlan, openPlan } from './subscribe.ts';
+import { anchorOfFreePlan, coversAll, openPlan } from './subscribe.ts';
 
 /** An order. */
 export interface Order {
@@ -132,16 +131,10 @@ async function buyPlan(work: Work, order: Order): Promise<PurchaseRow> {
       ...(paymentMethodId === null ? {} : { defaultPaymentMethodId: paymentMethodId }),
     },
     keepsAnchor: order.preserveBillingCycleAnchor,
-    isCovered: isCovered(order),
+    isCovered: coversAll(discount, price.unitPrice * BigInt(quantity)),
   });
   if (opened.subscription.status === 'incomplete' && opened.invoice === null) refuseUnpayable();
   return insertPlanPurchase(work, { ...order, price }, opened);
-}
-
-function isCovered({ price: { unitPrice }, quantity, discount }: Order): boolean {
-  const listed = unitPrice * BigInt(quantity);
-  if (discount === null) return listed === 0n;
-  return discountAmount({ kind: discount.amountType, amount: discount.amount }, listed) === listed;
 }
 
 /** The part of an order that is known for a subscription, both at its start and at its activation. */

@@ -14,6 +14,7 @@ import type { Product } from '../pricing/product.ts';
 import { findDiscountByCode } from '../pricing/store-discounts.ts';
 import { findActivePriceBySlug, findPrice } from '../pricing/store-prices.ts';
 import { findProduct } from '../pricing/store-products.ts';
+import { discountAmount } from '../rating/discount.ts';
 import { publishSubscription } from '../subscriptions/actions.ts';
 import { billingAnchor } from '../subscriptions/billing-period.ts';
 import { findSubscription, hasUsedTrial, lockLivingSubscriptions, saveSubscription } from '../subscriptions/store.ts';
@@ -51,8 +52,16 @@ export async function subscribe(
   const { price, product } = await findOffer(work, customer, given);
   await checkPaymentMethods(work, customer, given);
   const discount = await findGivenDiscount(work, customer, given);
-  const { subscription } = await openPlan(work, { customer, price, product, discount, given, keepsAnchor: false });
+  const isCovered = coversAll(discount, price.unitPrice * BigInt(given.quantity ?? 1));
+  const order = { customer, price, product, discount, given, keepsAnchor: false, isCovered };
+  const { subscription } = await openPlan(work, order);
   return reread(work, subscription);
+}
+
+/** Whether nothing is left to pay of this list value, in minor units, so that no payment method is required. */
+export function coversAll(discount: DiscountRow | null, listed: bigint): boolean {
+  if (discount === null) return listed === 0n;
+  return discountAmount({ kind: discount.amountType, amount: discount.amount }, listed) === listed;
 }
 
 /** The subscription after its charge. */

@@ -203,6 +203,24 @@ test('a dry run shows the discounted subscription and redeems nothing', async ()
   assert.equal(await redemptionCount(id), 0);
 });
 
+test('a code of 100 % makes a subscription active without a card, and one of 99 % waits for a card', async () => {
+  for (const [amount, status] of [
+    [100, 'active'],
+    [99, 'incomplete'],
+  ] as const) {
+    const { customerId, externalId, freeId } = await plans.newCustomer();
+    const { code } = await newDiscount({ amount });
+    const priceId = await newPrice(3000);
+    const subscription = await plans.subscribe({ customerId, priceId, discountCode: code });
+    assert.equal(subscription.status, status);
+    const { invoices } = await app.get(`/customers/${externalId}/billing`);
+    const paid = invoices.map(({ invoice }: Body) => [invoice.total, invoice.status]);
+    assert.deepEqual(paid, status === 'active' ? [[0, 'paid']] : []);
+    const replaced = (await plans.subscription(freeId)).replacedBySubscriptionId;
+    assert.equal(replaced, status === 'active' ? subscription.id : null);
+  }
+});
+
 test('after all of this the books are in order', async () => {
   await assertSound(app);
 });
