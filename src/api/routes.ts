@@ -32,7 +32,7 @@ import { usageEventRoutes } from './usage-events.ts';
 import { usageMeterRoutes } from './usage-meters.ts';
 import { webhookRoutes } from './webhooks.ts';
 
-const itemOfAnswer = ['createdAt', 'updatedAt', 'livemode', 'pricingModelId'].map(
+const itemOfAnswer = ['createdAt', 'updatedAt', 'livemode', 'pricingModelId', 'price'].map(
   (field) => `adjustment.newSubscriptionItems.*.${field}`,
 );
 

@@ -27,10 +27,13 @@ type NewItem =
   import('@flowglad/node/resources/subscriptions').SubscriptionAdjustParams.AdjustSubscriptionImmediatelyInput.SubscriptionItemWithPriceSlugInput;
 type AnsweredItem =
   import('@flowglad/node/resources/subscriptions').SubscriptionAdjustParams.AdjustSubscriptionImmediatelyInput.StaticSubscriptionItemClientSelectSchema;
+// The answer about the billing of a customer has the price in each item.
+const withPrice = { id: 'x', price: {} };
 const adjustment = whole<Item>({
   timing: 'immediately',
   prorateCurrentBillingPeriod: true,
   newSubscriptionItems: [
+    withPrice,
     whole<NewItem>({ ...item, priceSlug: 'x', manuallyCreated: true }),
     whole<AnsweredItem>({
       ...item,

@@ -115,7 +115,7 @@ test('the answer is the copy in full, its instants as texts, with the fields tha
 
 test('a catalog is cloned in the same mode, its products and usage meters with catalogId in place of pricingModelId', async () => {
   const { id } = await setUp(acme());
-  const { catalog } = await app.post(`/catalogs/${id}/clone`, { name: 'Old', destinationEnvironment: 'livemode' });
+  const { catalog } = await app.post(`/catalogs/${id}/clone`, { name: 'Old' });
   assert.equal(catalog.livemode, false);
   const copy = await clone(catalog.id, { name: 'Compare' });
   const keys = (record: object) => Object.keys(record).sort();
@@ -196,7 +196,7 @@ test('nobody clones what is not theirs', async () => {
   const before = await countRows(app);
   for (const path of [`/pricing-models/${id}/clone`, `/catalogs/${id}/clone`]) {
     for (const key of [app.liveKey, other.testKey, other.liveKey]) {
-      const body = { name: 'Mine', destinationEnvironment: 'testmode' };
+      const body = { name: 'Mine' };
       assert.equal((await app.request('POST', path, body, { key })).status, 404);
     }
   }

@@ -30,7 +30,7 @@ test('a further price of a product becomes its only active one and its default',
     active: false,
     slug: first.slug,
   };
-  const price = await made({ ...requested, name: ' Monthly ', pricingModelId: modelId, currency: 'EUR' });
+  const price = await made({ ...requested, name: ' Monthly ', pricingModelId: modelId });
   assert.match(price.id, /^price_[0-9A-Za-z]{21}$/);
   assert.deepEqual([price.isDefault, price.active, price.unitPrice, price.slug], [true, true, 2500, first.slug]);
   assert.deepEqual([price.name, price.currency, price.pricingModelId], ['Monthly', 'USD', modelId]);
@@ -157,7 +157,11 @@ test('a price has the name, slug, flags and nothing else to change', async () =>
     trialPeriodDays: 3,
     productId: 'x',
   };
-  const changed = (await app.put(`/prices/${price.id}`, { price: { ...sent, ...terms } })).price;
+  for (const [term, value] of Object.entries(terms)) {
+    const answer = await app.request('PUT', `/prices/${price.id}`, { price: { ...sent, [term]: value } });
+    refused(answer, 400, new RegExp(`price\\.${term}: is not a field`));
+  }
+  const changed = (await app.put(`/prices/${price.id}`, { price: sent })).price;
   assert.deepEqual({ ...changed, updatedAt: 0 }, { ...price, name: 'New', slug, updatedAt: 0 });
   const same = (await app.put(`/prices/${price.id}`, { price: {} })).price;
   assert.deepEqual({ ...same, updatedAt: 0 }, { ...changed, updatedAt: 0 });
