@@ -349,6 +349,12 @@ describe('row-level security', () => {
         assert.equal((await service.query('select seller_name() as name')).rows[0].name, 'Acme');
       });
     },
+    async ids_by_metadata() {
+      await owner.query(`update customers set metadata = '{"tier": "gold"}'`);
+      const searched = `select ids_by_metadata('customers', array['{"tier": "gold"}'::jsonb]) as id`;
+      await findsOwnCustomers(searched);
+    },
+    customers_by_search: () => findsOwnCustomers(`select customers_by_search('e') as id`),
     forget_old_answers: () => forgetsByTheHour('forget_old_answers(0, 10)'),
     forget_processor_events: () => forgetsByTheHour('forget_processor_events(0, 10)'),
     forget_webhook_attempts: () => forgetsByTheHour('forget_webhook_attempts(0, 10)'),
@@ -363,6 +369,16 @@ describe('row-level security', () => {
       assert.equal((await service.query('select analyze_grown_tables() as answer')).rows[0].answer, '');
     },
   };
+
+  /** Finds nothing outside an environment, and in one no more than its customers. */
+  async function findsOwnCustomers(search: string): Promise<void> {
+    await inSetting(service, {}, async () => assert.deepEqual((await service.query(search)).rows, []));
+    await inSetting(service, { environment: String(stranger.environmentId) }, async () => {
+      const { rows } = await service.query<{ id: string }>(search);
+      assert(rows.length > 0);
+      assert.equal(await countOf('customers', `id = any('{${rows.map(({ id }) => id).join()}}')`), rows.length);
+    });
+  }
 
   /** Answers how many rows were too old, and takes nothing that is not. */
   async function forgetsByTheHour(call: string): Promise<void> {
