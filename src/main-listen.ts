@@ -19,7 +19,7 @@ export interface ListenOptions {
   readonly json?: boolean;
 }
 
-// Messages are smaller than one KiB.
+// The record in a message has at most 256 KiB.
 const maxMessageBytes = 1024 * 1024;
 
 const Made = z.object({ webhook: z.object({ id: z.string(), pricingModelId: z.string() }), secret: z.string() });

@@ -385,161 +385,6 @@ export type EventType = 'customer.created' | 'customer.updated' | 'purchase.comp
 
 export type EventObject = 'customer' | 'payment' | 'purchase' | 'subscription';
 
-export interface CustomerCreatedPayload {
-  /** The id of the record that the event is about. */
-  id: string;
-  object: 'customer';
-  /** The usage meter, in events about a balance. */
-  usageMeterId?: string;
-  customer: {
-    id: string;
-    externalId: string;
-  };
-  pricingModelId: string;
-  type: 'customer.created';
-  eventId: string;
-  occurredAt: Timestamp;
-  livemode: boolean;
-}
-
-/** Epoch milliseconds. */
-export type Timestamp = number;
-
-export interface CustomerUpdatedPayload {
-  /** The id of the record that the event is about. */
-  id: string;
-  object: 'customer';
-  /** The usage meter, in events about a balance. */
-  usageMeterId?: string;
-  customer: {
-    id: string;
-    externalId: string;
-  };
-  pricingModelId: string;
-  type: 'customer.updated';
-  eventId: string;
-  occurredAt: Timestamp;
-  livemode: boolean;
-}
-
-export interface PurchaseCompletedPayload {
-  /** The id of the record that the event is about. */
-  id: string;
-  object: 'purchase';
-  /** The usage meter, in events about a balance. */
-  usageMeterId?: string;
-  customer: {
-    id: string;
-    externalId: string;
-  };
-  pricingModelId: string;
-  type: 'purchase.completed';
-  eventId: string;
-  occurredAt: Timestamp;
-  livemode: boolean;
-}
-
-export interface PaymentFailedPayload {
-  /** The id of the record that the event is about. */
-  id: string;
-  object: 'payment';
-  /** The usage meter, in events about a balance. */
-  usageMeterId?: string;
-  customer: {
-    id: string;
-    externalId: string;
-  };
-  pricingModelId: string;
-  type: 'payment.failed';
-  eventId: string;
-  occurredAt: Timestamp;
-  livemode: boolean;
-}
-
-export interface PaymentSucceededPayload {
-  /** The id of the record that the event is about. */
-  id: string;
-  object: 'payment';
-  /** The usage meter, in events about a balance. */
-  usageMeterId?: string;
-  customer: {
-    id: string;
-    externalId: string;
-  };
-  pricingModelId: string;
-  type: 'payment.succeeded';
-  eventId: string;
-  occurredAt: Timestamp;
-  livemode: boolean;
-}
-
-export interface SubscriptionCreatedPayload {
-  /** The id of the record that the event is about. */
-  id: string;
-  object: 'subscription';
-  /** The usage meter, in events about a balance. */
-  usageMeterId?: string;
-  customer: {
-    id: string;
-    externalId: string;
-  };
-  pricingModelId: string;
-  type: 'subscription.created';
-  eventId: string;
-  occurredAt: Timestamp;
-  livemode: boolean;
-}
-
-export interface SubscriptionUpdatedPayload {
-  /** The id of the record that the event is about. */
-  id: string;
-  object: 'subscription';
-  /** The usage meter, in events about a balance. */
-  usageMeterId?: string;
-  customer: {
-    id: string;
-    externalId: string;
-  };
-  pricingModelId: string;
-  type: 'subscription.updated';
-  eventId: string;
-  occurredAt: Timestamp;
-  livemode: boolean;
-}
-
-export interface SubscriptionCanceledPayload {
-  /** The id of the record that the event is about. */
-  id: string;
-  object: 'subscription';
-  /** The usage meter, in events about a balance. */
-  usageMeterId?: string;
-  customer: {
-    id: string;
-    externalId: string;
-  };
-  pricingModelId: string;
-  type: 'subscription.canceled';
-  eventId: string;
-  occurredAt: Timestamp;
-  livemode: boolean;
-}
-
-export interface UsageBalanceLowPayload {
-  /** The id of the record that the event is about. */
-  id: string;
-  object: 'subscription';
-  usageMeterId: string;
-  customer: {
-    id: string;
-    externalId: string;
-  };
-  pricingModelId: string;
-  type: 'usage_balance.low';
-  eventId: string;
-  occurredAt: Timestamp;
-  livemode: boolean;
-}
-
 export interface ApiKey {
   id: string;
   createdAt: Timestamp;
@@ -560,6 +405,9 @@ export interface ApiKey {
   /** SHA-256 of the key, in hexadecimal. */
   hashText: string | null;
 }
+
+/** Epoch milliseconds. */
+export type Timestamp = number;
 
 export interface Settings {
   currency: CurrencyCode;
@@ -2792,6 +2640,10 @@ export interface EventPayload {
   eventId: string;
   occurredAt: Timestamp;
   livemode: boolean;
+  /** The record after the change, as the API answered it then. It may have changed since. Null in samples, and for a record above 256 KiB. */
+  data: {
+    id: string;
+  } | null;
 }
 
 export interface TestClock {
@@ -2817,6 +2669,176 @@ export interface ClockWork {
   creditsExpired: number;
   /** The number of events published. */
   eventsCreated: number;
+}
+
+export interface CustomerCreatedPayload {
+  /** The id of the record that the event is about. */
+  id: string;
+  object: 'customer';
+  /** The usage meter, in events about a balance. */
+  usageMeterId?: string;
+  customer: {
+    id: string;
+    externalId: string;
+  };
+  pricingModelId: string;
+  type: 'customer.created';
+  eventId: string;
+  occurredAt: Timestamp;
+  livemode: boolean;
+  /** The record after the change, as the API answered it then. It may have changed since. Null in samples, and for a record above 256 KiB. */
+  data: Customer | null;
+}
+
+export interface CustomerUpdatedPayload {
+  /** The id of the record that the event is about. */
+  id: string;
+  object: 'customer';
+  /** The usage meter, in events about a balance. */
+  usageMeterId?: string;
+  customer: {
+    id: string;
+    externalId: string;
+  };
+  pricingModelId: string;
+  type: 'customer.updated';
+  eventId: string;
+  occurredAt: Timestamp;
+  livemode: boolean;
+  /** The record after the change, as the API answered it then. It may have changed since. Null in samples, and for a record above 256 KiB. */
+  data: Customer | null;
+}
+
+export interface PurchaseCompletedPayload {
+  /** The id of the record that the event is about. */
+  id: string;
+  object: 'purchase';
+  /** The usage meter, in events about a balance. */
+  usageMeterId?: string;
+  customer: {
+    id: string;
+    externalId: string;
+  };
+  pricingModelId: string;
+  type: 'purchase.completed';
+  eventId: string;
+  occurredAt: Timestamp;
+  livemode: boolean;
+  /** The record after the change, as the API answered it then. It may have changed since. Null in samples, and for a record above 256 KiB. */
+  data: Purchase | null;
+}
+
+export interface PaymentFailedPayload {
+  /** The id of the record that the event is about. */
+  id: string;
+  object: 'payment';
+  /** The usage meter, in events about a balance. */
+  usageMeterId?: string;
+  customer: {
+    id: string;
+    externalId: string;
+  };
+  pricingModelId: string;
+  type: 'payment.failed';
+  eventId: string;
+  occurredAt: Timestamp;
+  livemode: boolean;
+  /** The record after the change, as the API answered it then. It may have changed since. Null in samples, and for a record above 256 KiB. */
+  data: Payment | null;
+}
+
+export interface PaymentSucceededPayload {
+  /** The id of the record that the event is about. */
+  id: string;
+  object: 'payment';
+  /** The usage meter, in events about a balance. */
+  usageMeterId?: string;
+  customer: {
+    id: string;
+    externalId: string;
+  };
+  pricingModelId: string;
+  type: 'payment.succeeded';
+  eventId: string;
+  occurredAt: Timestamp;
+  livemode: boolean;
+  /** The record after the change, as the API answered it then. It may have changed since. Null in samples, and for a record above 256 KiB. */
+  data: Payment | null;
+}
+
+export interface SubscriptionCreatedPayload {
+  /** The id of the record that the event is about. */
+  id: string;
+  object: 'subscription';
+  /** The usage meter, in events about a balance. */
+  usageMeterId?: string;
+  customer: {
+    id: string;
+    externalId: string;
+  };
+  pricingModelId: string;
+  type: 'subscription.created';
+  eventId: string;
+  occurredAt: Timestamp;
+  livemode: boolean;
+  /** The record after the change, as the API answered it then. It may have changed since. Null in samples, and for a record above 256 KiB. */
+  data: Subscription | null;
+}
+
+export interface SubscriptionUpdatedPayload {
+  /** The id of the record that the event is about. */
+  id: string;
+  object: 'subscription';
+  /** The usage meter, in events about a balance. */
+  usageMeterId?: string;
+  customer: {
+    id: string;
+    externalId: string;
+  };
+  pricingModelId: string;
+  type: 'subscription.updated';
+  eventId: string;
+  occurredAt: Timestamp;
+  livemode: boolean;
+  /** The record after the change, as the API answered it then. It may have changed since. Null in samples, and for a record above 256 KiB. */
+  data: Subscription | null;
+}
+
+export interface SubscriptionCanceledPayload {
+  /** The id of the record that the event is about. */
+  id: string;
+  object: 'subscription';
+  /** The usage meter, in events about a balance. */
+  usageMeterId?: string;
+  customer: {
+    id: string;
+    externalId: string;
+  };
+  pricingModelId: string;
+  type: 'subscription.canceled';
+  eventId: string;
+  occurredAt: Timestamp;
+  livemode: boolean;
+  /** The record after the change, as the API answered it then. It may have changed since. Null in samples, and for a record above 256 KiB. */
+  data: Subscription | null;
+}
+
+export interface UsageBalanceLowPayload {
+  /** The id of the record that the event is about. */
+  id: string;
+  object: 'subscription';
+  usageMeterId: string;
+  customer: {
+    id: string;
+    externalId: string;
+  };
+  pricingModelId: string;
+  type: 'usage_balance.low';
+  eventId: string;
+  occurredAt: Timestamp;
+  livemode: boolean;
+  /** The record after the change, as the API answered it then. It may have changed since. Null in samples, and for a record above 256 KiB. */
+  data: Subscription | null;
 }
 
 export interface ErrorBody {

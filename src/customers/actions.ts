@@ -121,5 +121,7 @@ export async function saveChangedCustomer(work: Work, changed: CustomerRow): Pro
 
 async function publishCustomer(work: Work, type: 'customer.created' | 'customer.updated', row: CustomerRow) {
   const { id, externalId, pricingModelId } = row;
-  await publish(work, [{ type, object: 'customer', objectId: id, pricingModelId, customer: { id, externalId } }]);
+  const customer = { id, externalId };
+  const data = renderCustomer(work, row);
+  await publish(work, [{ type, object: 'customer', objectId: id, pricingModelId, customer, data }]);
 }

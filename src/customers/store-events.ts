@@ -9,8 +9,18 @@ interface DomainEvent {
   readonly objectId: string;
   readonly pricingModelId: string;
   readonly customer: { readonly id: string; readonly externalId: string };
+  /** The record after the change, as the API answers it. */
+  readonly data: object;
   /** Set when the event is about one usage meter of the record. */
   readonly usageMeterId?: string;
+}
+
+// The limits of requests keep records below it. A receiver may refuse larger messages.
+const maxDataLength = 256 * 1024;
+
+/** The record, or null if it is too large for a message. */
+function sized(data: object): object | null {
+  return JSON.stringify(data).length > maxDataLength ? null : data;
 }
 
 /** Publishes the events of this unit of work. A database trigger addresses them to webhooks in the same commit. */
@@ -18,7 +28,7 @@ export async function publish(work: Work, events: readonly DomainEvent[]): Promi
   if (events.length === 0) return;
   const eventIds = events.map(() => newId('event'));
   const { environmentId, now, livemode } = work;
-  const payloads = events.map(({ objectId, object, usageMeterId, customer, pricingModelId, type }, index) =>
+  const payloads = events.map(({ objectId, object, usageMeterId, customer, pricingModelId, type, data }, index) =>
     JSON.stringify({
       id: objectId,
       object,
@@ -29,6 +39,7 @@ export async function publish(work: Work, events: readonly DomainEvent[]): Promi
       eventId: eventIds[index],
       occurredAt: now,
       livemode,
+      data: sized(data),
     }),
   );
   const all = <Key extends keyof DomainEvent>(key: Key) => events.map((event) => event[key]);

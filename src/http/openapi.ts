@@ -1,3 +1,4 @@
+import assert from 'node:assert/strict';
 import { z } from 'zod';
 import { createDocument, type ZodOpenApiOperationObject, type ZodOpenApiResponsesObject } from 'zod-openapi';
 import { maxSafeInteger } from '../kernel/json.ts';
@@ -91,11 +92,12 @@ export function createOpenApi({ routes, messages, version, introduction, tags, e
       tags: [...tags],
       security: [{ bearer: [] }, { apiKey: [] }],
       components: { securitySchemes, responses, schemas: { Error: ErrorBody } },
-      paths,
+      paths: { ...paths, [messagesPath]: { post: answersOfMessages(messages) } },
       webhooks: Object.fromEntries(messages.map((message) => [message.name, { post: sending(message) }])),
     },
     { override, allowEmptySchema: { bigint: true, transform: true, unknown: true, any: true, custom: true } },
   );
+  delete document.paths?.[messagesPath];
   // The types of zod-openapi allow references in places where this document has none.
   tidyParameters(document as unknown as ParameterPlaces);
   return document;
@@ -216,6 +218,24 @@ function withExamples(parameters: z.ZodObject, values: Readonly<Record<string, s
   return z.object(Object.fromEntries(shape));
 }
 
+// A body of a message is not a request to us: a receiver accepts fields that are added later. Only schemas of answers are
+// documented so, and this path, which is removed again, has the bodies as its answers.
+const messagesPath = '/messages';
+
+function answersOfMessages(messages: readonly OutgoingMessage[]): ZodOpenApiOperationObject {
+  const answers = messages.map(({ name, body }, index) => {
+    const answer = { description: name, content: { 'application/json': { schema: body } } };
+    return [`${200 + index}`, answer] as const;
+  });
+  return { responses: Object.fromEntries(answers) };
+}
+
+function nameOf(body: z.ZodType): string {
+  const { id } = body.meta() ?? {};
+  assert(id !== undefined, 'the body of a message has a name');
+  return id;
+}
+
 /** A message to a receiver, as an operation of the receiver. */
 function sending({
   name,
@@ -234,7 +254,10 @@ function sending({
     // The receiver authenticates the message by its signature, not by an API key.
     security: [],
     requestParams: { header: headers },
-    requestBody: { required: true, content: { 'application/json': { schema: body } } },
+    requestBody: {
+      required: true,
+      content: { 'application/json': { schema: { $ref: `#/components/schemas/${nameOf(body)}` } } },
+    },
     responses: Object.fromEntries(
       answers.map(({ status, name }) => [status, { $ref: `#/components/responses/${name}` }]),
     ),

@@ -6,6 +6,7 @@ import { attemptFailed, attemptInFlight, moneyArrived, moneyTakenBack } from '..
 import type { InvoiceRow } from '../invoicing/store.ts';
 import { lockInvoices, saveCollections } from '../invoicing/store-collecting.ts';
 import type { Instant } from '../kernel/calendar.ts';
+import { renderPayment } from './actions.ts';
 import { decideCharge, livePaymentStatuses } from './payment.ts';
 import type { ChargeOutcome, ChargeRequest, PaymentProcessor, Processors } from './processor.ts';
 import type { PaymentRow } from './store.ts';
@@ -246,7 +247,8 @@ async function publishEnds(work: Work, payments: readonly PaymentRow[]): Promise
   const externalIds = await listExternalIds(work, [...new Set(ended.map((payment) => payment.customerId))]);
   await publish(
     work,
-    ended.map(({ id, status, pricingModelId, customerId }) => {
+    ended.map((payment) => {
+      const { id, status, pricingModelId, customerId } = payment;
       const externalId = externalIds.get(customerId);
       assert(externalId !== undefined, 'a payment has its customer');
       return {
@@ -255,6 +257,7 @@ async function publishEnds(work: Work, payments: readonly PaymentRow[]): Promise
         objectId: id,
         pricingModelId,
         customer: { id: customerId, externalId },
+        data: renderPayment(work, payment),
       };
     }),
   );

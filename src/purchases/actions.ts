@@ -56,11 +56,13 @@ async function publishCompleted(work: Work, purchases: readonly PurchaseRow[]): 
   const externalIds = await listExternalIds(work, [...new Set(purchases.map(({ customerId }) => customerId))]);
   await publish(
     work,
-    purchases.map(({ id, pricingModelId, customerId }) => {
+    purchases.map((purchase) => {
+      const { id, pricingModelId, customerId } = purchase;
       const externalId = externalIds.get(customerId);
       assert(externalId !== undefined, 'a purchase has its customer');
       const customer = { id: customerId, externalId };
-      return { type: 'purchase.completed', object: 'purchase', objectId: id, pricingModelId, customer };
+      const data = toPurchase(work, purchase);
+      return { type: 'purchase.completed', object: 'purchase', objectId: id, pricingModelId, customer, data };
     }),
   );
 }

@@ -38,10 +38,13 @@ export async function publishSubscriptions(
   if (subscriptions.length === 0) return;
   const customerIds = [...new Set(subscriptions.map((subscription) => subscription.customerId))];
   const externalIds = await listExternalIds(work, customerIds);
-  const events = subscriptions.map(({ id, pricingModelId, customerId }) => {
+  const events = subscriptions.map((subscription) => {
+    const { id, pricingModelId, customerId } = subscription;
     const externalId = externalIds.get(customerId);
     assert(externalId !== undefined, 'a subscription has a customer');
-    return { type, object: 'subscription', objectId: id, pricingModelId, customer: { id: customerId, externalId } };
+    const customer = { id: customerId, externalId };
+    const data = toSubscription(work, subscription);
+    return { type, object: 'subscription', objectId: id, pricingModelId, customer, data };
   });
   await publish(work, events);
 }
@@ -102,11 +105,18 @@ export function newSubscriptionItem(
 export async function publishSubscription(
   work: Work,
   type: SubscriptionEvent,
-  { id, pricingModelId }: SubscriptionRow,
+  subscription: SubscriptionRow,
   customer: { readonly id: string; readonly externalId: string },
 ): Promise<void> {
   const { id: customerId, externalId } = customer;
   await publish(work, [
-    { type, object: 'subscription', objectId: id, pricingModelId, customer: { id: customerId, externalId } },
+    {
+      type,
+      object: 'subscription',
+      objectId: subscription.id,
+      pricingModelId: subscription.pricingModelId,
+      customer: { id: customerId, externalId },
+      data: toSubscription(work, subscription),
+    },
   ]);
 }

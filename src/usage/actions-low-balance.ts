@@ -2,6 +2,8 @@ import assert from 'node:assert/strict';
 import { listExternalIds } from '../customers/store.ts';
 import { publish } from '../customers/store-events.ts';
 import type { Work } from '../database/work.ts';
+import { findSubscriptions } from '../subscriptions/store.ts';
+import { toSubscription } from '../subscriptions/subscription.ts';
 import { hasFallen, type LowBalance } from './low-balance.ts';
 import { lockAccountsOfSubscriptions } from './store-accounts.ts';
 import { type BookedBalance, listBookedBalances } from './store-balances.ts';
@@ -10,14 +12,17 @@ import { type BookedBalance, listBookedBalances } from './store-balances.ts';
 export async function publishLowBalances(work: Work, low: readonly LowBalance[]): Promise<void> {
   if (low.length === 0) return;
   const externalIds = await listExternalIds(work, [...new Set(low.map(({ customerId }) => customerId))]);
+  const ids = [...new Set(low.map(({ subscriptionId }) => subscriptionId))];
+  const rows = new Map((await findSubscriptions(work, ids)).map((row) => [row.id, row]));
   await publish(
     work,
     low.map(({ pricingModelId, customerId, subscriptionId, usageMeterId }) => {
       const externalId = externalIds.get(customerId);
-      assert(externalId !== undefined, 'a subscription has a customer');
+      const row = rows.get(subscriptionId);
+      assert(externalId !== undefined && row !== undefined, 'a subscription has a customer');
       const customer = { id: customerId, externalId };
       const of = { object: 'subscription', objectId: subscriptionId, pricingModelId, usageMeterId, customer };
-      return { type: 'usage_balance.low', ...of };
+      return { type: 'usage_balance.low', ...of, data: toSubscription(work, row) };
     }),
   );
 }

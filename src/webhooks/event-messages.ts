@@ -1,7 +1,11 @@
 import { z } from 'zod';
+import { Customer } from '../customers/customer.ts';
 import type { OutgoingMessage } from '../http/openapi.ts';
+import { Payment } from '../payments/payment.ts';
+import { Purchase } from '../purchases/purchase.ts';
+import { Subscription } from '../subscriptions/subscription.ts';
 import { maxAttempts } from './delivery.ts';
-import { EventPayload, type EventType, eventMeanings, eventTypes } from './event.ts';
+import { EventPayload, type EventType, eventMeanings, eventTypes, recordDescription } from './event.ts';
 
 const header = (name: string, description: string) => z.string().meta({ description, param: { id: name } });
 const sameAs = (name: string, other: string) => header(name, `The same as ${other}.`);
@@ -45,12 +49,16 @@ const answers: OutgoingMessage['answers'] = [
   },
 ];
 
+/** The record in the payload, by its kind: the same schema as in answers of the API. */
+const records = { customer: Customer, payment: Payment, purchase: Purchase, subscription: Subscription };
+
 /** The message of an event of this type. */
 function payloadOf(type: EventType) {
   const { object } = eventMeanings[type];
   const name = type.replaceAll(/(?:^|[._])([a-z])/g, (_, letter: string) => letter.toUpperCase());
   const meter = type === 'usage_balance.low' ? { usageMeterId: EventPayload.shape.usageMeterId.unwrap() } : {};
-  return EventPayload.extend({ type: z.literal(type), object: z.literal(object), ...meter }).meta({
+  const data = records[object].nullable().meta({ description: recordDescription });
+  return EventPayload.extend({ type: z.literal(type), object: z.literal(object), ...meter, data }).meta({
     id: `${name}Payload`,
   });
 }

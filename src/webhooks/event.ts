@@ -72,9 +72,15 @@ export const eventMeanings: Readonly<Record<EventType, EventMeaning>> = {
   },
 };
 
-/** The signed payload of a webhook. It is thin: a receiver that needs more reads the record. */
+/** The documentation of the record in a payload. */
+export const recordDescription =
+  'The record after the change, as the API answered it then. It may have changed since. Null in samples, and for a ' +
+  'record above 256 KiB.';
+
+/** The signed payload of a webhook. */
 export const EventPayload = z
-  .object({
+  // Fields may be added later.
+  .looseObject({
     id: z.string().meta({ description: 'The id of the record that the event is about.' }),
     object: z.string().meta({ description: 'The type of that record.' }),
     usageMeterId: z.string().optional().meta({ description: 'The usage meter, in events about a balance.' }),
@@ -84,6 +90,7 @@ export const EventPayload = z
     eventId: EventId,
     occurredAt: Timestamp,
     livemode: z.boolean(),
+    data: z.looseObject({ id: z.string() }).nullable().meta({ description: recordDescription }),
   })
   .meta({ id: 'EventPayload' });
 

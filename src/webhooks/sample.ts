@@ -44,5 +44,6 @@ export function samplePayload({
     eventId: eventId.replace(/^event_/, 'event_sample_'),
     occurredAt,
     livemode,
+    data: null,
   };
 }

@@ -37,7 +37,8 @@ await app.inEnvironment((work) =>
       const { object } = eventMeanings[type];
       const usageMeterId = type === 'usage_balance.low' ? { usageMeterId: newId('usageMeter') } : {};
       const customer = { id: newId('customer'), externalId: 'acme' };
-      return { type, object, objectId: `${object}_1`, pricingModelId, customer, ...usageMeterId };
+      const data = { id: `${object}_1`, note: 'x'.repeat(256 * 1024) };
+      return { type, object, objectId: `${object}_1`, pricingModelId, customer, ...usageMeterId, data };
     }),
   ),
 );

@@ -35,7 +35,14 @@ async function tellSlowly(database: Database, objectIds: readonly string[]) {
   const customer = { id: newId('customer'), externalId: 'acme' };
   const ended = runInEnvironment(database, { environmentId: app.testEnvironmentId }, async (work) => {
     const triggers = objectIds.map((objectId) => {
-      return { type: 'customer.updated', object: 'customer', objectId, pricingModelId, customer };
+      return {
+        type: 'customer.updated',
+        object: 'customer',
+        objectId,
+        pricingModelId,
+        customer,
+        data: { id: objectId },
+      };
     });
     await publish(work, triggers);
     isTold();

@@ -144,7 +144,8 @@ function publishAll(happened: readonly { type: EventType; model: number }[], isG
     await publish(
       work,
       happened.map((each) => {
-        return { type: each.type, object: 'customer', objectId, pricingModelId: modelId(each.model), customer };
+        const data = { id: objectId };
+        return { type: each.type, object: 'customer', objectId, pricingModelId: modelId(each.model), customer, data };
       }),
     );
     if (isGivenUp) throw new Error('given up');

@@ -30,7 +30,9 @@ interface Told {
 async function tell(type: EventType, objectId: string, occurredAt: number): Promise<Told> {
   const { object } = eventMeanings[type];
   await app.setClock(occurredAt);
-  await app.inEnvironment((work) => publish(work, [{ type, object, objectId, pricingModelId, customer }]));
+  await app.inEnvironment((work) =>
+    publish(work, [{ type, object, objectId, pricingModelId, customer, data: { id: objectId } }]),
+  );
   return { type, object, objectId, occurredAt };
 }
 

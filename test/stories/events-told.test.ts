@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { Ajv2020 } from 'ajv/dist/2020.js';
+import addFormats from 'ajv-formats';
 import { dayOf } from '../support/debtor.ts';
 import { paths } from '../support/events-told-paths.ts';
 import { newWorld, perform, type World } from '../support/events-told-world.ts';
@@ -7,6 +9,18 @@ import { startWitness } from '../support/events-witness.ts';
 import { type Body, startTestApp } from '../support/harness.ts';
 
 const app = await startTestApp();
+const ajv = new Ajv2020({ strict: false, allErrors: true });
+addFormats.default(ajv);
+const document: Body = await (await fetch(`${app.url}/openapi.json`)).json();
+ajv.addSchema(document, 'openapi.json');
+
+/** Throws if a payload is not as openapi.json documents it: its record has the schema of answers. */
+function assertDocumented(type: string, payload: unknown): void {
+  const check = ajv.getSchema(`openapi.json#/webhooks/${type}/post/requestBody/content/application~1json/schema`);
+  assert(check, `${type} is not documented`);
+  assert(check(payload), `${type}: ${ajv.errorsText(check.errors)}`);
+}
+
 const witness = await startWitness(app);
 
 /** The types of what is told, or that nothing is. */
@@ -35,9 +49,16 @@ test('all the while each commit told what it changed, and nothing else', async (
 async function assertAboutRecord({ caller, customerId }: World, event: Body): Promise<void> {
   const { id, type, object, objectId, occurredAt, livemode, pricingModelId, payload } = event;
   assert.equal(object, type.split('.')[0]);
-  const { customer, ...rest } = payload;
+  const { customer, data, ...rest } = payload;
+  assertDocumented(type, payload);
+  assert.equal(data.id, objectId);
   assert.deepEqual(rest, { id: objectId, object, pricingModelId, type, eventId: id, occurredAt, livemode });
   if (object === 'customer') assert.equal(objectId, customer.id);
-  else assert.equal((await caller.get(`/${object}s/${objectId}`))[object].customerId, customer.id);
+  else {
+    const record = (await caller.get(`/${object}s/${objectId}`))[object];
+    assert.equal(record.customerId, customer.id);
+    // The values are those of the moment.
+    assert.deepEqual(Object.keys(data).toSorted(), Object.keys(record).toSorted());
+  }
   assert.equal(customer.externalId, customer.id === customerId ? 'ada' : 'bob');
 }

@@ -23,8 +23,10 @@ test('who uses 81 of 100 where the threshold is 20 is told once: at the use that
   await customer.use(50);
   assert.equal(await customer.timesTold(), 1, 'what was low is not told again, also not below zero');
   const { data } = await app.get(`/events?type=usage_balance.low&objectId=${customer.id}`);
-  const [{ id, payload, object }] = data;
+  const [{ id, payload: whole, object }] = data;
+  const { data: record, ...payload } = whole;
   assert.equal(object, 'subscription');
+  assert.deepEqual(record, (await app.get(`/subscriptions/${customer.id}`)).subscription);
   assert.deepEqual(payload, {
     id: customer.id,
     object: 'subscription',

@@ -31,6 +31,7 @@ const happened = (type: string, pricingModelId: string) => ({
   objectId: fixture.customerId,
   pricingModelId,
   customer: { id: fixture.customerId, externalId: 'Zoë & Søn' },
+  data: { id: fixture.customerId },
 });
 const tell = (work: Work, pricingModelId: string, ...types: string[]) =>
   publish(

@@ -18,7 +18,7 @@ async function setUp() {
     await app.setClock(noon + minute * minutes);
     const customer = { id: customerId, externalId: 'ada' };
     await app.inEnvironment((work) =>
-      publish(work, [{ type, object: 'customer', objectId, pricingModelId, customer }]),
+      publish(work, [{ type, object: 'customer', objectId, pricingModelId, customer, data: { id: objectId } }]),
     );
   };
   const addWebhook = async ({

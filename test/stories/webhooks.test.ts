@@ -250,6 +250,7 @@ describe('an event', () => {
     objectId: customerId,
     pricingModelId,
     customer: { id: customerId, externalId: 'acme' },
+    data: { id: customerId },
   };
 
   test('an event is read with its payload, by itself and in the list', async () => {
@@ -278,6 +279,7 @@ describe('an event', () => {
         eventId: event.id,
         occurredAt: 1_750_000_000_000,
         livemode: false,
+        data: { id: customerId },
       },
     });
     assert.deepEqual((await app.get(`/events/${event.id}`)).event, event);

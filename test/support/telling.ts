@@ -5,7 +5,14 @@ import type { TestApp } from './harness.ts';
 export function tellChanges(app: TestApp, pricingModelId: string, objectIds: readonly string[]): Promise<unknown> {
   const events = objectIds.map((objectId) => {
     const customer = { id: objectId, externalId: objectId };
-    return { type: 'customer.updated', object: 'customer', objectId, pricingModelId, customer } as const;
+    return {
+      type: 'customer.updated',
+      object: 'customer',
+      objectId,
+      pricingModelId,
+      customer,
+      data: { id: objectId },
+    } as const;
   });
   return app.inEnvironment((work) => publish(work, events));
 }
