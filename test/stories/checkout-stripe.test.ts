@@ -72,8 +72,8 @@ test('with several cards at once one of them is charged', async () => {
   assert.equal(chargesAtStripe(), before + 1);
 });
 
-test('a card is added there, for the subscription that it was asked for', async () => {
-  const { externalId, customerId } = await plans.newCustomer('pm_card_visa');
+test('a card is added there, for the subscription that it was asked for; the same one again is the one there was', async () => {
+  const { externalId, customerId } = await plans.newCustomer('pm_card_mastercard');
   const pro = await plans.subscribe({ customerId, priceSlug: 'pro-monthly' });
   const session = { type: 'add_payment_method', customerExternalId: externalId, targetSubscriptionId: pro.id };
   const id = await checkout.open(session);
@@ -83,6 +83,13 @@ test('a card is added there, for the subscription that it was asked for', async 
   assert.equal(paymentMethods.length, 2);
   const added = paymentMethods.find((method: { default: boolean }) => !method.default);
   assert.equal((await plans.subscription(pro.id)).defaultPaymentMethodId, added.id);
+  const again = await checkout.open(session);
+  assert.equal((await checkout.confirm(again, visa)).status, 'succeeded');
+  const { paymentMethods: after } = await checkout.billing(externalId);
+  assert.deepEqual(
+    after.map(({ id: methodId }: { id: string }) => methodId),
+    paymentMethods.map(({ id: methodId }: { id: string }) => methodId),
+  );
 });
 
 test('while the processor does not answer nothing is lost: the session goes on when it does', async () => {

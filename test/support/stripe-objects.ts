@@ -21,6 +21,7 @@ const genericDecline = { code: 'card_declined', decline_code: 'generic_decline',
 /** Stripe's own names for its test payment methods; `pm_card_needsAction` and `pm_klarna` are ours. */
 const behaviours: Readonly<Record<string, Behaviour>> = {
   pm_card_visa: { type: 'card' },
+  pm_card_mastercard: { type: 'card' },
   pm_card_chargeDeclined: { type: 'card', setup: genericDecline },
   pm_card_chargeCustomerFail: { type: 'card', charge: genericDecline },
   pm_card_chargeDeclinedInsufficientFunds: {
@@ -110,7 +111,9 @@ export class StripeObjects {
     const id = this.#id('pm');
     const { type } = behaviour;
     const details = {
-      ...(type === 'card' && { card: { brand: 'visa', last4: '4242', exp_month: 12, exp_year: 2099, country: 'DE' } }),
+      ...(type === 'card' && {
+        card: { brand: 'visa', last4: '4242', exp_month: 12, exp_year: 2099, country: 'DE', fingerprint: token },
+      }),
       ...(type === 'us_bank_account' && { us_bank_account: { bank_name: 'STRIPE TEST BANK', last4: '6789' } }),
     } as Partial<Omit<Stripe.PaymentMethod, 'customer'>>;
     const method: Method = { id, object: 'payment_method', type, customer, ...details };
