@@ -1013,6 +1013,7 @@ create table public.usage_credits (
   applied numeric(38,0) not null default 0,
   expired numeric(38,0) not null default 0,
   taken_back numeric(38,0) not null default 0,
+  paused_back numeric(38,0) not null default 0,
   spent boolean not null generated always as (((applied + expired) + taken_back) = issued) stored,
   expires_at bigint,
   transferred_from text,
@@ -1026,6 +1027,7 @@ create table public.usage_credits (
   constraint usage_credits_environment_id_ledger_account_id_fkey FOREIGN KEY (environment_id, ledger_account_id) REFERENCES ledger_accounts(environment_id, id),
   constraint usage_credits_environment_id_transferred_from_fkey FOREIGN KEY (environment_id, transferred_from) REFERENCES usage_credits(environment_id, id),
   constraint usage_credits_never_over_applied CHECK (((issued > (0)::numeric) AND (LEAST(applied, expired, taken_back) >= (0)::numeric) AND (((applied + expired) + taken_back) <= issued))),
+  constraint usage_credits_paused_back CHECK (((paused_back >= (0)::numeric) AND (paused_back <= taken_back))),
   constraint usage_credits_priority CHECK (((priority >= 0) AND (priority <= 1000)))
 );
 

@@ -105,6 +105,8 @@ create table usage_credits (
   applied numeric(38, 0) not null default 0,
   expired numeric(38, 0) not null default 0,
   taken_back numeric(38, 0) not null default 0,
+  -- The part of it that a pause took back.
+  paused_back numeric(38, 0) not null default 0,
   -- A column of its own, so that the index of open credits names nothing that each use changes: the row stays in its page.
   spent boolean not null generated always as (applied + expired + taken_back = issued) stored,
   expires_at bigint,
@@ -121,6 +123,7 @@ create table usage_credits (
   constraint usage_credits_once unique (source, source_id, environment_id),
   constraint usage_credits_never_over_applied check (issued > 0 and least(applied, expired, taken_back) >= 0
     and applied + expired + taken_back <= issued),
+  constraint usage_credits_paused_back check (paused_back between 0 and taken_back),
   constraint usage_credits_priority check (priority between 0 and 1000)
 ) with (fillfactor = 70);
 alter table ledger_accounts add foreign key (environment_id, pending_credit_id) references usage_credits;

@@ -12,6 +12,7 @@ import {
   type Subscription,
   type Terms,
 } from './oracle-records.ts';
+import { takePausedBack } from './oracle-usage.ts';
 
 /** Plan and quantity changes within a period, and pauses: the value of a period, and the amount paid for it. */
 
@@ -114,12 +115,14 @@ function billedOf({ lines, discountAmount }: Invoice): number {
 }
 
 /** Keeps what was really paid for the rest of the period. */
-export function pause({ now }: Books, subscription: Subscription, resumesAt: number | null): void {
+export function pause(books: Books, subscription: Subscription, resumesAt: number | null): void {
+  const { now } = books;
   const { period, pausedParts } = subscription;
   if (period === null) return;
   const kept = keptOf(subscription, period, now);
   pausedParts.push({ period, at: now, kept });
   subscription.kept += kept;
+  takePausedBack(books, subscription, period);
   subscription.status = 'paused';
   subscription.resumesAt = resumesAt;
   subscription.period = { ...period, end: now };

@@ -17,7 +17,7 @@ import {
   type Period,
   type Subscription,
 } from './oracle-records.ts';
-import { grantPeriod } from './oracle-usage.ts';
+import { givePausedBack, grantPeriod } from './oracle-usage.ts';
 
 /** Work that becomes due with time: at each instant in this order, ends first, collection attempts last. */
 
@@ -136,5 +136,6 @@ export function resume(books: Books, subscription: Subscription, at: number): vo
   subscription.period = period;
   collect(books, issue(books, subscription, bill));
   endCredits(subscription, at);
-  if (!isRestOfPaused) grantPeriod(subscription, period, false);
+  if (isRestOfPaused) givePausedBack(subscription, paused, at);
+  else grantPeriod(subscription, period, false);
 }

@@ -12,8 +12,16 @@ type NewCredit = Pick<Credit, 'issued' | 'expiresAt' | 'kind'> & Partial<Credit>
 /** Grants a credit; an amount of 0 grants nothing. */
 export function give({ credits }: Account, credit: NewCredit): void {
   if (credit.issued === 0) return;
-  const unsaid = { plan: null, priority: usualPriority, transactionId: null, invoice: null };
-  credits.push({ ...unsaid, left: credit.issued, applied: 0, takenBack: 0, ...credit });
+  const unsaid = {
+    plan: null,
+    priority: usualPriority,
+    transactionId: null,
+    invoice: null,
+    from: null,
+    periodStart: null,
+  };
+  const untouched = { left: credit.issued, applied: 0, takenBack: 0, pausedBack: 0, isResumed: false };
+  credits.push({ ...unsaid, ...untouched, ...credit });
 }
 
 export function hasEnded({ expiresAt }: Credit, now: number): boolean {

@@ -70,6 +70,13 @@ export interface Credit {
   readonly transactionId: string | null;
   /** The invoice that bought it, also after transfers. */
   readonly invoice: Invoice | null;
+  /** The start of the time that a plan granted it for, and of its period. Null: it was not granted for a time. */
+  readonly from: number | null;
+  readonly periodStart: number | null;
+  /** Taken back by a pause. */
+  pausedBack: number;
+  /** Its pause has ended and gave back what was due. */
+  isResumed: boolean;
 }
 
 /** Units of a subscription reserved for a job. */

@@ -1,4 +1,5 @@
 import { usersSlug } from './catalogue.ts';
+import { share } from './oracle-arithmetic.ts';
 import { creditLine, draw, give, hasEnded, liveCredits } from './oracle-credits.ts';
 import { heldOf } from './oracle-holds.ts';
 import { type Books, type Credit, isTerminal, type Period, type Subscription } from './oracle-records.ts';
@@ -16,7 +17,8 @@ export function grantPeriod(subscription: Subscription, period: Period, isFirst:
   const isRunning = ({ expiresAt }: Credit) => expiresAt !== null && expiresAt > period.start;
   const used = isFirst && subscription.isFree ? usedBefore(subscription, 'recurring', isRunning) : 0;
   const issued = Math.max(0, Math.min(share, plan.recurring * quantity - used));
-  give(subscription, { issued, expiresAt: period.end, kind: 'recurring', plan });
+  const { start } = period;
+  give(subscription, { issued, expiresAt: period.end, kind: 'recurring', plan, from: start, periodStart: start });
 }
 
 /** One-time credits come once for a customer: those that were not used on a subscription that has ended come again. */
@@ -47,14 +49,45 @@ export function grantChange(subscription: Subscription, now: number): void {
   const due = partOf(plan.recurring * quantity, now, period);
   const had = credits
     .filter(({ kind, expiresAt }) => kind === 'recurring' && expiresAt === period.end)
-    .reduce((sum, { issued }) => sum + issued, 0);
-  give(subscription, { issued: Math.max(0, due - had), expiresAt: period.end, kind: 'recurring', plan });
+    .reduce((sum, { issued, pausedBack }) => sum + issued - pausedBack, 0);
+  const times = { from: now, periodStart: period.start, expiresAt: period.end };
+  give(subscription, { issued: Math.max(0, due - had), kind: 'recurring', plan, ...times });
   if (!hadOnce.has(plan)) giveOnce(subscription);
 }
 
 function partOf(amount: number, from: number, { wholeStart, end }: Period): number {
   const [part, whole] = [BigInt(end - from), BigInt(end - wholeStart)];
   return Number((BigInt(amount) * part * 2n + whole) / (whole * 2n));
+}
+
+/** Takes back the credits of a paused rest, as far as they are neither used nor held. */
+export function takePausedBack(books: Books, subscription: Subscription, period: Period): void {
+  const { now } = books;
+  const isHeld = heldOf(books, subscription) > 0;
+  let free = isHeld ? Math.max(0, balance(books, subscription)) : Number.MAX_SAFE_INTEGER;
+  for (const credit of subscription.credits) {
+    const { from, expiresAt, periodStart } = credit;
+    if (from === null || expiresAt === null || periodStart !== period.start || from >= expiresAt) continue;
+    const due = share(credit.issued, expiresAt - Math.max(now, from), expiresAt - from) - credit.pausedBack;
+    const amount = Math.max(0, Math.min(credit.left, due, free));
+    credit.left -= amount;
+    credit.takenBack += amount;
+    credit.pausedBack += amount;
+    free -= amount;
+  }
+}
+
+/** Gives back what a pause took, less the share of the paused time, rounded up. */
+export function givePausedBack(subscription: Subscription, paused: Period, at: number): void {
+  for (const credit of [...subscription.credits]) {
+    const { from, expiresAt, periodStart, plan, priority, isResumed } = credit;
+    if (from === null || expiresAt === null || periodStart !== paused.start || isResumed) continue;
+    const span = BigInt(expiresAt - from);
+    const lost = Number((BigInt(credit.issued) * BigInt(at - paused.end) + span - 1n) / span);
+    credit.isResumed = credit.pausedBack > 0;
+    const issued = Math.max(0, credit.pausedBack - lost);
+    give(subscription, { issued, expiresAt, kind: 'recurring', plan, priority, from: at, periodStart: at });
+  }
 }
 
 /** Records a use with an id: a repeat is the same use. */

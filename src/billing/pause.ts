@@ -8,6 +8,7 @@ import { decidePause, type Pause } from '../subscriptions/pause.ts';
 import { type SubscriptionChange, saveSubscription } from '../subscriptions/store.ts';
 import { endPeriodInPause, findCurrentBillingPeriod, saveKeptValue } from '../subscriptions/store-billing-periods.ts';
 import { requireStatusAfter, type SubscriptionRow } from '../subscriptions/subscription.ts';
+import { takeBackPausedCredits } from '../usage/actions-paused-credits.ts';
 import { lockCurrent } from './catch-up.ts';
 import type { LockedSubscription } from './end-subscription.ts';
 import { keptValueOf } from './paused-time.ts';
@@ -42,6 +43,7 @@ async function beginPause(
   const paused = await endPeriodInPause(work, period, work.now);
   const kept = await keptValueOf(work, paused);
   await saveKeptValue(work, paused.id, { keptValue: kept });
+  await takeBackPausedCredits(work, paused);
   return save(work, customer, subscription.id, {
     status: requireStatusAfter(subscription.status, 'paused'),
     pausedAt: work.now,

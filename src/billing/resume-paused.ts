@@ -13,6 +13,7 @@ import { listActiveItems } from '../subscriptions/store-items.ts';
 import { type Arrears, hasAccess, requireStatusAfter, type SubscriptionRow } from '../subscriptions/subscription.ts';
 import { expireCredits } from '../usage/actions-ledger.ts';
 import { tellingLowBalances } from '../usage/actions-low-balance.ts';
+import { giveBackPausedCredits, type ResumedCredits } from '../usage/actions-paused-credits.ts';
 import { takeUsageLines } from './bill-subscription.ts';
 import { readArrears } from './collect-invoices.ts';
 import type { DueWorkHandler } from './due-work-runner.ts';
@@ -69,7 +70,8 @@ async function beginAgain(work: Work, resuming: readonly Resuming[]): Promise<Su
     resuming.map(({ subscription }) => subscription),
   );
   const pausedIds = new Map(paused.map(({ id, subscriptionId }) => [subscriptionId, id]));
-  return beginPeriods(
+  const resumed: ResumedCredits[] = [];
+  const begun = await beginPeriods(
     work,
     resuming.map(({ subscription, at }) => {
       const { isRestOfPaused, ...part } = resumedPeriod(subscription, startOfPeriod(subscription), at);
@@ -82,19 +84,26 @@ async function beginAgain(work: Work, resuming: readonly Resuming[]): Promise<Su
       );
       const arrears = arrearsOf(subscription.id);
       const creditsAwaitPayment = !isRestOfPaused && !hasAccess({ arrears }, access);
+      const period = newBillingPeriod(work, subscription, { ...part, creditsAwaitPayment });
+      const pausedPeriodId = isRestOfPaused ? (pausedIds.get(subscription.id) ?? null) : null;
+      if (pausedPeriodId !== null)
+        resumed.push({ pausedPeriodId, pausedAt: subscription.pausedAt ?? at, at, billingPeriodId: period.id });
       return {
         subscription: { ...subscription, ...activeAgain(subscription, arrears) },
-        period: newBillingPeriod(work, subscription, { ...part, creditsAwaitPayment }),
+        period,
         lines,
         resumption: {
           whole: { start: part.wholeStartAt ?? part.start, end: part.end },
-          pausedPeriodId: isRestOfPaused ? (pausedIds.get(subscription.id) ?? null) : null,
+          pausedPeriodId,
         },
         isFirst: false,
         grantsCredits: !isRestOfPaused,
       };
     }),
   );
+  // The rest of an interval gets its credits back instead of new ones.
+  await giveBackPausedCredits(work, resumed);
+  return begun;
 }
 
 /** The status after a pause. It owes something if a payment was reversed during the pause. */

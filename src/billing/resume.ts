@@ -6,6 +6,7 @@ import { publishSubscription } from '../subscriptions/actions.ts';
 import { saveSubscription } from '../subscriptions/store.ts';
 import { findCurrentBillingPeriod, reopenPausedPeriod } from '../subscriptions/store-billing-periods.ts';
 import type { SubscriptionRow } from '../subscriptions/subscription.ts';
+import { giveBackPausedCredits } from '../usage/actions-paused-credits.ts';
 import { lockCurrent } from './catch-up.ts';
 import { readArrears } from './collect-invoices.ts';
 import type { LockedSubscription } from './end-subscription.ts';
@@ -34,6 +35,10 @@ async function undoPause(work: Work, { subscription, customer }: LockedSubscript
   const kept = smallerOf(period.keptValue, subscription.pausedCredit);
   // The rest of what was kept has been refunded meanwhile.
   await refundTakenOff(work, reopened, period.keptValue - kept);
+  const { id } = period;
+  await giveBackPausedCredits(work, [
+    { pausedPeriodId: id, pausedAt: period.endAt, at: period.endAt, billingPeriodId: id },
+  ]);
   const saved = await saveSubscription(work, subscription.id, {
     ...activeAgain(subscription, (await readArrears(work, [subscription.id]))(subscription.id)),
     currentBillingPeriodEnd: reopened.endAt,

@@ -885,6 +885,7 @@ export interface UsageCredits {
   id: string;
   issued: bigint;
   ledgerAccountId: string;
+  pausedBack: Generated<bigint>;
   pricingModelId: string;
   priority: Generated<number>;
   reason: string | null;

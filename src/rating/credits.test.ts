@@ -2,7 +2,15 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { instant } from '../kernel/calendar.ts';
-import { applyCredits, creditsToTakeBack, inOrderOfUse, lessTaken, type UsableCredit } from './credits.ts';
+import {
+  applyCredits,
+  creditsToTakeBack,
+  givenBackOnResume,
+  inOrderOfUse,
+  lessTaken,
+  shareOfRest,
+  type UsableCredit,
+} from './credits.ts';
 
 const may = instant('2026-05-01');
 const june = instant('2026-06-01');
@@ -195,4 +203,15 @@ test('a return gets what is left of an offer: of 20 with 15 taken 5, of 20 and 3
   assert.deepEqual(lessTaken([20n], 15n), [5n]);
   assert.deepEqual(lessTaken([20n, 30n], 25n), [0n, 25n]);
   assert.deepEqual(lessTaken([20n], 50n), [0n]);
+});
+
+test('500 for 30 days, paused from day 10 to day 20: 333 are taken back, and 166 come again', () => {
+  const credit = { issued: 500n, startAt: 0, expiresAt: 30 };
+  const pause = { start: 10, end: 20 };
+  assert.equal(shareOfRest(credit, 0), 500n);
+  assert.equal(shareOfRest(credit, 10), 333n);
+  assert.equal(givenBackOnResume({ ...credit, pausedBack: 333n }, pause), 166n);
+  assert.equal(givenBackOnResume({ ...credit, pausedBack: 300n }, pause), 133n, '33 of the 333 were used');
+  assert.equal(givenBackOnResume({ ...credit, pausedBack: 100n }, pause), 0n, '233 of the 333 were used');
+  assert.equal(givenBackOnResume({ ...credit, pausedBack: 333n }, { start: 10, end: 10 }), 333n);
 });

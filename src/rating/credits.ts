@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import type { Instant } from '../kernel/calendar.ts';
+import type { Instant, Period } from '../kernel/calendar.ts';
 import { mulDiv, smallerOf } from '../kernel/money.ts';
 
 /**
@@ -81,4 +81,29 @@ export function lessTaken(amounts: readonly bigint[], taken: bigint): bigint[] {
     left -= off;
     return amount - off;
   });
+}
+
+/** A credit of a plan for the time from `startAt` until it expires. `pausedBack` units were taken back at a pause. */
+interface PlanCreditTime {
+  readonly issued: bigint;
+  readonly pausedBack: bigint;
+  readonly startAt: Instant;
+  readonly expiresAt: Instant;
+}
+
+/** The share of a credit for the time from `at` on, rounded once. Of 500 for 30 days 333 are for the last 20. */
+export function shareOfRest({ issued, startAt, expiresAt }: Omit<PlanCreditTime, 'pausedBack'>, at: Instant): bigint {
+  return mulDiv(issued, BigInt(expiresAt - Math.max(at, startAt)), BigInt(expiresAt - startAt));
+}
+
+/**
+ * The units that come back when a pause ends: those that it took, less the share of the paused time, rounded up. Units
+ * that were used ahead are not granted again. Of 333 for 20 days, 166 come back after 10 of them; of 300, because 33 of
+ * the 333 were used, 133.
+ */
+export function givenBackOnResume(credit: PlanCreditTime, { start, end }: Period): bigint {
+  const { issued, startAt, expiresAt } = credit;
+  const span = BigInt(expiresAt - startAt);
+  const paused = (issued * BigInt(end - start) + span - 1n) / span;
+  return credit.pausedBack > paused ? credit.pausedBack - paused : 0n;
 }

@@ -173,6 +173,48 @@ export const belongsToCustomer = sql<boolean>`(c.source = 'purchase' or c.transf
 /** Whether subscription `s` has ended. */
 const hasEnded = sql<boolean>`s.status in (${sql.join(terminalStatuses)})`;
 
+/** A credit that a plan granted for the time from `startAt` until its expiry, in a billing period. */
+interface PlanCredit {
+  readonly id: string;
+  readonly pricingModelId: string;
+  readonly ledgerAccountId: string;
+  readonly subscriptionId: string;
+  readonly usageMeterId: string;
+  readonly featureId: string | null;
+  readonly billingPeriodId: string;
+  readonly priority: number;
+  readonly issued: bigint;
+  readonly pausedBack: bigint;
+  readonly rest: bigint;
+  readonly startAt: Instant;
+  readonly expiresAt: Instant;
+}
+
+/** The credits that plans granted for these billing periods, oldest first. */
+export async function listPlanCredits(work: Work, billingPeriodIds: readonly string[]): Promise<PlanCredit[]> {
+  const { rows } = await sql<PlanCredit>`
+    select c.id, c.pricing_model_id, c.ledger_account_id, a.subscription_id, a.usage_meter_id, c.feature_id, c.billing_period_id,
+           c.priority, c.issued, c.paused_back, c.issued - c.applied - c.expired - c.taken_back as rest, c.expires_at,
+           case when starts_with(c.source_id, p.id || ':') then p.start_at else greatest(p.start_at, c.granted_at) end as start_at
+      from billing_periods p
+      join ledger_accounts a on a.environment_id = p.environment_id and a.subscription_id = p.subscription_id
+      join usage_credits c on c.environment_id = a.environment_id and c.ledger_account_id = a.id and c.billing_period_id = p.id
+     where p.environment_id = ${work.environmentId} and p.id = any(${billingPeriodIds}::text[])
+       and c.source in ('billing_period_transition', 'manual_adjustment') and not ${belongsToCustomer}
+       and c.expires_at > greatest(p.start_at, c.granted_at)
+     order by c.id`.execute(work.db);
+  return rows;
+}
+
+/** Counts units that a pause took back. */
+export async function addPausedBack(work: Work, removed: readonly RemovedCredit[]): Promise<void> {
+  if (removed.length === 0) return;
+  await sql`
+    update usage_credits c set paused_back = c.paused_back + removed.amount
+      from unnest(${removed.map(({ id }) => id)}::text[], ${removed.map(({ amount }) => amount)}::numeric[]) as removed (id, amount)
+     where c.environment_id = ${work.environmentId} and c.id = removed.id`.execute(work.db);
+}
+
 /** An unspent credit of a customer on a subscription that has ended. */
 interface StrandedCredit {
   readonly id: string;
@@ -270,7 +312,7 @@ export async function listGrantedCredits(
   if (requested.length === 0) return [];
   const { rows } = await sql<GrantedCreditsRow>`
     select a.subscription_id, a.usage_meter_id, c.feature_id,
-           coalesce(sum(c.issued) filter (where p.start_at >= asked.since and p.start_at < asked.until and c.expires_at is not null), 0)
+           coalesce(sum(c.issued - c.paused_back) filter (where p.start_at >= asked.since and p.start_at < asked.until and c.expires_at is not null), 0)
              as in_period
       from unnest(
              ${requested.map(({ subscriptionId }) => subscriptionId)}::text[],

@@ -176,22 +176,26 @@ test('usage that is told during the pause is not lost: it is billed when the sub
   const { id, externalId } = await newPro();
   await app.setClock(day11);
   await pause(id);
-  // 1000 of the month and 500 to begin with cover 1500 of it; 250 at 50 per 100 are 125.
+  // 333 of the month's 1000 and 500 to begin with cover 833 of it; 917 at 50 per 100 are 459.
   await use(id, 1750);
   await app.setClock(day21);
   await resume(id);
-  assert.deepEqual((await invoicesOf(externalId)).at(-1), { status: 'paid', total: 0, lines: [1000, 125, -1125] });
-  assert.equal(await keptOf(id), 875);
+  assert.deepEqual((await invoicesOf(externalId)).at(-1), { status: 'paid', total: 0, lines: [1000, 459, -1459] });
+  assert.equal(await keptOf(id), 541);
 });
 
-test('credits: those of the month outlast a pause in it, and half a month grants half of them', async () => {
+test('credits: those of paused time are taken back, come again with the rest, and half a month grants half of them', async () => {
   const { id, externalId } = await newPro();
   assert.equal(await plans.calls(externalId, id), 1500);
   await app.setClock(day11);
   await pause(id);
+  await resume(id);
+  assert.equal(await plans.calls(externalId, id), 1500, 'a pause of no time takes nothing');
+  await pause(id);
   await app.setClock(day21);
   await resume(id);
-  assert.equal(await plans.calls(externalId, id), 1500);
+  // 500 to begin with, 333 for ten days and 333 for the last ten.
+  assert.equal(await plans.calls(externalId, id), 1166);
   await pause(id);
   await app.setClock(june16);
   await resume(id);
@@ -319,7 +323,7 @@ test('canceled while it is paused: what was kept is lost, but for the last usage
   );
   assert.deepEqual(await invoicesOf(externalId), [
     { status: 'paid', total: 3000, lines: [3000] },
-    { status: 'paid', total: 0, lines: [250, -250] },
+    { status: 'paid', total: 0, lines: [584, -584] },
   ]);
   assert.equal(await keptOf(id), 0);
   const { currentSubscription } = await billingOf(externalId);

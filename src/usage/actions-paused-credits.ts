@@ -1,0 +1,66 @@
+import type { Work } from '../database/work.ts';
+import type { Instant } from '../kernel/calendar.ts';
+import { smallerOf } from '../kernel/money.ts';
+import { givenBackOnResume, shareOfRest } from '../rating/credits.ts';
+import { grantCredits } from './actions-ledger.ts';
+import { lockBalances } from './store-accounts.ts';
+import { addPausedBack, listPlanCredits, takeBackCredits, writePendingApplication } from './store-credits.ts';
+
+/**
+ * Takes back the plan credits of the paused rest of a period, as far as they are neither used nor held. Credits that
+ * belong to the customer, and those that rolled over from earlier periods, stay.
+ */
+export async function takeBackPausedCredits(
+  work: Work,
+  { id: periodId, endAt }: { readonly id: string; readonly endAt: Instant },
+): Promise<void> {
+  const accountIds = [...new Set((await listPlanCredits(work, [periodId])).map((credit) => credit.ledgerAccountId))];
+  if (accountIds.length === 0) return;
+  const balances = await lockBalances(work, accountIds);
+  await writePendingApplication(work, accountIds);
+  const free = new Map(
+    [...balances].flatMap(([id, { balance, held }]) => (held > 0n ? [[id, balance > 0n ? balance : 0n]] : [])),
+  );
+  const removed = (await listPlanCredits(work, [periodId])).flatMap((credit) => {
+    const { id, pricingModelId, ledgerAccountId, rest, pausedBack } = credit;
+    const due = smallerOf(rest, shareOfRest(credit, endAt) - pausedBack);
+    const unheld = free.get(ledgerAccountId) ?? due;
+    const amount = smallerOf(due, unheld);
+    if (amount <= 0n) return [];
+    if (free.has(ledgerAccountId)) free.set(ledgerAccountId, unheld - amount);
+    return { id, pricingModelId, amount };
+  });
+  await takeBackCredits(work, removed);
+  await addPausedBack(work, removed);
+}
+
+/** A subscription that resumes at `at`, within the interval of its paused period. */
+export interface ResumedCredits {
+  readonly pausedPeriodId: string;
+  readonly pausedAt: Instant;
+  readonly at: Instant;
+  /** The period that begins, or goes on after a pause of no time. */
+  readonly billingPeriodId: string;
+}
+
+/** Gives back what a pause took, less the share of the paused time. Each credit is given back once. */
+export async function giveBackPausedCredits(work: Work, resumed: readonly ResumedCredits[]): Promise<void> {
+  if (resumed.length === 0) return;
+  const byPeriod = new Map(resumed.map((each) => [each.pausedPeriodId, each]));
+  const credits = await listPlanCredits(work, [...byPeriod.keys()]);
+  await grantCredits(
+    work,
+    credits.flatMap((credit) => {
+      const each = byPeriod.get(credit.billingPeriodId);
+      if (each === undefined || credit.pausedBack === 0n) return [];
+      const { pausedAt: start, at: end, billingPeriodId } = each;
+      const { id, subscriptionId, pricingModelId, usageMeterId, featureId, priority, expiresAt } = credit;
+      return {
+        ...{ subscriptionId, pricingModelId, usageMeterId, featureId, priority, expiresAt, billingPeriodId },
+        amount: givenBackOnResume(credit, { start, end }),
+        source: 'billing_period_transition' as const,
+        sourceId: `${id}:resumed`,
+      };
+    }),
+  );
+}
