@@ -141,7 +141,7 @@ async function answer(context: Serving, route: Route, request: FastifyRequest, r
   const outcome = await runInEnvironment(
     context.database,
     { apiKeyHash },
-    (work) => perform(context, work, admitted(requested, work)),
+    (work) => perform(context, work, admitted(requested, work, reply)),
     {
       auditContext,
       dryRun: !(asked instanceof Problem) && asked.dryRun,
@@ -149,7 +149,6 @@ async function answer(context: Serving, route: Route, request: FastifyRequest, r
     },
   );
   if (outcome === null || asked instanceof Problem) throw new Problem('unauthorized');
-  nameIgnored(reply, [...requested.ignored, ...requested.unknown]);
   context.keyUse.note(apiKeyHash);
   if (auditContext) refreshStatistics(context.database).catch((error) => request.log.warn(error));
   if (asked.dryRun) reply.header('dry-run', 'true');
@@ -166,12 +165,14 @@ function isBatchable(requested: Requested): requested is Requested & { readonly 
 }
 
 /** The request, if it is valid in the environment. Otherwise throws its problem, with each unknown field. */
-function admitted({ asked, unknown }: Requested, work: Work): Asked {
+function admitted({ asked, ignored, unknown }: Requested, work: Work, reply: FastifyReply): Asked {
   if (unknown.length > 0 && work.settings.unknownFields !== 'ignore') {
     const others = asked instanceof Problem ? asked.issues : [];
     throw validationProblem([...issuesOfUnknown(unknown), ...others]);
   }
   if (asked instanceof Problem) throw asked;
+  // A refusal that follows names them too.
+  nameIgnored(reply, [...ignored, ...unknown]);
   return asked;
 }
 
