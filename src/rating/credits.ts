@@ -91,15 +91,15 @@ interface PlanCreditTime {
   readonly expiresAt: Instant;
 }
 
-/** The share of a credit for the time from `at` on, rounded once. Of 500 for 30 days 333 are for the last 20. */
+/** The share of a credit for the time from `at` on, rounded once. The last 20 of 30 days have 333 of 500. */
 export function shareOfRest({ issued, startAt, expiresAt }: Omit<PlanCreditTime, 'pausedBack'>, at: Instant): bigint {
   return mulDiv(issued, BigInt(expiresAt - Math.max(at, startAt)), BigInt(expiresAt - startAt));
 }
 
 /**
  * The units that come back when a pause ends: those that it took, less the share of the paused time, rounded up. Units
- * that were used ahead are not granted again. Of 333 for 20 days, 166 come back after 10 of them; of 300, because 33 of
- * the 333 were used, 133.
+ * that were used ahead are not granted again. After 10 of 20 paused days, 166 of 333 come back. If 33 of the 333 were
+ * used, 300 were taken, and 133 come back.
  */
 export function givenBackOnResume(credit: PlanCreditTime, { start, end }: Period): bigint {
   const { issued, startAt, expiresAt } = credit;
