@@ -126,7 +126,6 @@ create table public.billing_periods (
   kept_value numeric(38,0) not null default 0,
   paused_time_refunded numeric(38,0) not null default 0,
   credits_await_payment boolean not null default false,
-  constraint billing_periods_one_per_start UNIQUE (environment_id, subscription_id, start_at),
   constraint billing_periods_pkey PRIMARY KEY (environment_id, id),
   constraint billing_periods_environment_id_subscription_id_fkey FOREIGN KEY (environment_id, subscription_id) REFERENCES subscriptions(environment_id, id),
   constraint billing_periods_kept CHECK (((kept_value >= (0)::numeric) AND ((kept_value = (0)::numeric) OR (whole_end_at IS NOT NULL)))),
@@ -830,6 +829,7 @@ create table public.subscription_adjustments (
   invoice_id text,
   replaced_invoice_id text,
   replaced_next_attempt_at bigint,
+  billing_anchor text,
   proration_waived numeric(38,0) not null default 0,
   failure_code text,
   failure_message text,
@@ -839,6 +839,7 @@ create table public.subscription_adjustments (
   constraint subscription_adjustments_environment_id_invoice_id_fkey FOREIGN KEY (environment_id, invoice_id) REFERENCES invoices(environment_id, id),
   constraint subscription_adjustments_environment_id_replaced_invoice_i_fkey FOREIGN KEY (environment_id, replaced_invoice_id) REFERENCES invoices(environment_id, id),
   constraint subscription_adjustments_environment_id_subscription_id_fkey FOREIGN KEY (environment_id, subscription_id) REFERENCES subscriptions(environment_id, id),
+  constraint subscription_adjustments_billing_anchor CHECK ((billing_anchor = ANY (ARRAY['now'::text, 'unchanged'::text]))),
   constraint subscription_adjustments_paid_by_invoice CHECK (((status <> 'awaiting_payment'::text) OR (invoice_id IS NOT NULL))),
   constraint subscription_adjustments_status CHECK ((status = ANY (ARRAY['awaiting_payment'::text, 'scheduled'::text, 'applied'::text, 'canceled'::text, 'failed'::text])))
 );
@@ -1305,6 +1306,7 @@ CREATE INDEX webhook_attempts_started_at ON public.webhook_attempts USING btree 
 CREATE INDEX webhook_deliveries_by_webhook ON public.webhook_deliveries USING btree (environment_id, webhook_id, id);
 CREATE INDEX webhook_deliveries_due ON public.webhook_deliveries USING btree (environment_id, webhook_id, next_attempt_at, sequence) WHERE (status = 'pending'::text);
 CREATE INDEX webhook_deliveries_retried ON public.webhook_deliveries USING btree (environment_id, webhook_id, object_id, sequence) WHERE ((status = 'pending'::text) AND (failures > 0));
+CREATE UNIQUE INDEX billing_periods_one_per_start ON public.billing_periods USING btree (environment_id, subscription_id, start_at) WHERE (NOT ((status = 'canceled'::text) AND (end_at = start_at)));
 CREATE UNIQUE INDEX customers_external_id_unique ON public.customers USING btree (environment_id, external_id, pricing_model_id) WHERE (NOT archived);
 CREATE UNIQUE INDEX features_active_slug_unique ON public.features USING btree (environment_id, pricing_model_id, slug) WHERE active;
 CREATE UNIQUE INDEX invoices_one_per_period ON public.invoices USING btree (environment_id, billing_period_id, reason) WHERE ((reason <> 'adjustment'::text) AND (status <> 'void'::text));

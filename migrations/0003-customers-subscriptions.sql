@@ -195,10 +195,12 @@ create table billing_periods (
   updated_at bigint not null,
   primary key (environment_id, id),
   foreign key (environment_id, subscription_id) references subscriptions,
-  constraint billing_periods_one_per_start unique (environment_id, subscription_id, start_at),
   constraint billing_periods_run_forward check (start_at <= end_at),
   constraint billing_periods_status check (status in ('upcoming', 'active', 'completed', 'canceled', 'past_due', 'scheduled_to_cancel'))
 );
+-- Nothing begins twice. A period that was left at its own start makes room for the one that begins there.
+create unique index billing_periods_one_per_start on billing_periods (environment_id, subscription_id, start_at)
+  where not (status = 'canceled' and end_at = start_at);
 
 create table subscription_item_features (
   environment_id bigint not null,

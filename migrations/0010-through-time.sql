@@ -119,6 +119,7 @@ create table subscription_adjustments (
   invoice_id text collate "C",
   replaced_invoice_id text collate "C",
   replaced_next_attempt_at bigint,
+  billing_anchor text,
   proration_waived numeric(38, 0) not null default 0,
   failure_code text,
   failure_message text,
@@ -129,10 +130,12 @@ create table subscription_adjustments (
   foreign key (environment_id, invoice_id) references invoices,
   foreign key (environment_id, replaced_invoice_id) references invoices,
   constraint subscription_adjustments_status check (status in ('awaiting_payment', 'scheduled', 'applied', 'canceled', 'failed')),
+  constraint subscription_adjustments_billing_anchor check (billing_anchor in ('now', 'unchanged')),
   constraint subscription_adjustments_paid_by_invoice check (status <> 'awaiting_payment' or invoice_id is not null)
 );
 comment on column subscription_adjustments.items is 'The complete new set of items, resolved.';
 comment on column subscription_adjustments.capacities is 'Capacity of each resource, by its id, once the change has been made.';
+comment on column subscription_adjustments.billing_anchor is 'A change to another interval that begins a period at once: how later periods are counted. Null: it begins none.';
 comment on column subscription_adjustments.replaced_next_attempt_at is 'When the replaced invoice was to be tried again: nobody tries it while the change waits, and then again if that fails.';
 -- One change at a time may be under way.
 create unique index subscription_adjustments_one_pending on subscription_adjustments (environment_id, subscription_id)

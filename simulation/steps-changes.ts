@@ -22,6 +22,8 @@ export const changePlan: Draw = ({ random, books }) => {
   const prorates = random.chance(0.85);
   const collectsRefunded = prorates && random.chance(0.2);
   const made = whenMade(subscription, terms, timing);
+  // A change to another interval now is not modelled.
+  if (!isSameInterval(subscription.plan, plan) && timing !== 'at_end_of_current_billing_period') return null;
   const lacksSeats = plan.seats * terms.quantity < subscription.claims.size;
   const how = `${timing}${prorates ? '' : ', without proration'}${collectsRefunded ? ', collecting refunds' : ''}`;
   return {

@@ -23,6 +23,7 @@ export type {
   AuditLogListInput,
   AuditLogMethods,
   BillingAddress,
+  BillingAnchor,
   CancelTiming,
   Cancellation,
   Catalog,

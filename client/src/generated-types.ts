@@ -53,11 +53,12 @@ export interface NewAdjustment {
   newSubscriptionItems: Array<AdjustedSubscriptionItem>;
   /** If false, the rest of the current period costs nothing more. True by default. */
   prorateCurrentBillingPeriod?: boolean;
+  billingAnchor?: BillingAnchor;
   /** If true, an immediate change also charges what was refunded or voided for the current period. False by default. */
   collectRefunded?: boolean;
 }
 
-/** The time of the change. `auto`: a cheaper plan waits for the end of the period. */
+/** The time of the change. `auto`: a cheaper plan waits for the end of the period. An immediate change to another interval ends the period and begins a new one: its price is charged, less the unused paid value of the old one. */
 export type AdjustmentTiming = 'immediately' | 'at_end_of_current_billing_period' | 'auto';
 
 export interface AdjustedSubscriptionItem {
@@ -83,6 +84,9 @@ export interface AdjustedSubscriptionItem {
   /** If true, the item is ignored. The item with features added by hand stays as it is. */
   manuallyCreated?: boolean;
 }
+
+/** For an immediate change to another interval. `now` (the default): the new period is whole, and later ones are counted from the change. `unchanged`: the new period is the rest of the interval around the change, counted from the present anchor, at its share of the price. */
+export type BillingAnchor = 'now' | 'unchanged';
 
 export interface SubscriptionPause {
   /** The time of the resume. Null: the subscription stays paused. By default null, or the value of an earlier request. */
@@ -1387,8 +1391,14 @@ export interface AdjustmentPreview {
   reason?: string;
   /** The amount for the change, before discount and tax. */
   prorationAmount?: WholeNumber;
-  /** Usage on an unpaid invoice of the period, which the invoice of the change replaces. */
+  /** Usage that the invoice of the change bills too: that of an unpaid invoice which it replaces, and with another interval all open usage. */
   carriedOverAmount?: WholeNumber;
+  /** With another interval: the unused paid value of the present period that is taken off. */
+  takenOffAmount?: WholeNumber;
+  /** With another interval: the rest of that value, which is taken off later invoices. */
+  keptAmount?: WholeNumber;
+  /** With another interval: the end of the period that begins with the change. */
+  newBillingPeriodEnd?: Timestamp;
   discountAmount?: WholeNumber;
   taxAmount?: WholeNumber;
   /** The amount that would be charged now. */

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { readSold, sell } from '../billing/sell.ts';
+import { readSold, sell } from '../billing/buy.ts';
 import { route } from '../http/route.ts';
 import { createdFilters, customerFilters, pageOf, pageQuery, pageRequest, textFilter } from '../kernel/pagination.ts';
 import { getPurchase, listPurchases } from '../purchases/actions.ts';

@@ -54,7 +54,7 @@ export async function adjustSubscription(
   chargeWith: string | null = null,
 ): Promise<Adjusted> {
   const locked = await lockCurrent(work, id);
-  const plan = await planAdjustment(work, locked.subscription, requested, chargeWith);
+  const plan = await planAdjustment(work, locked.subscription, requested, { takesUsage: true, chargeWith });
   const adjustmentId = await (plan.timing === 'immediately' ? changeNow(work, plan) : schedule(work, locked, plan));
   return read(work, adjustmentId, { resolvedTiming: plan.timing, isUpgrade: plan.isUpgrade });
 }
@@ -110,6 +110,7 @@ function newAdjustment(work: Work, plan: AdjustmentPlan, invoice: InvoiceRow | n
     invoiceId: invoice?.id ?? null,
     replacedInvoiceId: charge.replacedInvoiceId,
     replacedNextAttemptAt: null,
+    billingAnchor: charge.begins?.anchor ?? null,
     prorationWaived: charge.waived,
     failureCode: null,
     failureMessage: null,
@@ -162,7 +163,18 @@ export const AdjustmentPreview = z
       description: 'The amount for the change, before discount and tax.',
     }),
     carriedOverAmount: WholeNumber.optional().meta({
-      description: 'Usage on an unpaid invoice of the period, which the invoice of the change replaces.',
+      description:
+        'Usage that the invoice of the change bills too: that of an unpaid invoice which it replaces, and with another ' +
+        'interval all open usage.',
+    }),
+    takenOffAmount: WholeNumber.optional().meta({
+      description: 'With another interval: the unused paid value of the present period that is taken off.',
+    }),
+    keptAmount: WholeNumber.optional().meta({
+      description: 'With another interval: the rest of that value, which is taken off later invoices.',
+    }),
+    newBillingPeriodEnd: Timestamp.optional().meta({
+      description: 'With another interval: the end of the period that begins with the change.',
     }),
     discountAmount: WholeNumber.optional(),
     taxAmount: WholeNumber.optional(),
@@ -205,7 +217,7 @@ export async function previewAdjustment(work: Work, id: string, requested: NewAd
 /** The preview of a change that is possible. Refuses what `adjustSubscription` refuses. */
 export async function requirePreview(work: Work, id: string, requested: NewAdjustment): Promise<AdjustmentPreview> {
   const { subscription } = await lockCurrent(work, id);
-  const plan = await planAdjustment(work, subscription, requested);
+  const plan = await planAdjustment(work, subscription, requested, { takesUsage: false });
   return { canAdjust: true, previewGeneratedAt: work.now, ...(await toPreview(work, plan)) };
 }
 
@@ -214,6 +226,13 @@ async function toPreview(work: Work, plan: AdjustmentPlan): Promise<Partial<Adju
   return {
     prorationAmount: charge.amount,
     carriedOverAmount: charge.carriedOver,
+    ...(charge.begins === null
+      ? {}
+      : {
+          takenOffAmount: charge.takenOff,
+          keptAmount: charge.kept,
+          newBillingPeriodEnd: charge.begins.period.end,
+        }),
     discountAmount: draft?.discountAmount ?? 0n,
     taxAmount: draft?.taxAmount ?? 0n,
     totalDue: draft?.total ?? 0n,

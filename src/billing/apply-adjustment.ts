@@ -5,8 +5,9 @@ import { listItemFeatures } from '../entitlements/store-item-features.ts';
 import { voidInvoice } from '../invoicing/actions.ts';
 import { isOwed } from '../invoicing/collection.ts';
 import type { InvoiceRow } from '../invoicing/store.ts';
-import { listBilledUsage, lockInvoices, saveCollections } from '../invoicing/store-collecting.ts';
+import { listBilledUsage, listUsageAmounts, lockInvoices, saveCollections } from '../invoicing/store-collecting.ts';
 import type { Instant } from '../kernel/calendar.ts';
+import { smallerOf } from '../kernel/money.ts';
 import { applyRefundOutcome, refundPayment } from '../payments/actions-refund.ts';
 import { listPaymentsKept } from '../payments/store.ts';
 import { listReplaceable } from '../payments/store-period-invoices.ts';
@@ -26,6 +27,7 @@ import type { BillingPeriodRow } from '../subscriptions/billing-period.ts';
 import { findSubscriptions, saveSubscriptions } from '../subscriptions/store.ts';
 import {
   addProrationWaived,
+  cancelPendingAdjustments,
   listAdjustmentsAwaiting,
   listAdjustmentsCalledOff,
   listAdjustmentsScheduled,
@@ -40,6 +42,7 @@ import type { SubscriptionItemRow } from '../subscriptions/subscription-item.ts'
 import { grantCredits, settleUsage, undoSettlements } from '../usage/actions-ledger.ts';
 import { listGrantedCredits } from '../usage/store-credits.ts';
 import { type Bill, issueBills, takeUsageLines } from './bill-subscription.ts';
+import { beginInterval, type LeavingChange, leavePlan } from './change-interval.ts';
 import { completePurchasesOf } from './complete-purchases.ts';
 import { grantAwaitedCredits, leftOf } from './grant-period-credits.ts';
 import { giveBackPausedTime } from './paused-time.ts';
@@ -73,16 +76,46 @@ export async function applyPaidAdjustments(work: Work, invoices: readonly Invoic
     const at = Math.max(adjustment.effectiveAt, subscription.currentBillingPeriodStart ?? adjustment.effectiveAt);
     return { adjustment, subscription, at };
   });
-  await applyNow(work, changes);
-  const late = changes.filter(({ adjustment, at }) => at > adjustment.effectiveAt);
+  const isLate = ({ adjustment, at }: Change) => at > adjustment.effectiveAt;
+  const isTooLate = (change: Change) => beginsPeriod(change) && isLate(change);
+  await callOff(work, changes.filter(isTooLate));
+  const made = changes.filter((change) => !isTooLate(change));
+  await applyNow(work, made);
+  const late = made.filter(isLate);
   await billLateChanges(
     work,
     late.map(({ adjustment: { subscriptionId, items } }) => ({ subscriptionId, items })),
   );
 }
 
-/** Applies changes within their periods, grants their credits, and publishes the events. */
+/** Whether the change is to another interval, and begins a period at once. */
+function beginsPeriod({ adjustment }: { readonly adjustment: AdjustmentRow }): boolean {
+  return adjustment.billingAnchor !== null;
+}
+
+/**
+ * Calls off paid changes of interval, because a period of the old interval has begun and been billed meanwhile. Their
+ * payments are refunded.
+ */
+async function callOff(work: Work, changes: readonly Change[]): Promise<void> {
+  if (changes.length === 0) return;
+  await cancelPendingAdjustments(
+    work,
+    changes.map(({ subscription }) => subscription.id),
+  );
+  await giveBackCalledOff(
+    work,
+    changes.map(({ adjustment }) => adjustment),
+  );
+}
+
+/**
+ * Applies changes now, grants their credits, and publishes the events. A change of interval ends its period and begins
+ * one; the number of statements depends on the number of those.
+ */
 export async function applyNow(work: Work, changes: readonly Change[]): Promise<SubscriptionRow[]> {
+  const leaving: LeavingChange[] = [];
+  for (const change of changes) if (beginsPeriod(change)) leaving.push(await leavePlan(work, change));
   const applied = await applyChanges(work, changes);
   const voided = await voidReplaced(
     work,
@@ -99,10 +132,31 @@ export async function applyNow(work: Work, changes: readonly Change[]): Promise<
       return { subscriptionId: id, startAt: currentBillingPeriodStart, amount: adjustment.prorationWaived };
     }),
   );
-  await grantChangedCredits(work, applied);
-  const subscriptions = applied.map(({ subscription }) => subscription);
+  await grantChangedCredits(
+    work,
+    applied.filter((change) => !beginsPeriod(change)),
+  );
+  const begun = await beginIntervals(work, leaving, applied);
+  const subscriptions = applied.map(({ subscription }) => begun.get(subscription.id) ?? subscription);
   await publishSubscriptions(work, 'subscription.updated', subscriptions);
   return subscriptions;
+}
+
+/** Begins the periods of changes to another interval. Returns their subscriptions, by id. */
+async function beginIntervals(
+  work: Work,
+  leaving: readonly LeavingChange[],
+  applied: readonly AppliedChange[],
+): Promise<Map<string, SubscriptionRow>> {
+  const begun: InPeriod[] = [];
+  for (const leave of leaving) {
+    const change = applied.find(({ adjustment }) => adjustment.id === leave.adjustment.id);
+    assert(change, 'each change was applied');
+    begun.push({ ...change, ...(await beginInterval(work, leave, change.subscription)) });
+  }
+  // Credits that are granted once are no matter of the period.
+  await grantRest(work, begun, { onlyOnce: true });
+  return new Map(begun.map(({ subscription }) => [subscription.id, subscription]));
 }
 
 /**
@@ -204,7 +258,7 @@ async function applyChanges(work: Work, changes: readonly Change[]): Promise<App
   );
   const saved = await saveSubscriptions(
     work,
-    changes.map(({ adjustment, subscription, at }) => subscriptionAfter(subscription, adjustment.items, at)),
+    changes.map(({ adjustment, subscription, at }) => subscriptionAfter(subscription, adjustment, at)),
   );
   return decided.map(({ change, changes: { changed }, added }, index) => {
     const subscription = saved[index];
@@ -223,7 +277,7 @@ async function billUsageSoFar(work: Work, changes: readonly Change[]): Promise<v
     const { adjustment, subscription, at } = change;
     return {
       ...change,
-      priceIds: [subscription.priceId, subscriptionAfter(subscription, adjustment.items, at).priceId],
+      priceIds: [subscription.priceId, subscriptionAfter(subscription, adjustment, at).priceId],
     };
   });
   const moved = moves.filter(({ priceIds: [before, after] }) => before !== after);
@@ -340,7 +394,11 @@ async function grantChangedCredits(work: Work, changes: readonly AppliedChange[]
   await grantRest(work, running);
 }
 
-async function grantRest(work: Work, changes: readonly InPeriod[]): Promise<void> {
+async function grantRest(
+  work: Work,
+  changes: readonly InPeriod[],
+  { onlyOnce = false }: { readonly onlyOnce?: boolean } = {},
+): Promise<void> {
   if (changes.length === 0) return;
   const ids = changes.map(({ subscription }) => subscription.id);
   const features = Map.groupBy(await listItemFeatures(work, ids, work.now), (feature) => feature.subscriptionId);
@@ -353,10 +411,13 @@ async function grantRest(work: Work, changes: readonly InPeriod[]): Promise<void
     const { subscription, period, at, changedItemIds } = change;
     const of = { at, whole: wholeOf(period) };
     const known = granted.get(subscription.id) ?? [];
-    return creditsOfChange(features.get(subscription.id) ?? [], changedItemIds, known, of).map((extra) => ({
-      ...extra,
-      change,
-    }));
+    const extras = creditsOfChange(features.get(subscription.id) ?? [], changedItemIds, known, of);
+    return extras
+      .filter(({ expiresAt }) => !onlyOnce || expiresAt === null)
+      .map((extra) => ({
+        ...extra,
+        change,
+      }));
   });
   const once = decided.filter(({ expiresAt }) => expiresAt === null);
   const left = await leftOf(
@@ -416,15 +477,22 @@ async function billLateChanges(
 }
 
 /**
- * Refunds payments for plan changes that are no longer applied, because their subscriptions have ended. A payment that
- * replaced an unpaid invoice is kept: it covers the period and its usage.
+ * Refunds payments for plan changes that are no longer applied. A payment that replaced an unpaid invoice is kept: it
+ * covers the period and its usage. So is the part of a payment that is for usage.
  */
 async function giveBackCalledOff(work: Work, calledOff: readonly AdjustmentRow[]): Promise<void> {
   const invoiceIds = calledOff.flatMap(({ invoiceId, replacedInvoiceId }) =>
     invoiceId === null || replacedInvoiceId !== null ? [] : invoiceId,
   );
   if (invoiceIds.length === 0) return;
-  // An ended subscription keeps no paused time, so nothing else follows from these refunds.
-  const how = { partialAmount: null, assume: applyRefundOutcome } as const;
-  for (const { id } of await listPaymentsKept(work, invoiceIds)) await refundPayment(work, id, how);
+  // Nothing of paused time follows from these refunds: an ended subscription keeps none, and a change that was not made
+  // took none.
+  const usage = await listUsageAmounts(work, invoiceIds);
+  for (const { id, invoiceId, amount, refundedAmount, refundingAmount } of await listPaymentsKept(work, invoiceIds)) {
+    const paid = amount - refundedAmount - refundingAmount;
+    const forUsage = smallerOf(paid, usage.get(invoiceId) ?? 0n);
+    usage.set(invoiceId, (usage.get(invoiceId) ?? 0n) - forUsage);
+    const how = { partialAmount: Number(paid - forUsage), assume: applyRefundOutcome } as const;
+    if (forUsage < paid) await refundPayment(work, id, how);
+  }
 }

@@ -3,7 +3,7 @@ import { createInvoices } from '../invoicing/actions.ts';
 import { quoteTaxes } from '../invoicing/actions-tax.ts';
 import { fitUsage } from '../invoicing/fitting-lines.ts';
 import type { InvoiceDiscount, InvoiceReason } from '../invoicing/invoice.ts';
-import type { NewLine } from '../invoicing/invoice-line-item.ts';
+import { itemLine, type NewLine } from '../invoicing/invoice-line-item.ts';
 import { describeItems, describeUnbilledUsage, describeUsage } from '../invoicing/line-text.ts';
 import { draftInvoice, type InvoiceDraft, type NewInvoice } from '../invoicing/new-invoice.ts';
 import type { InvoiceRow } from '../invoicing/store.ts';
@@ -28,13 +28,15 @@ import type { Overage } from '../usage/ledger.ts';
 /** A bill of a subscription. */
 export interface Bill {
   readonly subscription: SubscriptionRow;
-  readonly period: Pick<BillingPeriodRow, 'id' | 'startAt' | 'endAt'> | null;
+  readonly period: NewInvoice['billingPeriod'];
   readonly reason: InvoiceReason;
   readonly lines: readonly NewLine[];
   /** The date on which the billed items came due. */
   readonly at: Instant;
   /** The unpaid invoice of the period that it replaces; null or absent: none. */
   readonly replacedInvoiceId?: string | null;
+  /** Whether it is a plan change that begins a period, and so carries the discount of one. */
+  readonly beginsPeriod?: boolean;
   /** The bill is for a period after a pause. Absent: it is not. */
   readonly resumption?: Resumption;
 }
@@ -109,13 +111,13 @@ function pricesOfItems({ lines }: Bill): string[] {
 }
 
 /**
- * The discount of each bill. A start and a renewal carry the subscription's redeemed discount while it lasts; final
+ * The discount of each bill. The start of a period carries the subscription's redeemed discount while it lasts; final
  * usage carries it if it is a percentage. A plan change carries the percentage on its period's own invoice: a fixed
  * amount was already given there. A change that replaces that invoice carries the same discount. After a pause the rest
  * of an interval carries its discount on, and of a fixed amount its share.
  */
 export async function discountsOf(work: Work, bills: readonly Bill[]): Promise<(bill: Bill) => InvoiceDiscount | null> {
-  const isAdjustment = ({ reason }: Bill) => reason === 'adjustment';
+  const isAdjustment = ({ reason, beginsPeriod }: Bill) => reason === 'adjustment' && beginsPeriod !== true;
   const ids = bills.flatMap((bill) => (isAdjustment(bill) ? [] : bill.subscription.id));
   const active = await listActiveRedemptions(work, ids);
   const periodIds = bills.flatMap((bill) => (isAdjustment(bill) ? (bill.period?.id ?? []) : []));
@@ -125,14 +127,15 @@ export async function discountsOf(work: Work, bills: readonly Bill[]): Promise<(
   const step = chargedStep(work.currency);
   const pausedIds = bills.flatMap(({ resumption }) => resumption?.pausedPeriodId ?? []);
   const ofPaused = await listDiscountsOfPeriods(work, pausedIds);
-  return ({ reason, subscription, period, replacedInvoiceId, resumption }) => {
+  return (bill) => {
+    const { reason, subscription, period, replacedInvoiceId, resumption } = bill;
     if (replacedInvoiceId) return ofReplaced.get(replacedInvoiceId) ?? null;
     if (resumption && period !== null) {
       const { whole, pausedPeriodId } = resumption;
       const discount = pausedPeriodId === null ? active.get(subscription.id) : ofPaused.get(pausedPeriodId);
       return discount ? discountOfPart(discount, { start: period.startAt, end: period.endAt }, whole, step) : null;
     }
-    if (reason === 'adjustment') return (period !== null && ofPeriods.get(period.id)) || null;
+    if (isAdjustment(bill)) return ofPeriods.get(period?.id ?? '') ?? null;
     const redeemed = active.get(subscription.id) ?? null;
     return reason === 'final_usage' && redeemed?.kind !== 'percent' ? null : redeemed;
   };
@@ -180,4 +183,23 @@ function usageLine(overage: Overage, currency: string): NewLine {
     ledgerAccountId,
     description: isBilled ? describeUsage(usage) : describeUnbilledUsage(usage),
   };
+}
+
+export type BilledItem = Parameters<typeof itemLine>[0];
+
+/**
+ * The lines of a period at list value: items in advance, prorated if the period is the rest of an interval, and usage
+ * in arrears. Subscriptions that are not charged have no lines.
+ */
+export function periodLines(
+  { doNotCharge }: Pick<SubscriptionRow, 'doNotCharge'>,
+  { start, end, wholeStartAt }: Period & Pick<BillingPeriodRow, 'wholeStartAt'>,
+  items: readonly BilledItem[],
+  usage: readonly NewLine[],
+  step: bigint,
+): NewLine[] {
+  if (doNotCharge) return [];
+  const priced = items.filter(({ quantity, unitPrice }) => quantity > 0 && unitPrice > 0n);
+  const whole = { start: wholeStartAt ?? start, end };
+  return [...priced.map((item) => itemLine(item, { start, end }, whole, step)), ...usage];
 }

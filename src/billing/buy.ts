@@ -16,12 +16,14 @@ import { invalid, Problem } from '../kernel/problem.ts';
 import { allowsMultipleSubscriptions } from '../organizations/setting.ts';
 import { readSettings } from '../organizations/store-settings.ts';
 import { defaultPaymentMethod, findPaymentMethod } from '../payments/actions.ts';
+import { findLastFailureOfInvoice } from '../payments/store.ts';
 import type { DiscountRow } from '../pricing/discount.ts';
 import type { Price } from '../pricing/price.ts';
 import type { Product } from '../pricing/product.ts';
 import { findPrice } from '../pricing/store-prices.ts';
 import { findProduct } from '../pricing/store-products.ts';
-import type { PurchaseRow } from '../purchases/purchase.ts';
+import { getPurchase } from '../purchases/actions.ts';
+import { type NewPurchase, type Purchase, type PurchaseRow, toPurchase } from '../purchases/purchase.ts';
 import { findPurchase, findPurchaseOfSession, insertPurchase, savePurchase } from '../purchases/store.ts';
 import { newBillingPeriod } from '../subscriptions/actions.ts';
 import { lockLivingSubscriptions, saveSubscription } from '../subscriptions/store.ts';
@@ -35,7 +37,7 @@ import { recordBought, requireHolder } from './complete-purchases.ts';
 import { lockWithCustomer } from './end-subscription.ts';
 import { firstLine, type Opened, redeem } from './open-subscription.ts';
 import { chargeInvoice, recordPaid } from './record-paid.ts';
-import { anchorOfFreePlan, coversAll, openPlan } from './subscribe.ts';
+import { anchorOfFreePlan, coversAll, findGivenDiscount, findOffer, lockSubscriber, openPlan } from './subscribe.ts';
 
 /** An order. */
 export interface Order {
@@ -363,4 +365,37 @@ async function findSold(work: Work, { priceId }: SubscriptionRow): Promise<{ pri
   const product = price === null || price.productId === null ? null : await findProduct(work, price.productId);
   assert(price && product, 'a subscription has its price and product');
   return { price, product };
+}
+
+/**
+ * Sells something to a customer on a saved payment method, as a checkout does. The amount due is charged after the
+ * commit; `readSold` returns the outcome.
+ */
+export async function sell(work: Work, given: NewPurchase, pricingModelId: string | undefined): Promise<Purchase> {
+  const customer = await lockSubscriber(work, given, pricingModelId);
+  const { price, product } = await findOffer(work, customer, given);
+  const { purchase } = await buy(work, {
+    customer,
+    price,
+    product,
+    quantity: given.quantity ?? 1,
+    discount: await findGivenDiscount(work, customer, given),
+    paymentMethodId: given.paymentMethodId ?? null,
+    name: given.name ?? null,
+    metadata: given.metadata ?? null,
+    billingAddress: null,
+    checkoutSessionId: null,
+    preserveBillingCycleAnchor: false,
+  });
+  return toPurchase(work, purchase);
+}
+
+/** The purchase after its charge. Refuses with `purchaseNotPaid`, and the failed purchase, one that was declined. */
+export async function readSold(work: Work, { id }: Pick<Purchase, 'id'>): Promise<Purchase> {
+  const purchase = await getPurchase(work, id);
+  if (purchase.status !== 'failed') return purchase;
+  const { invoiceId } = purchase;
+  const payment = invoiceId === null ? null : await findLastFailureOfInvoice(work, invoiceId);
+  const details = { code: payment?.failureCode ?? 'declined', reason: payment?.failureMessage ?? '' };
+  throw new Problem('purchaseNotPaid', details, [], { purchase });
 }

@@ -10,6 +10,7 @@ import { findPayment, findPaymentMethod, listChargeableMethods } from '../paymen
 import { insertManualPayment } from '../payments/actions-charge.ts';
 import type { PaymentMethodType } from '../payments/payment-method.ts';
 import { listInvoicesBeingPaid, type PaymentRow } from '../payments/store.ts';
+import { listInvoicesOfUnmade } from '../subscriptions/store-adjustments.ts';
 import { isTerminal, type SubscriptionRow } from '../subscriptions/subscription.ts';
 import { releaseOverage, undoSettlements } from '../usage/actions-ledger.ts';
 import { failAdjustments } from './apply-adjustment.ts';
@@ -48,7 +49,8 @@ export async function takeBackInvoice(work: Work, id: string): Promise<InvoiceRo
   const billed = await listBilledUsage(work, [id]);
   await undoSettlements(work, billed);
   await releaseOverage(work, billed);
-  await giveBackPausedTime(work, [id]);
+  // A change of interval that was not made has taken nothing of the kept value.
+  if (!(await listInvoicesOfUnmade(work, [id])).has(id)) await giveBackPausedTime(work, [id]);
   await recountKeptValue(work, voided);
   if (invoice.reason === 'adjustment') await failAdjustments(work, [{ invoice: voided, code: null, message: null }]);
   await giveUpPurchases(work, id);

@@ -144,7 +144,10 @@ function grantOf({ each: { subscription, period }, feature }: Offered, left: big
 }
 
 /** The amount granted for a period: all of it, or its share if the period is the rest of an interval. */
-function shareOf(amount: bigint, period: BillingPeriodRow | null): bigint {
+export function shareOf(
+  amount: bigint,
+  period: Pick<BillingPeriodRow, 'wholeStartAt' | 'startAt' | 'endAt'> | null,
+): bigint {
   if (period === null || period.wholeStartAt === null) return amount;
   const { wholeStartAt, startAt, endAt } = period;
   return mulDiv(amount, BigInt(endAt - startAt), BigInt(endAt - wholeStartAt));

@@ -17,10 +17,11 @@ import { listPeriodInvoices, type PeriodInvoice } from '../payments/store-period
 import { listPrices } from '../pricing/store-prices.ts';
 import { listProducts } from '../pricing/store-products.ts';
 import { listValuePaid, listValueSettled } from '../rating/list-value.ts';
-import { capacitiesOf, featuresAfter } from '../rating/plan-change.ts';
+import { capacitiesOf, featuresAfter, type GivenFeature } from '../rating/plan-change.ts';
 import { fairValue, prorationCharge } from '../rating/proration.ts';
 import {
   changeSegments,
+  decideAnchor,
   decideItemChanges,
   decideTiming,
   headOf,
@@ -39,6 +40,7 @@ import { listActiveItems } from '../subscriptions/store-items.ts';
 import type { SubscriptionRow } from '../subscriptions/subscription.ts';
 import type { SubscriptionItemRow } from '../subscriptions/subscription-item.ts';
 import { type Bill, composeBills } from './bill-subscription.ts';
+import { type IntervalStart, priceInterval } from './change-interval.ts';
 
 /** A fully decided plan change, not yet written. Money in minor units. */
 export interface AdjustmentPlan {
@@ -63,10 +65,20 @@ export interface AdjustmentPlan {
   readonly paymentMethodId: string | null;
 }
 
-const nothingToPay: PlanCharge = { amount: 0n, waived: 0n, lines: [], carriedOver: 0n, replacedInvoiceId: null };
+const nothingToPay: PlanCharge = {
+  amount: 0n,
+  waived: 0n,
+  lines: [],
+  carriedOver: 0n,
+  replacedInvoiceId: null,
+  begins: null,
+  takenOff: 0n,
+  kept: 0n,
+};
 
 /**
  * Decides a plan change: the new items, their effective date, and the amount to pay first. A preview stops here.
+ * `takesUsage` marks the usage that the charge bills as invoiced, so the caller must issue the bill.
  * Refuses in this order: an unchangeable subscription, unknown items and prices, values out of range, capacity below
  * claims, an unsuitable timing, and a charge without a payment method. The charge is made on
  * `chargeWith`, else on the subscription's payment method.
@@ -75,7 +87,7 @@ export async function planAdjustment(
   work: Work,
   subscription: SubscriptionRow,
   requested: NewAdjustment,
-  chargeWith: string | null = null,
+  { takesUsage, chargeWith = null }: { readonly takesUsage: boolean; readonly chargeWith?: string | null },
 ): Promise<AdjustmentPlan> {
   refuseUnadjustable(subscription, await findPendingAdjustment(work, subscription.id), work.now);
   const period = await findCurrentBillingPeriod(work, subscription);
@@ -85,16 +97,23 @@ export async function planAdjustment(
   const at = requested.timing === 'at_end_of_current_billing_period' ? period.endAt : work.now;
   const items = resolveItems(requested.newSubscriptionItems, { subscription, current: active, catalog, at });
   const current = active.filter((item) => !item.manuallyCreated);
-  const capacities = await planCapacities(work, { subscription, active, items, catalog });
+  const features = await planFeatures(work, { subscription, active, items, catalog });
+  const capacities = capacitiesOf(features);
   checkCapacities(capacities, await countClaims(work, subscription.id));
   const [currentTotal, newTotal] = [planTotal(current), planTotal(items)];
-  const takesInterval = headOf(items).interval !== null;
+  const { interval } = headOf(items);
+  const takesInterval = interval !== null;
   const timing = decideTiming(requested.timing, { currentTotal, newTotal, takesInterval });
+  const anchor = decideAnchor(requested, { takesInterval, timing, isTrial: period.trialPeriod });
   const isNow = timing === 'immediately';
   const prorates = requested.prorateCurrentBillingPeriod !== false;
   const { collectRefunded } = requested;
-  const change = { period, items, prorates, collectRefunded, at: work.now };
-  const charge = isNow ? await priceChange(work, change) : nothingToPay;
+  const begun =
+    interval === null || anchor === null
+      ? null
+      : await priceInterval(work, { subscription, period, items, interval, anchor, features, takesUsage });
+  const within = isNow && begun === null ? { period, items, prorates, collectRefunded, at: work.now } : null;
+  const charge = begun ?? (within === null ? nothingToPay : await priceChange(work, within));
   return {
     subscription,
     period,
@@ -117,15 +136,15 @@ async function readCatalog(work: Work, { pricingModelId }: SubscriptionRow): Pro
   return { prices, products: new Map(products.map((product) => [product.id, product])) };
 }
 
-interface CapacityQuestion {
+interface FeatureQuestion {
   readonly subscription: SubscriptionRow;
   readonly active: readonly SubscriptionItemRow[];
   readonly items: readonly PlanItem[];
   readonly catalog: Catalog;
 }
 
-/** The capacity of each resource with the new set. */
-async function planCapacities(work: Work, question: CapacityQuestion): Promise<Record<string, number>> {
+/** The features with the new set. */
+async function planFeatures(work: Work, question: FeatureQuestion): Promise<GivenFeature[]> {
   const { subscription, active, items, catalog } = question;
   const { added, changed, ended } = decideItemChanges(
     active.filter((item) => !item.manuallyCreated),
@@ -142,24 +161,31 @@ async function planCapacities(work: Work, question: CapacityQuestion): Promise<R
     ...changed.map((each) => ({ ...each.item, ...common, id: each.before.id, keepsEnds: staysWithProduct(each) })),
   ]);
   const moved = changed.filter((each) => !staysWithProduct(each));
-  const features = featuresAfter(await listItemFeatures(work, [subscriptionId], work.now), {
+  return featuresAfter(await listItemFeatures(work, [subscriptionId], work.now), {
     endingItemIds: new Set([...ended.map(({ id }) => id), ...moved.map(({ before }) => before.id)]),
     manualItemIds: new Set(active.filter((item) => item.manuallyCreated).map(({ id }) => id)),
     granted,
     at: work.now,
   });
-  return capacitiesOf(features);
 }
 
 async function planPayment(
   work: Work,
   subscription: SubscriptionRow,
   period: BillingPeriodRow,
-  { lines, replacedInvoiceId, chargeWith }: PlanCharge & { readonly chargeWith: string | null },
+  { lines, replacedInvoiceId, begins, chargeWith }: PlanCharge & { readonly chargeWith: string | null },
 ): Promise<Pick<AdjustmentPlan, 'bill' | 'draft' | 'paymentMethodId'>> {
   const paymentMethodId = chargeWith ?? (await chargedMethod(work, subscription));
   if (lines.length === 0) return { bill: null, draft: null, paymentMethodId };
-  const bill: Bill = { subscription, period, reason: 'adjustment', lines, at: work.now, replacedInvoiceId };
+  const bill: Bill = {
+    subscription,
+    period: begins === null ? period : { id: null, startAt: begins.period.start, endAt: begins.period.end },
+    reason: 'adjustment',
+    lines,
+    at: work.now,
+    replacedInvoiceId,
+    beginsPeriod: begins !== null,
+  };
   const [draft] = await composeBills(work, [bill]);
   assert(draft, 'each bill has its draft');
   if (draft.total > 0n && paymentMethodId === null) throw new Problem('paymentMethodRequired', { id: subscription.id });
@@ -172,7 +198,7 @@ async function chargedMethod(work: Work, subscription: SubscriptionRow): Promise
   return own ?? (await defaultPaymentMethod(work, subscription.customerId))?.id ?? null;
 }
 
-/** The price of a change within a period. Money in minor units at list value: before discount and tax. */
+/** The price of a change. Money in minor units at list value: before discount and tax. */
 interface PlanCharge {
   /** For the change itself. */
   readonly amount: bigint;
@@ -183,6 +209,11 @@ interface PlanCharge {
   /** The part of it that is such usage. */
   readonly carriedOver: bigint;
   readonly replacedInvoiceId: string | null;
+  /** The period that begins with the change; null: it is made within the present one. */
+  readonly begins: IntervalStart | null;
+  /** The unused paid value that is taken off, and the rest that stays for later invoices. */
+  readonly takenOff: bigint;
+  readonly kept: bigint;
 }
 
 /** A change of items in a period. */
@@ -217,7 +248,7 @@ export async function priceChange(work: Work, change: PeriodChange): Promise<Pla
     collectRefunded ? listValuePaid(asExpected(invoice)) : listValueSettled(invoice);
   const paid = counted.reduce((sum, invoice) => sum + settledBy(invoice), 0n);
   const amount = prorationCharge(segments, whole, paid + period.prorationWaived, step);
-  if (!prorates) return { amount: 0n, waived: amount, lines: [], carriedOver: 0n, replacedInvoiceId: null };
+  if (!prorates) return { ...nothingToPay, waived: amount };
   const usage = replaced === null ? [] : await usageLinesOf(work, replaced.id);
   const explanation = {
     kind: 'proration',
@@ -230,8 +261,8 @@ export async function priceChange(work: Work, change: PeriodChange): Promise<Pla
   const billed = { start: replaced === null ? at : period.startAt, end: period.endAt };
   const lines = amount === 0n ? usage : [lineOf(items, amount, explanation, billed), ...usage];
   return {
+    ...nothingToPay,
     amount,
-    waived: 0n,
     lines,
     carriedOver: usage.reduce((sum, line) => sum + line.amount, 0n),
     replacedInvoiceId: replaced?.id ?? null,

@@ -78,7 +78,7 @@ export function quoteChange(work: Work, subscriptionId: string, requested: NewAd
     const tentative = { ...given, dryRun: false };
     const { customer, subscription } = await lockCurrent(tentative, subscriptionId);
     const chargeWith = await methodToCome(tentative, customer);
-    const plan = await planAdjustment(tentative, subscription, requested, chargeWith);
+    const plan = await planAdjustment(tentative, subscription, requested, { takesUsage: false, chargeWith });
     const { subtotal, discountAmount, taxAmount, total } = plan.draft ?? nothing;
     return {
       lines: plan.draft?.lines ?? [],

@@ -118,6 +118,13 @@ async function failChanges(work: Work, failures: readonly FailedAttempt[]): Prom
   );
   const changes = ofChanges.filter(({ invoice }) => unmade.has(invoice.id));
   for (const { invoice } of changes) if (invoice.status === 'open') await voidInvoice(work, invoice.id);
+  // The invoice of a change of interval bills usage of its own, which the next one bills now.
+  const own = changes.filter(({ invoice }) => unmade.get(invoice.id)?.billingAnchor != null);
+  const billed = await listBilledUsage(
+    work,
+    own.map(({ invoice }) => invoice.id),
+  );
+  await releaseOverage(work, billed);
   await failAdjustments(work, changes);
 }
 

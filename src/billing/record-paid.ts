@@ -54,8 +54,8 @@ interface PaidInvoice {
 
 /**
  * Applies the consequences of paid invoices:
- * - their discounts are counted;
  * - plan changes awaiting the payment are applied;
+ * - their discounts are counted;
  * - their usage is settled;
  * - periods that are over are completed;
  * - subscriptions awaiting the payment become active;
@@ -70,9 +70,10 @@ export async function recordPaid(work: Work, changed: readonly PaidInvoice[]): P
   const paid = changed.filter(({ invoice }) => invoice.status === 'paid' || invoice.status === 'partially_refunded');
   if (paid.length === 0) return;
   const invoices = paid.map(({ invoice }) => invoice);
-  await countDiscounts(work, invoices);
   const adjustments = invoices.filter(({ reason }) => reason === 'adjustment');
   if (adjustments.length > 0) await applyPaidAdjustments(work, adjustments);
+  // Only now is the invoice of a change of interval that of its period.
+  await countDiscounts(work, invoices);
   // Only now does no replaced invoice own their usage any more.
   await settleUsage(work, await listBilledUsage(work, idsOf(invoices)));
   await completePeriods(work, invoices);

@@ -3,9 +3,9 @@ import { newId } from '../database/new-id.ts';
 import type { Work } from '../database/work.ts';
 import { releaseEndedClaims } from '../entitlements/actions.ts';
 import type { InvoiceReason } from '../invoicing/invoice.ts';
-import { itemLine, type NewLine } from '../invoicing/invoice-line-item.ts';
+import type { NewLine } from '../invoicing/invoice-line-item.ts';
 import { listOwedPeriods } from '../invoicing/store-collecting.ts';
-import type { Instant, Period } from '../kernel/calendar.ts';
+import type { Instant } from '../kernel/calendar.ts';
 import { chargedStep } from '../kernel/currency.ts';
 import { accessOf } from '../organizations/setting.ts';
 import { newBillingPeriod, publishSubscriptions } from '../subscriptions/actions.ts';
@@ -21,12 +21,19 @@ import {
   requireStatusAfter,
   type SubscriptionRow,
 } from '../subscriptions/subscription.ts';
-import type { SubscriptionItemRow } from '../subscriptions/subscription-item.ts';
 import { expireCredits } from '../usage/actions-ledger.ts';
 import { tellingLowBalances } from '../usage/actions-low-balance.ts';
 import { carryCredits } from '../usage/actions-transfer.ts';
 import { applyScheduledAdjustments } from './apply-adjustment.ts';
-import { type Bill, draftUsageLines, issueBills, type Resumption, takeUsageLines } from './bill-subscription.ts';
+import {
+  type Bill,
+  type BilledItem,
+  draftUsageLines,
+  issueBills,
+  periodLines,
+  type Resumption,
+  takeUsageLines,
+} from './bill-subscription.ts';
 import { collectInvoices } from './collect-invoices.ts';
 import type { DueWorkHandler } from './due-work-runner.ts';
 import { grantPeriodCredits } from './grant-period-credits.ts';
@@ -215,7 +222,7 @@ function atItsEnd({ id, currentBillingPeriodEnd }: SubscriptionRow) {
 function linesOf(
   subscription: SubscriptionRow,
   { startAt: start, endAt: end }: RenewalBill['period'],
-  items: readonly SubscriptionItemRow[],
+  items: readonly BilledItem[],
   usage: readonly NewLine[],
   step: bigint,
 ): NewLine[] {
@@ -223,23 +230,6 @@ function linesOf(
   // A subscription with a future start begins with its trial.
   const isTrial = trialEnd !== null && start < trialEnd;
   return isTrial ? [] : periodLines(subscription, { start, end, wholeStartAt: null }, items, usage, step);
-}
-
-/**
- * The lines of a period at list value: items in advance, prorated if the period is the rest of an interval, and usage
- * in arrears. Subscriptions that are not charged have no lines.
- */
-export function periodLines(
-  { doNotCharge }: Pick<SubscriptionRow, 'doNotCharge'>,
-  { start, end, wholeStartAt }: Period & Pick<BillingPeriodRow, 'wholeStartAt'>,
-  items: readonly SubscriptionItemRow[],
-  usage: readonly NewLine[],
-  step: bigint,
-): NewLine[] {
-  if (doNotCharge) return [];
-  const priced = items.filter(({ quantity, unitPrice }) => quantity > 0 && unitPrice > 0n);
-  const whole = { start: wholeStartAt ?? start, end };
-  return [...priced.map((item) => itemLine(item, { start, end }, whole, step)), ...usage];
 }
 
 /** A period that begins, and its lines. */

@@ -14,10 +14,10 @@ import { type Arrears, hasAccess, requireStatusAfter, type SubscriptionRow } fro
 import { expireCredits } from '../usage/actions-ledger.ts';
 import { tellingLowBalances } from '../usage/actions-low-balance.ts';
 import { giveBackPausedCredits, type ResumedCredits } from '../usage/actions-paused-credits.ts';
-import { takeUsageLines } from './bill-subscription.ts';
+import { periodLines, takeUsageLines } from './bill-subscription.ts';
 import { readArrears } from './collect-invoices.ts';
 import type { DueWorkHandler } from './due-work-runner.ts';
-import { beginPeriods, periodLines } from './renew.ts';
+import { beginPeriods } from './renew.ts';
 
 /** Resumes paused subscriptions whose resume date has come, each as of that date. */
 export const resumeHandler: DueWorkHandler = {

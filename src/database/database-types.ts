@@ -721,6 +721,10 @@ export interface Resources {
 
 export interface SubscriptionAdjustments {
   /**
+   * A change to another interval that begins a period at once: how later periods are counted. Null: it begins none.
+   */
+  billingAnchor: string | null;
+  /**
    * Capacity of each resource, by its id, once the change has been made.
    */
   capacities: Json;

@@ -123,6 +123,19 @@ export const termInvariants: readonly Invariant[] = [
        where a.status = 'awaiting_payment' and (i.id is null or i.status not in ('open', 'awaiting_payment_confirmation'))`,
   },
   {
+    name: 'intervalChangeBeginsItsPeriod',
+    sentence: 'An applied change to another interval begins a billing period, and its invoice belongs to that period.',
+    query: sql`
+      select a.environment_id, a.id, a.subscription_id, a.effective_at, i.billing_period_id as invoice_billing_period_id
+        from subscription_adjustments a
+        left join invoices i on i.environment_id = a.environment_id and i.id = a.invoice_id
+       where a.billing_anchor is not null and a.status = 'applied'
+         and not exists (
+           select from billing_periods p
+            where p.environment_id = a.environment_id and p.subscription_id = a.subscription_id
+              and p.start_at = a.effective_at and (i.id is null or p.id = i.billing_period_id))`,
+  },
+  {
     name: 'itemVersionsDoNotOverlap',
     sentence: 'Versions of a subscription item do not overlap, and the current one starts when the last one ended.',
     query: sql`

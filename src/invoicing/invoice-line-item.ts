@@ -169,7 +169,7 @@ export function priceLine(line: NewLine): PricedLine {
  * `step`.
  */
 export function itemLine(
-  item: { readonly id: string; readonly priceId: string | null; readonly name: string | null } & {
+  item: { readonly id: string | null; readonly priceId: string | null; readonly name: string | null } & {
     readonly unitPrice: bigint;
     readonly quantity: number;
   },

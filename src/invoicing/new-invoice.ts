@@ -19,7 +19,8 @@ export interface NewInvoice {
   readonly subscriptionId: string | null;
   /** The purchase that is paid once; null or absent: none. */
   readonly purchaseId?: string | null;
-  readonly billingPeriod: { readonly id: string; readonly startAt: Instant; readonly endAt: Instant } | null;
+  /** Its id is null while the period has not begun. */
+  readonly billingPeriod: { readonly id: string | null; readonly startAt: Instant; readonly endAt: Instant } | null;
   readonly reason: InvoiceReason;
   readonly currency: CurrencyCode;
   readonly lines: readonly NewLine[];

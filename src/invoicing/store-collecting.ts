@@ -102,6 +102,19 @@ export async function listBilledUsage(work: Work, invoiceIds: readonly string[])
   return rows;
 }
 
+/** The amounts of usage on these invoices, with discount and tax. In minor units, by invoice. */
+export async function listUsageAmounts(work: Work, invoiceIds: readonly string[]): Promise<Map<string, bigint>> {
+  if (invoiceIds.length === 0) return new Map();
+  const { rows } = await sql<{ invoiceId: string; amount: bigint }>`
+    select l.invoice_id,
+           sum(l.amount - l.discount_amount + case when i.tax_inclusive then 0 else l.tax_amount end) as amount
+      from invoices i
+      join invoice_line_items l on l.environment_id = i.environment_id and l.invoice_id = i.id and l.type = 'usage'
+     where i.environment_id = ${work.environmentId} and i.id = any(${invoiceIds}::text[])
+     group by l.invoice_id`.execute(work.db);
+  return new Map(rows.map(({ invoiceId, amount }) => [invoiceId, amount]));
+}
+
 /** Paid time of pauses that invoices took off and was not refunded since, by subscription. In minor units. */
 interface PausedTime {
   readonly subscriptionId: string;

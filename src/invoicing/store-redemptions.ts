@@ -54,7 +54,9 @@ function usesOf(statuses: readonly string[]): RawBuilder<number> {
             or exists (
               select from subscription_adjustments a
                where a.environment_id = i.environment_id and a.invoice_id = i.id
-                 and a.replaced_invoice_id is not null)))`;
+                 and (a.replaced_invoice_id is not null
+                      -- A change to another interval is to begin a period.
+                      or (a.billing_anchor is not null and a.status = 'awaiting_payment')))))`;
 }
 
 /** In the text of a query, because an invariant has no parameters. */

@@ -133,6 +133,20 @@ export async function lockInvoice(work: Work, id: string): Promise<InvoiceRow | 
   return (await selectInvoices(work).where('id', '=', id).forNoKeyUpdate().executeTakeFirst()) ?? null;
 }
 
+/**
+ * Makes invoices those of a billing period that has begun with them. From then on they are collected as any invoice of a
+ * period, for example after a payment was taken back.
+ */
+export async function attachInvoices(work: Work, ids: readonly string[], billingPeriodId: string): Promise<void> {
+  const reason: InvoiceReason = 'renewal';
+  await work.db
+    .updateTable('invoices')
+    .set({ billingPeriodId, reason, updatedAt: work.now })
+    .where('environmentId', '=', work.environmentId)
+    .where('id', '=', sql<string>`any(${ids}::text[])`)
+    .execute();
+}
+
 export async function updateInvoice(
   work: Work,
   id: string,

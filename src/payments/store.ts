@@ -230,6 +230,20 @@ export async function listPaymentsKept(work: Work, invoiceIds: readonly string[]
     .execute();
 }
 
+/** Makes payments those of a billing period that has begun with their invoices. */
+export async function attachPayments(
+  work: Work,
+  invoiceIds: readonly string[],
+  billingPeriodId: string,
+): Promise<void> {
+  await work.db
+    .updateTable('payments')
+    .set({ billingPeriodId, updatedAt: work.now })
+    .where('environmentId', '=', work.environmentId)
+    .where('invoiceId', '=', sql<string>`any(${invoiceIds}::text[])`)
+    .execute();
+}
+
 export function pageOfPayments(work: Work, request: PageRequest): Promise<{ rows: PaymentRow[]; total: number }> {
   return selectPage<PaymentRow>(work, 'payments', columns, request, {
     status: 'status',

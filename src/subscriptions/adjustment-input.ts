@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { amountInput, countInput, Metadata, SafeString, TimestampInput } from '../kernel/json.ts';
 import { maxUnitPrice } from '../pricing/price.ts';
+import { BillingAnchor } from './billing-period.ts';
 import { maxQuantity } from './subscription-start.ts';
 
 // Each item is a line on every invoice, which must stay readable.
@@ -9,7 +10,9 @@ const Reference = z.string().min(1).max(255);
 
 export const AdjustmentTiming = z.enum(['immediately', 'at_end_of_current_billing_period', 'auto']).meta({
   id: 'AdjustmentTiming',
-  description: 'The time of the change. `auto`: a cheaper plan waits for the end of the period.',
+  description:
+    'The time of the change. `auto`: a cheaper plan waits for the end of the period. An immediate change to another ' +
+    'interval ends the period and begins a new one: its price is charged, less the unused paid value of the old one.',
 });
 export type AdjustmentTiming = z.infer<typeof AdjustmentTiming>;
 
@@ -68,6 +71,7 @@ export const NewAdjustment = z
       .boolean()
       .optional()
       .meta({ description: 'If false, the rest of the current period costs nothing more. True by default.' }),
+    billingAnchor: BillingAnchor.optional(),
     collectRefunded: z.boolean().optional().meta({
       description:
         'If true, an immediate change also charges what was refunded or voided for the current period. False by default.',

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { addDays, instant } from '../kernel/calendar.ts';
 import { fairValue } from '../rating/proration.ts';
-import { changeSegments, decideTiming, headOf, type ItemSpan, wholeOf } from './adjustment.ts';
+import { changeSegments, decideAnchor, decideTiming, headOf, type ItemSpan, wholeOf } from './adjustment.ts';
 
 // April has 30 days, so 3000 a month is 100 a day.
 const april = {
@@ -68,22 +68,33 @@ test('segments lie in their period and do not overlap, whatever the history was'
   );
 });
 
-test('auto makes a dearer or equal plan now, and a cheaper one or another interval at the end of the period', () => {
+test('auto makes a dearer or equal plan now, and a cheaper one at the end of the period, at any interval', () => {
   const timing = (currentTotal: bigint, newTotal: bigint, takesInterval = false) =>
     decideTiming('auto', { currentTotal, newTotal, takesInterval });
   const atEnd = 'at_end_of_current_billing_period';
   assert.deepEqual(
-    [timing(1n, 2n), timing(2n, 2n), timing(2n, 1n), timing(1n, 2n, true)],
-    ['immediately', 'immediately', atEnd, atEnd],
+    [timing(1n, 2n), timing(2n, 2n), timing(2n, 1n), timing(1n, 2n, true), timing(2n, 1n, true)],
+    ['immediately', 'immediately', atEnd, 'immediately', atEnd],
   );
 });
 
-test('at the end of the period a plan is not dearer, unless its interval is another; now it keeps its interval', () => {
+test('at the end of the period a plan is not dearer, unless its interval is another', () => {
   const atEnd = 'at_end_of_current_billing_period';
   const dearer = { currentTotal: 1n, newTotal: 2n };
   assert.throws(() => decideTiming(atEnd, { ...dearer, takesInterval: false }), /must be made immediately/);
   assert.equal(decideTiming(atEnd, { ...dearer, takesInterval: true }), atEnd);
-  assert.throws(() => decideTiming('immediately', { ...dearer, takesInterval: true }), /another interval/);
+});
+
+test('another interval begins a period at once, except in a trial, and is charged', () => {
+  const now = { takesInterval: true, timing: 'immediately', isTrial: false } as const;
+  assert.equal(decideAnchor({}, now), 'now');
+  assert.equal(decideAnchor({ billingAnchor: 'unchanged' }, now), 'unchanged');
+  assert.equal(decideAnchor({ billingAnchor: 'unchanged' }, { ...now, isTrial: true }), null);
+  assert.equal(decideAnchor({}, { ...now, takesInterval: false }), null);
+  assert.equal(decideAnchor({ billingAnchor: 'now' }, { ...now, timing: 'at_end_of_current_billing_period' }), null);
+  const within = { ...now, takesInterval: false };
+  assert.throws(() => decideAnchor({ billingAnchor: 'now' }, within), /leave it out/);
+  assert.throws(() => decideAnchor({ prorateCurrentBillingPeriod: false }, now), /begins a new period now/);
 });
 
 test('the item that costs most heads a plan, and of equal ones the newest', () => {

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import type { Instant, Interval, Period } from '../kernel/calendar.ts';
 import { invalid, Problem } from '../kernel/problem.ts';
 import type { PlanSegment } from '../rating/proration.ts';
-import type { AdjustmentTiming, ResolvedTiming } from './adjustment-input.ts';
-import type { BillingPeriodRow } from './billing-period.ts';
+import type { AdjustmentTiming, NewAdjustment, ResolvedTiming } from './adjustment-input.ts';
+import type { BillingAnchor, BillingPeriodRow } from './billing-period.ts';
 import { isTerminal, type SubscriptionRow } from './subscription.ts';
 import type { SubscriptionItemRow } from './subscription-item.ts';
 
@@ -48,6 +48,8 @@ export interface AdjustmentRow {
   readonly replacedInvoiceId: string | null;
   /** The suspended retry date of the replaced invoice: it is not retried while the change awaits its payment. */
   readonly replacedNextAttemptAt: Instant | null;
+  /** For a change to another interval that begins a period at once; null: it begins none. */
+  readonly billingAnchor: BillingAnchor | null;
   /** List value that the change adds to its period without charging it, in minor units. */
   readonly prorationWaived: bigint;
   readonly failureCode: string | null;
@@ -93,8 +95,7 @@ export function headOf<Item extends Pick<PlanItem, 'unitPrice' | 'quantity'>>(it
 
 /**
  * Decides the timing of a change. Timing `auto` applies an upgrade now, and a downgrade at the end of the period,
- * because payments are not given back. A new interval also applies at the end, because it starts a new count. Refuses
- * an upgrade at the end of the period and a new interval now.
+ * because payments are not given back. Refuses an upgrade at the end of the period, unless it takes another interval.
  */
 export function decideTiming(
   requested: AdjustmentTiming,
@@ -103,21 +104,36 @@ export function decideTiming(
   const path = ['adjustment', 'timing'];
   switch (requested) {
     case 'immediately':
-      if (takesInterval)
-        throw invalid(
-          path,
-          'a price with another interval starts with a new period: use at_end_of_current_billing_period',
-        );
       return requested;
     case 'at_end_of_current_billing_period':
       if (newTotal > currentTotal && !takesInterval)
         throw invalid(path, `a change to a higher total (${currentTotal} to ${newTotal}) must be made immediately`);
       return requested;
     case 'auto':
-      return takesInterval || newTotal < currentTotal ? 'at_end_of_current_billing_period' : 'immediately';
+      return newTotal < currentTotal ? 'at_end_of_current_billing_period' : 'immediately';
     default:
       assert.fail(`unknown timing ${requested satisfies never}`);
   }
+}
+
+/**
+ * Decides whether a change begins a period at once, and how later ones are counted. Null: it begins none. A trial goes
+ * on, and the new interval begins at its end. Refuses an anchor that has no effect, and such a change without a charge.
+ */
+export function decideAnchor(
+  { billingAnchor, prorateCurrentBillingPeriod }: Pick<NewAdjustment, 'billingAnchor' | 'prorateCurrentBillingPeriod'>,
+  { takesInterval, timing, isTrial }: { takesInterval: boolean; timing: ResolvedTiming; isTrial: boolean },
+): BillingAnchor | null {
+  const isNow = takesInterval && timing === 'immediately';
+  if (billingAnchor !== undefined && !isNow && !(takesInterval && billingAnchor === 'now')) {
+    throw invalid(['adjustment', 'billingAnchor'], 'is for an immediate change to another interval: leave it out');
+  }
+  if (!isNow || isTrial) return null;
+  if (prorateCurrentBillingPeriod === false) {
+    const path = ['adjustment', 'prorateCurrentBillingPeriod'];
+    throw invalid(path, 'must be true or absent: another interval begins a new period now, which is charged');
+  }
+  return billingAnchor ?? 'now';
 }
 
 /** The price and quantity of an item from `startAt` until `endAt`, or until now when null. */
@@ -205,11 +221,11 @@ export function isRevalued(before: SubscriptionItemRow, item: PlanItem): boolean
 
 /**
  * The subscription with the new items. Its price and name are those of the head item, and the total decides whether it
- * is free. A custom name stays while the price does. A new interval is counted from the change.
+ * is free. A custom name stays while the price does. A new interval is counted from the change, unless the anchor stays.
  */
 export function subscriptionAfter(
   subscription: SubscriptionRow,
-  items: readonly PlanItem[],
+  { items, billingAnchor }: Pick<AdjustmentRow, 'items' | 'billingAnchor'>,
   at: Instant,
 ): SubscriptionRow {
   const head = headOf(items);
@@ -219,8 +235,7 @@ export function subscriptionAfter(
     name: head.priceId === subscription.priceId ? subscription.name : head.planName,
     isFreePlan: planTotal(items) === 0n,
     scheduledAdjustmentAt: null,
-    ...(head.interval === null
-      ? {}
-      : { intervalUnit: head.interval.unit, intervalCount: head.interval.count, billingCycleAnchorDate: at }),
+    ...(head.interval === null ? {} : { intervalUnit: head.interval.unit, intervalCount: head.interval.count }),
+    ...(head.interval === null || billingAnchor === 'unchanged' ? {} : { billingCycleAnchorDate: at }),
   };
 }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { calendarEnd, type Instant, type Interval, instant, type Period } from '../kernel/calendar.ts';
-import { firstPeriod, nextPeriod, periodsEnd } from './billing-period.ts';
+import { firstPeriod, intervalPeriod, nextPeriod, periodsEnd } from './billing-period.ts';
 
 const month: Interval = { unit: 'month', count: 1 };
 const days = ({ start, end }: Period) => [start, end].map((at) => new Date(at).toISOString().slice(0, 10));
@@ -84,4 +84,32 @@ test('the end of so many periods is where as many renewals lead, also from withi
   const millennia = { ...monthly, intervalUnit: 'year', intervalCount: 10_000 } as const;
   assert.equal(periodsEnd(millennia, start, 100), calendarEnd);
   assert.equal(periodsEnd(monthly, calendarEnd, 1), calendarEnd);
+});
+
+const monthly = {
+  billingCycleAnchorDate: instant('2026-04-01'),
+  trialEnd: null,
+  intervalUnit: 'month',
+  intervalCount: 1,
+} as const;
+const year: Interval = { unit: 'year', count: 1 };
+const change = instant('2026-04-16');
+
+test('the new period is whole from the change, or the rest of the interval of the present anchor', () => {
+  const whole = { start: change, end: instant('2027-04-16'), wholeStartAt: null };
+  assert.deepEqual(intervalPeriod(monthly, year, { anchor: 'now', at: change }), whole);
+  const rest = { start: change, end: instant('2027-04-01'), wholeStartAt: instant('2026-04-01') };
+  assert.deepEqual(intervalPeriod(monthly, year, { anchor: 'unchanged', at: change }), rest);
+});
+
+test('a change on a boundary of the present anchor begins a whole period', () => {
+  const start = instant('2027-04-01');
+  const period = { start, end: instant('2028-04-01'), wholeStartAt: null };
+  assert.deepEqual(intervalPeriod(monthly, year, { anchor: 'unchanged', at: start }), period);
+});
+
+test('after a trial the count begins at its end', () => {
+  const tried = { ...monthly, trialEnd: instant('2026-04-10') };
+  const { end, wholeStartAt } = intervalPeriod(tried, year, { anchor: 'unchanged', at: change });
+  assert.deepEqual([end, wholeStartAt], [instant('2027-04-10'), instant('2026-04-10')]);
 });

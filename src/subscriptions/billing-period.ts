@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { z } from 'zod';
 import { boundary, calendarEnd, type Instant, type Interval, type Period, periodAt } from '../kernel/calendar.ts';
 import type { SubscriptionRow } from './subscription.ts';
 
@@ -72,6 +73,33 @@ export function nextPeriod(subscription: Schedule): Period | null {
   const start = subscription.currentBillingPeriodEnd;
   if (start === null || subscription.intervalUnit === null || start >= calendarEnd) return null;
   return { start, end: periodsEnd(subscription, start, 1) };
+}
+
+/** The start of the count of billing periods when a change takes another interval at once. */
+export const BillingAnchor = z.enum(['now', 'unchanged']).meta({
+  id: 'BillingAnchor',
+  description:
+    'For an immediate change to another interval. `now` (the default): the new period is whole, and later ones are ' +
+    'counted from the change. `unchanged`: the new period is the rest of the interval around the change, counted from ' +
+    'the present anchor, at its share of the price.',
+});
+export type BillingAnchor = z.infer<typeof BillingAnchor>;
+
+/** The period that begins with a change to another interval. */
+export type IntervalPeriod = Period & Pick<BillingPeriodRow, 'wholeStartAt'>;
+
+/**
+ * The period that begins at `at` with another interval. Worked example: a monthly plan since 1 April becomes
+ * yearly on 16 April. The year ends on 16 April, or with an unchanged anchor on 1 April.
+ */
+export function intervalPeriod(
+  schedule: PeriodSchedule,
+  interval: Interval,
+  { anchor, at }: { readonly anchor: BillingAnchor; readonly at: Instant },
+): IntervalPeriod {
+  if (anchor === 'now') return { start: at, end: boundary(at, interval, 1), wholeStartAt: null };
+  const whole = periodAt(billingAnchor(schedule), interval, at);
+  return { start: at, end: whole.end, wholeStartAt: whole.start < at ? whole.start : null };
 }
 
 /**

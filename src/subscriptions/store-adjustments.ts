@@ -4,6 +4,7 @@ import { jsonb } from '../database/json-records.ts';
 import type { Work } from '../database/work.ts';
 import type { Instant } from '../kernel/calendar.ts';
 import type { AdjustmentRow, AdjustmentStatus, PlanItem } from './adjustment.ts';
+import { holdsItsStart } from './store-billing-periods.ts';
 
 const columns = [
   'id',
@@ -18,6 +19,7 @@ const columns = [
   'invoiceId',
   'replacedInvoiceId',
   'replacedNextAttemptAt',
+  'billingAnchor',
   'prorationWaived',
   'failureCode',
   'failureMessage',
@@ -74,16 +76,16 @@ export async function listAdjustmentsCalledOff(work: Work, invoiceIds: readonly 
   return rows.map(toRow);
 }
 
-/** The subset of the invoices whose changes have not been applied. */
-export async function listInvoicesOfUnmade(work: Work, invoiceIds: readonly string[]): Promise<ReadonlySet<string>> {
-  const rows = await work.db
-    .selectFrom('subscriptionAdjustments')
-    .select('invoiceId')
-    .where('environmentId', '=', work.environmentId)
+/** The changes of these invoices that have not been applied, by invoice. */
+export async function listInvoicesOfUnmade(
+  work: Work,
+  invoiceIds: readonly string[],
+): Promise<ReadonlyMap<string, AdjustmentRow>> {
+  const rows = await select(work)
     .where('invoiceId', '=', sql<string>`any(${invoiceIds}::text[])`)
     .where('status', '!=', 'applied')
     .execute();
-  return new Set(rows.flatMap(({ invoiceId }) => invoiceId ?? []));
+  return new Map(rows.flatMap((row) => (row.invoiceId === null ? [] : [[row.invoiceId, toRow(row)]])));
 }
 
 /** The scheduled changes of these subscriptions. */
@@ -155,5 +157,5 @@ export async function addProrationWaived(
              ${real.map(({ subscriptionId }) => subscriptionId)}::text[], ${real.map(({ startAt }) => startAt)}::bigint[],
              ${real.map(({ amount }) => amount)}::numeric[]) as waived (subscription_id, start_at, amount)
      where p.environment_id = ${work.environmentId} and p.subscription_id = waived.subscription_id
-       and p.start_at = waived.start_at`.execute(work.db);
+       and p.start_at = waived.start_at and ${holdsItsStart('p')}`.execute(work.db);
 }

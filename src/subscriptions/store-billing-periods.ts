@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { type Selectable, sql } from 'kysely';
+import { type RawBuilder, type Selectable, sql } from 'kysely';
 import type { BillingPeriods } from '../database/database-types.ts';
 import type { Work } from '../database/work.ts';
 import type { Instant } from '../kernel/calendar.ts';
@@ -35,6 +35,15 @@ function select(work: Work) {
   return work.db.selectFrom('billingPeriods').select(columns).where('environmentId', '=', work.environmentId);
 }
 
+/**
+ * False for a period that was left at its own start: another one has that start. Matches the predicate of the unique
+ * index.
+ */
+export function holdsItsStart(table: string): RawBuilder<boolean> {
+  const [status, endAt, startAt] = ['status', 'end_at', 'start_at'].map((column) => sql.ref(`${table}.${column}`));
+  return sql<boolean>`not (${status} = 'canceled' and ${endAt} = ${startAt})`;
+}
+
 /** Null if there is none with this id. */
 export async function findBillingPeriod(work: Work, id: string): Promise<BillingPeriodRow | null> {
   const row = await select(work).where('id', '=', id).executeTakeFirst();
@@ -50,6 +59,7 @@ export async function findCurrentBillingPeriod(
   const row = await select(work)
     .where('subscriptionId', '=', subscription.id)
     .where('startAt', '=', subscription.currentBillingPeriodStart)
+    .where(holdsItsStart('billingPeriods'))
     .executeTakeFirst();
   return row === undefined ? null : toRow(row);
 }
@@ -67,7 +77,9 @@ export async function findCurrentBillingPeriods(
              ${subscriptions.map(({ currentBillingPeriodStart }) => currentBillingPeriodStart)}::bigint[]
            ) as asked (subscription_id, start_at)
       join billing_periods p on p.environment_id = ${work.environmentId}
-       and p.subscription_id = asked.subscription_id and p.start_at = asked.start_at`.execute(work.db);
+       and p.subscription_id = asked.subscription_id and p.start_at = asked.start_at and ${holdsItsStart('p')}`.execute(
+    work.db,
+  );
   return rows.map(toRow);
 }
 
@@ -142,6 +154,7 @@ export async function reviveBillingPeriod(
     .where('subscriptionId', '=', subscriptionId)
     .where('startAt', '=', startAt)
     .where('status', '=', 'canceled')
+    .where(holdsItsStart('billingPeriods'))
     .returning(columns)
     .executeTakeFirst();
   return row === undefined ? null : toRow(row);
@@ -173,6 +186,19 @@ export function endPeriodInPause(
 export function reopenPausedPeriod(work: Work, { id, wholeEndAt }: BillingPeriodRow): Promise<BillingPeriodRow> {
   assert(wholeEndAt !== null, 'a pause has cut the period short');
   return savePeriod(work, id, { status: 'active', endAt: wholeEndAt, wholeEndAt: null, keptValue: 0n });
+}
+
+/**
+ * Ends a period at `endAt` because another one begins there. One of no duration is canceled, and leaves its start to the
+ * other one.
+ */
+export async function endPeriodEarly(
+  work: Work,
+  { id, startAt, endAt: wholeEndAt }: BillingPeriodRow,
+  endAt: Instant,
+  keptValue: bigint,
+): Promise<void> {
+  await savePeriod(work, id, { status: endAt === startAt ? 'canceled' : 'completed', endAt, wholeEndAt, keptValue });
 }
 
 /** Saves what is kept of a paused period, or what was refunded of the paused time on its invoices. */

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import type { Work } from '../database/work.ts';
+import { smallerOf } from '../kernel/money.ts';
 import {
   accountKeyText,
   type BilledUsage,
@@ -11,7 +12,15 @@ import {
 } from './ledger.ts';
 import { rolledOver } from './rollover.ts';
 import * as store from './store-accounts.ts';
-import { endCredits, insertCredits, listUnbookedEnds, writePendingApplication } from './store-credits.ts';
+import {
+  endCredits,
+  expireNow,
+  insertCredits,
+  listCreditsOfPeriod,
+  listUnbookedEnds,
+  takeBackCredits,
+  writePendingApplication,
+} from './store-credits.ts';
 import {
   type AccountSettlement,
   claimOverages,
@@ -52,6 +61,45 @@ export async function expireCredits(work: Work, expiries: readonly CreditExpiry[
   await endCredits(work, ended);
   await insertCredits(work, rolledOver(ended, expiries));
   return ended.length;
+}
+
+/** Credits that a plan granted to a subscription for a billing period. */
+interface PlanCredits {
+  readonly subscriptionId: string;
+  readonly billingPeriodId: string;
+}
+
+/** Takes back unused credits of the plan, oldest first: at most `units` of each usage meter. */
+export async function takeBackPlanCredits(
+  work: Work,
+  plan: PlanCredits,
+  units: ReadonlyMap<string, bigint>,
+): Promise<void> {
+  const accountIds = await lockAccountsOf(work, [plan]);
+  if (accountIds.length === 0) return;
+  await writePendingApplication(work, accountIds);
+  const left = new Map(units);
+  const credits = await listCreditsOfPeriod(work, plan.billingPeriodId);
+  const removed = credits.flatMap(({ id, pricingModelId, usageMeterId, rest }) => {
+    const amount = smallerOf(rest, left.get(usageMeterId) ?? 0n);
+    left.set(usageMeterId, (left.get(usageMeterId) ?? 0n) - amount);
+    return amount > 0n ? [{ id, pricingModelId, amount }] : [];
+  });
+  await takeBackCredits(work, removed);
+}
+
+/** Ends the credits of a plan that is left before its period ends, as at that end: they may roll over. */
+export async function endPlanCredits(
+  work: Work,
+  { subscriptionId, billingPeriodId }: PlanCredits,
+  goesOn: NonNullable<CreditExpiry['goesOn']>,
+): Promise<void> {
+  const credits = await listCreditsOfPeriod(work, billingPeriodId);
+  await expireNow(
+    work,
+    credits.map(({ id }) => id),
+  );
+  await expireCredits(work, [{ subscriptionId, at: work.now, goesOn }]);
 }
 
 async function lockAccountsOf(work: Work, keys: readonly { readonly subscriptionId: string }[]): Promise<string[]> {

@@ -143,6 +143,41 @@ export async function endCredits(work: Work, ending: readonly EndingCredit[]): P
   await remove(work, removed, { ...moves.expiry, type: 'credit_grant_expired', sourceId: first.id });
 }
 
+/** A credit that a plan granted for one billing period, with its unused rest. */
+interface PeriodCredit {
+  readonly id: string;
+  readonly pricingModelId: string;
+  readonly usageMeterId: string;
+  readonly issued: bigint;
+  readonly rest: bigint;
+}
+
+/** The credits that a plan granted for this billing period, used or not, oldest first. */
+export async function listCreditsOfPeriod(work: Work, billingPeriodId: string): Promise<PeriodCredit[]> {
+  const { rows } = await sql<PeriodCredit>`
+    select c.id, c.pricing_model_id, a.usage_meter_id, c.issued,
+           c.issued - c.applied - c.expired - c.taken_back
+             - case when a.pending_credit_id = c.id then a.covered - a.applied else 0 end as rest
+      from billing_periods p
+      join ledger_accounts a on a.environment_id = p.environment_id and a.subscription_id = p.subscription_id
+      join usage_credits c on c.environment_id = a.environment_id and c.ledger_account_id = a.id
+       and c.billing_period_id = p.id and c.expires_at is not null and not ${belongsToCustomer}
+     where p.environment_id = ${work.environmentId} and p.id = ${billingPeriodId}
+     order by c.id`.execute(work.db);
+  return rows;
+}
+
+/** Makes credits of locked accounts expire now. */
+export async function expireNow(work: Work, ids: readonly string[]): Promise<void> {
+  await work.db
+    .updateTable('usageCredits')
+    .set({ expiresAt: work.now, updatedAt: work.now })
+    .where('environmentId', '=', work.environmentId)
+    .where('id', '=', sql<string>`any(${ids}::text[])`)
+    .where('expiresAt', '>', work.now)
+    .execute();
+}
+
 /**
  * Takes back units of credits of locked accounts, once for each `sourceId`. By default every call takes back again;
  * callers that want idempotency send an Idempotency-Key.

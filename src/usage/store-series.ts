@@ -3,6 +3,7 @@ import { sql } from 'kysely';
 import { idArray } from '../database/array-literal.ts';
 import type { Work } from '../database/work.ts';
 import type { Instant } from '../kernel/calendar.ts';
+import { holdsItsStart } from '../subscriptions/store-billing-periods.ts';
 import type { FoundSeries } from './usage-draft.ts';
 
 /** A subscription and a price, and where the current period of the subscription began, if it has one. */
@@ -33,7 +34,7 @@ export async function findSeries(work: Work, keys: readonly SeriesKey[]): Promis
              ${idArray(keys.map((key) => key.periodStart))}::bigint[]
            ) with ordinality as asked (subscription_id, price_id, period_start, position)
       left join billing_periods p on p.environment_id = ${work.environmentId} and p.subscription_id = asked.subscription_id
-       and p.start_at = asked.period_start
+       and p.start_at = asked.period_start and ${holdsItsStart('p')}
       -- Each half is one look into the index, however many periods there were.
       left join lateral (
         select id, ledger_account_id from usage_series

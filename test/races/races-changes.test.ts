@@ -173,6 +173,42 @@ describe('race: adjust against renewal', () => {
   });
 });
 
+describe('race: change of interval', () => {
+  test('two changes to a year at once: one is made, and the other is refused or changes nothing', async () => {
+    const { id, customerId } = await changes.subscribe('p3000');
+    await app.setClock(day(15));
+    const answers = await meet<Answer, Answer>(
+      app,
+      { table: 'subscription_adjustments', on: 'insert' },
+      () => adjust(id, 'yearly'),
+      () => adjust(id, 'yearly'),
+      () => adjust(id, 'yearly'),
+    );
+    assertStatuses(answers, [200, 400, 409]);
+    assert.equal(await paidInAll(app, customerId), 3000n + 28_500n);
+    const { interval, currentBillingPeriodStart } = await changes.subscription(id);
+    assert.deepEqual([interval, currentBillingPeriodStart], ['year', day(15)]);
+  });
+
+  test('a change to a year that meets the renewal is priced in the new month, all of which is taken off', async () => {
+    const { id, customerId } = await changes.subscribe('p3000');
+    await app.setClock(may);
+    const [, answer] = await meet<unknown, Answer>(
+      app,
+      renewal,
+      () => renew(id),
+      () => adjust(id, 'yearly'),
+    );
+    await work();
+    // May may still be unpaid when the change is asked for.
+    assertStatuses([answer ?? assert.fail()], [200, 400]);
+    const asked = answer?.status === 200 ? answer : await adjust(id, 'yearly');
+    assert.equal(asked.status, 200);
+    assert.equal(await paidInAll(app, customerId), 3000n + 3000n + 27_000n);
+    await assertSound(app);
+  });
+});
+
 describe('race: claim against downgrade', () => {
   const claim = (id: string, quantity: number): Promise<Answer> =>
     app.request('POST', `/resource-claims/${id}/claim`, { resourceSlug: 'seat', quantity });

@@ -27,7 +27,7 @@ const structure = {
   features: [
     toggle('sso'),
     toggle('audit'),
-    ...[360, 900, 1000].map((amount) => credits(`calls-${amount}`, amount, 'api-calls')),
+    ...[360, 900, 1000, 3600].map((amount) => credits(`calls-${amount}`, amount, 'api-calls')),
     credits('welcome-500', 500, 'api-calls', { renewalFrequency: 'once' }),
     ...[3, 10].map((amount) => capacity(`seats-${amount}`, amount, 'seat')),
   ],
@@ -37,6 +37,8 @@ const structure = {
     plan('zero', 0),
     plan('trial', 3000, [], { trialPeriodDays: 14 }),
     plan('yearly', 30_000, [], { intervalUnit: 'year' }),
+    plan('pro-year', 30_000, ['sso', 'calls-3600', 'seats-10', 'welcome-500'], { intervalUnit: 'year' }),
+    plan('bare-year', 30_000, [], { intervalUnit: 'year' }),
     plan('pro', 3000, ['sso', 'calls-360', 'seats-10']),
     plan('mega', 9000, ['sso', 'audit', 'calls-900', 'seats-10']),
     plan('small', 1000, ['seats-3']),

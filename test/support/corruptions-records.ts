@@ -176,6 +176,11 @@ export const termCorruptions: readonly Corruption[] = [
     breaks: ['changeWaitsForOwedMoney'],
   },
   {
+    fault: 'a change to another interval has been made, and no period began with it',
+    statements: [`update subscription_adjustments set billing_anchor = 'now', effective_at = effective_at + 1`],
+    breaks: ['intervalChangeBeginsItsPeriod'],
+  },
+  {
     fault: 'two quantities of an item hold at a time',
     statements: ['update subscription_item_versions set end_at = end_at + 1'],
     breaks: ['itemVersionsDoNotOverlap'],

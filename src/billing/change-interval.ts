@@ -1,0 +1,255 @@
+import assert from 'node:assert/strict';
+import type { Work } from '../database/work.ts';
+import { listCreditFeatures } from '../entitlements/store-item-features.ts';
+import type { NewLine } from '../invoicing/invoice-line-item.ts';
+import { attachInvoices } from '../invoicing/store.ts';
+import { listOwedInvoices, listPausedTime } from '../invoicing/store-collecting.ts';
+import type { Instant, Interval } from '../kernel/calendar.ts';
+import { chargedStep } from '../kernel/currency.ts';
+import { Problem } from '../kernel/problem.ts';
+import { attachPayments } from '../payments/store.ts';
+import { creditsGivenUp, type GivenUpCredits, unusedAfterCredits } from '../rating/interval-change.ts';
+import { newBillingPeriod } from '../subscriptions/actions.ts';
+import { type AdjustmentRow, type PlanItem, wholeOf } from '../subscriptions/adjustment.ts';
+import {
+  type BillingAnchor,
+  type BillingPeriodRow,
+  type IntervalPeriod,
+  intervalPeriod,
+} from '../subscriptions/billing-period.ts';
+import { saveSubscription } from '../subscriptions/store.ts';
+import {
+  endPeriodEarly,
+  findCurrentBillingPeriod,
+  insertBillingPeriod,
+} from '../subscriptions/store-billing-periods.ts';
+import type { SubscriptionRow } from '../subscriptions/subscription.ts';
+import { endPlanCredits, takeBackPlanCredits } from '../usage/actions-ledger.ts';
+import { tellingLowBalances } from '../usage/actions-low-balance.ts';
+import { listCreditsOfPeriod } from '../usage/store-credits.ts';
+import { type Bill, draftUsageLines, periodLines, takeUsageLines } from './bill-subscription.ts';
+import { grantPeriodCredits, shareOf } from './grant-period-credits.ts';
+import { keptValueOf, pausedCreditLeft, takeOffPausedTime } from './paused-time.ts';
+
+/** A period that begins with a change to another interval. */
+export interface IntervalStart {
+  readonly anchor: BillingAnchor;
+  readonly period: IntervalPeriod;
+}
+
+/** The price of a change to another interval. Money in minor units at list value. */
+interface IntervalCharge {
+  readonly begins: IntervalStart;
+  readonly lines: readonly NewLine[];
+  /** The new period's price, less what is taken off. */
+  readonly amount: bigint;
+  readonly waived: bigint;
+  /** The usage of the old period that the invoice bills too. */
+  readonly carriedOver: bigint;
+  readonly replacedInvoiceId: null;
+  /** The unused paid value that is taken off, and the rest that stays for later invoices. */
+  readonly takenOff: bigint;
+  readonly kept: bigint;
+}
+
+/** A requested change to another interval. */
+interface RequestedInterval {
+  readonly subscription: SubscriptionRow;
+  readonly period: BillingPeriodRow;
+  readonly items: readonly PlanItem[];
+  readonly interval: Interval;
+  readonly anchor: BillingAnchor;
+  /** The features after the change. */
+  readonly features: readonly CreditGiving[];
+  /** Whether the usage is marked as invoiced: the caller then issues the lines in the same commit. */
+  readonly takesUsage: boolean;
+}
+
+type CreditGiving = Pick<PlanFeature, 'usageMeterId' | 'amount' | 'renewalFrequency'>;
+
+interface PlanFeature {
+  readonly usageMeterId: string | null;
+  readonly amount: bigint | null;
+  readonly renewalFrequency: string | null;
+}
+
+/**
+ * Prices a change to another interval: the price of the period that begins now, and open usage, less the unused paid
+ * value of the present period. Refused while an invoice is owed, because nothing is known to be paid then.
+ */
+export async function priceInterval(work: Work, requested: RequestedInterval): Promise<IntervalCharge> {
+  const { subscription, period: old, items, interval, anchor, features, takesUsage } = requested;
+  if ((await listOwedInvoices(work, [subscription.id])).length > 0) {
+    const reason =
+      'an invoice must be paid before the interval changes now; a change at the end of the period is possible';
+    throw new Problem('subscriptionNotAdjustable', { id: subscription.id, reason });
+  }
+  const period = intervalPeriod(subscription, interval, { anchor, at: work.now });
+  const left = await readLeft(work, subscription, old, work.now);
+  const kept = left.pausedCredit + unusedOf(left, grantsOf(features, period));
+  const usage = await (takesUsage ? takeUsageLines : draftUsageLines)(work, [subscription]);
+  const step = chargedStep(work.currency);
+  const listed = periodLines(subscription, period, items, usage.get(subscription.id) ?? [], step);
+  const bill: Bill = {
+    subscription: { ...subscription, pausedCredit: kept },
+    period: { id: null, startAt: period.start, endAt: period.end },
+    reason: 'adjustment',
+    lines: listed,
+    at: work.now,
+    beginsPeriod: true,
+  };
+  const lines = (await takeOffPausedTime(work, [bill])).flatMap((each) => each.lines).map(inWords);
+  const rest = pausedCreditLeft(lines, kept);
+  const ofUsage = sumOf(lines.map((line) => (line.type === 'usage' ? line.amount : 0n)));
+  const ofPlan = sumOf(lines.map((line) => (line.type === 'static' ? line.price * BigInt(line.quantity) : 0n)));
+  return {
+    begins: { anchor, period },
+    lines,
+    amount: ofPlan,
+    waived: 0n,
+    carriedOver: ofUsage,
+    replacedInvoiceId: null,
+    takenOff: kept - rest,
+    kept: rest,
+  };
+}
+
+function inWords(line: NewLine): NewLine {
+  const isTakenOff = line.type === 'static' && line.explanation.kind === 'paused_time';
+  return isTakenOff ? { ...line, description: 'Paid and unused time' } : line;
+}
+
+/** The plan of a period that is left for another interval. */
+interface LeftPlan {
+  readonly period: BillingPeriodRow;
+  /** Value that was kept before, and the unused paid value of the period. */
+  readonly pausedCredit: bigint;
+  readonly unused: bigint;
+  /** The credits of its unused time, by usage meter. */
+  readonly givenUp: ReadonlyMap<string, GivenUpCredits>;
+}
+
+async function readLeft(
+  work: Work,
+  { id: subscriptionId, pausedCredit }: SubscriptionRow,
+  period: BillingPeriodRow,
+  at: Instant,
+): Promise<LeftPlan> {
+  const whole = wholeOf(period);
+  const unused = await keptValueOf(work, { ...period, endAt: at, wholeEndAt: period.endAt });
+  const entitled = amountsOf(await listCreditFeatures(work, [{ subscriptionId, at }]));
+  const credits = Map.groupBy(await listCreditsOfPeriod(work, period.id), ({ usageMeterId }) => usageMeterId);
+  const givenUp = [...credits].map(([meterId, ofMeter]): [string, GivenUpCredits] => {
+    const granted = sumOf(ofMeter.map(({ issued }) => issued));
+    const rest = sumOf(ofMeter.map((credit) => credit.rest));
+    return [meterId, creditsGivenUp({ entitled: entitled.get(meterId) ?? 0n, granted, rest }, whole, at)];
+  });
+  return { period, pausedCredit, unused, givenUp: new Map(givenUp) };
+}
+
+function unusedOf({ unused, givenUp }: LeftPlan, nextGrants: ReadonlyMap<string, bigint>): bigint {
+  const meters = [...givenUp].map(([meterId, given]) => ({ ...given, nextGrant: nextGrants.get(meterId) ?? 0n }));
+  return unusedAfterCredits(unused, meters);
+}
+
+/** The credits that these features grant for a whole interval, by usage meter. */
+function amountsOf(features: readonly CreditGiving[]): Map<string, bigint> {
+  return sumsOf(features, (amount) => amount);
+}
+
+/** The credits that these features grant for the period. */
+function grantsOf(features: readonly CreditGiving[], { start, end, wholeStartAt }: IntervalPeriod) {
+  return sumsOf(features, (amount) => shareOf(amount, { startAt: start, endAt: end, wholeStartAt }));
+}
+
+function sumsOf(features: readonly CreditGiving[], amountOf: (amount: bigint) => bigint): Map<string, bigint> {
+  const sums = new Map<string, bigint>();
+  for (const { usageMeterId, amount, renewalFrequency } of features) {
+    if (usageMeterId === null || amount === null || amount <= 0n || renewalFrequency !== 'every_billing_period')
+      continue;
+    sums.set(usageMeterId, (sums.get(usageMeterId) ?? 0n) + amountOf(amount));
+  }
+  return sums;
+}
+
+function sumOf(amounts: readonly bigint[]): bigint {
+  return amounts.reduce((sum, amount) => sum + amount, 0n);
+}
+
+/** A change to another interval that is made now, with the plan that it leaves. */
+export interface LeavingChange {
+  readonly adjustment: AdjustmentRow;
+  readonly left: LeftPlan;
+}
+
+/** Reads the plan that a change leaves. Called before its items change. */
+export async function leavePlan(
+  work: Work,
+  { adjustment, subscription }: { readonly adjustment: AdjustmentRow; readonly subscription: SubscriptionRow },
+): Promise<LeavingChange> {
+  const period = await findCurrentBillingPeriod(work, subscription);
+  assert(period, 'a change now is made in a period');
+  return { adjustment, left: await readLeft(work, subscription, period, adjustment.effectiveAt) };
+}
+
+/** A subscription in the period that has begun with its change. */
+interface BegunInterval {
+  readonly subscription: SubscriptionRow;
+  readonly period: BillingPeriodRow;
+}
+
+/**
+ * Ends the old period of a changed subscription and begins the new one, as of the change. The invoice of the change
+ * becomes that of the new period. The old plan's unused credits end, and the new period's are granted. The caller has
+ * changed the items.
+ */
+export async function beginInterval(
+  work: Work,
+  { adjustment, left }: LeavingChange,
+  changed: SubscriptionRow,
+): Promise<BegunInterval> {
+  const { billingAnchor: anchor, effectiveAt: at, invoiceId } = adjustment;
+  assert(anchor !== null && changed.intervalUnit !== null && changed.intervalCount !== null, 'the interval changes');
+  const interval = { unit: changed.intervalUnit, count: changed.intervalCount };
+  const begins = intervalPeriod(changed, interval, { anchor, at });
+  const nextGrants = grantsOf(await listCreditFeatures(work, [{ subscriptionId: changed.id, at }]), begins);
+  const unused = unusedOf(left, nextGrants);
+  await endPeriodEarly(work, left.period, at, unused);
+  const period = newBillingPeriod(work, changed, begins);
+  await insertBillingPeriod(work, period);
+  const subscription = await saveSubscription(work, changed.id, {
+    currentBillingPeriodStart: period.startAt,
+    currentBillingPeriodEnd: period.endAt,
+    pausedCredit: await keptBeyond(work, left.pausedCredit + unused, invoiceId),
+  });
+  if (invoiceId !== null) {
+    await attachInvoices(work, [invoiceId], period.id);
+    await attachPayments(work, [invoiceId], period.id);
+  }
+  await tellingLowBalances(work, [changed.id], () => changeCredits(work, { subscription, period }, left));
+  return { subscription, period };
+}
+
+/** The kept value beyond what the invoice took off. A refund meanwhile may have lowered it. */
+async function keptBeyond(work: Work, kept: bigint, invoiceId: string | null): Promise<bigint> {
+  const taken = sumOf((await listPausedTime(work, invoiceId === null ? [] : [invoiceId])).map(({ amount }) => amount));
+  return kept > taken ? kept - taken : 0n;
+}
+
+/**
+ * Ends the old plan's credits and grants the new period's. Units that were used ahead of time are taken back from
+ * the new ones, so that the new period's credits show it as well.
+ */
+async function changeCredits(
+  work: Work,
+  { subscription, period }: BegunInterval,
+  { period: old, givenUp }: LeftPlan,
+): Promise<void> {
+  const unitsOf = (key: 'takenBack' | 'usedAhead') =>
+    new Map([...givenUp].map(([meterId, given]) => [meterId, given[key]]));
+  const ofOld = { subscriptionId: subscription.id, billingPeriodId: old.id };
+  await takeBackPlanCredits(work, ofOld, unitsOf('takenBack'));
+  await endPlanCredits(work, ofOld, subscription);
+  await grantPeriodCredits(work, [{ subscription, period, isFirst: false, at: period.startAt }]);
+  await takeBackPlanCredits(work, { ...ofOld, billingPeriodId: period.id }, unitsOf('usedAhead'));
+}

@@ -1,0 +1,49 @@
+import type { Instant, Period } from '../kernel/calendar.ts';
+import { mulDiv, smallerOf } from '../kernel/money.ts';
+
+/** The unused credits of a plan on a meter, when its period is left early. In units of the meter. */
+interface LeftCredits {
+  /** The amount that the plan grants for a whole interval. */
+  readonly entitled: bigint;
+  /** The amount that it has granted for this period. */
+  readonly granted: bigint;
+  /** The unused part of that. */
+  readonly rest: bigint;
+}
+
+/** The credits of the time that is given up. `takenBack` are unused. `usedAhead` have been used already. */
+export interface GivenUpCredits {
+  readonly ahead: bigint;
+  readonly takenBack: bigint;
+  readonly usedAhead: bigint;
+}
+
+/**
+ * Decides the credits of the rest of a period that is left at `at`. Its paid value is taken off the next plan, so its
+ * credits are given up with it: unused ones are taken back. Worked example: of 1000 a month, 900 are used half-way. The
+ * rest of the month is worth 500, of which 100 are unused: they are taken back, and 400 were used ahead of time.
+ */
+export function creditsGivenUp({ entitled, granted, rest }: LeftCredits, whole: Period, at: Instant): GivenUpCredits {
+  const share = mulDiv(entitled, BigInt(whole.end - at), BigInt(whole.end - whole.start));
+  const ahead = smallerOf(share, granted);
+  const takenBack = smallerOf(ahead, rest);
+  return { ahead, takenBack, usedAhead: ahead - takenBack };
+}
+
+/** Credits of a meter that were used ahead of time, and the amount that the next period grants on it. */
+interface Repayment extends Pick<GivenUpCredits, 'ahead' | 'usedAhead'> {
+  readonly nextGrant: bigint;
+}
+
+/**
+ * The unused value that a change of interval takes off, in minor units. Credits that were used ahead of time are taken
+ * back from the next grant. If that is too small, the value falls in proportion; the strictest meter decides. So going to
+ * and fro between intervals gives no credits for nothing. Worked example: 400 of 500 were used ahead, and the next grant
+ * is 0: of 15.00 only 3.00 are taken off.
+ */
+export function unusedAfterCredits(unused: bigint, meters: readonly Repayment[]): bigint {
+  return meters.reduce((least, { ahead, usedAhead, nextGrant }) => {
+    const missing = usedAhead - smallerOf(usedAhead, nextGrant);
+    return missing === 0n ? least : smallerOf(least, mulDiv(unused, ahead - missing, ahead));
+  }, unused);
+}
