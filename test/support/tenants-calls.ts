@@ -160,6 +160,21 @@ const tenantCalls: Readonly<Record<string, readonly CallOf[]>> = {
         featureIds: [w.toggleId, w.spareToggleId],
       },
     }),
+    (w, n) => ({
+      path: '/products',
+      body: {
+        product: { name: 'Metered', slug: `metered-${n}`, pricingModelId: w.pricingModelId },
+        price: {
+          type: 'usage',
+          slug: `metered-${n}`,
+          usageMeterId: w.callsMeterId,
+          intervalUnit: 'month',
+          intervalCount: 1,
+          unitPrice: 1,
+          usageEventsPerUnit: 1,
+        },
+      },
+    }),
   ],
   'PUT /products/{id}': [
     (w, n) => ({
