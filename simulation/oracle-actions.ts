@@ -50,9 +50,11 @@ export function createCustomer(books: Books, name: string, taxedBy: Pick<Custome
   return customer;
 }
 
+/** A card that the customer has already stays one method. A bank account here has no fingerprint to know it by. */
 export function attach(customer: Customer, method: Method, isDefault: boolean): void {
-  customer.methods.push(method);
-  if (isDefault || customer.defaultMethod === null) customer.defaultMethod = method;
+  const same = customer.methods.find(({ token, takesDays }) => token === method.token && !takesDays);
+  if (same === undefined) customer.methods.push(method);
+  if (isDefault || customer.defaultMethod === null) customer.defaultMethod = same ?? method;
 }
 
 /** The plan to subscribe to, and the payment method, if named. */

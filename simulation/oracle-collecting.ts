@@ -90,6 +90,7 @@ export function attempt(books: Books, invoice: Invoice): void {
     order(books, invoice, method);
     return;
   }
+  if (!isForPeriod(invoice)) return;
   invoice.attempts += 1;
   fail(books, invoice, 'method_missing');
 }
