@@ -53,8 +53,7 @@ test('I8: all of it off is paid at once as well', () => {
 });
 
 test('a discount that has nothing to be taken off is not carried, so it is not used up', () => {
-  const lines = [staticLine(1, 1000n), staticLine(1, -1000n)];
-  assert.deepEqual(begin(lines, off('percent', 50n)), { total: 0n, status: 'paid', carries: null });
+  assert.deepEqual(begin([staticLine(1, 0n)], off('percent', 50n)), { total: 0n, status: 'paid', carries: null });
 });
 
 for (const [name, units, due] of [

@@ -47,6 +47,8 @@ test('a usage meter is made with its no-charge price, which is its default', asy
     intervalCount: 1,
     trialPeriodDays: null,
     usageEventsPerUnit: 1,
+    overage: null,
+    metadata: null,
     currency: 'USD',
     isDefault: true,
     active: true,

@@ -212,6 +212,8 @@ test('a subscription that ends with its period rolls nothing over', async () => 
 test('what ended in a pause goes over when the subscription goes on, and not before', async () => {
   await app.setClock(may);
   const customer = await (await setUpCredits(app, rollover(50, 1))).subscribe();
+  // The pause takes the credits of its half of May back.
+  await customer.liveUntil(instant('2026-05-16T12:00'));
   await app.post(`/subscriptions/${customer.id}/pause`, { pause: {} });
   await customer.liveUntil(instant('2026-06-16'));
   assert.equal(await customer.balance(), 0);

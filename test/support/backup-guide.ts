@@ -95,7 +95,7 @@ export async function serve(commands: string, variables: Variables): Promise<Ser
       running.delete(child);
       signal(child, 'SIGTERM');
       await ended;
-      assert.match(output, /Stopping\.\n$/, output);
+      assert.match(output, /"Stopping\."\}\n$/, output);
     },
   };
 }

@@ -104,7 +104,7 @@ export const termCorruptions: readonly Corruption[] = [
     fault: 'Bob holds a second seat of one',
     statements: [
       `insert into resource_claims select (jsonb_populate_record(c, jsonb_build_object(
-         'id', left(id, -1) || case right(id, 1) when 'z' then 'y' else 'z' end, 'external_id', 'bob'))).*
+         'id', overlay(id placing 'Z' from length('res_claim_') + 1), 'external_id', 'bob'))).*
          from resource_claims c where released_at is null`,
     ],
     breaks: ['claimsAreWithinCapacity'],

@@ -81,7 +81,9 @@ const told: Readonly<Record<string, RawBuilder<unknown>>> = {
 };
 const idPattern = new RegExp(`(?:${Object.values(idPrefixes).sort(longestFirst).join('|')})_[0-9A-Za-z]{21}`, 'g');
 // An invoice's number begins with its customer's own random part.
-const invoiceNumberPattern = /"invoice_number": "[^"]*-(\d+)"|Invoice [^" ]*-(\d+)/g;
+const invoiceNumberPattern = /"invoice(?:_n|N)umber": "[^"]*-(\d+)"|Invoice [^" ]*-(\d+)/g;
+// Fields of records in the payloads of events that differ as `leftColumns` do.
+const madeUpPattern = /"(invoiceNumberBase|receiptNumber)": "[^"]*"/g;
 // How far rows are told apart by what they refer to: a line, its invoice, its period, its subscription, its customer.
 const rounds = 6;
 
@@ -136,7 +138,9 @@ async function readRows(owner: Database, environmentId: number, leaveOut: readon
 
 /** The row's text with each id replaced by the name of what it refers to; its own by nothing. */
 function named({ table, id, text }: TextRow, names: ReadonlyMap<string, string>): string {
-  const numbered = text.replaceAll(invoiceNumberPattern, (_, one, other) => `number ${one ?? other}`);
+  const numbered = text
+    .replaceAll(madeUpPattern, '"$1"')
+    .replaceAll(invoiceNumberPattern, (_, one, other) => `number ${one ?? other}`);
   return `${table} ${numbered.replaceAll(idPattern, (each) => (each === id ? 'own' : (names.get(each) ?? 'id')))}`;
 }
 

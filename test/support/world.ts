@@ -68,6 +68,9 @@ export async function buildWorld(
   const hold = { subscriptionId: subscription.id, meter: 'api-calls', amount: 10, expiresAt: Date.now() + 86_400_000 };
   const holds = [await post('/holds', { hold }), await post('/holds', { hold })].map((answer) => answer.hold.id);
   await post(`/resource-claims/${subscription.id}/claim`, { resourceSlug: 'seat', externalId: 'ada' });
+  const { usageCredit } = await post('/usage-credits', {
+    usageCredit: { subscriptionId: subscription.id, usageMeterId: meter.id, amount: 5 },
+  });
   const { webhook } = await post('/webhooks', {
     webhook: {
       url: 'https://hooks.example.com/hook',
@@ -108,7 +111,7 @@ export async function buildWorld(
     usageEventId: usageEvents[0].id,
     holdId: holds[0],
     spareHoldId: holds[1],
-    usageCreditId: (await get(`/usage-credits?subscriptionId=${subscription.id}`)).data[0].id,
+    usageCreditId: usageCredit.id,
     ...(await owing),
     invoiceId: paid.invoice.id,
     invoiceLineItemId: paid.invoiceLineItems[0].id,
