@@ -284,7 +284,15 @@ async function billUsageSoFar(work: Work, changes: readonly Change[]): Promise<v
   if (moved.length === 0) return;
   const prices = await listPricesByIds(work, [...new Set(moved.flatMap(({ priceIds }) => priceIds))]);
   const overages = new Map(prices.map(({ id, overage }) => [id, overage]));
-  const ending = moved.filter(({ priceIds }) => new Set(priceIds.map((id) => overages.get(id))).size > 1);
+  await invoiceUsage(
+    work,
+    moved.filter(({ priceIds }) => new Set(priceIds.map((id) => overages.get(id))).size > 1),
+  );
+}
+
+/** Invoices the unbilled usage of subscriptions at an instant, beside the invoices of their periods. */
+export async function invoiceUsage(work: Work, ending: readonly Pick<Change, 'subscription' | 'at'>[]): Promise<void> {
+  if (ending.length === 0) return;
   const usage = await takeUsageLines(
     work,
     ending.map(({ subscription }) => subscription),

@@ -29,7 +29,7 @@ import {
   withStatusOfPayments,
 } from '../subscriptions/subscription.ts';
 import { releaseOverage } from '../usage/actions-ledger.ts';
-import { failAdjustments } from './apply-adjustment.ts';
+import { failAdjustments, invoiceUsage } from './apply-adjustment.ts';
 import { restoreDefaultPlan } from './default-plan.ts';
 import { endSubscription, lockWithCustomer } from './end-subscription.ts';
 import type { Ending } from './record-paid.ts';
@@ -126,6 +126,16 @@ async function failChanges(work: Work, failures: readonly FailedAttempt[]): Prom
   );
   await releaseOverage(work, billed);
   await failAdjustments(work, changes);
+  // One that has ended meanwhile has no next invoice.
+  const subscriptions = await findSubscriptions(
+    work,
+    own.map(({ invoice }) => subscriptionOf(invoice)),
+  );
+  const ended = subscriptions.filter(({ status }) => isTerminal(status));
+  await invoiceUsage(
+    work,
+    ended.map((subscription) => ({ subscription, at: work.now })),
+  );
 }
 
 /**

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
+import { settleCharges } from '../../src/billing/settle-payment.ts';
 import { instant } from '../../src/kernel/calendar.ts';
 import { april, day, may, setUpChanges } from '../support/adjust-fixture.ts';
 import { type Body, startTestApp } from '../support/harness.ts';
@@ -146,6 +147,28 @@ test('money that comes after the next period has begun is given back, except for
     ],
   );
   assert.equal((await adjust(id, 'p6000')).adjustment.status, 'applied');
+});
+
+test('where the plan has ended before a slow charge fails, the usage on its invoice is invoiced anew', async () => {
+  const { id, customerId } = await subscribe('p3000');
+  await changes.use(id, 200);
+  await app.setClock(half);
+  await changes.chargeOn(id, await changes.attach(customerId, 'pm_card_processing'));
+  await adjust(id, 'yearly');
+  await app.post(`/subscriptions/${id}/cancel`, { cancellation: { timing: 'immediately' } });
+  const { data } = await app.get(`/payments?customerId=${customerId}&limit=100`);
+  const outcome = {
+    result: 'failed',
+    reference: null,
+    code: 'debit_returned',
+    message: 'Returned by the bank.',
+  } as const;
+  await app.inEnvironment((work) => settleCharges(work, [{ paymentId: data.at(-1).id, outcome }]));
+  assert.deepEqual(await invoices(id), [
+    ['paid', 3000],
+    ['void', 28_600],
+    ['open', 100],
+  ]);
 });
 
 test('unused credits are given up with the time, and those used ahead of it are not granted again', async () => {
