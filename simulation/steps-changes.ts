@@ -21,7 +21,7 @@ export const changePlan: Draw = ({ random, books }) => {
   const timing = random.pick(timings) ?? 'auto';
   const prorates = random.chance(0.85);
   const collectsRefunded = prorates && random.chance(0.2);
-  const made = whenMade(subscription, terms, timing);
+  const isNow = isMadeNow(subscription, terms, timing);
   // A change to another interval now is not modelled.
   if (!isSameInterval(subscription.plan, plan) && timing !== 'at_end_of_current_billing_period') return null;
   const lacksSeats = plan.seats * terms.quantity < subscription.claims.size;
@@ -42,8 +42,8 @@ export const changePlan: Draw = ({ random, books }) => {
       },
     }),
     apply: () => {
-      if (scheduled !== null || lacksSeats || made === 'never') return 'refused';
-      if (made === 'at_end') {
+      if (scheduled !== null || lacksSeats) return 'refused';
+      if (!isNow) {
         subscription.scheduled = terms;
         return 'done';
       }
@@ -54,13 +54,9 @@ export const changePlan: Draw = ({ random, books }) => {
   };
 };
 
-/** A new interval begins with a period. A downgrade may wait for one, an upgrade may not. */
-function whenMade(before: Subscription, terms: Terms, timing: (typeof timings)[number]): 'now' | 'at_end' | 'never' {
-  const takesInterval = !isSameInterval(before.plan, terms.plan);
-  const more = worthOf(terms) - worthOf(before);
-  if (timing === 'auto') return takesInterval || more < 0 ? 'at_end' : 'now';
-  if (timing === 'immediately') return takesInterval ? 'never' : 'now';
-  return more > 0 && !takesInterval ? 'never' : 'at_end';
+/** `auto` lets a cheaper plan wait. */
+function isMadeNow(before: Subscription, terms: Terms, timing: (typeof timings)[number]): boolean {
+  return timing === 'immediately' || (timing === 'auto' && worthOf(terms) >= worthOf(before));
 }
 
 function isChangeable(subscription: Subscription): boolean {

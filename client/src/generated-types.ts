@@ -58,7 +58,7 @@ export interface NewAdjustment {
   collectRefunded?: boolean;
 }
 
-/** The time of the change. `auto`: a cheaper plan waits for the end of the period. An immediate change to another interval ends the period and begins a new one: its price is charged, less the unused paid value of the old one. */
+/** The time of the change. `auto`: a cheaper plan waits for the end of the period, a dearer one does not. At the end the renewal makes the change and bills the new price. An immediate change to another interval ends the period and begins a new one: its price is charged, less the unused paid value of the old one. */
 export type AdjustmentTiming = 'immediately' | 'at_end_of_current_billing_period' | 'auto';
 
 export interface AdjustedSubscriptionItem {

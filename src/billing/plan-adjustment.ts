@@ -103,7 +103,7 @@ export async function planAdjustment(
   const [currentTotal, newTotal] = [planTotal(current), planTotal(items)];
   const { interval } = headOf(items);
   const takesInterval = interval !== null;
-  const timing = decideTiming(requested.timing, { currentTotal, newTotal, takesInterval });
+  const timing = decideTiming(requested.timing, { currentTotal, newTotal });
   const anchor = decideAnchor(requested, { takesInterval, timing, isTrial: period.trialPeriod });
   const isNow = timing === 'immediately';
   const prorates = requested.prorateCurrentBillingPeriod !== false;

@@ -11,7 +11,8 @@ const Reference = z.string().min(1).max(255);
 export const AdjustmentTiming = z.enum(['immediately', 'at_end_of_current_billing_period', 'auto']).meta({
   id: 'AdjustmentTiming',
   description:
-    'The time of the change. `auto`: a cheaper plan waits for the end of the period. An immediate change to another ' +
+    'The time of the change. `auto`: a cheaper plan waits for the end of the period, a dearer one does not. At the end ' +
+    'the renewal makes the change and bills the new price. An immediate change to another ' +
     'interval ends the period and begins a new one: its price is charged, less the unused paid value of the old one.',
 });
 export type AdjustmentTiming = z.infer<typeof AdjustmentTiming>;

@@ -68,21 +68,13 @@ test('segments lie in their period and do not overlap, whatever the history was'
   );
 });
 
-test('auto makes a dearer or equal plan now, and a cheaper one at the end of the period, at any interval', () => {
-  const timing = (currentTotal: bigint, newTotal: bigint, takesInterval = false) =>
-    decideTiming('auto', { currentTotal, newTotal, takesInterval });
+test('auto makes a dearer or equal plan now, and a cheaper one at the end of the period; a named time is obeyed', () => {
+  const timing = (currentTotal: bigint, newTotal: bigint) => decideTiming('auto', { currentTotal, newTotal });
   const atEnd = 'at_end_of_current_billing_period';
-  assert.deepEqual(
-    [timing(1n, 2n), timing(2n, 2n), timing(2n, 1n), timing(1n, 2n, true), timing(2n, 1n, true)],
-    ['immediately', 'immediately', atEnd, 'immediately', atEnd],
-  );
-});
-
-test('at the end of the period a plan is not dearer, unless its interval is another', () => {
-  const atEnd = 'at_end_of_current_billing_period';
-  const dearer = { currentTotal: 1n, newTotal: 2n };
-  assert.throws(() => decideTiming(atEnd, { ...dearer, takesInterval: false }), /must be made immediately/);
-  assert.equal(decideTiming(atEnd, { ...dearer, takesInterval: true }), atEnd);
+  assert.deepEqual([timing(1n, 2n), timing(2n, 2n), timing(2n, 1n)], ['immediately', 'immediately', atEnd]);
+  assert.equal(decideTiming(atEnd, { currentTotal: 1n, newTotal: 2n }), atEnd);
+  assert.throws(() => decideTiming(atEnd, { currentTotal: 0n, newTotal: 1n }), /must be made immediately/);
+  assert.equal(decideTiming('immediately', { currentTotal: 2n, newTotal: 1n }), 'immediately');
 });
 
 test('another interval begins a period at once, except in a trial, and is charged', () => {

@@ -95,25 +95,20 @@ export function headOf<Item extends Pick<PlanItem, 'unitPrice' | 'quantity'>>(it
 
 /**
  * Decides the timing of a change. Timing `auto` applies an upgrade now, and a downgrade at the end of the period,
- * because payments are not given back. Refuses an upgrade at the end of the period, unless it takes another interval.
+ * because payments are not given back. A paid plan may schedule either: the renewal then bills the new price.
+ * Refuses to schedule a paid plan on one that costs nothing: its customer may book another by then, or have no payment
+ * method.
  */
 export function decideTiming(
   requested: AdjustmentTiming,
-  { currentTotal, newTotal, takesInterval }: { currentTotal: bigint; newTotal: bigint; takesInterval: boolean },
+  { currentTotal, newTotal }: { currentTotal: bigint; newTotal: bigint },
 ): ResolvedTiming {
-  const path = ['adjustment', 'timing'];
-  switch (requested) {
-    case 'immediately':
-      return requested;
-    case 'at_end_of_current_billing_period':
-      if (newTotal > currentTotal && !takesInterval)
-        throw invalid(path, `a change to a higher total (${currentTotal} to ${newTotal}) must be made immediately`);
-      return requested;
-    case 'auto':
-      return newTotal < currentTotal ? 'at_end_of_current_billing_period' : 'immediately';
-    default:
-      assert.fail(`unknown timing ${requested satisfies never}`);
+  if (requested === 'at_end_of_current_billing_period' && currentTotal === 0n && newTotal > 0n) {
+    const reason = 'a change from a plan that costs nothing to a paid one must be made immediately';
+    throw invalid(['adjustment', 'timing'], reason);
   }
+  if (requested !== 'auto') return requested;
+  return newTotal < currentTotal ? 'at_end_of_current_billing_period' : 'immediately';
 }
 
 /**

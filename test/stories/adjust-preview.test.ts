@@ -45,8 +45,8 @@ test('a preview says what would be charged and what would become of the plan', a
 
 test('a change that would be refused is previewed with the reason, and a body that cannot be read is refused', async () => {
   const { id } = await subscribe('p3000');
-  const reason = await changes.refused(id, 'p6000', 400, { timing: 'at_end_of_current_billing_period' });
-  assert.deepEqual(await preview(id, 'p6000', { timing: 'at_end_of_current_billing_period' }), {
+  const reason = await changes.refused(id, 'p6000', 400, { billingAnchor: 'now' });
+  assert.deepEqual(await preview(id, 'p6000', { billingAnchor: 'now' }), {
     canAdjust: false,
     previewGeneratedAt: april,
     reason,

@@ -75,15 +75,15 @@ test('items must be there, be sold, and be of the subscription', async () => {
   assert.equal(await databaseDigest(app), digest);
 });
 
-test('what is wrong first is told first: items before values, values before capacity, capacity before timing', async () => {
+test('what is wrong first is told first: items before values, values before capacity, capacity before anchor', async () => {
   const { id } = await subscribe('pro');
   await app.post(`/resource-claims/${id}/claim`, { resourceSlug: 'seat', quantity: 4 });
-  const atEnd = { timing: 'at_end_of_current_billing_period' };
+  const anchored = { timing: 'at_end_of_current_billing_period', billingAnchor: 'now' };
   const [zero, gone] = [{ priceSlug: 'p9000-monthly', quantity: 0 }, { priceSlug: 'gone' }];
-  assert.match(await refused(id, [zero, gone], 404, atEnd), /gone/);
-  assert.match(await refused(id, [zero], 400, atEnd), /at least 1/);
-  assert.match(await refused(id, 'p9000', 409, atEnd), /seat/);
-  assert.match(await refused(id, 'mega', 400, atEnd), /immediately/);
+  assert.match(await refused(id, [zero, gone], 404, anchored), /gone/);
+  assert.match(await refused(id, [zero], 400, anchored), /at least 1/);
+  assert.match(await refused(id, 'p9000', 409, anchored), /seat/);
+  assert.match(await refused(id, 'mega', 400, anchored), /billingAnchor/);
 });
 
 test('every form of an item is taken: by slug, by id, by an id given as slug, in full, and an item that there is', async () => {

@@ -6,7 +6,7 @@ import { type Body, startTestApp } from '../support/harness.ts';
 
 const app = await startTestApp();
 const changes = await setUpChanges(app);
-const { subscribe, adjust, invoices, items, moveTo } = changes;
+const { subscribe, adjust, preview, invoices, items, moveTo } = changes;
 const atEnd = { timing: 'at_end_of_current_billing_period' };
 const auto = { timing: 'auto' };
 const undo = (id: string) => app.request('POST', `/subscriptions/${id}/cancel-scheduled-adjustment`);
@@ -62,11 +62,44 @@ test('while a change is scheduled another one and a cancel are refused; undone, 
   assert.deepEqual((await invoices(id)).at(-1), ['paid', 3000]);
 });
 
-test('a dearer plan at the end of the period is refused, and so are two intervals', async () => {
+test('a dearer plan is scheduled for the end: nothing is charged now, and 60.00 at the renewal', async () => {
+  const { id, externalId } = await subscribe('p3000');
+  await app.setClock(day(10));
+  const { resolvedTiming, effectiveDate, totalDue, isUpgrade } = await preview(id, 'p6000', atEnd);
+  assert.deepEqual([resolvedTiming, effectiveDate, totalDue, isUpgrade], [atEnd.timing, may, 0, true]);
+  assert.equal((await adjust(id, 'p6000', atEnd)).adjustment.status, 'scheduled');
+  assert.deepEqual([await items(externalId), await invoices(id)], [[[3000, 1]], [['paid', 3000]]]);
+  await moveTo(may);
+  const billed = [
+    ['paid', 3000],
+    ['paid', 6000],
+  ];
+  assert.deepEqual([await items(externalId), await invoices(id)], [[[6000, 1]], billed]);
+});
+
+test('a trial becomes a dearer plan at its end, which is billed then', async () => {
+  const { id } = await subscribe('trial');
+  await adjust(id, 'p6000', atEnd);
+  await moveTo(day(14));
+  assert.deepEqual(await invoices(id), [['paid', 6000]]);
+});
+
+test('a paid plan is not scheduled on one that costs nothing, and the preview says so', async () => {
   const { id } = await subscribe('p3000');
-  assert.match(await changes.refused(id, 'p6000', 400, atEnd), /must be made immediately/);
-  const yearly = changes.item('yearly');
-  assert.match(await changes.refused(id, [yearly, 'p100'], 400, atEnd), /have the same billing interval/);
+  await adjust(id, 'zero');
+  for (const plan of ['p3000', 'yearly']) {
+    const reason = await changes.refused(id, plan, 400, atEnd);
+    assert.match(reason, /must be made immediately/);
+    assert.equal((await preview(id, plan, atEnd)).reason, reason);
+  }
+});
+
+test('a change to two intervals is refused', async () => {
+  const { id } = await subscribe('p3000');
+  assert.match(
+    await changes.refused(id, [changes.item('yearly'), 'p100'], 400, atEnd),
+    /have the same billing interval/,
+  );
 });
 
 test('another interval begins with the next period, and boundaries are counted from there', async () => {
