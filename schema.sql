@@ -587,6 +587,7 @@ create table public.payments (
   status text not null,
   attempt_number integer not null default 1,
   customer_present boolean not null default false,
+  on_request boolean not null default false,
   charge_date bigint not null,
   settlement_date bigint,
   description text,

@@ -309,6 +309,7 @@ export const requestsOf: Readonly<Record<string, MakeRequest>> = {
   'POST /invoices/{id}/mark-uncollectible': (ids) => at(`/invoices/${ids.openInvoiceId}/mark-uncollectible`, {}),
   'POST /invoices/{id}/record-payment': (ids) =>
     at(`/invoices/${ids.openInvoiceId}/record-payment`, { payment: { reference: 'Bank transfer 4711' } }),
+  'POST /invoices/{id}/pay': (ids) => at(`/invoices/${ids.openInvoiceId}/pay`, {}),
   'GET /invoice-line-items': () => at('/invoice-line-items'),
   'GET /invoice-line-items/{id}': (ids) => at(`/invoice-line-items/${ids.invoiceLineItemId}`),
   'GET /tax-rates': () => at('/tax-rates'),

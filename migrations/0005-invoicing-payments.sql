@@ -90,6 +90,7 @@ create table payments (
   status text not null,
   attempt_number integer not null default 1,
   customer_present boolean not null default false,
+  on_request boolean not null default false,
   charge_date bigint not null,
   settlement_date bigint,
   description text,
@@ -114,6 +115,7 @@ create table payments (
   constraint payments_checked_while_processing check (check_at is null or status = 'processing')
 );
 comment on column payments.customer_present is 'The customer asked for the charge in a browser: its bank may have it confirmed there.';
+comment on column payments.on_request is 'Somebody asked to pay this invoice: a decline does not take the invoice back.';
 comment on column payments.check_at is 'When to ask the processor how a charge ended that takes its time; in the environment''s time.';
 comment on column payments.refunding_amount is 'Reserved by refunds that the processor has not confirmed yet.';
 -- One payment of an invoice may be alive at a time: charging twice is impossible.

@@ -173,6 +173,8 @@ export type {
   InvoicesMarkUncollectibleAnswer,
   InvoicesMarkUncollectibleInput,
   InvoicesMethods,
+  InvoicesPayAnswer,
+  InvoicesPayInput,
   InvoicesRecordPaymentAnswer,
   InvoicesRecordPaymentInput,
   InvoicesVoidAnswer,

@@ -187,6 +187,7 @@ export const operations = {
     void: { method: 'POST', path: '/api/v1/invoices/{id}/void', params: ['id'], query: [] },
     markUncollectible: { method: 'POST', path: '/api/v1/invoices/{id}/mark-uncollectible', params: ['id'], query: [] },
     recordPayment: { method: 'POST', path: '/api/v1/invoices/{id}/record-payment', params: ['id'], query: [] },
+    pay: { method: 'POST', path: '/api/v1/invoices/{id}/pay', params: ['id'], query: [] },
     getHtml: { method: 'GET', path: '/api/v1/invoices/{id}/html', params: ['id'], query: [], answers: 'text' },
     getPdf: { method: 'GET', path: '/api/v1/invoices/{id}/pdf', params: ['id'], query: [], answers: 'bytes' },
   },

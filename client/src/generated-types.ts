@@ -4510,6 +4510,17 @@ export interface InvoicesRecordPaymentAnswer {
   payment: Payment;
 }
 
+export interface InvoicesPayInput {
+  id: string;
+  /** The payment method to charge, by default the customer's. */
+  paymentMethodId?: string | null;
+}
+
+export interface InvoicesPayAnswer {
+  invoice: Invoice;
+  payment: Payment;
+}
+
 export interface InvoicesGetHtmlInput {
   id: string;
 }
@@ -5551,6 +5562,9 @@ export interface InvoicesMethods {
 
   /** Record a payment from outside. Records money that arrived by bank transfer or in cash for an open invoice, in part or in full. Returns the invoice and the payment. Send an `Idempotency-Key`, so that a repeat is not recorded twice. */
   recordPayment(input: InvoicesRecordPaymentInput, options?: WriteOptions): Promise<InvoicesRecordPaymentAnswer>;
+
+  /** Pay an invoice. Charges the amount due on an open invoice before the answer, also after its subscription has ended. A failed charge is answered with 402, and the invoice stays open. From the due date on it counts as an attempt. A charge that takes longer is returned in its present status. */
+  pay(input: InvoicesPayInput, options?: WriteOptions): Promise<InvoicesPayAnswer>;
 
   /** Get an invoice as a page. Returns the invoice as a page of HTML for printing. */
   getHtml(input: InvoicesGetHtmlInput, options?: CallOptions): Promise<string>;

@@ -1,6 +1,14 @@
 import { z } from 'zod';
-import { recordPayment, takeBackInvoice, writeOffInvoice } from '../billing/collect-by-hand.ts';
+import {
+  payInvoice,
+  type RecordedPayment,
+  recordPayment,
+  reportPaid,
+  takeBackInvoice,
+  writeOffInvoice,
+} from '../billing/collect-by-hand.ts';
 import { previewUpcomingInvoice } from '../billing/upcoming-invoice.ts';
+import type { Work } from '../database/work.ts';
 import { route } from '../http/route.ts';
 import { getDocument, getExplanation, getInvoice, listInvoices, renderInvoice } from '../invoicing/actions.ts';
 import { invoicePdf } from '../invoicing/actions-pdf.ts';
@@ -32,6 +40,10 @@ const MoneyReceived = z
     reference: SafeString.nullish().meta({ description: 'The reference of the payer or the bank.' }),
   })
   .meta({ id: 'MoneyReceived' });
+
+function renderPaid(work: Work, { invoice, payment }: RecordedPayment) {
+  return { invoice: renderInvoice(work, invoice), payment: renderPayment(work, payment) };
+}
 
 const printed = z.custom<InvoiceDocument>();
 
@@ -131,10 +143,32 @@ export const invoiceRoutes = [
     body: z.object({ payment: MoneyReceived.nullish() }),
     returns: z.object({ invoice: Invoice, payment: Payment }),
     refuses: ['invoiceNotFound', 'invoiceNotOpen', 'invoiceAlreadyBeingPaid'],
-    handle: async (work, input) => {
-      const { invoice, payment } = await recordPayment(work, input.params.id, input.body.payment ?? {});
-      return { invoice: renderInvoice(work, invoice), payment: renderPayment(work, payment) };
-    },
+    handle: async (work, input) =>
+      renderPaid(work, await recordPayment(work, input.params.id, input.body.payment ?? {})),
+  }),
+  route({
+    method: 'POST',
+    path: '/invoices/{id}/pay',
+    summary: 'Pay an invoice',
+    description:
+      'Charges the amount due on an open invoice before the answer, also after its subscription has ended. A ' +
+      'failed charge is answered with 402, and the invoice stays open. From the due date on it counts as an ' +
+      'attempt. A charge that takes longer is returned in its present status.',
+    tag,
+    params,
+    body: z.object({
+      paymentMethodId: z
+        .string()
+        .min(1)
+        .max(255)
+        .nullish()
+        .meta({ description: "The payment method to charge, by default the customer's." }),
+    }),
+    returns: z.object({ invoice: Invoice, payment: Payment }),
+    refuses: ['processorUnavailable', 'invoiceNotFound', 'invoiceNotOpen', 'invoiceAlreadyBeingPaid', 'paymentFailed'],
+    handle: async (work, input) =>
+      renderPaid(work, await payInvoice(work, input.params.id, input.body.paymentMethodId ?? null)),
+    afterEffects: async (work, answer) => renderPaid(work, await reportPaid(work, answer)),
   }),
   route({
     method: 'GET',

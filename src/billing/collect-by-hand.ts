@@ -6,7 +6,7 @@ import { findOldestOwed, listBilledUsage } from '../invoicing/store-collecting.t
 import type { Instant } from '../kernel/calendar.ts';
 import { refuseFineAmount } from '../kernel/currency.ts';
 import { invalid, Problem } from '../kernel/problem.ts';
-import { findPayment, findPaymentMethod, listChargeableMethods } from '../payments/actions.ts';
+import { defaultPaymentMethod, findPayment, findPaymentMethod, listChargeableMethods } from '../payments/actions.ts';
 import { insertManualPayment } from '../payments/actions-charge.ts';
 import type { PaymentMethodType } from '../payments/payment-method.ts';
 import { listInvoicesBeingPaid, type PaymentRow } from '../payments/store.ts';
@@ -88,7 +88,8 @@ interface MoneyReceived {
   readonly reference?: string | null | undefined;
 }
 
-interface RecordedPayment {
+/** An invoice and a payment of it. */
+export interface RecordedPayment {
   readonly payment: PaymentRow;
   readonly invoice: InvoiceRow;
 }
@@ -133,6 +134,37 @@ export async function recordPayment(work: Work, invoiceId: string, received: Mon
   return { payment, invoice: paid };
 }
 
+/**
+ * Charges the amount due on an open invoice after the commit: to the given payment method, else to the customer's
+ * default. The subscription may have ended. A decline leaves the invoice open.
+ */
+export async function payInvoice(work: Work, id: string, paymentMethodId: string | null): Promise<RecordedPayment> {
+  const invoice = await lockUnpaidInvoice(work, id);
+  if (invoice.status !== 'open') throw new Problem('invoiceNotOpen', { id, status: invoice.status });
+  const { customerId } = invoice;
+  const method =
+    paymentMethodId === null
+      ? await defaultPaymentMethod(work, customerId)
+      : await findPaymentMethod(work, paymentMethodId);
+  if (method?.customerId !== customerId) {
+    const wanted = `must be a payment method of customer ${customerId}`;
+    throw invalid(['paymentMethodId'], paymentMethodId === null ? `${wanted}, who has no default` : wanted);
+  }
+  const payment = await chargeInvoice(work, invoice, method.id, { onRequest: true });
+  return { payment, invoice: (await findInvoice(work, id)) ?? invoice };
+}
+
+/** The outcome of the charge. Refuses with `paymentFailed` if it failed. */
+export async function reportPaid(
+  work: Work,
+  requested: { readonly invoice: { readonly id: string }; readonly payment: { readonly id: string } },
+): Promise<RecordedPayment> {
+  const payment = await requireNotFailed(work, requested.payment.id);
+  const invoice = await findInvoice(work, requested.invoice.id);
+  if (invoice === null) throw new Problem('invoiceNotFound', { id: requested.invoice.id });
+  return { payment, invoice };
+}
+
 /** A subscription and the payment requested for it. */
 export interface RetriedPayment {
   readonly subscription: SubscriptionRow;
@@ -171,10 +203,15 @@ export async function reportRetry(
   work: Work,
   requested: { readonly subscription: { readonly id: string }; readonly payment: { readonly id: string } },
 ): Promise<RetriedPayment> {
-  const payment = await findPayment(work, requested.payment.id);
-  if (payment === null) throw new Problem('paymentNotFound', { id: requested.payment.id });
+  const payment = await requireNotFailed(work, requested.payment.id);
+  return { subscription: await reread(work, requested.subscription), payment };
+}
+
+async function requireNotFailed(work: Work, id: string): Promise<PaymentRow> {
+  const payment = await findPayment(work, id);
+  if (payment === null) throw new Problem('paymentNotFound', { id });
   const { status, failureCode, failureMessage } = payment;
   if (status === 'failed' || status === 'canceled')
     throw new Problem('paymentFailed', { code: failureCode ?? status, reason: failureMessage ?? 'No money moved.' });
-  return { subscription: await reread(work, requested.subscription), payment };
+  return payment;
 }

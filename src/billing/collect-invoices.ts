@@ -80,6 +80,7 @@ async function failForLackOfMethod(work: Work, lacking: readonly Collectable[]):
     lacking.map(({ invoice }) => ({
       invoice: attemptFailed(invoice),
       cause: 'method_missing',
+      isOnRequest: false,
       code: null,
       message: null,
     })),

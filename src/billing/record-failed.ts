@@ -40,6 +40,8 @@ export interface FailedAttempt {
   readonly invoice: InvoiceRow;
   /** `method_missing`: no payment method. `reversed`: the payment had succeeded and was reversed. */
   readonly cause: 'declined' | 'method_missing' | 'reversed';
+  /** Whether somebody asked to pay the invoice. Its decline takes nothing back. */
+  readonly isOnRequest: boolean;
   readonly code: string | null;
   readonly message: string | null;
 }
@@ -51,21 +53,23 @@ export interface FailedAttempt {
  * - one that was being activated waits for another attempt;
  * - any other becomes past due and its invoice is retried by the settings, which also decide its state after the last
  *   attempt;
- * - an invoice of final usage stays open.
+ * - an invoice of final usage stays open;
+ * - a declined payment on request voids and ends nothing, and does not count before the due date.
  *
  * The caller has locked customers and subscriptions. The number of statements does not depend on the number of
  * invoices, except for subscriptions that end.
  */
 export async function recordFailed(work: Work, failures: readonly FailedAttempt[]): Promise<void> {
   if (failures.length === 0) return;
-  await failChanges(work, failures);
+  const onItsOwn = failures.filter(({ isOnRequest }) => !isOnRequest);
+  await failChanges(work, onItsOwn);
   const purchases = await findPurchasesOfInvoices(
     work,
     failures.map(({ invoice }) => invoice.id),
   );
   const bought = new Set(purchases.flatMap(({ invoiceId }) => invoiceId ?? []));
   await collectAgain(work, failures, bought);
-  await failPurchases(work, failures, purchases);
+  await failPurchases(work, onItsOwn, purchases);
 }
 
 async function collectAgain(
@@ -73,16 +77,21 @@ async function collectAgain(
   failures: readonly FailedAttempt[],
   bought: ReadonlySet<string>,
 ): Promise<void> {
-  const owing = failures.filter(({ invoice }) => isDunned(invoice) && invoice.subscriptionId !== null);
+  // A decline before the due date has not been counted.
+  const isEarly = ({ invoice, isOnRequest }: FailedAttempt) => isOnRequest && invoice.attemptCount === 0;
+  const owing = failures.filter(
+    (failure) => isDunned(failure.invoice) && failure.invoice.subscriptionId !== null && !isEarly(failure),
+  );
   if (owing.length === 0) return;
   const subscriptionIds = [...new Set(owing.map(({ invoice }) => subscriptionOf(invoice)))];
   const subscriptions = new Map((await findSubscriptions(work, subscriptionIds)).map((each) => [each.id, each]));
   const everPaid = await listEverPaid(work, subscriptionIds);
   const retried: FailedAttempt[] = [];
   for (const failure of owing) {
-    const { invoice, cause } = failure;
+    const { invoice, cause, isOnRequest } = failure;
     const subscription = requireOf(subscriptions, invoice);
-    if (isTerminal(subscription.status)) await voidNeverOwed(work, invoice, subscription, everPaid);
+    if (isOnRequest) retried.push(failure);
+    else if (isTerminal(subscription.status)) await voidNeverOwed(work, invoice, subscription, everPaid);
     else if (cause === 'declined' && !subscription.isFreePlan && !everPaid.has(subscription.id)) {
       // A purchase begins immediately, so an incomplete subscription existed before it.
       const waits = subscription.status === 'incomplete' && bought.has(invoice.id);

@@ -183,8 +183,9 @@ export async function chargeInvoice(
   work: Work,
   invoice: ChargeOrder['invoice'],
   paymentMethodId: string,
+  { onRequest = false }: Pick<ChargeOrder, 'onRequest'> = {},
 ): Promise<PaymentRow> {
-  const [payment] = await chargeInvoices(work, [{ invoice, paymentMethodId }]);
+  const [payment] = await chargeInvoices(work, [{ invoice, paymentMethodId, onRequest }]);
   assert(payment, 'a charge that was asked for has its payment');
   return payment;
 }

@@ -153,8 +153,10 @@ async function recordReversed(work: Work, invoices: readonly InvoiceRow[]): Prom
 
 function toFailedAttempt(change: ChangedCharge): FailedAttempt {
   const { invoice, payment } = change;
-  const cause = wasReversed(change) ? 'reversed' : 'declined';
-  return { invoice, cause, code: payment.failureCode, message: payment.failureMessage };
+  const isReversed = wasReversed(change);
+  const cause = isReversed ? 'reversed' : 'declined';
+  const isOnRequest = payment.onRequest && !isReversed;
+  return { invoice, cause, isOnRequest, code: payment.failureCode, message: payment.failureMessage };
 }
 
 /**

@@ -2,7 +2,8 @@ import { requireCustomerByExternalId } from '../customers/actions.ts';
 import type { CustomerRow } from '../customers/customer.ts';
 import { portalUrl } from '../customers/portal-link.ts';
 import type { Work } from '../database/work.ts';
-import { listInvoicesOfCustomer } from '../invoicing/store.ts';
+import { amountDue } from '../invoicing/invoice.ts';
+import { type InvoiceRow, listInvoicesOfCustomer } from '../invoicing/store.ts';
 import type { Encryption } from '../jobs/encryption.ts';
 import { Problem } from '../kernel/problem.ts';
 import { listPaymentMethodsOfCustomer } from '../payments/actions.ts';
@@ -14,7 +15,7 @@ import { isTerminal, type SubscriptionRow } from '../subscriptions/subscription.
 import { readBalances } from '../usage/actions-balances.ts';
 import { findPaymentToConfirm } from './actions.ts';
 import { type NewPortalSession, type PortalSession, portalSessionSeconds } from './checkout-input.ts';
-import type { PortalPlan, PortalSubscription, PortalView } from './portal-view.ts';
+import type { PortalInvoice, PortalPlan, PortalSubscription, PortalView } from './portal-view.ts';
 import { readSellerName } from './store.ts';
 
 // Four years of monthly invoices; the seller has older ones.
@@ -32,12 +33,15 @@ export async function viewPortal(work: Work, processors: Processors, customer: C
     customerName: customer.name,
     subscriptions: await describe(work, rows),
     paymentMethods: await listPaymentMethodsOfCustomer(work, customer.id),
-    invoices: invoices.flatMap(({ id, invoiceNumber: number, invoiceDate: date, status, total, currency }) =>
-      status === 'draft' ? [] : [{ id, number, date, status, total, currency }],
-    ),
+    invoices: invoices.flatMap(describeInvoice),
     processor: { name: processor.name, publishableKey: processor.publishableKey ?? null },
     paymentToConfirm: await findPaymentToConfirm(work, processor, { customerId: customer.id }),
   };
+}
+
+function describeInvoice(invoice: InvoiceRow): PortalInvoice[] {
+  const { id, invoiceNumber: number, invoiceDate: date, status, total, currency } = invoice;
+  return status === 'draft' ? [] : [{ id, number, date, status, total, due: amountDue(invoice), currency }];
 }
 
 async function describe(work: Work, rows: readonly SubscriptionRow[]): Promise<PortalSubscription[]> {

@@ -74,7 +74,7 @@ ${view.paymentToConfirm !== null && paymentHtml(view, view.paymentToConfirm, vis
 ${view.subscriptions.length === 0 && html`<section><h2>Your plan</h2><p>You currently have no plan.</p></section>`}
 ${view.subscriptions.map((subscription) => subscriptionHtml(subscription, view, visit))}
 ${methodsHtml(view, visit)}
-${invoicesHtml(view)}
+${invoicesHtml(view, visit)}
 <div class="actions">
 ${address !== null && html`<a href="${address}">Back to ${view.seller}</a>`}
 ${buttonForm(visit, '/portal/leave', 'Sign out', { plain: true })}
@@ -143,12 +143,21 @@ ${paymentMethods.length === 0 ? html`<p>No payment methods yet.</p>` : html`<ul 
 `;
 }
 
-function invoicesHtml({ invoices }: PortalView): Html {
-  const row = ({ id, number, date, status, total, currency }: PortalInvoice) => html`<li>
+function invoicesHtml({ invoices }: PortalView, { formToken }: Visited): Html {
+  const payForm = ({ id, number, due, currency }: PortalInvoice) => {
+    const text = `Pay ${moneyText(due, currency)}`;
+    return html`<form method="post" action="/portal/invoices/${id}/pay">${hiddenHtml({ formToken })}
+<button class="plain" aria-label="${text} of invoice ${number}">${text}</button></form>`;
+  };
+  const row = (invoice: PortalInvoice) => {
+    const { id, number, date, status, total, currency } = invoice;
+    return html`<li>
 <span>${dayText(date)} <span class="tag">${invoiceTexts[status]}</span></span>
 <span>${moneyText(total, currency)}</span>
 <span><a href="/portal/invoices/${id}" aria-label="Invoice ${number}">${number}</a> <a href="/portal/invoices/${id}/pdf" aria-label="Invoice ${number} as PDF">PDF</a></span>
+${status === 'open' && payForm(invoice)}
 </li>\n`;
+  };
   return html`<section aria-labelledby="invoices">
 <h2 id="invoices">Invoices</h2>
 ${invoices.length === 0 ? html`<p>No invoices yet.</p>` : html`<ul class="rows">${invoices.map(row)}</ul>`}

@@ -53,6 +53,7 @@ export interface PortalInvoice {
   readonly date: Instant;
   readonly status: InvoiceStatus;
   readonly total: bigint;
+  readonly due: bigint;
   readonly currency: string;
 }
 

@@ -1,6 +1,8 @@
 import { cancelScheduledAdjustment } from '../billing/adjust.ts';
 import { cancelSubscription, uncancelSubscription } from '../billing/cancel.ts';
-import { reportRetry, retryPayment } from '../billing/collect-by-hand.ts';
+import { payInvoice, reportPaid, reportRetry, retryPayment } from '../billing/collect-by-hand.ts';
+import type { CustomerRow } from '../customers/customer.ts';
+import type { Work } from '../database/work.ts';
 import type { Page, PageAnswer } from '../http/page.ts';
 import { getDocument } from '../invoicing/actions.ts';
 import { invoicePdf } from '../invoicing/actions-pdf.ts';
@@ -9,6 +11,7 @@ import { findInvoice } from '../invoicing/store.ts';
 import { Problem } from '../kernel/problem.ts';
 import { getPayment } from '../payments/actions.ts';
 import { attachPaymentMethod, makeDefaultPaymentMethod, reportAttachment } from '../payments/actions-attach.ts';
+import type { PaymentRow } from '../payments/store.ts';
 import { requireOwnSubscription, viewPortal } from './actions-portal-view.ts';
 import { readCard } from './card-entry.ts';
 import { cardToConfirmOf, performConfirmed } from './jobs.ts';
@@ -51,11 +54,14 @@ const invoicePolicy =
 
 function ownDocument(visit: Visit) {
   return inVisit(visit, async ({ work, customer }) => {
-    const id = idOf(visit);
-    const invoice = await findInvoice(work, id);
-    if (invoice?.customerId !== customer.id || invoice.status === 'draft') throw new Problem('invoiceNotFound', { id });
-    return getDocument(work, id);
+    await requireOwnInvoice(work, customer, idOf(visit));
+    return getDocument(work, idOf(visit));
   });
+}
+
+async function requireOwnInvoice(work: Work, customer: CustomerRow, id: string): Promise<void> {
+  const invoice = await findInvoice(work, id);
+  if (invoice?.customerId !== customer.id || invoice.status === 'draft') throw new Problem('invoiceNotFound', { id });
 }
 
 const invoiceHtml = portalPage('GET', '/portal/invoices/:id', async (visit) => ({
@@ -111,13 +117,29 @@ const pay = portalPage('POST', '/portal/subscriptions/:id/pay', async (visit) =>
       return retryPayment(work, idOf(visit), null);
     });
     const { payment } = await inVisit(visit, ({ work }) => reportRetry(work, requested));
-    return payment.status === 'requires_action'
-      ? { goTo: '/portal' }
-      : done(payment.status === 'succeeded' ? 'paid' : 'paying');
+    return afterPayment(payment);
   } catch (error) {
     return showOverview(visit, refusalText(error), 409);
   }
 });
+
+/** Charges an open invoice to the customer's default payment method. */
+const payOne = portalPage('POST', '/portal/invoices/:id/pay', async (visit) => {
+  const id = idOf(visit);
+  try {
+    const requested = await inVisit(visit, async ({ work, customer }) => {
+      await requireOwnInvoice(work, customer, id);
+      return payInvoice(work, id, null);
+    });
+    return afterPayment((await inVisit(visit, ({ work }) => reportPaid(work, requested))).payment);
+  } catch (error) {
+    return showOverview(visit, refusalText(error), 409);
+  }
+});
+
+function afterPayment({ status }: PaymentRow): PageAnswer {
+  return status === 'requires_action' ? { goTo: '/portal' } : done(status === 'succeeded' ? 'paid' : 'paying');
+}
 
 /** The processor knows the outcome of the customer's confirmation with the bank. */
 const confirmed = portalPage('POST', '/portal/payments/:id/confirmed', async (visit) => {
@@ -177,6 +199,7 @@ export const portalPages: readonly Page[] = [
   uncancel,
   keep,
   pay,
+  payOne,
   askCard,
   addCard,
   confirmed,

@@ -543,6 +543,10 @@ export interface Payments {
    * What the customer has to do before the charge can go on, as the processor says it.
    */
   nextAction: Json | null;
+  /**
+   * Somebody asked to pay this invoice: a decline does not take the invoice back.
+   */
+  onRequest: Generated<boolean>;
   paymentMethod: string;
   paymentMethodId: string | null;
   pricingModelId: string;

@@ -45,6 +45,24 @@ export function attemptFailed<State extends Collection>(invoice: State): State {
   return { ...invoice, status, attemptCount: invoice.attemptCount + 1 };
 }
 
+/** An invoice with its due date. */
+interface Dated extends Collection {
+  readonly reason: InvoiceReason;
+  readonly dueDate: Instant | null;
+}
+
+/** Whether collection of the invoice begins later. */
+export function isEarly({ attemptCount, dueDate }: Pick<Dated, 'attemptCount' | 'dueDate'>, now: Instant): boolean {
+  return attemptCount === 0 && dueDate !== null && dueDate > now;
+}
+
+/** The invoice after a declined payment on request before its due date. It does not count: collection begins then. */
+export function earlyAttemptFailed<State extends Dated>(invoice: State): State {
+  const { status, attemptCount } = attemptFailed(invoice);
+  if (attemptCount === invoice.attemptCount) return invoice;
+  return { ...invoice, status, nextAttemptAt: isDunned(invoice) ? invoice.dueDate : null };
+}
+
 /** The invoice after a payment of `paid` minor units. It stays open after a partial payment. */
 export function moneyArrived<State extends Collection>(invoice: State, paid: bigint): State {
   const { amountPaid, status } = decidePaid(invoice, paid);

@@ -25,6 +25,8 @@ const paymentsPerTask = 500;
 export interface ChargeOrder {
   readonly invoice: { readonly id: string };
   readonly paymentMethodId: string;
+  /** Whether somebody asked to pay this invoice: a decline does not take it back. */
+  readonly onRequest?: boolean;
 }
 
 /**
@@ -46,7 +48,7 @@ export async function requestCharges(
   const methods = new Map((await findPaymentMethods(work, methodIds)).map((method) => [method.id, method]));
   const payments = orders.map((order) => {
     const invoice = payable(order.invoice.id, invoices.get(order.invoice.id), beingPaid);
-    return newPayment(work, invoice, methodOf(order, invoice, methods));
+    return { ...newPayment(work, invoice, methodOf(order, invoice, methods)), onRequest: order.onRequest ?? false };
   });
   await store.insertPayments(work, payments);
   const waiting = [...invoices.values()].filter((invoice) => invoice.nextAttemptAt !== null);
@@ -177,6 +179,7 @@ function paymentOf(work: Work, invoice: InvoiceRow, amount: bigint, paymentMetho
     status: 'processing',
     attemptNumber: invoice.attemptCount + 1,
     customerPresent: work.attended,
+    onRequest: false,
     chargeDate: work.now,
     settlementDate: null,
     description: `Invoice ${invoice.invoiceNumber}`,

@@ -2,7 +2,14 @@ import assert from 'node:assert/strict';
 import { listExternalIds } from '../customers/store.ts';
 import { publish } from '../customers/store-events.ts';
 import type { Work } from '../database/work.ts';
-import { attemptFailed, attemptInFlight, moneyArrived, moneyTakenBack } from '../invoicing/collection.ts';
+import {
+  attemptFailed,
+  attemptInFlight,
+  earlyAttemptFailed,
+  isEarly,
+  moneyArrived,
+  moneyTakenBack,
+} from '../invoicing/collection.ts';
 import type { InvoiceRow } from '../invoicing/store.ts';
 import { lockInvoices, saveCollections } from '../invoicing/store-collecting.ts';
 import type { Instant } from '../kernel/calendar.ts';
@@ -195,7 +202,7 @@ export async function applyChargeOutcomes(work: Work, reported: readonly Reporte
     const invoice = invoices.get(payment.invoiceId);
     assert(invoice, 'a payment has its invoice');
     payments.set(paymentId, changed);
-    invoices.set(invoice.id, invoiceAfter(invoice, changed, outcome));
+    invoices.set(invoice.id, invoiceAfter(invoice, changed, outcome, work.now));
     return { paymentId, before: payment.status };
   });
   const changedPayments = [...new Set(changes.map((change) => change.paymentId))].flatMap(
@@ -222,13 +229,13 @@ function byId<Row extends { readonly id: string }>(rows: readonly Row[]): Map<st
   return new Map(rows.map((row) => [row.id, row]));
 }
 
-function invoiceAfter(invoice: InvoiceRow, payment: PaymentRow, outcome: ChargeOutcome): InvoiceRow {
+function invoiceAfter(invoice: InvoiceRow, payment: PaymentRow, outcome: ChargeOutcome, now: Instant): InvoiceRow {
   switch (outcome.result) {
     case 'succeeded':
       return moneyArrived(invoice, payment.amount);
     case 'failed':
     case 'canceled':
-      return attemptFailed(invoice);
+      return payment.onRequest && isEarly(invoice, now) ? earlyAttemptFailed(invoice) : attemptFailed(invoice);
     case 'reversed':
       return moneyTakenBack(invoice, payment);
     case 'processing':

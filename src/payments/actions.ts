@@ -61,6 +61,7 @@ export function renderPayment(work: Work, row: PaymentRow): Payment {
     attemptNumber: _attempt,
     refundingAmount: _refunding,
     customerPresent: _present,
+    onRequest: _asked,
     receiptUrl,
     ...shown
   } = kept;

@@ -39,6 +39,7 @@ const columns = [
   'status',
   'attemptNumber',
   'customerPresent',
+  'onRequest',
   'chargeDate',
   'settlementDate',
   'description',

@@ -24,6 +24,7 @@ export const spoils: ReadonlySet<string> = new Set([
   'POST /invoices/{id}/void',
   'POST /invoices/{id}/mark-uncollectible',
   'POST /invoices/{id}/record-payment',
+  'POST /invoices/{id}/pay',
   'DELETE /tax-rates/{id}',
   'POST /product-features/{id}/expire',
   'POST /subscription-item-features',

@@ -354,6 +354,9 @@ const tenantCalls: Readonly<Record<string, readonly CallOf[]>> = {
       body: { paymentMethodId: w.owingCardId },
     }),
   ],
+  'POST /invoices/{id}/pay': [
+    (w) => ({ path: `/invoices/${w.openInvoiceId}/pay`, body: { paymentMethodId: w.owingCardId } }),
+  ],
   'PUT /tax-rates/{id}': [
     (w, n) => ({ path: `/tax-rates/${w.taxRateId}`, body: { taxRate: { id: w.taxRateId, name: `VAT ${n}` } } }),
   ],

@@ -89,6 +89,7 @@ export const answeredOtherwise: Readonly<Record<string, Otherwise>> = {
   'POST /purchases purchase.discountCode': ofNobody,
   'POST /purchases purchase.paymentMethodId': ofCustomer,
   'POST /subscriptions/{id}/retry-payment paymentMethodId': ofCustomer,
+  'POST /invoices/{id}/pay paymentMethodId': ofCustomer,
   'POST /subscriptions/{id}/preview-adjust id': refusalTold,
   'POST /subscriptions/{id}/preview-adjust adjustment.newSubscriptionItems[].id': refusalTold,
   'POST /subscriptions/{id}/preview-adjust adjustment.newSubscriptionItems[].subscriptionId': refusalTold,

@@ -253,7 +253,11 @@ describe('by a link', () => {
         const acts = ['cancel', 'uncancel', 'keep', 'pay'].map(
           (verb) => `subscriptions/${world.subscriptionId}/${verb}`,
         );
-        for (const path of [...acts, `payment-methods/${world.paymentMethodId}/default`]) {
+        for (const path of [
+          ...acts,
+          `invoices/${world.openInvoiceId}/pay`,
+          `payment-methods/${world.paymentMethodId}/default`,
+        ]) {
           const body = new URLSearchParams({ [token[1] ?? '']: token[2] ?? '' });
           const options = { method: 'POST', body, headers: { cookie, origin: app.url } };
           const { status, text } = await open(`${app.url}/portal/${path}`, options);
