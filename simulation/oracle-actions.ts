@@ -19,7 +19,7 @@ import {
   holderOf,
   type Invoice,
   invoicesOf,
-  isForPeriod,
+  isDunned,
   isInArrears,
   isOwed,
   isTerminal,
@@ -127,7 +127,7 @@ export function cancelAtEnd(subscription: Subscription): void {
 export function uncancel({ now }: Books, subscription: Subscription): void {
   const { trialEnd } = subscription;
   const attempts = invoicesOf(subscription)
-    .filter((each) => isForPeriod(each) && isOwed(each))
+    .filter((each) => isDunned(each) && isOwed(each))
     .map((each) => each.attempts);
   const most = Math.max(0, ...attempts);
   const owing = most > 3 ? 'unpaid' : 'past_due';
@@ -137,9 +137,9 @@ export function uncancel({ now }: Books, subscription: Subscription): void {
   subscription.cancelAt = null;
 }
 
-/** The oldest unpaid invoice of a period. */
+/** The oldest unpaid dunned invoice. */
 export function oldestOwed(subscription: Subscription): Invoice | null {
-  return invoicesOf(subscription).find((each) => isForPeriod(each) && isOwed(each)) ?? null;
+  return invoicesOf(subscription).find((each) => isDunned(each) && isOwed(each)) ?? null;
 }
 
 /** Charges the oldest debt. Returns whether the payment succeeded or is pending. */

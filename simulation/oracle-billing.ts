@@ -7,6 +7,7 @@ import {
   holderOf,
   type Invoice,
   invoicesOf,
+  isDunned,
   isForPeriod,
   isInArrears,
   isOwed,
@@ -191,7 +192,7 @@ export function recover(books: Books, subscription: Subscription, method: Method
   if (status === 'incomplete' || status === 'past_due' || status === 'unpaid') subscription.status = 'active';
   if (arrears !== 'unpaid') return;
   for (const invoice of invoicesOf(subscription))
-    if (isForPeriod(invoice) && invoice.status === 'open') invoice.nextAt ??= books.now;
+    if (isDunned(invoice) && invoice.status === 'open') invoice.nextAt ??= books.now;
 }
 
 /** Voids an invoice as if it had never been created: its usage is billed again. */

@@ -1,10 +1,11 @@
 import { rounded } from './oracle-arithmetic.ts';
 import { applyChange, draft, issue, methodOf, order, sumOf, worthOf } from './oracle-billing.ts';
-import { carryOut } from './oracle-collecting.ts';
+import { carryOut, collect } from './oracle-collecting.ts';
 import {
   type Books,
   type Invoice,
   invoicesOf,
+  isDunned,
   isTerminal,
   type Period,
   paidOf,
@@ -19,7 +20,10 @@ import { takePausedBack } from './oracle-usage.ts';
 /** The outcome of an immediate change. `lacks_method`: there is no payment method, and nothing was tried. */
 export type Changed = 'made' | 'lacks_method' | 'not_paid';
 
-/** Another plan or quantity, now: paid first, unless the rest of the period is not charged. */
+/**
+ * Another plan or quantity, now: paid first, unless the rest of the period is not charged. Under net terms and without
+ * a payment method it is made, and its invoice collected from its due date on.
+ */
 export function changeNow(
   books: Books,
   subscription: Subscription,
@@ -38,7 +42,14 @@ export function changeNow(
   const method = methodOf(subscription);
   const lines = [{ kind: 'change', amount, units: 0 }] as const;
   const bill = { reason: 'adjustment', at: books.now, period, lines } as const;
-  if (method === null && draft(subscription, bill).total > 0) return 'lacks_method';
+  if (method === null && draft(subscription, bill).total > 0) {
+    if (books.netTerms === 0) return 'lacks_method';
+    const owed = issue(books, subscription, bill);
+    applyChange(books, subscription, terms);
+    collect(books, owed);
+    carryOut(books);
+    return 'made';
+  }
   const invoice = issue(books, subscription, bill, { change: terms });
   if (invoice?.status === 'open' && method !== null) order(books, invoice, method, terms);
   carryOut(books);
@@ -59,9 +70,10 @@ function worthTimesTime(holdings: Subscription['holdings'], period: Period, now:
   }, 0n);
 }
 
-/** The list value that nothing collects again. Void invoices of such a period are those of failed changes. */
+/** The list value that nothing collects again. Other void invoices of such a period are those of failed changes. */
 function settledForPlan(subscription: Subscription, period: Period): number {
-  return planInvoices(subscription, period).reduce((sum, invoice) => sum + listOf(invoice), period.waived);
+  const settled = invoicesOf(subscription).filter((each) => each.status !== 'void' || isDunned(each));
+  return settled.filter((each) => each.period === period).reduce((sum, each) => sum + listOf(each), period.waived);
 }
 
 function planInvoices(subscription: Subscription, period: Period): Invoice[] {

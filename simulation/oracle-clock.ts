@@ -10,7 +10,7 @@ import {
   hasAccess,
   type Invoice,
   isCurrent,
-  isForPeriod,
+  isDunned,
   isInArrears,
   isTerminal,
   type Line,
@@ -87,7 +87,7 @@ function doDue(books: Books): void {
 function isToTry(invoice: Invoice): boolean {
   const { subscription } = invoice;
   invoice.nextAt = null;
-  const isTried = isForPeriod(invoice) || invoice.reason === 'final_usage';
+  const isTried = isDunned(invoice) || invoice.reason === 'final_usage';
   return isTried && !isTerminal(subscription) && subscription.status !== 'unpaid';
 }
 

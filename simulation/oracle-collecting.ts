@@ -2,15 +2,7 @@ import { retryDays, smallestCharge } from './catalogue.ts';
 import { dayMs } from './oracle-arithmetic.ts';
 import { methodOf, order, pay, takeBack, unitsOf } from './oracle-billing.ts';
 import { endSubscription, replaceFree } from './oracle-ending.ts';
-import {
-  type Books,
-  type Invoice,
-  isForPeriod,
-  isTerminal,
-  type Order,
-  type Payment,
-  paidOf,
-} from './oracle-records.ts';
+import { type Books, type Invoice, isDunned, isTerminal, type Order, type Payment, paidOf } from './oracle-records.ts';
 
 /** Collection of payments, and the consequences of failures. */
 
@@ -51,8 +43,8 @@ export function conclude(
 /** Applies the consequences of a failed, counted attempt. */
 export function fail(books: Books, invoice: Invoice, cause: 'declined' | 'method_missing'): void {
   const { subscription, reason } = invoice;
-  if (reason === 'adjustment' || reason === 'purchase') takeBack(invoice);
-  if (!isForPeriod(invoice)) return;
+  if ((reason === 'adjustment' && !isDunned(invoice)) || reason === 'purchase') takeBack(invoice);
+  if (!isDunned(invoice)) return;
   if (isTerminal(subscription)) {
     const neverWas = reason === 'subscription_start' || subscription.reason === 'non_payment';
     if (!subscription.everPaid && neverWas && unitsOf(invoice) === 0) takeBack(invoice);
@@ -76,10 +68,9 @@ export function fail(books: Books, invoice: Invoice, cause: 'declined' | 'method
 /** Starts collecting a new invoice; without a payment method, on its due date. */
 export function collect(books: Books, invoice: Invoice | null): void {
   if (invoice === null || invoice.status !== 'open') return;
-  const isOfPeriod = isForPeriod(invoice);
-  if (isOfPeriod && invoice.subscription.status === 'unpaid') return;
-  if (isOfPeriod && methodOf(invoice.subscription) === null && invoice.dueAt > books.now)
-    invoice.nextAt = invoice.dueAt;
+  const isRetried = isDunned(invoice);
+  if (isRetried && invoice.subscription.status === 'unpaid') return;
+  if (isRetried && methodOf(invoice.subscription) === null && invoice.dueAt > books.now) invoice.nextAt = invoice.dueAt;
   else attempt(books, invoice);
 }
 
@@ -90,7 +81,7 @@ export function attempt(books: Books, invoice: Invoice): void {
     order(books, invoice, method);
     return;
   }
-  if (!isForPeriod(invoice)) return;
+  if (!isDunned(invoice)) return;
   invoice.attempts += 1;
   fail(books, invoice, 'method_missing');
 }

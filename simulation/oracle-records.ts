@@ -236,6 +236,9 @@ export const paidOf = ({ payments }: Invoice): number =>
   payments.reduce((sum, { status, amount }) => sum + (status === 'succeeded' ? amount : 0), 0);
 export const refundedOf = ({ payments }: Invoice): number => payments.reduce((sum, { refunded }) => sum + refunded, 0);
 export const isForPeriod = ({ reason }: Invoice): boolean => reason === 'subscription_start' || reason === 'renewal';
+/** Whether it is retried: that of a period, and that of a change which was made before its payment. */
+export const isDunned = (invoice: Invoice): boolean =>
+  isForPeriod(invoice) || (invoice.reason === 'adjustment' && invoice.dueAt > invoice.at);
 /** Whether payment is still expected. */
 export const isOwed = ({ status }: Invoice): boolean => status === 'open' || status === 'awaiting_payment_confirmation';
 export const isTerminal = ({ status }: Subscription): boolean =>
@@ -254,9 +257,9 @@ export const holderOf = ({ subscriptions }: Customer): Subscription | undefined 
 
 export const invoicesOf = (subscription: Subscription): Invoice[] =>
   subscription.customer.invoices.filter((invoice) => invoice.subscription === subscription);
-/** Whether a period's invoice is open after a failed attempt. */
+/** Whether a dunned invoice is open after a failed attempt. */
 export const isInArrears = (subscription: Subscription): boolean =>
-  invoicesOf(subscription).some((each) => isForPeriod(each) && isOwed(each) && each.attempts > 0);
+  invoicesOf(subscription).some((each) => isDunned(each) && isOwed(each) && each.attempts > 0);
 /** Whether the customer may use it, by the settings. */
 export const hasAccess = ({ withheld }: Books, { arrears }: Subscription): boolean => !withheld.includes(arrears);
 export const seatsOf = ({ plan, quantity }: Terms): number => plan.seats * quantity;

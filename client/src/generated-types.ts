@@ -1401,8 +1401,10 @@ export interface AdjustmentPreview {
   newBillingPeriodEnd?: Timestamp;
   discountAmount?: WholeNumber;
   taxAmount?: WholeNumber;
-  /** The amount that would be charged now. */
+  /** The amount that would be charged now or, with `dueDate`, invoiced. */
   totalDue?: WholeNumber;
+  /** When the invoice would be due: under net terms and without a payment method the change is made before its payment. */
+  dueDate?: Timestamp;
   /** The price of a whole period before the change. */
   currentPlanTotal?: WholeNumber;
   newPlanTotal?: WholeNumber;
@@ -5246,10 +5248,10 @@ export interface SubscriptionsMethods {
   /** Undo a scheduled cancellation. Keeps a subscription that was scheduled to end. A subscription without a scheduled cancellation is returned unchanged. A paid subscription needs a payment method, or the request is refused with 400. */
   uncancel(input: SubscriptionsUncancelInput, options?: WriteOptions): Promise<SubscriptionsUncancelAnswer>;
 
-  /** Change the plan of a subscription. Replaces the items of a subscription by the complete set in `newSubscriptionItems`, now or with the end of the billing period. A change that costs something now is charged before the answer, and takes effect once it is paid. If the charge fails, nothing changes and the answer is 402. A change that would leave fewer places of a resource than are claimed is refused with 409. */
+  /** Change the plan of a subscription. Replaces the items of a subscription by the complete set in `newSubscriptionItems`, now or with the end of the billing period. A change that costs something now is charged before the answer, and takes effect once it is paid. If the charge fails, nothing changes and the answer is 402. Under net terms and without a payment method the change is made now, and its invoice is due later. A change that would leave fewer places of a resource than are claimed is refused with 409. */
   adjust(input: SubscriptionsAdjustInput, options?: WriteOptions): Promise<SubscriptionsAdjustAnswer>;
 
-  /** Preview a change of plan. Returns the amounts that `adjust` would charge for the same body now, and changes nothing. If the change would be refused, `canAdjust` is `false` and `reason` says why. */
+  /** Preview a change of plan. Returns the amounts that `adjust` would charge or invoice for the same body now, and changes nothing. If the change would be refused, `canAdjust` is `false` and `reason` says why. */
   previewAdjust(input: SubscriptionsPreviewAdjustInput, options?: WriteOptions): Promise<SubscriptionsPreviewAdjustAnswer>;
 
   /** Undo a scheduled change of plan. Removes the change that is scheduled for the end of the billing period and restores the plan before it. Without a scheduled change the request is refused with 400. */

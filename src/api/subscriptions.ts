@@ -211,7 +211,8 @@ export const subscriptionRoutes = [
     description:
       'Replaces the items of a subscription by the complete set in `newSubscriptionItems`, now or with the end ' +
       'of the billing period. A change that costs something now is charged before the answer, and takes effect ' +
-      'once it is paid. If the charge fails, nothing changes and the answer is 402. A change that would leave ' +
+      'once it is paid. If the charge fails, nothing changes and the answer is 402. Under net terms and ' +
+      'without a payment method the change is made now, and its invoice is due later. A change that would leave ' +
       'fewer places of a resource than are claimed is refused with 409.',
     tag,
     params,
@@ -244,7 +245,7 @@ export const subscriptionRoutes = [
     path: '/subscriptions/{id}/preview-adjust',
     summary: 'Preview a change of plan',
     description:
-      'Returns the amounts that `adjust` would charge for the same body now, and changes nothing. If the change ' +
+      'Returns the amounts that `adjust` would charge or invoice for the same body now, and changes nothing. If the change ' +
       'would be refused, `canAdjust` is `false` and `reason` says why.',
     tag,
     params,

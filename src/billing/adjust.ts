@@ -27,6 +27,7 @@ import type { SubscriptionItemRow } from '../subscriptions/subscription-item.ts'
 import { applyNow } from './apply-adjustment.ts';
 import { issueBills } from './bill-subscription.ts';
 import { lockCurrent } from './catch-up.ts';
+import { collectInvoices } from './collect-invoices.ts';
 import type { LockedSubscription } from './end-subscription.ts';
 import { type AdjustmentPlan, planAdjustment } from './plan-adjustment.ts';
 import { chargeInvoice, recordPaid } from './record-paid.ts';
@@ -44,7 +45,8 @@ export interface Adjusted {
 
 /**
  * Changes the items of a subscription, now or at the end of its period. The price of an immediate change is charged
- * after the commit, and the items change when the payment succeeds; `readAdjusted` returns the outcome. The
+ * after the commit, and the items change when the payment succeeds; `readAdjusted` returns the outcome. Under net terms
+ * and without a payment method the items change at once, and the invoice is collected from its due date on. The
  * charge is made on `chargeWith`, else on the subscription's payment method, which stays what it is.
  */
 export async function adjustSubscription(
@@ -72,13 +74,17 @@ async function schedule(
 }
 
 async function changeNow(work: Work, plan: AdjustmentPlan): Promise<string> {
-  const { subscription, effectiveAt: at, bill, paymentMethodId } = plan;
+  const { subscription, effectiveAt: at, bill, paymentMethodId, dueDate } = plan;
   const [invoice] = bill === null ? [] : await issueBills(work, [bill]);
   const nextAttemptAt = await restReplaced(work, plan);
   const adjustment = { ...newAdjustment(work, plan, invoice ?? null), replacedNextAttemptAt: nextAttemptAt };
   await insertAdjustment(work, adjustment);
   if (!invoice) await applyNow(work, [{ adjustment, subscription, at }]);
-  else if (invoice.status === 'paid') await recordPaid(work, [{ invoice, paymentMethodId: null }]);
+  else if (dueDate !== null) {
+    const [changed] = await applyNow(work, [{ adjustment, subscription, at }]);
+    assert(changed, 'the change was applied');
+    await collectInvoices(work, [{ invoice, subscription: changed }]);
+  } else if (invoice.status === 'paid') await recordPaid(work, [{ invoice, paymentMethodId: null }]);
   else {
     assert(paymentMethodId !== null, 'a charge has something to charge');
     await chargeInvoice(work, invoice, paymentMethodId);
@@ -95,8 +101,8 @@ async function restReplaced(work: Work, { charge: { replacedInvoiceId } }: Adjus
 }
 
 function newAdjustment(work: Work, plan: AdjustmentPlan, invoice: InvoiceRow | null): AdjustmentRow {
-  const { subscription, charge, timing } = plan;
-  const statusNow = invoice === null ? 'applied' : 'awaiting_payment';
+  const { subscription, charge, timing, dueDate } = plan;
+  const statusNow = invoice === null || dueDate !== null ? 'applied' : 'awaiting_payment';
   return {
     id: newId('subscriptionAdjustment'),
     createdAt: work.now,
@@ -178,7 +184,13 @@ export const AdjustmentPreview = z
     }),
     discountAmount: WholeNumber.optional(),
     taxAmount: WholeNumber.optional(),
-    totalDue: WholeNumber.optional().meta({ description: 'The amount that would be charged now.' }),
+    totalDue: WholeNumber.optional().meta({
+      description: 'The amount that would be charged now or, with `dueDate`, invoiced.',
+    }),
+    dueDate: Timestamp.optional().meta({
+      description:
+        'When the invoice would be due: under net terms and without a payment method the change is made before its payment.',
+    }),
     currentPlanTotal: WholeNumber.optional().meta({ description: 'The price of a whole period before the change.' }),
     newPlanTotal: WholeNumber.optional(),
     resolvedTiming: ResolvedTiming.optional(),
@@ -236,6 +248,7 @@ async function toPreview(work: Work, plan: AdjustmentPlan): Promise<Partial<Adju
     discountAmount: draft?.discountAmount ?? 0n,
     taxAmount: draft?.taxAmount ?? 0n,
     totalDue: draft?.total ?? 0n,
+    ...(plan.dueDate === null ? {} : { dueDate: plan.dueDate }),
     currentPlanTotal: plan.currentTotal,
     newPlanTotal: plan.newTotal,
     resolvedTiming: plan.timing,

@@ -456,8 +456,8 @@ async function grantRest(
 
 /**
  * Bills the price difference of the current period after changes that were applied late: the period was billed for the
- * old items before the payment for the change arrived. Tried once; on failure the invoice stays open. Without a
- * difference nothing is billed. The changes have been applied.
+ * old items before the payment for the change arrived. Tried once when it is due; on failure the invoice stays open, and
+ * under net terms it is dunned. Without a difference nothing is billed. The changes have been applied.
  */
 async function billLateChanges(
   work: Work,
@@ -480,7 +480,7 @@ async function billLateChanges(
   const invoices = (await issueBills(work, bills)).filter((invoice) => invoice?.status === 'open');
   await saveCollections(
     work,
-    invoices.flatMap((invoice) => (invoice === null ? [] : { ...invoice, nextAttemptAt: work.now })),
+    invoices.flatMap((invoice) => (invoice === null ? [] : { ...invoice, nextAttemptAt: invoice.dueDate ?? work.now })),
   );
 }
 

@@ -37,6 +37,8 @@ export interface Bill {
   readonly replacedInvoiceId?: string | null;
   /** Whether it is a plan change that begins a period, and so carries the discount of one. */
   readonly beginsPeriod?: boolean;
+  /** Whether it is a plan change that is made when it is paid, and so due at once. */
+  readonly isPaidFirst?: boolean;
   /** The bill is for a period after a pause. Absent: it is not. */
   readonly resumption?: Resumption;
 }
@@ -90,6 +92,8 @@ async function invoicesOf(work: Work, bills: readonly Bill[]): Promise<NewInvoic
   const taxes = await quoteTaxes(work, settings, [...new Set(subscriptions.map(({ customerId }) => customerId))]);
   // Without net terms every invoice is due immediately, however it is paid.
   const charged = netTermsDays === 0 ? null : await listChargeableMethods(work, subscriptions);
+  const isDueAtOnce = ({ isPaidFirst = false, subscription }: Bill) =>
+    isPaidFirst || charged === null || charged.has(subscription.id);
   return bills.map((bill) => ({
     customerId: bill.subscription.customerId,
     pricingModelId: bill.subscription.pricingModelId,
@@ -99,7 +103,7 @@ async function invoicesOf(work: Work, bills: readonly Bill[]): Promise<NewInvoic
     currency: work.currency as NewInvoice['currency'],
     lines: describeItems(bill.lines, names),
     invoiceDate: bill.at,
-    dueDate: charged === null || charged.has(bill.subscription.id) ? bill.at : addDays(bill.at, netTermsDays),
+    dueDate: isDueAtOnce(bill) ? bill.at : addDays(bill.at, netTermsDays),
     discount: discountOf(bill),
     tax: taxes.get(bill.subscription.customerId) ?? null,
     seller,

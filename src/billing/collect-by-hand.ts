@@ -172,7 +172,7 @@ export interface RetriedPayment {
 }
 
 /**
- * Charges the oldest unpaid period invoice of the subscription after the commit: to the given payment method, else to
+ * Charges the oldest unpaid dunned invoice of the subscription after the commit: to the given payment method, else to
  * the subscription's. Refuses a subscription that owes nothing, has ended or is not charged, and one without a payment
  * method.
  */

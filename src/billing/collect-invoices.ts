@@ -87,7 +87,7 @@ async function failForLackOfMethod(work: Work, lacking: readonly Collectable[]):
   );
 }
 
-/** The state of collecting period invoices for each of these subscriptions, by subscription id. */
+/** The state of collecting dunned invoices for each of these subscriptions, by subscription id. */
 export async function readArrears(work: Work, subscriptionIds: readonly string[]): Promise<(id: string) => Arrears> {
   const owed = (await listOwedInvoices(work, subscriptionIds)).filter(isDunned);
   if (owed.length === 0) return () => 'none';

@@ -4,14 +4,15 @@ import { planItemFeatures } from '../entitlements/actions.ts';
 import { checkCapacities } from '../entitlements/resource-claim.ts';
 import { countClaims } from '../entitlements/store-claims.ts';
 import { listItemFeatures } from '../entitlements/store-item-features.ts';
-import { isDunned } from '../invoicing/collection.ts';
+import { isForPeriod } from '../invoicing/collection.ts';
 import type { NewLine } from '../invoicing/invoice-line-item.ts';
 import { withPeriod } from '../invoicing/line-text.ts';
 import type { InvoiceDraft } from '../invoicing/new-invoice.ts';
 import { listExplainedLines } from '../invoicing/store.ts';
-import type { Instant, Period } from '../kernel/calendar.ts';
+import { addDays, type Instant, type Period } from '../kernel/calendar.ts';
 import { chargedStep } from '../kernel/currency.ts';
 import { Problem } from '../kernel/problem.ts';
+import { readSettings } from '../organizations/store-settings.ts';
 import { defaultPaymentMethod } from '../payments/actions.ts';
 import { listPeriodInvoices, type PeriodInvoice } from '../payments/store-period-invoices.ts';
 import { listPrices } from '../pricing/store-prices.ts';
@@ -58,9 +59,11 @@ export interface AdjustmentPlan {
   /** The capacity of each resource after the change, by id. */
   readonly capacities: Readonly<Record<string, number>>;
   readonly charge: PlanCharge;
-  /** The bill and draft that must be paid before the change; null: none. */
+  /** The bill and draft of the change; null: none. */
   readonly bill: Bill | null;
   readonly draft: InvoiceDraft | null;
+  /** When the bill is due, if the change is made before its payment; null: it is paid first, or costs nothing. */
+  readonly dueDate: Instant | null;
   /** The payment method to charge. */
   readonly paymentMethodId: string | null;
 }
@@ -80,7 +83,7 @@ const nothingToPay: PlanCharge = {
  * Decides a plan change: the new items, their effective date, and the amount to pay first. A preview stops here.
  * `takesUsage` marks the usage that the charge bills as invoiced, so the caller must issue the bill.
  * Refuses in this order: an unchangeable subscription, unknown items and prices, values out of range, capacity below
- * claims, an unsuitable timing, and a charge without a payment method. The charge is made on
+ * claims, an unsuitable timing, and a charge that nothing pays. The charge is made on
  * `chargeWith`, else on the subscription's payment method.
  */
 export async function planAdjustment(
@@ -108,11 +111,15 @@ export async function planAdjustment(
   const isNow = timing === 'immediately';
   const prorates = requested.prorateCurrentBillingPeriod !== false;
   const { collectRefunded } = requested;
+  const paymentMethodId = chargeWith ?? (await chargedMethod(work, subscription));
   const begun =
     interval === null || anchor === null
       ? null
       : await priceInterval(work, { subscription, period, items, interval, anchor, features, takesUsage });
-  const within = isNow && begun === null ? { period, items, prorates, collectRefunded, at: work.now } : null;
+  const termsDays = begun === null && paymentMethodId === null ? await termsOf(work, subscription) : 0;
+  // Under net terms the period's own invoice keeps its due date, so a change never puts off what is owed.
+  const replaces = termsDays === 0;
+  const within = isNow && begun === null ? { period, items, prorates, replaces, collectRefunded, at: work.now } : null;
   const charge = begun ?? (within === null ? nothingToPay : await priceChange(work, within));
   return {
     subscription,
@@ -126,7 +133,8 @@ export async function planAdjustment(
     effectiveAt: isNow ? work.now : period.endAt,
     capacities,
     charge,
-    ...(await planPayment(work, subscription, period, { ...charge, chargeWith })),
+    paymentMethodId,
+    ...(await planPayment(work, subscription, period, { ...charge, paymentMethodId, termsDays })),
   };
 }
 
@@ -173,10 +181,9 @@ async function planPayment(
   work: Work,
   subscription: SubscriptionRow,
   period: BillingPeriodRow,
-  { lines, replacedInvoiceId, begins, chargeWith }: PlanCharge & { readonly chargeWith: string | null },
-): Promise<Pick<AdjustmentPlan, 'bill' | 'draft' | 'paymentMethodId'>> {
-  const paymentMethodId = chargeWith ?? (await chargedMethod(work, subscription));
-  if (lines.length === 0) return { bill: null, draft: null, paymentMethodId };
+  { lines, replacedInvoiceId, begins, paymentMethodId, termsDays }: PlanCharge & Payer,
+): Promise<Pick<AdjustmentPlan, 'bill' | 'draft' | 'dueDate'>> {
+  if (lines.length === 0) return { bill: null, draft: null, dueDate: null };
   const bill: Bill = {
     subscription,
     period: begins === null ? period : { id: null, startAt: begins.period.start, endAt: begins.period.end },
@@ -185,11 +192,25 @@ async function planPayment(
     at: work.now,
     replacedInvoiceId,
     beginsPeriod: begins !== null,
+    isPaidFirst: termsDays === 0,
   };
   const [draft] = await composeBills(work, [bill]);
   assert(draft, 'each bill has its draft');
-  if (draft.total > 0n && paymentMethodId === null) throw new Problem('paymentMethodRequired', { id: subscription.id });
-  return { bill, draft, paymentMethodId };
+  if (draft.total === 0n || paymentMethodId !== null) return { bill, draft, dueDate: null };
+  if (termsDays === 0) throw new Problem('paymentMethodRequired', { id: subscription.id });
+  return { bill, draft, dueDate: addDays(work.now, termsDays) };
+}
+
+/** The way in which a change is paid. */
+interface Payer {
+  readonly paymentMethodId: string | null;
+  /** The days until its invoice is due, if the change is made before its payment; 0: it is paid first. */
+  readonly termsDays: number;
+}
+
+/** The net terms of a change without a payment method. A subscription in arrears gets nothing more before it pays. */
+async function termsOf(work: Work, { arrears }: SubscriptionRow): Promise<number> {
+  return arrears === 'none' ? (await readSettings(work)).netTermsDays : 0;
 }
 
 /** The payment method of a change: the subscription's own, else its backup, else its customer's. */
@@ -271,7 +292,7 @@ export async function priceChange(work: Work, change: PeriodChange): Promise<Pla
 
 /** The period's own invoice without any received or pending payment (worked example A4). */
 function isNeverPaid(invoice: PeriodInvoice): boolean {
-  return isDunned(invoice) && invoice.status === 'open' && !invoice.isBeingPaid && invoice.amountPaid === 0n;
+  return isForPeriod(invoice) && invoice.status === 'open' && !invoice.isBeingPaid && invoice.amountPaid === 0n;
 }
 
 /**

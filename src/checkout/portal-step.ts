@@ -63,9 +63,11 @@ export function changePage(frame: Frame, visit: Visited, step: ChangeStep): Page
     inputMode: 'numeric',
     maxLength: 9,
   } as const;
+  const payText = `Pay ${moneyText(preview.totalDue ?? 0n, frame.currency)} and change plan`;
+  const paysNow = (preview.totalDue ?? 0n) > 0n && preview.dueDate === undefined;
   const confirm = html`<form method="post" action="${action}">
 ${hiddenHtml({ formToken: visit.formToken, priceId: plan.priceId, quantity: String(quantity), shownDue: String(preview.totalDue ?? 0n) })}
-<div class="actions"><button class="wide">${(preview.totalDue ?? 0n) > 0n ? `Pay ${moneyText(preview.totalDue ?? 0n, frame.currency)} and change plan` : 'Change plan'}</button></div>
+<div class="actions"><button class="wide">${paysNow ? payText : 'Change plan'}</button></div>
 </form>`;
   const content = html`${summaryHtml(errors, message)}
 <section>
@@ -84,7 +86,7 @@ ${preview.canAdjust && confirm}`;
 
 function previewHtml(preview: AdjustmentPreview, { currency }: Frame): Html {
   const { prorationAmount = 0n, carriedOverAmount = 0n, discountAmount = 0n, taxAmount = 0n, totalDue = 0n } = preview;
-  const { currentPlanTotal = 0n, newPlanTotal = 0n, resolvedTiming, effectiveDate, paymentMethod } = preview;
+  const { currentPlanTotal = 0n, newPlanTotal = 0n, resolvedTiming, effectiveDate, paymentMethod, dueDate } = preview;
   const row = (label: string, amount: bigint, isSum = false) =>
     html`<dt${isSum && html` class="sum"`}>${label}</dt><dd${isSum && html` class="sum"`}>${moneyText(amount, currency)}</dd>\n`;
   const isNow = resolvedTiming === 'immediately';
@@ -98,7 +100,7 @@ ${row('Difference for the rest of this period', prorationAmount)}
 ${carriedOverAmount !== 0n && row('Unpaid usage', carriedOverAmount)}
 ${discountAmount !== 0n && row('Discount', -discountAmount)}
 ${taxAmount !== 0n && row('Tax', taxAmount)}
-${row('Due today', totalDue, true)}
+${row(dueDate === undefined ? 'Due today' : `Due on ${dayText(dueDate)}`, totalDue, true)}
 </dl>
 ${totalDue > 0n && paymentMethod !== undefined && html`<p class="soft">Charged to ${methodText(paymentMethod.type, { ...(paymentMethod.brand === undefined ? {} : { brand: paymentMethod.brand }), ...(paymentMethod.last4 === undefined ? {} : { last4: paymentMethod.last4 }) })}.</p>`}
 </section>

@@ -75,12 +75,12 @@ test('attempts that fail at once are made at 0, +3, +8 and +13 days, and no more
   assert.equal(nextAttempt(1, [], 0), null);
 });
 
-test('only the invoices of periods are tried again', () => {
-  const reasons = ['subscription_start', 'renewal', 'adjustment', 'final_usage'] as const;
-  assert.deepEqual(
-    reasons.filter((reason) => isDunned({ reason })),
-    ['subscription_start', 'renewal'],
-  );
+test('the invoices of periods are tried again, and that of a change which is due after its date', () => {
+  const reasons = ['subscription_start', 'renewal', 'adjustment', 'final_usage', 'purchase'] as const;
+  const dunned = (dueDate: number | null) => reasons.filter((reason) => isDunned({ reason, invoiceDate: 5, dueDate }));
+  assert.deepEqual(dunned(5), ['subscription_start', 'renewal']);
+  assert.deepEqual(dunned(null), ['subscription_start', 'renewal']);
+  assert.deepEqual(dunned(6), ['subscription_start', 'renewal', 'adjustment']);
 });
 
 test('I7: of 5000, 2000 arrive and the invoice stays open; the other 3000 pay it, and it is not tried again', () => {

@@ -10,12 +10,28 @@ export interface Collection extends InvoiceMoney {
   readonly nextAttemptAt: Instant | null;
 }
 
-/** Reasons of invoices for a period. Only these are retried automatically and make a subscription past due. */
+/** Reasons of invoices for a period. */
 export const periodReasons = ['subscription_start', 'renewal'] as const satisfies readonly InvoiceReason[];
 
-/** Whether the invoice is retried after a failed attempt. */
-export function isDunned({ reason }: { readonly reason: InvoiceReason }): boolean {
+/** Whether the invoice is for a period, not for a change within it. */
+export function isForPeriod({ reason }: { readonly reason: InvoiceReason }): boolean {
   return periodReasons.some((each) => each === reason);
+}
+
+/** The fields that decide whether an invoice is dunned. */
+export interface Dunnable {
+  readonly reason: InvoiceReason;
+  readonly invoiceDate: Instant;
+  readonly dueDate: Instant | null;
+}
+
+/**
+ * Whether the invoice is retried after a failed attempt, and makes its subscription past due: the invoices of periods,
+ * and those of changes under net terms. A change that is paid first is due on its date. One that is due later has been
+ * made.
+ */
+export function isDunned({ reason, invoiceDate, dueDate }: Dunnable): boolean {
+  return isForPeriod({ reason }) || (reason === 'adjustment' && dueDate !== null && dueDate > invoiceDate);
 }
 
 /** Whether payment of the invoice is still expected. */
@@ -46,10 +62,7 @@ export function attemptFailed<State extends Collection>(invoice: State): State {
 }
 
 /** An invoice with its due date. */
-interface Dated extends Collection {
-  readonly reason: InvoiceReason;
-  readonly dueDate: Instant | null;
-}
+interface Dated extends Collection, Dunnable {}
 
 /** Whether collection of the invoice begins later. */
 export function isEarly({ attemptCount, dueDate }: Pick<Dated, 'attemptCount' | 'dueDate'>, now: Instant): boolean {

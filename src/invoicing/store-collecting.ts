@@ -1,8 +1,12 @@
 import { sql } from 'kysely';
 import type { Work } from '../database/work.ts';
-import { type Collection, periodReasons } from './collection.ts';
+import { type Collection, type Dunnable, periodReasons } from './collection.ts';
 import type { InvoiceReason } from './invoice.ts';
 import { type InvoiceRow, selectInvoices } from './store.ts';
+
+/** The same rule as `isDunned`. */
+const isDunnedRow = sql<boolean>`(reason in (${sql.join(periodReasons.map((reason) => sql.lit(reason)))})
+  or reason = ${sql.lit('adjustment' satisfies InvoiceReason)} and due_date > invoice_date)`;
 
 /** Locks the invoices until the work ends, in order of id. */
 export async function lockInvoices(work: Work, ids: readonly string[]): Promise<InvoiceRow[]> {
@@ -51,33 +55,31 @@ export async function takeAttempts(work: Work, limit: number, only?: readonly st
   return rows.map((row) => row.id);
 }
 
-/** The subscriptions with an unpaid period invoice after a failed attempt. */
+/** The subscriptions with an unpaid dunned invoice after a failed attempt. */
 export async function listInArrears(work: Work, subscriptionIds: readonly string[]): Promise<Set<string>> {
   const { rows } = await sql<{ subscriptionId: string }>`
     select distinct subscription_id from invoices
      where environment_id = ${work.environmentId} and subscription_id = any(${subscriptionIds}::text[])
        and status in ('open', 'awaiting_payment_confirmation') and attempt_count > 0
-       and reason = any(${[...periodReasons]}::text[])`.execute(work.db);
+       and ${isDunnedRow}`.execute(work.db);
   return new Set(rows.map((row) => row.subscriptionId));
 }
 
-/** Schedules an immediate attempt for open period invoices of these subscriptions without a scheduled retry. */
+/** Schedules an immediate attempt for open dunned invoices of these subscriptions without a scheduled retry. */
 export async function startAttempts(work: Work, subscriptionIds: readonly string[]): Promise<void> {
   if (subscriptionIds.length === 0) return;
   await sql`
     update invoices set next_attempt_at = ${work.now}::bigint, updated_at = ${work.now}
      where environment_id = ${work.environmentId} and subscription_id = any(${subscriptionIds}::text[])
-       and status = 'open' and next_attempt_at is null and reason = any(${[...periodReasons]}::text[])`.execute(
-    work.db,
-  );
+       and status = 'open' and next_attempt_at is null and ${isDunnedRow}`.execute(work.db);
 }
 
-/** The oldest unpaid period invoice of the subscription; null if there is none. */
+/** The oldest unpaid dunned invoice of the subscription; null if there is none. */
 export async function findOldestOwed(work: Work, subscriptionId: string): Promise<InvoiceRow | null> {
   const row = await selectInvoices(work)
     .where('subscriptionId', '=', subscriptionId)
     .where('status', 'in', ['open', 'awaiting_payment_confirmation'])
-    .where('reason', 'in', periodReasons)
+    .where(isDunnedRow)
     .orderBy('invoiceDate')
     .orderBy('id')
     .limit(1)
@@ -145,10 +147,9 @@ export async function listOwedPeriods(work: Work, subscriptionIds: readonly stri
 }
 
 /** An unpaid invoice. */
-interface OwedInvoice {
+interface OwedInvoice extends Dunnable {
   readonly id: string;
   readonly subscriptionId: string;
-  readonly reason: InvoiceReason;
   /** Failed attempts to collect it. */
   readonly attemptCount: number;
 }
@@ -156,7 +157,7 @@ interface OwedInvoice {
 /** The open and pending invoices of these subscriptions, oldest first. */
 export async function listOwedInvoices(work: Work, subscriptionIds: readonly string[]): Promise<OwedInvoice[]> {
   const { rows } = await sql<OwedInvoice>`
-    select id, subscription_id, reason, attempt_count from invoices
+    select id, subscription_id, reason, invoice_date, due_date, attempt_count from invoices
      where environment_id = ${work.environmentId} and subscription_id = any(${subscriptionIds}::text[])
        and status in ('open', 'awaiting_payment_confirmation')
      order by id`.execute(work.db);

@@ -42,7 +42,7 @@ export interface AdjustmentRow {
   readonly items: readonly PlanItem[];
   /** The capacity of each resource, by id, after the change; 0 for missing ones. */
   readonly capacities: Readonly<Record<string, number>>;
-  /** The invoice that must be paid first; null: none. */
+  /** The invoice of the change, which is paid first unless it is due later; null: none. */
   readonly invoiceId: string | null;
   /** The period's own unpaid invoice, which the change's invoice replaces. */
   readonly replacedInvoiceId: string | null;

@@ -1,10 +1,12 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { day, setUpChanges } from '../support/adjust-fixture.ts';
-import { startTestApp } from '../support/harness.ts';
+import { type Body, startTestApp } from '../support/harness.ts';
+import { assertSound } from '../support/sound.ts';
 
 const app = await startTestApp();
-const { subscribe, adjust, attach, calls, invoices } = await setUpChanges(app);
+const { subscribe, adjust, preview, refused, attach, calls, invoices, items, subscription, moveTo } =
+  await setUpChanges(app);
 await app.put('/settings', { settings: { netTermsDays: 14 } });
 
 // Pro gives 360 calls a month, mega 900. A change on day 5 of 30 leaves 25: of mega that is 900 x 25 / 30 = 750.
@@ -47,5 +49,95 @@ describe('a plan that is invoiced and not paid yet gave its credits at its start
       ['paid', 8000],
     ]);
     assert.equal(await calls(externalId, id), 750);
+  });
+});
+
+// 3000 a month, paid by transfer. Half-way, the rest at 6000 costs (6000 - 3000) x 15 / 30 = 1500.
+describe('a change without a card, under net terms of 30 days', () => {
+  const halfWay = async () => {
+    await app.put('/settings', { settings: { netTermsDays: 30 } });
+    const plan = await subscribe('p3000', { token: null });
+    await pay(plan.id, 0);
+    await moveTo(day(15));
+    return plan;
+  };
+  const list = async (subscriptionId: string): Promise<Body[]> =>
+    (await app.get(`/invoices?subscriptionId=${subscriptionId}`)).data;
+  const pay = async (subscriptionId: string, index: number) =>
+    app.post(`/invoices/${(await list(subscriptionId))[index]?.id}/record-payment`, { payment: {} });
+
+  test('is made at once, and its invoice of 15.00 is due in 30 days, as the preview says', async () => {
+    const { id, externalId } = await halfWay();
+    const { totalDue, dueDate, paymentMethod } = await preview(id, 'p6000');
+    assert.deepEqual([totalDue, dueDate, paymentMethod], [1500, day(45), undefined]);
+    await adjust(id, 'p6000');
+    assert.deepEqual(await items(externalId), [[6000, 1]]);
+    const invoice = (await list(id))[1];
+    assert.deepEqual([invoice?.status, invoice?.total, invoice?.dueDate], ['open', 1500, day(45)]);
+    // Another change owes only its own difference: (9000 - 6000) x 15 / 30.
+    await adjust(id, 'p9000');
+    assert.deepEqual(await invoices(id), [
+      ['paid', 3000],
+      ['open', 1500],
+      ['open', 1500],
+    ]);
+  });
+
+  test('that is not paid is past due from its due date on, unpaid after 13 days of retries, and active once it is', async () => {
+    const { id, externalId } = await halfWay();
+    await adjust(id, 'p6000');
+    await moveTo(day(30));
+    await pay(id, 2);
+    await moveTo(day(45) - 1);
+    assert.equal((await subscription(id)).status, 'active');
+    await moveTo(day(45));
+    assert.equal((await subscription(id)).status, 'past_due');
+    await refused(id, 'p9000', 400);
+    await moveTo(day(58));
+    assert.equal((await subscription(id)).status, 'unpaid');
+    await pay(id, 1);
+    assert.equal((await subscription(id)).status, 'active');
+    assert.deepEqual(await items(externalId), [[6000, 1]]);
+    assert.deepEqual(await invoices(id), [
+      ['paid', 3000],
+      ['paid', 1500],
+      ['paid', 6000],
+    ]);
+  });
+
+  test('is charged on its due date to a card that was added since, and a declined card is retried, not undone', async () => {
+    const { id, customerId, externalId } = await halfWay();
+    await adjust(id, 'p6000');
+    await moveTo(day(30));
+    await pay(id, 2);
+    await attach(customerId, 'pm_card_chargeCustomerFail');
+    await moveTo(day(45));
+    assert.equal((await subscription(id)).status, 'past_due');
+    assert.deepEqual(await items(externalId), [[6000, 1]]);
+    await attach(customerId, 'pm_card_visa');
+    await moveTo(day(48));
+    assert.equal((await subscription(id)).status, 'active');
+    assert.deepEqual((await invoices(id))[1], ['paid', 1500]);
+  });
+
+  test('leaves an unpaid invoice of the period with its own due date', async () => {
+    const { id } = await subscribe('p3000', { token: null });
+    await moveTo(day(15));
+    await adjust(id, 'p6000');
+    assert.deepEqual(
+      (await list(id)).map(({ status, total, dueDate }) => [status, total, dueDate]),
+      [
+        ['open', 3000, day(30)],
+        ['open', 1500, day(45)],
+      ],
+    );
+  });
+
+  test('is refused without net terms: nothing changes', async () => {
+    const { id, externalId } = await halfWay();
+    await app.put('/settings', { settings: { netTermsDays: 0 } });
+    await refused(id, 'p6000', 400);
+    assert.deepEqual(await items(externalId), [[3000, 1]]);
+    await assertSound(app);
   });
 });
