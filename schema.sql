@@ -1225,6 +1225,7 @@ CREATE INDEX billing_periods_credits_await ON public.billing_periods USING btree
 CREATE INDEX checkout_sessions_by_adjustment ON public.checkout_sessions USING btree (environment_id, adjustment_id) WHERE (adjustment_id IS NOT NULL);
 CREATE INDEX checkout_sessions_by_creation ON public.checkout_sessions USING btree (environment_id, created_at);
 CREATE INDEX checkout_sessions_by_customer ON public.checkout_sessions USING btree (environment_id, customer_id) WHERE (customer_id IS NOT NULL);
+CREATE INDEX checkout_sessions_by_status ON public.checkout_sessions USING btree (environment_id, status, id);
 CREATE INDEX customers_by_creation ON public.customers USING btree (environment_id, created_at);
 CREATE INDEX customers_by_email ON public.customers USING btree (environment_id, email);
 CREATE INDEX customers_by_external_id ON public.customers USING btree (environment_id, external_id);
@@ -1251,6 +1252,7 @@ CREATE INDEX payment_methods_by_customer ON public.payment_methods USING btree (
 CREATE INDEX payments_by_creation ON public.payments USING btree (environment_id, created_at);
 CREATE INDEX payments_by_customer ON public.payments USING btree (environment_id, customer_id);
 CREATE INDEX payments_by_invoice ON public.payments USING btree (environment_id, invoice_id);
+CREATE INDEX payments_by_payment_method ON public.payments USING btree (environment_id, payment_method_id) WHERE (payment_method_id IS NOT NULL);
 CREATE INDEX payments_by_reference ON public.payments USING btree (environment_id, processor_reference) WHERE (processor_reference IS NOT NULL);
 CREATE INDEX payments_by_status ON public.payments USING btree (environment_id, status, id);
 CREATE INDEX payments_by_subscription ON public.payments USING btree (environment_id, subscription_id);
@@ -1304,6 +1306,7 @@ CREATE INDEX usage_rollups_by_hour ON public.usage_rollups USING brin (hour int8
 CREATE INDEX usage_series_by_customer ON public.usage_series USING btree (customer_id);
 CREATE INDEX usage_series_by_meter ON public.usage_series USING btree (usage_meter_id);
 CREATE INDEX webhook_attempts_started_at ON public.webhook_attempts USING btree (started_at);
+CREATE INDEX webhook_deliveries_by_creation ON public.webhook_deliveries USING btree (environment_id, webhook_id, created_at);
 CREATE INDEX webhook_deliveries_by_webhook ON public.webhook_deliveries USING btree (environment_id, webhook_id, id);
 CREATE INDEX webhook_deliveries_due ON public.webhook_deliveries USING btree (environment_id, webhook_id, next_attempt_at, sequence) WHERE (status = 'pending'::text);
 CREATE INDEX webhook_deliveries_retried ON public.webhook_deliveries USING btree (environment_id, webhook_id, object_id, sequence) WHERE ((status = 'pending'::text) AND (failures > 0));

@@ -125,6 +125,7 @@ create index payments_by_invoice on payments (environment_id, invoice_id);
 create index payments_by_status on payments (environment_id, status, id);
 create index payments_by_creation on payments (environment_id, created_at);
 create index payments_by_customer on payments (environment_id, customer_id);
+create index payments_by_payment_method on payments (environment_id, payment_method_id) where payment_method_id is not null;
 create index payments_by_subscription on payments (environment_id, subscription_id);
 create index payments_to_check on payments (environment_id, check_at) where check_at is not null;
 

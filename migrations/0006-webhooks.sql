@@ -63,6 +63,7 @@ create table webhook_deliveries (
   constraint webhook_deliveries_counts check (failures >= 0 and failures <= attempts)
 ) with (fillfactor = 80);
 create index webhook_deliveries_by_webhook on webhook_deliveries (environment_id, webhook_id, id);
+create index webhook_deliveries_by_creation on webhook_deliveries (environment_id, webhook_id, created_at);
 create index webhook_deliveries_due on webhook_deliveries (environment_id, webhook_id, next_attempt_at, sequence) where status = 'pending';
 -- Those that later ones of the same object wait for.
 create index webhook_deliveries_retried on webhook_deliveries (environment_id, webhook_id, object_id, sequence)

@@ -60,6 +60,7 @@ create table checkout_sessions (
   constraint checkout_sessions_somebody_adds check (type <> 'add_payment_method' or customer_id is not null),
   constraint checkout_sessions_expires_later check (expires_at > created_at)
 );
+create index checkout_sessions_by_status on checkout_sessions (environment_id, status, id);
 create index checkout_sessions_by_creation on checkout_sessions (environment_id, created_at);
 create index checkout_sessions_by_customer on checkout_sessions (environment_id, customer_id) where customer_id is not null;
 

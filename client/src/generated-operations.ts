@@ -192,7 +192,7 @@ export const operations = {
     getPdf: { method: 'GET', path: '/api/v1/invoices/{id}/pdf', params: ['id'], query: [], answers: 'bytes' },
   },
   invoiceLineItems: {
-    list: { method: 'GET', path: '/api/v1/invoice-line-items', params: [], query: ['cursor', 'limit', 'order', 'invoiceId', 'type', 'priceId', 'createdAtFrom', 'createdAtTo'], pages: true },
+    list: { method: 'GET', path: '/api/v1/invoice-line-items', params: [], query: ['cursor', 'limit', 'order', 'customerId', 'customerExternalId', 'invoiceId', 'type', 'priceId', 'createdAtFrom', 'createdAtTo'], pages: true },
     get: { method: 'GET', path: '/api/v1/invoice-line-items/{id}', params: ['id'], query: [] },
   },
   taxRates: {
@@ -231,7 +231,7 @@ export const operations = {
     get: { method: 'GET', path: '/api/v1/webhooks/{id}', params: ['id'], query: [] },
     delete: { method: 'DELETE', path: '/api/v1/webhooks/{id}', params: ['id'], query: [] },
     rotateSecret: { method: 'POST', path: '/api/v1/webhooks/{id}/rotate-secret', params: ['id'], query: [] },
-    listDeliveries: { method: 'GET', path: '/api/v1/webhooks/{id}/deliveries', params: ['id'], query: ['cursor', 'limit', 'order', 'status', 'eventId', 'eventType', 'objectId'], pages: true },
+    listDeliveries: { method: 'GET', path: '/api/v1/webhooks/{id}/deliveries', params: ['id'], query: ['cursor', 'limit', 'order', 'customerId', 'customerExternalId', 'status', 'eventId', 'eventType', 'objectId', 'createdAtFrom', 'createdAtTo'], pages: true },
     test: { method: 'POST', path: '/api/v1/webhooks/{id}/test', params: ['id'], query: [] },
     replay: { method: 'POST', path: '/api/v1/webhooks/{id}/replay', params: ['id'], query: [] },
   },
@@ -240,7 +240,7 @@ export const operations = {
     retry: { method: 'POST', path: '/api/v1/deliveries/{id}/retry', params: ['id'], query: [] },
   },
   events: {
-    list: { method: 'GET', path: '/api/v1/events', params: [], query: ['cursor', 'limit', 'order', 'type', 'object', 'objectId', 'occurredAtFrom', 'occurredAtTo'], pages: true },
+    list: { method: 'GET', path: '/api/v1/events', params: [], query: ['cursor', 'limit', 'order', 'customerId', 'customerExternalId', 'type', 'object', 'objectId', 'occurredAtFrom', 'occurredAtTo'], pages: true },
     get: { method: 'GET', path: '/api/v1/events/{id}', params: ['id'], query: [] },
   },
   testClock: {

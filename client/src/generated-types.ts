@@ -4538,6 +4538,9 @@ export interface InvoiceLineItemsListInput {
   limit?: number;
   /** `asc`: the oldest first. `desc`: the newest first. A cursor keeps its order, and is refused for the other one. */
   order?: 'asc' | 'desc';
+  customerId?: string;
+  /** Your own id of the customer. Archived customers with this id count too. */
+  customerExternalId?: string;
   invoiceId?: string;
   type?: string;
   priceId?: string;
@@ -5045,10 +5048,17 @@ export interface WebhooksListDeliveriesInput {
   limit?: number;
   /** `asc`: the oldest first. `desc`: the newest first. A cursor keeps its order, and is refused for the other one. */
   order?: 'asc' | 'desc';
+  customerId?: string;
+  /** Your own id of the customer. Archived customers with this id count too. */
+  customerExternalId?: string;
   status?: WebhookDeliveryStatus;
   eventId?: string;
   eventType?: EventType;
   objectId?: string;
+  /** Records created at this instant or later, in epoch milliseconds or as an ISO 8601 date-time. */
+  createdAtFrom?: string | number;
+  /** Records created before this instant. */
+  createdAtTo?: string | number;
 }
 
 export interface WebhooksListDeliveriesAnswer {
@@ -5116,6 +5126,9 @@ export interface EventsListInput {
   limit?: number;
   /** `asc`: the oldest first. `desc`: the newest first. A cursor keeps its order, and is refused for the other one. */
   order?: 'asc' | 'desc';
+  customerId?: string;
+  /** Your own id of the customer. Archived customers with this id count too. */
+  customerExternalId?: string;
   type?: EventType;
   object?: EventObject;
   objectId?: string;
@@ -5576,7 +5589,7 @@ export interface InvoicesMethods {
 }
 
 export interface InvoiceLineItemsMethods {
-  /** List invoice lines. Returns the lines of invoices, optionally those of one invoice. */
+  /** List invoice lines. Returns the lines of invoices, optionally those of one invoice or customer. */
   list(input?: InvoiceLineItemsListInput, options?: CallOptions): Promise<InvoiceLineItemsListAnswer>;
 
   /** Every row that `list` lists, page after page; `limit` is the size of a page, 100 when absent. */
@@ -5690,7 +5703,7 @@ export interface WebhooksMethods {
   /** Rotate the secret of a webhook. Returns a new secret, which is never shown again. For 24 hours, messages are signed with the old and the new secret. Another rotation within that time ends the older of the two at once. */
   rotateSecret(input: WebhooksRotateSecretInput, options?: WriteOptions): Promise<WebhooksRotateSecretAnswer>;
 
-  /** List the deliveries of a webhook. Returns the deliveries of a webhook, optionally of one event, event type, object or status. */
+  /** List the deliveries of a webhook. Returns the deliveries of a webhook, optionally of one event, event type, object, customer or status. */
   listDeliveries(input: WebhooksListDeliveriesInput, options?: CallOptions): Promise<WebhooksListDeliveriesAnswer>;
 
   /** Every row that `listDeliveries` lists, page after page; `limit` is the size of a page, 100 when absent. */
@@ -5712,7 +5725,7 @@ export interface DeliveriesMethods {
 }
 
 export interface EventsMethods {
-  /** List events. Returns the events of the environment, optionally of one type or object. */
+  /** List events. Returns the events of the environment, optionally of one type, object or customer. */
   list(input?: EventsListInput, options?: CallOptions): Promise<EventsListAnswer>;
 
   /** Every row that `list` lists, page after page; `limit` is the size of a page, 100 when absent. */

@@ -11,7 +11,7 @@ export const eventRoutes = [
     method: 'GET',
     path: '/events',
     summary: 'List events',
-    description: 'Returns the events of the environment, optionally of one type or object.',
+    description: 'Returns the events of the environment, optionally of one type, object or customer.',
     tag,
     query: pageQuery(eventFilters),
     returns: pageOf(Event),

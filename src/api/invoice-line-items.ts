@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { route } from '../http/route.ts';
 import { getInvoiceLineItem, listInvoiceLineItems } from '../invoicing/actions.ts';
 import { InvoiceLineItem, InvoiceLineItemId } from '../invoicing/invoice-line-item.ts';
-import { createdFilters, pageOf, pageQuery, pageRequest, textFilter } from '../kernel/pagination.ts';
+import { createdFilters, customerFilters, pageOf, pageQuery, pageRequest, textFilter } from '../kernel/pagination.ts';
 
 const tag = 'Invoices';
 
@@ -11,9 +11,15 @@ export const invoiceLineItemRoutes = [
     method: 'GET',
     path: '/invoice-line-items',
     summary: 'List invoice lines',
-    description: 'Returns the lines of invoices, optionally those of one invoice.',
+    description: 'Returns the lines of invoices, optionally those of one invoice or customer.',
     tag,
-    query: pageQuery({ invoiceId: textFilter, type: textFilter, priceId: textFilter, ...createdFilters }),
+    query: pageQuery({
+      ...customerFilters,
+      invoiceId: textFilter,
+      type: textFilter,
+      priceId: textFilter,
+      ...createdFilters,
+    }),
     returns: pageOf(InvoiceLineItem),
     refuses: ['invalidCursor'],
     handle: (work, { query }) => listInvoiceLineItems(work, pageRequest(query)),

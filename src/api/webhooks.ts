@@ -1,6 +1,14 @@
 import { z } from 'zod';
 import { route } from '../http/route.ts';
-import { booleanFilter, createdFilters, pageOf, pageQuery, pageRequest, textFilter } from '../kernel/pagination.ts';
+import {
+  booleanFilter,
+  createdFilters,
+  customerFilters,
+  pageOf,
+  pageQuery,
+  pageRequest,
+  textFilter,
+} from '../kernel/pagination.ts';
 import {
   createWebhook,
   deleteWebhook,
@@ -113,14 +121,17 @@ export const webhookRoutes = [
     method: 'GET',
     path: '/webhooks/{id}/deliveries',
     summary: 'List the deliveries of a webhook',
-    description: 'Returns the deliveries of a webhook, optionally of one event, event type, object or status.',
+    description:
+      'Returns the deliveries of a webhook, optionally of one event, event type, object, customer or status.',
     tag,
     params,
     query: pageQuery({
+      ...customerFilters,
       status: DeliveryStatus.optional(),
       eventId: textFilter,
       eventType: EventType.optional(),
       objectId: textFilter,
+      ...createdFilters,
     }),
     returns: pageOf(WebhookDelivery),
     refuses: ['webhookNotFound', 'invalidCursor'],

@@ -86,14 +86,18 @@ export async function pageOfSessions(
   work: Work,
   request: PageRequest,
 ): Promise<{ rows: CheckoutSessionRow[]; total: number }> {
-  const status = sql<string>`case when status = 'open' and expires_at <= ${work.now} then 'expired' else status end`;
+  // Compares the stored status, which has an index: a session that has expired is stored as open.
+  const hasStatus = (status: string) => {
+    if (status === 'expired') return sql`status = 'open' and expires_at <= ${work.now}`;
+    return status === 'open' ? sql`status = 'open' and expires_at > ${work.now}` : sql`status = ${status}`;
+  };
   const { rows, total } = await selectPage<StoredSession>(work, 'checkout_sessions', columns, request, {
     customerId: 'customer_id',
     customerExternalId: (externalId) => ofCustomerNamed(work, sql.ref('customer_id'), externalId),
     priceId: 'price_id',
     pricingModelId: 'pricing_model_id',
     type: 'type',
-    status,
+    status: hasStatus,
   });
   return { rows: rows.map(toSession), total };
 }

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { type Selectable, sql } from 'kysely';
+import { type RawBuilder, type Selectable, sql } from 'kysely';
 import { ofCustomerNamed } from '../customers/store.ts';
 import type { InvoiceLineItems, Invoices } from '../database/database-types.ts';
 import { jsonRecords } from '../database/json-records.ts';
@@ -213,7 +213,11 @@ export async function listExplainedLines(work: Work, invoiceIds: readonly string
 }
 
 export function pageOfLines(work: Work, request: PageRequest): Promise<{ rows: InvoiceLineItemRow[]; total: number }> {
+  const ofInvoices = (condition: RawBuilder<unknown>) => sql`invoice_id in (
+    select i.id from invoices i where i.environment_id = ${work.environmentId} and ${condition})`;
   return selectPage<InvoiceLineItemRow>(work, 'invoice_line_items', lineColumns, request, {
+    customerId: (id) => ofInvoices(sql`i.customer_id = ${id}`),
+    customerExternalId: (externalId) => ofInvoices(ofCustomerNamed(work, sql.ref('i.customer_id'), externalId)),
     invoiceId: 'invoice_id',
     type: 'type',
     priceId: 'price_id',

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { idSchema } from '../kernel/id.ts';
 import { Timestamp } from '../kernel/json.ts';
-import { instantFilter, textFilter } from '../kernel/pagination.ts';
+import { customerFilters, instantFilter, textFilter } from '../kernel/pagination.ts';
 
 export const EventId = idSchema('event');
 
@@ -113,6 +113,7 @@ export type Event = z.infer<typeof Event>;
 
 /** The filters of an event list. */
 export const eventFilters = {
+  ...customerFilters,
   type: EventType.optional(),
   object: EventObject.optional(),
   objectId: textFilter,

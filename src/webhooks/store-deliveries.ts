@@ -5,6 +5,7 @@ import type { Work } from '../database/work.ts';
 import type { Instant } from '../kernel/calendar.ts';
 import type { PageRequest } from '../kernel/pagination.ts';
 import type { WebhookAttempt, WebhookDelivery } from './delivery.ts';
+import { aboutCustomer } from './store.ts';
 
 /** A record without the fields of its environment. */
 export type DeliveryRow = Omit<WebhookDelivery, 'livemode' | 'organizationId'>;
@@ -41,6 +42,7 @@ export async function pageOfDeliveries(
     eventId: 'event_id',
     eventType: 'event_type',
     objectId: 'object_id',
+    ...aboutCustomer(work),
   });
 }
 

@@ -1,4 +1,4 @@
-import { sql } from 'kysely';
+import { type RawBuilder, sql } from 'kysely';
 import { selectPage } from '../database/select-page.ts';
 import type { Work } from '../database/work.ts';
 import type { Instant } from '../kernel/calendar.ts';
@@ -172,9 +172,30 @@ export async function findEvent(work: Work, id: string): Promise<EventRow | null
   return row ?? null;
 }
 
-const eventFilterColumns = { type: 'type', object: 'object', objectId: 'object_id' } as const;
+/** The filters of events and deliveries by the customer that their object is, or belongs to. */
+export function aboutCustomer(work: Work) {
+  // Every kind of `EventObject` is here.
+  const objectOf = (customer: RawBuilder<unknown>) => sql`object_id in (
+    with named as (select c.id from customers c where c.environment_id = ${work.environmentId} and ${customer})
+    select id from named
+    union all select s.id from subscriptions s join named on named.id = s.customer_id
+               where s.environment_id = ${work.environmentId}
+    union all select p.id from purchases p join named on named.id = p.customer_id
+               where p.environment_id = ${work.environmentId}
+    union all select p.id from payments p join named on named.id = p.customer_id
+               where p.environment_id = ${work.environmentId})`;
+  return {
+    customerId: (id: string) => objectOf(sql`c.id = ${id}`),
+    customerExternalId: (externalId: string) => objectOf(sql`c.external_id = ${externalId}`),
+  };
+}
 
 /** A page of events in order of creation, plus one if there are more, and the total number of matches. */
 export function pageOfEvents(work: Work, request: PageRequest): Promise<{ rows: EventRow[]; total: number }> {
-  return selectPage<EventRow>(work, 'events', eventColumns, request, eventFilterColumns);
+  return selectPage<EventRow>(work, 'events', eventColumns, request, {
+    type: 'type',
+    object: 'object',
+    objectId: 'object_id',
+    ...aboutCustomer(work),
+  });
 }

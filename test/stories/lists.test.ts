@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { before, test } from 'node:test';
 import { sql } from 'kysely';
 import { type Body, startTestApp } from '../support/harness.ts';
-import { newCustomer } from '../support/shop.ts';
+import { newCustomer, plan } from '../support/shop.ts';
 
 const app = await startTestApp();
 const start = Date.UTC(2026, 0, 1);
@@ -54,6 +54,45 @@ test('customerExternalId finds what is of the customer, in every list that names
   for (const list of ['holds', 'usage-events'])
     assert.equal((await app.get(`/${list}?customerExternalId=acme-2&order=desc`)).total, 0, list);
   assert.equal((await app.get('/subscriptions?customerExternalId=nobody')).total, 0);
+});
+
+test('events and deliveries of a customer are about it and what it has, and a delivery has a time of creation', async () => {
+  const { pricingModelId } = (await app.get('/customers?externalId=acme-1')).data[0];
+  const given = { name: 'Ours', url: 'http://127.0.0.1:9999/', filterTypes: [], pricingModelId };
+  const { webhook } = await app.post('/webhooks', { webhook: given });
+  await newCustomer(app, 'acme-5');
+  await newCustomer(app, 'acme-6');
+  const types = ['customer.created', 'subscription.created'];
+  for (const list of ['events', `webhooks/${webhook.id}/deliveries`]) {
+    const { data } = await app.get(`/${list}?customerExternalId=acme-5`);
+    assert.deepEqual(data.map((row: Body) => row.type ?? row.eventType).sort(), types, list);
+    assert.equal((await app.get(`/${list}?customerExternalId=nobody`)).total, 0, list);
+  }
+  // The instants of a delivery are real time, whatever the test clock says.
+  const [{ createdAt }] = (await app.get(`/webhooks/${webhook.id}/deliveries?limit=1`)).data;
+  const count = async (query: string) => (await app.get(`/webhooks/${webhook.id}/deliveries?${query}`)).total;
+  assert.equal(await count(`createdAtTo=${createdAt}`), 0);
+  assert.equal(await count(`createdAtFrom=${createdAt}`), 4);
+});
+
+test('invoice lines of a customer are those of its invoices', async () => {
+  const { pricingModelId } = (await app.get('/customers?externalId=acme-1')).data[0];
+  const { price } = plan('pro', 4900);
+  const product = { name: 'Pro', slug: 'pro', active: true, pricingModelId };
+  await app.post('/products', { product, price });
+  for (const externalId of ['payer-7', 'payer-8']) {
+    const { customerId } = await newCustomer(app, externalId, { token: 'pm_card_visa' });
+    await app.post('/subscriptions', { customerId, priceSlug: 'pro-monthly' });
+    for (const query of [`customerExternalId=${externalId}`, `customerId=${customerId}`]) {
+      const { data } = await app.get(`/invoice-line-items?${query}`);
+      assert.deepEqual(
+        data.map((line: Body) => line.amount),
+        [4900],
+        query,
+      );
+    }
+  }
+  assert.equal((await app.get('/invoice-line-items?customerExternalId=acme-1')).total, 0);
 });
 
 test('a status that does not exist is refused and named', async () => {

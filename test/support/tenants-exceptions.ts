@@ -143,4 +143,7 @@ export const sharedWithPinned: ReadonlySet<string> = new Set([
 export const emptyForAll: ReadonlySet<string> = new Set([
   'GET /purchases subscriptionId',
   'GET /purchases checkoutSessionId',
+  // The only delivery of a tenant is a sample, which is about nobody.
+  'GET /webhooks/{id}/deliveries customerId',
+  'GET /webhooks/{id}/deliveries customerExternalId',
 ]);
