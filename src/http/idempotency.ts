@@ -43,7 +43,7 @@ export async function beginIdempotent(
   { key, requestHash }: IdempotentRequest,
 ): Promise<StoredAnswer | null> {
   const lock = await sql<{ locked: boolean }>`
-    select pg_try_advisory_xact_lock(hashtextextended(${key}, ${work.environmentId})) as locked`.execute(work.db);
+    select pg_try_advisory_xact_lock(${lockNumber(work, key)}::bigint) as locked`.execute(work.db);
   if (!lock.rows[0]?.locked) throw new Problem('idempotencyKeyInUse');
   const stored = await work.db
     .selectFrom('idempotencyKeys')
@@ -56,6 +56,11 @@ export async function beginIdempotent(
   if (!stored.requestHash.equals(scopedHash(work, requestHash))) throw new Problem('idempotencyKeyReused');
   // Written by `storeAnswer`.
   return { text: stored.response, effects: (stored.effects as Effect[] | null) ?? [] };
+}
+
+/** The number of a key's lock. It is cryptographic, so that no caller can choose a key with the number of another lock. */
+function lockNumber({ environmentId }: Work, key: string): bigint {
+  return createHash('sha256').update(`${environmentId}\n${key}`).digest().readBigInt64BE();
 }
 
 /** The same request with a key that sees another pricing model is a different request. */

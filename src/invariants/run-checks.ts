@@ -86,7 +86,7 @@ async function runCheck(owner: Database, { full, waits }: CheckOptions): Promise
     try {
       return await checkAndKeep(connection, full);
     } finally {
-      await sql`select pg_advisory_unlock(${checkLock})`.execute(connection);
+      await sql`select pg_advisory_unlock(${checkLock}, 0)`.execute(connection);
     }
   });
 }
@@ -94,7 +94,7 @@ async function runCheck(owner: Database, { full, waits }: CheckOptions): Promise
 async function takeTurn(connection: Database, waits: boolean): Promise<void> {
   const until = Date.now() + (waits ? longestWaitMs : 0);
   for (;;) {
-    const { rows } = await sql<{ taken: boolean }>`select pg_try_advisory_lock(${checkLock}) as taken`.execute(
+    const { rows } = await sql<{ taken: boolean }>`select pg_try_advisory_lock(${checkLock}, 0) as taken`.execute(
       connection,
     );
     if (rows[0]?.taken) return;

@@ -155,7 +155,7 @@ export const dueInvariants: readonly Invariant[] = [
           or j.locked_at < now() - ${sql.lit(`${graceMs} milliseconds`)}::interval
              and not exists (select from pg_locks l
                               where l.locktype = 'advisory' and l.database = (select oid from pg_database where datname = current_database())
-                                and l.classid = ${sql.lit(advisoryLocks.workers)} and l.objid = (hashtext(j.locked_by)::bigint & 4294967295)::oid)`,
+                                and l.objsubid = 2 and l.classid = ${sql.lit(advisoryLocks.workers)} and l.objid = (hashtext(j.locked_by)::bigint & 4294967295)::oid)`,
   },
   {
     name: 'answersAreForgotten',

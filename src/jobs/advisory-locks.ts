@@ -1,12 +1,15 @@
 /**
- * Numbers of the advisory locks that outlive a transaction, across all processes on one database. One list keeps them
- * distinct.
+ * The first number of each advisory lock of the service, across all processes on one database. The second one is 0, or a
+ * hash of an id that the service made. PostgreSQL keeps locks of two numbers apart from locks of one number, and only
+ * the latter come from a caller's text.
  */
 export const advisoryLocks = {
-  /** Liveness of workers: this number and the worker's id. */
+  /** Liveness of workers, by the worker's id. */
   workers: 7002,
   /** The process that sends webhooks. */
   sender: 7003,
   /** The process that checks the invariants. */
   checks: 7004,
+  /** A charge of the simulated payment network while it is refunded, by the payment's id. */
+  testCharges: 7005,
 } as const;

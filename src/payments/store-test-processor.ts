@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { sql } from 'kysely';
 import type { Database } from '../database/database.ts';
+import { advisoryLocks } from '../jobs/advisory-locks.ts';
 import type { ChargeOutcome } from './processor.ts';
 import type { TestCharge, TestNetworkMemory, TestOperation } from './processor-test.ts';
 
@@ -18,7 +19,7 @@ export function createTestNetworkMemory(database: Database): TestNetworkMemory {
     },
     refundOnce: (idempotencyKey, reference, decide) =>
       database.transaction().execute(async (db) => {
-        await sql`select pg_advisory_xact_lock(hashtextextended(${reference}, 0))`.execute(db);
+        await sql`select pg_advisory_xact_lock(${advisoryLocks.testCharges}, hashtext(${reference}))`.execute(db);
         const known = await listOperations(db, reference);
         const earlier = known.find((operation) => operation.idempotencyKey === idempotencyKey);
         assert(earlier?.kind !== 'charge', 'a payment and a refund never share an id');

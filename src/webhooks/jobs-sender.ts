@@ -45,7 +45,9 @@ export function startSender({ pool, services, onError, onAttempt }: SenderOption
     };
     client.on('error', onBroken);
     try {
-      const { rows } = await client.query<{ held: boolean }>('select pg_try_advisory_lock($1) as held', [senderLock]);
+      const { rows } = await client.query<{ held: boolean }>('select pg_try_advisory_lock($1, 0) as held', [
+        senderLock,
+      ]);
       if (rows[0]?.held) await sendWhile(client, () => !signal.aborted && broken === undefined);
       client.off('error', onBroken);
       client.release(broken ?? rows[0]?.held);

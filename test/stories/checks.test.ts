@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { sql } from 'kysely';
+import pg from 'pg';
 import { createApp } from '../../src/app.ts';
 import { readConfig } from '../../src/config.ts';
 import { createPool } from '../../src/database/database.ts';
@@ -96,9 +97,9 @@ describe('/invariants', () => {
       },
     );
     await app.owner.connection().execute(async (elsewhere) => {
-      await sql`select pg_advisory_lock(${advisoryLocks.checks})`.execute(elsewhere);
+      await sql`select pg_advisory_lock(${advisoryLocks.checks}, 0)`.execute(elsewhere);
       const answer = await ask('/invariants?fresh=true', `Bearer ${token}`);
-      await sql`select pg_advisory_unlock(${advisoryLocks.checks})`.execute(elsewhere);
+      await sql`select pg_advisory_unlock(${advisoryLocks.checks}, 0)`.execute(elsewhere);
       assert.equal(answer.statusCode, 409);
       assert.equal(answer.json().code, 'CONFLICT');
     });
@@ -242,12 +243,23 @@ describe('what was found right is added up', () => {
   });
 });
 
-test('a check does not wait for who sends webhooks', async () => {
+test('locks that a text of a caller can reach stop neither webhooks, nor checks, nor requests', async () => {
+  // A crafted Idempotency-Key once held the locks of 7003 and 7004: the sender's and the checks'.
+  const crafted = new pg.Client({ connectionString: app.databaseUrl });
+  await crafted.connect();
+  await crafted.query('select pg_advisory_lock($1), pg_advisory_lock($2)', [
+    advisoryLocks.sender,
+    advisoryLocks.checks,
+  ]);
+  await crafted.query(`select pg_advisory_lock(hashtextextended('order 1', id)) from environments`);
   const pool = createPool({ url: app.databaseUrl, size: 3, as: 'owner' });
   const sender = startSender({ pool, services: testWebhookServices(), onError: (error) => assert.fail(String(error)) });
-  const sends = sql`select from pg_locks where locktype = 'advisory' and objid = ${advisoryLocks.sender}`;
+  const sends = sql`select from pg_locks where locktype = 'advisory' and classid = ${advisoryLocks.sender}`;
   while ((await sends.execute(app.owner)).rows.length === 0) await sleep(20);
   assert.equal((await checks.run({ full: false, waits: false })).healthy, true);
   await sender.stop();
   await pool.end();
+  const customer = { externalId: 'order 1', email: 'order@acme.test', name: 'Acme' };
+  await app.post('/customers', { customer }, { headers: { 'idempotency-key': 'order 1' } });
+  await crafted.end();
 });
