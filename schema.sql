@@ -1655,7 +1655,8 @@ begin
       from unnest(u_account, u_revision, u_price, u_period, u_series, u_entry, u_units, u_hour_units, u_hour_events, u_simple, u_threshold)
              with ordinality as u (account, revision, price, period, series, entry, units, hour_units, hour_events, is_simple, threshold, position)
      where a.environment_id = p_environment and a.id = u.account and u.is_simple
-       and a.subscription_revision = u.revision and a.open_series_id = u.series and a.open_hour = p_hour
+       and a.subscription_revision = u.revision
+       and (u.hour_events = 0 or (a.open_series_id = u.series and a.open_hour = p_hour))
        and case when a.pending_credit_id is null
                 -- No credit has a rest, so none covers anything.
                 then a.granted = a.covered + a.expired + a.taken_back

@@ -46,7 +46,8 @@ create table ledger_accounts (
     then covered = applied else covered > applied and covered - applied < pending_limit end),
   constraint ledger_accounts_open_rollup check (num_nulls(open_series_id, open_hour, open_units, open_events) in (0, 4)
     and open_hour % 3600000 = 0 and open_units >= 0 and open_events > 0)
-) with (fillfactor = 70);
+-- Two batches in flight can write every account of a page. Room for their versions keeps each update in its page (HOT).
+) with (fillfactor = 25);
 comment on column ledger_accounts.granted is 'Credits ever granted.';
 comment on column ledger_accounts.used is 'Units ever used.';
 comment on column ledger_accounts.covered is 'Used units that credits paid for.';

@@ -140,6 +140,7 @@ function weightOf(batch: readonly Queued[]): number {
 const maxInFlight = 2;
 // A batch that takes longer waits for a lock. Up to so many no longer count, so that others do not wait with them.
 const slowMs = 100;
+const slowMsPerWeight = 0.1;
 const maxSlow = 4;
 const lingerMs = 3;
 // With fewer callers, a larger batch saves less than the wait for it costs.
@@ -161,8 +162,8 @@ class BatchQueue {
   readonly #onIdle: () => void;
   readonly #waiting: Queued[] = [];
   #weight = 0;
-  /** When each batch in flight started. */
-  readonly #inFlight = new Set<{ readonly startedAt: number }>();
+  /** When each batch in flight becomes slow. */
+  readonly #inFlight = new Set<{ readonly slowFrom: number }>();
   #requestsInFlight = 0;
   /** How many callers there are: the most requests that were waiting or in flight at once, until fewer come back. */
   #callers = 0;
@@ -205,7 +206,7 @@ class BatchQueue {
   }
 
   async #send(batch: readonly Queued[]): Promise<void> {
-    const flight = { startedAt: performance.now() };
+    const flight = { slowFrom: performance.now() + slowMs + weightOf(batch) * slowMsPerWeight };
     this.#inFlight.add(flight);
     this.#requestsInFlight += batch.length;
     try {
@@ -226,8 +227,8 @@ class BatchQueue {
   #hasRoom(): boolean {
     const limit = this.#limit();
     if (this.#inFlight.size < limit) return true;
-    const slowBefore = performance.now() - slowMs;
-    const slow = [...this.#inFlight].filter(({ startedAt }) => startedAt < slowBefore).length;
+    const now = performance.now();
+    const slow = [...this.#inFlight].filter(({ slowFrom }) => slowFrom < now).length;
     return this.#inFlight.size - Math.min(slow, maxSlow) < limit;
   }
 

@@ -180,8 +180,8 @@ function bookingArrays({ usages, rollUps }: BookingOrder, isWatched: boolean): R
     const sum = usages[index];
     return sum === undefined ? null : seriesOf(sum.draft).ledgerAccountId;
   };
-  const isSimple = ({ otherHours }: UsageSum, index: number) =>
-    otherHours.size === 0 && accountAt(index) !== accountAt(index - 1) && accountAt(index) !== accountAt(index + 1);
+  const isSimple = (index: number) =>
+    accountAt(index) !== accountAt(index - 1) && accountAt(index) !== accountAt(index + 1);
   return sql`
     ${idColumn(usages, ({ draft }) => seriesOf(draft).ledgerAccountId)}::text[],
     ${idColumn(usages, ({ draft }) => draft.subscription.revision)}::bigint[],
@@ -192,7 +192,7 @@ function bookingArrays({ usages, rollUps }: BookingOrder, isWatched: boolean): R
     ${idColumn(usages, ({ units }) => units)}::numeric[],
     ${idColumn(usages, ({ hourUnits }) => hourUnits)}::numeric[],
     ${idColumn(usages, ({ hourEvents }) => hourEvents)}::bigint[],
-    ${idArray(usages.map((sum, index) => (isSimple(sum, index) ? 't' : 'f')))}::boolean[],
+    ${idArray(usages.map((_, index) => (isSimple(index) ? 't' : 'f')))}::boolean[],
     ${idColumn(usages, ({ draft }) => (isWatched ? draft.price.lowBalanceThreshold : null))}::numeric[],
     ${idColumn(rollUps, ({ seriesId }) => seriesId)}::bigint[],
     ${idColumn(rollUps, ({ hour }) => hour)}::bigint[],
