@@ -336,6 +336,7 @@ export const requestsOf: Readonly<Record<string, MakeRequest>> = {
     }),
   'GET /checkout-sessions/{id}': (ids) => at(`/checkout-sessions/${ids.checkoutSessionId}`),
   'POST /customers/{externalId}/portal-sessions': (ids) => at(`/customers/${ids.externalId}/portal-sessions`, {}),
+  'DELETE /customers/{externalId}/portal-sessions': (ids) => at(`/customers/${ids.externalId}/portal-sessions`),
 
   'GET /payments': () => at('/payments'),
   'GET /payments/{id}': (ids) => at(`/payments/${ids.paymentId}`),

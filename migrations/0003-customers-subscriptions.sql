@@ -13,6 +13,7 @@ create table customers (
   billing_address jsonb,
   invoice_number_base text not null,
   invoice_count bigint not null default 0,
+  portal_version bigint not null default 0,
   metadata jsonb,
   created_at bigint not null,
   updated_at bigint not null,
@@ -21,6 +22,7 @@ create table customers (
   constraint customers_invoice_number_base_unique unique (environment_id, invoice_number_base)
 );
 comment on column customers.invoice_count is 'How many invoices were numbered: the next number is this plus one, taken by an update, so numbers have no gap.';
+comment on column customers.portal_version is 'Links to the portal are of a version, and open nothing once this one is another.';
 create unique index customers_external_id_unique on customers (environment_id, external_id, pricing_model_id) where not archived;
 create index customers_by_external_id on customers (environment_id, external_id);
 create index customers_by_metadata on customers using gin (metadata jsonb_path_ops) where metadata is not null;
@@ -112,6 +114,7 @@ create table subscriptions (
   cancellation_reason text,
   replaced_by_subscription_id text collate "C",
   scheduled_adjustment_at bigint,
+  scheduled_by_customer boolean not null default false,
   metadata jsonb,
   -- Another one with each change that decides about usage: see revise_subscription() (0010).
   revision bigint not null default 0,
@@ -137,6 +140,7 @@ create table subscriptions (
 );
 comment on column subscriptions.arrears is 'Whether it owes after a failed attempt or after the last one; a scheduled cancellation does not hide it.';
 comment on column subscriptions.is_only_trial is 'True where it began with the trial of its price, and its customer may have no other such trial.';
+comment on column subscriptions.scheduled_by_customer is 'True where the customer itself scheduled the last end or change: it may undo that, and nothing of the seller.';
 comment on column subscriptions.exclusive is 'True where the environment allowed one subscription only when this one was made.';
 -- One current paid and one current free subscription per customer, refused here and not by a read. One whose first
 -- payment is under way counts, else two could be charged and only one become active.

@@ -69,6 +69,8 @@ export type {
   CustomersCreateInput,
   CustomersCreatePortalSessionAnswer,
   CustomersCreatePortalSessionInput,
+  CustomersDeletePortalSessionsAnswer,
+  CustomersDeletePortalSessionsInput,
   CustomersGetAnswer,
   CustomersGetBillingAnswer,
   CustomersGetBillingInput,

@@ -64,6 +64,7 @@ export const operations = {
     getUsageBalances: { method: 'GET', path: '/api/v1/customers/{externalId}/usage-balances', params: ['externalId'], query: ['subscriptionId', 'pricingModelId'] },
     listLedger: { method: 'GET', path: '/api/v1/customers/{externalId}/ledger', params: ['externalId'], query: ['cursor', 'limit', 'order', 'subscriptionId', 'usageMeterId', 'usageMeterSlug', 'pricingModelId', 'asOf'], pages: true },
     createPortalSession: { method: 'POST', path: '/api/v1/customers/{externalId}/portal-sessions', params: ['externalId'], query: ['pricingModelId'] },
+    deletePortalSessions: { method: 'DELETE', path: '/api/v1/customers/{externalId}/portal-sessions', params: ['externalId'], query: ['pricingModelId'] },
   },
   subscriptions: {
     list: { method: 'GET', path: '/api/v1/subscriptions', params: [], query: ['cursor', 'limit', 'order', 'status', 'customerId', 'customerExternalId', 'priceId', 'pricingModelId', 'metadata', 'createdAtFrom', 'createdAtTo'], pages: true },

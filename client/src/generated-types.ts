@@ -3145,6 +3145,16 @@ export interface CustomersCreatePortalSessionAnswer {
   portalSession: PortalSession;
 }
 
+export interface CustomersDeletePortalSessionsInput {
+  externalId: string;
+  /** Required only if several pricing models have this external id. */
+  pricingModelId?: string;
+}
+
+export interface CustomersDeletePortalSessionsAnswer {
+  customer: Customer;
+}
+
 export interface SubscriptionsListInput {
   /** The `nextCursor` of the page before; without it the list begins at the first page. */
   cursor?: string;
@@ -5237,6 +5247,9 @@ export interface CustomersMethods {
 
   /** Create a link to the customer portal. Returns a `url` where the customer sees and changes its plan, invoices, usage and payment methods. Create the link when the customer asks for it: until it expires, anyone who has it acts as the customer. */
   createPortalSession(input: CustomersCreatePortalSessionInput, options?: WriteOptions): Promise<CustomersCreatePortalSessionAnswer>;
+
+  /** Revoke the links to the customer portal. Closes all links to the portal of this customer, with the visits that began with them. A customer who signs out does the same. Links that are created afterwards work. */
+  deletePortalSessions(input: CustomersDeletePortalSessionsInput, options?: WriteOptions): Promise<CustomersDeletePortalSessionsAnswer>;
 }
 
 export interface SubscriptionsMethods {

@@ -3,7 +3,13 @@ import { archiveCustomer, createCustomer, upsertCustomer } from '../billing/chan
 import { CustomerBilling, getBilling } from '../billing/customer-billing.ts';
 import { createPortalSession } from '../checkout/actions-portal-view.ts';
 import { NewPortalSession, PortalSession } from '../checkout/checkout-input.ts';
-import { listCustomers, renderCustomer, requireCustomerByExternalId, updateCustomer } from '../customers/actions.ts';
+import {
+  listCustomers,
+  renderCustomer,
+  requireCustomerByExternalId,
+  revokePortalLinks,
+  updateCustomer,
+} from '../customers/actions.ts';
 import { Customer, CustomerChange, ExternalId, NewCustomer } from '../customers/customer.ts';
 import { readEntitlements } from '../entitlements/actions-entitlements.ts';
 import { Entitlements } from '../entitlements/entitlement.ts';
@@ -250,5 +256,21 @@ export const customerRoutes = [
       ),
     }),
     sealedWith: ({ services }) => encryptionOf(services),
+  }),
+  route({
+    method: 'DELETE',
+    path: '/customers/{externalId}/portal-sessions',
+    summary: 'Revoke the links to the customer portal',
+    description:
+      'Closes all links to the portal of this customer, with the visits that began with them. A customer who signs ' +
+      'out does the same. Links that are created afterwards work.',
+    tag: checkoutTag,
+    params: z.object({ externalId: ExternalId }),
+    query: pricingModelQuery,
+    returns: z.object({ customer: Customer }),
+    refuses: ['customerNotFound', 'externalIdAmbiguous'],
+    handle: async (work, { params, query }) => ({
+      customer: renderCustomer(work, await revokePortalLinks(work, params.externalId, query.pricingModelId)),
+    }),
   }),
 ];

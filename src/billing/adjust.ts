@@ -47,17 +47,20 @@ export interface Adjusted {
  * Changes the items of a subscription, now or at the end of its period. The price of an immediate change is charged
  * after the commit, and the items change when the payment succeeds; `readAdjusted` returns the outcome. Under net terms
  * and without a payment method the items change at once, and the invoice is collected from its due date on. The
- * charge is made on `chargeWith`, else on the subscription's payment method, which stays what it is.
+ * charge is made on `chargeWith`, else on the subscription's payment method, which stays what it is. A change that is
+ * `byCustomer` and waits can be undone in the portal.
  */
 export async function adjustSubscription(
   work: Work,
   id: string,
   requested: NewAdjustment,
-  chargeWith: string | null = null,
+  { chargeWith = null, byCustomer = false }: { chargeWith?: string | null; byCustomer?: boolean } = {},
 ): Promise<Adjusted> {
   const locked = await lockCurrent(work, id);
   const plan = await planAdjustment(work, locked.subscription, requested, { takesUsage: true, chargeWith });
-  const adjustmentId = await (plan.timing === 'immediately' ? changeNow(work, plan) : schedule(work, locked, plan));
+  const adjustmentId = await (plan.timing === 'immediately'
+    ? changeNow(work, plan)
+    : schedule(work, locked, plan, byCustomer));
   return read(work, adjustmentId, { resolvedTiming: plan.timing, isUpgrade: plan.isUpgrade });
 }
 
@@ -65,10 +68,14 @@ async function schedule(
   work: Work,
   { customer, subscription }: LockedSubscription,
   plan: AdjustmentPlan,
+  scheduledByCustomer: boolean,
 ): Promise<string> {
   const adjustment = newAdjustment(work, plan, null);
   await insertAdjustment(work, adjustment);
-  const saved = await saveSubscription(work, subscription.id, { scheduledAdjustmentAt: plan.effectiveAt });
+  const saved = await saveSubscription(work, subscription.id, {
+    scheduledAdjustmentAt: plan.effectiveAt,
+    scheduledByCustomer,
+  });
   await publishSubscription(work, 'subscription.updated', saved, customer);
   return adjustment.id;
 }

@@ -11,15 +11,26 @@ import { lockCurrent } from './catch-up.ts';
 import { readArrears } from './collect-invoices.ts';
 import { endSubscription, type LockedSubscription } from './end-subscription.ts';
 
-/** Cancels a subscription on request: now, at the end of its current period, or at a date. */
-export async function cancelSubscription(work: Work, id: string, cancellation: Cancellation): Promise<SubscriptionRow> {
+/**
+ * Cancels a subscription on request: now, at the end of its current period, or at a date. An end that the customer
+ * scheduled becomes the seller's when the seller asks for it too.
+ */
+export async function cancelSubscription(
+  work: Work,
+  id: string,
+  cancellation: Cancellation,
+  scheduledByCustomer = false,
+): Promise<SubscriptionRow> {
   const locked = await lockCurrent(work, id);
-  const decision = decideCancel(locked.subscription, cancellation, work.now);
+  const { subscription } = locked;
+  const decision = decideCancel(subscription, cancellation, work.now);
   switch (decision.does) {
     case 'nothing':
-      return locked.subscription;
+      return subscription.scheduledByCustomer && !scheduledByCustomer
+        ? saveSubscription(work, id, { scheduledByCustomer })
+        : subscription;
     case 'schedule':
-      return scheduleEnd(work, locked, decision.at);
+      return scheduleEnd(work, locked, decision.at, scheduledByCustomer);
     case 'end':
       return endSubscription(work, locked, { at: decision.at });
     default:
@@ -31,10 +42,12 @@ async function scheduleEnd(
   work: Work,
   { subscription, customer }: LockedSubscription,
   at: Instant,
+  scheduledByCustomer: boolean,
 ): Promise<SubscriptionRow> {
   const saved = await saveSubscription(work, subscription.id, {
     status: requireStatusAfter(subscription.status, 'cancel_scheduled'),
     cancelScheduledAt: at,
+    scheduledByCustomer,
   });
   const from = subscription.cancelScheduledAt;
   if (from !== null) await moveClaimsEnd(work, saved.id, { from, to: at });

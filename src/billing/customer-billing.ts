@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { renderCustomer, requireCustomerByExternalId } from '../customers/actions.ts';
+import type { CustomerRow } from '../customers/customer.ts';
 import { Customer } from '../customers/customer.ts';
 import { portalUrl } from '../customers/portal-link.ts';
 import type { Work } from '../database/work.ts';
@@ -98,7 +99,7 @@ export async function getBilling(
     purchases: await listPurchasesOfCustomer(work, customer.id),
     pricingModel,
     catalog: pricingModel,
-    billingPortalUrl: billingPortalUrl(work, encryption, customer.id),
+    billingPortalUrl: billingPortalUrl(work, encryption, customer),
   };
 }
 
@@ -106,9 +107,13 @@ const hourMs = 3_600_000;
 const portalHours = 24;
 
 /** A link valid for about a day. It stays the same within an hour, so that responses are comparable. */
-function billingPortalUrl({ publicUrl, environmentId }: Work, encryption: Encryption, customerId: string): string {
+function billingPortalUrl(
+  { publicUrl, environmentId }: Work,
+  encryption: Encryption,
+  { id: customerId, portalVersion: version }: CustomerRow,
+): string {
   const expiresAt = (Math.ceil(Date.now() / hourMs) + portalHours) * hourMs;
-  return portalUrl(publicUrl, encryption, { environmentId, customerId, expiresAt, returnUrl: null });
+  return portalUrl(publicUrl, encryption, { environmentId, customerId, version, expiresAt, returnUrl: null });
 }
 
 async function listDetails(

@@ -94,6 +94,7 @@ function newSubscription(work: Work, opening: Opening): SubscriptionRow {
     cancellationReason: null,
     replacedBySubscriptionId: null,
     scheduledAdjustmentAt: null,
+    scheduledByCustomer: false,
     pausedAt: null,
     resumesAt: null,
     pausedCredit: 0n,

@@ -175,7 +175,10 @@ async function changePlan(
   paymentMethodId: string | null,
 ): Promise<void> {
   const requested = await adjustmentTo(work, plan, order);
-  const { adjustment } = await adjustSubscription(work, plan.id, requested, paymentMethodId);
+  const { adjustment } = await adjustSubscription(work, plan.id, requested, {
+    chargeWith: paymentMethodId,
+    byCustomer: true,
+  });
   const status = adjustment.status === 'awaiting_payment' ? 'pending' : 'succeeded';
   await saveSession(work, order.session.id, { adjustmentId: adjustment.id, status });
 }

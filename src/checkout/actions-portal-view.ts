@@ -1,6 +1,7 @@
 import { requireCustomerByExternalId } from '../customers/actions.ts';
 import type { CustomerRow } from '../customers/customer.ts';
 import { portalUrl } from '../customers/portal-link.ts';
+import { lockCustomer } from '../customers/store.ts';
 import type { Work } from '../database/work.ts';
 import { amountDue } from '../invoicing/invoice.ts';
 import { type InvoiceRow, listInvoicesOfCustomer } from '../invoicing/store.ts';
@@ -71,19 +72,26 @@ async function describe(work: Work, rows: readonly SubscriptionRow[]): Promise<P
     periodEnd: row.currentBillingPeriodEnd,
     cancelScheduledAt: row.cancelScheduledAt,
     scheduledAdjustmentAt: row.scheduledAdjustmentAt,
+    scheduledByCustomer: row.scheduledByCustomer,
     balances: (balances.get(row.id) ?? []).map(({ name, availableBalance }) => ({ name, available: availableBalance })),
   }));
 }
 
-/** A subscription of the customer. One of another customer is reported as not found. */
-export async function requireOwnSubscription(
+/**
+ * A subscription of the customer with which it may do this. One of another customer is reported as not found. The
+ * customer is locked first, so that no change of the seller comes between the look and the deed.
+ */
+export async function requireOffered(
   work: Work,
   customer: CustomerRow,
   id: string,
+  may: (subscription: PortalSubscription) => boolean,
 ): Promise<PortalSubscription> {
+  await lockCustomer(work, customer.id);
   const row = await findSubscription(work, id);
   const [described] = row?.customerId === customer.id ? await describe(work, [row]) : [];
   if (described === undefined) throw new Problem('subscriptionNotFound', { id });
+  if (!may(described)) throw new Problem('notOfferedInPortal', { id });
   return described;
 }
 
@@ -123,8 +131,12 @@ export async function createPortalSession(
   { returnUrl = null, expiresInSeconds = portalSessionSeconds }: NewPortalSession,
   pricingModelId?: string,
 ): Promise<PortalSession> {
-  const { id: customerId } = await requireCustomerByExternalId(work, externalId, pricingModelId);
+  const { id: customerId, portalVersion: version } = await requireCustomerByExternalId(
+    work,
+    externalId,
+    pricingModelId,
+  );
   const expiresAt = Date.now() + expiresInSeconds * 1000;
-  const pass = { environmentId: work.environmentId, customerId, expiresAt, returnUrl };
+  const pass = { environmentId: work.environmentId, customerId, version, expiresAt, returnUrl };
   return { url: portalUrl(work.publicUrl, encryption, pass), expiresAt, returnUrl };
 }

@@ -16,6 +16,7 @@ const texts: Readonly<Partial<Record<ProblemName, string>>> = {
   subscriptionTerminal: 'This plan has already ended.',
   subscriptionPaused: 'Your plan is paused, so it cannot be changed right now.',
   subscriptionNotAdjustable: 'This plan cannot be changed right now. Please contact the seller.',
+  notOfferedInPortal: 'This cannot be changed here. Please contact the seller.',
   adjustmentScheduled: 'A change of your plan is already scheduled.',
   adjustmentAwaitsPayment: 'The payment for your last change is still being processed.',
   adjustmentNeedsPeriod: 'Your plan has not started yet.',
@@ -36,18 +37,20 @@ export function buyerText(problem: Problem): string {
   return texts[problem.problem] ?? withoutCode(problem.message);
 }
 
-const subjects: Readonly<Record<string, string>> = {
-  quantity: 'The quantity',
-  discountCode: 'This code',
-  name: 'The name',
-  email: 'The email address',
-  billingAddress: 'The address',
-  token: 'The card',
-  paymentMethodId: 'The payment method',
-};
+const subjects = new Map<string, string>(
+  Object.entries({
+    quantity: 'The quantity',
+    discountCode: 'This code',
+    name: 'The name',
+    email: 'The email address',
+    billingAddress: 'The address',
+    token: 'The card',
+    paymentMethodId: 'The payment method',
+  }),
+);
 
 /** The issue as a sentence: its message, such as `must be ...`, lacks the subject. */
 export function issueText(field: string, message: string): string {
-  const words = `${subjects[field] ?? 'This'} ${message}`;
+  const words = `${subjects.get(field) ?? 'This'} ${message}`;
   return /[.!?]$/.test(words) ? words : `${words}.`;
 }

@@ -76,7 +76,8 @@ export async function inVisit<Answer>(
     { environmentId: pass.environmentId },
     async (work) => {
       const customer = await findCustomer(work, pass.customerId);
-      if (customer === null || customer.archived) throw new Problem('portalClosed');
+      const isOpen = customer !== null && !customer.archived && customer.portalVersion === pass.version;
+      if (!isOpen) throw new Problem('portalClosed');
       return act({ work, customer, processors: createProcessors(work.db, services) });
     },
     { publicUrl: request.publicUrl, attended: true, auditContext: context.auditContext },

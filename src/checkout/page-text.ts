@@ -16,17 +16,21 @@ export function priceText(
   return `${moneyText(unitPrice, currency)} ${intervalText(unit, count)}`;
 }
 
-const brands: Readonly<Record<string, string>> = { visa: 'Visa', mastercard: 'Mastercard', amex: 'American Express' };
+const brands = new Map([
+  ['visa', 'Visa'],
+  ['mastercard', 'Mastercard'],
+  ['amex', 'American Express'],
+]);
+const kinds = new Map([
+  ['card', 'Card'],
+  ['us_bank_account', 'Bank account'],
+  ['sepa_debit', 'Bank account'],
+]);
 
 /** The display name of a payment method: `Visa ending in 4242`. */
 export function methodText(type: string, data: Readonly<Record<string, string | number>>): string {
-  const kinds: Readonly<Record<string, string>> = {
-    card: 'Card',
-    us_bank_account: 'Bank account',
-    sepa_debit: 'Bank account',
-  };
   const brand = String(data.brand ?? '');
-  const name = brand === '' ? (kinds[type] ?? 'Payment method') : (brands[brand] ?? brand);
+  const name = brand === '' ? (kinds.get(type) ?? 'Payment method') : (brands.get(brand) ?? brand);
   return data.last4 === undefined ? name : `${name} ending in ${data.last4}`;
 }
 

@@ -11,6 +11,7 @@ import { methodText, priceText, safeAddress, savedText } from './page-text.ts';
 import {
   mayCancel,
   mayChange,
+  mayKeep,
   mayPay,
   mayUncancel,
   type PortalInvoice,
@@ -26,18 +27,20 @@ export interface Visited {
 }
 
 /** Success messages by the word in the address. Other words show none. */
-const doneTexts: Readonly<Record<string, string>> = {
-  canceled: 'Your cancellation is scheduled. Your plan stays active until then.',
-  uncanceled: 'Your subscription will continue as before.',
-  kept: 'The scheduled change was canceled. You keep your current plan.',
-  changed: 'Your plan has been changed.',
-  scheduled: 'Your plan will change at the end of the current period.',
-  waiting: 'Your payment is being processed. Your plan will change when it has arrived.',
-  added: 'Your card has been saved.',
-  paid: 'Thank you. Your payment was successful.',
-  paying: 'Your payment is being processed.',
-  default: 'This payment method will be used for future charges.',
-};
+const doneTexts = new Map<string, string>(
+  Object.entries({
+    canceled: 'Your cancellation is scheduled. Your plan stays active until then.',
+    uncanceled: 'Your subscription will continue as before.',
+    kept: 'The scheduled change was canceled. You keep your current plan.',
+    changed: 'Your plan has been changed.',
+    scheduled: 'Your plan will change at the end of the current period.',
+    waiting: 'Your payment is being processed. Your plan will change when it has arrived.',
+    added: 'Your card has been saved.',
+    paid: 'Thank you. Your payment was successful.',
+    paying: 'Your payment is being processed.',
+    default: 'This payment method will be used for future charges.',
+  }),
+);
 
 const statusTexts: Readonly<Record<PortalSubscription['status'], string>> = {
   trialing: 'Free trial',
@@ -68,7 +71,8 @@ function buttonForm(
 /** The overview: plans, payment methods and invoices. */
 export function overviewPage(view: PortalView, visit: Visited, done: string, problem: string | null): PageDocument {
   const address = safeAddress(visit.returnUrl);
-  const content = html`${doneTexts[done] !== undefined && html`<p class="notice" role="status">${doneTexts[done]}</p>`}
+  const doneText = doneTexts.get(done);
+  const content = html`${doneText !== undefined && html`<p class="notice" role="status">${doneText}</p>`}
 ${summaryHtml({}, problem)}
 ${view.paymentToConfirm !== null && paymentHtml(view, view.paymentToConfirm, visit)}
 ${view.subscriptions.length === 0 && html`<section><h2>Your plan</h2><p>You currently have no plan.</p></section>`}
@@ -110,7 +114,7 @@ ${balances.length > 0 && html`<h3>Remaining usage</h3><dl>${balances.map((each) 
 ${mayPay(subscription) && buttonForm(visit, `/portal/subscriptions/${id}/pay`, 'Pay now')}
 ${mayChange(subscription) && html`<a class="button" href="/portal/subscriptions/${id}/plans">${subscription.isDefaultPlan ? 'Choose a plan' : 'Change plan'}</a>`}
 ${mayUncancel(subscription) && buttonForm(visit, `/portal/subscriptions/${id}/uncancel`, 'Keep subscription')}
-${subscription.scheduledAdjustmentAt !== null && buttonForm(visit, `/portal/subscriptions/${id}/keep`, 'Keep current plan', { plain: true })}
+${mayKeep(subscription) && buttonForm(visit, `/portal/subscriptions/${id}/keep`, 'Keep current plan', { plain: true })}
 ${mayCancel(subscription) && html`<a class="button plain" href="/portal/subscriptions/${id}/cancel">Cancel subscription</a>`}
 </div>
 </section>

@@ -153,6 +153,6 @@ export function leftPage(): PageDocument {
     heading: 'You have signed out',
     seller: 'Billing',
     livemode: true,
-    content: html`<section><p>To sign in again, open your link to this page.</p></section>`,
+    content: html`<section><p>Links to this page no longer work. To sign in again, ask the seller for a new one.</p></section>`,
   });
 }

@@ -35,6 +35,7 @@ export interface PortalSubscription {
   readonly periodEnd: Instant | null;
   readonly cancelScheduledAt: Instant | null;
   readonly scheduledAdjustmentAt: Instant | null;
+  readonly scheduledByCustomer: boolean;
   /** The remaining balance of each meter. */
   readonly balances: readonly { readonly name: string; readonly available: bigint }[];
 }
@@ -80,9 +81,14 @@ export function mayCancel({ status, renews, isDefaultPlan, scheduledAdjustmentAt
   return isLiving && renews && !isDefaultPlan && scheduledAdjustmentAt === null;
 }
 
-/** Whether the scheduled cancellation can be undone. */
-export function mayUncancel({ status }: PortalSubscription): boolean {
-  return status === 'cancellation_scheduled';
+/** Whether the customer can undo the scheduled cancellation: its own, and not the seller's. */
+export function mayUncancel({ status, scheduledByCustomer }: PortalSubscription): boolean {
+  return status === 'cancellation_scheduled' && scheduledByCustomer;
+}
+
+/** Whether the customer can call off the scheduled change: its own, and not the seller's. */
+export function mayKeep({ scheduledAdjustmentAt, scheduledByCustomer }: PortalSubscription): boolean {
+  return scheduledAdjustmentAt !== null && scheduledByCustomer;
 }
 
 /** Whether the customer may choose another plan: with several items, only the seller knows the intent. */

@@ -176,7 +176,10 @@ function cardOf(view: CheckoutView, { paymentMethodId, ...form }: PageRequest['f
 }
 
 // The form fields for issues of a whole record.
-const fieldOf: Readonly<Record<string, string>> = { billingAddress: 'country', token: 'cardNumber' };
+const fieldOf = new Map([
+  ['billingAddress', 'country'],
+  ['token', 'cardNumber'],
+]);
 
 /** A refusal as form errors: beside its field, or above the form. Other errors are thrown on. */
 function refusalOf(error: unknown): { errors: FieldErrors; message: string | null } {
@@ -187,10 +190,7 @@ function refusalOf(error: unknown): { errors: FieldErrors; message: string | nul
     error.issues.map(({ path, message }) => {
       const names = path.map(String).filter((name) => name !== 'checkoutSession');
       const last = names.at(-1) ?? '';
-      return [
-        fieldOf[names[0] ?? ''] !== undefined && last === names[0] ? (fieldOf[last] ?? last) : last,
-        issueText(names[0] ?? '', message),
-      ];
+      return [last === names[0] ? (fieldOf.get(last) ?? last) : last, issueText(names[0] ?? '', message)];
     }),
   );
   return { errors, message: hasAny(errors) ? null : buyerText(error) };

@@ -2,16 +2,16 @@ import { type AdjustmentPreview, adjustSubscription, readAdjusted, requirePrevie
 import type { Page, PageAnswer, PageRequest } from '../http/page.ts';
 import { encryptionOf } from '../jobs/encryption.ts';
 import { Problem } from '../kernel/problem.ts';
-import { listPlans, requireOwnSubscription, viewPortal } from './actions-portal-view.ts';
+import { listPlans, requireOffered, viewPortal } from './actions-portal-view.ts';
 import { createCheckoutSession } from './actions-sessions.ts';
 import { type At, inVisit, portalPage, refusalText, type Visit } from './jobs-visit.ts';
 import { type ChangeStep, changePage, plansPage } from './portal-step.ts';
-import type { PortalPlan, PortalSubscription } from './portal-view.ts';
+import { mayChange, type PortalPlan, type PortalSubscription } from './portal-view.ts';
 
 const changePath = '/portal/subscriptions/:id/change';
 
 function own({ work, customer }: At, { request }: Visit): Promise<PortalSubscription> {
-  return requireOwnSubscription(work, customer, request.params.id ?? '');
+  return requireOffered(work, customer, request.params.id ?? '', mayChange);
 }
 
 const plans = portalPage('GET', '/portal/subscriptions/:id/plans', (visit) =>
@@ -102,7 +102,11 @@ async function changeTo(at: At, visit: Visit, requested: Asked) {
   const shown = visit.request.form.shownDue ?? '';
   const isMore = !/^\d{1,20}$/.test(shown) || (now.totalDue ?? 0n) > BigInt(shown);
   if (now.canAdjust && isMore) return { message: 'The amount has changed. Please review it.' };
-  return { adjusted: await adjustSubscription(at.work, subscription.id, adjustmentTo({ ...requested, quantity })) };
+  return {
+    adjusted: await adjustSubscription(at.work, subscription.id, adjustmentTo({ ...requested, quantity }), {
+      byCustomer: true,
+    }),
+  };
 }
 
 async function buy({ work, customer }: At, { context, request }: Visit, { priceId }: PortalPlan) {

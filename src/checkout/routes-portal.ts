@@ -2,6 +2,7 @@ import { cancelScheduledAdjustment } from '../billing/adjust.ts';
 import { cancelSubscription, uncancelSubscription } from '../billing/cancel.ts';
 import { payInvoice, reportPaid, reportRetry, retryPayment } from '../billing/collect-by-hand.ts';
 import type { CustomerRow } from '../customers/customer.ts';
+import { advancePortalVersion } from '../customers/store.ts';
 import type { Work } from '../database/work.ts';
 import type { Page, PageAnswer } from '../http/page.ts';
 import { getDocument } from '../invoicing/actions.ts';
@@ -12,14 +13,14 @@ import { Problem } from '../kernel/problem.ts';
 import { getPayment } from '../payments/actions.ts';
 import { attachPaymentMethod, makeDefaultPaymentMethod, reportAttachment } from '../payments/actions-attach.ts';
 import type { PaymentRow } from '../payments/store.ts';
-import { requireOwnSubscription, viewPortal } from './actions-portal-view.ts';
+import { requireOffered, viewPortal } from './actions-portal-view.ts';
 import { readCard } from './card-entry.ts';
 import { cardToConfirmOf, performConfirmed } from './jobs.ts';
 import { beginVisit, endedCookie, inVisit, portalPage, refusalText, type Visit } from './jobs-visit.ts';
 import { confirmCardText, declinedText } from './page-checkout.ts';
 import { overviewPage } from './portal-page.ts';
 import { type CardStep, cancelPage, leftPage, newCardPage } from './portal-step.ts';
-import { mayCancel, type PortalView } from './portal-view.ts';
+import { mayCancel, mayKeep, mayPay, mayUncancel, type PortalSubscription, type PortalView } from './portal-view.ts';
 
 function view(visit: Visit): Promise<PortalView> {
   return inVisit(visit, ({ work, processors, customer }) => viewPortal(work, processors, customer));
@@ -45,7 +46,11 @@ const entrance: Page = {
   handle: async (context, request) => beginVisit(context, request) ?? overview.handle(context, request),
 };
 
-const leave = portalPage('POST', '/portal/leave', async () => ({ goTo: '/portal/left', cookies: [endedCookie] }));
+/** Closes the links too, because the cookie is one and the history of the browser has it. */
+const leave = portalPage('POST', '/portal/leave', async (visit) => {
+  await inVisit(visit, ({ work, customer }) => advancePortalVersion(work, customer.id));
+  return { goTo: '/portal/left', cookies: [endedCookie] };
+});
 const left: Page = { method: 'GET', path: '/portal/left', handle: async () => ({ show: leftPage() }) };
 
 // Same policy as for invoices of the API: no external resources.
@@ -74,12 +79,16 @@ const invoiceFile = portalPage('GET', '/portal/invoices/:id/pdf', async (visit) 
   contentType: 'application/pdf',
 }));
 
-/** Changes a subscription of the customer, and shows the result or the refusal on the overview. */
-async function changeOwn(visit: Visit, word: string, act: Parameters<typeof inVisit<void>>[1]): Promise<PageAnswer> {
+/** Changes a subscription if the portal offers that, and shows the result or the refusal on the overview. */
+async function changeOwn(
+  visit: Visit,
+  { word, may }: { readonly word: string; readonly may: (subscription: PortalSubscription) => boolean },
+  act: (work: Work) => Promise<unknown>,
+): Promise<PageAnswer> {
   try {
-    await inVisit(visit, async (at) => {
-      await requireOwnSubscription(at.work, at.customer, idOf(visit));
-      await act(at);
+    await inVisit(visit, async ({ work, customer }) => {
+      await requireOffered(work, customer, idOf(visit), may);
+      await act(work);
     });
     return done(word);
   } catch (error) {
@@ -94,26 +103,22 @@ const askCancel = portalPage('GET', '/portal/subscriptions/:id/cancel', async (v
   return mayCancel(subscription) ? { show: cancelPage(frame, visit, subscription) } : { goTo: '/portal' };
 });
 const cancel = portalPage('POST', '/portal/subscriptions/:id/cancel', (visit) =>
-  changeOwn(visit, 'canceled', async ({ work }) => {
-    await cancelSubscription(work, idOf(visit), { timing: 'at_end_of_current_billing_period' });
-  }),
+  changeOwn(visit, { word: 'canceled', may: mayCancel }, (work) =>
+    cancelSubscription(work, idOf(visit), { timing: 'at_end_of_current_billing_period' }, true),
+  ),
 );
 const uncancel = portalPage('POST', '/portal/subscriptions/:id/uncancel', (visit) =>
-  changeOwn(visit, 'uncanceled', async ({ work }) => {
-    await uncancelSubscription(work, idOf(visit));
-  }),
+  changeOwn(visit, { word: 'uncanceled', may: mayUncancel }, (work) => uncancelSubscription(work, idOf(visit))),
 );
 const keep = portalPage('POST', '/portal/subscriptions/:id/keep', (visit) =>
-  changeOwn(visit, 'kept', async ({ work }) => {
-    await cancelScheduledAdjustment(work, idOf(visit));
-  }),
+  changeOwn(visit, { word: 'kept', may: mayKeep }, (work) => cancelScheduledAdjustment(work, idOf(visit))),
 );
 
 /** Charges the amount owed to the subscription's payment method. */
 const pay = portalPage('POST', '/portal/subscriptions/:id/pay', async (visit) => {
   try {
     const requested = await inVisit(visit, async ({ work, customer }) => {
-      await requireOwnSubscription(work, customer, idOf(visit));
+      await requireOffered(work, customer, idOf(visit), mayPay);
       return retryPayment(work, idOf(visit), null);
     });
     const { payment } = await inVisit(visit, ({ work }) => reportRetry(work, requested));

@@ -9,7 +9,7 @@ import * as store from './store.ts';
 import { publish } from './store-events.ts';
 
 /** A customer as returned by the API. */
-export function renderCustomer(work: Work, row: CustomerRow): Customer {
+export function renderCustomer(work: Work, { portalVersion: _, ...row }: CustomerRow): Customer {
   return { ...row, livemode: work.livemode, organizationId: work.organizationId };
 }
 
@@ -59,6 +59,7 @@ export async function insertOrFindCustomer(
     userId: given.userId ?? null,
     billingAddress: given.billingAddress ?? null,
     taxExempt: given.taxExempt ?? false,
+    portalVersion: 0,
     metadata: given.metadata ?? null,
   };
   for (let tried = 0; tried < maxBases; tried++) {
@@ -109,6 +110,13 @@ export async function changeCustomer(
 async function refuseTaken(work: Work, { externalId, pricingModelId }: CustomerRow): Promise<void> {
   const taken = await store.findCustomerByExternalId(work, externalId, pricingModelId);
   if (taken !== null) throw new Problem('externalIdTaken', { externalId });
+}
+
+/** Revokes all links to the portal of the customer with this external id, and ends the visits that began with them. */
+export async function revokePortalLinks(work: Work, externalId: string, pricingModelId?: string): Promise<CustomerRow> {
+  const customer = await requireCustomerByExternalId(work, externalId, pricingModelId);
+  await store.advancePortalVersion(work, customer.id);
+  return customer;
 }
 
 /** Saves a changed customer and publishes the event. The caller has locked it. */

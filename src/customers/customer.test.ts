@@ -18,6 +18,7 @@ const customer: CustomerRow = {
   billingAddress: { name: 'Acme', address: { country: 'AT', city: 'Wien' } },
   invoiceNumberBase: '9F3A0C1',
   taxExempt: false,
+  portalVersion: 0,
   metadata: { crm: 'a-1', seats: 5 },
 };
 

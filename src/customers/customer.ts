@@ -57,8 +57,11 @@ export const Customer = z
   .meta({ id: 'Customer' });
 export type Customer = z.infer<typeof Customer>;
 
-/** A customer without the fields of its environment. */
-export type CustomerRow = Omit<Customer, 'livemode' | 'organizationId'>;
+/** A customer as it is stored. */
+export type CustomerRow = Omit<Customer, 'livemode' | 'organizationId'> & {
+  /** Links to the portal are of this version; another one closes them all. */
+  readonly portalVersion: number;
+};
 
 /** The fields of a customer that a caller may set. */
 const CustomerDetails = z.object({

@@ -5,6 +5,8 @@ import type { Instant } from '../kernel/calendar.ts';
 export interface PortalPass {
   readonly environmentId: number;
   readonly customerId: string;
+  /** The customer's `portalVersion` when the link was made. */
+  readonly version: number;
   readonly expiresAt: Instant;
   /** The return address of the portal, which is part of the signature. */
   readonly returnUrl: string | null;
@@ -20,9 +22,10 @@ export function portalUrl(publicUrl: string, encryption: Encryption, pass: Porta
 /** The key of a portal link, also stored in a cookie. Its characters need no escaping in either. */
 export function portalKey(
   encryption: Encryption,
-  { environmentId, customerId, expiresAt, returnUrl }: PortalPass,
+  { environmentId, customerId, version, expiresAt, returnUrl }: PortalPass,
 ): string {
-  const pass = Buffer.from(JSON.stringify([environmentId, customerId, expiresAt, returnUrl])).toString('base64url');
+  const fields = [environmentId, customerId, version, expiresAt, returnUrl];
+  const pass = Buffer.from(JSON.stringify(fields)).toString('base64url');
   return `${pass}.${encryption.mac(pass, portalContext)}`;
 }
 
@@ -32,7 +35,13 @@ export function readPortalKey(encryption: Encryption, key: string, now: Instant)
   const [pass = '', mac = ''] = parts;
   if (parts.length !== 2 || !encryption.isMac(pass, portalContext, mac)) return null;
   // The MAC proves that this service created the pass.
-  const read = JSON.parse(Buffer.from(pass, 'base64url').toString()) as [number, string, Instant, string | null];
-  const [environmentId, customerId, expiresAt, returnUrl] = read;
-  return now < expiresAt ? { environmentId, customerId, expiresAt, returnUrl } : null;
+  const read = JSON.parse(Buffer.from(pass, 'base64url').toString()) as [
+    number,
+    string,
+    number,
+    Instant,
+    string | null,
+  ];
+  const [environmentId, customerId, version, expiresAt, returnUrl] = read;
+  return now < expiresAt ? { environmentId, customerId, version, expiresAt, returnUrl } : null;
 }

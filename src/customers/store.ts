@@ -25,6 +25,7 @@ const columns = [
   'billingAddress',
   'invoiceNumberBase',
   'taxExempt',
+  'portalVersion',
   'metadata',
 ] as const;
 
@@ -174,6 +175,13 @@ export async function saveCustomer(work: Work, customer: CustomerRow): Promise<v
     .where('environmentId', '=', work.environmentId)
     .where('id', '=', customer.id)
     .execute();
+}
+
+/** Closes every link to the customer's portal, and every visit that began with one. */
+export async function advancePortalVersion(work: Work, id: string): Promise<void> {
+  await sql`
+    update customers set portal_version = portal_version + 1
+     where environment_id = ${work.environmentId} and id = ${id}`.execute(work.db);
 }
 
 /** Assigned invoice numbers, and the customer's details at that time. */

@@ -206,6 +206,10 @@ export interface Customers {
   logoUrl: string | null;
   metadata: Json | null;
   name: string;
+  /**
+   * Links to the portal are of a version, and open nothing once this one is another.
+   */
+  portalVersion: Generated<number>;
   pricingModelId: string;
   taxExempt: Generated<boolean>;
   updatedAt: number;
@@ -857,6 +861,10 @@ export interface Subscriptions {
   revision: Generated<number>;
   runBillingAtPeriodStart: boolean;
   scheduledAdjustmentAt: number | null;
+  /**
+   * True where the customer itself scheduled the last end or change: it may undo that, and nothing of the seller.
+   */
+  scheduledByCustomer: Generated<boolean>;
   startDate: number;
   status: string;
   trialEnd: number | null;

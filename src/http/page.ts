@@ -157,7 +157,7 @@ function textsOf(parameters: URLSearchParams): Texts {
 }
 
 function firstOfEach(query: Readonly<Record<string, string | string[]>>): Texts {
-  return Object.fromEntries(
+  return ownTexts(
     Object.entries(query).map(([name, value]) => [name, Array.isArray(value) ? (value[0] ?? '') : value]),
   );
 }
@@ -167,7 +167,12 @@ function cookiesOf(header: string): Texts {
     const [name = '', ...value] = pair.split('=');
     return [name.trim(), value.join('=').trim()];
   });
-  return Object.fromEntries(pairs.filter(([name]) => name !== '').reverse());
+  return ownTexts(pairs.filter(([name]) => name !== '').reverse());
+}
+
+/** Texts without a prototype, so that a name finds only what was sent. */
+function ownTexts(pairs: readonly (readonly [string, string])[]): Texts {
+  return Object.assign(Object.create(null), Object.fromEntries(pairs));
 }
 
 function send(reply: FastifyReply, answer: PageAnswer, isSecure: boolean): FastifyReply {

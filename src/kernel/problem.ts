@@ -73,6 +73,10 @@ export const registry = {
   // Pages
   linkInvalid: ['NOT_FOUND', 'This link is invalid or incomplete. Please copy the whole link and try again.'],
   portalClosed: ['FORBIDDEN', 'Your access has ended, or now belongs to another customer. Please request a new link.'],
+  notOfferedInPortal: [
+    'CONFLICT',
+    'The portal does not offer this for subscription {id}, because the seller decides about it. Change it over the API.',
+  ],
   formFromElsewhere: ['FORBIDDEN', 'This form was not sent from our page. Please open the page and try again.'],
 
   // Organizations

@@ -28,6 +28,7 @@ const subscription = {
   currentBillingPeriodEnd: end,
   cancelScheduledAt: null,
   scheduledAdjustmentAt: null,
+  scheduledByCustomer: false,
   // Nothing else in a row decides about canceling.
 } as unknown as SubscriptionRow;
 

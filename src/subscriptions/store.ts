@@ -40,6 +40,7 @@ const columns = [
   'cancellationReason',
   'replacedBySubscriptionId',
   'scheduledAdjustmentAt',
+  'scheduledByCustomer',
   'pausedAt',
   'resumesAt',
   'pausedCredit',
@@ -232,6 +233,7 @@ export type SubscriptionChange = Partial<
     | 'cancellationReason'
     | 'replacedBySubscriptionId'
     | 'scheduledAdjustmentAt'
+    | 'scheduledByCustomer'
     | 'isFreePlan'
     | 'intervalUnit'
     | 'intervalCount'

@@ -282,6 +282,8 @@ export interface SubscriptionRow {
   readonly cancellationReason: string | null;
   readonly replacedBySubscriptionId: string | null;
   readonly scheduledAdjustmentAt: Instant | null;
+  /** True if the customer itself scheduled the last end or change, so that it may undo it. */
+  readonly scheduledByCustomer: boolean;
   /** The start of the pause; null if not paused. */
   readonly pausedAt: Instant | null;
   /** The automatic resume date; null: on request only. */
@@ -301,6 +303,7 @@ export function toSubscription(
     isOnlyTrial: _2,
     pausedCredit: _3,
     arrears: _4,
+    scheduledByCustomer: _5,
     ...row
   }: SubscriptionRow,
 ): Subscription {

@@ -76,7 +76,13 @@ test('the link of the page that adds a card is the same session by another name'
 });
 
 test('a portal link is a pass for one customer until it expires', () => {
-  const pass = { environmentId: 7, customerId: 'cust_1', expiresAt: 1000, returnUrl: 'https://app.test/ü?a=b&c=d' };
+  const pass = {
+    environmentId: 7,
+    customerId: 'cust_1',
+    version: 3,
+    expiresAt: 1000,
+    returnUrl: 'https://app.test/ü?a=b&c=d',
+  };
   const key = keyOf(portalUrl('https://a.test', encryption, pass));
   assert.match(key, /^[\w-]+\.[\w-]{43}$/);
   assert.deepEqual(readPortalKey(encryption, key, 999), pass);
@@ -91,6 +97,12 @@ test('a portal link is a pass for one customer until it expires', () => {
 test('no link of one kind is one of the other', () => {
   const checkout = keyOf(checkoutUrl('https://a.test', encryption, { environmentId: 1, sessionId: 'portal' }));
   assert.equal(readPortalKey(encryption, checkout, 0), null);
-  const portal = portalKey(encryption, { environmentId: 1, customerId: 'cust_1', expiresAt: 9, returnUrl: null });
+  const portal = portalKey(encryption, {
+    environmentId: 1,
+    customerId: 'cust_1',
+    version: 0,
+    expiresAt: 9,
+    returnUrl: null,
+  });
   assert.equal(readCheckoutKey(encryption, 'portal', portal), null);
 });

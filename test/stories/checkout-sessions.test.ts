@@ -248,7 +248,13 @@ test('a portal session is a link that expires by real time, where the test clock
   assert(expiresAt >= before + 3_600_000 && expiresAt <= Date.now() + 3_600_000);
   assert.equal(returnUrl, null);
   assert(url.startsWith(`${app.url}/portal?key=`));
-  assert.deepEqual(passOf(url), { environmentId: app.testEnvironmentId, customerId, expiresAt, returnUrl: null });
+  assert.deepEqual(passOf(url), {
+    environmentId: app.testEnvironmentId,
+    customerId,
+    expiresAt,
+    version: 0,
+    returnUrl: null,
+  });
   const given = await ask({ returnUrl: 'https://app.test/account', expiresInSeconds: 60 });
   assert.equal(passOf(given.url)?.returnUrl, 'https://app.test/account');
   assert(given.expiresAt <= Date.now() + 60_000);

@@ -1,0 +1,120 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { type Body, startTestApp } from '../support/harness.ts';
+import { setUpPlans } from '../support/plans.ts';
+
+// The portal as an attacker sees it: forms that no page shows, links that were kept, and words that JavaScript knows.
+
+const app = await startTestApp();
+const plans = await setUpPlans(app);
+const proPrice = plans.priceOf('pro-monthly').id as string;
+const month = { intervalUnit: 'month', intervalCount: 1, isDefault: true, active: true };
+await app.post('/products', {
+  product: { name: 'Support', slug: 'support', pricingModelId: plans.pricingModelId, active: true },
+  price: { type: 'subscription', slug: 'support-monthly', name: 'Monthly', unitPrice: 500, ...month },
+});
+
+/** The portal of a new customer with a plan of 30.00 a month, by plain HTTP. */
+async function openPortal() {
+  const customer = await plans.newCustomer('pm_card_visa');
+  const subscription = await plans.subscribe({ customerId: customer.customerId, priceId: proPrice });
+  const link: string = (await app.post(`/customers/${customer.externalId}/portal-sessions`, {})).portalSession.url;
+  const cookie = await enter(link);
+  const look = (path: string) => fetch(app.url + path, { headers: { cookie }, redirect: 'manual' });
+  const formToken = /name="formToken" value="([^"]+)"/.exec(await (await look('/portal')).text())?.[1] ?? '';
+  const send = (path: string, form: Record<string, string> = {}) =>
+    fetch(app.url + path, {
+      method: 'POST',
+      headers: { cookie, origin: app.url },
+      body: new URLSearchParams({ formToken, ...form }),
+      redirect: 'manual',
+    });
+  return { ...customer, link, look, send, subscriptionId: subscription.id as string };
+}
+
+async function enter(link: string): Promise<string> {
+  const answer = await fetch(link.replace(/^https?:\/\/[^/]+/, app.url), { redirect: 'manual' });
+  return answer.headers.get('set-cookie')?.split(';')[0] ?? '';
+}
+
+test('a customer cannot undo, move or repeat the end that the seller has scheduled', async () => {
+  const { subscriptionId, look, send } = await openPortal();
+  const end = Date.now() + 3 * 86_400_000;
+  const cancellation = { timing: 'at_future_date', endDate: end };
+  await app.post(`/subscriptions/${subscriptionId}/cancel`, { cancellation });
+  const at = `/portal/subscriptions/${subscriptionId}`;
+  assert.doesNotMatch(await (await look('/portal')).text(), /Keep subscription/);
+  for (const path of [`${at}/uncancel`, `${at}/cancel`]) assert.equal((await send(path)).status, 409, path);
+  const { status, cancelScheduledAt } = await plans.subscription(subscriptionId);
+  assert.deepEqual([status, cancelScheduledAt], ['cancellation_scheduled', end]);
+});
+
+test('a customer undoes its own end, until the seller asks for the same end', async () => {
+  const { subscriptionId, send } = await openPortal();
+  const at = `/portal/subscriptions/${subscriptionId}`;
+  assert.equal((await send(`${at}/cancel`)).headers.get('location'), '/portal?done=canceled');
+  assert.equal((await send(`${at}/uncancel`)).headers.get('location'), '/portal?done=uncanceled');
+  assert.equal((await send(`${at}/cancel`)).status, 303);
+  await app.post(`/subscriptions/${subscriptionId}/cancel`, {
+    cancellation: { timing: 'at_end_of_current_billing_period' },
+  });
+  assert.equal((await send(`${at}/uncancel`)).status, 409);
+  assert.equal((await plans.subscription(subscriptionId)).status, 'cancellation_scheduled');
+});
+
+test('a customer drops no add-on: with two items the plan is changed by the seller only', async () => {
+  const { subscriptionId, look, send } = await openPortal();
+  const newSubscriptionItems = [
+    { priceId: proPrice, quantity: 1 },
+    { priceSlug: 'support-monthly', quantity: 1 },
+  ];
+  await app.post(`/subscriptions/${subscriptionId}/adjust`, {
+    adjustment: { timing: 'immediately', newSubscriptionItems },
+  });
+  const form = { priceId: proPrice, quantity: '1', shownDue: '0' };
+  const at = `/portal/subscriptions/${subscriptionId}`;
+  assert.equal((await send(`${at}/change`, form)).status, 409);
+  assert.equal((await look(`${at}/plans`)).status, 409);
+  assert.equal((await look(`${at}/change?priceId=${proPrice}`)).status, 409);
+  const items = await app.owner
+    .selectFrom('subscriptionItems')
+    .select('name')
+    .where('subscriptionId', '=', subscriptionId)
+    .where('expiredAt', 'is', null)
+    .execute();
+  assert.equal(items.length, 2);
+});
+
+test('signing out ends the visit and the link; a link made afterwards opens the portal', async () => {
+  const { externalId, link, look, send } = await openPortal();
+  assert.equal((await look('/portal')).status, 200);
+  assert.match((await send('/portal/leave')).headers.get('set-cookie') ?? '', /^tollkeeper_portal=; .*Max-Age=0/);
+  assert.equal((await look('/portal')).status, 403);
+  const again = await enter(link);
+  assert.equal((await fetch(`${app.url}/portal`, { headers: { cookie: again } })).status, 403);
+  const { portalSession } = await app.post(`/customers/${externalId}/portal-sessions`, {});
+  const cookie = await enter(portalSession.url);
+  assert.equal((await fetch(`${app.url}/portal`, { headers: { cookie } })).status, 200);
+});
+
+test('the seller revokes the links of a customer; a dry run revokes none, and the audit log has it', async () => {
+  const { externalId, customerId, look } = await openPortal();
+  const path = `/customers/${externalId}/portal-sessions`;
+  assert.equal((await app.request('DELETE', `${path}?dryRun=true`)).status, 200);
+  assert.equal((await look('/portal')).status, 200);
+  assert.equal((await app.request('DELETE', path)).body.customer.id, customerId);
+  assert.equal((await look('/portal')).status, 403);
+  const { data } = await app.get(`/audit-log?recordId=${customerId}&limit=100`);
+  const revoked = data.filter(({ action }: Body) => action === 'DELETE /customers/{externalId}/portal-sessions');
+  assert.equal(revoked.length, 1);
+});
+
+test('a word that every object knows is no text of ours', async () => {
+  const { look } = await openPortal();
+  const usual = await (await look('/portal?done=nothing')).text();
+  for (const word of ['__proto__', 'constructor', 'toString', 'hasOwnProperty']) {
+    const answer = await look(`/portal?done=${word}`);
+    assert.equal(answer.status, 200, word);
+    assert.equal(await answer.text(), usual, word);
+  }
+});
