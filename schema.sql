@@ -204,12 +204,17 @@ create table public.customers (
   invoice_count bigint not null default 0,
   portal_version bigint not null default 0,
   metadata jsonb,
+  erased_at bigint,
+  erasure_completed_at bigint,
+  erased_external_id_mac text,
   created_at bigint not null,
   updated_at bigint not null,
   tax_exempt boolean not null default false,
   constraint customers_invoice_number_base_unique UNIQUE (environment_id, invoice_number_base),
   constraint customers_pkey PRIMARY KEY (environment_id, id),
-  constraint customers_environment_id_pricing_model_id_fkey FOREIGN KEY (environment_id, pricing_model_id) REFERENCES pricing_models(environment_id, id)
+  constraint customers_environment_id_pricing_model_id_fkey FOREIGN KEY (environment_id, pricing_model_id) REFERENCES pricing_models(environment_id, id),
+  constraint customers_erased CHECK (((erased_at IS NULL) OR (archived AND (external_id = id) AND (email = ''::text) AND (name = 'Erased customer'::text) AND (num_nonnulls(logo_url, icon_url, domain, user_id, billing_address, metadata) = 0)))),
+  constraint customers_erasure CHECK ((((erased_at IS NULL) = (erased_external_id_mac IS NULL)) AND ((erased_at IS NOT NULL) OR (erasure_completed_at IS NULL))))
 );
 
 create table public.discount_redemptions (
@@ -1232,6 +1237,7 @@ CREATE INDEX customers_by_creation ON public.customers USING btree (environment_
 CREATE INDEX customers_by_email ON public.customers USING btree (environment_id, email);
 CREATE INDEX customers_by_external_id ON public.customers USING btree (environment_id, external_id);
 CREATE INDEX customers_by_metadata ON public.customers USING gin (metadata jsonb_path_ops) WHERE (metadata IS NOT NULL);
+CREATE INDEX customers_erased_by_external_id ON public.customers USING btree (environment_id, erased_external_id_mac) WHERE (erased_at IS NOT NULL);
 CREATE INDEX customers_search ON public.customers USING gin (name gin_trgm_ops, email gin_trgm_ops, external_id gin_trgm_ops);
 CREATE INDEX discount_redemptions_by_discount ON public.discount_redemptions USING btree (environment_id, discount_id);
 CREATE INDEX events_by_object ON public.events USING btree (environment_id, object_id, id);
@@ -1274,8 +1280,10 @@ CREATE INDEX purchases_by_status ON public.purchases USING btree (environment_id
 CREATE INDEX purchases_by_subscription ON public.purchases USING btree (environment_id, subscription_id) WHERE (subscription_id IS NOT NULL);
 CREATE INDEX refunds_by_payment ON public.refunds USING btree (environment_id, payment_id);
 CREATE INDEX resource_claims_active ON public.resource_claims USING btree (environment_id, subscription_id, resource_id) WHERE (released_at IS NULL);
+CREATE INDEX resource_claims_by_subscription ON public.resource_claims USING btree (environment_id, subscription_id);
 CREATE INDEX resources_by_slug ON public.resources USING btree (environment_id, pricing_model_id, slug);
 CREATE INDEX subscription_adjustments_by_invoice ON public.subscription_adjustments USING btree (environment_id, invoice_id) WHERE (invoice_id IS NOT NULL);
+CREATE INDEX subscription_adjustments_by_subscription ON public.subscription_adjustments USING btree (environment_id, subscription_id);
 CREATE INDEX subscription_adjustments_replacing ON public.subscription_adjustments USING btree (environment_id, replaced_invoice_id) WHERE (replaced_invoice_id IS NOT NULL);
 CREATE INDEX subscription_item_features_by_product_feature ON public.subscription_item_features USING btree (environment_id, product_feature_id) WHERE (product_feature_id IS NOT NULL);
 CREATE INDEX subscription_item_features_by_subscription ON public.subscription_item_features USING btree (environment_id, subscription_id, feature_id);
@@ -1398,16 +1406,14 @@ CREATE OR REPLACE FUNCTION public.audit_decisions()
  LANGUAGE sql
  IMMUTABLE
 BEGIN ATOMIC
- VALUES ('api_keys'::text,'hash'::text,'secret'::text), ('webhooks'::text,'sealed_secret'::text,'secret'::text), ('webhooks'::text,'sealed_previous_secret'::text,'secret'::text), ('payment_methods'::text,'processor_token'::text,'secret'::text), ('payment_methods'::text,'fingerprint'::text,'secret'::text), ('payments'::text,'processor_token'::text,'secret'::text), ('payments'::text,'next_action'::text,'secret'::text), ('payment_method_attachments'::text,'request'::text,'secret'::text), ('payment_method_attachments'::text,'outcome'::text,'secret'::text), ('checkout_sessions'::text,'payment_token'::text,'secret'::text), ('webhooks'::text,'url'::text,'address'::text), ('payments'::text,'receipt_url'::text,'address'::text), ('checkout_sessions'::text,'success_url'::text,'address'::text), ('checkout_sessions'::text,'cancel_url'::text,'address'::text), ('api_keys'::text,'last_used_at'::text,'passing'::text), ('pricing_models'::text,'catalog_version'::text,'passing'::text), ('customers'::text,'invoice_count'::text,'passing'::text), ('webhooks'::text,'failing_since'::text,'passing'::text), ('subscriptions'::text,'work_retry_at'::text,'passing'::text), ('subscriptions'::text,'revision'::text,'passing'::text);
+ VALUES ('api_keys'::text,'hash'::text,'secret'::text), ('webhooks'::text,'sealed_secret'::text,'secret'::text), ('webhooks'::text,'sealed_previous_secret'::text,'secret'::text), ('payment_methods'::text,'processor_token'::text,'secret'::text), ('payment_methods'::text,'fingerprint'::text,'secret'::text), ('payments'::text,'processor_token'::text,'secret'::text), ('payments'::text,'next_action'::text,'secret'::text), ('payment_method_attachments'::text,'request'::text,'secret'::text), ('payment_method_attachments'::text,'outcome'::text,'secret'::text), ('checkout_sessions'::text,'payment_token'::text,'secret'::text), ('webhooks'::text,'url'::text,'address'::text), ('payments'::text,'receipt_url'::text,'address'::text), ('checkout_sessions'::text,'success_url'::text,'address'::text), ('checkout_sessions'::text,'cancel_url'::text,'address'::text), ('api_keys'::text,'last_used_at'::text,'passing'::text), ('pricing_models'::text,'catalog_version'::text,'passing'::text), ('customers'::text,'invoice_count'::text,'passing'::text), ('customers'::text,'erased_external_id_mac'::text,'secret'::text), ('webhooks'::text,'failing_since'::text,'passing'::text), ('subscriptions'::text,'work_retry_at'::text,'passing'::text), ('subscriptions'::text,'revision'::text,'passing'::text);
 END;
 CREATE OR REPLACE FUNCTION public.audit_table(audited_table text)
  RETURNS void
  LANGUAGE plpgsql
 AS $functionx$
 declare
-  -- tax_rates is called taxRate.
-  record text := regexp_replace(lower(left(audited_table, 1))
-    || substr(replace(initcap(replace(audited_table, '_', ' ')), ' ', ''), 2), 's$', '');
+  record text := audited_record(audited_table);
   columns text[] := array(select attname from pg_attribute where attrelid = audited_table::regclass and attnum > 0 and not attisdropped);
   environment_column text := case audited_table when 'environments' then 'id' else 'environment_id' end;
   key_columns text[] := array(
@@ -1489,6 +1495,11 @@ CREATE OR REPLACE FUNCTION public.audited_columns(audited_table text, source tex
  LANGUAGE sql
  STABLE
 RETURN (SELECT format('''{'' || concat_ws('','', %s) || ''}'''::text, string_agg(format('case when %s then %L || coalesce(%s, ''null'') end'::text, CASE WHEN (audited_columns.other IS NULL) THEN format('%s.%I is not null'::text, audited_columns.source, a.attname) ELSE format('%s.%I is distinct from %s.%I'::text, audited_columns.source, a.attname, audited_columns.other, a.attname) END, (to_json(a.attname) || ':'::text), CASE d.decision WHEN 'secret'::text THEN format('case when %s.%I is not null then ''"(secret)"'' end'::text, audited_columns.source, a.attname) WHEN 'address'::text THEN format('to_json(substring(%s.%I from ''^[^/?#]*//[^/?#]*''))::text'::text, audited_columns.source, a.attname) ELSE format('to_json(%s.%I)::text'::text, audited_columns.source, a.attname) END), ', '::text ORDER BY a.attnum)) AS format FROM (pg_attribute a LEFT JOIN audit_decisions() d(table_name, column_name, decision) ON (((d.table_name = audited_columns.audited_table) AND (d.column_name = a.attname)))) WHERE ((a.attrelid = ((audited_columns.audited_table)::regclass)::oid) AND (a.attnum > 0) AND (NOT a.attisdropped) AND (a.attname <> ALL (ARRAY['environment_id'::name, 'updated_at'::name])) AND (d.decision IS DISTINCT FROM 'passing'::text)));
+CREATE OR REPLACE FUNCTION public.audited_record(audited_table text)
+ RETURNS text
+ LANGUAGE sql
+ IMMUTABLE
+RETURN regexp_replace((lower("left"(audited_table, 1)) || substr(replace(initcap(replace(audited_table, '_'::text, ' '::text)), ' '::text, ''::text), 2)), 's$'::text, ''::text);
 CREATE OR REPLACE FUNCTION public.audited_when_made()
  RETURNS text[]
  LANGUAGE sql
@@ -1772,6 +1783,19 @@ begin
   end if;
   return null;
 end $function$;
+CREATE OR REPLACE FUNCTION public.check_seen_customer(p_customer text)
+ RETURNS bigint
+ LANGUAGE plpgsql
+ STABLE SECURITY DEFINER
+ SET search_path TO 'public', 'pg_temp'
+AS $function$
+begin
+  if not exists (select from customers where environment_id = current_environment() and id = p_customer
+                    and (current_pricing_model() is null or pricing_model_id = current_pricing_model())) then
+    raise insufficient_privilege using message = 'the customer is of another environment or pricing model';
+  end if;
+  return current_environment();
+end $function$;
 CREATE OR REPLACE FUNCTION public.check_usage_event_series()
  RETURNS trigger
  LANGUAGE plpgsql
@@ -1898,6 +1922,98 @@ BEGIN ATOMIC
             FROM payments p
            WHERE ((p.environment_id = e.id) AND (p.check_at <= clock.at)))));
 END;
+CREATE OR REPLACE FUNCTION public.erase_history(p_customer text, after_record text, at_most integer)
+ RETURNS text
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'public', 'pg_temp'
+AS $function$
+declare
+  environment bigint := check_seen_customer(p_customer);
+  ids text[];
+begin
+  if not exists (select from customers where environment_id = environment and id = p_customer and erased_at is not null) then
+    raise insufficient_privilege using message = 'the customer was not erased';
+  end if;
+  ids := array(select r.record_id from records_of_customer(environment, p_customer) r
+                where r.record_id collate "C" > after_record collate "C"
+                order by r.record_id collate "C" limit at_most);
+  update audit_log a
+     set before = without_values(a.before, p.columns), after = without_values(a.after, p.columns)
+    from (select audited_record(c.table_name) as record, array_agg(c.column_name) as columns
+            from personal_columns() c group by c.table_name) p
+   where a.environment_id = environment and a.record_id = any (ids) and a.record = p.record
+     and (tells_values(a.before, p.columns) or tells_values(a.after, p.columns));
+  -- Events since the erasure name the customer by its new external id, and hold nothing of it.
+  with erased as (
+    update events e
+       set payload = e.payload || jsonb_build_object('customer',
+             jsonb_build_object('id', p_customer, 'externalId', p_customer), 'data', null)
+     where e.environment_id = environment and e.object_id = any (ids)
+       and e.payload -> 'customer' ->> 'externalId' is distinct from p_customer
+    returning e.id
+  )
+  -- A receiver may have answered with what it was sent.
+  update webhook_attempts t set answer = null
+    from erased e join webhook_deliveries d on d.environment_id = environment and d.event_id = e.id
+   where t.environment_id = environment and t.delivery_id = d.id and t.answer is not null;
+  return ids[cardinality(ids)];
+end $function$;
+CREATE OR REPLACE FUNCTION public.erase_records(p_customer text, p_now bigint, p_external_id_mac text)
+ RETURNS void
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'public', 'pg_temp'
+AS $function$
+declare
+  environment bigint := check_seen_customer(p_customer);
+  erasing record;
+begin
+  update payment_methods set is_default = false, detached_at = p_now, updated_at = greatest(updated_at, p_now)
+   where environment_id = environment and customer_id = p_customer and detached_at is null;
+  -- A session that is open can be confirmed no more.
+  update checkout_sessions set expires_at = greatest(created_at + 1, p_now), updated_at = greatest(updated_at, p_now)
+   where environment_id = environment and customer_id = p_customer and status = 'open' and expires_at > p_now;
+  for erasing in
+    select p.table_name, string_agg(format('%I = %s', p.column_name, p.erased), ', ') as assignments
+      from personal_columns() p where p.erased is not null and p.table_name <> 'customers'
+     group by p.table_name order by p.table_name
+  loop
+    execute format('update %I r set %s where r.environment_id = $1 and r.id in (
+      select owned.record_id from records_of_customer($1, $2) owned where owned.table_name = %L)',
+      erasing.table_name, erasing.assignments, erasing.table_name) using environment, p_customer;
+  end loop;
+  execute format('update customers r set archived = true, erased_at = $3, updated_at = $3, erased_external_id_mac = $4, %s
+     where r.environment_id = $1 and r.id = $2 and r.erased_at is null',
+    (select string_agg(format('%I = %s', p.column_name, p.erased), ', ') from personal_columns() p where p.table_name = 'customers'))
+    using environment, p_customer, p_now, p_external_id_mac;
+end $function$;
+CREATE OR REPLACE FUNCTION public.erase_usage_properties(p_customer text, from_series bigint, after_event text, at_most integer)
+ RETURNS TABLE(next_series bigint, next_event text)
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'public', 'pg_temp'
+AS $function$
+declare
+  environment bigint := check_seen_customer(p_customer);
+  series bigint := (select s.id from usage_series s
+                     where s.environment_id = environment and s.customer_id = p_customer and s.id >= from_series
+                       and exists (select from customers c where c.environment_id = environment and c.id = p_customer
+                                      and c.erased_at is not null)
+                     order by s.id limit 1);
+  ids text[];
+begin
+  if series is null then
+    return;
+  end if;
+  ids := array(select e.id from usage_events e
+                where e.series_id = series and (series > from_series or e.id > after_event collate "C")
+                order by e.series_id, e.id limit at_most);
+  update usage_events e set properties = null
+   where e.environment_id = environment and e.id = any (ids) and e.properties is not null;
+  return query select case when cardinality(ids) = at_most then series else series + 1 end,
+    case when cardinality(ids) = at_most then ids[at_most] else '' end;
+end $function$;
 CREATE OR REPLACE FUNCTION public.follow_adjustment()
  RETURNS trigger
  LANGUAGE plpgsql
@@ -2061,6 +2177,56 @@ begin
   new.wanted_since := (extract(epoch from clock_timestamp()) * 1000)::bigint;
   return new;
 end $function$;
+CREATE OR REPLACE FUNCTION public.personal_columns()
+ RETURNS TABLE(table_name text, column_name text, erased text)
+ LANGUAGE sql
+ IMMUTABLE
+BEGIN ATOMIC
+ VALUES ('customers'::text,'external_id'::text,'r.id'::text), ('customers'::text,'email'::text,''''''::text), ('customers'::text,'name'::text,'''Erased customer'''::text), ('customers'::text,'logo_url'::text,'null'::text), ('customers'::text,'icon_url'::text,'null'::text), ('customers'::text,'domain'::text,'null'::text), ('customers'::text,'user_id'::text,'null'::text), ('customers'::text,'billing_address'::text,'null'::text), ('customers'::text,'metadata'::text,'null'::text), ('payment_methods'::text,'billing_details'::text,'''{}'''::text), ('payment_methods'::text,'payment_method_data'::text,'''{}'''::text), ('payment_methods'::text,'metadata'::text,'null'::text), ('payment_methods'::text,'processor_token'::text,''''''::text), ('payment_methods'::text,'fingerprint'::text,'null'::text), ('payment_method_attachments'::text,'request'::text,'''{}'''::text), ('payment_method_attachments'::text,'outcome'::text,'''{}'''::text), ('subscriptions'::text,'name'::text,'null'::text), ('subscriptions'::text,'metadata'::text,'null'::text), ('subscription_items'::text,'name'::text,'null'::text), ('subscription_items'::text,'external_id'::text,'null'::text), ('subscription_items'::text,'metadata'::text,'null'::text), ('subscription_adjustments'::text,'items'::text,'''[]'''::text), ('resource_claims'::text,'external_id'::text,'null'::text), ('resource_claims'::text,'metadata'::text,'null'::text), ('usage_credits'::text,'reason'::text,'null'::text), ('purchases'::text,'name'::text,''''''::text), ('purchases'::text,'billing_address'::text,'null'::text), ('purchases'::text,'metadata'::text,'null'::text), ('checkout_sessions'::text,'customer_name'::text,'null'::text), ('checkout_sessions'::text,'customer_email'::text,'null'::text), ('checkout_sessions'::text,'billing_address'::text,'null'::text), ('checkout_sessions'::text,'output_name'::text,'null'::text), ('checkout_sessions'::text,'output_metadata'::text,'null'::text), ('checkout_sessions'::text,'metadata'::text,'null'::text), ('checkout_sessions'::text,'payment_token'::text,'null'::text), ('checkout_sessions'::text,'success_url'::text,'null'::text), ('checkout_sessions'::text,'cancel_url'::text,'null'::text), ('payments'::text,'processor_token'::text,'null'::text), ('payments'::text,'receipt_url'::text,'null'::text), ('payments'::text,'next_action'::text,'null'::text), ('processor_customers'::text,'reference'::text,NULL::text), ('invoices'::text,'buyer'::text,NULL::text), ('invoices'::text,'memo'::text,NULL::text), ('invoice_line_items'::text,'description'::text,NULL::text);
+END;
+CREATE OR REPLACE FUNCTION public.personal_data_left()
+ RETURNS TABLE(environment_id bigint, customer_id text, record text, id text)
+ LANGUAGE plpgsql
+ STABLE
+ SET search_path TO 'public', 'pg_temp'
+AS $function$
+declare
+  looked record;
+begin
+  for looked in
+    select p.table_name, string_agg(format('r.%I::text is distinct from (%s)::text', p.column_name, p.erased), ' or ') as left_over
+      from personal_columns() p where p.erased is not null group by p.table_name
+  loop
+    return query execute format('select c.environment_id, c.id, audited_record(%L), r.id
+      from customers c cross join lateral records_of_customer(c.environment_id, c.id) owned
+      join %I r on r.environment_id = c.environment_id and r.id = owned.record_id
+     where c.erasure_completed_at is not null and owned.table_name = %L and (%s)',
+      looked.table_name, looked.table_name, looked.table_name, looked.left_over);
+  end loop;
+  return query
+    select c.environment_id, c.id, 'auditLogEntry', a.id
+      from customers c cross join lateral records_of_customer(c.environment_id, c.id) owned
+      join (select t.table_name, array_agg(t.column_name) as columns from personal_columns() t group by t.table_name) p
+        on p.table_name = owned.table_name or (p.table_name = 'processor_customers' and owned.table_name = 'customers')
+      join audit_log a on a.environment_id = c.environment_id and a.record_id = owned.record_id
+       and a.record = audited_record(p.table_name)
+     where c.erasure_completed_at is not null and (tells_values(a.before, p.columns) or tells_values(a.after, p.columns))
+    union all
+    select c.environment_id, c.id, 'event', e.id
+      from customers c cross join lateral records_of_customer(c.environment_id, c.id) owned
+      join events e on e.environment_id = c.environment_id and e.object_id = owned.record_id
+     where c.erasure_completed_at is not null and e.payload -> 'customer' ->> 'externalId' is distinct from c.id
+    union all
+    select c.environment_id, c.id, 'usageEvent', e.id
+      from customers c
+      join usage_series s on s.environment_id = c.environment_id and s.customer_id = c.id
+      join usage_events e on e.series_id = s.id
+     where c.erasure_completed_at is not null and e.properties is not null
+    union all
+    select c.environment_id, c.id, 'processorCustomer', p.processor
+      from customers c join processor_customers p on p.environment_id = c.environment_id and p.customer_id = c.id
+     where c.erasure_completed_at is not null;
+end $function$;
 CREATE OR REPLACE FUNCTION public.record_usage(p_key bytea, p_real_now bigint, p_environment bigint, p_now bigint, p_hour bigint, p_models text[], p_versions bigint[], p_transaction text, p_model text, e_series bigint[], e_key uuid[], e_id text[], e_transaction text[], e_amount bigint[], e_date bigint[], e_properties json[], u_account text[], u_revision bigint[], u_price text[], u_period text[], u_series bigint[], u_entry text[], u_units numeric[], u_hour_units numeric[], u_hour_events bigint[], u_simple boolean[], u_threshold numeric[], r_series bigint[], r_hour bigint[], r_units numeric[], r_events bigint[])
  RETURNS void
  LANGUAGE plpgsql
@@ -2091,6 +2257,80 @@ begin
     raise exception using errcode = 'TK001', message = 'a balance falls below its threshold';
   end if;
 end $function$;
+CREATE OR REPLACE FUNCTION public.records_of_customer(p_environment bigint, p_customer text)
+ RETURNS TABLE(table_name text, record_id text)
+ LANGUAGE sql
+ STABLE
+BEGIN ATOMIC
+ SELECT 'customers'::text,
+     records_of_customer.p_customer AS p_customer
+ UNION ALL
+  SELECT 'payment_methods'::text,
+     payment_methods.id
+    FROM payment_methods
+   WHERE ((payment_methods.environment_id = records_of_customer.p_environment) AND (payment_methods.customer_id = records_of_customer.p_customer))
+ UNION ALL
+  SELECT 'payment_method_attachments'::text,
+     payment_method_attachments.id
+    FROM payment_method_attachments
+   WHERE ((payment_method_attachments.environment_id = records_of_customer.p_environment) AND (payment_method_attachments.customer_id = records_of_customer.p_customer))
+ UNION ALL
+  SELECT 'purchases'::text,
+     purchases.id
+    FROM purchases
+   WHERE ((purchases.environment_id = records_of_customer.p_environment) AND (purchases.customer_id = records_of_customer.p_customer))
+ UNION ALL
+  SELECT 'checkout_sessions'::text,
+     checkout_sessions.id
+    FROM checkout_sessions
+   WHERE ((checkout_sessions.environment_id = records_of_customer.p_environment) AND (checkout_sessions.customer_id = records_of_customer.p_customer))
+ UNION ALL
+  SELECT 'payments'::text,
+     payments.id
+    FROM payments
+   WHERE ((payments.environment_id = records_of_customer.p_environment) AND (payments.customer_id = records_of_customer.p_customer))
+ UNION ALL
+  SELECT 'invoices'::text,
+     invoices.id
+    FROM invoices
+   WHERE ((invoices.environment_id = records_of_customer.p_environment) AND (invoices.customer_id = records_of_customer.p_customer))
+ UNION ALL
+  SELECT 'invoice_line_items'::text,
+     l.id
+    FROM (invoices i
+      JOIN invoice_line_items l ON (((l.environment_id = i.environment_id) AND (l.invoice_id = i.id))))
+   WHERE ((i.environment_id = records_of_customer.p_environment) AND (i.customer_id = records_of_customer.p_customer))
+ UNION ALL
+  SELECT 'subscriptions'::text,
+     subscriptions.id
+    FROM subscriptions
+   WHERE ((subscriptions.environment_id = records_of_customer.p_environment) AND (subscriptions.customer_id = records_of_customer.p_customer))
+ UNION ALL
+  SELECT 'subscription_items'::text,
+     r.id
+    FROM (subscriptions s
+      JOIN subscription_items r ON (((r.environment_id = s.environment_id) AND (r.subscription_id = s.id))))
+   WHERE ((s.environment_id = records_of_customer.p_environment) AND (s.customer_id = records_of_customer.p_customer))
+ UNION ALL
+  SELECT 'subscription_adjustments'::text,
+     r.id
+    FROM (subscriptions s
+      JOIN subscription_adjustments r ON (((r.environment_id = s.environment_id) AND (r.subscription_id = s.id))))
+   WHERE ((s.environment_id = records_of_customer.p_environment) AND (s.customer_id = records_of_customer.p_customer))
+ UNION ALL
+  SELECT 'resource_claims'::text,
+     r.id
+    FROM (subscriptions s
+      JOIN resource_claims r ON (((r.environment_id = s.environment_id) AND (r.subscription_id = s.id))))
+   WHERE ((s.environment_id = records_of_customer.p_environment) AND (s.customer_id = records_of_customer.p_customer))
+ UNION ALL
+  SELECT 'usage_credits'::text,
+     r.id
+    FROM ((subscriptions s
+      JOIN ledger_accounts a ON (((a.environment_id = s.environment_id) AND (a.subscription_id = s.id))))
+      JOIN usage_credits r ON (((r.environment_id = a.environment_id) AND (r.ledger_account_id = a.id))))
+   WHERE ((s.environment_id = records_of_customer.p_environment) AND (s.customer_id = records_of_customer.p_customer));
+END;
 CREATE OR REPLACE FUNCTION public.refuse_claims_back()
  RETURNS trigger
  LANGUAGE plpgsql
@@ -2235,6 +2475,11 @@ begin
    where a.environment_id = revised.environment_id and a.id = revised.id;
   return null;
 end $function$;
+CREATE OR REPLACE FUNCTION public.tells_values(entry json, columns text[])
+ RETURNS boolean
+ LANGUAGE sql
+ IMMUTABLE
+RETURN (EXISTS (SELECT FROM json_each(tells_values.entry) e(key, value) WHERE ((e.key = ANY (tells_values.columns)) AND ((e.value)::text <> ALL (ARRAY['null'::text, '"(erased)"'::text, '"(secret)"'::text])))));
 CREATE OR REPLACE FUNCTION public.touch_api_keys(hashes bytea[], at bigint)
  RETURNS void
  LANGUAGE sql
@@ -2253,7 +2498,12 @@ CREATE OR REPLACE FUNCTION public.webhook_wants(filter_types text[], type text)
  RETURNS boolean
  LANGUAGE sql
  IMMUTABLE
-RETURN CASE WHEN (filter_types = '{}'::text[]) THEN (type <> 'usage_balance.low'::text) ELSE (type = ANY (filter_types)) END;
+RETURN CASE WHEN (filter_types = '{}'::text[]) THEN (type <> ALL (ARRAY['usage_balance.low'::text, 'customer.erased'::text])) ELSE (type = ANY (filter_types)) END;
+CREATE OR REPLACE FUNCTION public.without_values(entry json, columns text[])
+ RETURNS json
+ LANGUAGE sql
+ IMMUTABLE
+RETURN (SELECT json_object_agg(e.key, CASE WHEN ((e.key = ANY (without_values.columns)) AND ((e.value)::text <> ALL (ARRAY['null'::text, '"(secret)"'::text]))) THEN '"(erased)"'::json ELSE e.value END) AS json_object_agg FROM json_each(without_values.entry) e(key, value));
 
 create policy tenant on api_keys to {tollkeeper_service} using ((environment_id = ( SELECT current_environment() AS current_environment)) AND ((( SELECT current_pricing_model() AS current_pricing_model) IS NULL) OR (pricing_model_id = ( SELECT current_pricing_model() AS current_pricing_model))));
 create policy tenant on audit_log to {tollkeeper_service} using ((environment_id = ( SELECT current_environment() AS current_environment)) AND ((( SELECT current_pricing_model() AS current_pricing_model) IS NULL) OR (pricing_model_id = ( SELECT current_pricing_model() AS current_pricing_model))));

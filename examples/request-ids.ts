@@ -16,6 +16,8 @@ export interface Ids {
   readonly resourceId: string;
   readonly productFeatureId: string;
   readonly externalId: string;
+  /** A customer without a paid plan. */
+  readonly leavingExternalId: string;
   readonly customerId: string;
   readonly subscriptionId: string;
   /** One whose change of plan is scheduled. */
@@ -60,6 +62,7 @@ export const placeholders: Ids = {
   resourceId: idOf('resource'),
   productFeatureId: idOf('productFeature'),
   externalId: 'user-42',
+  leavingExternalId: 'user-43',
   customerId: idOf('customer'),
   subscriptionId: idOf('subscription'),
   changingSubscriptionId: idOf('subscription'),

@@ -208,6 +208,7 @@ export const requestsOf: Readonly<Record<string, MakeRequest>> = {
   'PUT /customers/{externalId}': (ids, n) =>
     at(`/customers/${ids.externalId}`, { customer: { name: `Ada Byron ${n}` } }),
   'POST /customers/{externalId}/archive': (ids) => at(`/customers/${ids.externalId}/archive`, {}),
+  'POST /customers/{externalId}/erase': (ids) => at(`/customers/${ids.leavingExternalId}/erase`, {}),
   'GET /customers/{externalId}/billing': (ids) => at(`/customers/${ids.externalId}/billing`),
   'GET /customers/{externalId}/usage-balances': (ids) => at(`/customers/${ids.externalId}/usage-balances`),
   'GET /customers/{externalId}/ledger': (ids) => at(`/customers/${ids.externalId}/ledger`),

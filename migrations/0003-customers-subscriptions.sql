@@ -15,11 +15,20 @@ create table customers (
   invoice_count bigint not null default 0,
   portal_version bigint not null default 0,
   metadata jsonb,
+  -- Personal data goes at this instant, and its copies until the other one: see 0016.
+  erased_at bigint,
+  erasure_completed_at bigint,
+  -- A MAC of the former external id, by which a repeat of the erasure finds the customer.
+  erased_external_id_mac text,
   created_at bigint not null,
   updated_at bigint not null,
   primary key (environment_id, id),
   foreign key (environment_id, pricing_model_id) references pricing_models,
-  constraint customers_invoice_number_base_unique unique (environment_id, invoice_number_base)
+  constraint customers_invoice_number_base_unique unique (environment_id, invoice_number_base),
+  constraint customers_erased check (erased_at is null or (archived and external_id = id and email = '' and name = 'Erased customer'
+    and num_nonnulls(logo_url, icon_url, domain, user_id, billing_address, metadata) = 0)),
+  constraint customers_erasure check ((erased_at is null) = (erased_external_id_mac is null)
+    and (erased_at is not null or erasure_completed_at is null))
 );
 comment on column customers.invoice_count is 'How many invoices were numbered: the next number is this plus one, taken by an update, so numbers have no gap.';
 comment on column customers.portal_version is 'Links to the portal are of a version, and open nothing once this one is another.';
@@ -42,6 +51,7 @@ end $$;
 create extension if not exists pg_trgm;
 create index customers_search on customers using gin (name gin_trgm_ops, email gin_trgm_ops, external_id gin_trgm_ops);
 create index customers_by_email on customers (environment_id, email);
+create index customers_erased_by_external_id on customers (environment_id, erased_external_id_mac) where erased_at is not null;
 create index customers_by_creation on customers (environment_id, created_at);
 
 -- The customers whose name, e-mail address or external id contains a text. The owner searches, as above.
@@ -271,4 +281,5 @@ create table resource_claims (
 );
 create unique index resource_claims_external_id_unique on resource_claims (environment_id, subscription_id, resource_id, external_id)
   where released_at is null and external_id is not null;
+create index resource_claims_by_subscription on resource_claims (environment_id, subscription_id);
 create index resource_claims_active on resource_claims (environment_id, subscription_id, resource_id) where released_at is null;

@@ -142,6 +142,7 @@ create unique index subscription_adjustments_one_pending on subscription_adjustm
   where status in ('awaiting_payment', 'scheduled');
 create index subscription_adjustments_replacing on subscription_adjustments (environment_id, replaced_invoice_id)
   where replaced_invoice_id is not null;
+create index subscription_adjustments_by_subscription on subscription_adjustments (environment_id, subscription_id);
 create index subscription_adjustments_by_invoice on subscription_adjustments (environment_id, invoice_id) where invoice_id is not null;
 
 create table discounts (

@@ -75,6 +75,7 @@ create function audit_decisions() returns table (table_name text, column_name te
       ('api_keys', 'last_used_at', 'passing'),
       ('pricing_models', 'catalog_version', 'passing'),
       ('customers', 'invoice_count', 'passing'),
+      ('customers', 'erased_external_id_mac', 'secret'),
       ('webhooks', 'failing_since', 'passing'),
       ('subscriptions', 'work_retry_at', 'passing'),
       ('subscriptions', 'revision', 'passing');
@@ -99,15 +100,18 @@ create function audited_columns(audited_table text, source text, other text) ret
      where a.attrelid = audited_table::regclass and a.attnum > 0 and not a.attisdropped
        and a.attname not in ('environment_id', 'updated_at') and d.decision is distinct from 'passing');
 
+-- The name of a table's record in the log: tax_rates is called taxRate.
+create function audited_record(audited_table text) returns text language sql immutable
+  return regexp_replace(lower(left(audited_table, 1))
+    || substr(replace(initcap(replace(audited_table, '_', ' ')), ' ', ''), 2), 's$', '');
+
 -- The entries of a table are written by a trigger of its own, by one statement for each that changes it, and into the
 -- environment of the row, where the one who changed it was allowed to. Nobody but the owner comes into this schema, so nobody
 -- else can make another trigger of it.
 create schema audit_triggers;
 create function audit_table(audited_table text) returns void language plpgsql as $audit$
 declare
-  -- tax_rates is called taxRate.
-  record text := regexp_replace(lower(left(audited_table, 1))
-    || substr(replace(initcap(replace(audited_table, '_', ' ')), ' ', ''), 2), 's$', '');
+  record text := audited_record(audited_table);
   columns text[] := array(select attname from pg_attribute where attrelid = audited_table::regclass and attnum > 0 and not attisdropped);
   environment_column text := case audited_table when 'environments' then 'id' else 'environment_id' end;
   key_columns text[] := array(

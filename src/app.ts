@@ -10,6 +10,7 @@ import { checkoutPages } from './checkout/routes-pages.ts';
 import { portalPages } from './checkout/routes-portal.ts';
 import { portalPlanPages } from './checkout/routes-portal-plans.ts';
 import { type Database, pingDatabase } from './database/database.ts';
+import { erasureTasks } from './erasure/jobs.ts';
 import { type ConnectionLimits, connectionLimits } from './http/connections.ts';
 import type { Hook } from './http/hook.ts';
 import { idempotencyTasks } from './http/idempotency.ts';
@@ -51,6 +52,7 @@ export const tasks: TaskList = {
   ...billingTasks,
   ...paymentTasks,
   ...webhookTasks,
+  ...erasureTasks,
   ...invariantTasks,
 };
 

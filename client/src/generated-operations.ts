@@ -54,11 +54,12 @@ export const operations = {
     list: { method: 'GET', path: '/api/v1/audit-log', params: [], query: ['cursor', 'limit', 'order', 'recordId', 'record', 'action', 'apiKeyId', 'requestId', 'since', 'until'], pages: true },
   },
   customers: {
-    list: { method: 'GET', path: '/api/v1/customers', params: [], query: ['cursor', 'limit', 'order', 'search', 'email', 'externalId', 'pricingModelId', 'archived', 'metadata', 'createdAtFrom', 'createdAtTo'], pages: true },
+    list: { method: 'GET', path: '/api/v1/customers', params: [], query: ['cursor', 'limit', 'order', 'search', 'email', 'externalId', 'pricingModelId', 'archived', 'erased', 'metadata', 'createdAtFrom', 'createdAtTo'], pages: true },
     create: { method: 'POST', path: '/api/v1/customers', params: [], query: [] },
     get: { method: 'GET', path: '/api/v1/customers/{externalId}', params: ['externalId'], query: ['pricingModelId'] },
     update: { method: 'PUT', path: '/api/v1/customers/{externalId}', params: ['externalId'], query: ['pricingModelId', 'upsert'] },
     archive: { method: 'POST', path: '/api/v1/customers/{externalId}/archive', params: ['externalId'], query: ['pricingModelId'] },
+    erase: { method: 'POST', path: '/api/v1/customers/{externalId}/erase', params: ['externalId'], query: ['pricingModelId'] },
     getBilling: { method: 'GET', path: '/api/v1/customers/{externalId}/billing', params: ['externalId'], query: ['pricingModelId'] },
     getEntitlements: { method: 'GET', path: '/api/v1/customers/{externalId}/entitlements', params: ['externalId'], query: ['subscriptionId', 'pricingModelId'] },
     getUsageBalances: { method: 'GET', path: '/api/v1/customers/{externalId}/usage-balances', params: ['externalId'], query: ['subscriptionId', 'pricingModelId'] },

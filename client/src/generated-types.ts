@@ -381,11 +381,11 @@ export type CheckoutSessionStatus = 'open' | 'pending' | 'succeeded' | 'failed' 
 export type PaymentStatus = 'processing' | 'requires_confirmation' | 'requires_action' | 'succeeded' | 'failed' | 'canceled' | 'refunded';
 
 /** A type of event. `sync.events_available` is accepted for compatibility, and no such event is ever sent. */
-export type WebhookFilterType = 'customer.created' | 'customer.updated' | 'purchase.completed' | 'payment.failed' | 'payment.succeeded' | 'subscription.created' | 'subscription.updated' | 'subscription.canceled' | 'usage_balance.low' | 'sync.events_available';
+export type WebhookFilterType = 'customer.created' | 'customer.updated' | 'purchase.completed' | 'payment.failed' | 'payment.succeeded' | 'subscription.created' | 'subscription.updated' | 'subscription.canceled' | 'usage_balance.low' | 'customer.erased' | 'sync.events_available';
 
 export type WebhookDeliveryStatus = 'pending' | 'succeeded' | 'failed';
 
-export type EventType = 'customer.created' | 'customer.updated' | 'purchase.completed' | 'payment.failed' | 'payment.succeeded' | 'subscription.created' | 'subscription.updated' | 'subscription.canceled' | 'usage_balance.low';
+export type EventType = 'customer.created' | 'customer.updated' | 'purchase.completed' | 'payment.failed' | 'payment.succeeded' | 'subscription.created' | 'subscription.updated' | 'subscription.canceled' | 'usage_balance.low' | 'customer.erased';
 
 export type EventObject = 'customer' | 'payment' | 'purchase' | 'subscription';
 
@@ -486,6 +486,8 @@ export interface Customer {
   email: string;
   name: string;
   archived: boolean;
+  /** The time at which its personal data was erased. */
+  erasedAt: Timestamp | null;
   logoURL: string | null;
   iconURL: string | null;
   domain: string | null;
@@ -595,6 +597,37 @@ export interface SubscriptionItem {
 
 /** A whole number. An amount of money is in the smallest unit of its currency. */
 export type WholeNumber = number;
+
+export interface Erasure {
+  customerId: string;
+  erasedAt: Timestamp;
+  /** The time at which all copies were erased; null before. */
+  completedAt: Timestamp | null;
+  /** The records whose fields were erased. */
+  erased: Array<{
+    /** The type of the records, such as `paymentMethod`. */
+    record: string;
+    /** Their number. Events, audit log entries and usage events: up to 10,000. */
+    count: number;
+    fields: Array<string>;
+  }>;
+  /** The copies that a job erases next. Empty when it is done. */
+  pending: Array<{
+    /** The type of the records, such as `paymentMethod`. */
+    record: string;
+    /** Their number. Events, audit log entries and usage events: up to 10,000. */
+    count: number;
+    fields: Array<string>;
+  }>;
+  /** The records that stay, and why. */
+  kept: Array<{
+    /** The type of the records, such as `paymentMethod`. */
+    record: string;
+    /** Their number. Events, audit log entries and usage events: up to 10,000. */
+    count: number;
+    reason: string;
+  }>;
+}
 
 export interface CustomerBilling {
   customer: Customer;
@@ -2580,7 +2613,7 @@ export interface Webhook {
   pricingModelId: string;
   name: string;
   url: string;
-  /** The event types that are sent. Empty: all types but `usage_balance.low`. */
+  /** The event types that are sent. Empty: all types but `usage_balance.low`, `customer.erased`. */
   filterTypes: Array<WebhookFilterType>;
   active: boolean;
   /** The reason why the service has disabled the webhook, or null. To enable it, set `active` to `true`. */
@@ -2652,7 +2685,7 @@ export interface EventPayload {
   eventId: string;
   occurredAt: Timestamp;
   livemode: boolean;
-  /** The record after the change, as the API answered it then. It may have changed since. Null in samples, and for a record above 256 KiB. */
+  /** The record after the change, as the API answered it then. It may have changed since. Null in samples, for a record above 256 KiB, and after the customer was erased. */
   data: {
     id: string;
   } | null;
@@ -2698,7 +2731,7 @@ export interface CustomerCreatedPayload {
   eventId: string;
   occurredAt: Timestamp;
   livemode: boolean;
-  /** The record after the change, as the API answered it then. It may have changed since. Null in samples, and for a record above 256 KiB. */
+  /** The record after the change, as the API answered it then. It may have changed since. Null in samples, for a record above 256 KiB, and after the customer was erased. */
   data: Customer | null;
 }
 
@@ -2717,7 +2750,7 @@ export interface CustomerUpdatedPayload {
   eventId: string;
   occurredAt: Timestamp;
   livemode: boolean;
-  /** The record after the change, as the API answered it then. It may have changed since. Null in samples, and for a record above 256 KiB. */
+  /** The record after the change, as the API answered it then. It may have changed since. Null in samples, for a record above 256 KiB, and after the customer was erased. */
   data: Customer | null;
 }
 
@@ -2736,7 +2769,7 @@ export interface PurchaseCompletedPayload {
   eventId: string;
   occurredAt: Timestamp;
   livemode: boolean;
-  /** The record after the change, as the API answered it then. It may have changed since. Null in samples, and for a record above 256 KiB. */
+  /** The record after the change, as the API answered it then. It may have changed since. Null in samples, for a record above 256 KiB, and after the customer was erased. */
   data: Purchase | null;
 }
 
@@ -2755,7 +2788,7 @@ export interface PaymentFailedPayload {
   eventId: string;
   occurredAt: Timestamp;
   livemode: boolean;
-  /** The record after the change, as the API answered it then. It may have changed since. Null in samples, and for a record above 256 KiB. */
+  /** The record after the change, as the API answered it then. It may have changed since. Null in samples, for a record above 256 KiB, and after the customer was erased. */
   data: Payment | null;
 }
 
@@ -2774,7 +2807,7 @@ export interface PaymentSucceededPayload {
   eventId: string;
   occurredAt: Timestamp;
   livemode: boolean;
-  /** The record after the change, as the API answered it then. It may have changed since. Null in samples, and for a record above 256 KiB. */
+  /** The record after the change, as the API answered it then. It may have changed since. Null in samples, for a record above 256 KiB, and after the customer was erased. */
   data: Payment | null;
 }
 
@@ -2793,7 +2826,7 @@ export interface SubscriptionCreatedPayload {
   eventId: string;
   occurredAt: Timestamp;
   livemode: boolean;
-  /** The record after the change, as the API answered it then. It may have changed since. Null in samples, and for a record above 256 KiB. */
+  /** The record after the change, as the API answered it then. It may have changed since. Null in samples, for a record above 256 KiB, and after the customer was erased. */
   data: Subscription | null;
 }
 
@@ -2812,7 +2845,7 @@ export interface SubscriptionUpdatedPayload {
   eventId: string;
   occurredAt: Timestamp;
   livemode: boolean;
-  /** The record after the change, as the API answered it then. It may have changed since. Null in samples, and for a record above 256 KiB. */
+  /** The record after the change, as the API answered it then. It may have changed since. Null in samples, for a record above 256 KiB, and after the customer was erased. */
   data: Subscription | null;
 }
 
@@ -2831,7 +2864,7 @@ export interface SubscriptionCanceledPayload {
   eventId: string;
   occurredAt: Timestamp;
   livemode: boolean;
-  /** The record after the change, as the API answered it then. It may have changed since. Null in samples, and for a record above 256 KiB. */
+  /** The record after the change, as the API answered it then. It may have changed since. Null in samples, for a record above 256 KiB, and after the customer was erased. */
   data: Subscription | null;
 }
 
@@ -2849,8 +2882,27 @@ export interface UsageBalanceLowPayload {
   eventId: string;
   occurredAt: Timestamp;
   livemode: boolean;
-  /** The record after the change, as the API answered it then. It may have changed since. Null in samples, and for a record above 256 KiB. */
+  /** The record after the change, as the API answered it then. It may have changed since. Null in samples, for a record above 256 KiB, and after the customer was erased. */
   data: Subscription | null;
+}
+
+export interface CustomerErasedPayload {
+  /** The id of the record that the event is about. */
+  id: string;
+  object: 'customer';
+  /** The usage meter, in events about a balance. */
+  usageMeterId?: string;
+  customer: {
+    id: string;
+    externalId: string;
+  };
+  pricingModelId: string;
+  type: 'customer.erased';
+  eventId: string;
+  occurredAt: Timestamp;
+  livemode: boolean;
+  /** The record after the change, as the API answered it then. It may have changed since. Null in samples, for a record above 256 KiB, and after the customer was erased. */
+  data: Customer | null;
 }
 
 export interface ErrorBody {
@@ -2873,7 +2925,7 @@ export interface ErrorBody {
 }
 
 /** The body of a message to a webhook. */
-export type WebhookPayload = CustomerCreatedPayload | CustomerUpdatedPayload | PurchaseCompletedPayload | PaymentFailedPayload | PaymentSucceededPayload | SubscriptionCreatedPayload | SubscriptionUpdatedPayload | SubscriptionCanceledPayload | UsageBalanceLowPayload;
+export type WebhookPayload = CustomerCreatedPayload | CustomerUpdatedPayload | PurchaseCompletedPayload | PaymentFailedPayload | PaymentSucceededPayload | SubscriptionCreatedPayload | SubscriptionUpdatedPayload | SubscriptionCanceledPayload | UsageBalanceLowPayload | CustomerErasedPayload;
 
 export interface UtilsGetPingAnswer {
   message: 'pong';
@@ -2986,6 +3038,7 @@ export interface CustomersListInput {
   externalId?: string;
   pricingModelId?: string;
   archived?: boolean;
+  erased?: boolean;
   /** `metadata[key]=value`, up to five times. A number or boolean of the metadata is compared as text. */
   metadata?: Record<string, string>;
   /** Records created at this instant or later, in epoch milliseconds or as an ISO 8601 date-time. */
@@ -3074,6 +3127,16 @@ export interface CustomersArchiveInput {
 
 export interface CustomersArchiveAnswer {
   customer: Customer;
+}
+
+export interface CustomersEraseInput {
+  externalId: string;
+  /** Required only if several pricing models have this external id. */
+  pricingModelId?: string;
+}
+
+export interface CustomersEraseAnswer {
+  erasure: Erasure;
 }
 
 export interface CustomersGetBillingInput {
@@ -4969,7 +5032,7 @@ export interface WebhooksCreateInput {
   webhook: {
     name: string;
     url: string;
-    /** The event types to send. Empty: all types but `usage_balance.low`. */
+    /** The event types to send. Empty: all types but `usage_balance.low`, `customer.erased`. */
     filterTypes: Array<WebhookFilterType>;
     active?: boolean;
     /** By default the pricing model of the key, or else the default one. */
@@ -5012,7 +5075,7 @@ export interface WebhooksUpdateInput {
     id?: string;
     name?: string;
     url?: string;
-    /** The event types to send. Empty: all types but `usage_balance.low`. */
+    /** The event types to send. Empty: all types but `usage_balance.low`, `customer.erased`. */
     filterTypes?: Array<WebhookFilterType>;
     active?: boolean;
     /** Fixed: send the present value or nothing. */
@@ -5229,6 +5292,9 @@ export interface CustomersMethods {
 
   /** Archive a customer. Ends all subscriptions of the customer now and keeps its records. Its external id becomes free for another customer. */
   archive(input: CustomersArchiveInput, options?: WriteOptions): Promise<CustomersArchiveAnswer>;
+
+  /** Erase a customer. Erases the personal data of a customer for good, archived or not, and archives it. Its external id becomes its `id`, and is free for a new customer. Amounts, invoices and usage stay. A job erases the copies in the audit log, in events and elsewhere, and deletes the customer at its payment processors: repeat the request to see whether it is done. Cancel subscriptions and settle invoices first; the default plan ends by itself. */
+  erase(input: CustomersEraseInput, options?: WriteOptions): Promise<CustomersEraseAnswer>;
 
   /** Get the billing state of a customer. Returns the customer with its subscriptions, invoices, payment methods, purchases and pricing model in one answer. `billingPortalUrl` opens the customer portal. */
   getBilling(input: CustomersGetBillingInput, options?: CallOptions): Promise<CustomersGetBillingAnswer>;
@@ -5695,7 +5761,7 @@ export interface PaymentMethodsMethods {
 }
 
 export interface WebhooksMethods {
-  /** Create a webhook. Registers an address that receives the events of a pricing model. Returns the webhook and the secret that signs its messages, which is never shown again. An empty `filterTypes` stands for all event types but `usage_balance.low`. */
+  /** Create a webhook. Registers an address that receives the events of a pricing model. Returns the webhook and the secret that signs its messages, which is never shown again. An empty `filterTypes` stands for all event types but `usage_balance.low` and `customer.erased`. */
   create(input: WebhooksCreateInput, options?: WriteOptions): Promise<WebhooksCreateAnswer>;
 
   /** List webhooks. Returns the webhooks of the environment, without their secrets. */

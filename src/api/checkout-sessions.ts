@@ -47,6 +47,7 @@ export const checkoutSessionRoutes = [
     returns,
     refuses: [
       'customerNotFound',
+      'customerArchived',
       'externalIdAmbiguous',
       'priceNotFound',
       'priceInactive',

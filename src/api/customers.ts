@@ -13,6 +13,8 @@ import {
 import { Customer, CustomerChange, ExternalId, NewCustomer } from '../customers/customer.ts';
 import { readEntitlements } from '../entitlements/actions-entitlements.ts';
 import { Entitlements } from '../entitlements/entitlement.ts';
+import { eraseCustomer } from '../erasure/actions.ts';
+import { Erasure } from '../erasure/erasure.ts';
 import { batchedRoute, route } from '../http/route.ts';
 import { encryptionOf } from '../jobs/encryption.ts';
 import { TimestampQuery } from '../kernel/json.ts';
@@ -61,6 +63,7 @@ export const customerRoutes = [
       externalId: textFilter,
       pricingModelId: textFilter,
       archived: booleanFilter,
+      erased: booleanFilter,
       metadata: metadataFilter,
       ...createdFilters,
     }),
@@ -155,6 +158,24 @@ export const customerRoutes = [
     refuses: ['customerNotFound', 'externalIdAmbiguous'],
     handle: async (work, { params, query }) => ({
       customer: renderCustomer(work, await archiveCustomer(work, params.externalId, query.pricingModelId)),
+    }),
+  }),
+  route({
+    method: 'POST',
+    path: '/customers/{externalId}/erase',
+    summary: 'Erase a customer',
+    description:
+      'Erases the personal data of a customer for good, archived or not, and archives it. Its external id becomes its ' +
+      '`id`, and is free for a new customer. Amounts, invoices and usage stay. A job erases the copies in the audit log, in events and ' +
+      'elsewhere, and deletes the customer at its payment processors: repeat the request to see whether it is done. Cancel ' +
+      'subscriptions and settle invoices first; the default plan ends by itself.',
+    tag,
+    params: externalIdParams,
+    query: pricingModelQuery,
+    returns: z.object({ erasure: Erasure }),
+    refuses: ['customerNotFound', 'externalIdAmbiguous', 'customerSubscribed', 'customerOwes', 'customerBusy'],
+    handle: async (work, { params, query }, { services }) => ({
+      erasure: await eraseCustomer(work, encryptionOf(services), params.externalId, query.pricingModelId),
     }),
   }),
   route({

@@ -122,7 +122,7 @@ export const subscriptionRoutes = [
     params,
     body: z.object({ subscription: SubscriptionUpdate }),
     returns,
-    refuses: ['subscriptionNotFound', 'subscriptionTerminal', 'idMismatch'],
+    refuses: ['subscriptionNotFound', 'subscriptionTerminal', 'idMismatch', 'customerArchived'],
     handle: async (work, input) => ({
       subscription: toSubscription(work, await updateSubscription(work, input.params.id, input.body.subscription)),
     }),

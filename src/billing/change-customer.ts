@@ -77,6 +77,12 @@ export async function archiveCustomer(
   const customer = found === null ? null : await lockCustomer(work, found.id);
   if (customer === null) throw new Problem('customerNotFound', { id: externalId });
   if (customer.archived) return customer;
+  await endAllSubscriptions(work, customer);
+  return saveChangedCustomer(work, { ...customer, archived: true });
+}
+
+/** Ends all subscriptions of a locked customer that is leaving: it gets no default plan again. */
+export async function endAllSubscriptions(work: Work, customer: CustomerRow): Promise<void> {
   const living = await lockLivingSubscriptions(work, customer.id);
   // Locks the accounts of all of them in the order that usage uses, before they end one by one.
   await lockAccountsOfSubscriptions(
@@ -86,5 +92,4 @@ export async function archiveCustomer(
   for (const subscription of living) {
     await endSubscription(work, { customer, subscription }, { at: work.now, reason: 'customer_archived' });
   }
-  return saveChangedCustomer(work, { ...customer, archived: true });
 }

@@ -240,6 +240,8 @@ export async function updateSubscription(
 ): Promise<SubscriptionRow> {
   if (bodyId !== undefined && bodyId !== id) throw new Problem('idMismatch', { pathId: id, bodyId });
   const { customer, subscription } = await lockCurrent(work, id);
+  // An erased customer takes no personal data again.
+  if (customer.erasedAt !== null) throw new Problem('customerArchived', { id: customer.id });
   const { name, metadata, defaultPaymentMethodId, backupPaymentMethodId } = subscription;
   const stored = { name, metadata, defaultPaymentMethodId, backupPaymentMethodId };
   const changed = {

@@ -1,5 +1,6 @@
 import { requireCustomerByExternalId } from '../customers/actions.ts';
 import type { CustomerRow } from '../customers/customer.ts';
+import { lockCustomer } from '../customers/store.ts';
 import { newId } from '../database/new-id.ts';
 import type { Work } from '../database/work.ts';
 import type { Encryption } from '../jobs/encryption.ts';
@@ -45,6 +46,9 @@ export async function createCheckoutSession(
   pricingModelId?: string,
 ): Promise<LinkedSession> {
   const session = await decideSession(work, requested, pricingModelId);
+  // An erasure at the same time must not miss a session with the customer's details.
+  const customer = session.customerId === null ? null : await lockCustomer(work, session.customerId);
+  if (customer?.archived) throw new Problem('customerArchived', { id: customer.id });
   await insertSession(work, session);
   const place = { environmentId: work.environmentId, sessionId: session.id };
   const shown = session.type === 'add_payment_method' ? 'add-payment-method' : 'checkout';

@@ -53,6 +53,7 @@ export async function insertOrFindCustomer(
     email: given.email,
     name: given.name,
     archived: given.archived ?? false,
+    erasedAt: null,
     logoURL: given.logoURL ?? null,
     iconURL: given.iconURL ?? null,
     domain: given.domain ?? null,
@@ -127,7 +128,15 @@ export async function saveChangedCustomer(work: Work, changed: CustomerRow): Pro
   return row;
 }
 
-async function publishCustomer(work: Work, type: 'customer.created' | 'customer.updated', row: CustomerRow) {
+/** Publishes that a customer was erased, with nothing of what it was. */
+export async function publishErasure(work: Work, row: CustomerRow): Promise<void> {
+  await publishCustomer(work, 'customer.updated', row);
+  await publishCustomer(work, 'customer.erased', row);
+}
+
+type CustomerEvent = 'customer.created' | 'customer.updated' | 'customer.erased';
+
+async function publishCustomer(work: Work, type: CustomerEvent, row: CustomerRow) {
   const { id, externalId, pricingModelId } = row;
   const customer = { id, externalId };
   const data = renderCustomer(work, row);

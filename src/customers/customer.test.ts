@@ -17,6 +17,7 @@ const customer: CustomerRow = {
   userId: null,
   billingAddress: { name: 'Acme', address: { country: 'AT', city: 'Wien' } },
   invoiceNumberBase: '9F3A0C1',
+  erasedAt: null,
   taxExempt: false,
   portalVersion: 0,
   metadata: { crm: 'a-1', seats: 5 },

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { idSchema } from '../kernel/id.ts';
-import { FreeText, isSameJson, Metadata, MetadataInput } from '../kernel/json.ts';
+import { FreeText, isSameJson, Metadata, MetadataInput, Timestamp } from '../kernel/json.ts';
 import { stamps } from '../kernel/record.ts';
 
 const CustomerId = idSchema('customer');
@@ -45,6 +45,7 @@ export const Customer = z
     email: z.string(),
     name: z.string(),
     archived: z.boolean(),
+    erasedAt: Timestamp.nullable().meta({ description: 'The time at which its personal data was erased.' }),
     logoURL: z.string().nullable(),
     iconURL: z.string().nullable(),
     domain: z.string().nullable(),

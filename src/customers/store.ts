@@ -4,6 +4,7 @@ import type { Customers } from '../database/database-types.ts';
 import { jsonb } from '../database/json-records.ts';
 import { selectPage } from '../database/select-page.ts';
 import type { Work } from '../database/work.ts';
+import type { Instant } from '../kernel/calendar.ts';
 import type { Metadata } from '../kernel/json.ts';
 import type { PageRequest } from '../kernel/pagination.ts';
 import { Problem } from '../kernel/problem.ts';
@@ -18,6 +19,7 @@ const columns = [
   'email',
   'name',
   'archived',
+  'erasedAt',
   'logoUrl',
   'iconUrl',
   'domain',
@@ -131,6 +133,7 @@ export async function pageOfCustomers(
     externalId: 'external_id',
     pricingModelId: 'pricing_model_id',
     archived: 'archived',
+    erased: sql`(erased_at is not null)`,
     search: (text) => sql`id in (select customers_by_search(${text}))`,
   });
   return { rows: rows.map(toCustomer), total };
@@ -182,6 +185,39 @@ export async function advancePortalVersion(work: Work, id: string): Promise<void
   await sql`
     update customers set portal_version = portal_version + 1
      where environment_id = ${work.environmentId} and id = ${id}`.execute(work.db);
+}
+
+/** The erased customer whose former external id has this MAC: the last one, if there were several. */
+export async function findErasedCustomer(
+  work: Work,
+  externalIdMac: string,
+  pricingModelId: string | undefined,
+): Promise<CustomerRow | null> {
+  const query = select(work).where('erasedExternalIdMac', '=', externalIdMac).where('erasedAt', 'is not', null);
+  const row = await (pricingModelId === undefined ? query : query.where('pricingModelId', '=', pricingModelId))
+    .orderBy('erasedAt', 'desc')
+    .orderBy('id', 'desc')
+    .limit(1)
+    .executeTakeFirst();
+  return row === undefined ? null : toCustomer(row);
+}
+
+/** The time at which an erasure was completed; null before. */
+export async function findErasureCompletion(work: Work, id: string): Promise<Instant | null> {
+  const query = work.db.selectFrom('customers').select('erasureCompletedAt').where('id', '=', id);
+  return (await query.where('environmentId', '=', work.environmentId).executeTakeFirst())?.erasureCompletedAt ?? null;
+}
+
+/** Records that nothing of an erased customer is left. */
+export async function completeErasure(work: Work, id: string): Promise<void> {
+  await work.db
+    .updateTable('customers')
+    .set({ erasureCompletedAt: work.now })
+    .where('environmentId', '=', work.environmentId)
+    .where('id', '=', id)
+    .where('erasedAt', 'is not', null)
+    .where('erasureCompletedAt', 'is', null)
+    .execute();
 }
 
 /** Assigned invoice numbers, and the customer's details at that time. */

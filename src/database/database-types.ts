@@ -195,6 +195,9 @@ export interface Customers {
   domain: string | null;
   email: string;
   environmentId: number;
+  erasedAt: number | null;
+  erasedExternalIdMac: string | null;
+  erasureCompletedAt: number | null;
   externalId: string;
   iconUrl: string | null;
   id: string;

@@ -8,6 +8,8 @@ import { invalid, Problem } from '../kernel/problem.ts';
 /** How long a response is kept for its key. */
 export const idempotencyLifetimeMs = 24 * 60 * 60 * 1000;
 const maxKeyLength = 255;
+// The stored response of a request whose response was erased.
+const erased = '';
 
 /** A request that may be repeated under the same key, and the hash that identifies it. */
 export interface IdempotentRequest {
@@ -54,6 +56,7 @@ export async function beginIdempotent(
     .executeTakeFirst();
   if (stored === undefined) return null;
   if (!stored.requestHash.equals(scopedHash(work, requestHash))) throw new Problem('idempotencyKeyReused');
+  if (stored.response === erased) throw new Problem('answerErased');
   // Written by `storeAnswer`.
   return { text: stored.response, effects: (stored.effects as Effect[] | null) ?? [] };
 }
@@ -91,6 +94,7 @@ export async function renewAnswer(work: Work, { key }: IdempotentRequest, respon
     .set({ response, effects: null })
     .where('environmentId', '=', work.environmentId)
     .where('key', '=', key)
+    .where('response', '<>', erased)
     .execute();
 }
 
@@ -101,6 +105,27 @@ export async function forgetAnswer(work: Work, { key }: IdempotentRequest): Prom
     .where('environmentId', '=', work.environmentId)
     .where('key', '=', key)
     .execute();
+}
+
+/**
+ * Erases stored responses that contain one of these texts, among the next `limit` after the key `after`. Their requests
+ * stay done: a repeat is refused, and nothing happens twice. Returns the last key, or null at the end.
+ */
+export async function eraseAnswers(
+  work: Work,
+  { texts, except, after, limit }: { texts: readonly string[]; except: string; after: string; limit: number },
+): Promise<string | null> {
+  const { rows } = await sql<{ last: string | null }>`
+    with batch as materialized (
+      select key, response from idempotency_keys
+       where environment_id = ${work.environmentId} and key > ${after} order by key limit ${limit}
+    ), changed as (
+      update idempotency_keys k set response = ${erased}, effects = null from batch
+       where k.environment_id = ${work.environmentId} and k.key = batch.key and not starts_with(batch.response, ${except})
+         and exists (select from unnest(${texts}::text[]) as texts (text) where strpos(batch.response, texts.text) > 0)
+    )
+    select max(key) as last from batch`.execute(work.db);
+  return rows[0]?.last ?? null;
 }
 
 // A batch size at which the daily responses of a busy service are deleted without holding locks for long.

@@ -52,7 +52,7 @@ function refusalsOf(route: Route): Refusal[] {
     ...(route.batched ? (['tooBusy'] as const) : []),
     'invalidRequest',
     'unauthorized',
-    ...(route.method === 'GET' ? [] : (['idempotencyKeyReused', 'idempotencyKeyInUse'] as const)),
+    ...(route.method === 'GET' ? [] : (['idempotencyKeyReused', 'idempotencyKeyInUse', 'answerErased'] as const)),
   ]);
   const byStatus = Map.groupBy(problems, (problem) => statusOfCode[problemCode(problem)]);
   return [...byStatus].map(([status, problems]) => ({ status, problems })).sort((a, b) => a.status - b.status);

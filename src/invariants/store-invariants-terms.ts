@@ -155,6 +155,11 @@ export const termInvariants: readonly Invariant[] = [
        where c.archived and s.status not in (${terminal})`,
   },
   {
+    name: 'erasedCustomersLeaveNothing',
+    sentence: 'A completed erasure has left no personal data in records, events, usage events and the audit log.',
+    query: sql`select * from personal_data_left()`,
+  },
+  {
     name: 'paymentMethodsAreApart',
     sentence: 'A payment method reference of a processor belongs to one payment method of a customer.',
     query: sql`

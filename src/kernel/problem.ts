@@ -39,6 +39,10 @@ export const registry = {
     'CONFLICT',
     'A request with this Idempotency-Key is still in progress. Try again when it has finished.',
   ],
+  answerErased: [
+    'CONFLICT',
+    'The first request with this Idempotency-Key was carried out. Its answer was erased with the personal data in it.',
+  ],
   idMismatch: ['BAD_REQUEST', 'The id in the body ({bodyId}) does not match the id in the path ({pathId}).'],
   conflictingRow: ['CONFLICT', 'A concurrent request has just created a conflicting record ({constraint}).'],
   outsidePinnedPricingModel: ['FORBIDDEN', 'The API key is pinned to one pricing model and cannot write outside it.'],
@@ -129,6 +133,18 @@ export const registry = {
   // Customers, subscriptions, entitlements
   customerNotFound: ['NOT_FOUND', 'Customer with id or external id {id} not found.'],
   customerArchived: ['BAD_REQUEST', 'Customer {id} is archived.'],
+  customerSubscribed: [
+    'CONFLICT',
+    'Customer {id} cannot be erased while it is subscribed ({subscriptions}): cancel the subscriptions immediately first.',
+  ],
+  customerOwes: [
+    'CONFLICT',
+    'Customer {id} cannot be erased while it owes invoice {invoiceId}: let it be paid, void it or mark it uncollectible first. Archive the customer first if the invoice comes with the end of its plan.',
+  ],
+  customerBusy: [
+    'CONFLICT',
+    'Customer {id} cannot be erased while a {record} ({recordId}) is in progress: try again when that has finished.',
+  ],
   pricingModelNameAmbiguous: [
     'CONFLICT',
     'Several pricing models are named {name}: {ids}. Rename those that are not meant.',

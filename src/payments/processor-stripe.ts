@@ -82,7 +82,8 @@ export function createStripeProcessor(account: StripeAccount): StripeProcessor {
     takesEvents: account.webhookSecret !== null,
     identifyCustomer: (request) => identifyCustomer(client, call, request),
     attachPaymentMethod: (request) => attach(client, call, request),
-    detachPaymentMethod: (token) => detach(client, call, token),
+    detachPaymentMethod: (token) => orNothing(() => call(() => client.paymentMethods.detach(token))),
+    deleteCustomer: (reference) => orNothing(() => call(() => client.customers.del(reference))),
     charge: (request) => charge(client, call, request),
     async retrieve(reference, now) {
       const intent = await retrieveIntent(client, call, reference);
@@ -296,10 +297,10 @@ function idOf(reference: string | { readonly id: string } | null | undefined): s
   return typeof reference === 'object' ? (reference?.id ?? null) : (reference ?? null);
 }
 
-/** Detaches the payment method. Stripe refuses one that has no customer or is unknown, which is what is wanted. */
-async function detach(client: Stripe, call: Call, token: string): Promise<void> {
+/** Removes an object. Stripe refuses one that is removed or unknown, which is what is wanted. */
+async function orNothing(remove: () => Promise<unknown>): Promise<void> {
   try {
-    await call(() => client.paymentMethods.detach(token));
+    await remove();
   } catch (error) {
     if (!(error instanceof Stripe.errors.StripeInvalidRequestError)) throw error;
   }

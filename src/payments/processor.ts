@@ -131,6 +131,8 @@ export interface PaymentProcessor {
   attachPaymentMethod(request: AttachRequest): Promise<AttachOutcome>;
   /** Removes the payment method from its customer. One that is removed already stays so. */
   detachPaymentMethod?(token: string): Promise<void>;
+  /** Deletes a customer with its payment methods. One that is deleted already stays so. */
+  deleteCustomer?(reference: string): Promise<void>;
   charge(request: ChargeRequest): Promise<ChargeOutcome>;
   /**
    * Several charges at once, with outcomes in the order of the requests. For a processor that handles many as fast as

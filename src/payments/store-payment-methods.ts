@@ -163,6 +163,8 @@ export async function findDetached(
     .where('environmentId', '=', work.environmentId)
     .where('id', '=', id)
     .where('detachedAt', 'is not', null)
+    // The token of an erased customer is gone: its processor deletes the customer.
+    .where('processorToken', '<>', '')
     .executeTakeFirst();
   return row ?? null;
 }

@@ -29,6 +29,26 @@ export async function listCustomerReferences(
     .execute();
 }
 
+/** The ids of a customer at all processors. */
+export async function listReferencesOfCustomer(work: Work, customerId: string): Promise<CustomerReference[]> {
+  return work.db
+    .selectFrom('processorCustomers')
+    .select(['customerId', 'processor', 'reference'])
+    .where('environmentId', '=', work.environmentId)
+    .where('customerId', '=', customerId)
+    .execute();
+}
+
+/** Deletes the customer's id at a processor, which has erased the customer. */
+export async function deleteCustomerReference(work: Work, customerId: string, processor: string): Promise<void> {
+  await work.db
+    .deleteFrom('processorCustomers')
+    .where('environmentId', '=', work.environmentId)
+    .where('customerId', '=', customerId)
+    .where('processor', '=', processor)
+    .execute();
+}
+
 /** Stores the customer's id at the processor. The first one stays: its payment methods belong to it. */
 export async function insertCustomerReference(work: Work, row: CustomerReference): Promise<void> {
   await work.db

@@ -19,7 +19,7 @@ export const defaultEventTypes = [
 /**
  * Every type of event. A later type is sent only to webhooks that name it, so that it surprises no existing receiver.
  */
-export const eventTypes = [...defaultEventTypes, 'usage_balance.low'] as const;
+export const eventTypes = [...defaultEventTypes, 'usage_balance.low', 'customer.erased'] as const;
 export const EventType = z.enum(eventTypes).meta({ id: 'EventType' });
 export type EventType = z.infer<typeof EventType>;
 
@@ -70,12 +70,18 @@ export const eventMeanings: Readonly<Record<EventType, EventMeaning>> = {
     description:
       'Sent when the balance of a usage meter falls below its threshold. Only webhooks that name the type receive it.',
   },
+  'customer.erased': {
+    object: 'customer',
+    description:
+      'Sent when the personal data of a customer is erased, so that receivers erase their copies. It names the customer ' +
+      'by its `id`, which is its external id from then on. Only webhooks that name the type receive it.',
+  },
 };
 
 /** The documentation of the record in a payload. */
 export const recordDescription =
-  'The record after the change, as the API answered it then. It may have changed since. Null in samples, and for a ' +
-  'record above 256 KiB.';
+  'The record after the change, as the API answered it then. It may have changed since. Null in samples, for a ' +
+  'record above 256 KiB, and after the customer was erased.';
 
 /** The signed payload of a webhook. */
 export const EventPayload = z

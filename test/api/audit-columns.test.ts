@@ -125,7 +125,8 @@ describe('the log', () => {
     for (const route of routes.filter(({ method }) => method !== 'GET')) {
       const call = calls[`${route.method} ${route.path}`]?.(world, 'audit');
       assert(call, route.path);
-      if (route.path === '/test-clock') continue;
+      // An erasure takes values out of the log: see erase.test.ts.
+      if (['/test-clock', '/customers/{externalId}/erase'].includes(route.path)) continue;
       const { status } = await app.request(route.method, call.path, call.body);
       if (status >= 500) failed.push(`${route.method} ${route.path}: ${status}`);
     }

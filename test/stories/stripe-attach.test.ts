@@ -55,6 +55,21 @@ test('what the customer has confirmed on the seller’s page already is taken as
   assert.equal((await payment(customerId)).status, 'succeeded');
 });
 
+test('an erased customer is deleted at Stripe, and what is gone there already stops nothing', async () => {
+  const [customerId, goneId] = [await newCustomerWithout(), await newCustomerWithout()];
+  for (const id of [customerId, goneId]) assert.equal((await attach(id, 'pm_card_visa')).status, 200);
+  for (const { id } of customersAtStripe(goneId)) stripe.objects.deleteCustomer(String(id));
+  for (const id of [customerId, goneId]) {
+    const { data } = await app.get('/customers?limit=100');
+    const { externalId } = data.find((customer: Body) => customer.id === id);
+    const { pending } = (await app.post(`/customers/${externalId}/erase`, {})).erasure;
+    assert.ok(pending.some(({ record }: Body) => record === 'processorCustomer'));
+    await app.runJobs();
+    assert.notEqual((await app.post(`/customers/${externalId}/erase`, {})).erasure.completedAt, null);
+    assert.deepEqual(customersAtStripe(id), []);
+  }
+});
+
 test('a deleted payment method is detached at Stripe, once and also when the job runs again', async () => {
   const customerId = await newCustomerWithout();
   const { body } = await attach(customerId, 'pm_card_visa');

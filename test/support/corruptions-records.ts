@@ -98,6 +98,13 @@ export const recordCorruptions: readonly Corruption[] = [
   ].map(([fault = '', statement = '']) => ({ fault, statements: [statement], breaks: ['guardsAreInForce'] })),
 ];
 
+/** A second customer, whose erasure is complete. */
+const erased = `
+  insert into customers (environment_id, id, pricing_model_id, external_id, email, name, archived, invoice_number_base, erased_at,
+         erasure_completed_at, erased_external_id_mac, created_at, updated_at)
+  select environment_id, 'cust_' || repeat('1', 21), pricing_model_id, 'cust_' || repeat('1', 21), '', 'Erased customer', true, '1',
+         0, 0, '', 0, 0 from customers`;
+
 /** Of the terms of subscriptions, and what they hold. */
 export const termCorruptions: readonly Corruption[] = [
   {
@@ -189,6 +196,39 @@ export const termCorruptions: readonly Corruption[] = [
     fault: 'a customer was archived with a subscription',
     statements: ['update customers set archived = true'],
     breaks: ['archivedCustomerHasNothing'],
+  },
+  {
+    fault: 'an erased customer has a payment method',
+    statements: [
+      erased,
+      `insert into payment_methods (environment_id, id, pricing_model_id, customer_id, type, is_default, billing_details,
+              payment_method_data, processor, processor_token, detached_at, created_at, updated_at)
+       select environment_id, 'pm_' || repeat('1', 21), pricing_model_id, id, 'card', false, '{"name": "Ada"}', '{}', 'test', '', 0, 0, 0
+         from customers where erased_at is not null`,
+    ],
+    breaks: ['erasedCustomersLeaveNothing'],
+  },
+  {
+    fault: 'the audit log tells the name of an erased customer',
+    statements: [
+      erased,
+      `insert into audit_log (environment_id, id, occurred_at, actor_type, record, record_id, operation, after)
+       select environment_id, 'audit_1', 0, 'operator', 'customer', id, 'insert', '{"name": "Ada"}'
+         from customers where erased_at is not null`,
+    ],
+    breaks: ['erasedCustomersLeaveNothing'],
+  },
+  {
+    fault: 'an event tells of a customer as it was before the erasure',
+    statements: [
+      erased,
+      `insert into events (environment_id, id, pricing_model_id, type, object, object_id, occurred_at, created_at, payload)
+       select environment_id, 'event_' || repeat('0', 21), pricing_model_id, 'customer.created', 'customer', id, 0, 0,
+              jsonb_build_object('id', id, 'object', 'customer', 'type', 'customer.created', 'occurredAt', 0,
+                'eventId', 'event_' || repeat('0', 21), 'customer', '{"externalId": "ada"}'::jsonb)
+         from customers where erased_at is not null`,
+    ],
+    breaks: ['erasedCustomersLeaveNothing'],
   },
   {
     fault: 'one card stands twice with a customer',

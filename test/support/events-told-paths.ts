@@ -55,6 +55,13 @@ const ofCustomers: readonly Path[] = [
     does: () => ['POST', '/customers/ada/archive', {}],
     tells: [],
   },
+  {
+    path: 'a customer is erased: its plan ends first',
+    given: ({ caller, subscriptionId }) =>
+      caller.post(`/subscriptions/${subscriptionId}/cancel`, { cancellation: { timing: 'immediately' } }),
+    does: () => ['POST', '/customers/ada/erase', {}],
+    tells: ['2026-01-01 subscription.canceled', '2026-01-01 customer.updated', '2026-01-01 customer.erased'],
+  },
   { path: 'another card', does: (world) => attach(world, 'pm_card_mastercard', { default: true }), tells: [] },
   {
     path: 'another card, and the plan is charged on it from now on',

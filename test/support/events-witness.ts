@@ -13,6 +13,8 @@ const hidden: ReadonlySet<string> = new Set([
   'revision',
   'work_retry_at',
   'invoice_count',
+  'erased_external_id_mac',
+  'erasure_completed_at',
 ]);
 
 interface Witnessed {
@@ -83,9 +85,11 @@ function wantedFor(change: Witnessed): string[] {
   if (!isVisible) return [];
   switch (table) {
     case 'customers':
-      return [before === null ? 'customer.created' : 'customer.updated'];
+      if (before === null) return ['customer.created'];
+      return before.erased_at === after.erased_at ? ['customer.updated'] : ['customer.updated', 'customer.erased'];
     case 'subscriptions':
       if (before === null) return ['subscription.created'];
+      if (isErased(before, after)) return [];
       if (before.status === 'canceled' || after.status !== 'canceled') return ['subscription.updated'];
       return after.cancellation_reason === 'upgraded_to_paid' ? [] : ['subscription.canceled'];
     case 'payments':
@@ -95,6 +99,11 @@ function wantedFor(change: Witnessed): string[] {
     default:
       return [];
   }
+}
+
+/** An erasure tells of its customer only. */
+function isErased(before: Body, after: Body): boolean {
+  return before.status === 'canceled' && before.name !== null && after.name === null;
 }
 
 /** A change of plan may change nothing but items. */

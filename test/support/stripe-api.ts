@@ -47,6 +47,8 @@ function perform(objects: StripeObjects, method: string, [kind, id = '', verb]: 
   switch (`${method} ${kind}`) {
     case 'POST customers':
       return objects.createCustomer(params);
+    case 'DELETE customers':
+      return objects.deleteCustomer(id);
     case 'POST setup_intents':
       return objects.createSetupIntent(params);
     case 'POST payment_intents':

@@ -104,6 +104,12 @@ export class StripeObjects {
     return customer;
   }
 
+  /** Deletes a customer; one that is gone is not found. */
+  deleteCustomer(id: string) {
+    if (!this.customers.delete(id)) throw missing('customer', id);
+    return { id, object: 'customer' as const, deleted: true };
+  }
+
   /** A payment method as the seller's page makes it; with a customer, as it is after that has confirmed it. */
   createMethod(token: string, customer: string | null = null): Method {
     const behaviour = behaviours[token];

@@ -49,6 +49,10 @@ export async function buildWorld(
   const { data } = await post('/customers', {
     customer: { externalId, email: `${suffix}@acme.test`, name: `Acme ${suffix}` },
   });
+  const leavingExternalId = `leaving-${suffix}`;
+  await post('/customers', {
+    customer: { externalId: leavingExternalId, email: `${suffix}@leaving.test`, name: 'Leaving' },
+  });
   const { paymentMethod } = await post('/payment-methods', {
     paymentMethod: { customerId: data.customer.id, type: 'card', token: 'pm_card_visa' },
   });
@@ -103,6 +107,7 @@ export async function buildWorld(
     resourceId: resources[0].id,
     productFeatureId: links[0].id,
     externalId,
+    leavingExternalId,
     customerId: data.customer.id,
     subscriptionId: subscription.id,
     changingSubscriptionId: await makeChanging(post, suffix, team.defaultPrice.id),

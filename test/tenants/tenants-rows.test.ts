@@ -286,6 +286,18 @@ describe('row-level security', () => {
     return inSetting(service, {}, () => outcomeOf(service, statement));
   }
 
+  /** A function about a customer is refused in another environment, and to a key of another pricing model. */
+  async function refusesCustomer(call: string): Promise<void> {
+    const { environmentId, world } = tenants.victim;
+    const statement = `select ${call.replace('$1', `'${world.customerId}'`)}`;
+    const settings = [
+      { environment: String(stranger.environmentId) },
+      { environment: String(environmentId), pricingModel: 'another' },
+    ];
+    for (const setting of settings)
+      await inSetting(service, setting, async () => assert.equal(await outcomeOf(service, statement), '42501'));
+  }
+
   /** What each function that runs as the owner does for whom it should not: nothing, or nothing but its purpose. */
   const proofs: Readonly<Record<string, () => Promise<void>>> = {
     async authenticate() {
@@ -320,6 +332,17 @@ describe('row-level security', () => {
         }
       });
     },
+    check_seen_customer: () => refusesCustomer('check_seen_customer($1)'),
+    erase_records: () => refusesCustomer(`erase_records($1, 1, 'mac')`),
+    async erase_history() {
+      await refusesCustomer(`erase_history($1, '', 10)`);
+      // Nobody takes anything out of the log but what is of an erased customer.
+      const statement = `select erase_history('${tenants.victim.world.customerId}', '', 10)`;
+      await inSetting(service, { environment: String(tenants.victim.environmentId) }, async () => {
+        assert.equal(await outcomeOf(service, statement), '42501');
+      });
+    },
+    erase_usage_properties: () => refusesCustomer(`erase_usage_properties($1, 0, '', 10)`),
     async touch_api_keys() {
       const digest = await databaseDigest(tenants.app);
       assert.equal(

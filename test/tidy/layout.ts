@@ -21,6 +21,7 @@ export const order = [
   'billing',
   'checkout',
   'webhooks',
+  'erasure',
   'invariants',
   'api',
   'config',
