@@ -21,7 +21,7 @@ import { registerMetrics } from './http/metrics.ts';
 import type { OutgoingMessage } from './http/openapi.ts';
 import type { Pages } from './http/page.ts';
 import { RateLimit } from './http/rate-limit.ts';
-import { registerReference } from './http/reference-page.ts';
+import { limitReaders, registerReference } from './http/reference-page.ts';
 import { createHttp } from './http/server.ts';
 import { version } from './http/version.ts';
 import { invariantTasks } from './invariants/jobs.ts';
@@ -112,6 +112,7 @@ export async function createApp({
   const context = { database, tasks, services, keyUse };
   const server = createHttp({ ...context, ...limited, routes, hooks, pages, log, publicUrl, connections });
   server.addHook('onClose', () => keyUse.stop());
+  if ('rateLimit' in limited) limitReaders(server, limited.rateLimit);
   registerMetrics(server, () => listInvariantCounts(database), moreMetrics);
   if (services.checks !== undefined && operatorToken !== null)
     registerInvariants(server, services.checks, operatorToken);

@@ -277,13 +277,15 @@ async function greetFirstStart(config: Config, { owner }: OwnerAccess, notice: S
   const address = config.publicUrl ?? `http://${config.host}:${config.port}`;
   const { organization, testKey, liveKey } = founded;
   notice(
-    `First start: created the organization "${organization.name}" (${organization.id}). Its keys are shown only this once.`,
+    `First start: created the organization "${organization.name}" (${organization.id}). Keys of ours are shown only this once.`,
     {
-      testKey: testKey.token,
-      liveKey: liveKey.token,
+      ...(config.testKey === null ? { testKey: testKey.token } : {}),
+      ...(config.liveKey === null ? { liveKey: liveKey.token } : {}),
     },
   );
-  notice(`Try this next: curl ${address}/api/v1/pricing-models -H "Authorization: Bearer ${testKey.token}"`);
+  // A key that the operator chose is a secret of theirs, and logs are read by others.
+  const key = config.testKey === null ? testKey.token : '$TOLLKEEPER_TEST_KEY';
+  notice(`Try this next: curl ${address}/api/v1/pricing-models -H "Authorization: Bearer ${key}"`);
 }
 
 async function runUndo(undo: Undo, log: Log): Promise<void> {

@@ -91,10 +91,12 @@ async function noteKey(rateLimit: RateLimit, { caller }: FastifyRequest, answere
     if (caller) rateLimit.accept(caller);
     return answer;
   } catch (error) {
-    if (caller && error instanceof Problem) {
-      if (error.problem === 'unauthorized') rateLimit.reject(caller);
+    if (caller) {
+      const problem = error instanceof Problem ? error : null;
+      if (problem?.problem === 'unauthorized') rateLimit.reject(caller);
       // The refusal came after the key lookup, unless the lookup itself was not possible.
-      else if (error.status < 500 && error.status !== 429) rateLimit.accept(caller);
+      else if (problem !== null && problem.status < 500 && problem.status !== 429) rateLimit.accept(caller);
+      else rateLimit.forget(caller);
     }
     throw error;
   }

@@ -1,6 +1,9 @@
 import type { FastifyInstance } from 'fastify';
 import { collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 
+// A scrape takes queries, and nobody scrapes twice a second.
+const keptMs = 1_000;
+
 /** The number of rows that break an invariant, by its name, over all tenants. */
 interface CheckedCount {
   readonly name: string;
@@ -33,11 +36,23 @@ export function registerMetrics(
     durations.observe({ method: request.method, route, status: reply.statusCode }, reply.elapsedTime / 1000);
     done();
   });
-  server.get('/metrics', async (_request, reply) => {
+  const read = async () => {
     // Process metrics are most needed when the database is not responding.
     showCounts(await listCounts().catch(() => []));
-    return reply.type(registry.contentType).send(`${await registry.metrics()}\n${await readMore()}`);
-  });
+    return `${await registry.metrics()}\n${await readMore()}`;
+  };
+  let kept: { readonly at: number; readonly text: Promise<string> } | null = null;
+  const readOnce = () => {
+    if (kept === null || performance.now() - kept.at >= keptMs) {
+      kept = { at: performance.now(), text: read() };
+      // A text that could not be read is not kept.
+      kept.text.catch(() => {
+        kept = null;
+      });
+    }
+    return kept.text;
+  };
+  server.get('/metrics', async (_request, reply) => reply.type(registry.contentType).send(await readOnce()));
 }
 
 /** The gauges of the last check. They have no sample before the first check, or when it cannot be read. */

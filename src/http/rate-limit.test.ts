@@ -62,6 +62,36 @@ test('who has a network of IPv6 addresses is one guesser, however they are writt
   limit.admit(key('x'), '2001:db8:0:1::1');
 });
 
+test('1,674 guesses at once are 200 that anybody looks at, and a key that proves valid gives its place back', () => {
+  const limit = new RateLimit({ perKey: 5, now: () => 0 });
+  // None is answered yet: they come over many connections.
+  const admitted = Array.from({ length: 1_674 }, (_, n) => {
+    try {
+      return limit.admit(key(`guess ${n}`), '192.0.2.1');
+    } catch {
+      return null;
+    }
+  }).filter((caller) => caller !== null);
+  assert.equal(admitted.length, 200);
+  const [good, lost] = admitted;
+  assert(good && lost);
+  limit.accept(good);
+  limit.forget(lost);
+  assert.equal(letIn(limit, key('another')), 2);
+});
+
+test('a document without a key is read twenty times at once from one address, then ten times a second', () => {
+  let now = 0;
+  const limit = new RateLimit({ perKey: 5, now: () => now });
+  const read = (address: string) => limit.admitReader(address);
+  for (let n = 0; n < 20; n++) read('192.0.2.1');
+  assert.throws(() => read('192.0.2.1'), refuses('tooManyReads'));
+  read('192.0.2.2');
+  now = 100;
+  read('192.0.2.1');
+  assert.throws(() => read('192.0.2.1'), refuses('tooManyReads'));
+});
+
 test('a key that is revoked counts as wrong from then on', () => {
   const limit = new RateLimit({ perKey: 5, now: () => 0 });
   limit.accept(limit.admit(key('old'), '192.0.2.1'));

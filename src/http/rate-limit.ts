@@ -8,6 +8,8 @@ const burstSeconds = 2;
 const mostCached = 10_000;
 // No person types that fast. A client with an old key gets a clear error, and guessing keys gets nowhere.
 const wrongKeysPerSecond = 100;
+// A monitor asks every few seconds, and a reader reloads by hand.
+const documentsPerSecond = 10;
 
 /** A token bucket, which refills over time. */
 interface Allowance {
@@ -38,13 +40,17 @@ export class RateLimit {
   readonly #now: () => number;
   readonly #keys = new LRUCache<string, Allowance>({ max: mostCached });
   readonly #addresses = new LRUCache<string, Allowance>({ max: mostCached });
+  readonly #readers = new LRUCache<string, Allowance>({ max: mostCached });
 
   constructor({ perKey, now = () => performance.now() }: RateLimitOptions) {
     this.perKey = perKey;
     this.#now = now;
   }
 
-  /** Admits a request. Refuses with `rateLimited` or, for an unknown key, `tooManyWrongKeys`. */
+  /**
+   * Admits a request. Refuses with `rateLimited` or, for an unknown key, `tooManyWrongKeys`. An unknown key counts as
+   * wrong until it has proven valid, so that guesses over many connections at once are no more than over one.
+   */
   admit(apiKeyHash: Buffer, remoteAddress: string): Caller {
     const allowance = this.#keys.get(nameOfHash(apiKeyHash)) ?? null;
     const address = networkOf(remoteAddress);
@@ -52,23 +58,42 @@ export class RateLimit {
       if (this.perKey > 0 && !this.#take(allowance, this.perKey))
         throw new Problem('rateLimited', { limit: this.perKey });
     } else {
-      const wrong = this.#addresses.get(address);
-      if (wrong !== undefined && this.#fill(wrong, wrongKeysPerSecond) < 1) throw new Problem('tooManyWrongKeys');
+      const wrong = this.#of(this.#addresses, address, wrongKeysPerSecond);
+      if (!this.#take(wrong, wrongKeysPerSecond)) throw new Problem('tooManyWrongKeys');
     }
     return { apiKeyHash, address, allowance };
   }
 
   /** Records that the key was valid. */
-  accept({ apiKeyHash, allowance }: Caller): void {
-    if (allowance === null) this.#keys.set(nameOfHash(apiKeyHash), this.#full(this.perKey));
+  accept(caller: Caller): void {
+    if (caller.allowance !== null) return;
+    this.forget(caller);
+    const name = nameOfHash(caller.apiKeyHash);
+    if (!this.#keys.has(name)) this.#keys.set(name, this.#full(this.perKey));
+  }
+
+  /** Records that nobody found out whether the key is valid. */
+  forget({ address, allowance }: Caller): void {
+    if (allowance !== null) return;
+    this.#of(this.#addresses, address, wrongKeysPerSecond).left += 1;
   }
 
   /** Records that the key is not, or no longer, valid. */
-  reject({ apiKeyHash, address }: Caller): void {
+  reject({ apiKeyHash, address, allowance }: Caller): void {
     this.#keys.delete(nameOfHash(apiKeyHash));
-    const wrong = this.#addresses.get(address) ?? this.#full(wrongKeysPerSecond);
-    this.#take(wrong, wrongKeysPerSecond);
-    this.#addresses.set(address, wrong);
+    if (allowance !== null) this.#take(this.#of(this.#addresses, address, wrongKeysPerSecond), wrongKeysPerSecond);
+  }
+
+  /** Admits a request for a document that needs no key. Refuses with `tooManyReads`. */
+  admitReader(remoteAddress: string): void {
+    const reader = this.#of(this.#readers, networkOf(remoteAddress), documentsPerSecond);
+    if (!this.#take(reader, documentsPerSecond)) throw new Problem('tooManyReads', { limit: documentsPerSecond });
+  }
+
+  #of(allowances: LRUCache<string, Allowance>, address: string, perSecond: number): Allowance {
+    const allowance = allowances.get(address) ?? this.#full(perSecond);
+    allowances.set(address, allowance);
+    return allowance;
   }
 
   #full(perSecond: number): Allowance {

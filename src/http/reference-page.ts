@@ -1,11 +1,14 @@
 import fastify, { type FastifyInstance, type FastifyReply } from 'fastify';
 import { openApiBytes } from './openapi-file.ts';
+import type { RateLimit } from './rate-limit.ts';
 
 // The browser blocks everything that the page would load from, or send to, other origins.
 const contentSecurityPolicy =
   "default-src 'self'; script-src 'self' 'unsafe-inline' 'unsafe-eval'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; font-src 'self' data:; frame-ancestors 'none'";
 
 const folder = '/docs';
+// The document changes with the version only.
+const keptSeconds = 300;
 const paths = ['/', '/js/scalar.js', '/openapi.json', '/openapi.yaml'].map((path) => folder + path);
 
 interface Page {
@@ -36,13 +39,32 @@ a { color: LinkText; }
 </html>
 `;
 
+// Large or costly answers for which nobody needs a key.
+const withoutKey = new Set(['/', '/metrics', '/openapi.json', '/api/openapi', ...paths]);
+
+/** Limits how often an address reads the documents that need no key. */
+export function limitReaders(server: FastifyInstance, rateLimit: RateLimit): void {
+  server.addHook('onRequest', (request, _reply, done) => {
+    if (!withoutKey.has(request.routeOptions.url ?? '')) return done();
+    try {
+      rateLimit.admitReader(request.ip);
+      done();
+    } catch (error) {
+      done(error as Error);
+    }
+  });
+}
+
 /** Adds `/`, which says what this is until there is a dashboard, and `/openapi.json` and `/docs`. */
 export function registerReference(server: FastifyInstance): void {
   server.get('/', async (_request, reply) => protect(reply).type('text/html; charset=utf-8').send(front));
   // The second is where existing clients look for it.
   for (const path of ['/openapi.json', '/api/openapi'])
     server.get(path, async (_request, reply) =>
-      reply.type('application/json; charset=utf-8').send(await openApiBytes()),
+      reply
+        .type('application/json; charset=utf-8')
+        .header('cache-control', `public, max-age=${keptSeconds}`)
+        .send(await openApiBytes()),
     );
   let pages: Promise<ReadonlyMap<string, Page>> | undefined;
   for (const path of paths) {

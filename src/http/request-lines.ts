@@ -3,6 +3,7 @@ import { LRUCache } from 'lru-cache';
 import { keyHashOf, nameOfHash } from '../database/api-key.ts';
 import type { Database } from '../database/database.ts';
 import { runInEnvironment } from '../database/work.ts';
+import { Repeats } from './trouble-log.ts';
 
 /** The key of a request, and its organization. */
 interface KeyHolder {
@@ -14,10 +15,15 @@ interface KeyHolder {
 const maxCachedKeys = 10_000;
 const levelsWithRequests = new Set(['trace', 'debug', 'info']);
 
-/** Writes one line for each answered request, at level `info`. It names the organization and the key. */
+/**
+ * Writes one line for each answered request of a valid key, at level `info`. It names the organization and the key.
+ * Anybody can send other requests, and hang up on any: of these each kind has one line every ten seconds, with their
+ * number.
+ */
 export class RequestLines extends LogController {
   readonly #database: Database;
   // The id and the organization of a key never change.
+  readonly #repeats = new Repeats();
   readonly #holders = new LRUCache<string, KeyHolder>({ max: maxCachedKeys });
 
   constructor(database: Database) {
@@ -30,22 +36,35 @@ export class RequestLines extends LogController {
   }
 
   override requestCompleted(error: Error | null | undefined, request: FastifyRequest, reply: FastifyReply): void {
-    if (error) request.log.error({ err: error, ...aboutRequest(request, reply) }, 'the answer could not be sent');
+    if (error) this.#logHangUp(error, request, reply);
     else if (levelsWithRequests.has(request.log.level)) void this.#log(request, aboutRequest(request, reply));
   }
 
-  async #log(request: FastifyRequest, about: ReturnType<typeof aboutRequest>): Promise<void> {
-    // A key that was refused belongs to nobody.
-    const holder = about.status === 401 ? null : await this.#holderOf(request).catch(() => null);
-    request.log.info({ ...about, ...holder }, 'request');
+  override streamError(error: Error, request: FastifyRequest, reply: FastifyReply): void {
+    this.#logHangUp(error, request, reply);
   }
 
-  async #holderOf({ headers }: FastifyRequest): Promise<KeyHolder | null> {
+  #logHangUp(error: Error, request: FastifyRequest, reply: FastifyReply): void {
+    const count = this.#repeats.count(`hung up: ${routeOf(request)}`);
+    if (count === null) return;
+    request.log.error({ err: error, ...aboutRequest(request, reply), count }, 'the answer could not be sent');
+  }
+
+  async #log(request: FastifyRequest, about: ReturnType<typeof aboutRequest>): Promise<void> {
+    const holder = await this.#holderOf(request, about.status).catch(() => null);
+    if (holder !== null) return request.log.info({ ...about, ...holder }, 'request');
+    const count = this.#repeats.count(`${request.method} ${routeOf(request)} ${about.status}`);
+    if (count !== null) request.log.info({ ...about, count }, 'request');
+  }
+
+  async #holderOf({ headers }: FastifyRequest, status: number): Promise<KeyHolder | null> {
     const apiKeyHash = keyHashOf(headers.authorization);
-    if (apiKeyHash === null) return null;
+    // A key that was refused belongs to nobody.
+    if (apiKeyHash === null || status === 401) return null;
     const name = nameOfHash(apiKeyHash);
     const known = this.#holders.get(name);
-    if (known !== undefined) return known;
+    // A request that was refused for its load must not cost a query.
+    if (known !== undefined || status === 429 || status === 503) return known ?? null;
     const outcome = await runInEnvironment(this.#database, { apiKeyHash }, async ({ organizationId, apiKeyId }) => ({
       organizationId,
       apiKeyId,
@@ -54,6 +73,11 @@ export class RequestLines extends LogController {
     this.#holders.set(name, outcome.answer);
     return outcome.answer;
   }
+}
+
+/** The pattern of the route: there are few, while addresses are the caller's. */
+function routeOf({ routeOptions }: FastifyRequest): string {
+  return routeOptions.url ?? 'unknown';
 }
 
 function aboutRequest({ method, url, ip }: FastifyRequest, { statusCode, elapsedTime }: FastifyReply) {

@@ -12,11 +12,28 @@ const repeatEveryMs = 10_000;
 // The interval at which a database that did not respond is asked again.
 const askAgainMs = 1_000;
 
+/** Counts events of each kind, so that one line every ten seconds tells of all of them. Kinds must be few. */
+export class Repeats {
+  readonly #kinds = new Map<string, { saidAt: number; since: number }>();
+
+  /** Counts an event. Returns the number since the last line if it is time for one, else null. */
+  count(name: string): number | null {
+    const kind = this.#kinds.get(name) ?? { saidAt: Number.NEGATIVE_INFINITY, since: 0 };
+    this.#kinds.set(name, kind);
+    kind.since += 1;
+    const now = performance.now();
+    if (now - kind.saidAt < repeatEveryMs) return null;
+    const { since } = kind;
+    kind.saidAt = now;
+    kind.since = 0;
+    return since;
+  }
+}
+
 /** Logs outages that refuse many requests, with advice, each kind at most every ten seconds. */
 export class TroubleLog {
   readonly #log: Log;
-  readonly #kinds = new Map<string, { saidAt: number; since: number }>();
-
+  readonly #repeats = new Repeats();
   readonly #isBack: (() => Promise<boolean>) | null;
   #outage: { readonly since: number; refused: number } | null = null;
 
@@ -29,15 +46,9 @@ export class TroubleLog {
   /** Records the refusal of a request and the error behind it. Ignores refusals that the caller caused. */
   note(problem: Problem | null, error: unknown): void {
     if (problem === null || !(problem.status === 503 || problem.status === 429)) return;
-    const kind = this.#kinds.get(problem.problem) ?? { saidAt: Number.NEGATIVE_INFINITY, since: 0 };
-    this.#kinds.set(problem.problem, kind);
-    kind.since += 1;
-    const now = performance.now();
-    if (problem.problem === 'serviceUnavailable' && adviceOnOutage(error) !== null) this.#watch(now);
-    if (now - kind.saidAt < repeatEveryMs) return;
-    const refused = kind.since;
-    kind.saidAt = now;
-    kind.since = 0;
+    if (problem.problem === 'serviceUnavailable' && adviceOnOutage(error) !== null) this.#watch(performance.now());
+    const refused = this.#repeats.count(problem.problem);
+    if (refused === null) return;
     const advice = adviceOnOutage(error);
     if (advice === null) {
       this.#log.warn({ refused, problem: problem.problem }, `requests are refused: ${problem.message}`);

@@ -56,6 +56,10 @@ export const registry = {
     'TOO_MANY_REQUESTS',
     'Too many requests from this address had no valid API key. Check the key and try again shortly.',
   ],
+  tooManyReads: [
+    'TOO_MANY_REQUESTS',
+    'This address exceeded the limit of {limit} requests per second for documents that need no key. Try again shortly.',
+  ],
   overloaded: ['SERVICE_UNAVAILABLE', 'The service is at capacity and did not process the request. Try again shortly.'],
   databaseTookTooLong: [
     'SERVICE_UNAVAILABLE',

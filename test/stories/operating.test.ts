@@ -1,5 +1,8 @@
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { connect } from 'node:net';
 import { after, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { createApp } from '../../src/app.ts';
 import { createLog } from '../../src/http/log.ts';
 import { enqueue } from '../../src/jobs/queue.ts';
@@ -43,6 +46,30 @@ test('a line of a request names the organization and the key, for usage events t
   assert.deepEqual([refused?.status, refused?.organizationId], [401, undefined]);
 });
 
+test('requests without a key fill no log: each kind is told once in ten seconds, and hang-ups too', async () => {
+  const before = lines.length;
+  const port = Number(new URL(address).port);
+  for (let connection = 0; connection < 3; connection++) {
+    const socket = connect(port, '127.0.0.1');
+    socket.on('error', () => undefined);
+    socket.write('GET /api/v1/customers HTTP/1.1\r\nHost: localhost\r\n\r\n'.repeat(100));
+    await once(socket, 'data');
+    socket.resetAndDestroy();
+  }
+  await Promise.all(Array.from({ length: 20 }, (_, n) => fetch(`${address}/no/such/${n}`)));
+  await sleep(300);
+  const added = lines.slice(before);
+  const kinds = new Set(
+    added.map(({ msg, url, status }) => `${msg} ${url?.startsWith('/no') ? '/no' : url} ${status}`),
+  );
+  assert.equal(added.length, kinds.size, JSON.stringify(added));
+});
+
+test('/metrics is read once a second, however many ask', async () => {
+  const [one, other] = await Promise.all([1, 2].map(async () => (await fetch(`${address}/metrics`)).text()));
+  assert.equal(one, other);
+});
+
 test('a declined charge is a warning and a count, and so is a webhook endpoint that fails', async () => {
   const { customerId } = await plans.newCustomer('pm_card_chargeCustomerFail');
   assert.equal((await request('POST', '/subscriptions', { customerId, priceSlug: 'pro-monthly' })).status, 402);
@@ -73,6 +100,8 @@ test('a declined charge is a warning and a count, and so is a webhook endpoint t
 
 test('metrics show what waits', async () => {
   await app.inEnvironment((work) => enqueue(work, 'note', {}));
+  // They are read once a second.
+  await sleep(1_100);
   const text = await (await fetch(`${address}/metrics`)).text();
   const value = (name: string) => Number(new RegExp(`^tollkeeper_${name} (\\S+)$`, 'm').exec(text)?.[1]);
   assert(value('queue_jobs\\{state="ready"\\}') >= 1, text);

@@ -284,6 +284,9 @@ for (const directory of [undefined, ...binaries]) {
       async (url) => {
         const service = await serve({ DATABASE_URL: url, TOLLKEEPER_TEST_KEY: 'sk_test_database_url' });
         assert.equal((await get(service, '/pricing-models/default', 'sk_test_database_url')).status, 200);
+        // The operator's key is not printed, and the one that we made is.
+        assert.doesNotMatch(service.output(), /sk_test_database_url/);
+        assert.match(service.output(), /"liveKey":"/);
         assert.equal(await stop(service, 'SIGTERM'), 0);
 
         await refuseAndGrant(url);
