@@ -968,6 +968,11 @@ create table public.subscriptions (
   resumes_at bigint,
   paused_credit numeric(38,0) not null default 0,
   work_retry_at bigint,
+  constraint subscriptions_one_at_a_time EXCLUDE USING gist (environment_id WITH =, customer_id WITH =, ((is_free_plan)::integer) WITH =, int8range(
+CASE
+    WHEN ((status <> ALL (ARRAY['paused'::text, 'incomplete'::text])) AND (current_billing_period_start = current_billing_period_end)) THEN current_billing_period_start
+    ELSE NULL::bigint
+END, cancel_scheduled_at) WITH &&) WHERE ((exclusive AND ((status = ANY (ARRAY['trialing'::text, 'active'::text, 'past_due'::text, 'unpaid'::text, 'cancellation_scheduled'::text, 'paused'::text])) OR ((status = 'incomplete'::text) AND (current_billing_period_start IS NOT NULL))))),
   constraint subscriptions_pkey PRIMARY KEY (environment_id, id),
   constraint subscriptions_environment_id_backup_payment_method_id_fkey FOREIGN KEY (environment_id, backup_payment_method_id) REFERENCES payment_methods(environment_id, id),
   constraint subscriptions_environment_id_customer_id_fkey FOREIGN KEY (environment_id, customer_id) REFERENCES customers(environment_id, id),
@@ -1296,6 +1301,11 @@ CREATE INDEX subscriptions_by_metadata ON public.subscriptions USING gin (metada
 CREATE INDEX subscriptions_by_price ON public.subscriptions USING btree (environment_id, price_id);
 CREATE INDEX subscriptions_by_status ON public.subscriptions USING btree (environment_id, status, id);
 CREATE INDEX subscriptions_cancel_due ON public.subscriptions USING btree (environment_id, cancel_scheduled_at) WHERE (status = 'cancellation_scheduled'::text);
+CREATE INDEX subscriptions_one_at_a_time ON public.subscriptions USING gist (environment_id, customer_id, ((is_free_plan)::integer), int8range(
+CASE
+    WHEN ((status <> ALL (ARRAY['paused'::text, 'incomplete'::text])) AND (current_billing_period_start = current_billing_period_end)) THEN current_billing_period_start
+    ELSE NULL::bigint
+END, cancel_scheduled_at)) WHERE (exclusive AND ((status = ANY (ARRAY['trialing'::text, 'active'::text, 'past_due'::text, 'unpaid'::text, 'cancellation_scheduled'::text, 'paused'::text])) OR ((status = 'incomplete'::text) AND (current_billing_period_start IS NOT NULL))));
 CREATE INDEX subscriptions_renewal_due ON public.subscriptions USING btree (environment_id, current_billing_period_end, ((current_billing_period_start < current_billing_period_end)), id) WHERE (renews AND (status = ANY (ARRAY['trialing'::text, 'active'::text, 'past_due'::text, 'unpaid'::text, 'cancellation_scheduled'::text])));
 CREATE INDEX subscriptions_resume_due ON public.subscriptions USING btree (environment_id, resumes_at) WHERE (resumes_at IS NOT NULL);
 CREATE INDEX subscriptions_set_aside ON public.subscriptions USING btree (environment_id) WHERE (work_retry_at IS NOT NULL);
@@ -1341,7 +1351,6 @@ CREATE UNIQUE INDEX resources_active_slug_unique ON public.resources USING btree
 CREATE UNIQUE INDEX subscription_adjustments_one_pending ON public.subscription_adjustments USING btree (environment_id, subscription_id) WHERE (status = ANY (ARRAY['awaiting_payment'::text, 'scheduled'::text]));
 CREATE UNIQUE INDEX subscription_item_features_pair_unique ON public.subscription_item_features USING btree (environment_id, subscription_item_id, feature_id) WHERE (expired_at IS NULL);
 CREATE UNIQUE INDEX subscription_items_one_manual ON public.subscription_items USING btree (environment_id, subscription_id) WHERE (manually_created AND (expired_at IS NULL));
-CREATE UNIQUE INDEX subscriptions_one_current ON public.subscriptions USING btree (environment_id, customer_id, is_free_plan) WHERE (exclusive AND ((status = ANY (ARRAY['trialing'::text, 'active'::text, 'past_due'::text, 'unpaid'::text, 'cancellation_scheduled'::text, 'paused'::text])) OR ((status = 'incomplete'::text) AND (current_billing_period_start IS NOT NULL))));
 CREATE UNIQUE INDEX subscriptions_one_trial_per_customer ON public.subscriptions USING btree (environment_id, customer_id) WHERE is_only_trial;
 CREATE UNIQUE INDEX tax_rates_one_active ON public.tax_rates USING btree (environment_id, country, COALESCE(state, ''::text)) WHERE active;
 

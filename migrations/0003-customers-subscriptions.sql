@@ -49,6 +49,8 @@ end $$;
 
 -- A trigram index finds a part of a text. pg_trgm is a trusted extension, so the owner of a database may create it.
 create extension if not exists pg_trgm;
+-- btree_gist, trusted too, compares ids in an exclusion constraint.
+create extension if not exists btree_gist;
 create index customers_search on customers using gin (name gin_trgm_ops, email gin_trgm_ops, external_id gin_trgm_ops);
 create index customers_by_email on customers (environment_id, email);
 create index customers_erased_by_external_id on customers (environment_id, erased_external_id_mac) where erased_at is not null;
@@ -152,11 +154,18 @@ comment on column subscriptions.arrears is 'Whether it owes after a failed attem
 comment on column subscriptions.is_only_trial is 'True where it began with the trial of its price, and its customer may have no other such trial.';
 comment on column subscriptions.scheduled_by_customer is 'True where the customer itself scheduled the last end or change: it may undo that, and nothing of the seller.';
 comment on column subscriptions.exclusive is 'True where the environment allowed one subscription only when this one was made.';
--- One current paid and one current free subscription per customer, refused here and not by a read. One whose first
--- payment is under way counts, else two could be charged and only one become active.
-create unique index subscriptions_one_current on subscriptions (environment_id, customer_id, is_free_plan)
-  where exclusive and (status in ('trialing', 'active', 'past_due', 'unpaid', 'cancellation_scheduled', 'paused')
-    or (status = 'incomplete' and current_billing_period_start is not null));
+-- One paid and one free subscription per customer at any time, refused here and not by a read. A subscription lasts from
+-- its start, which counts only while it waits for it, until its scheduled end. So the next one can be booked for that
+-- end, and the end stays while it is booked. One whose first payment is under way counts, else two could be charged and
+-- only one become active.
+alter table subscriptions add constraint subscriptions_one_at_a_time exclude using gist (
+  environment_id with =, customer_id with =, (is_free_plan::integer) with =,
+  int8range(
+    case when status not in ('paused', 'incomplete') and current_billing_period_start = current_billing_period_end
+      then current_billing_period_start end,
+    cancel_scheduled_at) with &&)
+  where (exclusive and (status in ('trialing', 'active', 'past_due', 'unpaid', 'cancellation_scheduled', 'paused')
+    or (status = 'incomplete' and current_billing_period_start is not null)));
 create unique index subscriptions_one_trial_per_customer on subscriptions (environment_id, customer_id) where is_only_trial;
 create index subscriptions_trials on subscriptions (environment_id, customer_id) where trial_end is not null;
 create index subscriptions_waiting on subscriptions (environment_id, created_at)

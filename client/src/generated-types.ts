@@ -3258,7 +3258,7 @@ export interface SubscriptionsCreateInput {
   priceSlug?: string;
   /** 1 by default. */
   quantity?: number;
-  /** The begin of the first period and its charge, by default now. Until then the customer keeps its present plan. */
+  /** The begin of the first period and its charge, by default now. Until then the customer keeps its present plan. If that plan is scheduled to end, the start must be at its end or later. */
   startDate?: TimestampInput | null;
   /** By default that of the price. */
   interval?: IntervalUnit | null;
@@ -5337,7 +5337,7 @@ export interface SubscriptionsMethods {
   /** Cancel a subscription. Ends a subscription now, with its billing period, or at `endDate`, and returns it. Until `endDate` it renews as usual: a period that has begun is billed whole and nothing is refunded. A later request replaces the date. A subscription that has ended is returned unchanged. The default plan is refused with 400. */
   cancel(input: SubscriptionsCancelInput, options?: WriteOptions): Promise<SubscriptionsCancelAnswer>;
 
-  /** Undo a scheduled cancellation. Keeps a subscription that was scheduled to end. A subscription without a scheduled cancellation is returned unchanged. A paid subscription needs a payment method, or the request is refused with 400. */
+  /** Undo a scheduled cancellation. Keeps a subscription that was scheduled to end. A subscription without a scheduled cancellation is returned unchanged. A paid subscription needs a payment method, or the request is refused with 400. While the next subscription is booked, it is refused with 409. */
   uncancel(input: SubscriptionsUncancelInput, options?: WriteOptions): Promise<SubscriptionsUncancelAnswer>;
 
   /** Change the plan of a subscription. Replaces the items of a subscription by the complete set in `newSubscriptionItems`, now or with the end of the billing period. A change that costs something now is charged before the answer, and takes effect once it is paid. If the charge fails, nothing changes and the answer is 402. Under net terms and without a payment method the change is made now, and its invoice is due later. A change that would leave fewer places of a resource than are claimed is refused with 409. */

@@ -53,6 +53,8 @@ export const purchaseRoutes = [
       'priceNotSold',
       'priceNotSubscribable',
       'currentSubscriptionExists',
+      'nextSubscriptionTooEarly',
+      'nextSubscriptionBooked',
       'nothingHoldsCredits',
       'purchaseNotPaid',
     ],

@@ -153,6 +153,8 @@ export const subscriptionRoutes = [
       'priceInactive',
       'priceNotSubscribable',
       'currentSubscriptionExists',
+      'nextSubscriptionTooEarly',
+      'nextSubscriptionBooked',
       'conflictingRow',
       'subscriptionNotPaid',
     ],
@@ -183,6 +185,7 @@ export const subscriptionRoutes = [
       'adjustmentScheduled',
       'subscriptionDoesNotRenew',
       'currentBillingPeriodNotFound',
+      'nextSubscriptionBooked',
       'invoiceTooLarge',
     ],
     handle: async (work, input) => ({
@@ -195,11 +198,12 @@ export const subscriptionRoutes = [
     summary: 'Undo a scheduled cancellation',
     description:
       'Keeps a subscription that was scheduled to end. A subscription without a scheduled cancellation is ' +
-      'returned unchanged. A paid subscription needs a payment method, or the request is refused with 400.',
+      'returned unchanged. A paid subscription needs a payment method, or the request is refused with 400. ' +
+      'While the next subscription is booked, it is refused with 409.',
     tag,
     params,
     returns,
-    refuses: ['subscriptionNotFound', 'paymentMethodRequired'],
+    refuses: ['subscriptionNotFound', 'paymentMethodRequired', 'nextSubscriptionBooked'],
     handle: async (work, input) => ({
       subscription: toSubscription(work, await uncancelSubscription(work, input.params.id)),
     }),

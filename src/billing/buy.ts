@@ -299,7 +299,7 @@ export async function activateSubscription(work: Work, activation: Activation): 
   if ((await findPaymentMethod(work, paymentMethodId))?.customerId !== customer.id)
     throw invalid(['paymentMethodId'], `must be a payment method of customer ${customer.id}`);
   const living = await lockLivingSubscriptions(work, customer.id);
-  refuseSecond(living, { isFreePlan: false, allowMultiple: allowsMultipleSubscriptions(work) });
+  refuseSecond(living, { isFreePlan: false, allowMultiple: allowsMultipleSubscriptions(work), startsAt: work.now });
   const anchor = activation.preserveBillingCycleAnchor ? anchorOfFreePlan(living, work.now) : null;
   const begun = await beginNow(work, subscription, anchor);
   if (begun.invoice.status === 'paid') await recordPaid(work, [{ invoice: begun.invoice, paymentMethodId }]);

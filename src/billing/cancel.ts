@@ -3,8 +3,14 @@ import { clearTemporaryClaims, moveClaimsEnd } from '../entitlements/actions.ts'
 import type { Instant } from '../kernel/calendar.ts';
 import { defaultPaymentMethod } from '../payments/actions.ts';
 import { publishSubscription } from '../subscriptions/actions.ts';
-import { type Cancellation, cancelDueAt, decideCancel, decideUncancel } from '../subscriptions/cancellation.ts';
-import { saveSubscription } from '../subscriptions/store.ts';
+import {
+  type Cancellation,
+  cancelDueAt,
+  decideCancel,
+  decideUncancel,
+  refuseOverlapWithNext,
+} from '../subscriptions/cancellation.ts';
+import { lockLivingSubscriptions, saveSubscription } from '../subscriptions/store.ts';
 import { markScheduledToCancel } from '../subscriptions/store-billing-periods.ts';
 import { requireStatusAfter, type SubscriptionRow } from '../subscriptions/subscription.ts';
 import { lockCurrent } from './catch-up.ts';
@@ -44,6 +50,7 @@ async function scheduleEnd(
   at: Instant,
   scheduledByCustomer: boolean,
 ): Promise<SubscriptionRow> {
+  refuseOverlapWithNext(subscription, await lockLivingSubscriptions(work, customer.id), at);
   const saved = await saveSubscription(work, subscription.id, {
     status: requireStatusAfter(subscription.status, 'cancel_scheduled'),
     cancelScheduledAt: at,
@@ -69,6 +76,7 @@ export async function uncancelSubscription(work: Work, id: string): Promise<Subs
     now: work.now,
   });
   if (status === null) return subscription;
+  refuseOverlapWithNext(subscription, await lockLivingSubscriptions(work, customer.id), null);
   const saved = await saveSubscription(work, id, { status, cancelScheduledAt: null });
   await markScheduledToCancel(work, id, false);
   await clearTemporaryClaims(work, id);

@@ -22,8 +22,14 @@ export async function catchUp(work: Work, subscriptionId: string): Promise<void>
 export async function catchUpAll(work: Work, subscriptionIds: readonly string[]): Promise<void> {
   for (;;) {
     const behind = await findBehind(work, subscriptionIds);
-    if (behind.length === 0) return;
-    for (const handler of handlers) await handler.perform(work, await handler.take(work, behind.length, behind));
+    let taken = 0;
+    for (const handler of behind.length === 0 ? [] : handlers) {
+      const ids = await handler.take(work, behind.length, behind);
+      taken += ids.length;
+      await handler.perform(work, ids);
+    }
+    // Nothing can be done for a start while the end before it is deferred.
+    if (taken === 0) return;
   }
 }
 

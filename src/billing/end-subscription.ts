@@ -49,7 +49,7 @@ export async function endSubscription(
   const { at, trigger = 'canceled', reason, neverWas = false } = ending;
   const { id } = subscription;
   const ended = await closeSubscription(work, subscription, ending);
-  if (givesBackDefaultPlan(ended, reason) && !(await hasOtherSubscriptionInTheWay(work, customer.id, id))) {
+  if (givesBackDefaultPlan(ended, reason) && !(await hasOtherSubscriptionInTheWay(work, customer.id, id, at))) {
     if (neverWas) await restoreDefaultPlan(work, customer, id);
     else await startDefaultPlan(work, customer, at);
   }

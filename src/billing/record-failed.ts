@@ -182,7 +182,8 @@ async function waitAgain(work: Work, invoice: InvoiceRow, { id }: SubscriptionRo
   const waiting = await saveSubscription(work, id, { currentBillingPeriodStart: null, currentBillingPeriodEnd: null });
   await publishSubscriptions(work, 'subscription.updated', [waiting]);
   const { customer } = await lockWithCustomer(work, id);
-  if (!(await hasOtherSubscriptionInTheWay(work, customer.id, id))) await restoreDefaultPlan(work, customer, id);
+  if (!(await hasOtherSubscriptionInTheWay(work, customer.id, id, work.now)))
+    await restoreDefaultPlan(work, customer, id);
   return waiting;
 }
 

@@ -4,6 +4,7 @@ import type { Database } from '../database/database.ts';
 import type { Work } from '../database/work.ts';
 import { calendarEnd, type Instant } from '../kernel/calendar.ts';
 import { formatId, type IdKind } from '../kernel/id.ts';
+import { isNext } from '../subscriptions/store-renewals.ts';
 import { currentStatuses } from '../subscriptions/subscription.ts';
 
 /** All kinds of due work, in order of execution at one instant. */
@@ -26,7 +27,7 @@ const renewing = sql.join(currentStatuses.map((status) => sql.lit(status)));
 const unsentAtOnce = 100;
 
 const isToRenew = sql`s.renews and s.status in (${renewing}) and s.current_billing_period_end < ${sql.lit(calendarEnd)}
-  and (s.cancel_scheduled_at is null or s.cancel_scheduled_at > s.current_billing_period_end)`;
+  and (s.cancel_scheduled_at is null or s.cancel_scheduled_at > s.current_billing_period_end) and ${isNext}`;
 
 /** True for a subscription `s`, or none, unless work on it failed recently. */
 function isReady() {

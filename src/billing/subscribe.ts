@@ -35,7 +35,7 @@ import {
   subscriptionName,
 } from '../subscriptions/subscription-start.ts';
 import { carryCredits } from '../usage/actions-transfer.ts';
-import { lockCurrent } from './catch-up.ts';
+import { catchUpAll, lockCurrent } from './catch-up.ts';
 import { type Opened, type Opening, openSubscription } from './open-subscription.ts';
 import { replaceFreePlan } from './record-paid.ts';
 
@@ -164,10 +164,11 @@ interface PlanOrder {
  */
 export async function openPlan(work: Work, order: PlanOrder): Promise<Opened> {
   const { customer } = order;
-  const living = await lockLivingSubscriptions(work, customer.id);
+  const living = await lockUpToDate(work, customer.id);
   const opening = await decideOpening(work, order, order.keepsAnchor ? anchorOfFreePlan(living, work.now) : null);
   const { isFreePlan } = opening.start;
-  refuseSecond(living, { isFreePlan, allowMultiple: allowsMultipleSubscriptions(work) });
+  const startsAt = Math.max(opening.startDate, work.now);
+  refuseSecond(living, { isFreePlan, allowMultiple: allowsMultipleSubscriptions(work), startsAt });
   const opened = await openSubscription(work, opening);
   const { startsLater, chargeWith, status } = opening.start;
   // A future start replaces the free plan then, and a plan that is to be paid now when the money has arrived.
@@ -175,6 +176,18 @@ export async function openPlan(work: Work, order: PlanOrder): Promise<Opened> {
   if (replacesNow && !isFreePlan) await replaceFreePlan(work, opened.subscription, work.now);
   else await carryCredits(work, [customer.id]);
   return opened;
+}
+
+/** The customer's living subscriptions, locked. A scheduled end that has come has taken effect. */
+async function lockUpToDate(work: Work, customerId: string): Promise<SubscriptionRow[]> {
+  const living = await lockLivingSubscriptions(work, customerId);
+  const ended = living.filter(({ cancelScheduledAt: at }) => at !== null && at <= work.now);
+  if (ended.length === 0) return living;
+  await catchUpAll(
+    work,
+    ended.map(({ id }) => id),
+  );
+  return lockLivingSubscriptions(work, customerId);
 }
 
 /** The anchor of the customer's free plan; null if it has none that has begun. */

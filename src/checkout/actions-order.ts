@@ -17,7 +17,7 @@ import { findPrice } from '../pricing/store-prices.ts';
 import { findProduct } from '../pricing/store-products.ts';
 import { listSubscriptionsOfCustomer } from '../subscriptions/store.ts';
 import { listActiveItems } from '../subscriptions/store-items.ts';
-import { isInTheWay, type SubscriptionRow } from '../subscriptions/subscription.ts';
+import { isInTheWay, isWaitingForStart, type SubscriptionRow } from '../subscriptions/subscription.ts';
 import type { CheckoutSessionRow } from './checkout.ts';
 import type { CheckoutDraft, PlanChange } from './checkout-view.ts';
 import { saveSession } from './store.ts';
@@ -104,7 +104,8 @@ export async function findPlanToChange(
   if (type !== 'product' || sold?.price.type !== 'subscription') return null;
   if (customerId === null || allowsMultipleSubscriptions(work)) return null;
   const subscriptions = await listSubscriptionsOfCustomer(work, customerId);
-  return subscriptions.find((row) => !row.isFreePlan && isInTheWay(row)) ?? null;
+  const paid = subscriptions.filter((row) => !row.isFreePlan && isInTheWay(row));
+  return paid.find((row) => !isWaitingForStart(row)) ?? paid[0] ?? null;
 }
 
 /** The new items: the plan gives way to the session's price, and everything else of the subscription stays. */

@@ -12,7 +12,7 @@ import type { Processors } from '../payments/processor.ts';
 import { loadPricingModelDetails } from '../pricing/store-details.ts';
 import { findSubscription, listSubscriptionsOfCustomer } from '../subscriptions/store.ts';
 import { listActiveItems } from '../subscriptions/store-items.ts';
-import { isTerminal, type SubscriptionRow } from '../subscriptions/subscription.ts';
+import { isTerminal, isWaitingForStart, type SubscriptionRow } from '../subscriptions/subscription.ts';
 import { readBalances } from '../usage/actions-balances.ts';
 import { findPaymentToConfirm } from './actions.ts';
 import { type NewPortalSession, type PortalSession, portalSessionSeconds } from './checkout-input.ts';
@@ -50,7 +50,7 @@ async function describe(work: Work, rows: readonly SubscriptionRow[]): Promise<P
   const items = Map.groupBy(
     await listActiveItems(
       work,
-      rows.map(({ id }) => ({ subscriptionId: id, at })),
+      rows.map((row) => ({ subscriptionId: row.id, at: isWaitingForStart(row) ? row.startDate : at })),
     ),
     (item) => item.subscriptionId,
   );
@@ -69,6 +69,8 @@ async function describe(work: Work, rows: readonly SubscriptionRow[]): Promise<P
     doNotCharge: row.doNotCharge,
     isDefaultPlan: row.isDefaultPlan,
     trialEnd: row.trialEnd,
+    startsAt: isWaitingForStart(row) ? row.startDate : null,
+    hasNext: rows.some((each) => each.id !== row.id && isWaitingForStart(each) && each.isFreePlan === row.isFreePlan),
     periodEnd: row.currentBillingPeriodEnd,
     cancelScheduledAt: row.cancelScheduledAt,
     scheduledAdjustmentAt: row.scheduledAdjustmentAt,

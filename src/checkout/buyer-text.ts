@@ -7,6 +7,8 @@ const noPayments = 'Payments are not available at the moment. Please try again s
 /** Refusals in the words of a buyer. The message of a problem names records and routes, for the seller's program. */
 const texts: Readonly<Partial<Record<ProblemName, string>>> = {
   currentSubscriptionExists: 'You already have a plan.',
+  nextSubscriptionTooEarly: 'You already have a plan.',
+  nextSubscriptionBooked: 'Your next plan is already booked.',
   priceInactive: forSale,
   priceNotFound: forSale,
   priceNotSold: forSale,

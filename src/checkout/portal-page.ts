@@ -104,9 +104,9 @@ ${confirmPaymentHtml(processor, toConfirm, { action: `/portal/payments/${toConfi
 }
 
 function subscriptionHtml(subscription: PortalSubscription, { currency }: PortalView, visit: Visited): Html {
-  const { id, name, status, items, intervalUnit: unit, intervalCount: count, balances } = subscription;
+  const { id, name, status, items, intervalUnit: unit, intervalCount: count, balances, startsAt } = subscription;
   return html`<section aria-labelledby="${id}">
-<h2 id="${id}">${name} <span class="tag">${statusTexts[status]}</span></h2>
+<h2 id="${id}">${name} <span class="tag">${startsAt === null ? statusTexts[status] : 'Starts soon'}</span></h2>
 ${items.map((item) => html`<p>${item.quantity > 1 && `${item.quantity} x `}${priceText(item.unitPrice, currency, { unit, count })}</p>\n`)}
 ${datesOf(subscription).map((text) => html`<p class="soft">${text}</p>\n`)}
 ${balances.length > 0 && html`<h3>Remaining usage</h3><dl>${balances.map((each) => html`<dt>${each.name}</dt><dd>${each.available.toLocaleString('en-US')}</dd>\n`)}</dl>`}
@@ -123,7 +123,9 @@ ${mayCancel(subscription) && html`<a class="button plain" href="/portal/subscrip
 
 /** The dates of a subscription in the customer's terms. */
 function datesOf(subscription: PortalSubscription): string[] {
-  const { status, trialEnd, periodEnd, cancelScheduledAt, scheduledAdjustmentAt, isDefaultPlan } = subscription;
+  const { status, trialEnd, startsAt, periodEnd, cancelScheduledAt, scheduledAdjustmentAt, isDefaultPlan } =
+    subscription;
+  if (startsAt !== null) return [`Starts on ${dayText(startsAt)}.`];
   if (cancelScheduledAt !== null) return [`Ends on ${dayText(cancelScheduledAt)}.`];
   const texts: string[] = [];
   if (status === 'trialing' && trialEnd !== null) texts.push(`Free until ${dayText(trialEnd)}.`);

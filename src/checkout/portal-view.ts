@@ -32,6 +32,10 @@ export interface PortalSubscription {
   readonly doNotCharge: boolean;
   readonly isDefaultPlan: boolean;
   readonly trialEnd: Instant | null;
+  /** The start for which it is booked; null: it has started. */
+  readonly startsAt: Instant | null;
+  /** Whether the next subscription is booked, so that its end stays. */
+  readonly hasNext: boolean;
   readonly periodEnd: Instant | null;
   readonly cancelScheduledAt: Instant | null;
   readonly scheduledAdjustmentAt: Instant | null;
@@ -75,15 +79,16 @@ export function mayPay({ status, doNotCharge }: PortalSubscription): boolean {
   return (status === 'past_due' || status === 'unpaid') && !doNotCharge;
 }
 
-/** Whether the customer may cancel it: not the default plan, nor one that does not renew. */
-export function mayCancel({ status, renews, isDefaultPlan, scheduledAdjustmentAt }: PortalSubscription): boolean {
+/** Whether the customer may cancel it: not the default plan, nor one that does not renew or has not started. */
+export function mayCancel(subscription: PortalSubscription): boolean {
+  const { status, renews, isDefaultPlan, scheduledAdjustmentAt, startsAt } = subscription;
   const isLiving = status === 'trialing' || status === 'active' || status === 'past_due' || status === 'unpaid';
-  return isLiving && renews && !isDefaultPlan && scheduledAdjustmentAt === null;
+  return isLiving && renews && !isDefaultPlan && scheduledAdjustmentAt === null && startsAt === null;
 }
 
-/** Whether the customer can undo the scheduled cancellation: its own, and not the seller's. */
-export function mayUncancel({ status, scheduledByCustomer }: PortalSubscription): boolean {
-  return status === 'cancellation_scheduled' && scheduledByCustomer;
+/** Whether the customer can undo the scheduled cancellation: its own, and not the seller's. A booked plan keeps the end. */
+export function mayUncancel({ status, scheduledByCustomer, hasNext }: PortalSubscription): boolean {
+  return status === 'cancellation_scheduled' && scheduledByCustomer && !hasNext;
 }
 
 /** Whether the customer can call off the scheduled change: its own, and not the seller's. */

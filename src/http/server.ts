@@ -180,6 +180,7 @@ export function problemOf(error: unknown): Problem | null {
       return new Problem('invalidRequest', { reason: (error as Error).message });
     case '23503':
     case '23505':
+    case '23P01':
       return problemOfKey(constraint ?? '');
     case '42501':
       return new Problem('outsidePinnedPricingModel');

@@ -105,6 +105,23 @@ export const termInvariants: readonly Invariant[] = [
               and i.status in ('open', 'awaiting_payment_confirmation'))`,
   },
   {
+    name: 'subscriptionsDoNotOverlap',
+    sentence:
+      'A customer has one paid and one free subscription at a time, unless several are allowed, and the next one starts when the one before it has ended.',
+    query: sql`
+      with lasting as (
+        select environment_id, customer_id, is_free_plan, id,
+               case when status in (${current}) and current_billing_period_start = current_billing_period_end then start_date
+                    else 0 end as start_at, coalesce(cancel_scheduled_at, 9000000000000000) as end_at
+          from subscriptions
+         where exclusive and (status in (${current}, 'paused') or (status = 'incomplete' and current_billing_period_start is not null)))
+      select s.environment_id, s.id, other.id as other_id, s.start_at, s.end_at, other.start_at as other_start_at
+        from lasting s
+        join lasting other on other.environment_id = s.environment_id and other.customer_id = s.customer_id
+         and other.is_free_plan = s.is_free_plan and other.id > s.id
+       where s.start_at < other.end_at and other.start_at < s.end_at`,
+  },
+  {
     name: 'scheduledChangeIsTold',
     sentence: 'A subscription has the date of its scheduled plan change if and only if there is one.',
     query: sql`

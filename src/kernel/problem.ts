@@ -244,6 +244,14 @@ export const registry = {
     'CONFLICT',
     'The customer already has a current subscription: cancel or adjust it, or allow multiple subscriptions per customer.',
   ],
+  nextSubscriptionTooEarly: [
+    'CONFLICT',
+    'Subscription {id} of the customer lasts until {endsAt}: send startDate {endsAt} or later to book the next one.',
+  ],
+  nextSubscriptionBooked: [
+    'CONFLICT',
+    'Subscription {id} is booked from {startDate}, and two subscriptions cannot overlap: cancel subscription {id} first.',
+  ],
 
   // Usage, money, webhooks
   usageEventNotFound: ['NOT_FOUND', 'No usage event with id {id}.'],
@@ -435,7 +443,7 @@ export const problemOfConstraint: Readonly<Record<string, { problem: ProblemName
     problem: 'conflictingRow',
     details: { constraint: 'subscription_adjustments_one_pending' },
   },
-  subscriptions_one_current: { problem: 'currentSubscriptionExists', details: {} },
+  subscriptions_one_at_a_time: { problem: 'currentSubscriptionExists', details: {} },
   payments_one_under_way_per_invoice: { problem: 'invoiceAlreadyBeingPaid', details: {} },
   purchases_one_per_session: { problem: 'conflictingRow', details: { constraint: 'purchases_one_per_session' } },
   invoices_one_per_period: { problem: 'periodAlreadyInvoiced', details: {} },

@@ -3,7 +3,14 @@ import { z } from 'zod';
 import { calendarEnd, type Instant } from '../kernel/calendar.ts';
 import { TimestampInput } from '../kernel/json.ts';
 import { invalid, Problem } from '../kernel/problem.ts';
-import { type Arrears, isTerminal, requireStatusAfter, type SubscriptionRow, statusAfter } from './subscription.ts';
+import {
+  type Arrears,
+  isTerminal,
+  isWaitingForStart,
+  requireStatusAfter,
+  type SubscriptionRow,
+  statusAfter,
+} from './subscription.ts';
 
 export const CancelTiming = z
   .enum(['at_end_of_current_billing_period', 'at_future_date', 'immediately'])
@@ -109,6 +116,27 @@ export function decideUncancel(
   if (!isFreePlan && !doNotCharge && !hasPaymentMethod) throw new Problem('paymentMethodRequired', { id });
   if (trialEnd !== null && trialEnd > now) return requireStatusAfter(status, 'uncanceled_in_trial');
   return requireStatusAfter(status, arrears === 'none' ? 'uncanceled' : `uncanceled_${arrears}`);
+}
+
+/**
+ * Refuses with `nextSubscriptionBooked` to let a subscription last until `until` (null: for good) if the next one of its
+ * customer is booked from an earlier instant.
+ */
+export function refuseOverlapWithNext(
+  { id, isFreePlan, startDate }: SubscriptionRow,
+  living: readonly SubscriptionRow[],
+  until: Instant | null,
+): void {
+  const next = living.find(
+    (each) =>
+      each.id !== id &&
+      isWaitingForStart(each) &&
+      each.exclusive &&
+      each.isFreePlan === isFreePlan &&
+      each.startDate > startDate &&
+      (until === null || each.startDate < until),
+  );
+  if (next !== undefined) throw new Problem('nextSubscriptionBooked', { id: next.id, startDate: next.startDate });
 }
 
 /** An unpaid invoice and its collection attempts. */

@@ -1,6 +1,7 @@
 import { type RawBuilder, sql } from 'kysely';
 import type { Work } from '../database/work.ts';
 import type { Instant } from '../kernel/calendar.ts';
+import { follows } from './store-renewals.ts';
 
 /** Selects due subscriptions `s`: the condition, the time since when they are due, and the requested ids. */
 interface Claim {
@@ -55,14 +56,18 @@ export function takeResumeDue(work: Work, limit: number, only?: readonly string[
   return claim(work, { isDue, dueSince: sql`s.resumes_at`, limit, only });
 }
 
-/** Defers work on a subscription until an instant of real time, because it failed. */
+/**
+ * Defers work on a subscription until an instant of real time, because it failed, and the start of one that must wait for
+ * its end.
+ */
 export async function setAside(work: Work, id: string, until: Instant): Promise<void> {
-  await work.db
-    .updateTable('subscriptions')
-    .set({ workRetryAt: until })
-    .where('environmentId', '=', work.environmentId)
-    .where('id', '=', id)
-    .execute();
+  await sql`
+    update subscriptions set work_retry_at = ${until}
+     where environment_id = ${work.environmentId} and id = any(array_append(array(
+       select s.id from subscriptions before, subscriptions s
+        where before.environment_id = ${work.environmentId} and before.id = ${id} and ${follows}), ${id}))`.execute(
+    work.db,
+  );
 }
 
 /** Clears all deferrals. */

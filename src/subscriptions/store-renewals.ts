@@ -10,12 +10,22 @@ const isRenewing = sql<boolean>`s.renews and s.status in (${sql.join(currentStat
 const goesOn = sql<boolean>`${isRenewing}
     and (s.cancel_scheduled_at is null or s.cancel_scheduled_at > s.current_billing_period_end)`;
 
+/** True for a subscription `s` that waits for its start, and one `before` whose scheduled end must come first. */
+export const follows = sql<boolean>`s.current_billing_period_start = s.current_billing_period_end
+    and before.environment_id = s.environment_id and before.customer_id = s.customer_id and before.id <> s.id
+    and before.is_free_plan = s.is_free_plan and before.exclusive and s.exclusive
+    and before.status = 'cancellation_scheduled' and before.cancel_scheduled_at <= s.current_billing_period_start`;
+
+/** True for a subscription `s` unless it must wait for the end of the one before it. Cheap for all that have started. */
+export const isNext = sql<boolean>`not (s.current_billing_period_start = s.current_billing_period_end
+    and exists (select from subscriptions before where ${follows}))`;
+
 // No period begins at the end of the calendar.
 const lastRenewal = calendarEnd - 1;
 
 /** True for a subscription `s` whose current period is over, so that the next must begin. */
 function isRenewalDue(now: Instant): RawBuilder<boolean> {
-  return sql<boolean>`${goesOn} and s.current_billing_period_end <= ${Math.min(now, lastRenewal)}::bigint`;
+  return sql<boolean>`${goesOn} and s.current_billing_period_end <= ${Math.min(now, lastRenewal)}::bigint and ${isNext}`;
 }
 
 /** The next due time of a subscription `s`: its end, its resumption or its renewal. Null if there is none. */
@@ -33,11 +43,14 @@ export function isBehind(now: Instant): RawBuilder<boolean> {
   return sql<boolean>`coalesce(${dueAt} <= ${now}::bigint and ${mayBeWorkedOn()}, false)`;
 }
 
-/** The subscriptions with overdue work. Takes no locks. */
+/** The subscriptions with overdue work, and those that must end before one of these starts. Takes no locks. */
 export async function findBehind(work: Work, ids: readonly string[]): Promise<string[]> {
   const { rows } = await sql<{ id: string }>`
     select s.id from subscriptions s
-     where s.environment_id = ${work.environmentId} and s.id = any(${ids}::text[]) and ${isBehind(work.now)}
+     where s.environment_id = ${work.environmentId} and ${isBehind(work.now)}
+       and s.id = any(${ids}::text[] || array(
+         select before.id from subscriptions s, subscriptions before
+          where s.environment_id = ${work.environmentId} and s.id = any(${ids}::text[]) and ${follows}))
      order by s.id`.execute(work.db);
   return rows.map((row) => row.id);
 }

@@ -5,6 +5,7 @@ import type { Subscriptions } from '../database/database-types.ts';
 import { jsonb } from '../database/json-records.ts';
 import { selectPage } from '../database/select-page.ts';
 import type { Work } from '../database/work.ts';
+import type { Instant } from '../kernel/calendar.ts';
 import type { PageRequest } from '../kernel/pagination.ts';
 import { allowsRepeatedTrials } from '../organizations/setting.ts';
 import { arrearsOfStatus, currentStatuses, type SubscriptionRow, terminalStatuses } from './subscription.ts';
@@ -145,8 +146,16 @@ export async function findNewestSubscriptions(
   return new Map(rows.map((row) => [row.customerId, toRow(row)]));
 }
 
-/** Whether the customer has another subscription that prevents a further one. */
-export async function hasOtherSubscriptionInTheWay(work: Work, customerId: string, id: string): Promise<boolean> {
+/**
+ * Whether the customer has another subscription at `at` that prevents the default plan. A paid one that is booked for
+ * later does not: the default plan fills the gap, and is replaced as usual.
+ */
+export async function hasOtherSubscriptionInTheWay(
+  work: Work,
+  customerId: string,
+  id: string,
+  at: Instant,
+): Promise<boolean> {
   const row = await select(work)
     .where('customerId', '=', customerId)
     .where('id', '!=', id)
@@ -154,6 +163,14 @@ export async function hasOtherSubscriptionInTheWay(work: Work, customerId: strin
       where.or([
         where('status', 'in', [...currentStatuses, 'paused']),
         where('status', '=', 'incomplete').and('currentBillingPeriodStart', 'is not', null),
+      ]),
+    )
+    .where((where) =>
+      where.or([
+        where('isFreePlan', '=', true),
+        where('currentBillingPeriodStart', 'is', null),
+        where('currentBillingPeriodStart', '<=', at),
+        where('currentBillingPeriodStart', '<', where.ref('currentBillingPeriodEnd')),
       ]),
     )
     .limit(1)

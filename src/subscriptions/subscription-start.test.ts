@@ -253,20 +253,20 @@ test('the name says product and price', () => {
 
 // What else stands in a row does not matter to what is replaced.
 const row = (id: string, status: string, isFreePlan: boolean, currentBillingPeriodStart: number | null = 0) =>
-  ({ id, status, isFreePlan, currentBillingPeriodStart }) as SubscriptionRow;
+  ({ id, status, isFreePlan, currentBillingPeriodStart, cancelScheduledAt: null }) as SubscriptionRow;
 
 test('a paid subscription is not refused beside the free one, which it replaces', () => {
   const living = [row('free', 'active', true)];
   for (const allowMultiple of [false, true]) {
-    refuseSecond(living, { isFreePlan: false, allowMultiple });
-    refuseSecond([], { isFreePlan: false, allowMultiple });
+    refuseSecond(living, { isFreePlan: false, allowMultiple, startsAt: 0 });
+    refuseSecond([], { isFreePlan: false, allowMultiple, startsAt: 0 });
   }
 });
 
 test('a second subscription is refused where one is allowed, and so is a second free one anywhere', () => {
   const refused = (living: SubscriptionRow[], isFreePlan: boolean, allowMultiple: boolean) =>
     assert.throws(
-      () => refuseSecond(living, { isFreePlan, allowMultiple }),
+      () => refuseSecond(living, { isFreePlan, allowMultiple, startsAt: 0 }),
       (error: Problem) => error.problem === 'currentSubscriptionExists',
     );
   refused([row('paid', 'past_due', false)], false, false);
@@ -274,14 +274,31 @@ test('a second subscription is refused where one is allowed, and so is a second 
   refused([row('paid', 'active', false), row('free', 'active', true)], false, false);
   refused([row('free', 'active', true)], true, true);
   refused([row('free', 'active', true)], true, false);
-  refuseSecond([row('paid', 'active', false)], { isFreePlan: false, allowMultiple: true });
-  refuseSecond([row('paid', 'active', false)], { isFreePlan: true, allowMultiple: true });
+  refuseSecond([row('paid', 'active', false)], { isFreePlan: false, allowMultiple: true, startsAt: 0 });
+  refuseSecond([row('paid', 'active', false)], { isFreePlan: true, allowMultiple: true, startsAt: 0 });
 });
 
 test('one that waits for a payment method stands in nobody’s way; one whose first payment is under way does', () => {
-  const once = { isFreePlan: false, allowMultiple: false };
+  const once = { isFreePlan: false, allowMultiple: false, startsAt: 0 };
   refuseSecond([row('waiting', 'incomplete', false, null)], once);
   assert.throws(() => refuseSecond([row('paying', 'incomplete', false)], once));
+});
+
+test('the next one may start when the one before it has ended, and not while another is booked', () => {
+  const ends = { ...row('pro', 'cancellation_scheduled', false), cancelScheduledAt: 100 };
+  const booked = { ...row('team', 'active', false, 100), currentBillingPeriodEnd: 100, startDate: 100 };
+  const refusal = (living: SubscriptionRow[], startsAt: number) => {
+    try {
+      refuseSecond(living, { isFreePlan: false, allowMultiple: false, startsAt });
+      return null;
+    } catch (error) {
+      return (error as Problem).problem;
+    }
+  };
+  assert.equal(refusal([ends], 99), 'nextSubscriptionTooEarly');
+  assert.equal(refusal([ends], 100), null);
+  assert.equal(refusal([booked, ends], 200), 'nextSubscriptionBooked');
+  assert.equal(refusal([{ ...booked, cancelScheduledAt: 200 }, ends], 200), null);
 });
 
 test('a request names one customer and one price, and no card for what is given away', () => {

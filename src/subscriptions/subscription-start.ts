@@ -12,7 +12,7 @@ import { countInput, Metadata, MetadataInput, SafeString, TimestampInput } from 
 import { invalid, Problem } from '../kernel/problem.ts';
 import { IntervalUnit, maxUnitPrice, type Price } from '../pricing/price.ts';
 import { billingInterval, firstPeriod, type PeriodSchedule } from './billing-period.ts';
-import { isInTheWay, type SubscriptionRow, type SubscriptionStatus } from './subscription.ts';
+import { isInTheWay, isWaitingForStart, type SubscriptionRow, type SubscriptionStatus } from './subscription.ts';
 
 // The maximum quantity of an item in the client's types.
 export const maxQuantity = 2 ** 31 - 1;
@@ -30,7 +30,8 @@ export const NewSubscription = z
     quantity: countInput(1, maxQuantity).optional().meta({ description: '1 by default.' }),
     startDate: TimestampInput.nullish().meta({
       description:
-        'The begin of the first period and its charge, by default now. Until then the customer keeps its present plan.',
+        'The begin of the first period and its charge, by default now. Until then the customer keeps its present plan. ' +
+        'If that plan is scheduled to end, the start must be at its end or later.',
     }),
     interval: IntervalUnit.nullish().meta({ description: 'By default that of the price.' }),
     intervalCount: countInput(1).nullish().meta({ description: 'By default that of the price.' }),
@@ -288,13 +289,24 @@ export function defaultPlanName(product: { name: string }): string {
 }
 
 /**
- * Refuses with `currentSubscriptionExists` a second free subscription and, if only one is allowed, a second paid one.
- * Paused subscriptions and those with a first payment in flight count. A paid subscription replaces the free one.
+ * Refuses a second free subscription and, if only one is allowed, a second paid one. Paused subscriptions and those with
+ * a first payment in flight count. A paid subscription replaces the free one. One that starts at or after the scheduled
+ * end of another is the next one, and is not refused.
  */
 export function refuseSecond(
   living: readonly SubscriptionRow[],
-  { isFreePlan, allowMultiple }: { isFreePlan: boolean; allowMultiple: boolean },
+  {
+    isFreePlan,
+    allowMultiple,
+    startsAt,
+  }: { readonly isFreePlan: boolean; readonly allowMultiple: boolean; readonly startsAt: Instant },
 ): void {
   const isSecond = ({ isFreePlan: isFree }: SubscriptionRow) => (isFree ? isFreePlan : !allowMultiple);
-  if (living.filter(isInTheWay).some(isSecond)) throw new Problem('currentSubscriptionExists');
+  for (const other of living.filter(isInTheWay).filter(isSecond)) {
+    const { id, startDate, cancelScheduledAt: endsAt } = other;
+    if (endsAt !== null && endsAt <= startsAt) continue;
+    if (endsAt !== null) throw new Problem('nextSubscriptionTooEarly', { id, endsAt });
+    if (isWaitingForStart(other)) throw new Problem('nextSubscriptionBooked', { id, startDate });
+    throw new Problem('currentSubscriptionExists');
+  }
 }

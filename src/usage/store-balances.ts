@@ -100,6 +100,7 @@ export async function listCustomerBalances(work: Work, queries: readonly Balance
          where s.environment_id = ${work.environmentId} and s.customer_id = c.id
            and case when asked.subscription_id is null
                     then s.status = any(${idArray(currentStatuses)}::text[]) and s.replaced_by_subscription_id is null
+                     and coalesce(s.current_billing_period_start < s.current_billing_period_end, true)
                     else s.id = asked.subscription_id end
         offset 0) s on true
       ${balanceJoins(work.now)}`.execute(work.db.withoutPlugins());

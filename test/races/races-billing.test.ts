@@ -268,3 +268,57 @@ describe('race: settings change against renewal', () => {
     await assertSound(app);
   });
 });
+
+describe('race: the next subscription and the end before it', () => {
+  /** A customer whose subscription is scheduled to end on 1 February. */
+  async function leaving() {
+    const debtor = await newDebtor(app);
+    await cancel(debtor, 'at_end_of_current_billing_period');
+    const { customerId } = debtor;
+    const book = () => debtor.send('/subscriptions', { customerId, priceSlug: 'quarter-price', startDate: february });
+    return { debtor, book, keep: () => touch(debtor) };
+  }
+  const statusesOf = (answers: readonly Answer[]) => answers.map(({ status }) => status);
+
+  test('either the next one is booked or the end is taken back, never both', async () => {
+    const kept = { table: 'subscriptions', on: 'update', when: "new.status = 'active'" } as const;
+    const one = await leaving();
+    assert.deepEqual(statusesOf(await meet(app, kept, one.keep, one.book)), [200, 409]);
+    const other = await leaving();
+    const booking = { table: 'subscriptions', on: 'insert' } as const;
+    assert.deepEqual(statusesOf(await meet(app, booking, other.book, other.keep, other.book)), [200, 409, 409]);
+    // The schema refuses it whoever writes.
+    const { subscriptionId: id } = other.debtor;
+    const change = { status: 'active', cancelScheduledAt: null };
+    const update = app.owner.updateTable('subscriptions').set(change).where('id', '=', id);
+    await assert.rejects(() => update.execute(), /subscriptions_one_at_a_time/);
+  });
+
+  test('requests about both, workers and the clock at the instant of the change: one end, one start, one charge', async () => {
+    for (let round = 0; round < rounds; round++) {
+      const { debtor, book } = await leaving();
+      const { id } = (await book()).body.subscription;
+      await setClockOf(app, debtor.environmentId, february);
+      const [answers] = await Promise.all([
+        atOnce(8, (index) => (index % 2 === 0 ? touch(debtor) : debtor.send(`/subscriptions/${id}/uncancel`))),
+        workTogether(app, debtor.environmentId),
+        debtor.moveTo('2026-02-01'),
+      ]);
+      assertStatuses(answers, [200]);
+      await debtor.moveTo('2026-02-01');
+      // Its last usage is billed at its end.
+      assert.deepEqual(await debtor.payments(), [
+        '2026-01-01 3000 succeeded',
+        '2026-02-01 75 succeeded',
+        '2026-02-01 9000 succeeded',
+      ]);
+      const living = app.owner.selectFrom('subscriptions').select(['id', 'isFreePlan', 'status']);
+      const rows = await living
+        .where('environmentId', '=', debtor.environmentId)
+        .where('status', '!=', 'canceled')
+        .execute();
+      assert.deepEqual(rows, [{ id, isFreePlan: false, status: 'active' }]);
+    }
+    await assertSound(app);
+  });
+});

@@ -108,6 +108,18 @@ const erased = `
 /** Of the terms of subscriptions, and what they hold. */
 export const termCorruptions: readonly Corruption[] = [
   {
+    fault: 'the next plan is booked, and the plan before it has no end',
+    statements: [
+      'alter table subscriptions drop constraint subscriptions_one_at_a_time',
+      `insert into subscriptions select (jsonb_populate_record(s, jsonb_build_object(
+         'id', overlay(id placing 'Z' from length('sub_') + 1), 'exclusive', true, 'start_date', s.current_billing_period_end,
+         'current_billing_period_start', s.current_billing_period_end))).*
+         from subscriptions s where status = 'active'`,
+      'update subscriptions set exclusive = true',
+    ],
+    breaks: ['subscriptionsDoNotOverlap'],
+  },
+  {
     fault: 'Bob holds a second seat of one',
     statements: [
       `insert into resource_claims select (jsonb_populate_record(c, jsonb_build_object(
