@@ -1237,11 +1237,14 @@ CREATE INDEX billing_periods_credits_await ON public.billing_periods USING btree
 CREATE INDEX checkout_sessions_by_adjustment ON public.checkout_sessions USING btree (environment_id, adjustment_id) WHERE (adjustment_id IS NOT NULL);
 CREATE INDEX checkout_sessions_by_creation ON public.checkout_sessions USING btree (environment_id, created_at);
 CREATE INDEX checkout_sessions_by_customer ON public.checkout_sessions USING btree (environment_id, customer_id) WHERE (customer_id IS NOT NULL);
+CREATE INDEX checkout_sessions_by_price ON public.checkout_sessions USING btree (environment_id, price_id) WHERE (price_id IS NOT NULL);
+CREATE INDEX checkout_sessions_by_pricing_model ON public.checkout_sessions USING btree (environment_id, pricing_model_id);
 CREATE INDEX checkout_sessions_by_status ON public.checkout_sessions USING btree (environment_id, status, id);
 CREATE INDEX customers_by_creation ON public.customers USING btree (environment_id, created_at);
 CREATE INDEX customers_by_email ON public.customers USING btree (environment_id, email);
 CREATE INDEX customers_by_external_id ON public.customers USING btree (environment_id, external_id);
 CREATE INDEX customers_by_metadata ON public.customers USING gin (metadata jsonb_path_ops) WHERE (metadata IS NOT NULL);
+CREATE INDEX customers_by_pricing_model ON public.customers USING btree (environment_id, pricing_model_id);
 CREATE INDEX customers_erased_by_external_id ON public.customers USING btree (environment_id, erased_external_id_mac) WHERE (erased_at IS NOT NULL);
 CREATE INDEX customers_search ON public.customers USING gin (name gin_trgm_ops, email gin_trgm_ops, external_id gin_trgm_ops);
 CREATE INDEX discount_redemptions_by_discount ON public.discount_redemptions USING btree (environment_id, discount_id);
@@ -1251,6 +1254,7 @@ CREATE INDEX features_by_slug ON public.features USING btree (environment_id, pr
 CREATE INDEX idempotency_keys_created_at ON public.idempotency_keys USING btree (created_at);
 CREATE INDEX invoice_line_items_by_creation ON public.invoice_line_items USING btree (environment_id, created_at);
 CREATE INDEX invoice_line_items_by_invoice ON public.invoice_line_items USING btree (environment_id, invoice_id, id);
+CREATE INDEX invoice_line_items_by_price ON public.invoice_line_items USING btree (environment_id, price_id) WHERE (price_id IS NOT NULL);
 CREATE INDEX invoices_attempt_due ON public.invoices USING btree (environment_id, next_attempt_at) WHERE (next_attempt_at IS NOT NULL);
 CREATE INDEX invoices_by_creation ON public.invoices USING btree (environment_id, created_at);
 CREATE INDEX invoices_by_customer ON public.invoices USING btree (environment_id, customer_id);
@@ -1281,6 +1285,7 @@ CREATE INDEX products_by_metadata ON public.products USING gin (metadata jsonb_p
 CREATE INDEX products_by_slug ON public.products USING btree (environment_id, pricing_model_id, slug);
 CREATE INDEX purchases_by_creation ON public.purchases USING btree (environment_id, created_at);
 CREATE INDEX purchases_by_customer ON public.purchases USING btree (environment_id, customer_id);
+CREATE INDEX purchases_by_price ON public.purchases USING btree (environment_id, price_id);
 CREATE INDEX purchases_by_status ON public.purchases USING btree (environment_id, status, id);
 CREATE INDEX purchases_by_subscription ON public.purchases USING btree (environment_id, subscription_id) WHERE (subscription_id IS NOT NULL);
 CREATE INDEX refunds_by_payment ON public.refunds USING btree (environment_id, payment_id);
@@ -1294,6 +1299,7 @@ CREATE INDEX subscription_item_features_by_product_feature ON public.subscriptio
 CREATE INDEX subscription_item_features_by_subscription ON public.subscription_item_features USING btree (environment_id, subscription_id, feature_id);
 CREATE INDEX subscription_item_features_of_resources ON public.subscription_item_features USING btree (environment_id, subscription_id, resource_id) WHERE (resource_id IS NOT NULL);
 CREATE INDEX subscription_item_versions_by_subscription ON public.subscription_item_versions USING btree (environment_id, subscription_id);
+CREATE INDEX subscription_items_by_price ON public.subscription_items USING btree (environment_id, price_id) WHERE (price_id IS NOT NULL);
 CREATE INDEX subscription_items_by_subscription ON public.subscription_items USING btree (environment_id, subscription_id);
 CREATE INDEX subscriptions_by_creation ON public.subscriptions USING btree (environment_id, created_at);
 CREATE INDEX subscriptions_by_customer ON public.subscriptions USING btree (environment_id, customer_id);
@@ -2166,6 +2172,23 @@ BEGIN ATOMIC
           LIMIT 1) last
       CROSS JOIN LATERAL jsonb_array_elements(last.result) checked(value));
 END;
+CREATE OR REPLACE FUNCTION public.lock_prices_of_adjustment()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SET search_path TO 'public', 'pg_temp'
+AS $function$
+begin
+  perform from prices p
+   where p.environment_id = new.environment_id
+     and p.id in (select item ->> 'priceId' from jsonb_array_elements(new.items) item)
+     for key share;
+  if exists (select from jsonb_array_elements(new.items) item
+              where item ->> 'priceId' is not null
+                and not exists (select from prices p where p.environment_id = new.environment_id and p.id = item ->> 'priceId')) then
+    raise foreign_key_violation using message = 'a price of the change does not exist', constraint = 'subscription_adjustments_prices';
+  end if;
+  return new;
+end $function$;
 CREATE OR REPLACE FUNCTION public.new_catalog_version()
  RETURNS trigger
  LANGUAGE plpgsql
@@ -2503,6 +2526,35 @@ CREATE OR REPLACE FUNCTION public.unaudited_tables()
  LANGUAGE sql
  IMMUTABLE
 RETURN ARRAY['usage_events'::text, 'usage_series'::text, 'usage_rollups'::text, 'usage_event_distinct_properties'::text, 'ledger_transactions'::text, 'ledger_entries'::text, 'ledger_accounts'::text, 'usage_overages'::text, 'events'::text, 'webhook_deliveries'::text, 'webhook_attempts'::text, 'idempotency_keys'::text, 'processor_events'::text, 'audit_log'::text];
+CREATE OR REPLACE FUNCTION public.uses_of(used text, used_ids text[], at_most integer, named integer)
+ RETURNS TABLE(record text, total bigint, first_ids text[])
+ LANGUAGE plpgsql
+ STABLE
+ SET search_path TO 'public', 'pg_temp'
+AS $function$
+declare
+  source record;
+begin
+  for source in
+    select c.conrelid::regclass::text as name, format('t.%I = any ($1)', a.attname) as refers
+      from pg_constraint c
+      join pg_attribute a on a.attrelid = c.conrelid and a.attnum = c.conkey[cardinality(c.conkey)]
+      -- Series and overages of usage have no id of this kind. They belong to a subscription, which is found itself.
+      join pg_attribute i on i.attrelid = c.conrelid and i.attname = 'id' and i.atttypid = 'text'::regtype
+     where c.contype = 'f' and c.conparentid = 0 and c.confrelid = used::regclass
+       and c.conrelid <> all (array['products', 'prices', 'features', 'product_features', 'usage_meters', 'resources', 'discounts']::regclass[])
+    union all
+    select 'subscription_adjustments', $condition$exists (
+        select from jsonb_array_elements(t.items) item where item ->> 'priceId' = any ($1))$condition$
+     where used = 'prices'
+     order by 1
+  loop
+    return query execute format(
+      'select %L, count(*), (array_agg(id order by id))[:$3]
+         from (select id from %I t where environment_id = current_environment() and %s limit $2) found having count(*) > 0',
+      replace(source.name, '_', ' '), source.name, source.refers) using used_ids, at_most, named;
+  end loop;
+end $function$;
 CREATE OR REPLACE FUNCTION public.webhook_wants(filter_types text[], type text)
  RETURNS boolean
  LANGUAGE sql

@@ -3,7 +3,11 @@ import { type IdKind, idPrefixes } from '../src/kernel/id.ts';
 /** Ids and slugs of records, one of each kind. */
 export interface Ids {
   readonly pricingModelId: string;
+  /** One that nothing uses. */
+  readonly sparePricingModelId: string;
   readonly productId: string;
+  /** One that nobody has bought. */
+  readonly spareProductId: string;
   readonly spareFeatureId: string;
   readonly featureId: string;
   readonly priceId: string;
@@ -50,7 +54,9 @@ const idOf = (kind: IdKind) => `${idPrefixes[kind]}_0Bq3xZ9kQ2mW7vT1nR5yP`;
 /** Ids that look like those of records. */
 export const placeholders: Ids = {
   pricingModelId: idOf('pricingModel'),
+  sparePricingModelId: idOf('pricingModel'),
   productId: idOf('product'),
+  spareProductId: idOf('product'),
   spareFeatureId: idOf('feature'),
   featureId: idOf('feature'),
   priceId: idOf('price'),

@@ -112,6 +112,7 @@ export const requestsOf: Readonly<Record<string, MakeRequest>> = {
   'GET /pricing-models/{id}': (ids) => at(`/pricing-models/${ids.pricingModelId}`),
   'PUT /pricing-models/{id}': (ids, n) =>
     at(`/pricing-models/${ids.pricingModelId}`, { pricingModel: { id: ids.pricingModelId, name: `Pricing ${n}` } }),
+  'DELETE /pricing-models/{id}': (ids) => at(`/pricing-models/${ids.sparePricingModelId}`),
   'POST /pricing-models/{id}/clone': (ids, n) =>
     at(`/pricing-models/${ids.pricingModelId}/clone`, { name: `Copy ${n}` }),
   'GET /catalogs': () => at('/catalogs'),
@@ -135,6 +136,7 @@ export const requestsOf: Readonly<Record<string, MakeRequest>> = {
     at(`/products/${ids.productId}`, {
       product: { id: ids.productId, name: `Team ${n}`, description: 'For small teams', active: true },
     }),
+  'DELETE /products/{id}': (ids) => at(`/products/${ids.spareProductId}`),
   'GET /prices': () => at('/prices'),
   'POST /prices': (ids, n) =>
     at('/prices', {

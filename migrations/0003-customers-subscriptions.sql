@@ -33,6 +33,7 @@ create table customers (
 comment on column customers.invoice_count is 'How many invoices were numbered: the next number is this plus one, taken by an update, so numbers have no gap.';
 comment on column customers.portal_version is 'Links to the portal are of a version, and open nothing once this one is another.';
 create unique index customers_external_id_unique on customers (environment_id, external_id, pricing_model_id) where not archived;
+create index customers_by_pricing_model on customers (environment_id, pricing_model_id);
 create index customers_by_external_id on customers (environment_id, external_id);
 create index customers_by_metadata on customers using gin (metadata jsonb_path_ops) where metadata is not null;
 
@@ -202,6 +203,7 @@ create table subscription_items (
   constraint subscription_items_manual_is_free check (not manually_created or (price_id is null and unit_price = 0 and quantity = 0))
 );
 create index subscription_items_by_subscription on subscription_items (environment_id, subscription_id);
+create index subscription_items_by_price on subscription_items (environment_id, price_id) where price_id is not null;
 create unique index subscription_items_one_manual on subscription_items (environment_id, subscription_id)
   where manually_created and expired_at is null;
 

@@ -67,6 +67,7 @@ create table invoice_line_items (
     and (type = 'usage') = (ledger_account_credit is not null))
 );
 create index invoice_line_items_by_invoice on invoice_line_items (environment_id, invoice_id, id);
+create index invoice_line_items_by_price on invoice_line_items (environment_id, price_id) where price_id is not null;
 create index invoice_line_items_by_creation on invoice_line_items (environment_id, created_at);
 
 create table payments (

@@ -145,6 +145,52 @@ create index subscription_adjustments_replacing on subscription_adjustments (env
 create index subscription_adjustments_by_subscription on subscription_adjustments (environment_id, subscription_id);
 create index subscription_adjustments_by_invoice on subscription_adjustments (environment_id, invoice_id) where invoice_id is not null;
 
+-- A foreign key for the prices in `items`: they cannot be deleted from under a change that is stored at the same moment.
+create function lock_prices_of_adjustment() returns trigger language plpgsql set search_path = public, pg_temp as $$
+begin
+  perform from prices p
+   where p.environment_id = new.environment_id
+     and p.id in (select item ->> 'priceId' from jsonb_array_elements(new.items) item)
+     for key share;
+  if exists (select from jsonb_array_elements(new.items) item
+              where item ->> 'priceId' is not null
+                and not exists (select from prices p where p.environment_id = new.environment_id and p.id = item ->> 'priceId')) then
+    raise foreign_key_violation using message = 'a price of the change does not exist', constraint = 'subscription_adjustments_prices';
+  end if;
+  return new;
+end $$;
+create trigger subscription_adjustments_prices before insert or update of items on subscription_adjustments
+  for each row execute function lock_prices_of_adjustment();
+
+-- The records outside of a pricing model that refer to records of it, by the foreign keys of the database: a new table is not
+-- forgotten. Counts up to `at_most` of each table, and names the first ones.
+create function uses_of(used text, used_ids text[], at_most integer, named integer)
+  returns table (record text, total bigint, first_ids text[])
+  language plpgsql stable set search_path = public, pg_temp as $$
+declare
+  source record;
+begin
+  for source in
+    select c.conrelid::regclass::text as name, format('t.%I = any ($1)', a.attname) as refers
+      from pg_constraint c
+      join pg_attribute a on a.attrelid = c.conrelid and a.attnum = c.conkey[cardinality(c.conkey)]
+      -- Series and overages of usage have no id of this kind. They belong to a subscription, which is found itself.
+      join pg_attribute i on i.attrelid = c.conrelid and i.attname = 'id' and i.atttypid = 'text'::regtype
+     where c.contype = 'f' and c.conparentid = 0 and c.confrelid = used::regclass
+       and c.conrelid <> all (array['products', 'prices', 'features', 'product_features', 'usage_meters', 'resources', 'discounts']::regclass[])
+    union all
+    select 'subscription_adjustments', $condition$exists (
+        select from jsonb_array_elements(t.items) item where item ->> 'priceId' = any ($1))$condition$
+     where used = 'prices'
+     order by 1
+  loop
+    return query execute format(
+      'select %L, count(*), (array_agg(id order by id))[:$3]
+         from (select id from %I t where environment_id = current_environment() and %s limit $2) found having count(*) > 0',
+      replace(source.name, '_', ' '), source.name, source.refers) using used_ids, at_most, named;
+  end loop;
+end $$;
+
 create table discounts (
   environment_id bigint not null,
   id text collate "C" not null,

@@ -41,6 +41,7 @@ create table purchases (
 );
 comment on column purchases.purchase_date is 'When it was paid for first; from then on it has been told, and what it gives has been given.';
 create index purchases_by_customer on purchases (environment_id, customer_id);
+create index purchases_by_price on purchases (environment_id, price_id);
 create index purchases_by_status on purchases (environment_id, status, id);
 create index purchases_by_creation on purchases (environment_id, created_at);
 create index purchases_by_subscription on purchases (environment_id, subscription_id) where subscription_id is not null;

@@ -62,6 +62,8 @@ create table checkout_sessions (
 );
 create index checkout_sessions_by_status on checkout_sessions (environment_id, status, id);
 create index checkout_sessions_by_creation on checkout_sessions (environment_id, created_at);
+create index checkout_sessions_by_pricing_model on checkout_sessions (environment_id, pricing_model_id);
+create index checkout_sessions_by_price on checkout_sessions (environment_id, price_id) where price_id is not null;
 create index checkout_sessions_by_customer on checkout_sessions (environment_id, customer_id) where customer_id is not null;
 
 -- A session goes as the attempts to buy that come from it: done with the one that is paid, open again after one that failed.

@@ -88,6 +88,7 @@ export const operations = {
     getDefault: { method: 'GET', path: '/api/v1/pricing-models/default', params: [], query: [] },
     get: { method: 'GET', path: '/api/v1/pricing-models/{id}', params: ['id'], query: [] },
     update: { method: 'PUT', path: '/api/v1/pricing-models/{id}', params: ['id'], query: [] },
+    delete: { method: 'DELETE', path: '/api/v1/pricing-models/{id}', params: ['id'], query: [] },
     setup: { method: 'POST', path: '/api/v1/pricing-models/setup', params: [], query: [] },
     apply: { method: 'POST', path: '/api/v1/pricing-models/apply', params: [], query: [] },
     export: { method: 'GET', path: '/api/v1/pricing-models/{id}/export', params: ['id'], query: [] },
@@ -98,6 +99,7 @@ export const operations = {
     list: { method: 'GET', path: '/api/v1/products', params: [], query: ['cursor', 'limit', 'order', 'pricingModelId', 'active', 'default', 'slug', 'metadata', 'createdAtFrom', 'createdAtTo'], pages: true },
     get: { method: 'GET', path: '/api/v1/products/{id}', params: ['id'], query: [] },
     update: { method: 'PUT', path: '/api/v1/products/{id}', params: ['id'], query: [] },
+    delete: { method: 'DELETE', path: '/api/v1/products/{id}', params: ['id'], query: [] },
   },
   productFeatures: {
     create: { method: 'POST', path: '/api/v1/product-features', params: [], query: [] },

@@ -3461,6 +3461,24 @@ export interface PricingModelsUpdateAnswer {
   pricingModel: PricingModel;
 }
 
+export interface PricingModelsDeleteInput {
+  id: string;
+}
+
+export interface PricingModelsDeleteAnswer {
+  pricingModel: PricingModel;
+  /** How many records of each kind went with it. */
+  deleted: {
+    products: number;
+    prices: number;
+    usageMeters: number;
+    features: number;
+    productFeatures: number;
+    resources: number;
+    discounts: number;
+  };
+}
+
 export interface PricingModelsSetupInput {
   name: string;
   /** If true, this becomes the default pricing model. */
@@ -3643,6 +3661,19 @@ export interface ProductsUpdateInput {
 
 export interface ProductsUpdateAnswer {
   product: Product;
+}
+
+export interface ProductsDeleteInput {
+  id: string;
+}
+
+export interface ProductsDeleteAnswer {
+  product: Product;
+  /** How many records of each kind went with it. */
+  deleted: {
+    prices: number;
+    productFeatures: number;
+  };
 }
 
 export interface ProductFeaturesCreateInput {
@@ -5381,10 +5412,13 @@ export interface PricingModelsMethods {
   /** Update a pricing model. Changes the name of a pricing model, or makes it the default one. With `features`, `products`, `usageMeters` and `resources`, all four, it replaces the contents. New slugs are created and missing ones are deactivated. A price with other terms replaces the old one, which existing subscriptions keep. Usage meters and the default product cannot be removed. */
   update(input: PricingModelsUpdateInput, options?: WriteOptions): Promise<PricingModelsUpdateAnswer>;
 
+  /** Delete a pricing model. Deletes a pricing model that nothing uses, with all its products, prices, usage meters, features, resources and discounts. Returns it as it was. A model with customers, checkout sessions, webhooks or API keys is refused with 409, which names them. So is the default model. A dry run answers how much would go. */
+  delete(input: PricingModelsDeleteInput, options?: WriteOptions): Promise<PricingModelsDeleteAnswer>;
+
   /** Set up a whole pricing model. Creates a pricing model with features, products, prices, usage meters and resources, linked by their slugs. All of it is created, or nothing. A Free Plan is added if no product is the default one, and each usage meter gets a no-charge price. A repeat creates another pricing model, and moves the default to it if `isDefault` is true: use `POST /pricing-models/apply` for what is sent more than once. */
   setup(input: PricingModelsSetupInput, options?: WriteOptions): Promise<PricingModelsSetupAnswer>;
 
-  /** Create or update a pricing model by its name. Takes the body of a setup. Creates the pricing model if none has this name, and updates it otherwise, so a repeat changes nothing. Missing slugs are deactivated, as in an update. Returns each difference; with `dryRun=true` the differences that there would be. `isDefault: true` makes the model the default one, and `false` leaves the flag as it is. */
+  /** Create or update a pricing model by its name. Takes the body of a setup. Creates the pricing model if none has this name, and updates it otherwise, so a repeat changes nothing. Missing slugs are deactivated, as in an update, and never deleted. Returns each difference; with `dryRun=true` the differences that there would be. `isDefault: true` makes the model the default one, and `false` leaves the flag as it is. */
   apply(input: PricingModelsApplyInput, options?: WriteOptions): Promise<PricingModelsApplyAnswer>;
 
   /** Export a pricing model. Returns a pricing model in the form that setup and update accept. A setup with it creates the same model; an update with it changes nothing. */
@@ -5409,6 +5443,9 @@ export interface ProductsMethods {
 
   /** Update a product. Changes the fields that are sent. Other terms in `price` create a new default price and deactivate the old one. `featureIds` replaces all features of the product. Existing subscriptions keep their price and features. */
   update(input: ProductsUpdateInput, options?: WriteOptions): Promise<ProductsUpdateAnswer>;
+
+  /** Delete a product. Deletes a product that was never used, with its prices and its links to features, and returns it as it was. A product in use is refused with 409, which names its subscriptions, purchases, checkout sessions and so on: set `active` to `false` instead. So is the default product. A dry run answers how much would go. */
+  delete(input: ProductsDeleteInput, options?: WriteOptions): Promise<ProductsDeleteAnswer>;
 }
 
 export interface ProductFeaturesMethods {

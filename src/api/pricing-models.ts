@@ -6,6 +6,7 @@ import { booleanFilter, createdFilters, pageOf, pageQuery, pageRequest } from '.
 import {
   clonePricingModel,
   createPricingModel,
+  deletePricingModel,
   exportPricingModel,
   getDefaultPricingModel,
   getPricingModel,
@@ -115,7 +116,7 @@ export const pricingModelRoutes = [
     summary: 'Create or update a pricing model by its name',
     description:
       'Takes the body of a setup. Creates the pricing model if none has this name, and updates it otherwise, so a ' +
-      'repeat changes nothing. Missing slugs are deactivated, as in an update. Returns each difference; with ' +
+      'repeat changes nothing. Missing slugs are deactivated, as in an update, and never deleted. Returns each difference; with ' +
       '`dryRun=true` the differences that there would be. `isDefault: true` makes the model the default one, and ' +
       '`false` leaves the flag as it is.',
     tag,
@@ -200,5 +201,37 @@ export const pricingModelRoutes = [
     handle: async (work, { params, body }) => ({
       pricingModel: await updatePricingModel(work, params.id, body.pricingModel),
     }),
+  }),
+  route({
+    method: 'DELETE',
+    path: '/pricing-models/{id}',
+    summary: 'Delete a pricing model',
+    description:
+      'Deletes a pricing model that nothing uses, with all its products, prices, usage meters, features, resources and ' +
+      'discounts. Returns it as it was. A model with customers, checkout sessions, webhooks or API keys is refused with ' +
+      '409, which names them. So is the default model. A dry run answers how much would go.',
+    tag,
+    params: z.object({ id: PricingModelId }),
+    returns: z.object({
+      pricingModel: PricingModel,
+      deleted: z
+        .object({
+          products: z.number(),
+          prices: z.number(),
+          usageMeters: z.number(),
+          features: z.number(),
+          productFeatures: z.number(),
+          resources: z.number(),
+          discounts: z.number(),
+        })
+        .meta({ description: 'How many records of each kind went with it.' }),
+    }),
+    refuses: [
+      'pricingModelNotFound',
+      'defaultPricingModelNotDeletable',
+      'pricingModelInUse',
+      'outsidePinnedPricingModel',
+    ],
+    handle: (work, { params }) => deletePricingModel(work, params.id),
   }),
 ];

@@ -10,7 +10,7 @@ import {
   pageRequest,
   textFilter,
 } from '../kernel/pagination.ts';
-import { createProduct, getProduct, listProducts } from '../pricing/actions-products.ts';
+import { createProduct, deleteProduct, getProduct, listProducts } from '../pricing/actions-products.ts';
 import { FirstPriceInput, ProductPriceChange } from '../pricing/price-input.ts';
 import { ProductWithPrices } from '../pricing/pricing-model.ts';
 import { FeatureIds, Product, ProductChange, ProductId, ProductInput } from '../pricing/product.ts';
@@ -90,5 +90,24 @@ export const productRoutes = [
     returns: z.object({ product: Product }),
     refuses: ['productNotFound', 'idMismatch', 'priceTypeFixed', 'featureNotFound', 'otherPricingModel', 'slugTaken'],
     handle: async (work, { params, body }) => ({ product: await updateProduct(work, params.id, body) }),
+  }),
+  route({
+    method: 'DELETE',
+    path: '/products/{id}',
+    summary: 'Delete a product',
+    description:
+      'Deletes a product that was never used, with its prices and its links to features, and returns it as it was. A ' +
+      'product in use is refused with 409, which names its subscriptions, purchases, checkout sessions and so on: set ' +
+      '`active` to `false` instead. So is the default product. A dry run answers how much would go.',
+    tag,
+    params: z.object({ id: ProductId }),
+    returns: z.object({
+      product: Product,
+      deleted: z
+        .object({ prices: z.number(), productFeatures: z.number() })
+        .meta({ description: 'How many records of each kind went with it.' }),
+    }),
+    refuses: ['productNotFound', 'defaultProductNotDeletable', 'productInUse'],
+    handle: (work, { params }) => deleteProduct(work, params.id),
   }),
 ];

@@ -77,9 +77,10 @@ interface RunOptions {
   readonly auditContext?: AuditContext | undefined;
 }
 
-// A deadlock or a serialization failure undoes the whole transaction, so it can be run again from its start.
+// A deadlock or a serialization failure undoes the whole transaction, so it can be run again from its start. So does a foreign
+// key whose record was deleted after it was read: the next attempt does not find the record, and says so.
 const maxAttempts = 4;
-const retryableStates = new Set(['40P01', '40001']);
+const retryableStates = new Set(['40P01', '40001', '23503']);
 
 /**
  * Runs `act` in one transaction of the environment that `entry` names; answers null when it names none.

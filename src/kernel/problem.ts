@@ -128,6 +128,19 @@ export const registry = {
     'A pricing model is created with its default product and cannot have a second one: omit default, or send false.',
   ],
   defaultProductProtected: ['FORBIDDEN', 'Product {id} is the default plan, on which every customer starts: {rule}.'],
+  defaultProductNotDeletable: [
+    'CONFLICT',
+    'Product {id} is the default plan, on which every customer starts. It goes only with its pricing model.',
+  ],
+  defaultPricingModelNotDeletable: [
+    'CONFLICT',
+    'Pricing model {id} is the default one: make another pricing model the default first.',
+  ],
+  pricingModelInUse: ['CONFLICT', 'Pricing model {id} cannot be deleted, because it is used by {uses}.'],
+  productInUse: [
+    'CONFLICT',
+    'Product {id} cannot be deleted, because it is used by {uses}. To stop selling it, set active to false.',
+  ],
   priceTypeFixed: [
     'FORBIDDEN',
     'Product {id} has prices of type {type}: create another product for a price of another type.',

@@ -6,7 +6,7 @@ import type { IntervalUnit } from '../kernel/calendar.ts';
 import { isSameJson } from '../kernel/json.ts';
 import { type PageRequest, page } from '../kernel/pagination.ts';
 import { invalid, Problem } from '../kernel/problem.ts';
-import { currencyOf, refuseOtherId, resolvePricingModel } from './actions.ts';
+import { currencyOf, describeUses, refuseOtherId, resolvePricingModel } from './actions.ts';
 import type { DestinationEnvironment } from './cloned-pricing-model.ts';
 import { type PricingChange, pricingChanges } from './pricing-change.ts';
 import { freePlan, type PricingModel, type PricingModelDetails } from './pricing-model.ts';
@@ -16,7 +16,13 @@ import { insertPrices } from './store-prices.ts';
 import * as store from './store-pricing-models.ts';
 import { insertPricingModel, lockPricingModel } from './store-pricing-models.ts';
 import { insertProducts } from './store-products.ts';
-import { applyChanges, readContents } from './store-structure.ts';
+import {
+  applyChanges,
+  type DeletedParts,
+  deletePricingModel as deleteRowsOfModel,
+  lockAgainstUse,
+  readContents,
+} from './store-structure.ts';
 import type { SetupInput, Structure, UpdateInput } from './structure.ts';
 import { completeStructure, prepareUpdate } from './structure-check.ts';
 import { countChanges, describeContents, noContents, type StructureChanges } from './structure-contents.ts';
@@ -260,4 +266,22 @@ async function planUpdate(
   const currency = currencyOf(work);
   const wanted = prepareUpdate(contents, structure, path, { now: work.now, currency });
   return planStructure(contents, wanted, { pricingModelId: id, currency, now: work.now, newId });
+}
+
+/**
+ * Deletes a pricing model that nothing uses, with all that it contains. Returns it as it was, and how many records went
+ * with it. Refuses the default one with `defaultPricingModelNotDeletable`, and one in use with `pricingModelInUse`.
+ */
+export async function deletePricingModel(
+  work: Work,
+  id: string,
+): Promise<{ pricingModel: PricingModel; deleted: DeletedParts }> {
+  // A pinned key sees no other pricing model, and uses its own.
+  if (work.pinnedTo !== null) throw new Problem('outsidePinnedPricingModel');
+  const uses = await lockAgainstUse(work, id);
+  const pricingModel = await store.findPricingModel(work, id);
+  if (pricingModel === null) throw new Problem('pricingModelNotFound', { id });
+  if (pricingModel.isDefault) throw new Problem('defaultPricingModelNotDeletable', { id });
+  if (uses.length > 0) throw new Problem('pricingModelInUse', { id, uses: describeUses(uses) });
+  return { pricingModel, deleted: await deleteRowsOfModel(work, id) };
 }

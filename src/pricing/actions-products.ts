@@ -3,7 +3,15 @@ import type { Work } from '../database/work.ts';
 import type { Instant } from '../kernel/calendar.ts';
 import { type PageRequest, page } from '../kernel/pagination.ts';
 import { invalid, Problem } from '../kernel/problem.ts';
-import { currencyOf, only, refuseOtherId, required, requiredLocked, resolveLockedPricingModel } from './actions.ts';
+import {
+  currencyOf,
+  describeUses,
+  only,
+  refuseOtherId,
+  required,
+  requiredLocked,
+  resolveLockedPricingModel,
+} from './actions.ts';
 import { addUsagePrice } from './actions-prices.ts';
 import type { Feature } from './feature.ts';
 import {
@@ -32,6 +40,7 @@ import {
 import { findFeature, findFeatures } from './store-features.ts';
 import { insertPrices, listPricesOfProducts, savePrices } from './store-prices.ts';
 import * as store from './store-products.ts';
+import { type DeletedParts, deleteProduct as deleteRowsOfProduct, lockProductAgainstUse } from './store-structure.ts';
 import { findUsageMeter } from './store-usage-meters.ts';
 
 interface ProductRequest {
@@ -155,6 +164,21 @@ export async function updateProduct(
   await link(work, product, featureIdsToLink);
   await store.expireProductFeatures(work, linkIdsToExpire);
   return { product, expiredProductFeatureIds: linkIdsToExpire };
+}
+
+/**
+ * Deletes a product that nothing uses, with its prices and its links to features. Returns it as it was, and how many
+ * records went with it. Refuses the default product, and one in use with `productInUse`.
+ */
+export async function deleteProduct(
+  work: Work,
+  id: string,
+): Promise<{ product: Product; deleted: Pick<DeletedParts, 'prices' | 'productFeatures'> }> {
+  const product = await requiredLocked(work, store.findProduct, id, 'productNotFound');
+  if (product.default) throw new Problem('defaultProductNotDeletable', { id });
+  const uses = await lockProductAgainstUse(work, id);
+  if (uses.length > 0) throw new Problem('productInUse', { id, uses: describeUses(uses) });
+  return { product, deleted: await deleteRowsOfProduct(work, id) };
 }
 
 interface ProductFeatureRequest {

@@ -3,6 +3,7 @@ import type { Work } from '../database/work.ts';
 import { CurrencyCode } from '../kernel/currency.ts';
 import { Problem, type ProblemName } from '../kernel/problem.ts';
 import { findDefaultPricingModel, findPricingModel, lockPricingModel } from './store-pricing-models.ts';
+import { maxCounted, type Use } from './store-structure.ts';
 
 /**
  * The pricing model of a request: the given one, else the key's pinned one, else the default. Refuses one that the key
@@ -68,4 +69,14 @@ export function only<Row>(rows: readonly Row[]): Row {
   const [row] = rows;
   assert(row !== undefined && rows.length === 1, 'one row was written');
   return row;
+}
+
+/** Names records that use something: `customers: 12 (cus_1, cus_2, cus_3 ...); purchases: 1 (purchase_1)`. */
+export function describeUses(uses: readonly Use[]): string {
+  return uses
+    .map(({ record, total, firstIds }) => {
+      const count = total === maxCounted ? `${total} or more` : total;
+      return `${record}: ${count} (${firstIds.join(', ')}${total > firstIds.length ? ' ...' : ''})`;
+    })
+    .join('; ');
 }

@@ -19,6 +19,8 @@ export const spoils: ReadonlySet<string> = new Set([
   'POST /customers/{externalId}/archive',
   'POST /customers/{externalId}/erase',
   'POST /subscriptions/{id}/cancel-scheduled-adjustment',
+  'DELETE /pricing-models/{id}',
+  'DELETE /products/{id}',
   'DELETE /webhooks/{id}',
   'DELETE /payment-methods/{id}',
   'POST /subscriptions/{id}/retry-payment',

@@ -12,7 +12,7 @@ export const rounds = Number(process.env.RACE_ROUNDS ?? 2);
 /** Where a transaction is stopped in its midst: when it is about to write such a row. */
 export interface Place {
   readonly table: string;
-  readonly on: 'insert' | 'update';
+  readonly on: 'insert' | 'update' | 'delete';
   /** A condition on the row `new` (and `old`) in SQL; every row when absent. */
   readonly when?: string;
 }
@@ -116,7 +116,7 @@ async function closeGate(app: TestApp, { table, on, when }: Place) {
   await holder.query('select pg_advisory_lock($1)', [gateLock]);
   await holder.query(`
     create or replace function wait_at_gate() returns trigger language plpgsql as
-      'begin perform pg_advisory_xact_lock_shared(${gateLock}); return new; end';
+      'begin perform pg_advisory_xact_lock_shared(${gateLock}); return coalesce(new, old); end';
     create trigger a_gate before ${on} on ${table} for each row ${when === undefined ? '' : `when (${when})`}
       execute function wait_at_gate()`);
   return {

@@ -118,6 +118,7 @@ export const closedToPinned: ReadonlySet<string> = new Set([
   'POST /pricing-models/setup',
   'POST /pricing-models/apply',
   'POST /pricing-models/{id}/clone',
+  'DELETE /pricing-models/{id}',
   'POST /catalogs',
   'POST /catalogs/{id}/clone',
   'PUT /tax-rates/{id}',

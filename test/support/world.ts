@@ -93,9 +93,18 @@ export async function buildWorld(
   const billing = await get(`/customers/${externalId}/billing`);
   const current = billing.currentSubscription;
   const [paid] = billing.invoices;
+  // A pinned key makes no pricing model, and could not delete it.
+  const spareModel = await app.post('/pricing-models', { pricingModel: { name: `Spare ${suffix}` } }, whole);
+  const price = { type: 'single_payment', unitPrice: 100 };
+  const spareProduct = await post('/products', {
+    product: { name: 'Spare', slug: `spare-${suffix}`, pricingModelId: pricingModel.id },
+    price,
+  });
   return {
     pricingModelId: pricingModel.id,
+    sparePricingModelId: spareModel.pricingModel.id,
     productId: team.id,
+    spareProductId: spareProduct.product.id,
     featureId: featureOf('sso'),
     spareFeatureId: featureOf('audit'),
     priceId: team.defaultPrice.id,
