@@ -1619,7 +1619,7 @@ begin
     on conflict (environment_id, ledger_account_id, price_id)
     do update set uncovered = usage_overages.uncovered + excluded.uncovered
   ), credit as (
-    update usage_credits c set applied = c.applied + used.amount, updated_at = p_now
+    update usage_credits c set applied = c.applied + used.amount, updated_at = greatest(c.updated_at, p_now)
       from (
         select part.id, sum(part.amount) as amount
           from (
@@ -2172,6 +2172,15 @@ BEGIN ATOMIC
           LIMIT 1) last
       CROSS JOIN LATERAL jsonb_array_elements(last.result) checked(value));
 END;
+CREATE OR REPLACE FUNCTION public.keep_updated_at()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SET search_path TO 'public', 'pg_temp'
+AS $function$
+begin
+  new.updated_at := new.created_at;
+  return new;
+end $function$;
 CREATE OR REPLACE FUNCTION public.lock_prices_of_adjustment()
  RETURNS trigger
  LANGUAGE plpgsql
@@ -2208,6 +2217,24 @@ AS $function$
 begin
   new.wanted_since := (extract(epoch from clock_timestamp()) * 1000)::bigint;
   return new;
+end $function$;
+CREATE OR REPLACE FUNCTION public.order_stamps()
+ RETURNS void
+ LANGUAGE plpgsql
+AS $function$
+declare
+  stamped text;
+begin
+  for stamped in
+    select c.relname from pg_class c
+     where c.relnamespace = 'public'::regnamespace and c.relkind in ('r', 'p')
+       and c.relname not in ('ledger_accounts', 'usage_credits')
+       and (select count(*) from pg_attribute a
+             where a.attrelid = c.oid and a.attname in ('created_at', 'updated_at') and not a.attisdropped) = 2
+  loop
+    execute format('create or replace trigger a_stamps_in_order before insert or update on %I for each row
+      when (new.updated_at < new.created_at) execute function keep_updated_at()', stamped);
+  end loop;
 end $function$;
 CREATE OR REPLACE FUNCTION public.personal_columns()
  RETURNS TABLE(table_name text, column_name text, erased text)

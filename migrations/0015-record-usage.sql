@@ -188,7 +188,7 @@ begin
     on conflict (environment_id, ledger_account_id, price_id)
     do update set uncovered = usage_overages.uncovered + excluded.uncovered
   ), credit as (
-    update usage_credits c set applied = c.applied + used.amount, updated_at = p_now
+    update usage_credits c set applied = c.applied + used.amount, updated_at = greatest(c.updated_at, p_now)
       from (
         select part.id, sum(part.amount) as amount
           from (

@@ -56,7 +56,7 @@ async function readMigrations(): Promise<Record<string, Migration>> {
     migrations[file] = {
       async up(db) {
         await sql.raw(text).execute(db);
-        await sql`select secure_tenant_tables()`.execute(db);
+        await sql`select secure_tenant_tables(), order_stamps()`.execute(db);
         await sql.raw(auditIfItCan).execute(db);
       },
     };

@@ -19,7 +19,7 @@ export const recordCorruptions: readonly Corruption[] = [
   {
     fault: 'a key was changed before it was made',
     statements: [
-      'update api_keys set updated_at = created_at - 60001 where environment_id = (select id from environments where livemode)',
+      'update api_keys set updated_at = created_at - 1 where environment_id = (select id from environments where livemode)',
     ],
     breaks: ['recordsChangeAfterTheyAreMade'],
   },

@@ -1,0 +1,35 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { checkInvariants } from '../../src/invariants/check-invariants.ts';
+import { calls, spoils } from '../support/api-calls.ts';
+import { startTestApp } from '../support/harness.ts';
+import { buildWorld } from '../support/world.ts';
+
+const app = await startTestApp();
+const hourMs = 3_600_000;
+
+test('a clock that steps back by an hour, as at a failover, breaks no invariant', async ({ mock }) => {
+  const real = Date.now;
+  const clock = mock.method(Date, 'now', () => real() + hourMs);
+  const world = await buildWorld(app);
+  clock.mock.restore();
+  const failed: string[] = [];
+  for (const [operation, callOf] of Object.entries(calls)) {
+    // Those that only one call can follow come last.
+    if (operation.startsWith('GET ') || spoils.has(operation)) continue;
+    const { path, body } = callOf(world, `back ${failed.length}`);
+    const answer = await app.request(operation.split(' ')[0] ?? '', path, body);
+    if (answer.status >= 500) failed.push(`${operation}: ${answer.status}`);
+  }
+  for (const operation of spoils) {
+    const { path, body } = calls[operation]?.(world, 'last') ?? { path: '/', body: {} };
+    const answer = await app.request(operation.split(' ')[0] ?? '', path, body);
+    if (answer.status >= 500) failed.push(`${operation}: ${answer.status}`);
+  }
+  assert.deepEqual(failed, []);
+  const checked = await checkInvariants(app.owner, null);
+  const broken = checked.flatMap(({ name, violations }) =>
+    violations.count > 0 ? { name, rows: violations.rows } : [],
+  );
+  assert.deepEqual(broken, []);
+});
