@@ -2716,6 +2716,25 @@ export interface ClockWork {
   eventsCreated: number;
 }
 
+export interface ErrorBody {
+  /** The reason, in a sentence for people. */
+  message: string;
+  /** The kind of refusal, for programs: `NOT_FOUND`. */
+  code: string;
+  /** The refusal itself, for programs: `capacity_exhausted`. A reason keeps its name; new ones may be added. */
+  reason: string;
+  /** Each fault of the request and the path of the field that has it. */
+  issues?: Array<{
+    message: string;
+    path: Array<string | number>;
+    code: string;
+  }>;
+  /** The same text as `message`. */
+  error: string;
+  /** The id of the request, as in the header `X-Request-Id`. */
+  request_id: string;
+}
+
 export interface CustomerCreatedPayload {
   /** The id of the record that the event is about. */
   id: string;
@@ -2903,25 +2922,6 @@ export interface CustomerErasedPayload {
   livemode: boolean;
   /** The record after the change, as the API answered it then. It may have changed since. Null in samples, for a record above 256 KiB, and after the customer was erased. */
   data: Customer | null;
-}
-
-export interface ErrorBody {
-  /** The reason, in a sentence for people. */
-  message: string;
-  /** The kind of refusal, for programs: `NOT_FOUND`. */
-  code: string;
-  /** The refusal itself, for programs: `capacity_exhausted`. A reason keeps its name; new ones may be added. */
-  reason: string;
-  /** Each fault of the request and the path of the field that has it. */
-  issues?: Array<{
-    message: string;
-    path: Array<string | number>;
-    code: string;
-  }>;
-  /** The same text as `message`. */
-  error: string;
-  /** The id of the request, as in the header `X-Request-Id`. */
-  request_id: string;
 }
 
 /** The body of a message to a webhook. */

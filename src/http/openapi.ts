@@ -1,6 +1,11 @@
 import assert from 'node:assert/strict';
 import { z } from 'zod';
-import { createDocument, type ZodOpenApiOperationObject, type ZodOpenApiResponsesObject } from 'zod-openapi';
+import {
+  createDocument,
+  createSchema,
+  type ZodOpenApiOperationObject,
+  type ZodOpenApiResponsesObject,
+} from 'zod-openapi';
 import { maxSafeInteger } from '../kernel/json.ts';
 import { apiPrefix } from './api.ts';
 import { ErrorBody, responsesOfRefusals } from './openapi-refusals.ts';
@@ -92,12 +97,13 @@ export function createOpenApi({ routes, messages, version, introduction, tags, e
       tags: [...tags],
       security: [{ bearer: [] }, { apiKey: [] }],
       components: { securitySchemes, responses, schemas: { Error: ErrorBody } },
-      paths: { ...paths, [messagesPath]: { post: answersOfMessages(messages) } },
+      paths,
       webhooks: Object.fromEntries(messages.map((message) => [message.name, { post: sending(message) }])),
     },
-    { override, allowEmptySchema: { bigint: true, transform: true, unknown: true, any: true, custom: true } },
+    schemaOptions,
   );
-  delete document.paths?.[messagesPath];
+  assert(document.components, 'there are schemas');
+  document.components.schemas = { ...document.components.schemas, ...schemasOfBodies(messages) };
   // The types of zod-openapi allow references in places where this document has none.
   tidyParameters(document as unknown as ParameterPlaces);
   return document;
@@ -106,6 +112,11 @@ export function createOpenApi({ routes, messages, version, introduction, tags, e
 const securitySchemes = {
   bearer: { type: 'http', scheme: 'bearer', description: 'An API key, such as `sk_test_...` or `sk_live_...`.' },
   apiKey: { type: 'apiKey', in: 'header', name: 'Authorization', description: 'The same API key without `Bearer`.' },
+} as const;
+
+const schemaOptions = {
+  override,
+  allowEmptySchema: { bigint: true, transform: true, unknown: true, any: true, custom: true },
 } as const;
 
 function override({
@@ -218,16 +229,13 @@ function withExamples(parameters: z.ZodObject, values: Readonly<Record<string, s
   return z.object(Object.fromEntries(shape));
 }
 
-// A body of a message is not a request to us: a receiver accepts fields that are added later. Only schemas of answers are
-// documented so, and this path, which is removed again, has the bodies as its answers.
-const messagesPath = '/messages';
-
-function answersOfMessages(messages: readonly OutgoingMessage[]): ZodOpenApiOperationObject {
-  const answers = messages.map(({ name, body }, index) => {
-    const answer = { description: name, content: { 'application/json': { schema: body } } };
-    return [`${200 + index}`, answer] as const;
-  });
-  return { responses: Object.fromEntries(answers) };
+/**
+ * The bodies of messages, and the schemas in them. A body is not a request to us: a receiver accepts fields that are
+ * added later, so it is documented as an answer is. The document alone would take it for a request.
+ */
+function schemasOfBodies(messages: readonly OutgoingMessage[]) {
+  const bodies = z.object(Object.fromEntries(messages.map(({ body }) => [nameOf(body), body])));
+  return createSchema(bodies, { io: 'output', openapiVersion: '3.1.0', opts: schemaOptions }).components;
 }
 
 function nameOf(body: z.ZodType): string {
