@@ -65,12 +65,12 @@ export const cancel: Draw = ({ random, books }) => {
   };
 };
 
-/** Undoes a scheduled cancellation. Refused without a payment method. */
+/** Undoes a scheduled cancellation. Refused without a payment method or net terms. */
 export const takeCancelBack: Draw = ({ random, books }) => {
   const scheduled = currentSubscriptions(books).filter(({ status }) => status === 'cancellation_scheduled');
   const subscription = random.pick(scheduled);
   if (subscription === undefined) return null;
-  const isRefused = methodOf(subscription) === null;
+  const isRefused = methodOf(subscription) === null && books.netTerms === 0;
   return {
     text: `takes the end of ${nameOf(subscription)} back`,
     customer: subscription.customer,

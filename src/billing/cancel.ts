@@ -1,6 +1,7 @@
 import type { Work } from '../database/work.ts';
 import { clearTemporaryClaims, moveClaimsEnd } from '../entitlements/actions.ts';
 import type { Instant } from '../kernel/calendar.ts';
+import { readSettings } from '../organizations/store-settings.ts';
 import { defaultPaymentMethod } from '../payments/actions.ts';
 import { publishSubscription } from '../subscriptions/actions.ts';
 import {
@@ -71,7 +72,7 @@ export async function uncancelSubscription(work: Work, id: string): Promise<Subs
   const dueAt = cancelDueAt(subscription, work.now);
   if (dueAt !== null) return endSubscription(work, locked, { at: dueAt });
   const status = decideUncancel(subscription, {
-    hasPaymentMethod: await hasPaymentMethod(work, subscription),
+    isPayable: await isPayable(work, subscription),
     arrears: (await readArrears(work, [id]))(id),
     now: work.now,
   });
@@ -84,7 +85,9 @@ export async function uncancelSubscription(work: Work, id: string): Promise<Subs
   return saved;
 }
 
-async function hasPaymentMethod(work: Work, subscription: SubscriptionRow): Promise<boolean> {
+/** Whether its renewals can be charged, or are invoiced under net terms. */
+async function isPayable(work: Work, subscription: SubscriptionRow): Promise<boolean> {
+  if ((await readSettings(work)).netTermsDays > 0) return true;
   if (subscription.defaultPaymentMethodId !== null || subscription.backupPaymentMethodId !== null) return true;
   return (await defaultPaymentMethod(work, subscription.customerId)) !== null;
 }

@@ -124,10 +124,10 @@ test('a scheduled change has to be undone first, unless the subscription has end
   assert.deepEqual(decide({ scheduledAdjustmentAt: end, status: 'canceled' }), { does: 'nothing' });
 });
 
-const uncancel = (change: Partial<SubscriptionRow>, hasPaymentMethod = true, arrears: Arrears = 'none') =>
+const uncancel = (change: Partial<SubscriptionRow>, isPayable = true, arrears: Arrears = 'none') =>
   decideUncancel(
     { ...subscription, status: 'cancellation_scheduled', cancelScheduledAt: end, ...change },
-    { hasPaymentMethod, arrears, now },
+    { isPayable, arrears, now },
   );
 
 test('taking it back gives the status of before: on trial while the trial lasts, else active', () => {

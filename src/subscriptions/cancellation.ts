@@ -97,7 +97,8 @@ function endOnDate({ status, startDate }: SubscriptionRow, endDate: Instant, now
 
 /** The facts that undoing a cancellation depends on, besides the subscription. */
 interface UncancelFacts {
-  readonly hasPaymentMethod: boolean;
+  /** Whether its renewals can be collected: by a payment method, or under net terms. */
+  readonly isPayable: boolean;
   /** The state of collecting its invoices. */
   readonly arrears: Arrears;
   readonly now: Instant;
@@ -105,15 +106,15 @@ interface UncancelFacts {
 
 /**
  * Decides to undo a scheduled cancellation: the status without it, or null if none is scheduled. A paid plan needs a
- * payment method: refuses with `paymentMethodRequired` if there is none.
+ * payment method or net terms: refuses with `paymentMethodRequired` without either.
  */
 export function decideUncancel(
   subscription: SubscriptionRow,
-  { hasPaymentMethod, arrears, now }: UncancelFacts,
+  { isPayable, arrears, now }: UncancelFacts,
 ): SubscriptionRow['status'] | null {
   const { status, isFreePlan, doNotCharge, trialEnd, id } = subscription;
   if (status !== 'cancellation_scheduled') return null;
-  if (!isFreePlan && !doNotCharge && !hasPaymentMethod) throw new Problem('paymentMethodRequired', { id });
+  if (!isFreePlan && !doNotCharge && !isPayable) throw new Problem('paymentMethodRequired', { id });
   if (trialEnd !== null && trialEnd > now) return requireStatusAfter(status, 'uncanceled_in_trial');
   return requireStatusAfter(status, arrears === 'none' ? 'uncanceled' : `uncanceled_${arrears}`);
 }

@@ -33,6 +33,17 @@ test('money that was recorded pays the invoice, and gives no credits again', asy
   assert.equal(await plans.calls(externalId, id), 1500);
 });
 
+test('a cancellation at the end of the period is taken back without a card, because there are terms', async () => {
+  const atEnd = { cancellation: { timing: 'at_end_of_current_billing_period' } };
+  await app.post(`/subscriptions/${id}/cancel`, atEnd);
+  assert.equal((await app.post(`/subscriptions/${id}/uncancel`, {})).subscription.status, 'active');
+  await app.post(`/subscriptions/${id}/cancel`, atEnd);
+  await app.put('/settings', { settings: { netTermsDays: 0 } });
+  assert.equal((await app.request('POST', `/subscriptions/${id}/uncancel`, {})).status, 400);
+  await app.put('/settings', { settings: { netTermsDays: 14 } });
+  await app.post(`/subscriptions/${id}/uncancel`, {});
+});
+
 test('an invoice that is not paid by its due date makes the subscription past due, and money makes it good', async () => {
   await moveTo('2026-02-14');
   assert.equal((await plans.subscription(id)).status, 'active');
