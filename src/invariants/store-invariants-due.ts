@@ -97,6 +97,29 @@ export const dueInvariants: readonly Invariant[] = [
     query: overdue('invoices', 'next_attempt_at', sql`r.subscription_id is not null`),
   },
   {
+    name: 'earlyDeclinesAreCollected',
+    // The retry date is unset while a payment or a change that replaces the invoice is in progress.
+    sentence:
+      'An open invoice that a payment on request failed to pay before its due date has a date on which it is collected.',
+    query: sql`
+      select i.environment_id, i.id, i.subscription_id, i.reason, i.due_date
+        from invoices i
+        join subscriptions s on s.environment_id = i.environment_id and s.id = i.subscription_id
+       where i.status = 'open' and i.attempt_count = 0 and i.next_attempt_at is null
+         and (i.reason in ('subscription_start', 'renewal') or i.reason = 'adjustment' and i.due_date > i.invoice_date)
+         and s.status in (${renewing}) and s.arrears <> 'unpaid'
+         and exists (
+           select from payments p
+            where p.environment_id = i.environment_id and p.invoice_id = i.id and p.on_request and p.status = 'failed')
+         and not exists (
+           select from payments p
+            where p.environment_id = i.environment_id and p.invoice_id = i.id
+              and p.status not in ('succeeded', 'refunded', 'failed', 'canceled'))
+         and not exists (
+           select from subscription_adjustments a
+            where a.environment_id = i.environment_id and a.replaced_invoice_id = i.id and a.status = 'awaiting_payment')`,
+  },
+  {
     name: 'paymentsAreAskedAbout',
     sentence: 'The status of a pending payment is requested within 15 minutes of the scheduled date.',
     query: overdue('payments', 'check_at', sql`true`),

@@ -5,7 +5,9 @@ import {
   attemptFailed,
   attemptInFlight,
   type Collection,
+  earlyAttemptFailed,
   isDunned,
+  isEarly,
   moneyArrived,
   moneyTakenBack,
   nextAttempt,
@@ -115,4 +117,21 @@ test('money that is taken back is due again: all of the payment, as though it ha
   const paidInTwo = invoice('partially_refunded', { amountPaid: 5000n, amountRefunded: 500n });
   const back = moneyTakenBack(paidInTwo, { amount: 3000n, refundedAmount: 500n });
   assert.deepEqual(back, invoice('open', { amountPaid: 2000n, attemptCount: 1 }));
+});
+
+test('collection begins later until the due date comes, or an attempt has been counted', () => {
+  assert.equal(isEarly({ attemptCount: 0, dueDate: 10 * day }, 9 * day), true);
+  assert.equal(isEarly({ attemptCount: 0, dueDate: 10 * day }, 10 * day), false);
+  assert.equal(isEarly({ attemptCount: 1, dueDate: 10 * day }, 9 * day), false);
+  assert.equal(isEarly({ attemptCount: 0, dueDate: null }, 9 * day), false);
+});
+
+test('a payment on request that is declined early does not count, and a dunned invoice is collected on its due date', () => {
+  const dates = { invoiceDate: 0, dueDate: 10 * day } as const;
+  const renewal = { ...invoice('awaiting_payment_confirmation'), ...dates, reason: 'renewal' } as const;
+  const state = ({ status, attemptCount, nextAttemptAt }: Collection) => [status, attemptCount, nextAttemptAt];
+  assert.deepEqual(state(earlyAttemptFailed(renewal)), ['open', 0, 10 * day]);
+  assert.deepEqual(state(earlyAttemptFailed({ ...renewal, reason: 'purchase' })), ['open', 0, null]);
+  const voided = { ...renewal, status: 'void' } as const;
+  assert.equal(earlyAttemptFailed(voided), voided);
 });

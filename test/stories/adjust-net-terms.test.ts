@@ -5,7 +5,7 @@ import { type Body, startTestApp } from '../support/harness.ts';
 import { assertSound } from '../support/sound.ts';
 
 const app = await startTestApp();
-const { subscribe, adjust, preview, refused, attach, calls, invoices, items, subscription, moveTo } =
+const { subscribe, adjust, preview, refused, attach, calls, invoices, items, subscription, moveTo, use } =
   await setUpChanges(app);
 await app.put('/settings', { settings: { netTermsDays: 14 } });
 
@@ -131,6 +131,59 @@ describe('a change without a card, under net terms of 30 days', () => {
         ['open', 1500, day(45)],
       ],
     );
+  });
+
+  const card = (customerId: string) => attach(customerId, 'pm_card_visa');
+  const payOnRequest = async (invoiceId: string) => (await app.post(`/invoices/${invoiceId}/pay`)).invoice.status;
+
+  test('that is open is paid on request with a card, and a declined card before the due date undoes nothing', async () => {
+    const { id, customerId, externalId } = await halfWay();
+    await adjust(id, 'p6000');
+    const invoiceId = (await list(id))[1]?.id;
+    await attach(customerId, 'pm_card_chargeCustomerFail');
+    assert.equal((await app.request('POST', `/invoices/${invoiceId}/pay`, {})).status, 402);
+    assert.deepEqual((await invoices(id))[1], ['open', 1500]);
+    assert.deepEqual(await items(externalId), [[6000, 1]]);
+    await card(customerId);
+    assert.equal(await payOnRequest(invoiceId), 'paid');
+  });
+
+  test('and to another interval needs a card, unless what was paid covers it', async () => {
+    const { id, externalId } = await halfWay();
+    await refused(id, 'yearly', 400);
+    assert.deepEqual(await items(externalId), [[3000, 1]]);
+    const year = await subscribe('yearly', { token: null });
+    await pay(year.id, 0);
+    await moveTo(day(15));
+    await adjust(year.id, 'p3000');
+    assert.deepEqual(await invoices(year.id), [
+      ['paid', 30_000],
+      ['paid', 0],
+    ]);
+  });
+
+  test('is not needed to pay the last usage of a canceled plan on request', async () => {
+    const { id, customerId } = await halfWay();
+    await use(id, 200);
+    await app.post(`/subscriptions/${id}/cancel`, { cancellation: { timing: 'immediately' } });
+    assert.deepEqual((await invoices(id))[1], ['open', 100]);
+    await card(customerId);
+    assert.equal(await payOnRequest((await list(id))[1]?.id), 'paid');
+    assert.equal((await subscription(id)).status, 'canceled');
+  });
+
+  test('is not needed to pay a purchase on request either: it is paid, and stays so', async () => {
+    const { customerId } = await halfWay();
+    const product = { name: 'Workshop', slug: 'workshop' };
+    await app.post('/products', { product, price: { type: 'single_payment', slug: 'workshop', unitPrice: 500 } });
+    const { purchase } = await app.post('/purchases', { purchase: { customerId, priceSlug: 'workshop' } });
+    const { data } = await app.get(`/invoices?customerId=${customerId}&status=open`);
+    await attach(customerId, 'pm_card_chargeCustomerFail');
+    assert.equal((await app.request('POST', `/invoices/${data[0].id}/pay`, {})).status, 402);
+    assert.equal((await app.get(`/purchases/${purchase.id}`)).purchase.status, purchase.status);
+    await card(customerId);
+    assert.equal(await payOnRequest(data[0].id), 'paid');
+    assert.equal((await app.get(`/purchases/${purchase.id}`)).purchase.status, 'paid');
   });
 
   test('is refused without net terms: nothing changes', async () => {

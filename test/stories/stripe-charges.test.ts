@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { startTestApp } from '../support/harness.ts';
+import { april, day } from '../support/adjust-fixture.ts';
+import { type Body, startTestApp } from '../support/harness.ts';
 import { setUpPlans } from '../support/plans.ts';
+import { meter, newCustomer as customerOf, plan } from '../support/shop.ts';
 import { startStripeWorld } from '../support/stripe-world.ts';
 
 const { stripe, app, intentsOf, intent: onlyIntent, payment: onlyPayment, ...world } = await startStripeWorld();
@@ -19,6 +21,46 @@ test('a subscription of 30.00 is paid by an off-session payment intent that carr
   assert.deepEqual([intent.amount, intent.currency, intent.status], [3000, 'usd', 'succeeded']);
   assert.deepEqual(intent.metadata, { environment_id: String(app.testEnvironmentId), payment_id: payment.id });
   assert.equal(stripe.calls.find((call) => call.path === '/v1/payment_intents')?.key, payment.id);
+});
+
+test('dinars reach Stripe in fils, and every charge and refund is a whole ten of them', async () => {
+  const { testKey: key } = await app.newOrganization();
+  const send = { post: (path: string, body?: unknown) => app.post(path, body, { key }) };
+  const moveTo = (now: number) => app.put('/test-clock', { testClock: { now } }, { key });
+  await moveTo(april);
+  await app.put('/settings', { settings: { currency: 'KWD' } }, { key });
+  await send.post('/pricing-models/setup', {
+    name: 'In dinars',
+    isDefault: true,
+    features: [],
+    products: [plan('free', 0), plan('basic', 9990), plan('pro', 20_000)],
+    usageMeters: [meter('calls', 'Calls', { slug: 'calls-price', unitPrice: 4, usageEventsPerUnit: 1 })],
+    resources: [],
+  });
+  const { customerId } = await customerOf(send, 'kuwait', { token: 'pm_card_visa' });
+  const { subscription } = await send.post('/subscriptions', { customerId, priceSlug: 'basic-monthly' });
+  // 12 fils of usage are billed as 10.
+  const usageEvent = { subscriptionId: subscription.id, priceSlug: 'calls-price', amount: 3, transactionId: 'one' };
+  await send.post('/usage-events', { usageEvent });
+  // 9.990 for 10 of 30 days and 20.000 for 20 are 16.663; 9.990 is paid.
+  await moveTo(day(10));
+  const adjustment = { timing: 'immediately', newSubscriptionItems: [{ priceSlug: 'pro-monthly' }] };
+  await send.post(`/subscriptions/${subscription.id}/adjust`, { adjustment });
+  await moveTo(day(30));
+  const { data } = await app.get(`/payments?customerId=${customerId}`, { key });
+  assert.deepEqual(
+    data.map(({ id }: Body) => [onlyIntent(id).amount, onlyIntent(id).currency]),
+    [
+      [9990, 'kwd'],
+      [6670, 'kwd'],
+      [20_010, 'kwd'],
+    ],
+  );
+  await send.post(`/payments/${data[0].id}/refund`, { partialAmount: 1230 });
+  assert.deepEqual(
+    stripe.objects.refunds.slice(-1).map(({ amount }) => amount),
+    [1230],
+  );
 });
 
 describe('a charge that does not go well at once', () => {

@@ -73,6 +73,20 @@ export const dueCorruptions: readonly Corruption[] = [
     breaks: ['invoicesAreTriedAgain'],
   },
   {
+    fault: 'a declined payment on request has ended the collection of its invoice',
+    statements: [
+      `update payments set on_request = true where status = 'failed'`,
+      `update invoices set status = 'open', attempt_count = 0, next_attempt_at = null, reason = 'renewal'
+        where id = (select invoice_id from payments where status = 'failed')`,
+    ],
+    breaks: [
+      'invoiceIsPaidWhenNothingIsDue',
+      'redemptionCountsPaidInvoices',
+      'purchaseTellsItsInvoice',
+      'earlyDeclinesAreCollected',
+    ],
+  },
+  {
     fault: 'nobody asked how a charge stands',
     statements: [
       movedLongAgo,

@@ -187,6 +187,24 @@ test('a card is added, declined ones are not, and the one before can be used aga
   assert.equal((await shop.billing(externalId)).paymentMethods[0].id, paymentMethodId);
 });
 
+test('an open invoice is paid by its button in the list, once', async () => {
+  await app.setClock(day('2026-04-01'));
+  await app.put('/settings', { settings: { netTermsDays: 14 } });
+  const { customerId, externalId } = await plans.newCustomer();
+  await plans.subscribe({ customerId, priceId: plans.priceOf('pro-monthly').id });
+  await app.put('/settings', { settings: { netTermsDays: 0 } });
+  await app.post('/payment-methods', { paymentMethod: { customerId, token: 'pm_card_visa', default: true } });
+  const page = await openWindow();
+  await page.goto(await shop.portal(externalId));
+  const button = page.getByRole('button', { name: /^Pay USD 30\.00 of invoice / });
+  await assertGood(page);
+  await button.click();
+  await page.waitForURL(/\/portal\?done=/);
+  assert.match(await page.getByRole('region', { name: 'Invoices' }).innerText(), /1 April 2026 Paid\s+USD 30\.00/);
+  assert.equal(await button.count(), 0);
+  assert.deepEqual(await paidAmounts(app, customerId), [3000]);
+});
+
 test('who is on the free plan chooses one in the portal, pays in the checkout, and comes back', async () => {
   const { externalId, customerId } = await plans.newCustomer();
   const page = await openWindow();
