@@ -21,7 +21,7 @@ function wholeNumber(name: string, text: string): number {
   return number;
 }
 
-function told({ kills, byKind, ...summary }: Summary): string {
+function told({ kills, byKind, reached, ...summary }: Summary): string {
   const numbers = {
     ...summary,
     ...Object.fromEntries(Object.entries(kills).map(([what, count]) => [`killed ${what}`, count])),
@@ -72,4 +72,5 @@ if (failed.length > 0) console.error(`failed: seeds ${failed.join(', ')}`);
 if (total !== null && until !== null) {
   console.log(`in all: ${told(total)}`);
   console.log(`steps by kind: ${JSON.stringify(total.byKind)}`);
+  console.log(`situations: ${JSON.stringify(total.reached)}`);
 }

@@ -27,6 +27,7 @@ import {
   type Payment,
   type Period,
   paidOf,
+  reach,
   refundedOf,
   type Subscription,
 } from './oracle-records.ts';
@@ -149,6 +150,15 @@ export function retry(books: Books, invoice: Invoice, method: Method): boolean {
   return invoice.payments.at(-1)?.status !== 'failed';
 }
 
+/** Charges an open invoice, also of an ended subscription. Returns whether the payment succeeded or is pending. */
+export function payOnRequest(books: Books, invoice: Invoice, method: Method): boolean {
+  const { reason, subscription } = invoice;
+  reach(books, `payment on request of ${reason}${isTerminal(subscription) ? ' after the end' : ''}`);
+  order(books, invoice, method, { isOnRequest: true });
+  carryOut(books);
+  return invoice.payments.at(-1)?.status !== 'failed';
+}
+
 export function voidInvoice(books: Books, invoice: Invoice): void {
   const { subscription } = invoice;
   takeBack(invoice);
@@ -156,7 +166,7 @@ export function voidInvoice(books: Books, invoice: Invoice): void {
   if (subscription.canceledAt === null && subscription.status !== 'incomplete_expired')
     for (const line of invoice.lines)
       if (line.kind === 'paused_time') subscription.kept += Math.max(0, -line.amount - (invoice.period?.returned ?? 0));
-  recountKept(subscription, invoice);
+  recountKept(books, subscription, invoice);
   recoverFrom(books, subscription);
 }
 
@@ -164,7 +174,7 @@ export function voidInvoice(books: Books, invoice: Invoice): void {
 export function writeOff(books: Books, invoice: Invoice): void {
   invoice.status = 'uncollectible';
   invoice.nextAt = null;
-  recountKept(invoice.subscription, invoice);
+  recountKept(books, invoice.subscription, invoice);
   recoverFrom(books, invoice.subscription);
 }
 
@@ -175,7 +185,7 @@ function recoverFrom(books: Books, subscription: Subscription): void {
 
 /** Records a payment outside the network. */
 export function recordMoney(books: Books, invoice: Invoice, amount: number): void {
-  invoice.payments.push({ amount, status: 'succeeded', refunded: 0, method: null });
+  invoice.payments.push({ amount, status: 'succeeded', refunded: 0, method: null, isOnRequest: false });
   invoice.subscription.everPaid = true;
   if (paidOf(invoice) < invoice.total) return;
   pay(books, invoice, null, null);
@@ -191,7 +201,7 @@ export function hearFromBank(books: Books, invoice: Invoice, payment: Payment, t
 export function refund(books: Books, invoice: Invoice, payment: Payment, amount: number): void {
   payment.refunded += amount;
   invoice.status = refundedOf(invoice) === paidOf(invoice) ? 'refunded' : 'partially_refunded';
-  recountKept(invoice.subscription, invoice);
+  recountKept(books, invoice.subscription, invoice);
   takeBackPacks(books, invoice);
 }
 

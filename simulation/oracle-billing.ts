@@ -16,6 +16,7 @@ import {
   type Method,
   type Order,
   type Period,
+  reach,
   type Subscription,
   type Terms,
 } from './oracle-records.ts';
@@ -35,7 +36,10 @@ export function usageLines(subscription: Subscription): Line[] {
   return [{ kind: 'usage', units, amount }];
 }
 
-type Asked = Pick<Invoice, 'reason' | 'at' | 'period' | 'lines'>;
+interface Asked extends Pick<Invoice, 'reason' | 'at' | 'period' | 'lines'> {
+  /** A change that begins a period and is paid first. */
+  readonly beginsPeriod?: boolean;
+}
 
 /** Takes paid paused time off the lines, as far as they go after their discount. */
 export function withPausedTime(subscription: Subscription, requested: Asked, kept = subscription.kept): Asked {
@@ -65,17 +69,20 @@ export function issue(
 ): Invoice | null {
   const { lines } = requested;
   if (lines.length === 0) return null;
-  const dueAt = methodOf(subscription) === null ? requested.at + books.netTerms * dayMs : requested.at;
+  const { beginsPeriod = false, ...asked } = requested;
+  const isDueLater = methodOf(subscription) === null && !beginsPeriod;
+  const dueAt = isDueLater ? requested.at + books.netTerms * dayMs : requested.at;
   const known = {
     customer: subscription.customer,
     subscription,
     dueAt,
     ...draft(subscription, requested),
-    ...requested,
+    ...asked,
   };
   const invoice: Invoice = { ...known, status: 'open', attempts: 0, nextAt: null, payments: [] };
   subscription.unbilled -= unitsOf(invoice);
-  for (const line of lines) if (line.kind === 'paused_time') subscription.kept += line.amount;
+  // A change takes what it takes off when it is made.
+  if (!beginsPeriod) for (const line of lines) if (line.kind === 'paused_time') subscription.kept += line.amount;
   subscription.customer.invoices.push(invoice);
   if (invoice.total === 0) pay(books, invoice, method, change);
   return invoice;
@@ -98,12 +105,12 @@ function partOfDiscount(discount: Discount, { reason, period }: Pick<Invoice, 'r
  */
 function discountOf(
   subscription: Subscription,
-  { reason, period }: Pick<Invoice, 'reason' | 'period'>,
+  { reason, period, beginsPeriod = false }: Pick<Asked, 'reason' | 'period' | 'beginsPeriod'>,
 ): Discount | null {
   const { discount } = subscription;
   if (discount === null) return null;
   const carried = invoicesOf(subscription).filter((each) => isForPeriod(each) && each.discount !== null);
-  if (reason === 'adjustment')
+  if (reason === 'adjustment' && !beginsPeriod)
     return discount.type === 'percent' && carried.some((each) => each.period === period) ? discount : null;
   const pausedHere = subscription.pausedParts.at(-1)?.period;
   if (reason === 'renewal' && pausedHere !== undefined && pausedHere.wholeStart === period?.wholeStart)
@@ -120,21 +127,29 @@ function takenOff({ type, amount }: Discount, base: number): number {
 }
 
 /** Requests a charge when the current action is recorded. */
-export function order(books: Books, invoice: Invoice, method: Method, change: Terms | null = null): void {
+export function order(
+  books: Books,
+  invoice: Invoice,
+  method: Method,
+  { change = null, isOnRequest = false }: Partial<Pick<Order, 'change' | 'isOnRequest'>> = {},
+): void {
   invoice.nextAt = null;
-  books.orders.push({ invoice, method, change });
+  books.orders.push({ invoice, method, change, isOnRequest });
 }
 
 /** Applies the consequences of a paid invoice. */
-export function pay(books: Books, invoice: Invoice, method: Method | null, change: Terms | null): void {
+export function pay(books: Books, invoice: Invoice, method: Method | null, change: Order['change']): void {
   const { subscription } = invoice;
   invoice.status = 'paid';
   invoice.nextAt = null;
   subscription.settled += unitsOf(invoice);
-  if (change !== null) applyChange(books, subscription, change);
+  change?.(invoice);
   recover(books, subscription, method);
   grantAwaited(books, subscription);
-  if (invoice.reason === 'purchase') grantPacks(invoice);
+  if (invoice.reason === 'purchase') {
+    reach(books, 'pack paid');
+    grantPacks(invoice);
+  }
   if (invoice.reason !== 'subscription_start' || invoice.period === null || isTerminal(subscription)) return;
   // Credits granted before the payment are not granted again.
   if (!subscription.isInvoiced) grantPeriod(subscription, invoice.period, true);
@@ -191,6 +206,7 @@ export function recover(books: Books, subscription: Subscription, method: Method
   if (status === 'incomplete') subscription.method ??= method;
   if (status === 'incomplete' || status === 'past_due' || status === 'unpaid') subscription.status = 'active';
   if (arrears !== 'unpaid') return;
+  reach(books, 'unpaid and recovered');
   for (const invoice of invoicesOf(subscription))
     if (isDunned(invoice) && invoice.status === 'open') invoice.nextAt ??= books.now;
 }

@@ -6,9 +6,12 @@ import {
   type Invoice,
   invoicesOf,
   isDunned,
+  isForPeriod,
+  isOwed,
   isTerminal,
   type Period,
   paidOf,
+  reach,
   refundedOf,
   type Subscription,
   type Terms,
@@ -33,6 +36,11 @@ export function changeNow(
   const { period } = subscription;
   if (period === null) return 'not_paid';
   const settled = collectsRefunded ? paidForPlan(subscription, period) : settledForPlan(subscription, period);
+  const isOwnOpen = invoicesOf(subscription).some(
+    (each) => each.period === period && isForPeriod(each) && isOwed(each),
+  );
+  // Without terms the change would replace what is owed, and pay for both.
+  if (prorates && isOwnOpen && methodOf(subscription) === null && books.netTerms === 0) return 'lacks_method';
   const amount = Math.max(0, worthWith(books, subscription, period, terms) - settled);
   if (amount === 0 || !prorates) {
     period.waived += amount;
@@ -44,14 +52,16 @@ export function changeNow(
   const bill = { reason: 'adjustment', at: books.now, period, lines } as const;
   if (method === null && draft(subscription, bill).total > 0) {
     if (books.netTerms === 0) return 'lacks_method';
+    reach(books, 'change under net terms');
     const owed = issue(books, subscription, bill);
     applyChange(books, subscription, terms);
     collect(books, owed);
     carryOut(books);
     return 'made';
   }
-  const invoice = issue(books, subscription, bill, { change: terms });
-  if (invoice?.status === 'open' && method !== null) order(books, invoice, method, terms);
+  const change = () => applyChange(books, subscription, terms);
+  const invoice = issue(books, subscription, bill, { change });
+  if (invoice?.status === 'open' && method !== null) order(books, invoice, method, { change });
   carryOut(books);
   return invoice?.status === 'paid' ? 'made' : 'not_paid';
 }
@@ -104,7 +114,7 @@ function paidOfAmount(invoice: Invoice, amount: number): number {
   return rounded(BigInt(amount) * paid, of * BigInt(total));
 }
 
-function pausedTimeOf({ lines }: Invoice): number {
+export function pausedTimeOf({ lines }: Invoice): number {
   return -sumOf(lines.filter(({ kind }) => kind === 'paused_time'));
 }
 
@@ -132,6 +142,9 @@ export function pause(books: Books, subscription: Subscription, resumesAt: numbe
   const { period, pausedParts } = subscription;
   if (period === null) return;
   const kept = keptOf(subscription, period, now);
+  const invoices = planInvoices(subscription, period);
+  if (invoices.some(({ discountAmount }) => discountAmount > 0)) reach(books, 'pause with a discount');
+  if (invoices.some((each) => refundedOf(each) > 0)) reach(books, 'pause after a refund');
   pausedParts.push({ period, at: now, kept });
   subscription.kept += kept;
   takePausedBack(books, subscription, period);
@@ -141,7 +154,7 @@ export function pause(books: Books, subscription: Subscription, resumesAt: numbe
 }
 
 /** The amount really paid minus the billed value of the used time, but at most that of the rest. */
-function keptOf(subscription: Subscription, period: Period, at: number): number {
+export function keptOf(subscription: Subscription, period: Period, at: number): number {
   const invoices = planInvoices(subscription, period);
   const listed = invoices.reduce((sum, invoice) => sum + listOf(invoice), 0);
   if (listed === 0) return 0;
@@ -156,11 +169,12 @@ function keptOf(subscription: Subscription, period: Period, at: number): number 
 }
 
 /** After a refund, a void or a write-off: what was given back is not kept too. */
-export function recountKept(subscription: Subscription, { period }: Invoice): void {
+export function recountKept(books: Books, subscription: Subscription, { period }: Invoice): void {
   const part = subscription.pausedParts.find((each) => each.period === period);
   if (part === undefined) return;
   const kept = Math.min(part.kept, keptOf(subscription, part.period, part.at));
   const lost = part.kept - kept;
+  if (lost > 0) reach(books, 'refund or void of kept time');
   part.kept = kept;
   if (isTerminal(subscription)) return;
   const left = Math.min(lost, subscription.kept);

@@ -2,7 +2,16 @@ import { retryDays, smallestCharge } from './catalogue.ts';
 import { dayMs } from './oracle-arithmetic.ts';
 import { methodOf, order, pay, takeBack, unitsOf } from './oracle-billing.ts';
 import { endSubscription, replaceFree } from './oracle-ending.ts';
-import { type Books, type Invoice, isDunned, isTerminal, type Order, type Payment, paidOf } from './oracle-records.ts';
+import {
+  type Books,
+  type Invoice,
+  isDunned,
+  isTerminal,
+  type Order,
+  type Payment,
+  paidOf,
+  reach,
+} from './oracle-records.ts';
 
 /** Collection of payments, and the consequences of failures. */
 
@@ -11,10 +20,10 @@ export function carryOut(books: Books): void {
   for (let next = books.orders.shift(); next !== undefined; next = books.orders.shift()) charge(books, next);
 }
 
-function charge(books: Books, { invoice, method, change }: Order): void {
+function charge(books: Books, { invoice, method, change, isOnRequest }: Order): void {
   const amount = invoice.total - paidOf(invoice);
   const takes = method.isGood && !invoice.customer.isBroke && amount >= smallestCharge;
-  const payment: Payment = { amount, status: 'processing', refunded: 0, method };
+  const payment: Payment = { amount, status: 'processing', refunded: 0, method, isOnRequest };
   invoice.payments.push(payment);
   if (takes && method.takesDays) invoice.status = 'awaiting_payment_confirmation';
   else conclude(books, invoice, payment, takes, change);
@@ -36,21 +45,35 @@ export function conclude(
     if (invoice.reason === 'subscription_start') replaceFree(books, invoice.subscription);
     return;
   }
+  const { isOnRequest } = payment;
+  const isEarly = invoice.attempts === 0 && invoice.dueAt > books.now;
+  if (isOnRequest) reach(books, `payment on request declined ${isEarly ? 'before' : 'after'} the due date`);
+  if (isOnRequest && isEarly) {
+    invoice.nextAt = isDunned(invoice) ? invoice.dueAt : null;
+    return;
+  }
   invoice.attempts += 1;
-  fail(books, invoice, 'declined');
+  fail(books, invoice, isOnRequest ? 'declined_on_request' : 'declined');
 }
 
 /** Applies the consequences of a failed, counted attempt. */
-export function fail(books: Books, invoice: Invoice, cause: 'declined' | 'method_missing'): void {
+export function fail(
+  books: Books,
+  invoice: Invoice,
+  cause: 'declined' | 'declined_on_request' | 'method_missing',
+): void {
   const { subscription, reason } = invoice;
-  if ((reason === 'adjustment' && !isDunned(invoice)) || reason === 'purchase') takeBack(invoice);
+  const isOnRequest = cause === 'declined_on_request';
+  if (reason === 'purchase' && !isOnRequest) reach(books, 'pack not paid');
+  if (!isOnRequest && ((reason === 'adjustment' && !isDunned(invoice)) || reason === 'purchase')) takeBack(invoice);
   if (!isDunned(invoice)) return;
   if (isTerminal(subscription)) {
     const neverWas = reason === 'subscription_start' || subscription.reason === 'non_payment';
-    if (!subscription.everPaid && neverWas && unitsOf(invoice) === 0) takeBack(invoice);
+    if (!isOnRequest && !subscription.everPaid && neverWas && unitsOf(invoice) === 0) takeBack(invoice);
     return;
   }
   if (cause === 'declined' && !subscription.isFree && !subscription.everPaid) {
+    reach(books, 'first payment failed');
     takeBack(invoice);
     endSubscription(books, subscription, { at: books.now, reason: 'non_payment', neverWas: true });
     return;
@@ -62,6 +85,7 @@ export function fail(books: Books, invoice: Invoice, cause: 'declined' | 'method
   if (!['none', 'active', 'past_due'].includes(before) && !(before === 'trialing' && cause === 'method_missing'))
     return;
   subscription.arrears = days === undefined ? 'unpaid' : 'past_due';
+  reach(books, subscription.arrears);
   if (!isScheduled) subscription.status = subscription.arrears;
 }
 

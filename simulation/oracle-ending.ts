@@ -2,7 +2,15 @@ import { freePlan } from './catalogue.ts';
 import { boundary, intervalAt } from './oracle-arithmetic.ts';
 import { issue, methodOf, order, usageLines, withPausedTime, worthOf } from './oracle-billing.ts';
 import { give, liveCredits } from './oracle-credits.ts';
-import { type Books, type Customer, holderOf, isInTheWay, isTerminal, type Subscription } from './oracle-records.ts';
+import {
+  type Books,
+  type Customer,
+  holderOf,
+  isInTheWay,
+  isTerminal,
+  reach,
+  type Subscription,
+} from './oracle-records.ts';
 import { grantPeriod } from './oracle-usage.ts';
 
 /** The start and end of subscriptions. */
@@ -93,8 +101,10 @@ export function endSubscription(books: Books, subscription: Subscription, ending
   billFinalUsage(books, subscription, kept, ending);
   const isLeft = subscription.plan !== freePlan && reason !== 'upgraded_to_paid';
   const { replaced } = subscription;
-  if (isLeft && !customer.subscriptions.some((each) => each !== subscription && isInTheWay(each)))
+  if (isLeft && !customer.subscriptions.some((each) => each !== subscription && isInTheWay(each))) {
+    reach(books, 'return to the free plan');
     startFree(books, customer, at, neverWas && replaced !== null ? replaced.anchor : at);
+  }
   carryCredits(books, customer);
 }
 

@@ -60,7 +60,7 @@ export interface Credit {
   applied: number;
   takenBack: number;
   /** Null: no expiry. */
-  readonly expiresAt: number | null;
+  expiresAt: number | null;
   /** Granted by a period and expiring with it; once; manually; bought; rolled over into a later period. */
   readonly kind: 'recurring' | 'once' | 'by_hand' | 'bought' | 'rollover';
   /** The plan that granted it. */
@@ -182,6 +182,8 @@ export interface Payment {
   refunded: number;
   /** The payment method charged; null for a payment outside the network. */
   readonly method: Method | null;
+  /** Somebody asked to pay the invoice: a decline takes nothing back. */
+  readonly isOnRequest: boolean;
 }
 
 export type Reason = 'subscription_start' | 'renewal' | 'final_usage' | 'adjustment' | 'purchase';
@@ -192,7 +194,8 @@ export interface Invoice {
   readonly subscription: Subscription;
   /** Its period; null: none. */
   readonly period: Period | null;
-  readonly reason: Reason;
+  /** An invoice of a change of interval becomes a renewal when it is paid. */
+  reason: Reason;
   readonly at: number;
   /** Its due date. */
   readonly dueAt: number;
@@ -218,8 +221,9 @@ export interface Invoice {
 export interface Order {
   readonly invoice: Invoice;
   readonly method: Method;
-  /** The change to apply on payment; null: only the usual consequences. */
-  readonly change: Terms | null;
+  /** Makes the change on payment; null: only the usual consequences. */
+  readonly change: ((invoice: Invoice) => void) | null;
+  readonly isOnRequest: boolean;
 }
 
 export interface Books {
@@ -230,6 +234,13 @@ export interface Books {
   withheld: readonly Arrears[];
   readonly customers: Customer[];
   readonly orders: Order[];
+  /** How often each notable situation has occurred. */
+  readonly reached: Map<string, number>;
+}
+
+/** Counts a notable situation. */
+export function reach({ reached }: Books, situation: string): void {
+  reached.set(situation, (reached.get(situation) ?? 0) + 1);
 }
 
 export const paidOf = ({ payments }: Invoice): number =>

@@ -22,7 +22,7 @@ export function grantPeriod(subscription: Subscription, period: Period, isFirst:
 }
 
 /** One-time credits come once for a customer: those that were not used on a subscription that has ended come again. */
-function giveOnce(subscription: Subscription): void {
+export function giveOnce(subscription: Subscription): void {
   const { plan, quantity } = subscription;
   const issued = Math.max(0, plan.once * quantity - usedBefore(subscription, 'once', () => true));
   give(subscription, { issued, expiresAt: null, kind: 'once', plan });
@@ -55,7 +55,7 @@ export function grantChange(subscription: Subscription, now: number): void {
   if (!hadOnce.has(plan)) giveOnce(subscription);
 }
 
-function partOf(amount: number, from: number, { wholeStart, end }: Period): number {
+export function partOf(amount: number, from: number, { wholeStart, end }: Period): number {
   const [part, whole] = [BigInt(end - from), BigInt(end - wholeStart)];
   return Number((BigInt(amount) * part * 2n + whole) / (whole * 2n));
 }

@@ -41,6 +41,8 @@ export interface Summary extends Deeds {
   readonly usageEvents: number;
   readonly eventsDelivered: number;
   readonly byKind: Readonly<Partial<Record<StepKind | 'clock', number>>>;
+  /** How often each notable situation has occurred. */
+  readonly reached: Readonly<Record<string, number>>;
 }
 
 /** A difference between the service and the oracle, and how to reproduce it. */
@@ -90,7 +92,7 @@ class Run {
     this.#faults = faults;
     // Dates before and after the present, with all kinds of month ends.
     const now = Date.UTC(random.chance(0.5) ? 2024 : 2031, random.below(12), random.between(1, 31), random.below(24));
-    this.#books = { now, netTerms: 0, withheld: ['unpaid'], customers: [], orders: [] };
+    this.#books = { now, netTerms: 0, withheld: ['unpaid'], customers: [], orders: [], reached: new Map() };
   }
 
   async live(): Promise<Summary> {
@@ -282,6 +284,7 @@ class Run {
       usageEvents: subscriptions.reduce((sum, { events }) => sum + events.size, 0),
       eventsDelivered,
       byKind: this.#byKind,
+      reached: Object.fromEntries(this.#books.reached),
     };
   }
 

@@ -3,13 +3,17 @@ import { isDefaultPlan } from './oracle-actions.ts';
 import { isSameInterval } from './oracle-arithmetic.ts';
 import { methodOf, worthOf } from './oracle-billing.ts';
 import { changeNow } from './oracle-changes.ts';
+import { type BillingAnchor, beginsPeriod, changeInterval } from './oracle-intervals.ts';
 import { invoicesOf, isForPeriod, type Subscription, type Terms } from './oracle-records.ts';
 import { currentSubscriptions, type Draw, nameOf } from './step.ts';
 
 const mostUnits = 6;
 const timings = ['immediately', 'auto', 'auto', 'at_end_of_current_billing_period'] as const;
 
-/** Another plan or quantity, now or with the next period. Only if the period's own invoice was paid. */
+/**
+ * Another plan or quantity, now or with the next period. Only if the period's own invoice was paid, or awaits a
+ * transfer.
+ */
 export const changePlan: Draw = ({ random, books }) => {
   const subscription = random.pick(currentSubscriptions(books).filter(isChangeable));
   // Changes with slow payments are not modelled.
@@ -22,10 +26,11 @@ export const changePlan: Draw = ({ random, books }) => {
   const prorates = random.chance(0.85);
   const collectsRefunded = prorates && random.chance(0.2);
   const isNow = isMadeNow(subscription, terms, timing);
-  // A change to another interval now is not modelled.
-  if (!isSameInterval(subscription.plan, plan) && timing !== 'at_end_of_current_billing_period') return null;
+  const takesInterval = !isSameInterval(subscription.plan, plan);
+  const anchor: BillingAnchor = random.chance(0.4) ? 'unchanged' : 'now';
+  const begins = isNow && beginsPeriod(subscription, terms);
   const lacksSeats = plan.seats * terms.quantity < subscription.claims.size;
-  const how = `${timing}${prorates ? '' : ', without proration'}${collectsRefunded ? ', collecting refunds' : ''}`;
+  const how = `${timing}${begins ? `, anchor ${anchor}` : ''}${prorates ? '' : ', without proration'}${collectsRefunded ? ', collecting refunds' : ''}`;
   return {
     text: `changes ${nameOf(subscription)} to ${terms.quantity} of ${plan.slug} (${how})`,
     customer,
@@ -37,6 +42,7 @@ export const changePlan: Draw = ({ random, books }) => {
           timing,
           newSubscriptionItems: [{ priceSlug: plan.slug, quantity: terms.quantity }],
           prorateCurrentBillingPeriod: prorates,
+          ...(isNow && takesInterval ? { billingAnchor: anchor } : {}),
           ...(collectsRefunded ? { collectRefunded: true } : {}),
         },
       },
@@ -47,7 +53,14 @@ export const changePlan: Draw = ({ random, books }) => {
         subscription.scheduled = terms;
         return 'done';
       }
+      if (begins) {
+        if (!prorates) return 'refused';
+        const begun = changeInterval(books, subscription, terms, anchor);
+        return begun === 'made' ? 'done' : begun === 'not_paid' ? 'refused_late' : 'refused';
+      }
+      // A trial goes on, and the new interval begins at its end.
       const changed = changeNow(books, subscription, terms, { prorates, collectsRefunded });
+      if (changed === 'made' && takesInterval) subscription.anchor = books.now;
       if (changed === 'made') return 'done';
       return changed === 'lacks_method' ? 'refused' : 'refused_late';
     },
@@ -64,7 +77,8 @@ function isChangeable(subscription: Subscription): boolean {
   if (isDefaultPlan(subscription) || period === null) return false;
   if (status === 'trialing') return true;
   const own = invoicesOf(subscription).filter((invoice) => invoice.period === period && isForPeriod(invoice));
-  const isPaid = own.every((invoice) => ['paid', 'refunded', 'partially_refunded'].includes(invoice.status));
+  const settled = methodOf(subscription) === null ? ['open'] : [];
+  const isPaid = own.every(({ status: is }) => ['paid', 'refunded', 'partially_refunded', ...settled].includes(is));
   return status === 'active' && isPaid && own.length > 0;
 }
 

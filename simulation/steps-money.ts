@@ -3,6 +3,7 @@ import {
   hearFromBank,
   isDefaultPlan,
   oldestOwed,
+  payOnRequest,
   recordMoney,
   refund,
   retry,
@@ -150,6 +151,23 @@ export const recordPayment: Draw = ({ random, books }) => {
       if (invoice.status !== 'open' || amount > due || amount === 0) return 'refused';
       recordMoney(books, invoice, amount);
       return 'done';
+    },
+  };
+};
+
+/** Charges an open invoice to its customer's default method, also of an ended subscription. */
+export const payInvoice: Draw = ({ random, books }) => {
+  const open = allInvoices(books).filter(({ status }) => status === 'open');
+  const invoice = random.pick(random.chance(0.9) ? open : allInvoices(books));
+  if (invoice === undefined) return null;
+  return {
+    text: `pays ${invoiceText(invoice)} on request`,
+    customer: invoice.customer,
+    ask: async (records) => ({ method: 'POST', path: `/invoices/${await records.invoice(invoice)}/pay`, body: {} }),
+    apply: () => {
+      const { defaultMethod } = invoice.customer;
+      if (invoice.status !== 'open' || defaultMethod === null) return 'refused';
+      return payOnRequest(books, invoice, defaultMethod) ? 'done' : 'refused_late';
     },
   };
 };

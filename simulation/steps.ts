@@ -8,6 +8,7 @@ import { askWrongly } from './steps-invalid.ts';
 import {
   changeAccess,
   changeNetTerms,
+  payInvoice,
   recordPayment,
   refundPayment,
   retryPayment,
@@ -26,8 +27,8 @@ interface Kind {
 
 /** All steps with their relative frequency. */
 const kinds = {
-  newCustomer: { draw: newCustomer, weight: 6 },
-  newMethod: { draw: newMethod, weight: 6 },
+  newCustomer: { draw: newCustomer, weight: 10 },
+  newMethod: { draw: newMethod, weight: 9 },
   changeOfAddress: { draw: changeOfAddress, weight: 2 },
   changeOfFortune: { draw: changeOfFortune, weight: 3 },
   subscribe: { draw: subscribeTo, weight: 12 },
@@ -35,7 +36,7 @@ const kinds = {
   takeCancelBack: { draw: takeCancelBack, weight: 3 },
   pause: { draw: pauseIt, weight: 4 },
   resume: { draw: resumeIt, weight: 4 },
-  changePlan: { draw: changePlan, weight: 12 },
+  changePlan: { draw: changePlan, weight: 40 },
   takeChangeBack: { draw: takeChangeBack, weight: 2 },
   recordUsage: { draw: recordUsage, weight: 16 },
   consume: { draw: consume, weight: 6 },
@@ -53,9 +54,10 @@ const kinds = {
   retryPayment: { draw: retryPayment, weight: 4 },
   takeInvoiceBack: { draw: takeInvoiceBack, weight: 3 },
   writeInvoiceOff: { draw: writeInvoiceOff, weight: 2 },
-  changeNetTerms: { draw: changeNetTerms, weight: 2 },
+  changeNetTerms: { draw: changeNetTerms, weight: 6 },
   changeAccess: { draw: changeAccess, weight: 1 },
   recordPayment: { draw: recordPayment, weight: 4 },
+  payInvoice: { draw: payInvoice, weight: 5 },
   refundPayment: { draw: refundPayment, weight: 4 },
   askWrongly: { draw: askWrongly, weight: 6 },
 } as const satisfies Readonly<Record<string, Kind>>;

@@ -39,11 +39,11 @@ export interface Bill {
   readonly beginsPeriod?: boolean;
   /** Whether it is a plan change that is made when it is paid, and so due at once. */
   readonly isPaidFirst?: boolean;
-  /** The bill is for a period after a pause. Absent: it is not. */
+  /** The bill is for a period that may be the rest of an interval. Absent: it is not. */
   readonly resumption?: Resumption;
 }
 
-/** A period that begins after a pause. */
+/** A period that begins within an interval: after a pause, or with another interval. */
 export interface Resumption {
   /** The interval that its price is for. */
   readonly whole: Period;

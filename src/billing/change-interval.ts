@@ -27,7 +27,7 @@ import type { SubscriptionRow } from '../subscriptions/subscription.ts';
 import { endPlanCredits, takeBackPlanCredits } from '../usage/actions-ledger.ts';
 import { tellingLowBalances } from '../usage/actions-low-balance.ts';
 import { listCreditsOfPeriod } from '../usage/store-credits.ts';
-import { type Bill, draftUsageLines, periodLines, takeUsageLines } from './bill-subscription.ts';
+import { type Bill, draftUsageLines, periodLines, type Resumption, takeUsageLines } from './bill-subscription.ts';
 import { grantPeriodCredits, shareOf } from './grant-period-credits.ts';
 import { keptValueOf, pausedCreditLeft, takeOffPausedTime } from './paused-time.ts';
 
@@ -97,6 +97,7 @@ export async function priceInterval(work: Work, requested: RequestedInterval): P
     lines: listed,
     at: work.now,
     beginsPeriod: true,
+    resumption: wholeInterval(period),
   };
   const lines = (await takeOffPausedTime(work, [bill])).flatMap((each) => each.lines).map(inWords);
   const rest = pausedCreditLeft(lines, kept);
@@ -112,6 +113,11 @@ export async function priceInterval(work: Work, requested: RequestedInterval): P
     takenOff: kept - rest,
     kept: rest,
   };
+}
+
+/** The interval of which a fixed discount counts for its part only. */
+export function wholeInterval({ start, end, wholeStartAt }: IntervalPeriod): Resumption {
+  return { whole: { start: wholeStartAt ?? start, end }, pausedPeriodId: null };
 }
 
 function inWords(line: NewLine): NewLine {

@@ -41,7 +41,7 @@ import { listActiveItems } from '../subscriptions/store-items.ts';
 import type { SubscriptionRow } from '../subscriptions/subscription.ts';
 import type { SubscriptionItemRow } from '../subscriptions/subscription-item.ts';
 import { type Bill, composeBills } from './bill-subscription.ts';
-import { type IntervalStart, priceInterval } from './change-interval.ts';
+import { type IntervalStart, priceInterval, wholeInterval } from './change-interval.ts';
 
 /** A fully decided plan change, not yet written. Money in minor units. */
 export interface AdjustmentPlan {
@@ -192,6 +192,7 @@ async function planPayment(
     at: work.now,
     replacedInvoiceId,
     beginsPeriod: begins !== null,
+    ...(begins === null ? {} : { resumption: wholeInterval(begins.period) }),
     isPaidFirst: termsDays === 0,
   };
   const [draft] = await composeBills(work, [bill]);

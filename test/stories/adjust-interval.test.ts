@@ -194,6 +194,36 @@ test('credits used ahead lower the value that is taken off where the next plan g
   assert.deepEqual((await invoices(id)).at(-1), ['paid', 29_500]);
 });
 
+test('a percentage is off the new period as well, and the unused value is what was paid after it', async () => {
+  const discount = { name: 'Half', code: 'HALF', amount: 50, amountType: 'percent', duration: 'forever' };
+  await app.post('/discounts', { discount });
+  const { id } = await atHalf('p3000', { discountCode: 'HALF' });
+  // 300.00 less 150.00, less half of the 15.00 that were paid.
+  const shown = await preview(id, 'yearly');
+  assert.deepEqual([shown.discountAmount, shown.takenOffAmount, shown.totalDue], [15_000, 750, 14_250]);
+  await adjust(id, 'yearly');
+  assert.deepEqual(await invoices(id), [
+    ['paid', 1500],
+    ['paid', 14_250],
+  ]);
+  await moveTo(yearLater);
+  assert.deepEqual((await invoices(id)).at(-1), ['paid', 15_000]);
+});
+
+test('a fixed discount is off a whole new period, and off the rest of an interval at its share', async () => {
+  const discount = { name: 'Ten', code: 'TEN', amount: 1000, amountType: 'fixed', duration: 'forever' };
+  await app.post('/discounts', { discount });
+  const { id } = await atHalf('p3000', { discountCode: 'TEN' });
+  // 300.00 less 10.00, less half of the 20.00 that were paid.
+  assert.equal((await preview(id, 'yearly')).totalDue, 28_000);
+  // 350 of 365 days: 287.67 less 9.59, less 10.00. So going to and fro does not give the discount again and again.
+  const more = { billingAnchor: 'unchanged' };
+  const shown = await preview(id, 'yearly', more);
+  assert.deepEqual([shown.discountAmount, shown.takenOffAmount, shown.totalDue], [959, 1000, 26_808]);
+  await adjust(id, 'yearly', more);
+  assert.deepEqual((await invoices(id)).at(-1), ['paid', 26_808]);
+});
+
 test('a change in the instant in which a period began takes all of it off', async () => {
   const { id } = await subscribe('p3000');
   await adjust(id, 'yearly');

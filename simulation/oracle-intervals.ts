@@ -1,0 +1,134 @@
+import { intervalAt, isSameInterval, share } from './oracle-arithmetic.ts';
+import { changeTerms, draft, issue, methodOf, order, usageLines, withPausedTime } from './oracle-billing.ts';
+import { type Changed, keptOf, pausedTimeOf } from './oracle-changes.ts';
+import { itemLines } from './oracle-clock.ts';
+import { carryOut } from './oracle-collecting.ts';
+import { endCredits } from './oracle-credits.ts';
+import {
+  type Books,
+  type Credit,
+  type Invoice,
+  invoicesOf,
+  isOwed,
+  type Period,
+  reach,
+  type Subscription,
+  type Terms,
+} from './oracle-records.ts';
+import { giveOnce, grantPeriod, partOf } from './oracle-usage.ts';
+
+/** Changes to another interval, now: a period ends and one begins. */
+
+/** The instant from which boundaries are counted after the change. */
+export type BillingAnchor = 'now' | 'unchanged';
+
+/** Whether a change now begins a period. A trial goes on. */
+export function beginsPeriod({ plan, period }: Subscription, terms: Terms): boolean {
+  return !isSameInterval(plan, terms.plan) && period !== null && !period.isTrial;
+}
+
+/** Charges the period that begins, and open usage, less the unused paid value of the present period. */
+export function changeInterval(
+  books: Books,
+  subscription: Subscription,
+  terms: Terms,
+  anchorIs: BillingAnchor,
+): Changed | 'owes' {
+  const { period: old } = subscription;
+  const { now } = books;
+  if (old === null || invoicesOf(subscription).some(isOwed)) return 'owes';
+  const anchor = anchorIs === 'now' ? now : Math.max(subscription.anchor, subscription.trialEnd ?? 0);
+  const whole = intervalAt(anchor, terms.plan, now);
+  const common = { isTrial: false, waived: 0, returned: 0 };
+  const period: Period = { start: now, end: whole.end, wholeStart: whole.start, ...common };
+  const unused = lessMissing(subscription, terms, { now, old, period }, keptOf(subscription, old, now));
+  const lines = [...itemLines({ ...subscription, ...terms }, period), ...usageLines(subscription)];
+  const asked = { reason: 'adjustment', at: now, period, lines, beginsPeriod: true } as const;
+  const bill = withPausedTime(subscription, asked, subscription.kept + unused);
+  const method = methodOf(subscription);
+  if (method === null && draft(subscription, bill).total > 0) return 'lacks_method';
+  if (unused > 0) reach(books, 'change of interval with unused value');
+  if (draft(subscription, bill).discountAmount > 0) reach(books, 'change of interval with a discount');
+  const begins = { terms, period, anchor: anchorIs === 'now' ? now : subscription.anchor, unused };
+  const change = (paid: Invoice) => beginInterval(books, paid, begins);
+  const invoice = issue(books, subscription, bill, { change });
+  if (invoice?.status === 'open' && method !== null) order(books, invoice, method, { change });
+  carryOut(books);
+  const isMade = invoice?.status === 'paid';
+  reach(books, isMade ? `change of interval, anchor ${anchorIs}` : 'change of interval not paid');
+  return isMade ? 'made' : 'not_paid';
+}
+
+/** The credits of the time that is given up: unused ones go, and used ones were used ahead of time. */
+function givenUp({ plan, quantity, credits }: Subscription, { start, end, wholeStart }: Period, now: number) {
+  const ofPeriod = credits.filter((each) => isOfPeriod(each, start, now));
+  const sum = (key: 'issued' | 'left') => ofPeriod.reduce((total, each) => total + each[key], 0);
+  const rest = share(plan.recurring * quantity, end - now, end - wholeStart);
+  const ahead = Math.min(rest, sum('issued'));
+  const takenBack = Math.min(ahead, sum('left'));
+  return { ahead, takenBack, usedAhead: ahead - takenBack };
+}
+
+function isOfPeriod({ kind, periodStart, expiresAt }: Credit, start: number, now: number): boolean {
+  return kind === 'recurring' && periodStart === start && expiresAt !== null && expiresAt > now;
+}
+
+/** Credits used ahead that the next grant cannot repay lower the value in proportion. */
+function lessMissing(
+  subscription: Subscription,
+  { plan, quantity }: Terms,
+  { now, old, period }: { readonly now: number; readonly old: Period; readonly period: Period },
+  unused: number,
+): number {
+  const { ahead, usedAhead } = givenUp(subscription, old, now);
+  const missing = usedAhead - Math.min(usedAhead, partOf(plan.recurring * quantity, now, period));
+  return missing === 0 ? unused : Math.min(unused, share(unused, ahead - missing, ahead));
+}
+
+interface IntervalStart {
+  readonly terms: Terms;
+  readonly period: Period;
+  /** The instant from which boundaries are counted. */
+  readonly anchor: number;
+  /** The unused paid value of the period that ends. */
+  readonly unused: number;
+}
+
+/** Ends the period and begins the other one: its invoice has been paid. */
+function beginInterval(books: Books, invoice: Invoice, { terms, period, anchor, unused }: IntervalStart): void {
+  const { subscription } = invoice;
+  const { period: old } = subscription;
+  const { now } = books;
+  if (old === null) return;
+  const { takenBack, usedAhead } = givenUp(subscription, old, now);
+  if (usedAhead > 0) reach(books, 'change of interval with credits used ahead');
+  changeTerms(books, subscription, terms, now);
+  subscription.pausedParts.push({ period: old, at: now, kept: unused });
+  subscription.kept = Math.max(0, subscription.kept + unused - pausedTimeOf(invoice));
+  if (subscription.kept > 0) reach(books, 'change of interval that keeps value');
+  invoice.reason = 'renewal';
+  subscription.period = period;
+  subscription.anchor = anchor;
+  const ending = subscription.credits.filter((each) => isOfPeriod(each, old.start, now));
+  takeFrom(ending, takenBack);
+  for (const credit of ending) credit.expiresAt = now;
+  endCredits(subscription, now);
+  grantPeriod(subscription, period, false);
+  takeFrom(
+    subscription.credits.filter((each) => isOfPeriod(each, now, now)),
+    usedAhead,
+  );
+  if (!subscription.hadOnce.has(terms.plan)) giveOnce(subscription);
+  // Each period counts distinct properties from the start.
+  subscription.users.counted.clear();
+}
+
+function takeFrom(credits: readonly Credit[], amount: number): void {
+  let left = amount;
+  for (const credit of credits) {
+    const taken = Math.min(credit.left, left);
+    credit.left -= taken;
+    credit.takenBack += taken;
+    left -= taken;
+  }
+}
