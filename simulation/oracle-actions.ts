@@ -51,6 +51,21 @@ export function createCustomer(books: Books, name: string, taxedBy: Pick<Custome
   return customer;
 }
 
+/** Whether nothing but the free plan goes on, and no money is owed or on its way. */
+export function isErasable({ subscriptions, invoices }: Customer): boolean {
+  const payments = invoices.flatMap((invoice) => invoice.payments);
+  return (
+    subscriptions.every((each) => isTerminal(each) || isDefaultPlan(each)) &&
+    !invoices.some(isOwed) &&
+    !payments.some(({ status }) => status === 'processing')
+  );
+}
+
+/** Takes an erased customer out of the books. */
+export function eraseCustomer({ customers }: Books, customer: Customer): void {
+  customers.splice(customers.indexOf(customer), 1);
+}
+
 /** A card that the customer has already stays one method. A bank account here has no fingerprint to know it by. */
 export function attach(customer: Customer, method: Method, isDefault: boolean): void {
   const same = customer.methods.find(({ token, takesDays }) => token === method.token && !takesDays);

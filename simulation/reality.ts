@@ -42,6 +42,9 @@ function asNumbers(_: string, value: unknown): unknown {
   return typeof value === 'bigint' ? Number(value) : value;
 }
 
+// The invariants look at what is left of erased customers.
+const remaining = sql`(select * from customers where erased_at is null)`;
+
 async function subscriptionLines(db: Database, now: number): Promise<Told[]> {
   const { rows } = await sql<Told>`
     select c.external_id as name, json_build_object(
@@ -66,7 +69,7 @@ async function subscriptionLines(db: Database, now: number): Promise<Told[]> {
            and k.subscription_id = s.id and k.released_at is null and (k.expired_at is null or k.expired_at > ${now}))
       ) as line
       from subscriptions s
-      join customers c on c.environment_id = s.environment_id and c.id = s.customer_id
+      join ${remaining} c on c.environment_id = s.environment_id and c.id = s.customer_id
       join prices p on p.environment_id = s.environment_id and p.id = s.price_id
       left join usage_meters m on m.environment_id = s.environment_id and m.slug = ${meterSlug}
       left join ledger_accounts a on a.environment_id = s.environment_id and a.subscription_id = s.id
@@ -85,7 +88,7 @@ async function invoiceLines(db: Database): Promise<Told[]> {
            where l.environment_id = i.environment_id and l.invoice_id = i.id),
         'units', (select coalesce(sum(l.ledger_account_credit), 0) from invoice_line_items l
            where l.environment_id = i.environment_id and l.invoice_id = i.id)) as line
-      from invoices i join customers c on c.environment_id = i.environment_id and c.id = i.customer_id
+      from invoices i join ${remaining} c on c.environment_id = i.environment_id and c.id = i.customer_id
      order by i.environment_id, length(i.invoice_number), i.invoice_number`.execute(db);
   return rows;
 }
@@ -98,7 +101,7 @@ async function paymentLines(db: Database): Promise<Told[]> {
         count(*) filter (where p.status in ('failed', 'canceled')), 'others',
         count(*) filter (where p.status not in ('succeeded', 'refunded', 'failed', 'canceled')),
         'refunded', sum(p.refunded_amount), 'refunding', sum(p.refunding_amount)) as line
-      from payments p join customers c on c.environment_id = p.environment_id and c.id = p.customer_id
+      from payments p join ${remaining} c on c.environment_id = p.environment_id and c.id = p.customer_id
      group by c.external_id`.execute(db);
   return rows;
 }
@@ -106,7 +109,7 @@ async function paymentLines(db: Database): Promise<Told[]> {
 async function methodLines(db: Database): Promise<Told[]> {
   const { rows } = await sql<Told>`
     select c.external_id as name, json_build_object('methods', count(m.id)) as line
-      from customers c left join payment_methods m on m.environment_id = c.environment_id and m.customer_id = c.id
+      from ${remaining} c left join payment_methods m on m.environment_id = c.environment_id and m.customer_id = c.id
      group by c.external_id`.execute(db);
   return rows;
 }
@@ -131,7 +134,7 @@ async function creditLines(db: Database, now: number): Promise<Told[]> {
       join ledger_accounts a on a.environment_id = u.environment_id and a.id = u.ledger_account_id
       join usage_meters m on m.environment_id = a.environment_id and m.id = a.usage_meter_id
       join subscriptions s on s.environment_id = a.environment_id and s.id = a.subscription_id
-      join customers c on c.environment_id = s.environment_id and c.id = s.customer_id
+      join ${remaining} c on c.environment_id = s.environment_id and c.id = s.customer_id
      order by u.environment_id, u.id`.execute(db);
   return rows;
 }
@@ -142,7 +145,7 @@ async function claimLines(db: Database, now: number): Promise<Told[]> {
         'endsAt', k.expired_at) as line
       from resource_claims k
       join subscriptions s on s.environment_id = k.environment_id and s.id = k.subscription_id
-      join customers c on c.environment_id = s.environment_id and c.id = s.customer_id
+      join ${remaining} c on c.environment_id = s.environment_id and c.id = s.customer_id
      where k.released_at is null and (k.expired_at is null or k.expired_at > ${now})
      order by k.environment_id, k.id`.execute(db);
   return rows;
@@ -157,7 +160,7 @@ async function usersLines(db: Database): Promise<Told[]> {
       from ledger_accounts a
       join usage_meters m on m.environment_id = a.environment_id and m.id = a.usage_meter_id
       join subscriptions s on s.environment_id = a.environment_id and s.id = a.subscription_id
-      join customers c on c.environment_id = s.environment_id and c.id = s.customer_id
+      join ${remaining} c on c.environment_id = s.environment_id and c.id = s.customer_id
      where m.slug = ${usersSlug}`.execute(db);
   return rows;
 }
@@ -170,7 +173,7 @@ async function holdLines(db: Database, now: number): Promise<Told[]> {
       from usage_holds h
       join ledger_accounts a on a.environment_id = h.environment_id and a.id = h.ledger_account_id
       join subscriptions s on s.environment_id = a.environment_id and s.id = a.subscription_id
-      join customers c on c.environment_id = s.environment_id and c.id = s.customer_id
+      join ${remaining} c on c.environment_id = s.environment_id and c.id = s.customer_id
      order by h.environment_id, h.id`.execute(db);
   return rows;
 }

@@ -1,5 +1,5 @@
 import { places } from './catalogue.ts';
-import { attach, createCustomer } from './oracle-actions.ts';
+import { attach, createCustomer, eraseCustomer, isErasable } from './oracle-actions.ts';
 import type { Customer } from './oracle-records.ts';
 import type { Random } from './random.ts';
 import type { Draw } from './step.ts';
@@ -65,6 +65,23 @@ export const changeOfAddress: Draw = ({ random, books }) => {
     }),
     apply: () => {
       Object.assign(customer, taxedBy);
+      return 'done';
+    },
+  };
+};
+
+/** The erasure of a customer's personal data: refused while it has a paid plan, debts, or money on its way. */
+export const eraseOne: Draw = ({ random, books }) => {
+  const known = books.customers.filter(({ invoices }) => invoices.length > 0);
+  const customer = random.pick(random.chance(0.8) ? known.filter(isErasable) : known);
+  if (customer === undefined) return null;
+  return {
+    text: `erases ${customer.name}`,
+    customer,
+    ask: async () => ({ method: 'POST', path: `/customers/${customer.name}/erase`, body: {} }),
+    apply: () => {
+      if (!isErasable(customer)) return 'refused';
+      eraseCustomer(books, customer);
       return 'done';
     },
   };

@@ -2,7 +2,7 @@ import type { Draw, Drawing, Step } from './step.ts';
 import { changePlan, takeChangeBack } from './steps-changes.ts';
 import { claimSeats, releaseSeats } from './steps-claims.ts';
 import { buyPack, grantByHand, takeCreditBack } from './steps-credits.ts';
-import { changeOfAddress, changeOfFortune, newCustomer, newMethod } from './steps-customers.ts';
+import { changeOfAddress, changeOfFortune, eraseOne, newCustomer, newMethod } from './steps-customers.ts';
 import { releaseHold, settleHold, takeHold } from './steps-holds.ts';
 import { askWrongly } from './steps-invalid.ts';
 import {
@@ -59,7 +59,8 @@ const kinds = {
   recordPayment: { draw: recordPayment, weight: 4 },
   payInvoice: { draw: payInvoice, weight: 5 },
   refundPayment: { draw: refundPayment, weight: 4 },
-  askWrongly: { draw: askWrongly, weight: 6 },
+  askWrongly: { draw: askWrongly, weight: 4 },
+  erase: { draw: eraseOne, weight: 2 },
 } as const satisfies Readonly<Record<string, Kind>>;
 export type StepKind = keyof typeof kinds;
 
