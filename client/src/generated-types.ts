@@ -2652,7 +2652,7 @@ export interface WebhookAttempt {
   statusCode: number | null;
   /** The reason why the attempt failed. Null if it succeeded. */
   error: string | null;
-  /** The first 2 KiB of the endpoint's answer. */
+  /** The first 2 KiB of the endpoint's answer; only its length where the address was allowed by default. */
   answer: string | null;
 }
 

@@ -1,5 +1,5 @@
 import { lookup as lookupName } from 'node:dns/promises';
-import type { LookupFunction } from 'node:net';
+import { isIP, type LookupFunction } from 'node:net';
 import { Agent, buildConnector } from 'undici';
 import { mayReach, type Network, urlIssue } from './address-guard.ts';
 
@@ -17,7 +17,7 @@ export type OutboundAnswer = { readonly durationMs: number } & (
       readonly statusCode: number;
       /** The header as sent. */
       readonly retryAfter: string | null;
-      /** The first 2 KiB of the body, as text that can be stored. */
+      /** The first 2 KiB of the body, as text that can be stored; or only its length, see `allowInTestMode`. */
       readonly body: string;
     }
   | { readonly failure: string }
@@ -43,6 +43,7 @@ type Lookup = (host: string) => Promise<readonly ResolvedAddress[]>;
 export interface OutboundPolicy {
   /** Allowed in live mode and in test mode. */
   readonly allow: readonly Network[];
+  /** Answers from here are not shown: a key of test mode must not read the services of this machine. */
   readonly allowInTestMode: readonly Network[];
   /** The DNS lookup; the system resolver when absent. */
   readonly lookup?: Lookup;
@@ -73,20 +74,32 @@ export function createOutbound(policy: OutboundPolicy): Outbound {
   const lookup = sharedWhileRunning(policy.lookup ?? systemLookup);
   const modeOf = (allowed: readonly Network[]) => ({ allowed, agent: createAgent(allowed, lookup, timeoutMs) });
   const live = modeOf(allow);
-  const test = modeOf([...allow, ...allowInTestMode]);
+  const test = modeOf(allow);
+  const hidden = allowInTestMode.length === 0 ? null : modeOf([...allow, ...allowInTestMode]);
+  const allowedIn = (livemode: boolean) => (livemode ? allow : (hidden ?? test).allowed);
+  /** Tries the addresses whose answers are shown first: the connection decides, whatever a name leads to. */
+  const sendAsAllowed = async (message: OutboundMessage): Promise<Outcome> => {
+    if (message.livemode) return send(live.agent, message, timeoutMs);
+    const host = new URL(message.url).hostname.replace(/^\[|\]$/g, '');
+    // An address in the URL needs no try: it is connected before it is judged.
+    if (hidden === null || isIP(host) === 0 || mayReach(host, allow)) {
+      const shown = await send(test.agent, message, timeoutMs);
+      if (hidden === null || !('isForbidden' in shown)) return shown;
+    }
+    const outcome = await send(hidden.agent, message, timeoutMs);
+    return 'failure' in outcome ? outcome : { ...outcome, body: lengthOf(outcome.body) };
+  };
   return {
-    issueOf: (url, livemode) => urlIssue(url, livemode, (livemode ? live : test).allowed),
+    issueOf: (url, livemode) => urlIssue(url, livemode, allowedIn(livemode)),
     async post(message) {
       const startedAt = performance.now();
-      const { allowed, agent } = message.livemode ? live : test;
-      const issue = urlIssue(message.url, message.livemode, allowed);
-      const outcome =
-        issue === null ? await send(agent, message, timeoutMs) : { failure: `Not sent: the URL ${issue}.` };
+      const issue = urlIssue(message.url, message.livemode, allowedIn(message.livemode));
+      const outcome = issue === null ? await sendAsAllowed(message) : { failure: `Not sent: the URL ${issue}.` };
       const durationMs = Math.round(performance.now() - startedAt);
       return 'failure' in outcome ? { durationMs, failure: storable(outcome.failure) } : { durationMs, ...outcome };
     },
     async close() {
-      await Promise.all([live.agent.close(), test.agent.close()]);
+      await Promise.all([live, test, hidden].map((mode) => mode?.agent.close()));
     },
   };
 }
@@ -159,7 +172,17 @@ class ForbiddenAddress extends Error {
   }
 }
 
-type Outcome = { statusCode: number; retryAfter: string | null; body: string } | { failure: string };
+type Outcome =
+  | { statusCode: number; retryAfter: string | null; body: string }
+  /** `isForbidden` if the address was refused, so that nothing was sent. */
+  | { failure: string; isForbidden?: true };
+
+/** A text in place of a body that is not shown. */
+function lengthOf(body: string): string {
+  const bytes = Buffer.byteLength(body);
+  const size = bytes < maxAnswerBytes ? `${bytes} bytes` : `${maxAnswerBytes} bytes or more`;
+  return `Not shown: ${size} from an address of this machine. With TOLLKEEPER_WEBHOOK_ALLOW they are.`;
+}
 
 async function send(agent: Agent, { url, headers, body }: OutboundMessage, timeoutMs: number): Promise<Outcome> {
   const { origin, pathname, search, hostname } = new URL(url);
@@ -171,6 +194,7 @@ async function send(agent: Agent, { url, headers, body }: OutboundMessage, timeo
     const retryAfter = [answer.headers['retry-after'] ?? null].flat()[0] ?? null;
     return { statusCode: answer.statusCode, retryAfter, body: await beginningOf(answer.body) };
   } catch (error) {
+    if (error instanceof ForbiddenAddress) return { failure: error.message, isForbidden: true };
     const isLate = limit.signal.aborted || codeOf(error) === 'UND_ERR_CONNECT_TIMEOUT';
     return { failure: isLate ? `No response within ${timeoutMs / 1000} seconds.` : failureOf(error, hostname) };
   } finally {
@@ -203,7 +227,6 @@ function codeOf(error: unknown): string {
 /** The failure in words for the people who run the endpoint. */
 function failureOf(error: unknown, host: string): string {
   if (!(error instanceof Error)) return 'The request failed.';
-  if (error instanceof ForbiddenAddress) return error.message;
   const code = codeOf(error);
   if (code === 'ENOTFOUND' || code === 'ENODATA') return `The host name ${host} has no address.`;
   if (code === 'UND_ERR_HEADERS_OVERFLOW') return `The response headers are larger than ${maxHeaderKiB} KiB.`;

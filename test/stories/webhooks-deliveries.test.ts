@@ -27,6 +27,10 @@ async function setUp({ answers = [], ...changes }: { answers?: ReceiverAnswer[];
 
 const deliveryOf = async (id: string) => app.get(`/deliveries/${id}`);
 
+/** The answer of a receiver on this machine, as a test key sees it. */
+const hidden = (bytes: number) =>
+  `Not shown: ${bytes} bytes from an address of this machine. With TOLLKEEPER_WEBHOOK_ALLOW they are.`;
+
 describe('a sample', () => {
   test('a sample of each type is a payload of that type about records that do not exist', async () => {
     const { receiver, pricingModelId, id } = await setUp();
@@ -79,7 +83,7 @@ describe('a sample', () => {
     const after = await deliveryOf(delivery.id);
     assert.equal(after.delivery.status, 'failed');
     assert.equal(after.delivery.lastError, 'The endpoint responded with 500.');
-    assert.equal(after.attempts[0].answer, 'no');
+    assert.equal(after.attempts[0].answer, hidden(2));
   });
 
   test('a sample goes to an active webhook only, and is of a type that there is', async () => {
@@ -121,8 +125,8 @@ describe('a delivery', () => {
     assert.equal(delivery.eventType, 'customer.created');
     const [first, second] = attempts;
     assert.deepEqual(attempts, [
-      { ...first, number: 1, statusCode: 503, error: 'The endpoint responded with 503.', answer: 'later' },
-      { ...second, number: 2, statusCode: 200, error: null, answer: 'thanks' },
+      { ...first, number: 1, statusCode: 503, error: 'The endpoint responded with 503.', answer: hidden(5) },
+      { ...second, number: 2, statusCode: 200, error: null, answer: hidden(6) },
     ]);
     assert(first.startedAt <= second.startedAt && second.startedAt <= delivery.lastAttemptAt);
     assert(first.durationMs >= 0);

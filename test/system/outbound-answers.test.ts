@@ -47,7 +47,7 @@ async function closed(socket: Socket): Promise<void> {
 }
 
 function open(policy: Partial<OutboundPolicy> = {}) {
-  const outbound = createOutbound({ allow: [], allowInTestMode: loopback, timeoutMs: 5000, ...policy });
+  const outbound = createOutbound({ allow: loopback, allowInTestMode: [], timeoutMs: 5000, ...policy });
   after(() => outbound.close());
   return outbound;
 }
@@ -178,6 +178,16 @@ describe('an answer without an end', () => {
     await closed(socket);
     // What the system holds between two sockets, and no more.
     assert.ok(taken < 30, `${taken} MB were taken`);
+  });
+
+  test('of this machine is not shown where only a default allows it, and its length is', async () => {
+    const trial = open({ allow: [], allowInTestMode: loopback });
+    const { answer, server } = await answerTo((socket) => socket.write(http('200 OK', '', 'a secret')), trial);
+    const body = 'Not shown: 8 bytes from an address of this machine. With TOLLKEEPER_WEBHOOK_ALLOW they are.';
+    assert.deepEqual(answer, { statusCode: 200, retryAfter: null, body });
+    assert.equal(server.requests.length, 1);
+    const byName = await trial.post({ ...message, url: server.url.replace('127.0.0.1', 'localhost') });
+    assert.equal('body' in byName && byName.body, body);
   });
 
   test('that comes slowly is waited for until the time is up, and counts', async () => {

@@ -83,7 +83,7 @@ test('the name stays what was asked for, and a connection of test mode is none o
   const outbound = open();
   const message = { url, headers: {}, body: '{}' };
   const answer = await trusting(() => outbound.post({ ...message, livemode: false }));
-  assert.equal('body' in answer && answer.body, 'safe');
+  assert.match('body' in answer ? answer.body : '', /^Not shown: 4 bytes /);
   assert.deepEqual(names, ['hooks.example.test']);
 
   const connected = connections;

@@ -67,7 +67,7 @@ describe('an address that leads to what is not public', () => {
 test('the same addresses do lead to this machine where it is allowed, so the trap is one', async () => {
   const outbound = open({
     lookup: corpusNames.lookup,
-    allowInTestMode: [...loopback, ...parseNetworks('0.0.0.0, ::')],
+    allow: [...loopback, ...parseNetworks('0.0.0.0, ::')],
   });
   const leads = ['2130706433', '0x7f.1', '127。0。0。1', '[::1]', '[::ffff:7f00:1]', '0', '[::]', 'localhost'];
   const names = ['127.0.0.1.names', 'six', 'six-mapped', '0.0.0.0.names'].map((name) => `${name}.example.test`);
@@ -89,7 +89,7 @@ test('the same addresses do lead to this machine where it is allowed, so the tra
 async function startRebinding(zone: Zone) {
   const names = await startDnsServer(zone);
   const receiver = await startTrap();
-  const outbound = open({ lookup: names.lookup, allowInTestMode: parseNetworks('127.0.0.1') });
+  const outbound = open({ lookup: names.lookup, allow: parseNetworks('127.0.0.1') });
   const url = `http://rebind.example.test:${receiver.port}/hook`;
   return { names, receiver, post: () => outbound.post({ ...message, url, livemode: false }) };
 }
@@ -145,7 +145,7 @@ describe('a name whose address changes', () => {
     await new Promise<void>((resolve) => receiver.listen(0, '127.0.0.1', resolve));
     after(() => receiver.close());
     const { lookup } = await startDnsServer(() => ['::1', '127.0.0.1']);
-    const outbound = open({ allowInTestMode: loopback, lookup: async (host) => (await lookup(host)).toReversed() });
+    const outbound = open({ allow: loopback, lookup: async (host) => (await lookup(host)).toReversed() });
     const url = `http://both.example.test:${(receiver.address() as AddressInfo).port}/`;
     const answer = await outbound.post({ ...message, url, livemode: false });
     assert.equal('body' in answer && answer.body, 'here');
