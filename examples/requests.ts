@@ -138,6 +138,23 @@ export const requestsOf: Readonly<Record<string, MakeRequest>> = {
     }),
   'DELETE /products/{id}': (ids) => at(`/products/${ids.spareProductId}`),
   'GET /prices': () => at('/prices'),
+  'POST /prices/quote': () =>
+    at('/prices/quote', {
+      quote: {
+        lines: [
+          {
+            pricing: {
+              model: 'graduated',
+              tiers: [
+                { upTo: 1000, unitAmount: '0' },
+                { upTo: null, unitAmount: '0.25' },
+              ],
+            },
+            units: 2500,
+          },
+        ],
+      },
+    }),
   'POST /prices': (ids, n) =>
     at('/prices', {
       price: {

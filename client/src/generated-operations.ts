@@ -110,6 +110,7 @@ export const operations = {
   prices: {
     create: { method: 'POST', path: '/api/v1/prices', params: [], query: [] },
     list: { method: 'GET', path: '/api/v1/prices', params: [], query: ['cursor', 'limit', 'order', 'pricingModelId', 'productId', 'usageMeterId', 'type', 'active', 'isDefault', 'slug', 'metadata', 'createdAtFrom', 'createdAtTo'], pages: true },
+    quote: { method: 'POST', path: '/api/v1/prices/quote', params: [], query: [] },
     get: { method: 'GET', path: '/api/v1/prices/{id}', params: ['id'], query: [] },
     update: { method: 'PUT', path: '/api/v1/prices/{id}', params: ['id'], query: [] },
   },

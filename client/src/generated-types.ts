@@ -233,6 +233,88 @@ export type DestinationEnvironment = 'livemode' | 'testmode';
 
 export type PriceType = 'subscription' | 'single_payment' | 'usage';
 
+/** How units become money, in each usage period. `per_unit`: each unit. `package`: whole packages, rounded up. `graduated`: each unit at the rate of its own tier. `volume`: all units at the rate of the tier of the last one. `stairstep`: one amount for each tier. `percentage` and `graduated_percentage`: units are an amount of money. `dynamic`: each event has its own price. `freeUnits` come off before tiers and packages. */
+export type Pricing = {
+  model: 'per_unit';
+  /** A decimal text, in the smallest unit of the currency, with up to 12 decimals. */
+  unitAmount: string;
+  freeUnits?: number;
+  /** A decimal text, in the smallest unit of the currency, with up to 12 decimals. */
+  minimumAmount?: string;
+  /** A decimal text, in the smallest unit of the currency, with up to 12 decimals. */
+  maximumAmount?: string;
+} | {
+  model: 'package';
+  packageSize: number;
+  /** A decimal text, in the smallest unit of the currency, with up to 12 decimals. */
+  packageAmount: string;
+  freeUnits?: number;
+  /** A decimal text, in the smallest unit of the currency, with up to 12 decimals. */
+  minimumAmount?: string;
+  /** A decimal text, in the smallest unit of the currency, with up to 12 decimals. */
+  maximumAmount?: string;
+} | {
+  model: 'graduated' | 'volume';
+  tiers: Array<{
+    /** The last unit of the tier; null in the last tier. */
+    upTo: number | null;
+    /** A decimal text, in the smallest unit of the currency, with up to 12 decimals. */
+    unitAmount: string;
+    /** A decimal text, in the smallest unit of the currency, with up to 12 decimals. */
+    flatAmount?: string;
+  }>;
+  freeUnits?: number;
+  /** A decimal text, in the smallest unit of the currency, with up to 12 decimals. */
+  minimumAmount?: string;
+  /** A decimal text, in the smallest unit of the currency, with up to 12 decimals. */
+  maximumAmount?: string;
+} | {
+  model: 'stairstep';
+  tiers: Array<{
+    /** The last unit of the tier; null in the last tier. */
+    upTo: number | null;
+    /** A decimal text, in the smallest unit of the currency, with up to 12 decimals. */
+    flatAmount: string;
+  }>;
+  freeUnits?: number;
+  /** A decimal text, in the smallest unit of the currency, with up to 12 decimals. */
+  minimumAmount?: string;
+  /** A decimal text, in the smallest unit of the currency, with up to 12 decimals. */
+  maximumAmount?: string;
+} | {
+  model: 'percentage';
+  /** A decimal text, in percent, with up to 12 decimals. */
+  rate: string;
+  /** A decimal text, in the smallest unit of the currency, with up to 12 decimals. */
+  fixedAmountPerEvent?: string;
+  freeUnits?: number;
+  /** A decimal text, in the smallest unit of the currency, with up to 12 decimals. */
+  minimumAmount?: string;
+  /** A decimal text, in the smallest unit of the currency, with up to 12 decimals. */
+  maximumAmount?: string;
+} | {
+  model: 'graduated_percentage';
+  tiers: Array<{
+    /** The last unit of the tier; null in the last tier. */
+    upTo: number | null;
+    /** A decimal text, in percent, with up to 12 decimals. */
+    rate: string;
+    /** A decimal text, in the smallest unit of the currency, with up to 12 decimals. */
+    flatAmount?: string;
+  }>;
+  freeUnits?: number;
+  /** A decimal text, in the smallest unit of the currency, with up to 12 decimals. */
+  minimumAmount?: string;
+  /** A decimal text, in the smallest unit of the currency, with up to 12 decimals. */
+  maximumAmount?: string;
+} | {
+  model: 'dynamic';
+  /** A decimal text, in the smallest unit of the currency, with up to 12 decimals. */
+  minimumAmount?: string;
+  /** A decimal text, in the smallest unit of the currency, with up to 12 decimals. */
+  maximumAmount?: string;
+};
+
 export type FeatureType = 'toggle' | 'usage_credit_grant' | 'resource';
 
 export type DiscountAmountType = 'percent' | 'fixed';
@@ -1781,6 +1863,24 @@ export interface ProductFeature {
   productId: string;
   featureId: string;
   expiredAt: Timestamp | null;
+}
+
+export interface Quote {
+  currency: CurrencyCode;
+  lines: Array<{
+    units: WholeNumber;
+    amount: WholeNumber;
+    /** The tiers that hold units. They add up to the amount, unless packages, events or bounds decide it. */
+    tiers: Array<{
+      upTo: WholeNumber | null;
+      units: WholeNumber;
+      unitAmount: string;
+      rate: string;
+      flatAmount: string;
+      amount: WholeNumber;
+    }>;
+  }>;
+  total: WholeNumber;
 }
 
 export interface UsageMeter {
@@ -3828,6 +3928,28 @@ export interface PricesListAnswer {
   nextCursor?: string;
 }
 
+export interface PricesQuoteInput {
+  quote: {
+    /** By default the currency of the environment. */
+    currency?: CurrencyCode;
+    lines: Array<{
+      priceId?: string;
+      priceSlug?: string;
+      pricing?: Pricing;
+      /** Units of one usage period, or the quantity of a product. */
+      units: number;
+      /** The number of events, for `fixedAmountPerEvent`. */
+      events?: number;
+      /** The sum of the prices of the events, for `dynamic`. */
+      eventsAmount?: string;
+    }>;
+  };
+}
+
+export interface PricesQuoteAnswer {
+  quote: Quote;
+}
+
 export interface PricesGetInput {
   id: string;
 }
@@ -5474,6 +5596,9 @@ export interface PricesMethods {
 
   /** Every row that `list` lists, page after page; `limit` is the size of a page, 100 when absent. */
   listAll(input?: Omit<PricesListInput, 'cursor'>, options?: CallOptions): AsyncGenerator<PricesListAnswer['data'][number], void, undefined>;
+
+  /** Quote prices. Computes the prices of up to 1,000 lines of units, without any customer: of prices by id or slug, or of a `pricing` that is not stored yet. Each line is rounded by itself. Nothing is stored. */
+  quote(input: PricesQuoteInput, options?: WriteOptions): Promise<PricesQuoteAnswer>;
 
   /** Get a price. Returns one price with its amount, currency and interval. */
   get(input: PricesGetInput, options?: CallOptions): Promise<PricesGetAnswer>;

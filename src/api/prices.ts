@@ -9,9 +9,10 @@ import {
   pageRequest,
   textFilter,
 } from '../kernel/pagination.ts';
-import { createPrice, getPrice, listPrices, updatePrice } from '../pricing/actions-prices.ts';
+import { createPrice, getPrice, listPrices, quotePrices, updatePrice } from '../pricing/actions-prices.ts';
 import { Price, PriceId, PriceType } from '../pricing/price.ts';
 import { PriceChange, PriceInput } from '../pricing/price-input.ts';
+import { Quote, QuoteInput } from '../pricing/pricing.ts';
 
 const tag = 'Prices';
 
@@ -50,6 +51,19 @@ export const priceRoutes = [
     returns: pageOf(Price),
     refuses: ['invalidCursor'],
     handle: (work, { query }) => listPrices(work, pageRequest(query)),
+  }),
+  route({
+    method: 'POST',
+    path: '/prices/quote',
+    summary: 'Quote prices',
+    description:
+      'Computes the prices of up to 1,000 lines of units, without any customer: of prices by id or slug, or of a ' +
+      '`pricing` that is not stored yet. Each line is rounded by itself. Nothing is stored.',
+    tag,
+    body: z.object({ quote: QuoteInput }),
+    returns: z.object({ quote: Quote }),
+    refuses: ['priceNotFound', 'defaultPricingModelNotFound'],
+    handle: async (work, { body }) => ({ quote: await quotePrices(work, body.quote) }),
   }),
   route({
     method: 'GET',

@@ -1,8 +1,12 @@
 import { newId } from '../database/new-id.ts';
 import type { Work } from '../database/work.ts';
+import { chargedStep } from '../kernel/currency.ts';
+import { maxSafeInteger } from '../kernel/json.ts';
+import { maxSafeAmount } from '../kernel/money.ts';
 import { type PageRequest, page } from '../kernel/pagination.ts';
 import { invalid, Problem } from '../kernel/problem.ts';
-import { currencyOf, only, refuseOtherId, required, requiredLocked } from './actions.ts';
+import { type PriceModel, priceUsage, type TierAmount } from '../rating/price-model.ts';
+import { currencyOf, only, refuseOtherId, required, requiredLocked, resolvePricingModel } from './actions.ts';
 import type { Price } from './price.ts';
 import {
   decidePriceChange,
@@ -12,6 +16,15 @@ import {
   type PriceInput,
   type UsagePriceInput,
 } from './price-input.ts';
+import {
+  fineAmount,
+  fineText,
+  type Pricing,
+  priceModelOf,
+  type Quote,
+  type QuoteInput,
+  type QuoteLineInput,
+} from './pricing.ts';
 import * as store from './store-prices.ts';
 import { findProduct } from './store-products.ts';
 import { findUsageMeter } from './store-usage-meters.ts';
@@ -96,4 +109,78 @@ export async function updatePrice(
     decidePriceChange(price, siblings, change, { ofDefaultProduct }),
   );
   return changed;
+}
+
+/** The prices of units without any customer, by the same function that bills them. Each line is rounded by itself. */
+export async function quotePrices(work: Work, { currency = currencyOf(work), lines }: QuoteInput): Promise<Quote> {
+  const priceOf = await findPrices(work, lines);
+  const step = chargedStep(currency);
+  let total = 0n;
+  const quoted = lines.map((line, index) => {
+    const path = ['quote', 'lines', index];
+    const price = priceOf(line);
+    if (price !== undefined && price.currency !== currency) {
+      throw invalid(['quote', 'currency'], `must be ${price.currency}, the currency of ${price.slug ?? price.id}`);
+    }
+    const { model, per } = price === undefined ? givenModel(line, path) : modelOfPrice(price);
+    const usage = { units: BigInt(line.units), per, events: BigInt(line.events), ownAmount: ownAmount(line) };
+    const { amount, tiers } = priceUsage(model, usage, step);
+    total += amount;
+    if (total > maxSafeAmount)
+      throw invalid([...path, 'units'], `must be fewer: the total is more than ${maxSafeInteger}`);
+    return { units: usage.units, amount, tiers: per === 1n ? tiers.map(quotedTier) : [] };
+  });
+  return { currency, lines: quoted, total };
+}
+
+function ownAmount({ eventsAmount }: QuoteLineInput): bigint {
+  return eventsAmount === undefined ? 0n : fineAmount(eventsAmount);
+}
+
+function givenModel({ pricing, eventsAmount }: QuoteLineInput, path: readonly (string | number)[]) {
+  if (pricing?.model === 'dynamic' && eventsAmount === undefined) {
+    throw invalid([...path, 'eventsAmount'], 'must be given: with dynamic pricing each event has its own price');
+  }
+  if (pricing?.model !== 'dynamic' && eventsAmount !== undefined) {
+    throw invalid([...path, 'eventsAmount'], 'must be absent: only dynamic pricing uses it');
+  }
+  return { model: priceModelOf(pricing as Pricing), per: 1n };
+}
+
+/** A price without `pricing`: `unitPrice` for a unit, or for `usageEventsPerUnit` units. */
+function modelOfPrice({ unitPrice, usageEventsPerUnit }: Price): { model: PriceModel; per: bigint } {
+  const unitAmount = fineAmount(unitPrice.toString());
+  return {
+    model: priceModelOf({ model: 'per_unit', unitAmount: fineText(unitAmount) }),
+    per: BigInt(usageEventsPerUnit ?? 1),
+  };
+}
+
+function quotedTier({ tier, units, amount }: TierAmount) {
+  return {
+    upTo: tier.upTo,
+    units,
+    unitAmount: fineText(tier.unitAmount),
+    rate: fineText(tier.rate),
+    flatAmount: fineText(tier.flatAmount),
+    amount,
+  };
+}
+
+/** Finds the prices that lines name, in two statements. Refuses the first that is not there. */
+async function findPrices(work: Work, lines: readonly QuoteLineInput[]) {
+  const named = (key: 'priceId' | 'priceSlug') => [...new Set(lines.flatMap((line) => line[key] ?? []))];
+  const [ids, slugs] = [named('priceId'), named('priceSlug')];
+  const pricingModelId = slugs.length === 0 ? null : await resolvePricingModel(work);
+  const bySlug = pricingModelId === null ? [] : await store.listActivePricesBySlug(work, pricingModelId, slugs);
+  const found = new Map<string, Price>([
+    ...(await store.listPricesByIds(work, ids)).map((price) => [`id ${price.id}`, price] as const),
+    ...bySlug.map((price) => [`slug ${price.slug}`, price] as const),
+  ]);
+  return ({ priceId, priceSlug, pricing }: QuoteLineInput): Price | undefined => {
+    if (pricing !== undefined) return undefined;
+    const price = found.get(priceId === undefined ? `slug ${priceSlug}` : `id ${priceId}`);
+    if (price === undefined) throw new Problem('priceNotFound', { id: priceId ?? priceSlug ?? '' });
+    return price;
+  };
 }

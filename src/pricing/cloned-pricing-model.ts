@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { CurrencyCode } from '../kernel/currency.ts';
 import { isoText } from '../kernel/iso-text.ts';
 import { Metadata, TimestampText, WholeNumber } from '../kernel/json.ts';
-import { FeatureId, FeatureType, RenewalFrequency } from './feature.ts';
+import { FeatureId, FeatureType, RenewalFrequency, rolloverFields } from './feature.ts';
 import { IntervalUnit, Overage, type Price, PriceId, PriceType } from './price.ts';
 import {
   type PricingModel,
@@ -11,7 +11,6 @@ import {
   type ProductWithPrices,
 } from './pricing-model.ts';
 import { Product } from './product.ts';
-import { rolloverFields } from './rollover.ts';
 import { UsageMeter } from './usage-meter.ts';
 
 /** The environment of the organization that a pricing model is copied into. */

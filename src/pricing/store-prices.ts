@@ -119,6 +119,20 @@ export async function findActivePriceBySlug(work: Work, pricingModelId: string, 
   return row === undefined ? null : toPrice(work, row);
 }
 
+/** The active prices of the pricing model with these slugs. */
+export async function listActivePricesBySlug(
+  work: Work,
+  pricingModelId: string,
+  slugs: readonly string[],
+): Promise<Price[]> {
+  const rows = await selectPrices(work)
+    .where('pricingModelId', '=', pricingModelId)
+    .where('slug', '=', sql<string>`any(${slugs}::text[])`)
+    .where('active', '=', true)
+    .execute();
+  return rows.map((row) => toPrice(work, row));
+}
+
 export async function findDefaultPriceOfProduct(work: Work, productId: string): Promise<Price | null> {
   const row = await selectPrices(work)
     .where('productId', '=', productId)

@@ -2,9 +2,8 @@ import { z } from 'zod';
 import type { IntervalUnit as IntervalUnitName } from '../kernel/calendar.ts';
 import { CurrencyCode } from '../kernel/currency.ts';
 import { amountInput, countInput, FreeText, Metadata, SafeString } from '../kernel/json.ts';
-import { RenewalFrequency } from './feature.ts';
+import { RenewalFrequency, type Rollover, RolloverMaximum, RolloverPeriods, refineRollover } from './feature.ts';
 import { IntervalUnit, maxTrialPeriodDays, maxUnitPrice, Overage, usualOverage } from './price.ts';
-import { type Rollover, RolloverMaximum, RolloverPeriods, refineRollover } from './rollover.ts';
 import { AggregationType, LowBalanceThreshold } from './usage-meter.ts';
 
 /**

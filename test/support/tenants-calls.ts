@@ -138,6 +138,10 @@ const tenantCalls: Readonly<Record<string, readonly CallOf[]>> = {
   }),
   'POST /subscriptions/{id}/adjust': adjustments('adjust'),
   'POST /subscriptions/{id}/preview-adjust': adjustments('preview-adjust'),
+  'POST /prices/quote': [
+    (w) => ({ path: '/prices/quote', body: { quote: { lines: [{ priceId: w.planPriceId, units: 1 }] } } }),
+    (w) => ({ path: '/prices/quote', body: { quote: { lines: [{ priceSlug: w.planPriceSlug, units: 1 }] } } }),
+  ],
   'POST /pricing-models/apply': [
     (w, n) => ({ path: '/pricing-models/apply', body: { name: `Applied ${n}`, ...wholeModel(w, n) } }),
   ],
