@@ -110,6 +110,17 @@ export function subscribe(books: Books, customer: Customer, { plan, quantity, di
   return !isTerminal(subscription);
 }
 
+/** Books the plan that follows one with a scheduled end. */
+export function book(
+  books: Books,
+  customer: Customer,
+  { plan, quantity, at }: Omit<Wish, 'discount'> & { at: number },
+) {
+  const period: Period = { start: at, end: at, wholeStart: at, isTrial: false, waived: 0, returned: 0 };
+  const holdings = [{ value: plan.unitPrice * quantity, start: at, end: null }];
+  newSubscription(books, { customer, plan, quantity, anchor: at, period, holdings });
+}
+
 /** Sells packs of calls: charged at once, or invoiced within net terms. */
 export function buyPacks(books: Books, customer: Customer, quantity: number): 'made' | 'refused' | 'not_paid' {
   const method = customer.defaultMethod;

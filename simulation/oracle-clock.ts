@@ -4,11 +4,12 @@ import { changeTerms, issue, usageLines, withPausedTime } from './oracle-billing
 import { endClaims, letClaimsLast } from './oracle-claims.ts';
 import { attempt, carryOut, collect } from './oracle-collecting.ts';
 import { endCredits } from './oracle-credits.ts';
-import { endSubscription, nextEnd } from './oracle-ending.ts';
+import { carryCredits, endSubscription, nextEnd } from './oracle-ending.ts';
 import {
   type Books,
   hasAccess,
   type Invoice,
+  isBooked,
   isCurrent,
   isDunned,
   isInArrears,
@@ -39,8 +40,9 @@ function expiryAt(each: Subscription): number | null {
   return each.status === 'incomplete' && each.period === null ? each.createdAt + incompleteHours * hourMs : null;
 }
 
+/** The end of its period, or the start for which it is booked. */
 function renewalAt(each: Subscription): number | null {
-  return isCurrent(each) ? (each.period?.end ?? null) : null;
+  return isCurrent(each) || isBooked(each) ? (each.period?.end ?? null) : null;
 }
 
 function attemptAt({ status, nextAt }: Invoice): number | null {
@@ -70,11 +72,12 @@ function doDue(books: Books): void {
     [endAt, (each) => endSubscription(books, each, { at: each.cancelAt ?? now, reason: null })],
     [expiryAt, (each) => endSubscription(books, each, { at: expiryAt(each) ?? now, reason: null, isExpired: true })],
     [({ resumesAt }) => resumesAt, (each) => resume(books, each, each.resumesAt ?? now)],
-    [renewalAt, (each) => renew(books, each)],
+    [renewalAt, (each) => (isBooked(each) ? start(books, each) : renew(books, each))],
   ];
   for (const [when, perform] of steps) {
     const due = books.customers.flatMap(({ subscriptions }) => subscriptions.filter((each) => isDue(when(each))));
-    for (const subscription of due) perform(subscription);
+    // Starts come before renewals.
+    for (const subscription of due.toSorted((a, b) => Number(isBooked(b)) - Number(isBooked(a)))) perform(subscription);
     carryOut(books);
   }
   const invoices = books.customers.flatMap((customer) => customer.invoices.filter((each) => isDue(attemptAt(each))));
@@ -89,6 +92,23 @@ function isToTry(invoice: Invoice): boolean {
   invoice.nextAt = null;
   const isTried = isDunned(invoice) || invoice.reason === 'final_usage';
   return isTried && !isTerminal(subscription) && subscription.status !== 'unpaid';
+}
+
+/** Begins a booked subscription. Its credits, and the end of a free plan in its place, come with its first payment. */
+function start(books: Books, subscription: Subscription): void {
+  const { anchor: at, customer } = subscription;
+  const period: Period = {
+    start: at,
+    end: nextEnd(subscription, at),
+    wholeStart: at,
+    isTrial: false,
+    waived: 0,
+    returned: 0,
+  };
+  subscription.period = period;
+  const lines = itemLines(subscription, period);
+  collect(books, issue(books, subscription, { reason: 'subscription_start', at, period, lines }));
+  carryCredits(books, customer);
 }
 
 function renew(books: Books, subscription: Subscription): void {

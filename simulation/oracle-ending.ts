@@ -6,6 +6,7 @@ import {
   type Books,
   type Customer,
   holderOf,
+  isBooked,
   isInTheWay,
   isTerminal,
   reach,
@@ -101,7 +102,9 @@ export function endSubscription(books: Books, subscription: Subscription, ending
   billFinalUsage(books, subscription, kept, ending);
   const isLeft = subscription.plan !== freePlan && reason !== 'upgraded_to_paid';
   const { replaced } = subscription;
-  if (isLeft && !customer.subscriptions.some((each) => each !== subscription && isInTheWay(each))) {
+  // The free plan fills the gap before a booked plan.
+  const isGap = (each: Subscription) => isBooked(each) && each.anchor > at;
+  if (isLeft && !customer.subscriptions.some((each) => each !== subscription && isInTheWay(each) && !isGap(each))) {
     reach(books, 'return to the free plan');
     startFree(books, customer, at, neverWas && replaced !== null ? replaced.anchor : at);
   }

@@ -256,11 +256,17 @@ export const isTerminal = ({ status }: Subscription): boolean =>
   status === 'canceled' || status === 'incomplete_expired';
 
 const currentStatuses: readonly Status[] = ['trialing', 'active', 'past_due', 'unpaid', 'cancellation_scheduled'];
+/** Whether it is booked: its period is empty until its start. */
+export const isBooked = ({ status, period }: Subscription): boolean =>
+  currentStatuses.includes(status) && period !== null && period.start === period.end;
 /** Whether it is current. */
-export const isCurrent = ({ status }: Subscription): boolean => currentStatuses.includes(status);
+export const isCurrent = (each: Subscription): boolean => currentStatuses.includes(each.status) && !isBooked(each);
 /** Whether it prevents another one. */
 export const isInTheWay = (each: Subscription): boolean =>
-  isCurrent(each) || each.status === 'paused' || (each.status === 'incomplete' && each.period !== null);
+  isCurrent(each) ||
+  isBooked(each) ||
+  each.status === 'paused' ||
+  (each.status === 'incomplete' && each.period !== null);
 
 /** The subscription that gets the credits of its customer: the newest current one, else the newest paused one. */
 export const holderOf = ({ subscriptions }: Customer): Subscription | undefined =>

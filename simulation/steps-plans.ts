@@ -1,11 +1,11 @@
 import { discounts, paidPlans } from './catalogue.ts';
-import { cancelAtEnd, cancelNow, isDefaultPlan, subscribe, uncancel } from './oracle-actions.ts';
+import { book, cancelAtEnd, cancelNow, isDefaultPlan, subscribe, uncancel } from './oracle-actions.ts';
 import { dayMs, hourMs } from './oracle-arithmetic.ts';
 import { methodOf } from './oracle-billing.ts';
 import { pause } from './oracle-changes.ts';
 import { resume } from './oracle-clock.ts';
 import { carryOut } from './oracle-collecting.ts';
-import { invoicesOf, isInTheWay, isOwed, isTerminal } from './oracle-records.ts';
+import { invoicesOf, isBooked, isInTheWay, isOwed, isTerminal } from './oracle-records.ts';
 import { allSubscriptions, currentSubscriptions, type Draw, nameOf } from './step.ts';
 
 /** Subscribes to a plan: refused if another paid one prevents it. */
@@ -38,6 +38,33 @@ export const subscribeTo: Draw = ({ random, books }) => {
   };
 };
 
+/** Books a plan for the scheduled end of the present one, or some days later. Refused before that end, and beside another. */
+export const bookNext: Draw = ({ random, books }) => {
+  const present = random.pick(currentSubscriptions(books).filter(({ status }) => status === 'cancellation_scheduled'));
+  const plan = random.pick(paidPlans.filter(({ trialDays }) => trialDays === 0));
+  if (present === undefined || plan === undefined || present.cancelAt === null) return null;
+  const { customer } = present;
+  const quantity = random.between(1, 3);
+  const isEarly = random.chance(0.1);
+  const days = random.chance(0.6) ? 0 : random.between(1, 9);
+  const at = present.cancelAt + (isEarly ? -1 : days * dayMs);
+  const isRefused = isEarly || customer.subscriptions.some(isBooked);
+  return {
+    text: `books ${quantity} of ${plan.slug} for ${customer.name} from ${at} on`,
+    customer,
+    ask: async () => ({
+      method: 'POST',
+      path: '/subscriptions',
+      body: { customerExternalId: customer.name, priceSlug: plan.slug, quantity, startDate: at },
+    }),
+    apply: () => {
+      if (isRefused) return 'refused';
+      book(books, customer, { plan, quantity, at });
+      return 'done';
+    },
+  };
+};
+
 /** Cancels immediately or at the end of the period. Refused if not allowed. */
 export const cancel: Draw = ({ random, books }) => {
   const subscription = random.pick(allSubscriptions(books).filter((each) => !isTerminal(each)));
@@ -46,7 +73,7 @@ export const cancel: Draw = ({ random, books }) => {
   if (isDefault && random.chance(0.8)) return null;
   const isNow = random.chance(0.4);
   const { status, scheduled } = subscription;
-  const cannotWait = !isNow && (status === 'incomplete' || status === 'paused');
+  const cannotWait = !isNow && (status === 'incomplete' || status === 'paused' || isBooked(subscription));
   const isRefused = isDefault || scheduled !== null || cannotWait;
   return {
     text: `cancels ${nameOf(subscription)} ${isNow ? 'at once' : 'at the end of its period'}`,
@@ -65,12 +92,13 @@ export const cancel: Draw = ({ random, books }) => {
   };
 };
 
-/** Undoes a scheduled cancellation. Refused without a payment method or net terms. */
+/** Undoes a scheduled cancellation. Refused without a payment method or net terms, and while the next plan is booked. */
 export const takeCancelBack: Draw = ({ random, books }) => {
   const scheduled = currentSubscriptions(books).filter(({ status }) => status === 'cancellation_scheduled');
   const subscription = random.pick(scheduled);
   if (subscription === undefined) return null;
-  const isRefused = methodOf(subscription) === null && books.netTerms === 0;
+  const isBeforeNext = subscription.customer.subscriptions.some(isBooked);
+  const isRefused = isBeforeNext || (methodOf(subscription) === null && books.netTerms === 0);
   return {
     text: `takes the end of ${nameOf(subscription)} back`,
     customer: subscription.customer,

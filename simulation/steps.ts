@@ -16,7 +16,7 @@ import {
   takeInvoiceBack,
   writeInvoiceOff,
 } from './steps-money.ts';
-import { cancel, pauseIt, resumeIt, subscribeTo, takeCancelBack } from './steps-plans.ts';
+import { bookNext, cancel, pauseIt, resumeIt, subscribeTo, takeCancelBack } from './steps-plans.ts';
 import { consume, recordUsage } from './steps-usage.ts';
 import { grantUsers, tellUser } from './steps-users.ts';
 
@@ -32,7 +32,8 @@ const kinds = {
   changeOfAddress: { draw: changeOfAddress, weight: 2 },
   changeOfFortune: { draw: changeOfFortune, weight: 3 },
   subscribe: { draw: subscribeTo, weight: 12 },
-  cancel: { draw: cancel, weight: 4 },
+  cancel: { draw: cancel, weight: 6 },
+  bookNext: { draw: bookNext, weight: 8 },
   takeCancelBack: { draw: takeCancelBack, weight: 3 },
   pause: { draw: pauseIt, weight: 4 },
   resume: { draw: resumeIt, weight: 4 },

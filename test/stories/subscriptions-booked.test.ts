@@ -196,6 +196,21 @@ test('while Team is booked nothing else is, and Pro keeps its end; a canceled bo
   assert.equal((await book()).body.reason, 'current_subscription_exists');
 });
 
+test('the portal shows the start of the booked plan, and does not offer to keep Pro', async () => {
+  const { externalId } = await booked();
+  const { portalSession } = await app.post(`/customers/${externalId}/portal-sessions`, { portalSession: {} });
+  const opened = await fetch(portalSession.url, { redirect: 'manual' });
+  const cookie = opened.headers
+    .getSetCookie()
+    .map((each) => each.split(';')[0] ?? '')
+    .join('; ');
+  const page = await (await fetch(`${app.url}/portal`, { headers: { cookie } })).text();
+  assert.match(page, /team - Monthly <span class="tag">Starts soon/);
+  assert.match(page, /Starts on .*December/);
+  assert.match(page, /Ends on .*December/);
+  assert.doesNotMatch(page, /Keep subscription|Cancel subscription/);
+});
+
 test('a booked plan that has an end of its own lets another one follow it', async () => {
   const { book, cancel, team, externalId } = await booked();
   assert.equal((await cancel(team, { timing: 'at_future_date', endDate: tenth })).status, 200);
