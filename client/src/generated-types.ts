@@ -3399,6 +3399,8 @@ export interface SubscriptionsUpdateInput {
     defaultPaymentMethodId?: string | null;
     /** The payment method that is charged from the third attempt on. */
     backupPaymentMethodId?: string | null;
+    /** Another end of the running trial, later than now. The first payment is due then. */
+    trialEnd?: TimestampInput;
   };
 }
 
@@ -5484,7 +5486,7 @@ export interface SubscriptionsMethods {
   /** Get a subscription. Returns one subscription with its status, billing period and plan. */
   get(input: SubscriptionsGetInput, options?: CallOptions): Promise<SubscriptionsGetAnswer>;
 
-  /** Update a subscription. Changes the name, the metadata and the payment methods of a subscription, as far as they are sent. The plan changes with `POST /subscriptions/{id}/adjust`. */
+  /** Update a subscription. Changes the name, the metadata, the payment methods and the end of a running trial, as far as they are sent. The first payment is due at the new end, and no credits are granted before. The plan changes with `POST /subscriptions/{id}/adjust`. */
   update(input: SubscriptionsUpdateInput, options?: WriteOptions): Promise<SubscriptionsUpdateAnswer>;
 
   /** Cancel a subscription. Ends a subscription now, with its billing period, or at `endDate`, and returns it. Until `endDate` it renews as usual: a period that has begun is billed whole and nothing is refunded. A later request replaces the date. A subscription that has ended is returned unchanged. The default plan is refused with 400. */

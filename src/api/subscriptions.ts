@@ -116,13 +116,14 @@ export const subscriptionRoutes = [
     path: '/subscriptions/{id}',
     summary: 'Update a subscription',
     description:
-      'Changes the name, the metadata and the payment methods of a subscription, as far as they are sent. The plan ' +
-      'changes with `POST /subscriptions/{id}/adjust`.',
+      'Changes the name, the metadata, the payment methods and the end of a running trial, as far as they are sent. The ' +
+      'first payment is due at the new end, and no credits are granted before. The plan changes with ' +
+      '`POST /subscriptions/{id}/adjust`.',
     tag,
     params,
     body: z.object({ subscription: SubscriptionUpdate }),
     returns,
-    refuses: ['subscriptionNotFound', 'subscriptionTerminal', 'idMismatch', 'customerArchived'],
+    refuses: ['subscriptionNotFound', 'subscriptionTerminal', 'trialEndFixed', 'idMismatch', 'customerArchived'],
     handle: async (work, input) => ({
       subscription: toSubscription(work, await updateSubscription(work, input.params.id, input.body.subscription)),
     }),

@@ -1,3 +1,4 @@
+import assert from 'node:assert/strict';
 import type { CustomerRow } from '../customers/customer.ts';
 import { findCustomer, findCustomerEvenArchived, lockCustomer } from '../customers/store.ts';
 import type { Work } from '../database/work.ts';
@@ -18,6 +19,8 @@ import { discountAmount } from '../rating/discount.ts';
 import { publishSubscription } from '../subscriptions/actions.ts';
 import { billingAnchor } from '../subscriptions/billing-period.ts';
 import { findSubscription, hasUsedTrial, lockLivingSubscriptions, saveSubscription } from '../subscriptions/store.ts';
+import { findPendingAdjustment } from '../subscriptions/store-adjustments.ts';
+import { findCurrentBillingPeriod, moveTrialPeriodEnd } from '../subscriptions/store-billing-periods.ts';
 import {
   isCurrent,
   isTerminal,
@@ -27,6 +30,7 @@ import {
 } from '../subscriptions/subscription.ts';
 import {
   decideStart,
+  decideTrialMove,
   type NewSubscription,
   refuseFarStart,
   refuseSecond,
@@ -34,6 +38,7 @@ import {
   type SubscriptionUpdate,
   subscriptionName,
 } from '../subscriptions/subscription-start.ts';
+import { movePlanCreditsEnd } from '../usage/actions-ledger.ts';
 import { carryCredits } from '../usage/actions-transfer.ts';
 import { catchUpAll, lockCurrent } from './catch-up.ts';
 import { type Opened, type Opening, openSubscription } from './open-subscription.ts';
@@ -243,8 +248,8 @@ async function decideOpening(
 }
 
 /**
- * Changes the name, the metadata and the payment methods of a subscription. Publishes the event if anything changed. One
- * that has ended keeps its payment methods, which nothing will charge.
+ * Changes the name, the metadata, the payment methods and the end of the trial of a subscription. Publishes the event if
+ * anything changed. One that has ended keeps its payment methods, which nothing will charge.
  */
 export async function updateSubscription(
   work: Work,
@@ -265,12 +270,25 @@ export async function updateSubscription(
     backupPaymentMethodId:
       change.backupPaymentMethodId === undefined ? backupPaymentMethodId : change.backupPaymentMethodId,
   };
-  if (isSameJson(changed, stored)) return subscription;
+  const hasPendingChange = change.trialEnd !== undefined && (await findPendingAdjustment(work, id)) !== null;
+  const movesTrial = decideTrialMove(subscription, change.trialEnd, { now: work.now, hasPendingChange });
+  if (isSameJson(changed, stored) && !movesTrial) return subscription;
   const methods = paymentMethodFields.filter((field) => changed[field] !== stored[field]);
   if (methods.length > 0 && isTerminal(subscription.status))
     throw new Problem('subscriptionTerminal', { id, status: subscription.status });
   await checkPaymentMethods(work, customer, change, ['subscription']);
-  const saved = await saveSubscription(work, id, changed);
+  const { trialEnd } = change;
+  const ends = movesTrial && trialEnd !== undefined ? await moveTrialEnd(work, subscription, trialEnd) : {};
+  const saved = await saveSubscription(work, id, { ...changed, ...ends });
   await publishSubscription(work, 'subscription.updated', saved, customer);
   return saved;
+}
+
+/** Moves the end of the trial period, and of its credits. Returns the ends of the subscription. */
+async function moveTrialEnd(work: Work, subscription: SubscriptionRow, trialEnd: Instant) {
+  const period = await findCurrentBillingPeriod(work, subscription);
+  assert(period, 'a trial that runs has a period');
+  await movePlanCreditsEnd(work, { subscriptionId: subscription.id, billingPeriodId: period.id }, trialEnd);
+  await moveTrialPeriodEnd(work, period.id, trialEnd);
+  return { trialEnd, currentBillingPeriodEnd: trialEnd };
 }

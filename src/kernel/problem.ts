@@ -218,6 +218,7 @@ export const registry = {
     'BAD_REQUEST',
     'A change of subscription {id} is already scheduled: cancel it first with POST /subscriptions/{id}/cancel-scheduled-adjustment.',
   ],
+  trialEndFixed: ['CONFLICT', 'The trial of subscription {id} cannot get another end: {reason}.'],
   subscriptionNotAdjustable: ['BAD_REQUEST', 'Subscription {id} cannot be changed: {reason}.'],
   adjustmentAwaitsPayment: [
     'CONFLICT',

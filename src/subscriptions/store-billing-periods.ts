@@ -201,6 +201,11 @@ export async function endPeriodEarly(
   await savePeriod(work, id, { status: endAt === startAt ? 'canceled' : 'completed', endAt, wholeEndAt, keptValue });
 }
 
+/** Moves the end of a trial period. */
+export async function moveTrialPeriodEnd(work: Work, id: string, endAt: Instant): Promise<void> {
+  await savePeriod(work, id, { endAt });
+}
+
 /** Saves what is kept of a paused period, or what was refunded of the paused time on its invoices. */
 export async function saveKeptValue(
   work: Work,

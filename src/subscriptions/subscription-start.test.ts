@@ -7,6 +7,7 @@ import type { SubscriptionRow } from './subscription.ts';
 import {
   decideActivation,
   decideStart,
+  decideTrialMove,
   maxPeriodsBehind,
   NewSubscription,
   refuseFarStart,
@@ -327,4 +328,33 @@ test('only what costs something and has nothing to charge is invoiced', () => {
     [...others.map(isInvoiced), isInvoiced({ hasNetTerms: false })],
     [false, false, false, false, false],
   );
+});
+
+test('a running trial gets another end that is later than now, and nothing else does', () => {
+  const day = 86_400_000;
+  const trial = {
+    id: 'sub_1',
+    status: 'trialing',
+    trialEnd: 14 * day,
+    currentBillingPeriodStart: 0,
+    currentBillingPeriodEnd: 14 * day,
+  } as const;
+  const at = { now: 3 * day, hasPendingChange: false };
+  assert.equal(decideTrialMove(trial, 20 * day, at), true);
+  assert.equal(decideTrialMove(trial, 3 * day + 1, at), true);
+  assert.equal(decideTrialMove(trial, undefined, at), false);
+  assert.equal(decideTrialMove({ ...trial, status: 'active' }, 14 * day, at), false);
+  const refused = (subscription: Parameters<typeof decideTrialMove>[0], trialEnd: number, pending = false) => {
+    try {
+      decideTrialMove(subscription, trialEnd, { ...at, hasPendingChange: pending });
+    } catch (error) {
+      return (error as Problem).problem;
+    }
+    return null;
+  };
+  assert.equal(refused(trial, 3 * day), 'invalidRequest');
+  for (const status of ['active', 'canceled', 'paused', 'cancellation_scheduled'] as const)
+    assert.equal(refused({ ...trial, status }, 20 * day), 'trialEndFixed');
+  assert.equal(refused({ ...trial, currentBillingPeriodEnd: 0 }, 20 * day), 'trialEndFixed');
+  assert.equal(refused(trial, 20 * day, true), 'trialEndFixed');
 });

@@ -83,8 +83,36 @@ export const SubscriptionUpdate = z.object({
   backupPaymentMethodId: MethodReference.meta({
     description: 'The payment method that is charged from the third attempt on.',
   }),
+  trialEnd: TimestampInput.optional().meta({
+    description: 'Another end of the running trial, later than now. The first payment is due then.',
+  }),
 });
 export type SubscriptionUpdate = z.output<typeof SubscriptionUpdate>;
+
+/**
+ * Decides whether a trial gets another end. Refuses an end that has passed, and with `trialEndFixed` a subscription whose
+ * trial does not run or that has something scheduled for the end of it: that would move without being asked for.
+ */
+export function decideTrialMove(
+  subscription: Pick<
+    SubscriptionRow,
+    'id' | 'status' | 'trialEnd' | 'currentBillingPeriodStart' | 'currentBillingPeriodEnd'
+  >,
+  trialEnd: Instant | undefined,
+  { now, hasPendingChange }: { readonly now: Instant; readonly hasPendingChange: boolean },
+): boolean {
+  const { id, status } = subscription;
+  if (trialEnd === undefined || trialEnd === subscription.trialEnd) return false;
+  const refuse = (reason: string) => new Problem('trialEndFixed', { id, reason });
+  if (status === 'cancellation_scheduled') throw refuse('an end is scheduled: undo that first');
+  if (status !== 'trialing') throw refuse(`its status is ${status}, and only a trial that runs gets another end`);
+  if (isWaitingForStart(subscription)) throw refuse('it has not started yet');
+  if (hasPendingChange) throw refuse('a change of plan is scheduled: undo that first');
+  if (trialEnd <= now || trialEnd > calendarEnd) {
+    throw invalid(['subscription', 'trialEnd'], `must be later than now (${now}) and at most ${calendarEnd}`);
+  }
+  return true;
+}
 
 /** The maximum price of a period, in minor units: the limit of a single payment. */
 export const maxPeriodAmount = BigInt(maxUnitPrice);

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import type { Work } from '../database/work.ts';
+import type { Instant } from '../kernel/calendar.ts';
 import { smallerOf } from '../kernel/money.ts';
 import {
   accountKeyText,
@@ -18,6 +19,7 @@ import {
   insertCredits,
   listCreditsOfPeriod,
   listUnbookedEnds,
+  moveCreditsEnd,
   takeBackCredits,
   writePendingApplication,
 } from './store-credits.ts';
@@ -86,6 +88,12 @@ export async function takeBackPlanCredits(
     return amount > 0n ? [{ id, pricingModelId, amount }] : [];
   });
   await takeBackCredits(work, removed);
+}
+
+/** Moves the end of a plan's credits with the end of their period. Called before the period moves. Grants nothing. */
+export async function movePlanCreditsEnd(work: Work, plan: PlanCredits, endAt: Instant): Promise<void> {
+  const accountIds = await lockAccountsOf(work, [plan]);
+  if (accountIds.length > 0) await moveCreditsEnd(work, accountIds, plan.billingPeriodId, endAt);
 }
 
 /** Ends the credits of a plan that is left before its period ends, as at that end: they may roll over. */

@@ -178,6 +178,33 @@ export async function expireNow(work: Work, ids: readonly string[]): Promise<voi
     .execute();
 }
 
+/** Gives the credits of locked accounts that a plan granted until the end of this period another end. */
+export async function moveCreditsEnd(
+  work: Work,
+  accountIds: readonly string[],
+  billingPeriodId: string,
+  expiresAt: Instant,
+): Promise<void> {
+  await sql`
+    with moved as (
+      update usage_credits c set expires_at = ${expiresAt}::bigint, updated_at = ${work.now}::bigint
+        from billing_periods p
+       where p.environment_id = ${work.environmentId} and p.id = ${billingPeriodId}
+         and c.environment_id = p.environment_id and c.ledger_account_id = any(${accountIds}::text[])
+         and c.billing_period_id = p.id and c.expires_at = p.end_at and not ${belongsToCustomer}
+      returning c.id, c.ledger_account_id, c.spent
+    )
+    update ledger_accounts a
+       set credits_end_at = (
+             select min(end_at) from (
+               select c.expires_at as end_at from usage_credits c
+                where c.environment_id = a.environment_id and c.ledger_account_id = a.id and not c.spent
+                  and c.id not in (select id from moved)
+               union all
+               select ${expiresAt}::bigint from moved where moved.ledger_account_id = a.id and not moved.spent) ends)
+     where a.environment_id = ${work.environmentId} and a.id in (select ledger_account_id from moved)`.execute(work.db);
+}
+
 /**
  * Takes back units of credits of locked accounts, once for each `sourceId`. By default every call takes back again;
  * callers that want idempotency send an Idempotency-Key.
