@@ -1028,6 +1028,8 @@ create table public.usage_credits (
   expired numeric(38,0) not null default 0,
   taken_back numeric(38,0) not null default 0,
   paused_back numeric(38,0) not null default 0,
+  paused_owed numeric(38,0) not null default 0,
+  withheld numeric(38,0) not null default 0,
   spent boolean not null generated always as (((applied + expired) + taken_back) = issued) stored,
   expires_at bigint,
   transferred_from text,
@@ -1041,7 +1043,8 @@ create table public.usage_credits (
   constraint usage_credits_environment_id_ledger_account_id_fkey FOREIGN KEY (environment_id, ledger_account_id) REFERENCES ledger_accounts(environment_id, id),
   constraint usage_credits_environment_id_transferred_from_fkey FOREIGN KEY (environment_id, transferred_from) REFERENCES usage_credits(environment_id, id),
   constraint usage_credits_never_over_applied CHECK (((issued > (0)::numeric) AND (LEAST(applied, expired, taken_back) >= (0)::numeric) AND (((applied + expired) + taken_back) <= issued))),
-  constraint usage_credits_paused_back CHECK (((paused_back >= (0)::numeric) AND (paused_back <= taken_back))),
+  constraint usage_credits_paused_back CHECK (((LEAST(paused_back, withheld) >= (0)::numeric) AND ((paused_back + withheld) <= taken_back))),
+  constraint usage_credits_paused_owed CHECK (((paused_owed >= (0)::numeric) AND ((paused_back + paused_owed) <= issued))),
   constraint usage_credits_priority CHECK (((priority >= 0) AND (priority <= 1000)))
 );
 
@@ -1321,6 +1324,7 @@ CREATE INDEX usage_credits_by_account ON public.usage_credits USING btree (ledge
 CREATE INDEX usage_credits_by_creation ON public.usage_credits USING btree (environment_id, created_at);
 CREATE INDEX usage_credits_by_origin ON public.usage_credits USING btree (environment_id, transferred_from) WHERE (transferred_from IS NOT NULL);
 CREATE INDEX usage_credits_open ON public.usage_credits USING btree (ledger_account_id, priority, expires_at, id) WHERE (NOT spent);
+CREATE INDEX usage_credits_owing ON public.usage_credits USING btree (ledger_account_id) WHERE ((paused_owed > (0)::numeric) OR (withheld > (0)::numeric));
 CREATE INDEX usage_event_distinct_properties_by_event ON public.usage_event_distinct_properties USING btree (usage_event_id);
 CREATE INDEX usage_events_by_booking ON public.usage_events USING brin (booking) WITH (pages_per_range='32');
 CREATE INDEX usage_events_by_date ON public.usage_events USING brin (usage_date int8_minmax_multi_ops) WITH (pages_per_range='32');

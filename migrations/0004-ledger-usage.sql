@@ -108,6 +108,10 @@ create table usage_credits (
   taken_back numeric(38, 0) not null default 0,
   -- The part of it that a pause took back.
   paused_back numeric(38, 0) not null default 0,
+  -- Units of paused time that a pause could not take back, because they were used or held. The next credits pay them back.
+  paused_owed numeric(38, 0) not null default 0,
+  -- The part of taken_back that paid back what a pause left owing on the account.
+  withheld numeric(38, 0) not null default 0,
   -- A column of its own, so that the index of open credits names nothing that each use changes: the row stays in its page.
   spent boolean not null generated always as (applied + expired + taken_back = issued) stored,
   expires_at bigint,
@@ -124,13 +128,15 @@ create table usage_credits (
   constraint usage_credits_once unique (source, source_id, environment_id),
   constraint usage_credits_never_over_applied check (issued > 0 and least(applied, expired, taken_back) >= 0
     and applied + expired + taken_back <= issued),
-  constraint usage_credits_paused_back check (paused_back between 0 and taken_back),
+  constraint usage_credits_paused_back check (least(paused_back, withheld) >= 0 and paused_back + withheld <= taken_back),
+  constraint usage_credits_paused_owed check (paused_owed >= 0 and paused_back + paused_owed <= issued),
   constraint usage_credits_priority check (priority between 0 and 1000)
 ) with (fillfactor = 70);
 alter table ledger_accounts add foreign key (environment_id, pending_credit_id) references usage_credits;
 create index usage_credits_open on usage_credits (ledger_account_id, priority, expires_at, id) where not spent;
 create index usage_credits_by_origin on usage_credits (environment_id, transferred_from) where transferred_from is not null;
 create index usage_credits_by_creation on usage_credits (environment_id, created_at);
+create index usage_credits_owing on usage_credits (ledger_account_id) where paused_owed > 0 or withheld > 0;
 create index usage_credits_by_account on usage_credits (ledger_account_id, expires_at);
 
 -- An entry moves an amount from one side of its account to another: it names both, so it cannot fail to sum to zero.

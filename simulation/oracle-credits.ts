@@ -20,8 +20,32 @@ export function give({ credits }: Account, credit: NewCredit): void {
     from: null,
     periodStart: null,
   };
-  const untouched = { left: credit.issued, applied: 0, takenBack: 0, pausedBack: 0, isResumed: false };
-  credits.push({ ...unsaid, ...untouched, ...credit });
+  const untouched = {
+    left: credit.issued,
+    applied: 0,
+    takenBack: 0,
+    pausedBack: 0,
+    pausedOwed: 0,
+    withheld: 0,
+    isResumed: false,
+  };
+  const given: Credit = { ...unsaid, ...untouched, ...credit };
+  if (given.kind === 'recurring') withhold(given, owedOf({ credits }));
+  credits.push(given);
+}
+
+/** The units of paused time that were used ahead and that no credit has paid back. Held units may expire unused. */
+function owedOf({ credits }: Account): number {
+  return credits.reduce((sum, { issued, applied, takenBack, left, pausedOwed, withheld }) => {
+    return sum + Math.max(0, pausedOwed - (issued - applied - takenBack - left)) - withheld;
+  }, 0);
+}
+
+function withhold(credit: Credit, owed: number): void {
+  const amount = Math.max(0, Math.min(owed, credit.left));
+  credit.left -= amount;
+  credit.takenBack += amount;
+  credit.withheld += amount;
 }
 
 export function hasEnded({ expiresAt }: Credit, now: number): boolean {

@@ -75,6 +75,10 @@ export interface Credit {
   readonly periodStart: number | null;
   /** Taken back by a pause. */
   pausedBack: number;
+  /** Used or held when a pause was to take it back: the next credits of the plan pay it back. */
+  pausedOwed: number;
+  /** Taken back to pay for that. */
+  withheld: number;
   /** Its pause has ended and gave back what was due. */
   isResumed: boolean;
 }

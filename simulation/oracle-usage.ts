@@ -49,7 +49,7 @@ export function grantChange(subscription: Subscription, now: number): void {
   const due = partOf(plan.recurring * quantity, now, period);
   const had = credits
     .filter(({ kind, expiresAt }) => kind === 'recurring' && expiresAt === period.end)
-    .reduce((sum, { issued, pausedBack }) => sum + issued - pausedBack, 0);
+    .reduce((sum, { issued, pausedBack, pausedOwed }) => sum + issued - pausedBack - pausedOwed, 0);
   const times = { from: now, periodStart: period.start, expiresAt: period.end };
   give(subscription, { issued: Math.max(0, due - had), kind: 'recurring', plan, ...times });
   if (!hadOnce.has(plan)) giveOnce(subscription);
@@ -60,7 +60,7 @@ export function partOf(amount: number, from: number, { wholeStart, end }: Period
   return Number((BigInt(amount) * part * 2n + whole) / (whole * 2n));
 }
 
-/** Takes back the credits of a paused rest, as far as they are neither used nor held. */
+/** Takes back the credits of a paused rest, as far as they are neither used nor held. The others are owed. */
 export function takePausedBack(books: Books, subscription: Subscription, period: Period): void {
   const { now } = books;
   const isHeld = heldOf(books, subscription) > 0;
@@ -68,24 +68,27 @@ export function takePausedBack(books: Books, subscription: Subscription, period:
   for (const credit of subscription.credits) {
     const { from, expiresAt, periodStart } = credit;
     if (from === null || expiresAt === null || periodStart !== period.start || from >= expiresAt) continue;
-    const due = share(credit.issued, expiresAt - Math.max(now, from), expiresAt - from) - credit.pausedBack;
+    const due =
+      share(credit.issued, expiresAt - Math.max(now, from), expiresAt - from) - credit.pausedBack - credit.pausedOwed;
     const amount = Math.max(0, Math.min(credit.left, due, free));
     credit.left -= amount;
     credit.takenBack += amount;
     credit.pausedBack += amount;
+    credit.pausedOwed += Math.max(0, due - amount);
     free -= amount;
   }
 }
 
-/** Gives back what a pause took, less the share of the paused time, rounded up. */
+/** Gives back what a pause took or left owing, less the share of the paused time, rounded up. */
 export function givePausedBack(subscription: Subscription, paused: Period, at: number): void {
   for (const credit of [...subscription.credits]) {
     const { from, expiresAt, periodStart, plan, priority, isResumed } = credit;
     if (from === null || expiresAt === null || periodStart !== paused.start || isResumed) continue;
     const span = BigInt(expiresAt - from);
     const lost = Number((BigInt(credit.issued) * BigInt(at - paused.end) + span - 1n) / span);
-    credit.isResumed = credit.pausedBack > 0;
-    const issued = Math.max(0, credit.pausedBack - lost);
+    const ended = credit.pausedBack + credit.pausedOwed;
+    credit.isResumed = ended > 0;
+    const issued = Math.max(0, ended - lost);
     give(subscription, { issued, expiresAt, kind: 'recurring', plan, priority, from: at, periodStart: at });
   }
 }

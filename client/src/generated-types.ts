@@ -2290,6 +2290,10 @@ export interface UsageCredit {
   expiredAmount: WholeNumber;
   /** The units that were taken back. */
   takenBackAmount: WholeNumber;
+  /** The part of `takenBackAmount` that paid back units used ahead of a pause. */
+  withheldAmount: WholeNumber;
+  /** The units of paused time that were used or held when the subscription was paused. The next credits of its plan pay them back. */
+  owedAmount: WholeNumber;
   /** The units that were transferred to another subscription of the customer when this one ended. */
   transferredAmount: WholeNumber;
   /** The credit on an earlier subscription of the customer whose units these are. */

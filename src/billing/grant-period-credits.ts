@@ -7,9 +7,14 @@ import { mulDiv, smallerOf } from '../kernel/money.ts';
 import { accessOf } from '../organizations/setting.ts';
 import { lessTaken } from '../rating/credits.ts';
 import type { BillingPeriodRow } from '../subscriptions/billing-period.ts';
-import { listPeriodsAwaitingCredits, noteCreditsGranted } from '../subscriptions/store-billing-periods.ts';
+import {
+  listPeriodsAwaitingCredits,
+  listResumedRests,
+  noteCreditsGranted,
+} from '../subscriptions/store-billing-periods.ts';
 import { hasAccess, isTerminal, type SubscriptionRow } from '../subscriptions/subscription.ts';
 import { grantCredits } from '../usage/actions-ledger.ts';
+import { giveBackPausedCredits } from '../usage/actions-paused-credits.ts';
 import type { CreditGrant } from '../usage/ledger.ts';
 import { listTakenCredits } from '../usage/store-credits.ts';
 
@@ -120,7 +125,17 @@ export async function grantAwaitedCredits(work: Work, subscriptions: readonly Su
     // A future start grants nothing yet, but is paid for now.
     return { subscription, period, isFirst, at: Math.max(work.now, subscription.startDate) };
   });
-  await grantPeriodCredits(work, begun);
+  // The rest of a paused interval gets its credits back instead of new ones.
+  const rests = await listResumedRests(
+    work,
+    paid.map(({ id }) => id),
+  );
+  const restIds = new Set(rests.map(({ billingPeriodId }) => billingPeriodId));
+  await giveBackPausedCredits(work, rests);
+  await grantPeriodCredits(
+    work,
+    begun.filter(({ period }) => period === null || !restIds.has(period.id)),
+  );
   await noteCreditsGranted(
     work,
     paid.map(({ id }) => id),

@@ -83,10 +83,10 @@ async function beginAgain(work: Work, resuming: readonly Resuming[]): Promise<Su
         step,
       );
       const arrears = arrearsOf(subscription.id);
-      const creditsAwaitPayment = !isRestOfPaused && !hasAccess({ arrears }, access);
+      const creditsAwaitPayment = !hasAccess({ arrears }, access);
       const period = newBillingPeriod(work, subscription, { ...part, creditsAwaitPayment });
       const pausedPeriodId = isRestOfPaused ? (pausedIds.get(subscription.id) ?? null) : null;
-      if (pausedPeriodId !== null)
+      if (pausedPeriodId !== null && !creditsAwaitPayment)
         resumed.push({ pausedPeriodId, pausedAt: subscription.pausedAt ?? at, at, billingPeriodId: period.id });
       return {
         subscription: { ...subscription, ...activeAgain(subscription, arrears) },

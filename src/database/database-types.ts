@@ -905,6 +905,7 @@ export interface UsageCredits {
   issued: bigint;
   ledgerAccountId: string;
   pausedBack: Generated<bigint>;
+  pausedOwed: Generated<bigint>;
   pricingModelId: string;
   priority: Generated<number>;
   reason: string | null;
@@ -914,6 +915,7 @@ export interface UsageCredits {
   takenBack: Generated<bigint>;
   transferredFrom: string | null;
   updatedAt: number;
+  withheld: Generated<bigint>;
 }
 
 export interface UsageEventDistinctProperties {

@@ -222,6 +222,36 @@ export const ledgerInvariants: readonly Invariant[] = [
           or c.taken_back <> coalesce(e.taken_back, 0)`,
   },
   {
+    name: 'pausedCreditsArePaidBack',
+    sentence:
+      'Credits of paused time were taken back or are owed. New credits of the plan pay back no more, and no less.',
+    query: sql`
+      select c.environment_id, c.id, c.paused_back, c.paused_owed, c.withheld, c.issued
+        from usage_credits c
+        join billing_periods p on p.environment_id = c.environment_id and p.id = c.billing_period_id
+       where p.whole_end_at is not null and c.expires_at = p.whole_end_at and c.granted_at <= p.end_at
+         and c.source = 'billing_period_transition' and starts_with(c.source_id, p.id || ':')
+         and c.paused_back + c.paused_owed
+             < round(c.issued * (c.expires_at - p.end_at) / (c.expires_at - p.start_at))
+      union all
+      select a.environment_id, a.id, null, a.owed, a.withheld, null
+        from (select environment_id, ledger_account_id as id, sum(paused_owed) as owed, sum(withheld) as withheld
+                from usage_credits where paused_owed > 0 or withheld > 0 group by environment_id, ledger_account_id) a
+       where a.withheld > a.owed
+      union all
+      select c.environment_id, c.id, null, owing.owed, c.withheld, c.issued
+        from (select o.environment_id, o.ledger_account_id, max(p.end_at) as paused_at,
+                     sum(greatest(o.paused_owed - o.expired, 0) - o.withheld) as owed
+                from usage_credits o
+                left join billing_periods p on p.environment_id = o.environment_id and p.id = o.billing_period_id
+                     and o.paused_owed > 0
+               where o.paused_owed > 0 or o.withheld > 0
+               group by o.environment_id, o.ledger_account_id) owing
+        join usage_credits c on c.environment_id = owing.environment_id and c.ledger_account_id = owing.ledger_account_id
+         and c.source = 'billing_period_transition' and c.expires_at is not null and c.granted_at > owing.paused_at
+       where owing.owed > 0 and c.withheld < c.issued`,
+  },
+  {
     name: 'creditsAreAppliedAsBooked',
     sentence: 'The applied and pending amounts of a credit add up to its applications.',
     query: (since) => sql`

@@ -10,6 +10,7 @@ import {
   lessTaken,
   shareOfRest,
   type UsableCredit,
+  withheldOf,
 } from './credits.ts';
 
 const may = instant('2026-05-01');
@@ -206,12 +207,27 @@ test('a return gets what is left of an offer: of 20 with 15 taken 5, of 20 and 3
 });
 
 test('500 for 30 days, paused from day 10 to day 20: 333 are taken back, and 166 come again', () => {
-  const credit = { issued: 500n, startAt: 0, expiresAt: 30 };
+  const credit = { issued: 500n, startAt: 0, expiresAt: 30, pausedOwed: 0n };
   const pause = { start: 10, end: 20 };
   assert.equal(shareOfRest(credit, 0), 500n);
   assert.equal(shareOfRest(credit, 10), 333n);
   assert.equal(givenBackOnResume({ ...credit, pausedBack: 333n }, pause), 166n);
-  assert.equal(givenBackOnResume({ ...credit, pausedBack: 300n }, pause), 133n, '33 of the 333 were used');
-  assert.equal(givenBackOnResume({ ...credit, pausedBack: 100n }, pause), 0n, '233 of the 333 were used');
+  assert.equal(givenBackOnResume({ ...credit, pausedBack: 300n, pausedOwed: 33n }, pause), 166n, '33 are withheld');
+  assert.equal(givenBackOnResume({ ...credit, pausedBack: 100n, pausedOwed: 233n }, pause), 166n, 'all are withheld');
   assert.equal(givenBackOnResume({ ...credit, pausedBack: 333n }, { start: 10, end: 10 }), 333n);
+});
+
+test('483 units used ahead: 250 of 250 are withheld, then 233 of 500, and nothing after that', () => {
+  assert.deepEqual(withheldOf([250n, 500n], 483n), [250n, 233n]);
+  assert.deepEqual(withheldOf([500n], 0n), [0n]);
+  assert.deepEqual(withheldOf([500n], -1n), [0n]);
+  const grants = fc.array(fc.bigInt(1n, 1000n));
+  fc.assert(
+    fc.property(grants, fc.bigInt(0n, 5000n), (issued, owed) => {
+      const withheld = withheldOf(issued, owed);
+      const [granted, paidBack] = [issued, withheld].map((each) => each.reduce((sum, amount) => sum + amount, 0n));
+      assert.equal(paidBack, owed < (granted ?? 0n) ? owed : granted);
+      assert(withheld.every((amount, index) => amount >= 0n && amount <= (issued[index] ?? 0n)));
+    }),
+  );
 });

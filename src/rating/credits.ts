@@ -83,27 +83,44 @@ export function lessTaken(amounts: readonly bigint[], taken: bigint): bigint[] {
   });
 }
 
-/** A credit of a plan for the time from `startAt` until it expires. `pausedBack` units were taken back at a pause. */
+/**
+ * A credit of a plan for the time from `startAt` until it expires. A pause took `pausedBack` units back. It left
+ * `pausedOwed` owing, because they were used.
+ */
 interface PlanCreditTime {
   readonly issued: bigint;
   readonly pausedBack: bigint;
+  readonly pausedOwed: bigint;
   readonly startAt: Instant;
   readonly expiresAt: Instant;
 }
 
 /** The share of a credit for the time from `at` on, rounded once. The last 20 of 30 days have 333 of 500. */
-export function shareOfRest({ issued, startAt, expiresAt }: Omit<PlanCreditTime, 'pausedBack'>, at: Instant): bigint {
+export function shareOfRest(
+  { issued, startAt, expiresAt }: Omit<PlanCreditTime, 'pausedBack' | 'pausedOwed'>,
+  at: Instant,
+): bigint {
   return mulDiv(issued, BigInt(expiresAt - Math.max(at, startAt)), BigInt(expiresAt - startAt));
 }
 
 /**
- * The units that come back when a pause ends: those that it took, less the share of the paused time, rounded up. Units
- * that were used ahead are not granted again. After 10 of 20 paused days, 166 of 333 come back. If 33 of the 333 were
- * used, 300 were taken, and 133 come back.
+ * The units that are granted again when a pause ends: those that it took or left owing, less the share of the paused
+ * time, rounded up. The owed units are withheld from them afterwards. After 10 of 20 paused days, 166 of 333 come back. If
+ * 33 of the 333 were used, 300 were taken: 166 come, and 33 of these are withheld.
  */
 export function givenBackOnResume(credit: PlanCreditTime, { start, end }: Period): bigint {
   const { issued, startAt, expiresAt } = credit;
   const span = BigInt(expiresAt - startAt);
   const paused = (issued * BigInt(end - start) + span - 1n) / span;
-  return credit.pausedBack > paused ? credit.pausedBack - paused : 0n;
+  const ended = credit.pausedBack + credit.pausedOwed;
+  return ended > paused ? ended - paused : 0n;
+}
+
+/**
+ * The units of new credits that are withheld, because `owed` units were used ahead of a pause: the first credit first.
+ * With 483 owed, 250 of 250 are withheld, then 233 of 500.
+ */
+export function withheldOf(issued: readonly bigint[], owed: bigint): bigint[] {
+  const granted = lessTaken(issued, owed > 0n ? owed : 0n);
+  return issued.map((amount, index) => amount - (granted[index] ?? amount));
 }

@@ -128,6 +128,30 @@ export async function listPeriodsAwaitingCredits(
   return rows.map(({ isFirst, ...row }) => ({ ...toRow(row), isFirst }));
 }
 
+/** A period that is the rest of the interval of a paused one. */
+interface ResumedRest {
+  readonly billingPeriodId: string;
+  readonly at: Instant;
+  readonly pausedPeriodId: string;
+  readonly pausedAt: Instant;
+}
+
+/** The periods among these that go on with the interval of the paused period before them. */
+export async function listResumedRests(work: Work, ids: readonly string[]): Promise<ResumedRest[]> {
+  const { rows } = await sql<ResumedRest>`
+    select p.id as billing_period_id, p.start_at as at, paused.id as paused_period_id, paused.end_at as paused_at
+      from billing_periods p
+     cross join lateral (
+       select earlier.id, earlier.end_at, earlier.whole_end_at from billing_periods earlier
+        where earlier.environment_id = p.environment_id and earlier.subscription_id = p.subscription_id
+          and earlier.start_at < p.start_at
+        order by earlier.start_at desc limit 1) paused
+     where p.environment_id = ${work.environmentId} and p.id = any(${ids}::text[]) and paused.whole_end_at = p.end_at`.execute(
+    work.db,
+  );
+  return rows;
+}
+
 /** Records that the credits of these periods have been granted. */
 export async function noteCreditsGranted(work: Work, ids: readonly string[]): Promise<void> {
   if (ids.length === 0) return;

@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict';
+import { newId } from '../database/new-id.ts';
 import type { Work } from '../database/work.ts';
 import type { Instant } from '../kernel/calendar.ts';
 import { smallerOf } from '../kernel/money.ts';
+import { withheldOf } from '../rating/credits.ts';
 import {
   accountKeyText,
   type BilledUsage,
@@ -14,10 +16,12 @@ import {
 import { rolledOver } from './rollover.ts';
 import * as store from './store-accounts.ts';
 import {
+  addWithheld,
   endCredits,
   expireNow,
   insertCredits,
   listCreditsOfPeriod,
+  listOwingCredits,
   listUnbookedEnds,
   moveCreditsEnd,
   takeBackCredits,
@@ -35,6 +39,7 @@ import {
 /**
  * Grants credits: each can be used from now until its `expiresAt`. Usage that was booked before stays as it is. A
  * grant with the (source, sourceId) of an earlier one is that earlier one, and an amount of 0 is nothing to grant.
+ * Credits of a plan first pay back what was used ahead of a pause: that part is withheld.
  */
 export async function grantCredits(work: Work, grants: readonly CreditGrant[]): Promise<void> {
   assert(
@@ -44,10 +49,34 @@ export async function grantCredits(work: Work, grants: readonly CreditGrant[]): 
   const positive = grants.filter((grant) => grant.amount > 0n);
   if (positive.length === 0) return;
   const accountIds = await store.openAccounts(work, positive);
-  const accountGrants = positive.map((grant) => ({ ...grant, ledgerAccountId: idOf(accountIds, grant) }));
+  const accountGrants = positive.map((grant) => {
+    return { ...grant, id: grant.id ?? newId('usageCredit'), ledgerAccountId: idOf(accountIds, grant) };
+  });
   // A new credit may come before the one that usage applies to now.
   await writePendingApplication(work, [...accountIds.values()]);
   await insertCredits(work, accountGrants);
+  // The ids are new, so an earlier grant with the same source is not among them and pays back nothing twice.
+  await withhold(
+    work,
+    accountGrants.filter(({ expiresAt }) => expiresAt !== null).map(({ id }) => id),
+  );
+}
+
+async function withhold(work: Work, ids: readonly string[]): Promise<void> {
+  if (ids.length === 0) return;
+  const owing = Map.groupBy(await listOwingCredits(work, ids), ({ ledgerAccountId }) => ledgerAccountId);
+  const withheld = [...owing.values()].flatMap((credits) => {
+    const amounts = withheldOf(
+      credits.map(({ issued }) => issued),
+      credits[0]?.owed ?? 0n,
+    );
+    return credits.flatMap(({ id, pricingModelId }, index) => {
+      const amount = amounts[index] ?? 0n;
+      return amount > 0n ? [{ id, pricingModelId, amount }] : [];
+    });
+  });
+  await takeBackCredits(work, withheld);
+  await addWithheld(work, withheld);
 }
 
 /**

@@ -4,11 +4,12 @@ import { smallerOf } from '../kernel/money.ts';
 import { givenBackOnResume, shareOfRest } from '../rating/credits.ts';
 import { grantCredits } from './actions-ledger.ts';
 import { lockBalances } from './store-accounts.ts';
-import { addPausedBack, listPlanCredits, takeBackCredits, writePendingApplication } from './store-credits.ts';
+import { addPaused, listPlanCredits, takeBackCredits, writePendingApplication } from './store-credits.ts';
 
 /**
- * Takes back the plan credits of the paused rest of a period, as far as they are neither used nor held. Credits that
- * belong to the customer, and those that rolled over from earlier periods, stay.
+ * Takes back the plan credits of the paused rest of a period, as far as they are neither used nor held. The others are
+ * owed: the next credits of the plan on the account pay them back. Credits that belong to the customer, and those that
+ * rolled over from earlier periods, stay.
  */
 export async function takeBackPausedCredits(
   work: Work,
@@ -21,17 +22,20 @@ export async function takeBackPausedCredits(
   const free = new Map(
     [...balances].flatMap(([id, { balance, held }]) => (held > 0n ? [[id, balance > 0n ? balance : 0n]] : [])),
   );
-  const removed = (await listPlanCredits(work, [periodId])).flatMap((credit) => {
-    const { id, pricingModelId, ledgerAccountId, rest, pausedBack } = credit;
-    const due = smallerOf(rest, shareOfRest(credit, endAt) - pausedBack);
+  const paused = (await listPlanCredits(work, [periodId])).flatMap((credit) => {
+    const { id, pricingModelId, ledgerAccountId, rest, pausedBack, pausedOwed } = credit;
+    const due = shareOfRest(credit, endAt) - pausedBack - pausedOwed;
+    if (due <= 0n) return [];
     const unheld = free.get(ledgerAccountId) ?? due;
-    const amount = smallerOf(due, unheld);
-    if (amount <= 0n) return [];
+    const amount = smallerOf(smallerOf(due, rest), unheld);
     if (free.has(ledgerAccountId)) free.set(ledgerAccountId, unheld - amount);
-    return { id, pricingModelId, amount };
+    return { id, pricingModelId, amount, owed: due - amount };
   });
-  await takeBackCredits(work, removed);
-  await addPausedBack(work, removed);
+  await takeBackCredits(
+    work,
+    paused.filter(({ amount }) => amount > 0n),
+  );
+  await addPaused(work, paused);
 }
 
 /** A subscription that resumes at `at`, within the interval of its paused period. */
@@ -43,7 +47,7 @@ export interface ResumedCredits {
   readonly billingPeriodId: string;
 }
 
-/** Gives back what a pause took, less the share of the paused time. Each credit is given back once. */
+/** Gives back the credits of a pause, less the share of the paused time and what is owed. Each is given back once. */
 export async function giveBackPausedCredits(work: Work, resumed: readonly ResumedCredits[]): Promise<void> {
   if (resumed.length === 0) return;
   const byPeriod = new Map(resumed.map((each) => [each.pausedPeriodId, each]));
@@ -52,7 +56,7 @@ export async function giveBackPausedCredits(work: Work, resumed: readonly Resume
     work,
     credits.flatMap((credit) => {
       const each = byPeriod.get(credit.billingPeriodId);
-      if (each === undefined || credit.pausedBack === 0n) return [];
+      if (each === undefined || credit.pausedBack + credit.pausedOwed === 0n) return [];
       const { pausedAt: start, at: end, billingPeriodId } = each;
       const { id, subscriptionId, pricingModelId, usageMeterId, featureId, priority, expiresAt } = credit;
       return {

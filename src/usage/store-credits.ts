@@ -247,6 +247,7 @@ interface PlanCredit {
   readonly priority: number;
   readonly issued: bigint;
   readonly pausedBack: bigint;
+  readonly pausedOwed: bigint;
   readonly rest: bigint;
   readonly startAt: Instant;
   readonly expiresAt: Instant;
@@ -256,7 +257,7 @@ interface PlanCredit {
 export async function listPlanCredits(work: Work, billingPeriodIds: readonly string[]): Promise<PlanCredit[]> {
   const { rows } = await sql<PlanCredit>`
     select c.id, c.pricing_model_id, c.ledger_account_id, a.subscription_id, a.usage_meter_id, c.feature_id, c.billing_period_id,
-           c.priority, c.issued, c.paused_back, c.issued - c.applied - c.expired - c.taken_back as rest, c.expires_at,
+           c.priority, c.issued, c.paused_back, c.paused_owed, c.issued - c.applied - c.expired - c.taken_back as rest, c.expires_at,
            case when starts_with(c.source_id, p.id || ':') then p.start_at else greatest(p.start_at, c.granted_at) end as start_at
       from billing_periods p
       join ledger_accounts a on a.environment_id = p.environment_id and a.subscription_id = p.subscription_id
@@ -268,11 +269,53 @@ export async function listPlanCredits(work: Work, billingPeriodIds: readonly str
   return rows;
 }
 
-/** Counts units that a pause took back. */
-export async function addPausedBack(work: Work, removed: readonly RemovedCredit[]): Promise<void> {
+/** Counts units that a pause took back, and those that it left owing. */
+export async function addPaused(
+  work: Work,
+  paused: readonly (RemovedCredit & { readonly owed: bigint })[],
+): Promise<void> {
+  if (paused.length === 0) return;
+  await sql`
+    update usage_credits c set paused_back = c.paused_back + paused.amount, paused_owed = c.paused_owed + paused.owed
+      from unnest(
+             ${paused.map(({ id }) => id)}::text[],
+             ${paused.map(({ amount }) => amount)}::numeric[],
+             ${paused.map(({ owed }) => owed)}::numeric[]) as paused (id, amount, owed)
+     where c.environment_id = ${work.environmentId} and c.id = paused.id`.execute(work.db);
+}
+
+/** A new credit of a plan on an account that owes units of paused time. */
+interface OwingCredit {
+  readonly id: string;
+  readonly pricingModelId: string;
+  readonly ledgerAccountId: string;
+  readonly issued: bigint;
+  /** The units that the account owes. May be negative: held units that expired unused were not owed after all. */
+  readonly owed: bigint;
+}
+
+/** The credits among these that end with their period and whose locked account owes units of paused time, oldest first. */
+export async function listOwingCredits(work: Work, ids: readonly string[]): Promise<OwingCredit[]> {
+  const { rows } = await sql<OwingCredit>`
+    select c.id, c.pricing_model_id, c.ledger_account_id, c.issued, owing.owed
+      from usage_credits c
+      join (select ledger_account_id, sum(greatest(paused_owed - expired, 0) - withheld) as owed
+              from usage_credits
+             where environment_id = ${work.environmentId} and (paused_owed > 0 or withheld > 0)
+               and ledger_account_id in (select ledger_account_id from usage_credits
+                                          where environment_id = ${work.environmentId} and id = any(${idArray(ids)}::text[]))
+             group by ledger_account_id) owing on owing.ledger_account_id = c.ledger_account_id
+     where c.environment_id = ${work.environmentId} and c.id = any(${idArray(ids)}::text[])
+       and c.expires_at is not null and owing.owed > 0 and not ${belongsToCustomer}
+     order by c.id`.execute(work.db);
+  return rows;
+}
+
+/** Counts units of new credits that were taken back for what the account owed. */
+export async function addWithheld(work: Work, removed: readonly RemovedCredit[]): Promise<void> {
   if (removed.length === 0) return;
   await sql`
-    update usage_credits c set paused_back = c.paused_back + removed.amount
+    update usage_credits c set withheld = c.withheld + removed.amount
       from unnest(${removed.map(({ id }) => id)}::text[], ${removed.map(({ amount }) => amount)}::numeric[]) as removed (id, amount)
      where c.environment_id = ${work.environmentId} and c.id = removed.id`.execute(work.db);
 }
@@ -374,7 +417,7 @@ export async function listGrantedCredits(
   if (requested.length === 0) return [];
   const { rows } = await sql<GrantedCreditsRow>`
     select a.subscription_id, a.usage_meter_id, c.feature_id,
-           coalesce(sum(c.issued - c.paused_back) filter (where p.start_at >= asked.since and p.start_at < asked.until and c.expires_at is not null), 0)
+           coalesce(sum(c.issued - c.paused_back - c.paused_owed) filter (where p.start_at >= asked.since and p.start_at < asked.until and c.expires_at is not null), 0)
              as in_period
       from unnest(
              ${requested.map(({ subscriptionId }) => subscriptionId)}::text[],
@@ -457,7 +500,7 @@ const columns = sql`
   c.id, c.created_at, case when c.id = a.pending_credit_id then greatest(c.updated_at, a.updated_at) else c.updated_at end as updated_at,
   c.pricing_model_id, c.ledger_account_id, a.subscription_id, a.usage_meter_id, c.feature_id,
   c.source, c.reason, c.priority, c.issued, ${appliedInAll} as applied,
-  c.expired, c.taken_back, c.expires_at, c.transferred_from,
+  c.expired, c.taken_back, c.paused_owed, c.withheld, c.expires_at, c.transferred_from,
   (select coalesce(sum(n.issued), 0) from usage_credits n
     where n.environment_id = c.environment_id and n.transferred_from = c.id) as transferred`;
 const joined = sql`

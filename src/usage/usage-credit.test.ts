@@ -44,6 +44,8 @@ test('a credit is active, then expired, taken back or used, and its amounts are 
     applied: 0n,
     expired: 0n,
     takenBack: 0n,
+    pausedOwed: 0n,
+    withheld: 0n,
     expiresAt: 10,
     transferredFrom: null,
     transferred: 0n,

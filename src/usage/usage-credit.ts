@@ -43,6 +43,13 @@ export const UsageCredit = z
     appliedAmount: WholeNumber.meta({ description: 'The units that paid for usage.' }),
     expiredAmount: WholeNumber.meta({ description: 'The units that expired unused.' }),
     takenBackAmount: WholeNumber.meta({ description: 'The units that were taken back.' }),
+    withheldAmount: WholeNumber.meta({
+      description: 'The part of `takenBackAmount` that paid back units used ahead of a pause.',
+    }),
+    owedAmount: WholeNumber.meta({
+      description:
+        'The units of paused time that were used or held when the subscription was paused. The next credits of its plan pay them back.',
+    }),
     transferredAmount: WholeNumber.meta({
       description: 'The units that were transferred to another subscription of the customer when this one ended.',
     }),
@@ -106,6 +113,8 @@ export interface UsageCreditRow {
   readonly applied: bigint;
   readonly expired: bigint;
   readonly takenBack: bigint;
+  readonly pausedOwed: bigint;
+  readonly withheld: bigint;
   readonly expiresAt: Instant | null;
   readonly transferredFrom: string | null;
   /** The part of `takenBack` that was transferred to credits of other accounts. */
@@ -116,7 +125,17 @@ export interface UsageCreditRow {
  * A credit as returned by the API. One that has expired by `now` is shown as expired, whether or not that was booked.
  */
 export function toUsageCredit(
-  { ledgerAccountId: _, issued, applied, expired, takenBack, transferred, ...row }: UsageCreditRow,
+  {
+    ledgerAccountId: _,
+    issued,
+    applied,
+    expired,
+    takenBack,
+    transferred,
+    pausedOwed,
+    withheld,
+    ...row
+  }: UsageCreditRow,
   { livemode, now }: { readonly livemode: boolean; readonly now: Instant },
 ): UsageCredit {
   const rest = issued - applied - expired - takenBack;
@@ -126,6 +145,8 @@ export function toUsageCredit(
     appliedAmount: applied,
     expiredAmount: hasEnded ? expired + rest : expired,
     takenBackAmount: takenBack - transferred,
+    withheldAmount: withheld,
+    owedAmount: pausedOwed,
     transferredAmount: transferred,
     remainingAmount: hasEnded ? 0n : rest,
   };

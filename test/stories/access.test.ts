@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { settleCharges } from '../../src/billing/settle-payment.ts';
+import { runInEnvironment } from '../../src/database/work.ts';
 import { instant } from '../../src/kernel/calendar.ts';
 import { type Body, startTestApp } from '../support/harness.ts';
 import { capacity, credits, meter, newCustomer, plan, resource, toggle } from '../support/shop.ts';
@@ -131,6 +133,38 @@ test('a scheduled cancellation hides no debt, and its payment gives access too',
   for (const { id, total } of data) await caller.post(`/invoices/${id}/record-payment`, { payment: { amount: total } });
   assert.deepEqual([await statusOf(bea), await check(bea)], ['cancellation_scheduled', allAllowed]);
   assert.equal(await balanceOf(bea), 1000);
+});
+
+test('credits that a pause took come back when the reversed payment has been made again, not at the resume', async () => {
+  await setAccess({ pastDue: 'none', unpaid: 'none' });
+  const cleo = await newSubscriber('cleo');
+  const creditsOf = async () => {
+    const { data } = await caller.get(`/usage-credits?subscriptionId=${cleo.id}`);
+    return data.map(({ issuedAmount, takenBackAmount }: Body) => [issuedAmount, takenBackAmount]);
+  };
+  await moveTo('2026-05-22');
+  await caller.post(`/subscriptions/${cleo.id}/pause`);
+  const { data } = await caller.get(`/payments?customerId=${cleo.customerId}`);
+  await swapCards('pm_card_chargeCustomerFail');
+  const outcome = { result: 'reversed', code: 'dispute_lost', message: 'The customer disputed it.' } as const;
+  await runInEnvironment(app.database, { environmentId: organization.testEnvironmentId }, (work) =>
+    settleCharges(work, [{ paymentId: data[0].id, outcome }]),
+  );
+  await moveTo('2026-05-23');
+  await caller.post(`/subscriptions/${cleo.id}/resume`);
+  assert.equal(await statusOf(cleo), 'past_due');
+  // 21 of 31 days are 677 of 1000.
+  assert.deepEqual(await creditsOf(), [[1000, 677]]);
+  const open = await caller.get(`/invoices?subscriptionId=${cleo.id}&status=open`);
+  for (const { id, total } of open.data) {
+    await caller.post(`/invoices/${id}/record-payment`, { payment: { amount: total } });
+  }
+  assert.equal(await statusOf(cleo), 'active');
+  const paid = await creditsOf();
+  assert.deepEqual(paid, [
+    [1000, 677],
+    [644, 0],
+  ]);
 });
 
 test('after all of this the books are in order', async () => {

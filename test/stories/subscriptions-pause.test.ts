@@ -203,6 +203,40 @@ test('credits: those of paused time are taken back, come again with the rest, an
   assert.equal(await plans.calls(externalId, id), 1000);
 });
 
+test('credits: what was used ahead of a pause is withheld from the next ones until it is paid back', async () => {
+  const { id, externalId } = await newPro();
+  // The month's 1000 end first, so they are used first. 500 to begin with stay.
+  await use(id, 1000);
+  await app.setClock(april + 3 * 86_400_000);
+  await pause(id);
+  // A pause of no time changes nothing: all that comes back is owed.
+  await resume(id);
+  assert.equal(await plans.calls(externalId, id), 500);
+  await pause(id);
+  await app.setClock(day21);
+  await resume(id);
+  assert.equal(await plans.calls(externalId, id), 500, '333 for the last ten days are withheld of the 900 used ahead');
+  await pause(id);
+  await app.setClock(june16);
+  await resume(id);
+  assert.equal(await plans.calls(externalId, id), 500, '500 for half of June are withheld');
+  await moveTo(july, renewHandler, id);
+  // 100 were for three days. 900 less 500 leave 400 owed.
+  assert.equal(await plans.calls(externalId, id), 500 + 600);
+  const { data } = await app.get(`/usage-credits?subscriptionId=${id}`);
+  const recurring = data.filter(({ expiresAt }: Body) => expiresAt !== null);
+  const [owed, withheld] = ['owedAmount', 'withheldAmount'].map((field) =>
+    recurring.reduce((sum: number, credit: Body) => sum + credit[field], 0),
+  );
+  assert.equal(owed, withheld, 'all is paid back');
+  assert.deepEqual(
+    [recurring.at(-1).issuedAmount, recurring.at(-1).withheldAmount, recurring.at(-1).takenBackAmount],
+    [1000, 400, 400],
+  );
+  await app.setClock(july + 86_400_000);
+  await app.post(`/subscriptions/${id}/cancel`, { cancellation: { timing: 'immediately' } });
+});
+
 test('credits: a change after a pause grants what it does without one, for the month has granted its own already', async () => {
   const [paused, other] = [await newPro(), await newPro()];
   await app.setClock(day11);

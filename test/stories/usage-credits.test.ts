@@ -55,6 +55,8 @@ describe('a grant', () => {
       appliedAmount: 0,
       expiredAmount: 0,
       takenBackAmount: 0,
+      withheldAmount: 0,
+      owedAmount: 0,
       transferredAmount: 0,
       transferredFrom: null,
       remainingAmount: 40,

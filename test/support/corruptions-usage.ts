@@ -92,6 +92,11 @@ export const ledgerCorruptions: readonly Corruption[] = [
     breaks: ['creditsAreDrawnFromWithinTheirRest'],
   },
   {
+    fault: 'a credit pays back units that no pause left owing',
+    statements: ['update usage_credits set withheld = taken_back where issued = 20'],
+    breaks: ['pausedCreditsArePaidBack'],
+  },
+  {
     fault: 'a credit claims units that nobody moved off another',
     statements: [
       'update usage_credits set transferred_from = (select id from usage_credits where issued = 20) where issued = 100',
