@@ -73,7 +73,7 @@ test('what is done wrongly behind the back of the service is found and named', a
   await assert.rejects(
     simulate({
       seed: 7,
-      steps: 20,
+      steps: 40,
       crashes: false,
       serves: 1,
       async atEnd(world, find) {
