@@ -90,8 +90,8 @@ export const SubscriptionUpdate = z.object({
 export type SubscriptionUpdate = z.output<typeof SubscriptionUpdate>;
 
 /**
- * Decides whether a trial gets another end. Refuses an end that has passed, and with `trialEndFixed` a subscription whose
- * trial does not run or that has something scheduled for the end of it: that would move without being asked for.
+ * Decides whether a trial gets another end. Refuses an end that has passed. Refuses with `trialEndFixed` a subscription
+ * whose trial does not run. So it does where something is scheduled for the end, which would move unasked.
  */
 export function decideTrialMove(
   subscription: Pick<
