@@ -222,7 +222,9 @@ create table public.discount_redemptions (
   id text not null,
   pricing_model_id text not null,
   discount_id text not null,
+  customer_id text not null,
   subscription_id text,
+  is_only_use boolean not null default false,
   name text not null,
   code text not null,
   amount_type text not null,
@@ -242,6 +244,7 @@ END stored,
   constraint discount_redemptions_one_per_purchase UNIQUE (environment_id, purchase_id),
   constraint discount_redemptions_one_per_subscription UNIQUE (environment_id, subscription_id),
   constraint discount_redemptions_pkey PRIMARY KEY (environment_id, id),
+  constraint discount_redemptions_environment_id_customer_id_fkey FOREIGN KEY (environment_id, customer_id) REFERENCES customers(environment_id, id),
   constraint discount_redemptions_environment_id_discount_id_fkey FOREIGN KEY (environment_id, discount_id) REFERENCES discounts(environment_id, id),
   constraint discount_redemptions_environment_id_purchase_id_fkey FOREIGN KEY (environment_id, purchase_id) REFERENCES purchases(environment_id, id),
   constraint discount_redemptions_environment_id_subscription_id_fkey FOREIGN KEY (environment_id, subscription_id) REFERENCES subscriptions(environment_id, id),
@@ -284,6 +287,7 @@ create table public.environments (
   access_past_due text not null default 'full'::text,
   access_unpaid text not null default 'none'::text,
   allow_repeated_trials boolean not null default false,
+  allow_repeated_discounts boolean not null default false,
   unknown_fields text not null default 'refuse'::text,
   clock_now bigint,
   created_at bigint not null,
@@ -1250,6 +1254,7 @@ CREATE INDEX customers_by_metadata ON public.customers USING gin (metadata jsonb
 CREATE INDEX customers_by_pricing_model ON public.customers USING btree (environment_id, pricing_model_id);
 CREATE INDEX customers_erased_by_external_id ON public.customers USING btree (environment_id, erased_external_id_mac) WHERE (erased_at IS NOT NULL);
 CREATE INDEX customers_search ON public.customers USING gin (name gin_trgm_ops, email gin_trgm_ops, external_id gin_trgm_ops);
+CREATE INDEX discount_redemptions_by_customer ON public.discount_redemptions USING btree (environment_id, customer_id, discount_id);
 CREATE INDEX discount_redemptions_by_discount ON public.discount_redemptions USING btree (environment_id, discount_id);
 CREATE INDEX events_by_object ON public.events USING btree (environment_id, object_id, id);
 CREATE INDEX events_by_time ON public.events USING btree (environment_id, occurred_at);
@@ -1342,6 +1347,7 @@ CREATE INDEX webhook_deliveries_due ON public.webhook_deliveries USING btree (en
 CREATE INDEX webhook_deliveries_retried ON public.webhook_deliveries USING btree (environment_id, webhook_id, object_id, sequence) WHERE ((status = 'pending'::text) AND (failures > 0));
 CREATE UNIQUE INDEX billing_periods_one_per_start ON public.billing_periods USING btree (environment_id, subscription_id, start_at) WHERE (NOT ((status = 'canceled'::text) AND (end_at = start_at)));
 CREATE UNIQUE INDEX customers_external_id_unique ON public.customers USING btree (environment_id, external_id, pricing_model_id) WHERE (NOT archived);
+CREATE UNIQUE INDEX discount_redemptions_one_per_customer ON public.discount_redemptions USING btree (environment_id, customer_id, discount_id) WHERE is_only_use;
 CREATE UNIQUE INDEX features_active_slug_unique ON public.features USING btree (environment_id, pricing_model_id, slug) WHERE active;
 CREATE UNIQUE INDEX invoices_one_per_period ON public.invoices USING btree (environment_id, billing_period_id, reason) WHERE ((reason <> 'adjustment'::text) AND (status <> 'void'::text));
 CREATE UNIQUE INDEX invoices_one_per_purchase ON public.invoices USING btree (environment_id, purchase_id) WHERE (purchase_id IS NOT NULL);
@@ -2499,7 +2505,7 @@ CREATE OR REPLACE FUNCTION public.shared_settings(environment environments)
  RETURNS jsonb
  LANGUAGE sql
  STABLE
-RETURN jsonb_build_object('allowMultipleSubscriptions', (environment).allow_multiple_subscriptions, 'allowRepeatedTrials', (environment).allow_repeated_trials, 'accessPastDue', (environment).access_past_due, 'accessUnpaid', (environment).access_unpaid, 'unknownFields', (environment).unknown_fields);
+RETURN jsonb_build_object('allowMultipleSubscriptions', (environment).allow_multiple_subscriptions, 'allowRepeatedTrials', (environment).allow_repeated_trials, 'allowRepeatedDiscounts', (environment).allow_repeated_discounts, 'accessPastDue', (environment).access_past_due, 'accessUnpaid', (environment).access_unpaid, 'unknownFields', (environment).unknown_fields);
 CREATE OR REPLACE FUNCTION public.switch_environment(wanted_livemode boolean)
  RETURNS environment_scope
  LANGUAGE plpgsql

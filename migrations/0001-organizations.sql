@@ -18,6 +18,7 @@ create table environments (
   access_past_due text not null default 'full',
   access_unpaid text not null default 'none',
   allow_repeated_trials boolean not null default false,
+  allow_repeated_discounts boolean not null default false,
   unknown_fields text not null default 'refuse',
   clock_now bigint,
   created_at bigint not null,
@@ -101,6 +102,7 @@ create type environment_scope as (
 create function shared_settings(environment environments) returns jsonb language sql stable
   return jsonb_build_object('allowMultipleSubscriptions', environment.allow_multiple_subscriptions,
     'allowRepeatedTrials', environment.allow_repeated_trials,
+    'allowRepeatedDiscounts', environment.allow_repeated_discounts,
     'accessPastDue', environment.access_past_due, 'accessUnpaid', environment.access_unpaid,
     'unknownFields', environment.unknown_fields);
 

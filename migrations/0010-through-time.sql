@@ -219,7 +219,9 @@ create table discount_redemptions (
   id text collate "C" not null,
   pricing_model_id text collate "C" not null,
   discount_id text collate "C" not null,
+  customer_id text collate "C" not null,
   subscription_id text collate "C" not null,
+  is_only_use boolean not null default false,
   name text not null,
   code text not null,
   amount_type text not null,
@@ -233,10 +235,15 @@ create table discount_redemptions (
   updated_at bigint not null,
   primary key (environment_id, id),
   foreign key (environment_id, discount_id) references discounts,
+  foreign key (environment_id, customer_id) references customers,
   foreign key (environment_id, subscription_id) references subscriptions,
   constraint discount_redemptions_one_per_subscription unique (environment_id, subscription_id)
 );
+comment on column discount_redemptions.is_only_use is 'True where its customer may not redeem the discount again. One that ended unused makes room for the next.';
 create index discount_redemptions_by_discount on discount_redemptions (environment_id, discount_id);
+create index discount_redemptions_by_customer on discount_redemptions (environment_id, customer_id, discount_id);
+create unique index discount_redemptions_one_per_customer on discount_redemptions (environment_id, customer_id, discount_id)
+  where is_only_use;
 
 -- What tax is owed where; the most exact row that is active counts: country and state before country alone.
 create table tax_rates (

@@ -278,6 +278,10 @@ export const holderOf = ({ subscriptions }: Customer): Subscription | undefined 
 
 export const invoicesOf = (subscription: Subscription): Invoice[] =>
   subscription.customer.invoices.filter((invoice) => invoice.subscription === subscription);
+/** Whether the customer cannot use the code again: a subscription with it goes on, or has a valid invoice with it. */
+export const hasUsed = ({ subscriptions, invoices }: Customer, discount: Discount): boolean =>
+  subscriptions.some((each) => each.discount?.code === discount.code && !isTerminal(each)) ||
+  invoices.some((each) => each.discount?.code === discount.code && each.status !== 'void');
 /** Whether a dunned invoice is open after a failed attempt. */
 export const isInArrears = (subscription: Subscription): boolean =>
   invoicesOf(subscription).some((each) => isDunned(each) && isOwed(each) && each.attempts > 0);

@@ -5,7 +5,7 @@ import { methodOf } from './oracle-billing.ts';
 import { pause } from './oracle-changes.ts';
 import { resume } from './oracle-clock.ts';
 import { carryOut } from './oracle-collecting.ts';
-import { invoicesOf, isBooked, isInTheWay, isOwed, isTerminal } from './oracle-records.ts';
+import { hasUsed, invoicesOf, isBooked, isInTheWay, isOwed, isTerminal } from './oracle-records.ts';
 import { allSubscriptions, currentSubscriptions, type Draw, nameOf } from './step.ts';
 
 /** Subscribes to a plan: refused if another paid one prevents it. */
@@ -15,9 +15,10 @@ export const subscribeTo: Draw = ({ random, books }) => {
   if (customer === undefined || plan === undefined) return null;
   const quantity = random.chance(0.7) ? 1 : random.between(2, 4);
   const discount = random.chance(0.35) ? (random.pick(discounts) ?? null) : null;
-  const isRefused = customer.subscriptions.some((each) => isInTheWay(each) && !each.isFree);
+  const hasPlan = customer.subscriptions.some((each) => isInTheWay(each) && !each.isFree);
   // A second one is requested occasionally, to be refused.
-  if (isRefused && random.chance(0.8)) return null;
+  if (hasPlan && random.chance(0.8)) return null;
+  const isRefused = hasPlan || (discount !== null && hasUsed(customer, discount));
   return {
     text: `subscribes ${customer.name} to ${quantity} of ${plan.slug}${discount === null ? '' : ` with ${discount.code}`}`,
     customer,

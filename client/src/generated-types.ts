@@ -502,6 +502,8 @@ export interface Settings {
   access: Access;
   /** If true, the trial days of a price count for customers who already had a trial. A `trialEnd` in a request always counts. */
   allowRepeatedTrials: boolean;
+  /** If true, a customer may redeem the same discount more than once. A redemption that ended before any invoice with the discount does not count. */
+  allowRepeatedDiscounts: boolean;
   dunning: {
     /** The days from each failed attempt to the next. Empty: no retry. */
     retryDays: Array<number>;
@@ -3080,6 +3082,7 @@ export interface SettingsUpdateInput {
       unpaid?: AccessLevel;
     };
     allowRepeatedTrials?: boolean;
+    allowRepeatedDiscounts?: boolean;
     dunning?: {
       /** The days from each failed attempt to the next, at most 10 numbers. Empty: no retry. */
       retryDays?: Array<number>;

@@ -51,6 +51,7 @@ export const checkoutSessionRoutes = [
       'externalIdAmbiguous',
       'priceNotFound',
       'priceInactive',
+      'discountAlreadyUsed',
       'defaultPricingModelNotFound',
       'subscriptionNotFound',
     ],

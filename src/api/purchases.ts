@@ -55,6 +55,7 @@ export const purchaseRoutes = [
       'currentSubscriptionExists',
       'nextSubscriptionTooEarly',
       'nextSubscriptionBooked',
+      'discountAlreadyUsed',
       'nothingHoldsCredits',
       'purchaseNotPaid',
     ],

@@ -156,6 +156,7 @@ export const subscriptionRoutes = [
       'currentSubscriptionExists',
       'nextSubscriptionTooEarly',
       'nextSubscriptionBooked',
+      'discountAlreadyUsed',
       'conflictingRow',
       'subscriptionNotPaid',
     ],

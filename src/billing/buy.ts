@@ -205,7 +205,7 @@ async function buyOnce(work: Work, order: Order): Promise<PurchaseRow> {
   await requireHolder(work, product.id, customer);
   const purchase: PurchaseRow = { ...newPurchase(work, order), totalPurchaseValue: 0n };
   await insertPurchase(work, purchase);
-  const discount = order.discount && (await redeem(work, order.discount, { purchaseId: purchase.id }));
+  const discount = order.discount && (await redeem(work, order.discount, customer, { purchaseId: purchase.id }));
   const isCharged = paymentMethodId !== null;
   const invoice = await issuePurchaseInvoice(work, { purchase, price, product, discount, isCharged });
   const invoiced = await savePurchase(work, purchase.id, {

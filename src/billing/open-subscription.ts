@@ -6,10 +6,15 @@ import type { InvoiceDiscount } from '../invoicing/invoice.ts';
 import { itemLine, type NewLine } from '../invoicing/invoice-line-item.ts';
 import type { InvoiceRow } from '../invoicing/store.ts';
 import { saveCollections } from '../invoicing/store-collecting.ts';
-import { insertRedemption } from '../invoicing/store-redemptions.ts';
+import { freeUnusedRedemption, hasUsedDiscount, insertRedemption } from '../invoicing/store-redemptions.ts';
 import type { Instant, Interval, Period } from '../kernel/calendar.ts';
 import { chargedStep } from '../kernel/currency.ts';
-import { allowsMultipleSubscriptions, allowsRepeatedTrials } from '../organizations/setting.ts';
+import { Problem } from '../kernel/problem.ts';
+import {
+  allowsMultipleSubscriptions,
+  allowsRepeatedDiscounts,
+  allowsRepeatedTrials,
+} from '../organizations/setting.ts';
 import type { DiscountRow } from '../pricing/discount.ts';
 import type { Price } from '../pricing/price.ts';
 import { newBillingPeriod, newSubscriptionItem, publishSubscription } from '../subscriptions/actions.ts';
@@ -56,7 +61,8 @@ export async function openSubscription(work: Work, opening: Opening): Promise<Op
   const subscription = newSubscription(work, opening);
   await insertSubscription(work, subscription);
   // Before the first invoice, which carries it.
-  if (opening.discount !== null) await redeem(work, opening.discount, { subscriptionId: subscription.id });
+  if (opening.discount !== null)
+    await redeem(work, opening.discount, opening.customer, { subscriptionId: subscription.id });
   const item = newItem(work, opening, subscription);
   await insertSubscriptionItems(work, [item]);
   await grantItemFeatures(work, [{ ...item, productId: opening.product.id }]);
@@ -161,14 +167,27 @@ export function firstLine(item: SubscriptionItemRow, period: BillingPeriodRow | 
 /** The redeemer of a discount: a subscription or a single-payment purchase. */
 type Redeemer = { readonly subscriptionId: string } | { readonly purchaseId: string };
 
-/** Copies the current discount for its redeemer, and returns the discount of the next invoice. */
-export async function redeem(work: Work, discount: DiscountRow, redeemer: Redeemer): Promise<InvoiceDiscount> {
+/**
+ * Copies the current discount for its redeemer, and returns the discount of the next invoice. Refuses with
+ * `discountAlreadyUsed` one that the customer has used. The caller has locked the customer.
+ */
+export async function redeem(
+  work: Work,
+  discount: DiscountRow,
+  { id: customerId }: Pick<CustomerRow, 'id'>,
+  redeemer: Redeemer,
+): Promise<InvoiceDiscount> {
   const { id: discountId, pricingModelId, name, code, amountType, amount, duration, numberOfPayments } = discount;
+  if (await hasUsedDiscount(work, { customerId, discountId })) throw discountUsed(code, ['discountCode']);
+  const isOnlyUse = !allowsRepeatedDiscounts(work);
+  if (isOnlyUse) await freeUnusedRedemption(work, { customerId, discountId });
   const id = newId('discountRedemption');
   await insertRedemption(work, {
     id,
     pricingModelId,
     discountId,
+    customerId,
+    isOnlyUse,
     subscriptionId: null,
     purchaseId: null,
     ...redeemer,
@@ -177,4 +196,9 @@ export async function redeem(work: Work, discount: DiscountRow, redeemer: Redeem
     updatedAt: work.now,
   });
   return { redemptionId: id, code, kind: amountType, amount };
+}
+
+/** The refusal of a code that the customer has used, in the field `path`. */
+export function discountUsed(code: string, path: readonly string[]): Problem {
+  return new Problem('discountAlreadyUsed', { code }, [{ path, message: 'has already been used', code: 'custom' }]);
 }

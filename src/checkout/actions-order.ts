@@ -7,6 +7,7 @@ import { saveChangedCustomer } from '../customers/actions.ts';
 import { type CustomerRow, decideChange } from '../customers/customer.ts';
 import { lockCustomer } from '../customers/store.ts';
 import type { Work } from '../database/work.ts';
+import { hasUsedDiscount } from '../invoicing/store-redemptions.ts';
 import { invalid, Problem } from '../kernel/problem.ts';
 import { allowsMultipleSubscriptions } from '../organizations/setting.ts';
 import { type DiscountRow, normalizeCode } from '../pricing/discount.ts';
@@ -18,7 +19,7 @@ import { findProduct } from '../pricing/store-products.ts';
 import { listSubscriptionsOfCustomer } from '../subscriptions/store.ts';
 import { listActiveItems } from '../subscriptions/store-items.ts';
 import { isInTheWay, isWaitingForStart, type SubscriptionRow } from '../subscriptions/subscription.ts';
-import type { CheckoutSessionRow } from './checkout.ts';
+import { type CheckoutSessionRow, statusAt } from './checkout.ts';
 import type { CheckoutDraft, PlanChange } from './checkout-view.ts';
 import { saveSession } from './store.ts';
 
@@ -43,17 +44,25 @@ export async function findSold(work: Work, { type, priceId }: CheckoutSessionRow
  */
 export async function chosenDiscount(
   work: Work,
-  { pricingModelId, discountId }: CheckoutSessionRow,
+  session: CheckoutSessionRow,
   { discountCode }: CheckoutDraft,
 ): Promise<DiscountRow | null> {
+  const { pricingModelId } = session;
   if (discountCode === null) return null;
-  if (discountCode === undefined) {
-    const given = discountId === null ? null : await findDiscount(work, discountId);
-    return given?.active ? given : null;
-  }
+  if (discountCode === undefined) return discountOfSession(work, session);
   const discount = await findDiscountByCode(work, pricingModelId, normalizeCode(discountCode));
   if (!discount?.active) throw invalid(['discountCode'], 'is not valid');
   return discount;
+}
+
+/** The session's own discount, unless it no longer applies: it is inactive, or the customer has used it elsewhere. */
+async function discountOfSession(work: Work, session: CheckoutSessionRow): Promise<DiscountRow | null> {
+  const { discountId, customerId } = session;
+  if (discountId === null) return null;
+  const discount = await findDiscount(work, discountId);
+  if (!discount?.active) return null;
+  const isToCome = customerId !== null && statusAt(session, work.now) === 'open';
+  return isToCome && (await hasUsedDiscount(work, { customerId, discountId })) ? null : discount;
 }
 
 /** The buyer's details as entered. */

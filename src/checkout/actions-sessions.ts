@@ -1,8 +1,10 @@
+import { discountUsed } from '../billing/open-subscription.ts';
 import { requireCustomerByExternalId } from '../customers/actions.ts';
 import type { CustomerRow } from '../customers/customer.ts';
 import { lockCustomer } from '../customers/store.ts';
 import { newId } from '../database/new-id.ts';
 import type { Work } from '../database/work.ts';
+import { hasUsedDiscount } from '../invoicing/store-redemptions.ts';
 import type { Encryption } from '../jobs/encryption.ts';
 import { type PageRequest, page } from '../kernel/pagination.ts';
 import { invalid, Problem } from '../kernel/problem.ts';
@@ -128,7 +130,7 @@ async function sellProduct(
     ...newSession(work, requested, customer, price.pricingModelId),
     ...quantities,
     priceId: price.id,
-    discountId: await findDiscountId(work, price, requested.discountCode ?? null),
+    discountId: await findDiscountId(work, price, requested.discountCode ?? null, customer),
     customerEmail: customer?.email ?? requested.customerEmail ?? null,
     trialPeriodDays,
     anonymous: customer === null,
@@ -152,12 +154,20 @@ function refuseTooMuch({ unitPrice }: Price, { quantity, maximumQuantity }: Quan
   throw invalid(['checkoutSession', field], `must be at most ${most} at a unit price of ${unitPrice}`);
 }
 
-async function findDiscountId(work: Work, { pricingModelId }: Price, code: string | null): Promise<string | null> {
+async function findDiscountId(
+  work: Work,
+  { pricingModelId }: Price,
+  code: string | null,
+  customer: CustomerRow | null,
+): Promise<string | null> {
   if (code === null) return null;
   const discount = await findDiscountByCode(work, pricingModelId, normalizeCode(code));
-  if (discount?.active) return discount.id;
   const path = ['checkoutSession', 'discountCode'];
-  throw invalid(path, 'must be the code of an active discount of the pricing model');
+  if (!discount?.active) throw invalid(path, 'must be the code of an active discount of the pricing model');
+  const { id: discountId } = discount;
+  if (customer !== null && (await hasUsedDiscount(work, { customerId: customer.id, discountId })))
+    throw discountUsed(discount.code, path);
+  return discountId;
 }
 
 /** The price, from the customer's pricing model, which must be sellable on a page. */

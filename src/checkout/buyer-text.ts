@@ -9,6 +9,7 @@ const texts: Readonly<Partial<Record<ProblemName, string>>> = {
   currentSubscriptionExists: 'You already have a plan.',
   nextSubscriptionTooEarly: 'You already have a plan.',
   nextSubscriptionBooked: 'Your next plan is already booked.',
+  discountAlreadyUsed: 'You have already used this code.',
   priceInactive: forSale,
   priceNotFound: forSale,
   priceNotSold: forSale,

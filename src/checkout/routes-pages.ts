@@ -185,7 +185,7 @@ const fieldOf = new Map([
 function refusalOf(error: unknown): { errors: FieldErrors; message: string | null } {
   if (!(error instanceof Problem)) throw error;
   if (error.problem === 'checkoutSessionNotFound' || error.problem === 'linkInvalid') throw error;
-  if (error.problem !== 'invalidRequest') return { errors: {}, message: buyerText(error) };
+  if (error.issues.length === 0) return { errors: {}, message: buyerText(error) };
   const errors = Object.fromEntries(
     error.issues.map(({ path, message }) => {
       const names = path.map(String).filter((name) => name !== 'checkoutSession');

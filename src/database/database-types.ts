@@ -224,11 +224,16 @@ export interface DiscountRedemptions {
   amountType: string;
   code: string;
   createdAt: number;
+  customerId: string;
   discountId: string;
   duration: string;
   environmentId: number;
   fullyRedeemed: Generated<boolean>;
   id: string;
+  /**
+   * True where its customer may not redeem the discount again. One that ended unused makes room for the next.
+   */
+  isOnlyUse: Generated<boolean>;
   name: string;
   numberOfPayments: number | null;
   paymentsMade: Generated<number>;
@@ -262,6 +267,7 @@ export interface Environments {
   accessPastDue: Generated<string>;
   accessUnpaid: Generated<string>;
   allowMultipleSubscriptions: Generated<boolean>;
+  allowRepeatedDiscounts: Generated<boolean>;
   allowRepeatedTrials: Generated<boolean>;
   /**
    * Where the last move of the test clock began.

@@ -1,5 +1,6 @@
 import { sql } from 'kysely';
 import { type IdKind, idPrefixes } from '../kernel/id.ts';
+import { terminalStatuses } from '../subscriptions/subscription.ts';
 import type { Invariant } from './store-invariants.ts';
 import { entriesSince, eventsSince, type Since } from './store-invariants-sums.ts';
 
@@ -217,6 +218,23 @@ export const recordInvariants: readonly Invariant[] = [
                                when 'forever' then number_of_payments is null
                                when 'number_of_payments' then payments_made <= number_of_payments
                                else false end`,
+  },
+  {
+    name: 'discountsComeOnce',
+    // Instants may be equal while the clock of an environment stands still, so only what is surely earlier counts.
+    sentence: 'A discount that comes once for each customer was redeemed after no redemption that was used.',
+    query: sql`
+      select r.environment_id, r.id, r.customer_id, r.discount_id, e.id as earlier_redemption_id
+        from discount_redemptions r
+        join discount_redemptions e on e.environment_id = r.environment_id and e.customer_id = r.customer_id
+         and e.discount_id = r.discount_id and e.created_at < r.created_at
+        left join subscriptions s on s.environment_id = e.environment_id and s.id = e.subscription_id
+       where r.is_only_use
+         and (s.status not in (${sql.join(terminalStatuses.map((status) => sql.lit(status)))})
+              or exists (
+                select from invoices i
+                 where i.environment_id = e.environment_id and i.customer_id = e.customer_id
+                   and i.discount_redemption_id = e.id and i.status <> 'void' and i.created_at < r.created_at))`,
   },
   {
     name: 'guardsAreInForce',

@@ -1,6 +1,8 @@
 import { type RawBuilder, sql } from 'kysely';
 import type { Work } from '../database/work.ts';
 import type { Instant } from '../kernel/calendar.ts';
+import { allowsRepeatedDiscounts } from '../organizations/setting.ts';
+import { terminalStatuses } from '../subscriptions/subscription.ts';
 import type { InvoiceDiscount } from './invoice.ts';
 
 /** A discount at the time of its redemption by a subscription or purchase. Money in minor units, percentages whole. */
@@ -8,6 +10,9 @@ interface NewRedemption {
   readonly id: string;
   readonly pricingModelId: string;
   readonly discountId: string;
+  readonly customerId: string;
+  /** Whether the customer may not redeem the discount again. */
+  readonly isOnlyUse: boolean;
   /** Either a subscription or a purchase. */
   readonly subscriptionId: string | null;
   readonly purchaseId: string | null;
@@ -27,6 +32,42 @@ export async function insertRedemption(work: Work, redemption: NewRedemption): P
     .insertInto('discountRedemptions')
     .values({ ...redemption, environmentId: work.environmentId })
     .execute();
+}
+
+/** A customer and a discount that it redeems. */
+interface CustomerDiscount {
+  readonly customerId: string;
+  readonly discountId: string;
+}
+
+// A redemption is unused if no valid invoice has it and its subscription has ended. A purchase has its invoice at once.
+const isUsed = sql`(
+  exists (select from subscriptions s
+           where s.environment_id = r.environment_id and s.id = r.subscription_id and s.status not in (${literals(terminalStatuses)}))
+  or exists (select from invoices i
+              where i.environment_id = r.environment_id and i.customer_id = r.customer_id
+                and i.discount_redemption_id = r.id and i.status <> 'void'))`;
+
+/**
+ * Whether the customer may not redeem the discount again, by the setting. An earlier redemption counts unless it ended
+ * before any valid invoice with the discount. The caller has locked the customer if it is going to redeem.
+ */
+export async function hasUsedDiscount(work: Work, { customerId, discountId }: CustomerDiscount): Promise<boolean> {
+  if (allowsRepeatedDiscounts(work)) return false;
+  const { rows } = await sql`
+    select from discount_redemptions r
+     where r.environment_id = ${work.environmentId} and r.customer_id = ${customerId} and r.discount_id = ${discountId}
+       and ${isUsed}
+     limit 1`.execute(work.db);
+  return rows.length > 0;
+}
+
+/** Makes room for a redemption after one that ended unused. */
+export async function freeUnusedRedemption(work: Work, { customerId, discountId }: CustomerDiscount): Promise<void> {
+  await sql`
+    update discount_redemptions r set is_only_use = false, updated_at = ${work.now}
+     where r.environment_id = ${work.environmentId} and r.customer_id = ${customerId} and r.discount_id = ${discountId}
+       and r.is_only_use and not ${isUsed}`.execute(work.db);
 }
 
 interface FoundDiscount extends InvoiceDiscount {

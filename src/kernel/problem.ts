@@ -118,6 +118,10 @@ export const registry = {
   slugTaken: ['CONFLICT', 'The slug {slug} is already used by another {record} of the pricing model.'],
   discountNotFound: ['NOT_FOUND', 'No discount with id {id}.'],
   discountCodeTaken: ['CONFLICT', 'The code {code} is already used by another discount of the pricing model.'],
+  discountAlreadyUsed: [
+    'CONFLICT',
+    'The customer has already used the code {code}, and a code counts once for each customer.',
+  ],
   otherCurrency: [
     'BAD_REQUEST',
     'The pricing model uses {currency} and the destination uses {otherCurrency}: set both to the same currency first.',
@@ -450,6 +454,7 @@ export const problemOfConstraint: Readonly<Record<string, { problem: ProblemName
     details: { constraint: 'prices_currency_of_environment' },
   },
   discounts_code_unique: { problem: 'discountCodeTaken', details: { code: 'you sent' } },
+  discount_redemptions_one_per_customer: { problem: 'discountAlreadyUsed', details: { code: 'you sent' } },
   tax_rates_one_active: { problem: 'taxRateExists', details: {} },
   customers_external_id_unique: { problem: 'externalIdTaken', details: { externalId: 'you sent' } },
   subscription_item_features_pair_unique: { problem: 'itemFeatureExists', details: {} },

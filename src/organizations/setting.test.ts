@@ -7,6 +7,7 @@ const settings: Settings = {
   allowMultipleSubscriptions: false,
   access: { pastDue: 'full', unpaid: 'none' },
   allowRepeatedTrials: false,
+  allowRepeatedDiscounts: false,
   dunning: { retryDays: [3, 5, 5], terminalAction: 'unpaid' },
   netTermsDays: 0,
   seller: null,

@@ -53,6 +53,11 @@ export const Settings = z
       description:
         'If true, the trial days of a price count for customers who already had a trial. A `trialEnd` in a request always counts.',
     }),
+    allowRepeatedDiscounts: z.boolean().meta({
+      description:
+        'If true, a customer may redeem the same discount more than once. A redemption that ended before any invoice ' +
+        'with the discount does not count.',
+    }),
     dunning: z.object({
       retryDays: z
         .array(z.int())
@@ -91,6 +96,7 @@ export const SettingsChange = z.object({
   allowMultipleSubscriptions: z.boolean().optional(),
   access: Access.partial().optional(),
   allowRepeatedTrials: z.boolean().optional(),
+  allowRepeatedDiscounts: z.boolean().optional(),
   dunning: z
     .object({
       retryDays: z
@@ -120,6 +126,7 @@ export function decideSettings(current: Settings, { access, dunning, seller, ...
       unpaid: access?.unpaid ?? current.access.unpaid,
     },
     allowRepeatedTrials: change.allowRepeatedTrials ?? current.allowRepeatedTrials,
+    allowRepeatedDiscounts: change.allowRepeatedDiscounts ?? current.allowRepeatedDiscounts,
     dunning: {
       retryDays: dunning?.retryDays ?? current.dunning.retryDays,
       terminalAction: dunning?.terminalAction ?? current.dunning.terminalAction,
@@ -162,4 +169,9 @@ export function accessOf({ settings }: KnownSettings): Access {
 /** Whether a customer may have the trial of a price after another trial. */
 export function allowsRepeatedTrials({ settings }: KnownSettings): boolean {
   return settings.allowRepeatedTrials === true;
+}
+
+/** Whether a customer may redeem the same discount more than once. */
+export function allowsRepeatedDiscounts({ settings }: KnownSettings): boolean {
+  return settings.allowRepeatedDiscounts === true;
 }

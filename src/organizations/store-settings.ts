@@ -9,6 +9,7 @@ const columns = [
   'accessPastDue',
   'accessUnpaid',
   'allowRepeatedTrials',
+  'allowRepeatedDiscounts',
   'dunningRetryDays',
   'dunningTerminalAction',
   'netTermsDays',

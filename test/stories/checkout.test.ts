@@ -127,7 +127,9 @@ test('what a discount takes everything off needs no card when it is paid once, a
   const after = await checkout.confirm(book, { token: null, discountCode: 'GIFT' });
   assert.deepEqual([after.status, after.discountAmount, after.total], ['succeeded', 999n, 0n]);
   const plan = await checkout.open({ customerExternalId: externalId, priceSlug: 'pro-monthly' });
-  assert.equal((await checkout.view(plan, { discountCode: 'GIFT' })).needsCard, true);
+  await assert.rejects(checkout.view(plan, { discountCode: 'GIFT' }), issuesOf('discountCode'), 'it has been used');
+  await checkout.discount('PRESENT', { amount: 100 });
+  assert.equal((await checkout.view(plan, { discountCode: 'PRESENT' })).needsCard, true);
   assert.deepEqual(await checkout.payments(customerId), []);
 });
 

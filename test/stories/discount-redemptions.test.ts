@@ -194,6 +194,61 @@ test('a code that cannot be redeemed is refused by its field, and nothing is mad
   assert.equal((await plans.subscribe({ ...body, discountCode: null })).status, 'active');
 });
 
+test('a customer uses a code once, also after coming back, unless the setting allows more', async () => {
+  const { id, code } = await newDiscount({ amount: 50 });
+  const { customerId } = await plans.newCustomer('pm_card_visa');
+  const body = { customerId, priceId: await newPrice(3000), discountCode: code };
+  const first = await plans.subscribe(body);
+  await app.post(`/subscriptions/${first.id}/cancel`, { cancellation: { timing: 'immediately' } });
+  const again = () => app.request('POST', '/subscriptions', { ...body, discountCode: code.toLowerCase() });
+  const second = await again();
+  assert.deepEqual([second.status, second.body.reason], [409, 'discount_already_used']);
+  await app.put(`/discounts/${id}`, { discount: { code: `${code}X` } });
+  assert.equal((await app.request('POST', '/subscriptions', { ...body, discountCode: `${code}X` })).status, 409);
+  await app.put(`/discounts/${id}`, { discount: { code } });
+  await app.put('/settings', { settings: { allowRepeatedDiscounts: true } });
+  const third = await again();
+  await app.put('/settings', { settings: { allowRepeatedDiscounts: false } });
+  assert.equal(third.status, 200);
+  await app.post(`/subscriptions/${third.body.subscription.id}/cancel`, { cancellation: { timing: 'immediately' } });
+  assert.equal((await again()).status, 409);
+  assert.equal(await redemptionCount(id), 2);
+});
+
+test('a first payment that failed and a trial that was canceled do not use a code up', async () => {
+  const { code } = await newDiscount({ amount: 50 });
+  const declined = await plans.newCustomer('pm_card_chargeCustomerFail');
+  const pro = { customerId: declined.customerId, priceSlug: 'pro-monthly', discountCode: code };
+  for (let attempt = 0; attempt < 2; attempt++) {
+    const { status, body } = await app.request('POST', '/subscriptions', pro);
+    assert.deepEqual([status, body.reason], [402, 'subscription_not_paid']);
+  }
+  const { customerId } = await plans.newCustomer('pm_card_visa');
+  const trial = await plans.subscribe({ customerId, priceSlug: 'team-monthly', discountCode: code });
+  const now = { cancellation: { timing: 'immediately' } };
+  await app.post(`/subscriptions/${trial.id}/cancel`, now);
+  const paid = await plans.subscribe({ ...pro, customerId });
+  assert.equal(paid.status, 'active');
+  await app.post(`/subscriptions/${paid.id}/cancel`, now);
+  assert.equal((await app.request('POST', '/subscriptions', { ...pro, customerId })).status, 409);
+});
+
+test('two purchases with one code at once are one at the discount, and a session names the used code', async () => {
+  const { code } = await newDiscount({ amount: 50 });
+  const { customerId, externalId } = await plans.newCustomer('pm_card_visa');
+  const product = { name: 'Book', slug: code.toLowerCase(), pricingModelId: plans.pricingModelId };
+  const price = { type: 'single_payment', unitPrice: 1000, slug: code.toLowerCase() };
+  await app.post('/products', { product, price });
+  const purchase = { customerId, priceSlug: code.toLowerCase(), discountCode: code };
+  const answers = await Promise.all([1, 2].map(() => app.request('POST', '/purchases', { purchase })));
+  assert.deepEqual(answers.map(({ status }) => status).sort(), [200, 409]);
+  const urls = { successUrl: 'https://acme.test/done', cancelUrl: 'https://acme.test/' };
+  const sold = { type: 'product', priceSlug: code.toLowerCase(), customerExternalId: externalId };
+  const session = { ...sold, ...urls, discountCode: code };
+  const refusedSession = await app.request('POST', '/checkout-sessions', { checkoutSession: session });
+  assert.deepEqual([refusedSession.status, refusedSession.body.reason], [409, 'discount_already_used']);
+});
+
 test('a dry run shows the discounted subscription and redeems nothing', async () => {
   const { id, code } = await newDiscount({ amount: 100 });
   const { customerId } = await plans.newCustomer('pm_card_visa');

@@ -14,6 +14,7 @@ const initial = {
   allowMultipleSubscriptions: false,
   access: { pastDue: 'full', unpaid: 'none' },
   allowRepeatedTrials: false,
+  allowRepeatedDiscounts: false,
   dunning: { retryDays: [3, 5, 5], terminalAction: 'unpaid' },
   netTermsDays: 0,
   seller: null,

@@ -90,6 +90,17 @@ export const recordCorruptions: readonly Corruption[] = [
     ],
     breaks: ['redemptionCountsPaidInvoices', 'redemptionsStayWithinDuration'],
   },
+  {
+    fault: 'a customer used a discount twice that comes once',
+    statements: [
+      `insert into discount_redemptions (environment_id, id, pricing_model_id, discount_id, customer_id, purchase_id, is_only_use,
+         name, code, amount_type, amount, duration, created_at, updated_at)
+         select environment_id, overlay(id placing 'Z' from length('discount_redemption_') + 1), pricing_model_id, discount_id, customer_id,
+                (select min(id) from purchases), true, name, code, amount_type, amount, duration, created_at + 1, updated_at + 1
+           from discount_redemptions`,
+    ],
+    breaks: ['discountsComeOnce'],
+  },
   ...[
     ['events no longer find their webhooks', 'alter table events disable trigger events_addressed'],
     ['what is canceled may live again', 'drop trigger subscriptions_end_for_good on subscriptions'],

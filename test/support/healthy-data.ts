@@ -282,7 +282,7 @@ async function insertMoney({ app, model, ...fixture }: Data, ledgerAccountId: st
         status: 'partially_refunded',
         invoiceNumber: 'ACME-00001',
         discountAmount: 500n,
-        discountRedemptionId: await insertRedemption(app, { model, subscriptionId }),
+        discountRedemptionId: await insertRedemption(app, { model, customerId, subscriptionId }),
         subtotal: 2750n,
         taxAmount: 275n,
         taxType: 'gst',

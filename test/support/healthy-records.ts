@@ -162,8 +162,9 @@ async function insertChange(app: TestApp, model: Model, { subscriptionId, itemId
 /** 5.00 off each invoice, paid once so far. */
 export async function insertRedemption(
   app: TestApp,
-  { model, subscriptionId }: { readonly model: Model; readonly subscriptionId: string },
+  redeemer: { readonly model: Model; readonly customerId: string; readonly subscriptionId: string },
 ): Promise<string> {
+  const { model, customerId, subscriptionId } = redeemer;
   const discount = {
     ...model,
     name: 'Five off',
@@ -179,7 +180,7 @@ export async function insertRedemption(
     .execute();
   await app.owner
     .insertInto('discountRedemptions')
-    .values({ ...discount, id: redemptionId, discountId, subscriptionId, paymentsMade: 1 })
+    .values({ ...discount, id: redemptionId, discountId, customerId, subscriptionId, paymentsMade: 1 })
     .execute();
   return redemptionId;
 }

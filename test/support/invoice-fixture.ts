@@ -48,7 +48,7 @@ export async function createInvoice(work: Work, request: NewInvoice): Promise<In
 /** A discount that the fixture's subscription redeemed, as its invoices carry it. */
 export async function insertRedemption(
   app: TestApp,
-  { pricingModelId, subscriptionId }: { readonly pricingModelId: string; readonly subscriptionId: string },
+  { pricingModelId, customerId, subscriptionId }: Billed & { readonly subscriptionId: string },
   terms: {
     readonly amountType: InvoiceDiscount['kind'];
     readonly amount: bigint;
@@ -67,7 +67,7 @@ export async function insertRedemption(
     .execute();
   await app.owner
     .insertInto('discountRedemptions')
-    .values({ ...discount, id: redemptionId, discountId, subscriptionId })
+    .values({ ...discount, id: redemptionId, discountId, customerId, subscriptionId })
     .execute();
   return { redemptionId, code, kind: terms.amountType, amount: terms.amount };
 }
