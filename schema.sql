@@ -2206,7 +2206,7 @@ begin
                 and not exists (select from prices p where p.environment_id = new.environment_id and p.id = item ->> 'priceId')) then
     raise foreign_key_violation using message = 'a price of the change does not exist', constraint = 'subscription_adjustments_prices';
   end if;
-  return new;
+  return null;
 end $function$;
 CREATE OR REPLACE FUNCTION public.new_catalog_version()
  RETURNS trigger

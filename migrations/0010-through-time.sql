@@ -157,9 +157,9 @@ begin
                 and not exists (select from prices p where p.environment_id = new.environment_id and p.id = item ->> 'priceId')) then
     raise foreign_key_violation using message = 'a price of the change does not exist', constraint = 'subscription_adjustments_prices';
   end if;
-  return new;
+  return null;
 end $$;
-create trigger subscription_adjustments_prices before insert or update of items on subscription_adjustments
+create trigger subscription_adjustments_prices after insert or update of items on subscription_adjustments
   for each row execute function lock_prices_of_adjustment();
 
 -- The records outside of a pricing model that refer to records of it, by the foreign keys of the database: a new table is not

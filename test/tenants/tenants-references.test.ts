@@ -147,7 +147,7 @@ describe('references', () => {
     const { rows } = await owner.query<{ statement: string }>(
       `select format('alter table %s drop constraint %I cascade', c.conrelid::regclass, c.conname) as statement
        from pg_constraint c
-      where c.conrelid = $1::regclass and c.contype in ('c', 'u', 'p') and c.coninhcount = 0
+      where c.conrelid = $1::regclass and c.contype in ('c', 'u', 'p', 'x') and c.coninhcount = 0
         and not exists (select from pg_constraint f where f.contype = 'f' and f.conrelid = c.conrelid and f.conindid = c.conindid)
      union all
      select format('drop index %s', i.indexrelid::regclass) from pg_index i
