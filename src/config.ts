@@ -1,5 +1,6 @@
 import { fileURLToPath } from 'node:url';
 import { z } from 'zod';
+import { connectionLimits } from './http/connections.ts';
 import { shortestOperatorToken } from './http/operator.ts';
 import { nearestOf } from './http/unknown-fields.ts';
 import { type Network, parseNetworks } from './jobs/address-guard.ts';
@@ -84,6 +85,7 @@ const Variables = z.object({
   STRIPE_TEST_WEBHOOK_SECRET: StripeWebhookSecret.optional(),
   STRIPE_API_BASE: z.url({ protocol: /^https?$/ }).optional(),
   TOLLKEEPER_CONNECTIONS: wholeNumber(1, 1_000).default(40),
+  TOLLKEEPER_CONNECTIONS_PER_ADDRESS: wholeNumber(0, 1_000_000).default(connectionLimits.perAddress),
   TOLLKEEPER_STATEMENT_TIMEOUT_MS: wholeNumber(100, 3_600_000).default(30_000),
   TOLLKEEPER_RATE_LIMIT: wholeNumber(0, 1_000_000).default(10_000),
   TOLLKEEPER_MAX_REQUESTS: wholeNumber(1, 1_000_000).default(5_000),
@@ -196,6 +198,8 @@ export interface Config {
 interface LimitsConfig {
   /** Database connections for requests. */
   readonly connections: number;
+  /** Connections to the service from one address; 0 for no limit. */
+  readonly connectionsPerAddress: number;
   /** The timeout of a request's statements. */
   readonly statementTimeoutMs: number;
   /** Requests per second of one key; 0 for no limit. */
@@ -241,6 +245,7 @@ export function readConfig(variables: Readonly<Record<string, string | undefined
     logLevel: data.LOG_LEVEL,
     limits: {
       connections: data.TOLLKEEPER_CONNECTIONS,
+      connectionsPerAddress: data.TOLLKEEPER_CONNECTIONS_PER_ADDRESS,
       statementTimeoutMs: data.TOLLKEEPER_STATEMENT_TIMEOUT_MS,
       rateLimit: data.TOLLKEEPER_RATE_LIMIT,
       maxRequests: data.TOLLKEEPER_MAX_REQUESTS,

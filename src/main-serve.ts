@@ -15,6 +15,7 @@ import {
 import { problemOfOutage } from './database/database-problem.ts';
 import { listMissingMigrations } from './database/migrate.ts';
 import { endSilentConnections } from './database/silent-connections.ts';
+import { connectionLimits } from './http/connections.ts';
 import { createLog, type Log, type ServiceLog } from './http/log.ts';
 import { TroubleLog } from './http/trouble-log.ts';
 import { askForFirstCheck, createChecks } from './invariants/run-checks.ts';
@@ -67,6 +68,7 @@ export async function serve(config: Config): Promise<void> {
       operatorToken: config.operatorToken,
       publicUrl: config.publicUrl,
       limits,
+      connections: { ...connectionLimits, perAddress: limits.connectionsPerAddress },
       migrated: () => isMigrated(access),
     });
     if (config.works) {

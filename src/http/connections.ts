@@ -9,6 +9,8 @@ export interface ConnectionLimits {
   readonly requestMs: number;
   /** Between a response and the next request. */
   readonly keepAliveMs: number;
+  /** The same while more than half of the connections are taken. */
+  readonly crowdedKeepAliveMs: number;
   /**
    * Without a byte in either direction: a request that awaits its response, or a response that the client does not
    * read.
@@ -18,21 +20,39 @@ export interface ConnectionLimits {
   readonly checkMs: number;
   /** Further connections are closed immediately. */
   readonly connections: number;
+  /** Connections of one network, beside the reserve; 0 for no limit. */
+  readonly perAddress: number;
+  /** The last of the connections, on which only the operator's paths are answered. */
+  readonly reserved: number;
+  /** Connections of one network in the reserve. */
+  readonly reservedPerAddress: number;
+  /** From the connection to complete headers, in the reserve. */
+  readonly reservedMs: number;
 }
 
 /** The default limits. */
 export const connectionLimits: ConnectionLimits = {
   // Headers fit into a few packets; a client that sends them byte by byte only holds a connection.
-  headersMs: 20_000,
+  headersMs: 10_000,
   // Enough for a slow link, too short to hold a connection by dripping the body.
   requestMs: 60_000,
   // Longer than the keep-alive of load balancers, mostly 60 s: if the server closed first, a request could be lost.
   keepAliveMs: 72_000,
+  // A client that loses a request by this can repeat it; one that finds no connection cannot.
+  crowdedKeepAliveMs: 5_000,
   // Moving the test clock may take four minutes before the first byte of the response.
   silentMs: 5 * 60_000,
   checkMs: 5_000,
   // An idle connection costs some kilobytes, so this bounds them well before memory runs out.
   connections: 10_000,
+  // As many requests as can wait for the database by default. A load balancer is one address and needs no more.
+  perAddress: 1_000,
+  // Enough for the health checks and metrics of every load balancer and monitor.
+  reserved: 100,
+  // One address cannot take the whole reserve.
+  reservedPerAddress: 10,
+  // A health check sends its headers at once.
+  reservedMs: 2_000,
 };
 
 /** The limits as options of the Node server. */

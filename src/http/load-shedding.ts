@@ -2,6 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import { Transform, type TransformCallback } from 'node:stream';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { Problem } from '../kernel/problem.ts';
+import { isForOperator } from './operator.ts';
 
 /** The load that one process accepts at a time. */
 export interface LoadLimits {
@@ -11,8 +12,6 @@ export interface LoadLimits {
   readonly maxBodiesBytes: number;
 }
 
-// Health checks and metrics are answered even at capacity.
-const alwaysAdmitted = new Set(['/health', '/ready', '/metrics']);
 // Bodies up to this size are bounded well enough by the number of requests.
 const smallBodyBytes = 64 * 1024;
 
@@ -23,7 +22,7 @@ export function registerLoadShedding(server: FastifyInstance, { maxRequests, max
   server.addHook('onRequest', (request, reply, done) => {
     const isTooLarge = isLarge(request) && bodiesBytes + (announcedBytes(request) ?? 0) > maxBodiesBytes;
     const isTooMuch = inFlight >= maxRequests || isTooLarge;
-    if (isTooMuch && !alwaysAdmitted.has(request.url)) return done(new Problem('overloaded'));
+    if (isTooMuch && !isForOperator(request)) return done(new Problem('overloaded'));
     inFlight += 1;
     reply.raw.once('close', () => {
       inFlight -= 1;

@@ -1,4 +1,13 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
+import type { FastifyRequest } from 'fastify';
+
+// The operator needs these most when the service is at capacity.
+const operatorPaths = new Set(['/health', '/ready', '/metrics', '/invariants']);
+
+/** Whether the request is for health checks, monitoring or the operator, which are answered even at capacity. */
+export function isForOperator({ routeOptions }: FastifyRequest): boolean {
+  return operatorPaths.has(routeOptions.url ?? '');
+}
 
 /** The minimum length of the operator token, too long to guess. */
 export const shortestOperatorToken = 20;

@@ -119,7 +119,7 @@ export class RateLimit {
  * The network of an address: the /64 of an IPv6 address, because its owner controls all of it, or the IPv4 address
  * itself.
  */
-function networkOf(address: string): string {
+export function networkOf(address: string): string {
   if (!address.includes(':') || address.includes('.')) return address;
   const [head = '', tail] = address.split('::');
   const groups = head.split(':');

@@ -7,6 +7,7 @@ import { problemOfOutage } from '../database/database-problem.ts';
 import { Problem, type ProblemName, problemOfConstraint } from '../kernel/problem.ts';
 import type { ApiContext } from './api.ts';
 import { registerApi } from './api.ts';
+import { guardConnections } from './connection-guard.ts';
 import { type ConnectionLimits, connectionLimits, connectionOptions, hostProblem } from './connections.ts';
 import { type Hook, registerHooks } from './hook.ts';
 import { type LoadLimits, registerLoadShedding } from './load-shedding.ts';
@@ -60,7 +61,7 @@ export function createHttp(options: HttpOptions): FastifyInstance {
     reply.header('x-request-id', request.id);
     done(hostProblem(request) ?? encodingProblem(request));
   });
-  server.server.maxConnections = limits.connections;
+  guardConnections(server, limits);
   if (options.loadLimits !== undefined) registerLoadShedding(server, options.loadLimits);
   server.setErrorHandler(answerError);
   server.setNotFoundHandler((request, reply) =>

@@ -16,6 +16,8 @@ const limits: ConnectionLimits = {
   silentMs: 3_000,
   checkMs: 100,
   connections: 250,
+  perAddress: 0,
+  reserved: 20,
 };
 const server = await createApp({
   database: app.database,
@@ -145,4 +147,68 @@ test('beyond the limit connections are closed at once, and taken again when othe
     assert(left > 0, 'nobody is taken any more');
     await sleep(50);
   }
+});
+
+test('an address with 30 idle connections shuts out nobody else, and health is answered while all are taken', async () => {
+  const guarded = await createApp({
+    database: app.database,
+    migrated: async () => true,
+    connections: {
+      ...connectionLimits,
+      connections: 60,
+      perAddress: 30,
+      reserved: 20,
+      reservedPerAddress: 4,
+      reservedMs: 500,
+    },
+  });
+  const at = await guarded.listen({ host: '127.0.0.1', port: 0 });
+  after(() => guarded.close());
+  const idle = (count: number, from: string) =>
+    Promise.all(Array.from({ length: count }, () => RawSocket.open(at, { from })));
+  const ask = async (path: string, from: string) => {
+    const socket = await RawSocket.open(at, { from });
+    socket.send(head('GET', path, ['Connection: close']));
+    return (await socket.untilClosed()).statuses.join();
+  };
+  const [attacker, customer, monitor] = ['127.0.0.1', '127.0.0.2', '127.0.0.3'] as const;
+
+  const held = await idle(40, attacker);
+  assert.equal(await ask(customers, customer), '200');
+  // Six are closed at once, and the four in the reserve half a second later.
+  const isOpen = ({ isClosed }: RawSocket) => !isClosed;
+  for (let left = 100; held.filter(isOpen).length > 30; left--) {
+    assert(left > 0, `${held.filter(isOpen).length} are open`);
+    await sleep(50);
+  }
+  assert.equal(await ask('/health', attacker), '200');
+  assert.equal(await ask(customers, attacker), '503');
+
+  held.push(...(await idle(10, customer)));
+  // A connection of the reserve answers once, though the client would keep it.
+  const reserved = await RawSocket.open(at, { from: monitor });
+  reserved.send(head('GET', '/health').repeat(2));
+  assert.deepEqual((await reserved.untilClosed()).statuses, [200]);
+  assert.equal(await ask('/ready', monitor), '200');
+  assert.equal(await ask(customers, monitor), '503');
+  assert.equal(held.filter(isOpen).length, 40);
+
+  for (const socket of held) socket.destroy();
+  for (let left = 100; (await ask(customers, attacker)) !== '200'; left--) assert(left > 0, 'nobody is taken any more');
+});
+
+test('idle connections are kept for 5 s instead of 72 s while more than half of all are taken', async () => {
+  const isKept = async (seconds: number) => {
+    for (let left = 100; ; left--) {
+      const kept = (await fetch(`${address}/health`)).headers.get('keep-alive');
+      if (kept === `timeout=${seconds}`) return;
+      assert(left > 0, `kept for ${kept}`);
+      await sleep(20);
+    }
+  };
+  await isKept(72);
+  const sockets = await Promise.all(Array.from({ length: 130 }, () => RawSocket.open(address)));
+  await isKept(5);
+  for (const socket of sockets) socket.destroy();
+  await isKept(72);
 });

@@ -27,10 +27,16 @@ export class RawSocket {
     );
   }
 
-  /** Connects to the host of an address. `allowHalfOpen`: it stays open for us when the other side has ended. */
-  static async open(address: string, { allowHalfOpen = false } = {}): Promise<RawSocket> {
+  /**
+   * Connects to the host of an address, from an address of this machine. `allowHalfOpen`: it stays open for us when the
+   * other side has ended.
+   */
+  static async open(
+    address: string,
+    { allowHalfOpen = false, from }: { allowHalfOpen?: boolean; from?: string } = {},
+  ): Promise<RawSocket> {
     const { hostname, port } = new URL(address);
-    const socket = connect({ host: hostname, port: Number(port), allowHalfOpen });
+    const socket = connect({ host: hostname, port: Number(port), allowHalfOpen, ...(from && { localAddress: from }) });
     const raw = new RawSocket(socket);
     await new Promise((resolve) => {
       socket.once('connect', resolve);
