@@ -83,12 +83,11 @@ const invoiceFile = portalPage('GET', '/portal/invoices/:id/pdf', async (visit) 
 async function changeOwn(
   visit: Visit,
   { word, may }: { readonly word: string; readonly may: (subscription: PortalSubscription) => boolean },
-  act: (work: Work) => Promise<unknown>,
+  act: (work: Work, subscription: PortalSubscription) => Promise<unknown>,
 ): Promise<PageAnswer> {
   try {
     await inVisit(visit, async ({ work, customer }) => {
-      await requireOffered(work, customer, idOf(visit), may);
-      await act(work);
+      await act(work, await requireOffered(work, customer, idOf(visit), may));
     });
     return done(word);
   } catch (error) {
@@ -102,11 +101,15 @@ const askCancel = portalPage('GET', '/portal/subscriptions/:id/cancel', async (v
   if (subscription === undefined) throw new Problem('subscriptionNotFound', { id: idOf(visit) });
   return mayCancel(subscription) ? { show: cancelPage(frame, visit, subscription) } : { goTo: '/portal' };
 });
-const cancel = portalPage('POST', '/portal/subscriptions/:id/cancel', (visit) =>
-  changeOwn(visit, { word: 'canceled', may: mayCancel }, (work) =>
-    cancelSubscription(work, idOf(visit), { timing: 'at_end_of_current_billing_period' }, true),
-  ),
-);
+const isEnding = ({ status }: PortalSubscription) => status === 'cancellation_scheduled';
+/** A form that is sent twice, or behind a request of the seller, finds the end scheduled and keeps it. */
+const cancel = portalPage('POST', '/portal/subscriptions/:id/cancel', (visit) => {
+  const may = (subscription: PortalSubscription) => isEnding(subscription) || mayCancel(subscription);
+  return changeOwn(visit, { word: 'canceled', may }, async (work, subscription) => {
+    if (isEnding(subscription)) return;
+    await cancelSubscription(work, subscription.id, { timing: 'at_end_of_current_billing_period' }, true);
+  });
+});
 const uncancel = portalPage('POST', '/portal/subscriptions/:id/uncancel', (visit) =>
   changeOwn(visit, { word: 'uncanceled', may: mayUncancel }, (work) => uncancelSubscription(work, idOf(visit))),
 );
