@@ -524,7 +524,7 @@ create table public.ledger_transactions (
   api_key_id text default NULLIF(current_setting('tollkeeper.api_key_id'::text, true), ''::text),
   constraint ledger_transactions_once UNIQUE (type, source_id, environment_id),
   constraint ledger_transactions_pkey PRIMARY KEY (environment_id, id),
-  constraint ledger_transactions_type CHECK ((type = ANY (ARRAY['usage_event_processed'::text, 'credit_grant_recognized'::text, 'billing_period_transition'::text, 'credit_grant_expired'::text, 'credit_taken_back'::text, 'credit_transferred'::text, 'settle_invoice_usage_costs'::text, 'settlement_undone'::text, 'admin_credit_adjusted'::text])))
+  constraint ledger_transactions_type CHECK ((type = ANY (ARRAY['usage_event_processed'::text, 'credit_grant_recognized'::text, 'billing_period_transition'::text, 'credit_grant_expired'::text, 'credit_taken_back'::text, 'credit_taken_back_by_hand'::text, 'credit_transferred'::text, 'settle_invoice_usage_costs'::text, 'settlement_undone'::text, 'admin_credit_adjusted'::text])))
 );
 
 create table public.organizations (
@@ -1034,6 +1034,7 @@ create table public.usage_credits (
   paused_back numeric(38,0) not null default 0,
   paused_owed numeric(38,0) not null default 0,
   withheld numeric(38,0) not null default 0,
+  taken_by_hand numeric(38,0) not null default 0,
   spent boolean not null generated always as (((applied + expired) + taken_back) = issued) stored,
   expires_at bigint,
   transferred_from text,
@@ -1047,7 +1048,7 @@ create table public.usage_credits (
   constraint usage_credits_environment_id_ledger_account_id_fkey FOREIGN KEY (environment_id, ledger_account_id) REFERENCES ledger_accounts(environment_id, id),
   constraint usage_credits_environment_id_transferred_from_fkey FOREIGN KEY (environment_id, transferred_from) REFERENCES usage_credits(environment_id, id),
   constraint usage_credits_never_over_applied CHECK (((issued > (0)::numeric) AND (LEAST(applied, expired, taken_back) >= (0)::numeric) AND (((applied + expired) + taken_back) <= issued))),
-  constraint usage_credits_paused_back CHECK (((LEAST(paused_back, withheld) >= (0)::numeric) AND ((paused_back + withheld) <= taken_back))),
+  constraint usage_credits_paused_back CHECK (((LEAST(paused_back, withheld, taken_by_hand) >= (0)::numeric) AND (((paused_back + withheld) + taken_by_hand) <= taken_back))),
   constraint usage_credits_paused_owed CHECK (((paused_owed >= (0)::numeric) AND ((paused_back + paused_owed) <= issued))),
   constraint usage_credits_priority CHECK (((priority >= 0) AND (priority <= 1000)))
 );

@@ -87,7 +87,8 @@ create table ledger_transactions (
   -- The same business fact is booked once, however often it is told.
   constraint ledger_transactions_once unique (type, source_id, environment_id),
   constraint ledger_transactions_type check (type in ('usage_event_processed', 'credit_grant_recognized', 'billing_period_transition',
-    'credit_grant_expired', 'credit_taken_back', 'credit_transferred', 'settle_invoice_usage_costs', 'settlement_undone', 'admin_credit_adjusted'))
+    'credit_grant_expired', 'credit_taken_back', 'credit_taken_back_by_hand', 'credit_transferred', 'settle_invoice_usage_costs',
+    'settlement_undone', 'admin_credit_adjusted'))
 );
 
 create table usage_credits (
@@ -112,6 +113,8 @@ create table usage_credits (
   paused_owed numeric(38, 0) not null default 0,
   -- The part of taken_back that paid back what a pause left owing on the account.
   withheld numeric(38, 0) not null default 0,
+  -- The part of taken_back that the seller took back by hand: nobody has used these units.
+  taken_by_hand numeric(38, 0) not null default 0,
   -- A column of its own, so that the index of open credits names nothing that each use changes: the row stays in its page.
   spent boolean not null generated always as (applied + expired + taken_back = issued) stored,
   expires_at bigint,
@@ -128,7 +131,8 @@ create table usage_credits (
   constraint usage_credits_once unique (source, source_id, environment_id),
   constraint usage_credits_never_over_applied check (issued > 0 and least(applied, expired, taken_back) >= 0
     and applied + expired + taken_back <= issued),
-  constraint usage_credits_paused_back check (least(paused_back, withheld) >= 0 and paused_back + withheld <= taken_back),
+  constraint usage_credits_paused_back check (least(paused_back, withheld, taken_by_hand) >= 0
+    and paused_back + withheld + taken_by_hand <= taken_back),
   constraint usage_credits_paused_owed check (paused_owed >= 0 and paused_back + paused_owed <= issued),
   constraint usage_credits_priority check (priority between 0 and 1000)
 ) with (fillfactor = 70);

@@ -24,6 +24,7 @@ export function give({ credits }: Account, credit: NewCredit): void {
     left: credit.issued,
     applied: 0,
     takenBack: 0,
+    takenByHand: 0,
     pausedBack: 0,
     pausedOwed: 0,
     withheld: 0,

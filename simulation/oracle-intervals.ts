@@ -59,14 +59,17 @@ export function changeInterval(
   return isMade ? 'made' : 'not_paid';
 }
 
-/** The credits of the time that is given up: unused ones go, and used ones were used ahead of time. */
+/**
+ * The credits of the time that is given up: unused ones go, and used ones were used ahead of time. Nobody used those
+ * that the seller took back by hand.
+ */
 function givenUp({ plan, quantity, credits }: Subscription, { start, end, wholeStart }: Period, now: number) {
   const ofPeriod = credits.filter((each) => isOfPeriod(each, start, now));
-  const sum = (key: 'issued' | 'left') => ofPeriod.reduce((total, each) => total + each[key], 0);
+  const sum = (key: 'issued' | 'left' | 'takenByHand') => ofPeriod.reduce((total, each) => total + each[key], 0);
   const rest = share(plan.recurring * quantity, end - now, end - wholeStart);
   const ahead = Math.min(rest, sum('issued'));
   const takenBack = Math.min(ahead, sum('left'));
-  return { ahead, takenBack, usedAhead: ahead - takenBack };
+  return { ahead, takenBack, usedAhead: Math.max(0, ahead - takenBack - sum('takenByHand')) };
 }
 
 function isOfPeriod({ kind, periodStart, expiresAt }: Credit, start: number, now: number): boolean {

@@ -59,6 +59,8 @@ export interface Credit {
   left: number;
   applied: number;
   takenBack: number;
+  /** The part of that which the seller took back by hand. */
+  takenByHand: number;
   /** Null: no expiry. */
   expiresAt: number | null;
   /** Granted by a period and expiring with it; once; manually; bought; rolled over into a later period. */

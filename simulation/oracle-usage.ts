@@ -60,7 +60,10 @@ export function partOf(amount: number, from: number, { wholeStart, end }: Period
   return Number((BigInt(amount) * part * 2n + whole) / (whole * 2n));
 }
 
-/** Takes back the credits of a paused rest, as far as they are neither used nor held. The others are owed. */
+/**
+ * Takes back the credits of a paused rest, as far as they are neither used nor held. The others are owed, but for those
+ * that the seller took back by hand.
+ */
 export function takePausedBack(books: Books, subscription: Subscription, period: Period): void {
   const { now } = books;
   const isHeld = heldOf(books, subscription) > 0;
@@ -74,7 +77,7 @@ export function takePausedBack(books: Books, subscription: Subscription, period:
     credit.left -= amount;
     credit.takenBack += amount;
     credit.pausedBack += amount;
-    credit.pausedOwed += Math.max(0, due - amount);
+    credit.pausedOwed += Math.max(0, due - amount - credit.takenByHand);
     free -= amount;
   }
 }

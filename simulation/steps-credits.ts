@@ -99,6 +99,7 @@ export const takeCreditBack: Draw = ({ random, books }) => {
       if (amount === null) return 'refused';
       credit.left -= amount;
       credit.takenBack += amount;
+      credit.takenByHand += amount;
       return 'done';
     },
   };

@@ -148,7 +148,9 @@ async function readLeft(
   const givenUp = [...credits].map(([meterId, ofMeter]): [string, GivenUpCredits] => {
     const granted = sumOf(ofMeter.map(({ issued }) => issued));
     const rest = sumOf(ofMeter.map((credit) => credit.rest));
-    return [meterId, creditsGivenUp({ entitled: entitled.get(meterId) ?? 0n, granted, rest }, whole, at)];
+    const takenByHand = sumOf(ofMeter.map((credit) => credit.takenByHand));
+    const left = { entitled: entitled.get(meterId) ?? 0n, granted, rest, takenByHand };
+    return [meterId, creditsGivenUp(left, whole, at)];
   });
   return { period, pausedCredit, unused, givenUp: new Map(givenUp) };
 }

@@ -919,6 +919,7 @@ export interface UsageCredits {
   sourceId: string;
   spent: Generated<boolean>;
   takenBack: Generated<bigint>;
+  takenByHand: Generated<bigint>;
   transferredFrom: string | null;
   updatedAt: number;
   withheld: Generated<bigint>;

@@ -222,6 +222,20 @@ export const ledgerInvariants: readonly Invariant[] = [
           or c.taken_back <> coalesce(e.taken_back, 0)`,
   },
   {
+    name: 'creditsTakenByHandAreBooked',
+    sentence: 'The units of a credit that the seller took back by hand are those of its entries that say so.',
+    query: sql`
+      with booked as (
+        select e.environment_id, e.usage_credit_id as id, sum(e.amount) as amount
+          from ledger_transactions t
+          join ledger_entries e on e.environment_id = t.environment_id and e.ledger_transaction_id = t.id
+         where t.type = 'credit_taken_back_by_hand' group by e.environment_id, e.usage_credit_id
+      )
+      select environment_id, id, c.taken_by_hand, booked.amount as booked
+        from usage_credits c full join booked using (environment_id, id)
+       where coalesce(c.taken_by_hand, 0) <> coalesce(booked.amount, 0)`,
+  },
+  {
     name: 'pausedCreditsArePaidBack',
     sentence:
       'Credits of paused time were taken back or are owed. New credits of the plan pay back no more, and no less.',
@@ -231,7 +245,7 @@ export const ledgerInvariants: readonly Invariant[] = [
         join billing_periods p on p.environment_id = c.environment_id and p.id = c.billing_period_id
        where p.whole_end_at is not null and c.expires_at = p.whole_end_at and c.granted_at <= p.end_at
          and c.source = 'billing_period_transition' and starts_with(c.source_id, p.id || ':')
-         and c.paused_back + c.paused_owed
+         and c.paused_back + c.paused_owed + c.taken_by_hand
              < round(c.issued * (c.expires_at - p.end_at) / (c.expires_at - p.start_at))
       union all
       select a.environment_id, a.id, null, a.owed, a.withheld, null

@@ -104,6 +104,14 @@ export function shareOfRest(
 }
 
 /**
+ * The units that were used ahead of time, where `missing` ones cannot be taken back. Those that the seller took back by
+ * hand were not used. If 180 are missing and 260 were taken back by hand, none was used ahead.
+ */
+export function lessTakenByHand(missing: bigint, takenByHand: bigint): bigint {
+  return missing > takenByHand ? missing - takenByHand : 0n;
+}
+
+/**
  * The units that are granted again when a pause ends: those that it took or left owing, less the share of the paused
  * time, rounded up. The owed units are withheld from them afterwards. After 10 of 20 paused days, 166 of 333 come back. If
  * 33 of the 333 were used, 300 were taken: 166 come, and 33 of these are withheld.

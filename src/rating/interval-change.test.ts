@@ -6,7 +6,8 @@ import { creditsGivenUp, unusedAfterCredits } from './interval-change.ts';
 const month = { start: 0, end: 30 };
 
 test('credits of the time that is given up are taken back as far as they are unused', () => {
-  const left = (rest: bigint, at: number) => creditsGivenUp({ entitled: 1000n, granted: 1000n, rest }, month, at);
+  const left = (rest: bigint, at: number) =>
+    creditsGivenUp({ entitled: 1000n, granted: 1000n, rest, takenByHand: 0n }, month, at);
   assert.deepEqual(left(100n, 15), { ahead: 500n, takenBack: 100n, usedAhead: 400n });
   assert.deepEqual(left(800n, 15), { ahead: 500n, takenBack: 500n, usedAhead: 0n }, '300 are left over');
   assert.deepEqual(left(0n, 0), { ahead: 1000n, takenBack: 0n, usedAhead: 1000n });
@@ -14,7 +15,15 @@ test('credits of the time that is given up are taken back as far as they are unu
 });
 
 test('a plan that was granted later gives up no more than it granted', () => {
-  assert.equal(creditsGivenUp({ entitled: 1000n, granted: 200n, rest: 200n }, month, 15).ahead, 200n);
+  assert.equal(creditsGivenUp({ entitled: 1000n, granted: 200n, rest: 200n, takenByHand: 0n }, month, 15).ahead, 200n);
+});
+
+test('credits that the seller took back by hand were not used ahead', () => {
+  const left = (rest: bigint, takenByHand: bigint) =>
+    creditsGivenUp({ entitled: 360n, granted: 360n, rest, takenByHand }, month, 15);
+  assert.deepEqual(left(0n, 260n), { ahead: 180n, takenBack: 0n, usedAhead: 0n }, '100 were used in half the month');
+  assert.deepEqual(left(0n, 60n), { ahead: 180n, takenBack: 0n, usedAhead: 120n }, '300 were used');
+  assert.deepEqual(left(160n, 100n), { ahead: 180n, takenBack: 160n, usedAhead: 0n });
 });
 
 test('credits that were used ahead are taken back from the next grant, or else lower the value', () => {
@@ -28,10 +37,15 @@ test('credits that were used ahead are taken back from the next grant, or else l
 test('the value stays between nothing and all of it', () => {
   const amount = fc.bigInt({ min: 0n, max: 10n ** 6n });
   fc.assert(
-    fc.property(amount, amount, amount, amount, fc.nat(30), (unused, granted, used, nextGrant, at) => {
-      const rest = granted - (used < granted ? used : granted);
-      const given = creditsGivenUp({ entitled: granted, granted, rest }, month, at);
-      assert.equal(given.takenBack + given.usedAhead, given.ahead);
+    fc.property(fc.tuple(amount, amount, amount, amount, amount), fc.nat(30), (amounts, at) => {
+      const [unused, granted, used, nextGrant, byHand] = amounts;
+      const notUsed = granted - (used < granted ? used : granted);
+      const takenByHand = byHand < notUsed ? byHand : notUsed;
+      const rest = notUsed - takenByHand;
+      const given = creditsGivenUp({ entitled: granted, granted, rest, takenByHand }, month, at);
+      const without = creditsGivenUp({ entitled: granted, granted, rest: notUsed, takenByHand: 0n }, month, at);
+      assert.equal(given.usedAhead, without.usedAhead, 'a take-back by hand changes nothing of what was used');
+      assert.equal(without.takenBack + without.usedAhead, given.ahead);
       assert.ok(given.takenBack <= rest);
       const value = unusedAfterCredits(unused, [{ ...given, nextGrant }]);
       assert.ok(value >= 0n && value <= unused);

@@ -1,5 +1,6 @@
 import type { Instant, Period } from '../kernel/calendar.ts';
 import { mulDiv, smallerOf } from '../kernel/money.ts';
+import { lessTakenByHand } from './credits.ts';
 
 /** The unused credits of a plan on a meter, when its period is left early. In units of the meter. */
 interface LeftCredits {
@@ -7,8 +8,9 @@ interface LeftCredits {
   readonly entitled: bigint;
   /** The amount that it has granted for this period. */
   readonly granted: bigint;
-  /** The unused part of that. */
+  /** The part of that which can still be used, and the part that the seller took back by hand. */
   readonly rest: bigint;
+  readonly takenByHand: bigint;
 }
 
 /** The credits of the time that is given up. `takenBack` are unused. `usedAhead` have been used already. */
@@ -22,12 +24,17 @@ export interface GivenUpCredits {
  * Decides the credits of the rest of a period that is left at `at`. Its paid value is taken off the next plan, so its
  * credits are given up with it: unused ones are taken back. Worked example: of 1000 a month, 900 are used half-way. The
  * rest of the month is worth 500, of which 100 are unused: they are taken back, and 400 were used ahead of time.
+ * Units that the seller took back by hand were not used: they reduce `usedAhead`.
  */
-export function creditsGivenUp({ entitled, granted, rest }: LeftCredits, whole: Period, at: Instant): GivenUpCredits {
+export function creditsGivenUp(
+  { entitled, granted, rest, takenByHand }: LeftCredits,
+  whole: Period,
+  at: Instant,
+): GivenUpCredits {
   const share = mulDiv(entitled, BigInt(whole.end - at), BigInt(whole.end - whole.start));
   const ahead = smallerOf(share, granted);
   const takenBack = smallerOf(ahead, rest);
-  return { ahead, takenBack, usedAhead: ahead - takenBack };
+  return { ahead, takenBack, usedAhead: lessTakenByHand(ahead - takenBack, takenByHand) };
 }
 
 /** Credits of a meter that were used ahead of time, and the amount that the next period grants on it. */

@@ -11,7 +11,7 @@ import { publishLowBalances } from './actions-low-balance.ts';
 import { hasFallen } from './low-balance.ts';
 import { lockBalances } from './store-accounts.ts';
 import * as store from './store-credits.ts';
-import { takeBackCredits, writePendingApplication } from './store-credits.ts';
+import { takeBackByHand, writePendingApplication } from './store-credits.ts';
 import {
   decideTakeBack,
   type GrantedSubscription,
@@ -110,7 +110,7 @@ export async function takeBack(work: Work, id: string, amount: bigint | null): P
   const remaining = remainingOf(await creditOf(work, id), work.now);
   const takenBack = decideTakeBack({ id, remaining, balance, held }, amount);
   await writePendingApplication(work, [ledgerAccountId]);
-  await takeBackCredits(work, [{ id, pricingModelId, amount: takenBack }]);
+  await takeBackByHand(work, { id, pricingModelId, amount: takenBack });
   const meter = await findUsageMeter(work, usageMeterId);
   assert(meter !== null, 'an account counts a meter');
   if (hasFallen(meter.lowBalanceThreshold, balance, balance - takenBack)) {

@@ -16,7 +16,7 @@ import {
 import { rolledOver } from './rollover.ts';
 import * as store from './store-accounts.ts';
 import {
-  addWithheld,
+  countTakenBack,
   endCredits,
   expireNow,
   insertCredits,
@@ -76,7 +76,7 @@ async function withhold(work: Work, ids: readonly string[]): Promise<void> {
     });
   });
   await takeBackCredits(work, withheld);
-  await addWithheld(work, withheld);
+  await countTakenBack(work, 'withheld', withheld);
 }
 
 /**

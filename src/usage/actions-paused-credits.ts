@@ -1,15 +1,15 @@
 import type { Work } from '../database/work.ts';
 import type { Instant } from '../kernel/calendar.ts';
 import { smallerOf } from '../kernel/money.ts';
-import { givenBackOnResume, shareOfRest } from '../rating/credits.ts';
+import { givenBackOnResume, lessTakenByHand, shareOfRest } from '../rating/credits.ts';
 import { grantCredits } from './actions-ledger.ts';
 import { lockBalances } from './store-accounts.ts';
 import { addPaused, listPlanCredits, takeBackCredits, writePendingApplication } from './store-credits.ts';
 
 /**
  * Takes back the plan credits of the paused rest of a period, as far as they are neither used nor held. The others are
- * owed: the next credits of the plan on the account pay them back. Credits that belong to the customer, and those that
- * rolled over from earlier periods, stay.
+ * owed, unless the seller took them back by hand: the next credits of the plan on the account pay them back. Credits that
+ * belong to the customer, and those that rolled over from earlier periods, stay.
  */
 export async function takeBackPausedCredits(
   work: Work,
@@ -23,13 +23,13 @@ export async function takeBackPausedCredits(
     [...balances].flatMap(([id, { balance, held }]) => (held > 0n ? [[id, balance > 0n ? balance : 0n]] : [])),
   );
   const paused = (await listPlanCredits(work, [periodId])).flatMap((credit) => {
-    const { id, pricingModelId, ledgerAccountId, rest, pausedBack, pausedOwed } = credit;
+    const { id, pricingModelId, ledgerAccountId, rest, pausedBack, pausedOwed, takenByHand } = credit;
     const due = shareOfRest(credit, endAt) - pausedBack - pausedOwed;
     if (due <= 0n) return [];
     const unheld = free.get(ledgerAccountId) ?? due;
     const amount = smallerOf(smallerOf(due, rest), unheld);
     if (free.has(ledgerAccountId)) free.set(ledgerAccountId, unheld - amount);
-    return { id, pricingModelId, amount, owed: due - amount };
+    return { id, pricingModelId, amount, owed: lessTakenByHand(due - amount, takenByHand) };
   });
   await takeBackCredits(
     work,

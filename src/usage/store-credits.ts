@@ -149,13 +149,14 @@ interface PeriodCredit {
   readonly pricingModelId: string;
   readonly usageMeterId: string;
   readonly issued: bigint;
+  readonly takenByHand: bigint;
   readonly rest: bigint;
 }
 
 /** The credits that a plan granted for this billing period, used or not, oldest first. */
 export async function listCreditsOfPeriod(work: Work, billingPeriodId: string): Promise<PeriodCredit[]> {
   const { rows } = await sql<PeriodCredit>`
-    select c.id, c.pricing_model_id, a.usage_meter_id, c.issued,
+    select c.id, c.pricing_model_id, a.usage_meter_id, c.issued, c.taken_by_hand,
            c.issued - c.applied - c.expired - c.taken_back
              - case when a.pending_credit_id = c.id then a.covered - a.applied else 0 end as rest
       from billing_periods p
@@ -218,6 +219,13 @@ export async function takeBackCredits(
   await remove(work, removed, { ...moves.takeBack, type: 'credit_taken_back', sourceId });
 }
 
+/** Takes back units of a credit of a locked account because the seller says so. They do not count as used. */
+export async function takeBackByHand(work: Work, removed: RemovedCredit): Promise<void> {
+  const sourceId = newId('ledgerTransaction');
+  await remove(work, [removed], { ...moves.takeBack, type: 'credit_taken_back_by_hand', sourceId });
+  await countTakenBack(work, 'taken_by_hand', [removed]);
+}
+
 /** Moves units off credits of locked accounts, because the credits of another account replace them. */
 export async function moveOffCredits(work: Work, removed: readonly RemovedCredit[]): Promise<void> {
   if (removed.length === 0) return;
@@ -248,6 +256,7 @@ interface PlanCredit {
   readonly issued: bigint;
   readonly pausedBack: bigint;
   readonly pausedOwed: bigint;
+  readonly takenByHand: bigint;
   readonly rest: bigint;
   readonly startAt: Instant;
   readonly expiresAt: Instant;
@@ -257,7 +266,8 @@ interface PlanCredit {
 export async function listPlanCredits(work: Work, billingPeriodIds: readonly string[]): Promise<PlanCredit[]> {
   const { rows } = await sql<PlanCredit>`
     select c.id, c.pricing_model_id, c.ledger_account_id, a.subscription_id, a.usage_meter_id, c.feature_id, c.billing_period_id,
-           c.priority, c.issued, c.paused_back, c.paused_owed, c.issued - c.applied - c.expired - c.taken_back as rest, c.expires_at,
+           c.priority, c.issued, c.paused_back, c.paused_owed, c.taken_by_hand,
+           c.issued - c.applied - c.expired - c.taken_back as rest, c.expires_at,
            case when starts_with(c.source_id, p.id || ':') then p.start_at else greatest(p.start_at, c.granted_at) end as start_at
       from billing_periods p
       join ledger_accounts a on a.environment_id = p.environment_id and a.subscription_id = p.subscription_id
@@ -311,11 +321,16 @@ export async function listOwingCredits(work: Work, ids: readonly string[]): Prom
   return rows;
 }
 
-/** Counts units of new credits that were taken back for what the account owed. */
-export async function addWithheld(work: Work, removed: readonly RemovedCredit[]): Promise<void> {
+/** Counts units that were taken back for what the account owed, or by hand. */
+export async function countTakenBack(
+  work: Work,
+  kind: 'withheld' | 'taken_by_hand',
+  removed: readonly RemovedCredit[],
+): Promise<void> {
   if (removed.length === 0) return;
+  const column = sql.ref(kind);
   await sql`
-    update usage_credits c set withheld = c.withheld + removed.amount
+    update usage_credits c set ${column} = c.${column} + removed.amount
       from unnest(${removed.map(({ id }) => id)}::text[], ${removed.map(({ amount }) => amount)}::numeric[]) as removed (id, amount)
      where c.environment_id = ${work.environmentId} and c.id = removed.id`.execute(work.db);
 }

@@ -194,6 +194,23 @@ test('credits used ahead lower the value that is taken off where the next plan g
   assert.deepEqual((await invoices(id)).at(-1), ['paid', 29_500]);
 });
 
+test('credits that the seller took back by hand were not used ahead: the whole unused value is taken off', async () => {
+  for (const [used, takenOff] of [
+    // 100 of the 180 for half a month were used.
+    [100, 1500],
+    // 120 of 180 are missing, as above.
+    [300, 500],
+  ] as const) {
+    const { id } = await atHalf('pro');
+    await changes.use(id, used);
+    const { data } = await app.get(`/usage-credits?subscriptionId=${id}`);
+    await app.post(`/usage-credits/${data[0].id}/take-back`, {});
+    assert.equal((await preview(id, 'bare-year')).takenOffAmount, takenOff);
+    await adjust(id, 'bare-year');
+    assert.deepEqual((await invoices(id)).at(-1), ['paid', 30_000 - takenOff]);
+  }
+});
+
 test('a percentage is off the new period as well, and the unused value is what was paid after it', async () => {
   const discount = { name: 'Half', code: 'HALF', amount: 50, amountType: 'percent', duration: 'forever' };
   await app.post('/discounts', { discount });

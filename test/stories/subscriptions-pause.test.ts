@@ -237,6 +237,21 @@ test('credits: what was used ahead of a pause is withheld from the next ones unt
   await app.post(`/subscriptions/${id}/cancel`, { cancellation: { timing: 'immediately' } });
 });
 
+test('credits: a pause leaves nothing owing for those that the seller took back by hand', async () => {
+  const { id, externalId } = await newPro();
+  await use(id, 100);
+  const creditsOf = async (): Promise<Body[]> => (await app.get(`/usage-credits?subscriptionId=${id}`)).data;
+  const recurring = (await creditsOf()).find(({ expiresAt }) => expiresAt !== null);
+  await app.post(`/usage-credits/${recurring?.id}/take-back`, {});
+  await app.setClock(day11);
+  await pause(id);
+  await app.setClock(day21);
+  await resume(id);
+  assert.equal(await plans.calls(externalId, id), 500);
+  await moveTo(may, renewHandler, id);
+  assert.equal(await plans.calls(externalId, id), 1500, '100 of 333 were used in the first ten days: nothing is owed');
+});
+
 test('credits: a change after a pause grants what it does without one, for the month has granted its own already', async () => {
   const [paused, other] = [await newPro(), await newPro()];
   await app.setClock(day11);

@@ -329,7 +329,7 @@ describe('a take-back', () => {
       .execute();
     assert.deepEqual(rows.map(Object.values), [
       ['credit_grant_recognized', 'granted', 'available', 100n, 100n],
-      ['credit_taken_back', 'available', 'taken_back', 40n, 60n],
+      ['credit_taken_back_by_hand', 'available', 'taken_back', 40n, 60n],
     ]);
   });
 

@@ -97,6 +97,11 @@ export const ledgerCorruptions: readonly Corruption[] = [
     breaks: ['pausedCreditsArePaidBack'],
   },
   {
+    fault: 'units that a change of plan took back are said to be taken back by hand',
+    statements: ['update usage_credits set taken_by_hand = taken_back where issued = 20'],
+    breaks: ['creditsTakenByHandAreBooked'],
+  },
+  {
     fault: 'a credit claims units that nobody moved off another',
     statements: [
       'update usage_credits set transferred_from = (select id from usage_credits where issued = 20) where issued = 100',
