@@ -178,7 +178,7 @@ create table public.checkout_sessions (
   constraint checkout_sessions_environment_id_target_subscription_id_fkey FOREIGN KEY (environment_id, target_subscription_id) REFERENCES subscriptions(environment_id, id),
   constraint checkout_sessions_activates_something CHECK (((type <> 'activate_subscription'::text) OR ((target_subscription_id IS NOT NULL) AND (customer_id IS NOT NULL)))),
   constraint checkout_sessions_expires_later CHECK ((expires_at > created_at)),
-  constraint checkout_sessions_quantity CHECK ((quantity > 0)),
+  constraint checkout_sessions_quantity CHECK ((((quantity >= 1) AND (quantity <= 1000000)) AND (maximum_quantity <= 1000000))),
   constraint checkout_sessions_sells_something CHECK (((type <> ALL (ARRAY['product'::text, 'purchase'::text])) OR (price_id IS NOT NULL))),
   constraint checkout_sessions_somebody_adds CHECK (((type <> 'add_payment_method'::text) OR (customer_id IS NOT NULL))),
   constraint checkout_sessions_status CHECK ((status = ANY (ARRAY['open'::text, 'pending'::text, 'succeeded'::text, 'failed'::text]))),
@@ -770,9 +770,10 @@ create table public.purchases (
   constraint purchases_environment_id_invoice_id_fkey FOREIGN KEY (environment_id, invoice_id) REFERENCES invoices(environment_id, id),
   constraint purchases_environment_id_price_id_fkey FOREIGN KEY (environment_id, price_id) REFERENCES prices(environment_id, id),
   constraint purchases_environment_id_subscription_id_fkey FOREIGN KEY (environment_id, subscription_id) REFERENCES subscriptions(environment_id, id),
-  constraint purchases_amounts CHECK (((quantity > 0) AND (first_invoice_value >= (0)::numeric) AND (total_purchase_value >= (0)::numeric))),
+  constraint purchases_amounts CHECK (((first_invoice_value >= (0)::numeric) AND (total_purchase_value >= (0)::numeric))),
   constraint purchases_completed_when_paid CHECK (((status <> ALL (ARRAY['paid'::text, 'refunded'::text, 'partial_refund'::text])) OR (purchase_date IS NOT NULL))),
   constraint purchases_price_type CHECK ((price_type = ANY (ARRAY['subscription'::text, 'single_payment'::text]))),
+  constraint purchases_quantity CHECK (((quantity >= 1) AND (quantity <= 1000000))),
   constraint purchases_status CHECK ((status = ANY (ARRAY['open'::text, 'pending'::text, 'failed'::text, 'paid'::text, 'refunded'::text, 'partial_refund'::text, 'fraudulent'::text]))),
   constraint purchases_variant CHECK ((((price_type = 'subscription'::text) = (subscription_id IS NOT NULL)) AND ((price_type = 'subscription'::text) = (interval_unit IS NOT NULL)) AND ((price_type = 'subscription'::text) = (interval_count IS NOT NULL)) AND ((price_type = 'subscription'::text) = (trial_period_days IS NOT NULL)) AND ((price_type = 'subscription'::text) = (price_per_billing_cycle IS NOT NULL)) AND ((price_type = 'single_payment'::text) = (total_purchase_value IS NOT NULL))))
 );
@@ -904,7 +905,7 @@ create table public.subscription_item_versions (
   constraint subscription_item_versions_pkey PRIMARY KEY (environment_id, id),
   constraint subscription_item_versions_environment_id_subscription_id_fkey FOREIGN KEY (environment_id, subscription_id) REFERENCES subscriptions(environment_id, id),
   constraint subscription_item_versions_environment_id_subscription_ite_fkey FOREIGN KEY (environment_id, subscription_item_id) REFERENCES subscription_items(environment_id, id),
-  constraint subscription_item_versions_amounts CHECK (((unit_price >= (0)::numeric) AND (quantity >= 0))),
+  constraint subscription_item_versions_amounts CHECK (((unit_price >= (0)::numeric) AND ((quantity >= 0) AND (quantity <= 1000000)))),
   constraint subscription_item_versions_run_forward CHECK ((start_at <= end_at))
 );
 
@@ -929,7 +930,7 @@ create table public.subscription_items (
   constraint subscription_items_pkey PRIMARY KEY (environment_id, id),
   constraint subscription_items_environment_id_price_id_fkey FOREIGN KEY (environment_id, price_id) REFERENCES prices(environment_id, id),
   constraint subscription_items_environment_id_subscription_id_fkey FOREIGN KEY (environment_id, subscription_id) REFERENCES subscriptions(environment_id, id),
-  constraint subscription_items_amounts CHECK (((unit_price >= (0)::numeric) AND (quantity >= 0))),
+  constraint subscription_items_amounts CHECK (((unit_price >= (0)::numeric) AND ((quantity >= 0) AND (quantity <= 1000000)))),
   constraint subscription_items_manual_is_free CHECK (((NOT manually_created) OR ((price_id IS NULL) AND (unit_price = (0)::numeric) AND (quantity = 0))))
 );
 

@@ -199,7 +199,7 @@ create table subscription_items (
   primary key (environment_id, id),
   foreign key (environment_id, subscription_id) references subscriptions,
   foreign key (environment_id, price_id) references prices,
-  constraint subscription_items_amounts check (unit_price >= 0 and quantity >= 0),
+  constraint subscription_items_amounts check (unit_price >= 0 and quantity between 0 and 1000000),
   constraint subscription_items_manual_is_free check (not manually_created or (price_id is null and unit_price = 0 and quantity = 0))
 );
 create index subscription_items_by_subscription on subscription_items (environment_id, subscription_id);

@@ -82,7 +82,7 @@ create table subscription_item_versions (
   primary key (environment_id, id),
   foreign key (environment_id, subscription_id) references subscriptions,
   foreign key (environment_id, subscription_item_id) references subscription_items,
-  constraint subscription_item_versions_amounts check (unit_price >= 0 and quantity >= 0),
+  constraint subscription_item_versions_amounts check (unit_price >= 0 and quantity between 0 and 1000000),
   constraint subscription_item_versions_run_forward check (start_at <= end_at)
 );
 create index subscription_item_versions_by_subscription on subscription_item_versions (environment_id, subscription_id);

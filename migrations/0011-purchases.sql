@@ -36,7 +36,8 @@ create table purchases (
     and (price_type = 'subscription') = (trial_period_days is not null)
     and (price_type = 'subscription') = (price_per_billing_cycle is not null)
     and (price_type = 'single_payment') = (total_purchase_value is not null)),
-  constraint purchases_amounts check (quantity > 0 and first_invoice_value >= 0 and total_purchase_value >= 0),
+  constraint purchases_quantity check (quantity between 1 and 1000000),
+  constraint purchases_amounts check (first_invoice_value >= 0 and total_purchase_value >= 0),
   constraint purchases_completed_when_paid check (status not in ('paid', 'refunded', 'partial_refund') or purchase_date is not null)
 );
 comment on column purchases.purchase_date is 'When it was paid for first; from then on it has been told, and what it gives has been given.';

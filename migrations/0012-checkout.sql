@@ -49,7 +49,7 @@ create table checkout_sessions (
   constraint checkout_sessions_type check (type in ('product', 'purchase', 'activate_subscription', 'add_payment_method')),
   -- That an open one has expired follows from the clock.
   constraint checkout_sessions_status check (status in ('open', 'pending', 'succeeded', 'failed')),
-  constraint checkout_sessions_quantity check (quantity > 0),
+  constraint checkout_sessions_quantity check (quantity between 1 and 1000000 and maximum_quantity <= 1000000),
   constraint checkout_sessions_within_limits check (
     (minimum_quantity is null and maximum_quantity is null)
     or (minimum_quantity > 0 and maximum_quantity is not null and quantity between minimum_quantity and maximum_quantity)),

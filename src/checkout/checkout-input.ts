@@ -145,7 +145,8 @@ export const NewCheckoutSession = z.discriminatedUnion(
 export type NewCheckoutSession = z.output<typeof NewCheckoutSession>;
 
 const Draft = z.object({
-  quantity: z.int().min(1).max(maxQuantity).optional(),
+  // The session bounds it.
+  quantity: z.int().min(1).optional(),
   discountCode: z.string().trim().min(1).max(255).nullable().optional(),
   billingAddress: BillingAddress.nullable().optional(),
 });

@@ -5,7 +5,7 @@ import { dayText } from '../kernel/iso-text.ts';
 import { moneyText } from '../kernel/money-text.ts';
 import type { CardConfirmation } from '../payments/processor.ts';
 import { type CardTaker, cardButtonHtml, cardHtml, cardScripts, takesCards } from './page-card.ts';
-import { type FieldErrors, fieldHtml, hiddenHtml, summaryHtml } from './page-form.ts';
+import { type FieldErrors, hiddenHtml, summaryHtml } from './page-form.ts';
 import { layout } from './page-layout.ts';
 import { methodText, priceText } from './page-text.ts';
 import type { Visited } from './portal-page.ts';
@@ -28,10 +28,10 @@ export function plansPage(
   plans: readonly PortalPlan[],
 ): PageDocument {
   const { id, isDefaultPlan } = subscription;
-  const choose = ({ priceId, name, isOwn }: PortalPlan) =>
+  const choose = ({ priceId, name }: PortalPlan) =>
     html`<form ${isDefaultPlan ? html`method="post"` : html`method="get"`} action="/portal/subscriptions/${id}/change">
 ${hiddenHtml(isDefaultPlan ? { formToken: visit.formToken, priceId } : { priceId })}
-<button class="plain" aria-label="${isOwn ? 'Change quantity of' : 'Choose'} ${name}">${isOwn ? 'Change quantity' : 'Choose'}</button></form>`;
+<button class="plain" aria-label="Choose ${name}">Choose</button></form>`;
   const row = (plan: PortalPlan) => html`<li>
 <span><strong>${plan.name}</strong><br>${priceText(plan.unitPrice, frame.currency, { unit: plan.intervalUnit, count: plan.intervalCount })}${plan.description !== null && html`<br>${plan.description}`}</span>
 ${choose(plan)}
@@ -48,40 +48,27 @@ export interface ChangeStep {
   readonly plan: PortalPlan;
   readonly quantity: number;
   readonly preview: AdjustmentPreview;
-  readonly errors?: FieldErrors;
   readonly message?: string | null;
 }
 
 /** The preview of a plan change, with exact amounts. */
 export function changePage(frame: Frame, visit: Visited, step: ChangeStep): PageDocument {
-  const { subscription, plan, quantity, preview, errors = {}, message = null } = step;
+  const { subscription, plan, quantity, preview, message = null } = step;
   const action = `/portal/subscriptions/${subscription.id}/change`;
-  const quantityField = {
-    name: 'quantity',
-    label: 'Quantity',
-    value: String(quantity),
-    inputMode: 'numeric',
-    maxLength: 9,
-  } as const;
   const payText = `Pay ${moneyText(preview.totalDue ?? 0n, frame.currency)} and change plan`;
   const paysNow = (preview.totalDue ?? 0n) > 0n && preview.dueDate === undefined;
   const confirm = html`<form method="post" action="${action}">
 ${hiddenHtml({ formToken: visit.formToken, priceId: plan.priceId, quantity: String(quantity), shownDue: String(preview.totalDue ?? 0n) })}
 <div class="actions"><button class="wide">${paysNow ? payText : 'Change plan'}</button></div>
 </form>`;
-  const content = html`${summaryHtml(errors, message)}
+  const content = html`${summaryHtml({}, message)}
 <section>
-<h2>${plan.isOwn ? plan.name : `${subscription.name} to ${plan.name}`}</h2>
-<p>${priceText(plan.unitPrice, frame.currency, { unit: plan.intervalUnit, count: plan.intervalCount })}</p>
-<form method="get" action="${action}" novalidate>
-${hiddenHtml({ priceId: plan.priceId })}
-${fieldHtml(quantityField, errors)}
-<button class="plain">Update amounts</button>
-</form>
+<h2>${subscription.name} to ${plan.name}</h2>
+<p>${quantity > 1 && `${quantity} x `}${priceText(plan.unitPrice, frame.currency, { unit: plan.intervalUnit, count: plan.intervalCount })}</p>
 </section>
 ${preview.canAdjust ? previewHtml(preview, frame) : html`<p class="notice bad" role="alert">This change is not possible right now. ${preview.reason}</p>`}
 ${preview.canAdjust && confirm}`;
-  return page(frame, 'Change plan', content, { isWrong: message !== null || Object.keys(errors).length > 0 });
+  return page(frame, 'Change plan', content, { isWrong: message !== null });
 }
 
 function previewHtml(preview: AdjustmentPreview, { currency }: Frame): Html {

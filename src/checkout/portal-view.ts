@@ -70,7 +70,7 @@ export interface PortalPlan {
   readonly unitPrice: bigint;
   readonly intervalUnit: IntervalUnit | null;
   readonly intervalCount: number | null;
-  /** Whether it is the customer's current plan: only its quantity can change then. */
+  /** Whether it is the customer's current plan. */
   readonly isOwn: boolean;
 }
 

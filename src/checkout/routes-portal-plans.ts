@@ -1,7 +1,13 @@
-import { type AdjustmentPreview, adjustSubscription, readAdjusted, requirePreview } from '../billing/adjust.ts';
+import {
+  type Adjusted,
+  type AdjustmentPreview,
+  adjustSubscription,
+  readAdjusted,
+  requirePreview,
+} from '../billing/adjust.ts';
 import type { Page, PageAnswer, PageRequest } from '../http/page.ts';
 import { encryptionOf } from '../jobs/encryption.ts';
-import { Problem } from '../kernel/problem.ts';
+import { invalid, Problem } from '../kernel/problem.ts';
 import { listPlans, requireOffered, viewPortal } from './actions-portal-view.ts';
 import { createCheckoutSession } from './actions-sessions.ts';
 import { type At, inVisit, portalPage, refusalText, type Visit } from './jobs-visit.ts';
@@ -18,16 +24,16 @@ const plans = portalPage('GET', '/portal/subscriptions/:id/plans', (visit) =>
   inVisit(visit, async (at) => {
     const subscription = await own(at, visit);
     const frame = await viewPortal(at.work, at.processors, at.customer);
-    return { show: plansPage(frame, visit, subscription, await listPlans(at.work, at.customer, subscription)) };
+    const others = (await listPlans(at.work, at.customer, subscription)).filter(({ isOwn }) => !isOwn);
+    return { show: plansPage(frame, visit, subscription, others) };
   }),
 );
 
-/** A requested change: an offered plan and its quantity. */
+/** A requested change: an offered plan at the present quantity, which the seller decides. */
 interface Asked {
   readonly subscription: PortalSubscription;
   readonly plan: PortalPlan;
   readonly quantity: number;
-  readonly error: string | null;
 }
 
 async function readAsked(at: At, visit: Visit, texts: PageRequest['form']): Promise<Asked> {
@@ -35,11 +41,7 @@ async function readAsked(at: At, visit: Visit, texts: PageRequest['form']): Prom
   const offered = await listPlans(at.work, at.customer, subscription);
   const plan = offered.find(({ priceId }) => priceId === texts.priceId);
   if (plan === undefined) throw new Problem('priceNotFound', { id: texts.priceId ?? '' });
-  const now = subscription.items[0]?.quantity ?? 1;
-  const text = texts.quantity?.trim() ?? String(now);
-  const isCount = /^[1-9]\d{0,8}$/.test(text);
-  const error = isCount ? null : 'Enter a quantity of 1 or more.';
-  return { subscription, plan, quantity: isCount ? Number(text) : now, error };
+  return { subscription, plan, quantity: subscription.items[0]?.quantity ?? 1 };
 }
 
 function adjustmentTo({ plan, quantity }: Asked) {
@@ -56,9 +58,7 @@ async function previewFor({ work }: At, requested: Asked): Promise<AdjustmentPre
 
 /** The change with its current preview. */
 async function previewed(at: At, requested: Asked): Promise<ChangeStep> {
-  const { subscription, plan, quantity, error } = requested;
-  const preview = await previewFor(at, requested);
-  return { subscription, plan, quantity, preview, errors: error === null ? {} : { quantity: error } };
+  return { ...requested, preview: await previewFor(at, requested) };
 }
 
 function showChange(
@@ -68,6 +68,7 @@ function showChange(
 ): Promise<PageAnswer> {
   return inVisit(visit, async (at) => {
     const requested = await readAsked(at, visit, texts);
+    if (requested.plan.isOwn) throw new Problem('notOfferedInPortal', { id: requested.subscription.id });
     const frame = await viewPortal(at.work, at.processors, at.customer);
     return { show: changePage(frame, visit, { ...(await previewed(at, requested)), message }), status };
   });
@@ -93,19 +94,24 @@ const change = portalPage('POST', changePath, async (visit) => {
   }
 });
 
-/** Changes the plan if it costs no more than shown. On the default plan, starts a purchase instead. */
-async function changeTo(at: At, visit: Visit, requested: Asked) {
-  const { subscription, plan, quantity, error } = requested;
+type Outcome = { readonly goTo: string } | { readonly message: string } | { readonly adjusted: Adjusted };
+
+/**
+ * Changes the plan if its quantity is the shown one and it costs no more than shown. On the default plan, starts a
+ * purchase instead.
+ */
+async function changeTo(at: At, visit: Visit, requested: Asked): Promise<Outcome> {
+  const { subscription, plan, quantity } = requested;
+  const { quantity: shownQuantity = String(quantity), shownDue: shown = '' } = visit.request.form;
   if (subscription.isDefaultPlan) return buy(at, visit, plan);
-  if (error !== null) return { message: error };
+  if (shownQuantity !== String(quantity)) throw invalid(['quantity'], `must be ${quantity}: the seller has set it`);
+  // The same form was sent before, and its change is made.
+  if (plan.isOwn) return { goTo: '/portal?done=changed' };
   const { preview: now } = await previewed(at, requested);
-  const shown = visit.request.form.shownDue ?? '';
   const isMore = !/^\d{1,20}$/.test(shown) || (now.totalDue ?? 0n) > BigInt(shown);
   if (now.canAdjust && isMore) return { message: 'The amount has changed. Please review it.' };
   return {
-    adjusted: await adjustSubscription(at.work, subscription.id, adjustmentTo({ ...requested, quantity }), {
-      byCustomer: true,
-    }),
+    adjusted: await adjustSubscription(at.work, subscription.id, adjustmentTo(requested), { byCustomer: true }),
   };
 }
 

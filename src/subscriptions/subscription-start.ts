@@ -14,8 +14,8 @@ import { IntervalUnit, maxUnitPrice, type Price } from '../pricing/price.ts';
 import { billingInterval, firstPeriod, type PeriodSchedule } from './billing-period.ts';
 import { isInTheWay, isWaitingForStart, type SubscriptionRow, type SubscriptionStatus } from './subscription.ts';
 
-// The maximum quantity of an item in the client's types.
-export const maxQuantity = 2 ** 31 - 1;
+// Credits and capacities multiply by it. The tables have the same limit.
+export const maxQuantity = 1_000_000;
 const Reference = z.string().min(1).max(255);
 
 /** A request for a subscription. */

@@ -57,7 +57,8 @@ test('limits, trial days, codes and addresses that contradict each other are ref
   const wrong: [string, Body][] = [
     ['maximumQuantity', { ...pro, minimumQuantity: 2 }],
     ['maximumQuantity', { ...pro, minimumQuantity: 3, maximumQuantity: 2 }],
-    ['maximumQuantity', { ...pro, maximumQuantity: 2_000_000_000_000 }],
+    ['maximumQuantity', { ...pro, maximumQuantity: 1_000_001 }],
+    ['quantity', { ...pro, quantity: 1_000_001 }],
     ['quantity', { ...pro, quantity: 5, maximumQuantity: 4 }],
     ['discountCode', { ...pro, discountCode: 'NOBODY' }],
     ['trialPeriodDays', { ...pro, trialPeriodDays: 731 }],

@@ -15,9 +15,9 @@ await app.post('/products', {
 });
 
 /** The portal of a new customer with a plan of 30.00 a month, by plain HTTP. */
-async function openPortal() {
+async function openPortal(terms: Body = {}) {
   const customer = await plans.newCustomer('pm_card_visa');
-  const subscription = await plans.subscribe({ customerId: customer.customerId, priceId: proPrice });
+  const subscription = await plans.subscribe({ customerId: customer.customerId, priceId: proPrice, ...terms });
   const link: string = (await app.post(`/customers/${customer.externalId}/portal-sessions`, {})).portalSession.url;
   const cookie = await enter(link);
   const look = (path: string) => fetch(app.url + path, { headers: { cookie }, redirect: 'manual' });
@@ -84,6 +84,47 @@ test('a customer drops no add-on: with two items the plan is changed by the sell
     .where('expiredAt', 'is', null)
     .execute();
   assert.equal(items.length, 2);
+});
+
+/** The price and quantity of each running item. */
+async function itemsOf(externalId: string): Promise<[string, number][]> {
+  const { currentSubscription } = await app.get(`/customers/${externalId}/billing`);
+  return currentSubscription.subscriptionItems.map(({ price, quantity }: Body) => [price.slug, quantity]);
+}
+
+test('a form made by hand changes no quantity: not in a trial, not under a code of 100 %, not when paid', async () => {
+  const free = { name: 'Free', code: 'ALL-OFF', amount: 100, amountType: 'percent', duration: 'forever' };
+  await app.post('/discounts', { discount: { ...free, pricingModelId: plans.pricingModelId } });
+  const teamPrice = plans.priceOf('team-monthly').id as string;
+  for (const terms of [{ trialEnd: Date.now() + 14 * 86_400_000 }, { discountCode: 'ALL-OFF' }, {}]) {
+    const { externalId, subscriptionId, look, send } = await openPortal(terms);
+    const calls = await plans.calls(externalId, subscriptionId);
+    const at = `/portal/subscriptions/${subscriptionId}`;
+    for (const quantity of ['900000000', '2', '0', '-1', '1.0', '']) {
+      const answer = await send(`${at}/change`, { priceId: teamPrice, quantity, shownDue: '99999999999999' });
+      assert.equal(answer.status, 400, quantity);
+      assert.match(await answer.text(), /The quantity must be 1: the seller has set it/);
+      const own = await send(`${at}/change`, { priceId: proPrice, quantity, shownDue: '99999999999999' });
+      assert.equal(own.status, 409, quantity);
+    }
+    assert.equal((await look(`${at}/change?priceId=${proPrice}&quantity=900000000`)).status, 409);
+    assert.deepEqual(await itemsOf(externalId), [['pro-monthly', 1]]);
+    assert.equal(await plans.calls(externalId, subscriptionId), calls);
+  }
+});
+
+test('a change of plan keeps the quantity of three, also when its form is sent twice', async () => {
+  const { externalId, subscriptionId, look, send } = await openPortal({ quantity: 3 });
+  const at = `/portal/subscriptions/${subscriptionId}`;
+  assert.doesNotMatch(await (await look(`${at}/plans`)).text(), /Choose Pro|Change quantity/);
+  const priceId = plans.priceOf('team-monthly').id as string;
+  const shown = await (await look(`${at}/change?priceId=${priceId}&quantity=9`)).text();
+  assert.match(shown, /3 x USD 30\.00/);
+  assert.match(shown, /name="quantity" value="3"/);
+  const form = { priceId, quantity: '3', shownDue: '0' };
+  for (const _time of [1, 2])
+    assert.equal((await send(`${at}/change`, form)).headers.get('location'), '/portal?done=changed');
+  assert.deepEqual(await itemsOf(externalId), [['team-monthly', 3]]);
 });
 
 test('signing out ends the visit and the link; a link made afterwards opens the portal', async () => {

@@ -265,7 +265,7 @@ test('what cannot be is refused with a reason', async () => {
     [{ ...body, startDate: 9007199254740991 }, 400, /startDate/],
     [{ ...body, startDate: 'soon' }, 400, /startDate/],
     [{ ...body, quantity: 0 }, 400, /quantity/],
-    [{ ...body, quantity: 2147483648 }, 400, /quantity/],
+    [{ ...body, quantity: 1_000_001 }, 400, /quantity.*1000000/],
     [{ ...body, interval: 'decade' }, 400, /interval/],
     [{ ...body, metadata: { deep: {} } }, 400, /metadata/],
     [{ customerId, customerExternalId: other.externalId, priceSlug: 'pro-monthly' }, 400, /exactly one/],

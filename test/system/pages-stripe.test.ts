@@ -218,6 +218,11 @@ describe('a charge that the bank asks to confirm', () => {
   test('a charge that the bank asks to confirm of a change of plan is confirmed in the portal', async () => {
     const { externalId, customerId } = await plans.newCustomer('pm_card_visa');
     await plans.subscribe({ customerId, priceSlug: 'pro-monthly' });
+    const month = { intervalUnit: 'month', intervalCount: 1, isDefault: true, active: true };
+    await app.post('/products', {
+      product: { name: 'Max', slug: 'max', pricingModelId: plans.pricingModelId, active: true },
+      price: { type: 'subscription', slug: 'max-monthly', name: 'Monthly', unitPrice: 6000, ...month },
+    });
     const before = await paidAmounts(app, customerId);
     const page = await openWithScript(await shop.portal(externalId));
     await page.getByRole('link', { name: 'Add a card' }).click();
@@ -225,9 +230,7 @@ describe('a charge that the bank asks to confirm', () => {
     await page.getByRole('button', { name: 'Save card' }).click();
     await page.getByText('Your card has been saved.').waitFor();
     await page.getByRole('link', { name: 'Change plan' }).click();
-    await page.getByRole('button', { name: 'Change quantity' }).click();
-    await page.getByLabel('Quantity').fill('2');
-    await page.getByRole('button', { name: 'Update amounts' }).click();
+    await page.getByRole('button', { name: 'Choose Max' }).click();
     await page.getByRole('button', { name: /^Pay .* and change plan$/ }).click();
     await assertGood(page);
     await confirm(page).click();
@@ -235,7 +238,7 @@ describe('a charge that the bank asks to confirm', () => {
     const paid = await paidAmounts(app, customerId);
     assert.equal(paid.length, before.length + 1);
     const { currentSubscription } = await shop.billing(externalId);
-    assert.equal(currentSubscription.subscriptionItems[0].quantity, 2);
+    assert.equal(currentSubscription.subscriptionItems[0].price.slug, 'max-monthly');
   });
 });
 
