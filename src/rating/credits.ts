@@ -104,8 +104,8 @@ export function shareOfRest(
 }
 
 /**
- * The units that were used ahead of time, where `missing` ones cannot be taken back. Those that the seller took back by
- * hand were not used. If 180 are missing and 260 were taken back by hand, none was used ahead.
+ * The units that were used ahead of time, where `missing` ones cannot be taken back. Credits that the seller took back
+ * by hand were not used. If 180 are missing and 260 were taken back by hand, none was used ahead.
  */
 export function lessTakenByHand(missing: bigint, takenByHand: bigint): bigint {
   return missing > takenByHand ? missing - takenByHand : 0n;
