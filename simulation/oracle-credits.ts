@@ -42,11 +42,13 @@ function owedOf({ credits }: Account): number {
   }, 0);
 }
 
-function withhold(credit: Credit, owed: number): void {
+/** Takes owed units back from a credit, as far as they are left: returns how many. */
+export function withhold(credit: Credit, owed: number): number {
   const amount = Math.max(0, Math.min(owed, credit.left));
   credit.left -= amount;
   credit.takenBack += amount;
   credit.withheld += amount;
+  return amount;
 }
 
 export function hasEnded({ expiresAt }: Credit, now: number): boolean {

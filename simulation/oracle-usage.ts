@@ -1,6 +1,6 @@
 import { usersSlug } from './catalogue.ts';
 import { share } from './oracle-arithmetic.ts';
-import { creditLine, draw, give, hasEnded, liveCredits } from './oracle-credits.ts';
+import { creditLine, draw, give, hasEnded, liveCredits, withhold } from './oracle-credits.ts';
 import { heldOf } from './oracle-holds.ts';
 import { type Books, type Credit, isTerminal, type Period, type Subscription } from './oracle-records.ts';
 
@@ -68,18 +68,25 @@ export function takePausedBack(books: Books, subscription: Subscription, period:
   const { now } = books;
   const isHeld = heldOf(books, subscription) > 0;
   let free = isHeld ? Math.max(0, balance(books, subscription)) : Number.MAX_SAFE_INTEGER;
+  let owed = 0;
+  const paused: Credit[] = [];
   for (const credit of subscription.credits) {
     const { from, expiresAt, periodStart } = credit;
     if (from === null || expiresAt === null || periodStart !== period.start || from >= expiresAt) continue;
+    paused.push(credit);
     const due =
       share(credit.issued, expiresAt - Math.max(now, from), expiresAt - from) - credit.pausedBack - credit.pausedOwed;
     const amount = Math.max(0, Math.min(credit.left, due, free));
     credit.left -= amount;
     credit.takenBack += amount;
     credit.pausedBack += amount;
-    credit.pausedOwed += Math.max(0, due - amount - credit.takenByHand);
+    const ahead = Math.max(0, due - amount - credit.takenByHand);
+    credit.pausedOwed += ahead;
+    owed += ahead;
     free -= amount;
   }
+  owed = Math.min(owed, free);
+  for (const credit of paused) owed -= withhold(credit, owed);
 }
 
 /** Gives back what a pause took or left owing, less the share of the paused time, rounded up. */

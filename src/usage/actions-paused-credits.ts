@@ -1,15 +1,22 @@
 import type { Work } from '../database/work.ts';
 import type { Instant } from '../kernel/calendar.ts';
 import { smallerOf } from '../kernel/money.ts';
-import { givenBackOnResume, lessTakenByHand, shareOfRest } from '../rating/credits.ts';
+import { givenBackOnResume, lessTakenByHand, shareOfRest, withheldOf } from '../rating/credits.ts';
 import { grantCredits } from './actions-ledger.ts';
 import { lockBalances } from './store-accounts.ts';
-import { addPaused, listPlanCredits, takeBackCredits, writePendingApplication } from './store-credits.ts';
+import {
+  addPaused,
+  countTakenBack,
+  listPlanCredits,
+  takeBackCredits,
+  writePendingApplication,
+} from './store-credits.ts';
 
 /**
  * Takes back the plan credits of the paused rest of a period, as far as they are neither used nor held. The others are
- * owed, unless the seller took them back by hand: the next credits of the plan on the account pay them back. Credits that
- * belong to the customer, and those that rolled over from earlier periods, stay.
+ * owed, unless the seller took them back by hand. Credits of the period that are left on the account pay back first, and
+ * then the next ones of the plan. Credits that belong to the customer, and those that rolled over from earlier periods,
+ * stay.
  */
 export async function takeBackPausedCredits(
   work: Work,
@@ -22,20 +29,34 @@ export async function takeBackPausedCredits(
   const free = new Map(
     [...balances].flatMap(([id, { balance, held }]) => (held > 0n ? [[id, balance > 0n ? balance : 0n]] : [])),
   );
-  const paused = (await listPlanCredits(work, [periodId])).flatMap((credit) => {
+  const paused = (await listPlanCredits(work, [periodId])).map((credit) => {
     const { id, pricingModelId, ledgerAccountId, rest, pausedBack, pausedOwed, takenByHand } = credit;
-    const due = shareOfRest(credit, endAt) - pausedBack - pausedOwed;
-    if (due <= 0n) return [];
+    const share = shareOfRest(credit, endAt) - pausedBack - pausedOwed;
+    const due = share > 0n ? share : 0n;
     const unheld = free.get(ledgerAccountId) ?? due;
     const amount = smallerOf(smallerOf(due, rest), unheld);
     if (free.has(ledgerAccountId)) free.set(ledgerAccountId, unheld - amount);
-    return { id, pricingModelId, amount, owed: lessTakenByHand(due - amount, takenByHand) };
+    const owed = lessTakenByHand(due - amount, takenByHand);
+    return { id, pricingModelId, ledgerAccountId, amount, owed, left: rest - amount };
   });
   await takeBackCredits(
     work,
     paused.filter(({ amount }) => amount > 0n),
   );
   await addPaused(work, paused);
+  const paidBack = [...Map.groupBy(paused, ({ ledgerAccountId }) => ledgerAccountId)].flatMap(
+    ([accountId, credits]) => {
+      const owed = credits.reduce((sum, credit) => sum + credit.owed, 0n);
+      const amounts = withheldOf(
+        credits.map(({ left }) => left),
+        smallerOf(owed, free.get(accountId) ?? owed),
+      );
+      return credits.map(({ id, pricingModelId }, index) => ({ id, pricingModelId, amount: amounts[index] ?? 0n }));
+    },
+  );
+  const withheld = paidBack.filter(({ amount }) => amount > 0n);
+  await takeBackCredits(work, withheld);
+  await countTakenBack(work, 'withheld', withheld);
 }
 
 /** A subscription that resumes at `at`, within the interval of its paused period. */

@@ -237,6 +237,61 @@ test('credits: what was used ahead of a pause is withheld from the next ones unt
   await app.post(`/subscriptions/${id}/cancel`, { cancellation: { timing: 'immediately' } });
 });
 
+const day4 = april + 3 * 86_400_000;
+
+/** A customer who has used the month's 1000 and paused on day 4: 900 are owed. */
+async function newOwing(body: Body = {}) {
+  const made = await newPro();
+  await use(made.id, 1000);
+  await app.setClock(day4);
+  await pause(made.id, body);
+  return made;
+}
+
+test('credits: an end in a pause ends the debt, for the paid rest is lost as well', async () => {
+  const { id, externalId, customerId } = await newOwing();
+  await plans.cancel(id, 'immediately');
+  const again = await plans.subscribe({ customerId, priceSlug: 'pro-monthly' });
+  assert.equal(await plans.calls(externalId, again.id), 1500);
+});
+
+test('credits: a change of plan keeps the debt', async () => {
+  const { id, externalId } = await newOwing();
+  await app.setClock(day21);
+  await resume(id);
+  const twice = { timing: 'immediately', newSubscriptionItems: [{ priceSlug: 'pro-monthly', quantity: 2 }] };
+  await app.post(`/subscriptions/${id}/adjust`, { adjustment: twice });
+  // 333 for the last ten days, and 234 for a second one of them (667 less 100 less 333), pay back 567.
+  assert.equal(await plans.calls(externalId, id), 500);
+  await moveTo(may, renewHandler, id);
+  assert.equal(await plans.calls(externalId, id), 500 + 2000 - 333);
+});
+
+test('credits: what is left of others on the same meter pays back first what was used ahead', async () => {
+  const { id, externalId } = await newPro();
+  const both = [{ priceSlug: 'pro-monthly' }, { priceSlug: 'team-monthly' }];
+  await app.post(`/subscriptions/${id}/adjust`, { adjustment: { timing: 'immediately', newSubscriptionItems: both } });
+  await use(id, 1000);
+  await app.setClock(day4);
+  await pause(id);
+  await resume(id);
+  assert.equal(await plans.calls(externalId, id), 1500, 'a pause of no time changes nothing');
+  await pause(id);
+  await app.setClock(june16);
+  await resume(id);
+  // 1000 were used, of 200 for three days: 800 of the 1000 for half of June are withheld.
+  assert.equal(await plans.calls(externalId, id), 500 + 200);
+});
+
+test('credits: a jump of the clock over the resume and a renewal withholds as much as small steps', async () => {
+  const [stepped, jumped] = [await newOwing({ resumesAt: june16 }), await newOwing({ resumesAt: june16 })];
+  await moveTo(june16, resumeHandler, stepped.id);
+  await moveTo(july, renewHandler, stepped.id);
+  await moveTo(july + 60_000, resumeHandler, jumped.id);
+  await moveTo(july + 60_000, renewHandler, jumped.id);
+  for (const { id, externalId } of [stepped, jumped]) assert.equal(await plans.calls(externalId, id), 500 + 600);
+});
+
 test('credits: a pause leaves nothing owing for those that the seller took back by hand', async () => {
   const { id, externalId } = await newPro();
   await use(id, 100);

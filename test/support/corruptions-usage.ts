@@ -97,6 +97,28 @@ export const ledgerCorruptions: readonly Corruption[] = [
     breaks: ['pausedCreditsArePaidBack'],
   },
   {
+    fault: 'a pause took back too few units, and left too few owing',
+    statements: [
+      `update billing_periods set whole_end_at = end_at + 60 * 86400000::bigint where status = 'active'`,
+      `update usage_credits c
+          set source = 'billing_period_transition', source_id = p.id || ':calls', billing_period_id = p.id,
+              expires_at = p.whole_end_at
+         from billing_periods p where p.status = 'active' and c.issued = 10`,
+    ],
+    breaks: ['pausedCreditsArePaidBack'],
+  },
+  {
+    fault: 'a new credit pays nothing back of what a pause left owing',
+    statements: [
+      `update usage_credits c set paused_owed = 60, billing_period_id = p.id
+         from billing_periods p where p.status = 'active' and c.issued = 100`,
+      `update usage_credits c
+          set source = 'billing_period_transition', granted_at = p.end_at + 1, expires_at = p.end_at + 86400000
+         from billing_periods p where p.status = 'active' and c.issued = 20`,
+    ],
+    breaks: ['pausedCreditsArePaidBack'],
+  },
+  {
     fault: 'units that a change of plan took back are said to be taken back by hand',
     statements: ['update usage_credits set taken_by_hand = taken_back where issued = 20'],
     breaks: ['creditsTakenByHandAreBooked'],
