@@ -21,7 +21,10 @@ export function fineText(amount: bigint): string {
 function decimal(max: number, unit: string) {
   return z
     .string()
-    .regex(decimalPattern, { message: `must be a decimal text such as "0.25", ${unit}, with up to 12 decimals` })
+    .regex(decimalPattern, {
+      abort: true,
+      message: `must be a decimal text such as "0.25", ${unit}, with up to 12 decimals`,
+    })
     .refine((text) => fineAmount(text) <= fineAmount(String(max)), { message: `must be at most ${max}` })
     .meta({ description: `A decimal text, ${unit}, with up to 12 decimals.`, example: '0.25' });
 }

@@ -45,13 +45,10 @@ export const WebhookAttempt = z
       .nullable()
       .meta({ description: "The status code of the endpoint's answer. Null if there was none." }),
     error: z.string().nullable().meta({ description: 'The reason why the attempt failed. Null if it succeeded.' }),
-    answer: z
-      .string()
-      .nullable()
-      .meta({
-        description:
-          "The first 2 KiB of the endpoint's answer; only its length where the address was allowed by default.",
-      }),
+    answer: z.string().nullable().meta({
+      description:
+        "The first 2 KiB of the endpoint's answer; only its length where the address was allowed by default.",
+    }),
   })
   .meta({ id: 'WebhookAttempt' });
 export type WebhookAttempt = z.infer<typeof WebhookAttempt>;

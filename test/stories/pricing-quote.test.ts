@@ -117,6 +117,10 @@ test('a bad pricing is refused by the name of its field', async () => {
       { pricing: { model: 'per_unit', unitAmount: '9999999999999999' }, units: 1 },
       new RegExp(`${at}\\.unitAmount: must be at most`),
     ],
+    [
+      { pricing: { model: 'per_unit', unitAmount: '1', minimumAmount: 'x', maximumAmount: '-1' }, units: 1 },
+      new RegExp(`${at}\\.minimumAmount: must be a decimal`),
+    ],
     [{ pricing: { model: 'bundle' }, units: 1 }, new RegExp(`${at}.*must be per_unit, package`)],
     [
       { pricing: { model: 'per_unit', unitAmount: '1', minimumAmount: '2', maximumAmount: '1' }, units: 1 },

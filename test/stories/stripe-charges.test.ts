@@ -3,7 +3,7 @@ import { describe, test } from 'node:test';
 import { april, day } from '../support/adjust-fixture.ts';
 import { type Body, startTestApp } from '../support/harness.ts';
 import { setUpPlans } from '../support/plans.ts';
-import { meter, newCustomer as customerOf, plan } from '../support/shop.ts';
+import { newCustomer as customerOf, meter, plan } from '../support/shop.ts';
 import { startStripeWorld } from '../support/stripe-world.ts';
 
 const { stripe, app, intentsOf, intent: onlyIntent, payment: onlyPayment, ...world } = await startStripeWorld();
