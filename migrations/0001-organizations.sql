@@ -148,8 +148,6 @@ create function touch_api_keys(hashes bytea[], at bigint) returns void
     update api_keys set last_used_at = greatest(last_used_at, at) where hash = any (hashes);
   end;
 
--- Row-level security on every table that has environment_id: run at the end of each migration, so that none is forgotten.
--- A key that is pinned to a pricing model sees the rows of that model only.
 -- A clock may step back between two writes of a row, and the clocks of two machines differ. Accounts and credits of the
 -- ledger are left out, because their SQL takes the later time itself, in the statement of the ingest.
 create function keep_updated_at() returns trigger language plpgsql set search_path = public, pg_temp as $$
@@ -173,6 +171,8 @@ begin
   end loop;
 end $$;
 
+-- Row-level security on every table that has environment_id: run at the end of each migration, so that none is forgotten.
+-- A key that is pinned to a pricing model sees the rows of that model only.
 create function secure_tenant_tables() returns void language plpgsql as $$
 declare
   tenant_table record;

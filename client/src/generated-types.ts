@@ -3947,7 +3947,7 @@ export interface PricesQuoteInput {
       pricing?: Pricing;
       /** Units of one usage period, or the quantity of a product. */
       units: number;
-      /** The number of events, for `fixedAmountPerEvent`. */
+      /** The number of events, for `percentage`. By default 1, and 0 without units. */
       events?: number;
       /** The sum of the prices of the events, for `dynamic`. */
       eventsAmount?: string;

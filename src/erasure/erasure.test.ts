@@ -3,12 +3,12 @@ import { test } from 'node:test';
 import { describeErasure } from './erasure.ts';
 
 const records = [
-  { record: 'customer', count: 1, columns: ['email', 'billing_address'], isDocument: false },
+  { record: 'customer', count: 1, columns: ['email', 'billing_address', 'logo_url'], isDocument: false },
   { record: 'purchase', count: 0, columns: ['name'], isDocument: false },
   { record: 'invoice', count: 2, columns: ['buyer'], isDocument: true },
 ];
 const copies = { events: 5, auditLogEntries: 0, usageEvents: 3, processorCustomers: 0 };
-const erased = [{ record: 'customer', count: 1, fields: ['email', 'billingAddress'] }];
+const erased = [{ record: 'customer', count: 1, fields: ['email', 'billingAddress', 'logoURL'] }];
 const copied = [
   { record: 'event', count: 5, fields: ['payload.customer.externalId', 'payload.data'] },
   { record: 'usageEvent', count: 3, fields: ['properties'] },

@@ -54,7 +54,7 @@ export function describeErasure(
 ): Erasure {
   const erased = records
     .filter(({ isDocument, count }) => !isDocument && count > 0)
-    .map(({ record, count, columns }) => ({ record, count, fields: columns.map(camelCase) }));
+    .map(({ record, count, columns }) => ({ record, count, fields: columns.map(fieldOf) }));
   const copied = [
     { record: 'event', count: copies.events, fields: ['payload.customer.externalId', 'payload.data'] },
     { record: 'auditLogEntry', count: copies.auditLogEntries, fields: ['before', 'after'] },
@@ -78,6 +78,12 @@ export function describeErasure(
   };
 }
 
-function camelCase(column: string): string {
-  return column.replaceAll(/_([a-z])/g, (_match, letter: string) => letter.toUpperCase());
+// The API writes these two in capitals.
+const fieldNames: ReadonlyMap<string, string> = new Map([
+  ['logo_url', 'logoURL'],
+  ['icon_url', 'iconURL'],
+]);
+
+function fieldOf(column: string): string {
+  return fieldNames.get(column) ?? column.replaceAll(/_([a-z])/g, (_match, letter: string) => letter.toUpperCase());
 }

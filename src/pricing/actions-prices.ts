@@ -1,3 +1,4 @@
+import assert from 'node:assert/strict';
 import { newId } from '../database/new-id.ts';
 import type { Work } from '../database/work.ts';
 import { chargedStep } from '../kernel/currency.ts';
@@ -16,15 +17,7 @@ import {
   type PriceInput,
   type UsagePriceInput,
 } from './price-input.ts';
-import {
-  fineAmount,
-  fineText,
-  type Pricing,
-  priceModelOf,
-  type Quote,
-  type QuoteInput,
-  type QuoteLineInput,
-} from './pricing.ts';
+import { fineAmount, fineText, priceModelOf, type Quote, type QuoteInput, type QuoteLineInput } from './pricing.ts';
 import * as store from './store-prices.ts';
 import { findProduct } from './store-products.ts';
 import { findUsageMeter } from './store-usage-meters.ts';
@@ -122,8 +115,10 @@ export async function quotePrices(work: Work, { currency = currencyOf(work), lin
     if (price !== undefined && price.currency !== currency) {
       throw invalid(['quote', 'currency'], `must be ${price.currency}, the currency of ${price.slug ?? price.id}`);
     }
-    const { model, per } = price === undefined ? givenModel(line, path) : modelOfPrice(price);
-    const usage = { units: BigInt(line.units), per, events: BigInt(line.events), ownAmount: ownAmount(line) };
+    refuseUnused(line, path);
+    const { model, per } = price === undefined ? modelOfPricing(line) : modelOfPrice(price);
+    const { units, events = units > 0 ? 1 : 0, eventsAmount = '0' } = line;
+    const usage = { units: BigInt(units), per, events: BigInt(events), ownAmount: fineAmount(eventsAmount) };
     const { amount, tiers } = priceUsage(model, usage, step);
     total += amount;
     if (total > maxSafeAmount)
@@ -133,27 +128,26 @@ export async function quotePrices(work: Work, { currency = currencyOf(work), lin
   return { currency, lines: quoted, total };
 }
 
-function ownAmount({ eventsAmount }: QuoteLineInput): bigint {
-  return eventsAmount === undefined ? 0n : fineAmount(eventsAmount);
+/** Refuses facts about events that the model does not use, and a missing one that it needs. */
+function refuseUnused({ pricing, events, eventsAmount }: QuoteLineInput, path: readonly (string | number)[]): void {
+  const model = pricing?.model;
+  if (events !== undefined && model !== 'percentage')
+    throw invalid([...path, 'events'], 'must be absent: only percentage pricing has an amount per event');
+  if (eventsAmount !== undefined && model !== 'dynamic')
+    throw invalid([...path, 'eventsAmount'], 'must be absent: only dynamic pricing uses it');
+  if (eventsAmount === undefined && model === 'dynamic')
+    throw invalid([...path, 'eventsAmount'], 'must be given: with dynamic pricing each event has its own price');
 }
 
-function givenModel({ pricing, eventsAmount }: QuoteLineInput, path: readonly (string | number)[]) {
-  if (pricing?.model === 'dynamic' && eventsAmount === undefined) {
-    throw invalid([...path, 'eventsAmount'], 'must be given: with dynamic pricing each event has its own price');
-  }
-  if (pricing?.model !== 'dynamic' && eventsAmount !== undefined) {
-    throw invalid([...path, 'eventsAmount'], 'must be absent: only dynamic pricing uses it');
-  }
-  return { model: priceModelOf(pricing as Pricing), per: 1n };
+function modelOfPricing({ pricing }: QuoteLineInput): { model: PriceModel; per: bigint } {
+  assert(pricing !== undefined, 'a line without a price has a pricing');
+  return { model: priceModelOf(pricing), per: 1n };
 }
 
 /** A price without `pricing`: `unitPrice` for a unit, or for `usageEventsPerUnit` units. */
 function modelOfPrice({ unitPrice, usageEventsPerUnit }: Price): { model: PriceModel; per: bigint } {
-  const unitAmount = fineAmount(unitPrice.toString());
-  return {
-    model: priceModelOf({ model: 'per_unit', unitAmount: fineText(unitAmount) }),
-    per: BigInt(usageEventsPerUnit ?? 1),
-  };
+  const model = priceModelOf({ model: 'per_unit', unitAmount: unitPrice.toString() });
+  return { model, per: BigInt(usageEventsPerUnit ?? 1) };
 }
 
 function quotedTier({ tier, units, amount }: TierAmount) {

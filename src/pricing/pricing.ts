@@ -68,7 +68,7 @@ function tiersOf<Shape extends z.ZodRawShape>(shape: Shape) {
 const AmountTiers = tiersOf({ unitAmount: DecimalAmount, flatAmount: DecimalAmount.optional() });
 
 /** How a price turns units into money. `upTo` is inclusive. */
-export const Pricing = z
+const Pricing = z
   .discriminatedUnion(
     'model',
     [
@@ -112,7 +112,7 @@ export const Pricing = z
       '`stairstep`: one amount for each tier. `percentage` and `graduated_percentage`: units are an amount of money. ' +
       '`dynamic`: each event has its own price. `freeUnits` come off before tiers and packages.',
   });
-export type Pricing = z.output<typeof Pricing>;
+type Pricing = z.output<typeof Pricing>;
 
 const noTier = { unitAmount: 0n, rate: 0n, flatAmount: 0n };
 
@@ -176,7 +176,9 @@ const QuoteLineInput = z
     priceSlug: SafeString.optional(),
     pricing: Pricing.optional(),
     units: countInput(0).meta({ description: 'Units of one usage period, or the quantity of a product.' }),
-    events: countInput(0).default(1).meta({ description: 'The number of events, for `fixedAmountPerEvent`.' }),
+    events: countInput(0).optional().meta({
+      description: 'The number of events, for `percentage`. By default 1, and 0 without units.',
+    }),
     eventsAmount: DecimalAmount.optional().meta({ description: 'The sum of the prices of the events, for `dynamic`.' }),
   })
   .refine((line) => [line.priceId, line.priceSlug, line.pricing].filter((each) => each !== undefined).length === 1, {

@@ -67,12 +67,12 @@ export function priceUsage(model: PriceModel, usage: PricedUsage, step = 1n): Pr
   // All sums below count 10^-12 of a percent of a part of a unit.
   const whole = fine * 100n * usage.per;
   const scaled = (amount: bigint) => amount * 100n * usage.per;
-  const { exact, tiers } = exactAmount(model, usage, scaled);
+  const { tiers, other } = exactAmounts(model, usage, scaled);
+  const parts = [...tiers.map(({ exact }) => exact), other];
+  const exact = parts.reduce((sum, part) => sum + part, 0n);
   const least = model.minimumAmount === null ? exact : largerOf(exact, scaled(model.minimumAmount));
   const bounded = model.maximumAmount === null ? least : smallerOf(least, scaled(model.maximumAmount));
   const amount = divHalfAway(bounded, whole, step);
-  const ofTiers = tiers.reduce((sum, tier) => sum + tier.exact, 0n);
-  const parts = [...tiers.map((tier) => tier.exact), exact - ofTiers];
   // The largest remainder method keeps the rounded tiers within one step of their exact amounts, and their sum right.
   const shares = exact === 0n ? [] : allocate(divHalfAway(exact, whole, step) / step, parts);
   const tierAmounts = tiers.map(({ tier, units }, index) => ({ tier, units, amount: (shares[index] ?? 0n) * step }));
@@ -89,23 +89,23 @@ interface ExactTier {
   readonly exact: bigint;
 }
 
-function exactAmount(
+/** The exact amounts of the tiers that hold units, and of everything else. */
+function exactAmounts(
   model: PriceModel,
   { units, per, events, ownAmount }: PricedUsage,
   scaled: (amount: bigint) => bigint,
-): { exact: bigint; tiers: readonly ExactTier[] } {
-  if (model.kind === 'dynamic') return { exact: scaled(ownAmount), tiers: [] };
+): { tiers: readonly ExactTier[]; other: bigint } {
+  if (model.kind === 'dynamic') return { tiers: [], other: scaled(ownAmount) };
   const charged = largerOf(units - model.freeUnits * per, 0n);
   if (model.kind === 'package') {
     const size = model.packageSize * per;
-    return { exact: scaled(((charged + size - 1n) / size) * model.packageAmount), tiers: [] };
+    return { tiers: [], other: scaled(((charged + size - 1n) / size) * model.packageAmount) };
   }
   const tiers = unitsByTier(model, charged, per).map(({ tier, units: within }) => {
     const exact = within * (tier.unitAmount * 100n + tier.rate) + scaled(tier.flatAmount);
     return { tier, units: within, exact };
   });
-  const ofTiers = tiers.reduce((sum, { exact }) => sum + exact, 0n);
-  return { exact: ofTiers + scaled(events * model.amountPerEvent), tiers };
+  return { tiers, other: scaled(events * model.amountPerEvent) };
 }
 
 /** The tiers that hold units, with these. */

@@ -133,6 +133,18 @@ test('a bad pricing is refused by the name of its field', async () => {
   for (const [line, message] of rows) assert.match(await refusal([line]), message);
 });
 
+test('no units cost nothing, with an amount per event too, and what a line does not use is refused', async () => {
+  const pricing = { model: 'percentage', rate: '2.9', fixedAmountPerEvent: '30' };
+  const { lines } = await quote([
+    { pricing, units: 0 },
+    { pricing, units: 1000 },
+  ]);
+  assert.deepEqual([lines[0].amount, lines[1].amount], [0, 59]);
+  const { id: priceId } = (await app.get('/prices?limit=1')).data[0];
+  assert.match(await refusal([{ priceId, units: 1, eventsAmount: '1.5' }]), /eventsAmount: must be absent/);
+  assert.match(await refusal([{ priceId, units: 1, events: 2 }]), /events: must be absent/);
+});
+
 test('a thousand lines are quoted, and one more is refused', async () => {
   const line = { pricing: { model: 'graduated', tiers }, units: 2_000 };
   assert.equal((await quote(new Array(1000).fill(line))).total, 2_100_000);
