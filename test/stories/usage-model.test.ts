@@ -32,7 +32,8 @@ test('whatever happens to usage, credits and holds, the service tells after each
       await assertSound(app);
       await assertCountedOnce(app);
     }),
-    // Biased towards short sequences, most would end before the first period does.
-    { numRuns: runs, unbiased: true, ...replay },
+    // Biased towards short sequences, most would end before the first period does. The runs share a database, so a
+    // shorter sequence would also find what the failed one has left there: nothing is shrunk.
+    { numRuns: runs, unbiased: true, endOnFailure: true, ...replay },
   );
 });
