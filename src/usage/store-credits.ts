@@ -423,7 +423,8 @@ interface GrantedCreditsRow {
 
 /**
  * The features that ever granted credits to these subscriptions, with the amount granted in an interval: in all billing
- * periods that began in it, because a pause splits one.
+ * periods that began in it, because a pause splits one. The credits of a period that was left for another interval have
+ * ended before, and do not count.
  */
 export async function listGrantedCredits(
   work: Work,
@@ -432,7 +433,7 @@ export async function listGrantedCredits(
   if (requested.length === 0) return [];
   const { rows } = await sql<GrantedCreditsRow>`
     select a.subscription_id, a.usage_meter_id, c.feature_id,
-           coalesce(sum(c.issued - c.paused_back - c.paused_owed) filter (where p.start_at >= asked.since and p.start_at < asked.until and c.expires_at is not null), 0)
+           coalesce(sum(c.issued - c.paused_back - c.paused_owed) filter (where p.start_at >= asked.since and c.expires_at = asked.until), 0)
              as in_period
       from unnest(
              ${requested.map(({ subscriptionId }) => subscriptionId)}::text[],

@@ -184,6 +184,21 @@ test('unused credits are given up with the time, and those used ahead of it are 
   assert.equal(await calls(externalId, id), 3600 - 120 + 500);
 });
 
+test('credits of a plan that was left for another interval do not count against a later change', async () => {
+  const { id, externalId } = await subscribe('pro');
+  await adjust(id, 'pro-year');
+  await adjust(id, 'pro');
+  await adjust(id, 'mega');
+  assert.equal(await calls(externalId, id), 900 + 500, 'all in the instant in which the month began');
+
+  const other = await atHalf('pro');
+  await adjust(other.id, 'pro-year', { billingAnchor: 'unchanged' });
+  // 350 of 365 days of 3600 are 3452.
+  assert.equal(await calls(other.externalId, other.id), 3452 + 500);
+  await adjust(other.id, 'pro-year x 2');
+  assert.equal(await calls(other.externalId, other.id), 6904 + 500, 'the month before is not counted');
+});
+
 test('credits used ahead lower the value that is taken off where the next plan grants too few', async () => {
   const { id } = await atHalf('pro');
   await changes.use(id, 300);
