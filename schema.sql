@@ -81,6 +81,7 @@ create table public.api_keys (
   constraint api_keys_environment_id_fkey FOREIGN KEY (environment_id) REFERENCES environments(id),
   constraint api_keys_pricing_model_fk FOREIGN KEY (environment_id, pricing_model_id) REFERENCES pricing_models(environment_id, id),
   constraint api_keys_hash_is_sha256 CHECK ((octet_length(hash) = 32)),
+  constraint api_keys_name_length CHECK ((char_length(name) <= 255)),
   constraint api_keys_type CHECK ((type = 'secret'::text))
 );
 
@@ -177,11 +178,19 @@ create table public.checkout_sessions (
   constraint checkout_sessions_environment_id_pricing_model_id_fkey FOREIGN KEY (environment_id, pricing_model_id) REFERENCES pricing_models(environment_id, id),
   constraint checkout_sessions_environment_id_target_subscription_id_fkey FOREIGN KEY (environment_id, target_subscription_id) REFERENCES subscriptions(environment_id, id),
   constraint checkout_sessions_activates_something CHECK (((type <> 'activate_subscription'::text) OR ((target_subscription_id IS NOT NULL) AND (customer_id IS NOT NULL)))),
+  constraint checkout_sessions_billing_address_length CHECK (((char_length((billing_address #>> '{address,city}'::text[])) <= 200) AND (char_length((billing_address #>> '{address,country}'::text[])) <= 200) AND (char_length((billing_address #>> '{address,line1}'::text[])) <= 200) AND (char_length((billing_address #>> '{address,line2}'::text[])) <= 200) AND (char_length((billing_address #>> '{address,name}'::text[])) <= 255) AND (char_length((billing_address #>> '{address,postal_code}'::text[])) <= 200) AND (char_length((billing_address #>> '{address,state}'::text[])) <= 200) AND (char_length((billing_address #>> '{email}'::text[])) <= 320) AND (char_length((billing_address #>> '{firstName}'::text[])) <= 255) AND (char_length((billing_address #>> '{lastName}'::text[])) <= 255) AND (char_length((billing_address #>> '{name}'::text[])) <= 255) AND (char_length((billing_address #>> '{phone}'::text[])) <= 50))),
+  constraint checkout_sessions_cancel_url_length CHECK ((char_length(cancel_url) <= 2048)),
+  constraint checkout_sessions_customer_email_length CHECK ((char_length(customer_email) <= 320)),
+  constraint checkout_sessions_customer_name_length CHECK ((char_length(customer_name) <= 255)),
   constraint checkout_sessions_expires_later CHECK ((expires_at > created_at)),
+  constraint checkout_sessions_metadata_length CHECK ((char_length((metadata)::text) <= 162400)),
+  constraint checkout_sessions_output_metadata_length CHECK ((char_length((output_metadata)::text) <= 162400)),
+  constraint checkout_sessions_output_name_length CHECK ((char_length(output_name) <= 255)),
   constraint checkout_sessions_quantity CHECK ((((quantity >= 1) AND (quantity <= 1000000)) AND (maximum_quantity <= 1000000))),
   constraint checkout_sessions_sells_something CHECK (((type <> ALL (ARRAY['product'::text, 'purchase'::text])) OR (price_id IS NOT NULL))),
   constraint checkout_sessions_somebody_adds CHECK (((type <> 'add_payment_method'::text) OR (customer_id IS NOT NULL))),
   constraint checkout_sessions_status CHECK ((status = ANY (ARRAY['open'::text, 'pending'::text, 'succeeded'::text, 'failed'::text]))),
+  constraint checkout_sessions_success_url_length CHECK ((char_length(success_url) <= 2048)),
   constraint checkout_sessions_trial CHECK ((trial_period_days >= 0)),
   constraint checkout_sessions_type CHECK ((type = ANY (ARRAY['product'::text, 'purchase'::text, 'activate_subscription'::text, 'add_payment_method'::text]))),
   constraint checkout_sessions_within_limits CHECK ((((minimum_quantity IS NULL) AND (maximum_quantity IS NULL)) OR ((minimum_quantity > 0) AND (maximum_quantity IS NOT NULL) AND ((quantity >= minimum_quantity) AND (quantity <= maximum_quantity)))))
@@ -213,8 +222,17 @@ create table public.customers (
   constraint customers_invoice_number_base_unique UNIQUE (environment_id, invoice_number_base),
   constraint customers_pkey PRIMARY KEY (environment_id, id),
   constraint customers_environment_id_pricing_model_id_fkey FOREIGN KEY (environment_id, pricing_model_id) REFERENCES pricing_models(environment_id, id),
+  constraint customers_billing_address_length CHECK (((char_length((billing_address #>> '{address,city}'::text[])) <= 200) AND (char_length((billing_address #>> '{address,country}'::text[])) <= 200) AND (char_length((billing_address #>> '{address,line1}'::text[])) <= 200) AND (char_length((billing_address #>> '{address,line2}'::text[])) <= 200) AND (char_length((billing_address #>> '{address,name}'::text[])) <= 255) AND (char_length((billing_address #>> '{address,postal_code}'::text[])) <= 200) AND (char_length((billing_address #>> '{address,state}'::text[])) <= 200) AND (char_length((billing_address #>> '{email}'::text[])) <= 320) AND (char_length((billing_address #>> '{firstName}'::text[])) <= 255) AND (char_length((billing_address #>> '{lastName}'::text[])) <= 255) AND (char_length((billing_address #>> '{name}'::text[])) <= 255) AND (char_length((billing_address #>> '{phone}'::text[])) <= 50))),
+  constraint customers_domain_length CHECK ((char_length(domain) <= 255)),
+  constraint customers_email_length CHECK ((char_length(email) <= 320)),
   constraint customers_erased CHECK (((erased_at IS NULL) OR (archived AND (external_id = id) AND (email = ''::text) AND (name = 'Erased customer'::text) AND (num_nonnulls(logo_url, icon_url, domain, user_id, billing_address, metadata) = 0)))),
-  constraint customers_erasure CHECK ((((erased_at IS NULL) = (erased_external_id_mac IS NULL)) AND ((erased_at IS NOT NULL) OR (erasure_completed_at IS NULL))))
+  constraint customers_erasure CHECK ((((erased_at IS NULL) = (erased_external_id_mac IS NULL)) AND ((erased_at IS NOT NULL) OR (erasure_completed_at IS NULL)))),
+  constraint customers_external_id_length CHECK ((char_length(external_id) <= 255)),
+  constraint customers_icon_url_length CHECK ((char_length(icon_url) <= 2048)),
+  constraint customers_logo_url_length CHECK ((char_length(logo_url) <= 2048)),
+  constraint customers_metadata_length CHECK ((char_length((metadata)::text) <= 162400)),
+  constraint customers_name_length CHECK ((char_length(name) <= 255)),
+  constraint customers_user_id_length CHECK ((char_length(user_id) <= 255))
 );
 
 create table public.discount_redemptions (
@@ -248,6 +266,8 @@ END stored,
   constraint discount_redemptions_environment_id_discount_id_fkey FOREIGN KEY (environment_id, discount_id) REFERENCES discounts(environment_id, id),
   constraint discount_redemptions_environment_id_purchase_id_fkey FOREIGN KEY (environment_id, purchase_id) REFERENCES purchases(environment_id, id),
   constraint discount_redemptions_environment_id_subscription_id_fkey FOREIGN KEY (environment_id, subscription_id) REFERENCES subscriptions(environment_id, id),
+  constraint discount_redemptions_code_length CHECK ((char_length(code) <= 255)),
+  constraint discount_redemptions_name_length CHECK ((char_length(name) <= 255)),
   constraint discount_redemptions_one_redeemer CHECK (((subscription_id IS NULL) <> (purchase_id IS NULL)))
 );
 
@@ -269,7 +289,8 @@ create table public.discounts (
   constraint discounts_environment_id_pricing_model_id_fkey FOREIGN KEY (environment_id, pricing_model_id) REFERENCES pricing_models(environment_id, id),
   constraint discounts_amount CHECK (((amount > (0)::numeric) AND (amount_type = ANY (ARRAY['percent'::text, 'fixed'::text])))),
   constraint discounts_code CHECK ((((char_length(code) >= 3) AND (char_length(code) <= 20)) AND (code = upper((code COLLATE "C"))))),
-  constraint discounts_duration CHECK (((duration = ANY (ARRAY['once'::text, 'forever'::text, 'number_of_payments'::text])) AND ((duration = 'number_of_payments'::text) = (number_of_payments IS NOT NULL)) AND (number_of_payments > 0)))
+  constraint discounts_duration CHECK (((duration = ANY (ARRAY['once'::text, 'forever'::text, 'number_of_payments'::text])) AND ((duration = 'number_of_payments'::text) = (number_of_payments IS NOT NULL)) AND (number_of_payments > 0))),
+  constraint discounts_name_length CHECK ((char_length(name) <= 255))
 );
 
 create table public.encryption_keys (
@@ -308,6 +329,7 @@ create table public.environments (
   constraint environments_dunning CHECK (((dunning_terminal_action = ANY (ARRAY['unpaid'::text, 'canceled'::text, 'past_due'::text])) AND (cardinality(dunning_retry_days) <= 10) AND (0 < ALL (dunning_retry_days)))),
   constraint environments_live_time_is_real CHECK (((clock_now IS NULL) OR (NOT livemode))),
   constraint environments_net_terms CHECK (((net_terms_days >= 0) AND (net_terms_days <= 365))),
+  constraint environments_seller_length CHECK (((char_length((seller #>> '{email}'::text[])) <= 320) AND (char_length((seller #>> '{name}'::text[])) <= 255) AND (char_length((seller #>> '{taxId}'::text[])) <= 255) AND (jsonb_array_length((seller -> 'addressLines'::text)) <= 10) AND (NOT jsonb_path_exists(seller, '$."addressLines"[*]?(@ like_regex "^.{201}" flag "s")'::jsonpath)))),
   constraint environments_tax_provider CHECK ((tax_provider = ANY (ARRAY['none'::text, 'rates'::text]))),
   constraint environments_unknown_fields CHECK ((unknown_fields = ANY (ARRAY['refuse'::text, 'ignore'::text])))
 );
@@ -347,6 +369,8 @@ create table public.features (
   constraint features_environment_id_pricing_model_id_fkey FOREIGN KEY (environment_id, pricing_model_id) REFERENCES pricing_models(environment_id, id),
   constraint features_environment_id_resource_id_fkey FOREIGN KEY (environment_id, resource_id) REFERENCES resources(environment_id, id),
   constraint features_environment_id_usage_meter_id_fkey FOREIGN KEY (environment_id, usage_meter_id) REFERENCES usage_meters(environment_id, id),
+  constraint features_description_length CHECK ((char_length(description) <= 2000)),
+  constraint features_name_length CHECK ((char_length(name) <= 255)),
   constraint features_rollover CHECK ((((rollover_maximum IS NULL) AND (rollover_periods IS NULL)) OR ((renewal_frequency = 'every_billing_period'::text) AND (rollover_maximum > (0)::numeric) AND ((rollover_periods >= 1) AND (rollover_periods <= 100))))),
   constraint features_shape CHECK (
 CASE type
@@ -354,7 +378,8 @@ CASE type
     WHEN 'usage_credit_grant'::text THEN ((amount > (0)::numeric) AND (usage_meter_id IS NOT NULL) AND (renewal_frequency = ANY (ARRAY['once'::text, 'every_billing_period'::text])) AND (resource_id IS NULL))
     WHEN 'resource'::text THEN ((amount > (0)::numeric) AND (usage_meter_id IS NULL) AND (renewal_frequency IS NULL) AND (resource_id IS NOT NULL))
     ELSE false
-END)
+END),
+  constraint features_slug_length CHECK ((char_length(slug) <= 255))
 );
 
 create table public.idempotency_keys (
@@ -394,6 +419,7 @@ create table public.invoice_line_items (
   constraint invoice_line_items_environment_id_price_id_fkey FOREIGN KEY (environment_id, price_id) REFERENCES prices(environment_id, id),
   constraint invoice_line_items_environment_id_subscription_item_id_fkey FOREIGN KEY (environment_id, subscription_item_id) REFERENCES subscription_items(environment_id, id),
   constraint invoice_line_items_amount CHECK ((amount = (price * (quantity)::numeric))),
+  constraint invoice_line_items_description_length CHECK ((char_length(description) <= 2000)),
   constraint invoice_line_items_type CHECK ((type = ANY (ARRAY['static'::text, 'usage'::text]))),
   constraint invoice_line_items_usage_has_account CHECK ((((type = 'usage'::text) = (ledger_account_id IS NOT NULL)) AND ((type = 'usage'::text) = (ledger_account_credit IS NOT NULL))))
 );
@@ -442,10 +468,15 @@ create table public.invoices (
   constraint invoices_environment_id_purchase_id_fkey FOREIGN KEY (environment_id, purchase_id) REFERENCES purchases(environment_id, id),
   constraint invoices_environment_id_subscription_id_fkey FOREIGN KEY (environment_id, subscription_id) REFERENCES subscriptions(environment_id, id),
   constraint invoices_attempted_while_open CHECK (((next_attempt_at IS NULL) OR (status = ANY (ARRAY['open'::text, 'awaiting_payment_confirmation'::text])))),
+  constraint invoices_buyer_length CHECK (((char_length((buyer #>> '{email}'::text[])) <= 320) AND (char_length((buyer #>> '{name}'::text[])) <= 255) AND (char_length(((buyer -> 'billingAddress'::text) #>> '{address,city}'::text[])) <= 200) AND (char_length(((buyer -> 'billingAddress'::text) #>> '{address,country}'::text[])) <= 200) AND (char_length(((buyer -> 'billingAddress'::text) #>> '{address,line1}'::text[])) <= 200) AND (char_length(((buyer -> 'billingAddress'::text) #>> '{address,line2}'::text[])) <= 200) AND (char_length(((buyer -> 'billingAddress'::text) #>> '{address,name}'::text[])) <= 255) AND (char_length(((buyer -> 'billingAddress'::text) #>> '{address,postal_code}'::text[])) <= 200) AND (char_length(((buyer -> 'billingAddress'::text) #>> '{address,state}'::text[])) <= 200) AND (char_length(((buyer -> 'billingAddress'::text) #>> '{email}'::text[])) <= 320) AND (char_length(((buyer -> 'billingAddress'::text) #>> '{firstName}'::text[])) <= 255) AND (char_length(((buyer -> 'billingAddress'::text) #>> '{lastName}'::text[])) <= 255) AND (char_length(((buyer -> 'billingAddress'::text) #>> '{name}'::text[])) <= 255) AND (char_length(((buyer -> 'billingAddress'::text) #>> '{phone}'::text[])) <= 50))),
   constraint invoices_discount_not_negative CHECK ((discount_amount >= (0)::numeric)),
+  constraint invoices_memo_length CHECK ((char_length(memo) <= 2000)),
   constraint invoices_money_within_bounds CHECK ((((amount_paid >= (0)::numeric) AND (amount_paid <= total)) AND ((amount_refunded >= (0)::numeric) AND (amount_refunded <= amount_paid)))),
   constraint invoices_of_purchases CHECK ((((type = 'purchase'::text) = (purchase_id IS NOT NULL)) AND ((purchase_id IS NULL) OR (subscription_id IS NULL)))),
+  constraint invoices_seller_length CHECK (((char_length((seller #>> '{email}'::text[])) <= 320) AND (char_length((seller #>> '{name}'::text[])) <= 255) AND (char_length((seller #>> '{taxId}'::text[])) <= 255) AND (jsonb_array_length((seller -> 'addressLines'::text)) <= 10) AND (NOT jsonb_path_exists(seller, '$."addressLines"[*]?(@ like_regex "^.{201}" flag "s")'::jsonpath)))),
   constraint invoices_status CHECK ((status = ANY (ARRAY['draft'::text, 'open'::text, 'paid'::text, 'uncollectible'::text, 'void'::text, 'refunded'::text, 'partially_refunded'::text, 'awaiting_payment_confirmation'::text]))),
+  constraint invoices_tax_rate_percentage_length CHECK ((char_length(tax_rate_percentage) <= 255)),
+  constraint invoices_tax_state_length CHECK ((char_length(tax_state) <= 255)),
   constraint invoices_total CHECK (((total = (subtotal + tax_amount)) AND (subtotal >= (0)::numeric) AND (tax_amount >= (0)::numeric))),
   constraint invoices_type CHECK ((type = ANY (ARRAY['subscription'::text, 'purchase'::text, 'standalone'::text])))
 );
@@ -532,7 +563,8 @@ create table public.organizations (
   name text not null,
   created_at bigint not null,
   updated_at bigint not null,
-  constraint organizations_pkey PRIMARY KEY (id)
+  constraint organizations_pkey PRIMARY KEY (id),
+  constraint organizations_name_length CHECK ((char_length(name) <= 255))
 );
 
 create table public.payment_method_attachments (
@@ -572,7 +604,9 @@ create table public.payment_methods (
   updated_at bigint not null,
   constraint payment_methods_pkey PRIMARY KEY (environment_id, id),
   constraint payment_methods_environment_id_customer_id_fkey FOREIGN KEY (environment_id, customer_id) REFERENCES customers(environment_id, id),
+  constraint payment_methods_billing_details_length CHECK (((char_length((billing_details #>> '{address,city}'::text[])) <= 200) AND (char_length((billing_details #>> '{address,country}'::text[])) <= 200) AND (char_length((billing_details #>> '{address,line1}'::text[])) <= 200) AND (char_length((billing_details #>> '{address,line2}'::text[])) <= 200) AND (char_length((billing_details #>> '{address,name}'::text[])) <= 255) AND (char_length((billing_details #>> '{address,postal_code}'::text[])) <= 200) AND (char_length((billing_details #>> '{address,state}'::text[])) <= 200) AND (char_length((billing_details #>> '{email}'::text[])) <= 320) AND (char_length((billing_details #>> '{firstName}'::text[])) <= 255) AND (char_length((billing_details #>> '{lastName}'::text[])) <= 255) AND (char_length((billing_details #>> '{name}'::text[])) <= 255) AND (char_length((billing_details #>> '{phone}'::text[])) <= 50))),
   constraint payment_methods_default_is_attached CHECK (((detached_at IS NULL) OR (NOT is_default))),
+  constraint payment_methods_metadata_length CHECK ((char_length((metadata)::text) <= 162400)),
   constraint payment_methods_type CHECK ((type = ANY (ARRAY['card'::text, 'link'::text, 'us_bank_account'::text, 'sepa_debit'::text])))
 );
 
@@ -624,9 +658,12 @@ create table public.payments (
   constraint payments_environment_id_purchase_id_fkey FOREIGN KEY (environment_id, purchase_id) REFERENCES purchases(environment_id, id),
   constraint payments_environment_id_subscription_id_fkey FOREIGN KEY (environment_id, subscription_id) REFERENCES subscriptions(environment_id, id),
   constraint payments_checked_while_under_way CHECK (((check_at IS NULL) OR (status = ANY (ARRAY['processing'::text, 'requires_action'::text])))),
+  constraint payments_description_length CHECK ((char_length(description) <= 2000)),
   constraint payments_refunded_iff_whole CHECK (((status = 'refunded'::text) = (refunded_amount = amount))),
   constraint payments_refunds_within_amount CHECK (((amount > (0)::numeric) AND (refunded_amount >= (0)::numeric) AND (refunding_amount >= (0)::numeric) AND ((refunded_amount + refunding_amount) <= amount))),
-  constraint payments_status CHECK ((status = ANY (ARRAY['canceled'::text, 'failed'::text, 'refunded'::text, 'processing'::text, 'succeeded'::text, 'requires_confirmation'::text, 'requires_action'::text])))
+  constraint payments_status CHECK ((status = ANY (ARRAY['canceled'::text, 'failed'::text, 'refunded'::text, 'processing'::text, 'succeeded'::text, 'requires_confirmation'::text, 'requires_action'::text]))),
+  constraint payments_tax_rate_percentage_length CHECK ((char_length(tax_rate_percentage) <= 255)),
+  constraint payments_tax_state_length CHECK ((char_length(tax_state) <= 255))
 );
 
 create table public.prices (
@@ -655,6 +692,8 @@ create table public.prices (
   constraint prices_environment_id_pricing_model_id_fkey FOREIGN KEY (environment_id, pricing_model_id) REFERENCES pricing_models(environment_id, id),
   constraint prices_environment_id_product_id_fkey FOREIGN KEY (environment_id, product_id) REFERENCES products(environment_id, id),
   constraint prices_environment_id_usage_meter_id_fkey FOREIGN KEY (environment_id, usage_meter_id) REFERENCES usage_meters(environment_id, id),
+  constraint prices_metadata_length CHECK ((char_length((metadata)::text) <= 162400)),
+  constraint prices_name_length CHECK ((char_length(name) <= 255)),
   constraint prices_overage CHECK ((((type = 'subscription'::text) = (overage IS NOT NULL)) AND (overage = ANY (ARRAY['bill'::text, 'none'::text])))),
   constraint prices_shape CHECK (
 CASE type
@@ -663,6 +702,7 @@ CASE type
     WHEN 'usage'::text THEN ((product_id IS NULL) AND (usage_meter_id IS NOT NULL) AND (usage_events_per_unit > 0) AND (interval_unit = ANY (ARRAY['day'::text, 'week'::text, 'month'::text, 'year'::text])) AND (interval_count > 0) AND (trial_period_days IS NULL))
     ELSE false
 END),
+  constraint prices_slug_length CHECK ((char_length(slug) <= 265)),
   constraint prices_trial_range CHECK (((trial_period_days >= 0) AND (trial_period_days <= '4503599627370495'::bigint))),
   constraint prices_unit_price_chargeable CHECK (((type = 'usage'::text) OR ((unit_price % (
 CASE
@@ -682,7 +722,8 @@ create table public.pricing_models (
   created_at bigint not null,
   updated_at bigint not null,
   constraint pricing_models_pkey PRIMARY KEY (environment_id, id),
-  constraint pricing_models_environment_id_fkey FOREIGN KEY (environment_id) REFERENCES environments(id)
+  constraint pricing_models_environment_id_fkey FOREIGN KEY (environment_id) REFERENCES environments(id),
+  constraint pricing_models_name_length CHECK ((char_length(name) <= 255))
 );
 
 create table public.processor_customers (
@@ -737,7 +778,14 @@ create table public.products (
   updated_at bigint not null,
   constraint products_pkey PRIMARY KEY (environment_id, id),
   constraint products_environment_id_pricing_model_id_fkey FOREIGN KEY (environment_id, pricing_model_id) REFERENCES pricing_models(environment_id, id),
-  constraint products_default_is_active CHECK ((active OR (NOT is_default)))
+  constraint products_default_is_active CHECK ((active OR (NOT is_default))),
+  constraint products_description_length CHECK ((char_length(description) <= 2000)),
+  constraint products_image_url_length CHECK ((char_length(image_url) <= 2048)),
+  constraint products_metadata_length CHECK ((char_length((metadata)::text) <= 162400)),
+  constraint products_name_length CHECK ((char_length(name) <= 255)),
+  constraint products_plural_quantity_label_length CHECK ((char_length(plural_quantity_label) <= 255)),
+  constraint products_singular_quantity_label_length CHECK ((char_length(singular_quantity_label) <= 255)),
+  constraint products_slug_length CHECK ((char_length(slug) <= 255))
 );
 
 create table public.purchases (
@@ -771,7 +819,10 @@ create table public.purchases (
   constraint purchases_environment_id_price_id_fkey FOREIGN KEY (environment_id, price_id) REFERENCES prices(environment_id, id),
   constraint purchases_environment_id_subscription_id_fkey FOREIGN KEY (environment_id, subscription_id) REFERENCES subscriptions(environment_id, id),
   constraint purchases_amounts CHECK (((first_invoice_value >= (0)::numeric) AND (total_purchase_value >= (0)::numeric))),
+  constraint purchases_billing_address_length CHECK (((char_length((billing_address #>> '{address,city}'::text[])) <= 200) AND (char_length((billing_address #>> '{address,country}'::text[])) <= 200) AND (char_length((billing_address #>> '{address,line1}'::text[])) <= 200) AND (char_length((billing_address #>> '{address,line2}'::text[])) <= 200) AND (char_length((billing_address #>> '{address,name}'::text[])) <= 255) AND (char_length((billing_address #>> '{address,postal_code}'::text[])) <= 200) AND (char_length((billing_address #>> '{address,state}'::text[])) <= 200) AND (char_length((billing_address #>> '{email}'::text[])) <= 320) AND (char_length((billing_address #>> '{firstName}'::text[])) <= 255) AND (char_length((billing_address #>> '{lastName}'::text[])) <= 255) AND (char_length((billing_address #>> '{name}'::text[])) <= 255) AND (char_length((billing_address #>> '{phone}'::text[])) <= 50))),
   constraint purchases_completed_when_paid CHECK (((status <> ALL (ARRAY['paid'::text, 'refunded'::text, 'partial_refund'::text])) OR (purchase_date IS NOT NULL))),
+  constraint purchases_metadata_length CHECK ((char_length((metadata)::text) <= 162400)),
+  constraint purchases_name_length CHECK ((char_length(name) <= 255)),
   constraint purchases_price_type CHECK ((price_type = ANY (ARRAY['subscription'::text, 'single_payment'::text]))),
   constraint purchases_quantity CHECK (((quantity >= 1) AND (quantity <= 1000000))),
   constraint purchases_status CHECK ((status = ANY (ARRAY['open'::text, 'pending'::text, 'failed'::text, 'paid'::text, 'refunded'::text, 'partial_refund'::text, 'fraudulent'::text]))),
@@ -813,6 +864,7 @@ create table public.resource_claims (
   constraint resource_claims_environment_id_resource_id_fkey FOREIGN KEY (environment_id, resource_id) REFERENCES resources(environment_id, id),
   constraint resource_claims_environment_id_subscription_id_fkey FOREIGN KEY (environment_id, subscription_id) REFERENCES subscriptions(environment_id, id),
   constraint resource_claims_external_id_length CHECK ((char_length(external_id) <= 255)),
+  constraint resource_claims_metadata_length CHECK ((char_length((metadata)::text) <= 162400)),
   constraint resource_claims_released_has_reason CHECK (((released_at IS NULL) = (release_reason IS NULL)))
 );
 
@@ -826,7 +878,9 @@ create table public.resources (
   created_at bigint not null,
   updated_at bigint not null,
   constraint resources_pkey PRIMARY KEY (environment_id, id),
-  constraint resources_environment_id_pricing_model_id_fkey FOREIGN KEY (environment_id, pricing_model_id) REFERENCES pricing_models(environment_id, id)
+  constraint resources_environment_id_pricing_model_id_fkey FOREIGN KEY (environment_id, pricing_model_id) REFERENCES pricing_models(environment_id, id),
+  constraint resources_name_length CHECK ((char_length(name) <= 255)),
+  constraint resources_slug_length CHECK ((char_length(slug) <= 255))
 );
 
 create table public.subscription_adjustments (
@@ -882,6 +936,7 @@ create table public.subscription_item_features (
   constraint subscription_item_features_environment_id_subscription_id_fkey FOREIGN KEY (environment_id, subscription_id) REFERENCES subscriptions(environment_id, id),
   constraint subscription_item_features_environment_id_subscription_ite_fkey FOREIGN KEY (environment_id, subscription_item_id) REFERENCES subscription_items(environment_id, id),
   constraint subscription_item_features_environment_id_usage_meter_id_fkey FOREIGN KEY (environment_id, usage_meter_id) REFERENCES usage_meters(environment_id, id),
+  constraint subscription_item_features_detached_reason_length CHECK ((char_length(detached_reason) <= 255)),
   constraint subscription_item_features_shape CHECK (
 CASE type
     WHEN 'toggle'::text THEN ((amount IS NULL) AND (usage_meter_id IS NULL) AND (renewal_frequency IS NULL) AND (resource_id IS NULL))
@@ -931,7 +986,10 @@ create table public.subscription_items (
   constraint subscription_items_environment_id_price_id_fkey FOREIGN KEY (environment_id, price_id) REFERENCES prices(environment_id, id),
   constraint subscription_items_environment_id_subscription_id_fkey FOREIGN KEY (environment_id, subscription_id) REFERENCES subscriptions(environment_id, id),
   constraint subscription_items_amounts CHECK (((unit_price >= (0)::numeric) AND ((quantity >= 0) AND (quantity <= 1000000)))),
-  constraint subscription_items_manual_is_free CHECK (((NOT manually_created) OR ((price_id IS NULL) AND (unit_price = (0)::numeric) AND (quantity = 0))))
+  constraint subscription_items_external_id_length CHECK ((char_length(external_id) <= 255)),
+  constraint subscription_items_manual_is_free CHECK (((NOT manually_created) OR ((price_id IS NULL) AND (unit_price = (0)::numeric) AND (quantity = 0)))),
+  constraint subscription_items_metadata_length CHECK ((char_length((metadata)::text) <= 162400)),
+  constraint subscription_items_name_length CHECK ((char_length(name) <= 265))
 );
 
 create table public.subscriptions (
@@ -990,6 +1048,8 @@ CASE
     ELSE 'none'::text
 END)))),
   constraint subscriptions_canceled_at_iff_canceled CHECK (((status = 'canceled'::text) = (canceled_at IS NOT NULL))),
+  constraint subscriptions_metadata_length CHECK ((char_length((metadata)::text) <= 162400)),
+  constraint subscriptions_name_length CHECK ((char_length(name) <= 255)),
   constraint subscriptions_paused_credit_not_negative CHECK ((paused_credit >= (0)::numeric)),
   constraint subscriptions_paused_iff_since CHECK (((status = 'paused'::text) = (paused_at IS NOT NULL))),
   constraint subscriptions_period_runs_forward CHECK ((current_billing_period_start <= current_billing_period_end)),
@@ -1014,7 +1074,10 @@ create table public.tax_rates (
   created_at bigint not null,
   updated_at bigint not null,
   constraint tax_rates_pkey PRIMARY KEY (environment_id, id),
-  constraint tax_rates_percentage CHECK (((percentage ~ '^(0|[1-9][0-9]{0,2})(\.[0-9]{1,6})?$'::text) AND ((percentage)::numeric <= (100)::numeric)))
+  constraint tax_rates_name_length CHECK ((char_length(name) <= 255)),
+  constraint tax_rates_percentage CHECK (((percentage ~ '^(0|[1-9][0-9]{0,2})(\.[0-9]{1,6})?$'::text) AND ((percentage)::numeric <= (100)::numeric))),
+  constraint tax_rates_percentage_length CHECK ((char_length(percentage) <= 255)),
+  constraint tax_rates_state_length CHECK ((char_length(state) <= 255))
 );
 
 create table public.usage_credits (
@@ -1051,7 +1114,8 @@ create table public.usage_credits (
   constraint usage_credits_never_over_applied CHECK (((issued > (0)::numeric) AND (LEAST(applied, expired, taken_back) >= (0)::numeric) AND (((applied + expired) + taken_back) <= issued))),
   constraint usage_credits_paused_back CHECK (((LEAST(paused_back, withheld, taken_by_hand) >= (0)::numeric) AND (((paused_back + withheld) + taken_by_hand) <= taken_back))),
   constraint usage_credits_paused_owed CHECK (((paused_owed >= (0)::numeric) AND ((paused_back + paused_owed) <= issued))),
-  constraint usage_credits_priority CHECK (((priority >= 0) AND (priority <= 1000)))
+  constraint usage_credits_priority CHECK (((priority >= 0) AND (priority <= 1000))),
+  constraint usage_credits_reason_length CHECK ((char_length(reason) <= 2000))
 );
 
 create table public.usage_event_distinct_properties (
@@ -1076,7 +1140,9 @@ create table public.usage_events (
   properties json,
   constraint usage_events_transaction_unique UNIQUE (transaction_key),
   constraint usage_events_pkey PRIMARY KEY (environment_id, id),
-  constraint usage_events_amount CHECK (((amount >= 1) AND (amount <= '9007199254740991'::bigint)))
+  constraint usage_events_amount CHECK (((amount >= 1) AND (amount <= '9007199254740991'::bigint))),
+  constraint usage_events_properties_length CHECK ((char_length((properties)::text) <= 16384)),
+  constraint usage_events_transaction_id_length CHECK ((char_length(transaction_id) <= 255))
 );
 
 create table public.usage_holds (
@@ -1112,7 +1178,9 @@ create table public.usage_meters (
   constraint usage_meters_pkey PRIMARY KEY (environment_id, id),
   constraint usage_meters_environment_id_pricing_model_id_fkey FOREIGN KEY (environment_id, pricing_model_id) REFERENCES pricing_models(environment_id, id),
   constraint usage_meters_aggregation_type CHECK ((aggregation_type = ANY (ARRAY['sum'::text, 'count_distinct_properties'::text]))),
-  constraint usage_meters_low_balance_threshold CHECK (((low_balance_threshold >= (1)::numeric) AND (low_balance_threshold <= ('9007199254740991'::bigint)::numeric)))
+  constraint usage_meters_low_balance_threshold CHECK (((low_balance_threshold >= (1)::numeric) AND (low_balance_threshold <= ('9007199254740991'::bigint)::numeric))),
+  constraint usage_meters_name_length CHECK ((char_length(name) <= 255)),
+  constraint usage_meters_slug_length CHECK ((char_length(slug) <= 255))
 );
 
 create table public.usage_overages (
@@ -1223,7 +1291,9 @@ create table public.webhooks (
   constraint webhooks_pkey PRIMARY KEY (environment_id, id),
   constraint webhooks_environment_id_pricing_model_id_fkey FOREIGN KEY (environment_id, pricing_model_id) REFERENCES pricing_models(environment_id, id),
   constraint webhooks_disabled_is_inactive CHECK (((disabled_reason IS NULL) OR (NOT active))),
-  constraint webhooks_previous_secret CHECK (((sealed_previous_secret IS NULL) = (previous_secret_ends_at IS NULL)))
+  constraint webhooks_name_length CHECK ((char_length(name) <= 255)),
+  constraint webhooks_previous_secret CHECK (((sealed_previous_secret IS NULL) = (previous_secret_ends_at IS NULL))),
+  constraint webhooks_url_length CHECK ((char_length(url) <= 2048))
 );
 
 create table test_processor.operations (
@@ -2551,6 +2621,46 @@ CREATE OR REPLACE FUNCTION public.tells_values(entry json, columns text[])
  LANGUAGE sql
  IMMUTABLE
 RETURN (EXISTS (SELECT FROM json_each(tells_values.entry) e(key, value) WHERE ((e.key = ANY (tells_values.columns)) AND ((e.value)::text <> ALL (ARRAY['null'::text, '"(erased)"'::text, '"(secret)"'::text])))));
+CREATE OR REPLACE FUNCTION public.text_columns()
+ RETURNS TABLE(table_name text, column_name text, use text)
+ LANGUAGE sql
+ IMMUTABLE
+BEGIN ATOMIC
+ VALUES ('organizations'::text,'name'::text,'name'::text), ('environments'::text,'seller'::text,'seller'::text), ('api_keys'::text,'name'::text,'name'::text), ('pricing_models'::text,'name'::text,'name'::text), ('usage_meters'::text,'name'::text,'name'::text), ('usage_meters'::text,'slug'::text,'name'::text), ('resources'::text,'name'::text,'name'::text), ('resources'::text,'slug'::text,'name'::text), ('features'::text,'name'::text,'name'::text), ('features'::text,'slug'::text,'name'::text), ('features'::text,'description'::text,'description'::text), ('products'::text,'name'::text,'name'::text), ('products'::text,'slug'::text,'name'::text), ('products'::text,'description'::text,'description'::text), ('products'::text,'image_url'::text,'url'::text), ('products'::text,'singular_quantity_label'::text,'name'::text), ('products'::text,'plural_quantity_label'::text,'name'::text), ('products'::text,'metadata'::text,'metadata'::text), ('prices'::text,'name'::text,'name'::text), ('prices'::text,'slug'::text,'longName'::text), ('prices'::text,'metadata'::text,'metadata'::text), ('discounts'::text,'name'::text,'name'::text), ('discount_redemptions'::text,'name'::text,'name'::text), ('discount_redemptions'::text,'code'::text,'name'::text), ('tax_rates'::text,'name'::text,'name'::text), ('tax_rates'::text,'state'::text,'name'::text), ('tax_rates'::text,'percentage'::text,'name'::text), ('customers'::text,'external_id'::text,'name'::text), ('customers'::text,'name'::text,'name'::text), ('customers'::text,'email'::text,'email'::text), ('customers'::text,'logo_url'::text,'url'::text), ('customers'::text,'icon_url'::text,'url'::text), ('customers'::text,'domain'::text,'name'::text), ('customers'::text,'user_id'::text,'name'::text), ('customers'::text,'billing_address'::text,'address'::text), ('customers'::text,'metadata'::text,'metadata'::text), ('payment_methods'::text,'billing_details'::text,'address'::text), ('payment_methods'::text,'metadata'::text,'metadata'::text), ('subscriptions'::text,'name'::text,'name'::text), ('subscriptions'::text,'metadata'::text,'metadata'::text), ('subscription_items'::text,'name'::text,'longName'::text), ('subscription_items'::text,'external_id'::text,'name'::text), ('subscription_items'::text,'metadata'::text,'metadata'::text), ('subscription_item_features'::text,'detached_reason'::text,'name'::text), ('resource_claims'::text,'external_id'::text,'name'::text), ('resource_claims'::text,'metadata'::text,'metadata'::text), ('usage_events'::text,'transaction_id'::text,'name'::text), ('usage_events'::text,'properties'::text,'properties'::text), ('usage_credits'::text,'reason'::text,'description'::text), ('invoices'::text,'seller'::text,'seller'::text), ('invoices'::text,'buyer'::text,'buyer'::text), ('invoices'::text,'tax_state'::text,'name'::text), ('invoices'::text,'tax_rate_percentage'::text,'name'::text), ('invoices'::text,'memo'::text,'description'::text), ('invoice_line_items'::text,'description'::text,'description'::text), ('payments'::text,'description'::text,'description'::text), ('payments'::text,'tax_state'::text,'name'::text), ('payments'::text,'tax_rate_percentage'::text,'name'::text), ('purchases'::text,'name'::text,'name'::text), ('purchases'::text,'billing_address'::text,'address'::text), ('purchases'::text,'metadata'::text,'metadata'::text), ('checkout_sessions'::text,'customer_name'::text,'name'::text), ('checkout_sessions'::text,'customer_email'::text,'email'::text), ('checkout_sessions'::text,'billing_address'::text,'address'::text), ('checkout_sessions'::text,'output_name'::text,'name'::text), ('checkout_sessions'::text,'output_metadata'::text,'metadata'::text), ('checkout_sessions'::text,'metadata'::text,'metadata'::text), ('checkout_sessions'::text,'success_url'::text,'url'::text), ('checkout_sessions'::text,'cancel_url'::text,'url'::text), ('webhooks'::text,'name'::text,'name'::text), ('webhooks'::text,'url'::text,'url'::text);
+END;
+CREATE OR REPLACE FUNCTION public.text_fits(source text, type regtype, text_use text)
+ RETURNS text
+ LANGUAGE plpgsql
+ STABLE
+AS $function$
+declare
+  longest integer := (select l.longest from text_limits() l where l.use = text_use);
+begin
+  if longest is not null then
+    return format('char_length(%s) <= %s', case type when 'text'::regtype then source else source || '::text' end, longest);
+  end if;
+  return (select string_agg(text_fits(format('(%s #>> %L)', source, p.path), 'text', p.use), ' and ' order by p.path)
+            from text_parts() p where p.shape = text_use)
+    || case text_use
+         when 'seller' then format($sql$ and jsonb_array_length(%1$s -> 'addressLines') <= 10
+             and not jsonb_path_exists(%1$s, '$.addressLines[*] ? (@ like_regex "^.{201}" flag "s")')$sql$, source)
+         when 'buyer' then ' and ' || text_fits(format('(%s -> ''billingAddress'')', source), 'jsonb', 'address')
+         else '' end;
+end $function$;
+CREATE OR REPLACE FUNCTION public.text_limits()
+ RETURNS TABLE(use text, longest integer)
+ LANGUAGE sql
+ IMMUTABLE
+BEGIN ATOMIC
+ VALUES ('name'::text,255), ('longName'::text,265), ('email'::text,320), ('phone'::text,50), ('addressLine'::text,200), ('description'::text,2000), ('url'::text,2048), ('properties'::text,16384), ('metadata'::text,162400);
+END;
+CREATE OR REPLACE FUNCTION public.text_parts()
+ RETURNS TABLE(shape text, path text[], use text)
+ LANGUAGE sql
+ IMMUTABLE
+BEGIN ATOMIC
+ VALUES ('address'::text,'{name}'::text[],'name'::text), ('address'::text,'{firstName}'::text[],'name'::text), ('address'::text,'{lastName}'::text[],'name'::text), ('address'::text,'{email}'::text[],'email'::text), ('address'::text,'{phone}'::text[],'phone'::text), ('address'::text,'{address,name}'::text[],'name'::text), ('address'::text,'{address,line1}'::text[],'addressLine'::text), ('address'::text,'{address,line2}'::text[],'addressLine'::text), ('address'::text,'{address,city}'::text[],'addressLine'::text), ('address'::text,'{address,state}'::text[],'addressLine'::text), ('address'::text,'{address,postal_code}'::text[],'addressLine'::text), ('address'::text,'{address,country}'::text[],'addressLine'::text), ('seller'::text,'{name}'::text[],'name'::text), ('seller'::text,'{email}'::text[],'email'::text), ('seller'::text,'{taxId}'::text[],'name'::text), ('buyer'::text,'{name}'::text[],'name'::text), ('buyer'::text,'{email}'::text[],'email'::text);
+END;
 CREATE OR REPLACE FUNCTION public.touch_api_keys(hashes bytea[], at bigint)
  RETURNS void
  LANGUAGE sql

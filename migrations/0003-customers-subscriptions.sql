@@ -287,7 +287,6 @@ create table resource_claims (
   primary key (environment_id, id),
   foreign key (environment_id, subscription_id) references subscriptions,
   foreign key (environment_id, resource_id) references resources,
-  constraint resource_claims_external_id_length check (char_length(external_id) <= 255),
   constraint resource_claims_released_has_reason check ((released_at is null) = (release_reason is null))
 );
 create unique index resource_claims_external_id_unique on resource_claims (environment_id, subscription_id, resource_id, external_id)

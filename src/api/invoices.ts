@@ -17,7 +17,7 @@ import type { InvoiceDocument } from '../invoicing/invoice-document.ts';
 import { InvoiceExplanation } from '../invoicing/invoice-explanation.ts';
 import { InvoiceLineItem, UpcomingInvoiceLineItem } from '../invoicing/invoice-line-item.ts';
 import { invoicePage } from '../invoicing/invoice-page.ts';
-import { amountInput, FreeText, SafeString, TimestampInput } from '../kernel/json.ts';
+import { amountInput, freeText, SafeString, TimestampInput } from '../kernel/json.ts';
 import { createdFilters, customerFilters, pageOf, pageQuery, pageRequest, textFilter } from '../kernel/pagination.ts';
 import { renderPayment } from '../payments/actions.ts';
 import { Payment } from '../payments/payment.ts';
@@ -36,7 +36,7 @@ const MoneyReceived = z
     }),
     paidAt: TimestampInput.nullish().meta({ description: 'The time at which the money arrived, by default now.' }),
     paymentMethodType: PaymentMethodType.nullish().meta({ description: 'By default a bank transfer.' }),
-    description: FreeText.nullish(),
+    description: freeText('description').nullish(),
     reference: SafeString.nullish().meta({ description: 'The reference of the payer or the bank.' }),
   })
   .meta({ id: 'MoneyReceived' });

@@ -1,5 +1,6 @@
 import type { BillingAddress } from '../customers/customer.ts';
 import { countryCodes } from '../kernel/country.ts';
+import { textLimits } from '../kernel/text-limits.ts';
 import type { CheckoutDraft, CheckoutView } from './checkout-view.ts';
 import type { FieldErrors } from './page-form.ts';
 
@@ -35,11 +36,20 @@ export function enteredDetails(view: CheckoutView, form: Readonly<Record<string,
   return Object.fromEntries(detailNames.map((name) => [name, form[name]?.trim() ?? known[name]])) as Details;
 }
 
+const longest: Readonly<Partial<Record<DetailName, number>>> = {
+  name: textLimits.name,
+  email: textLimits.email,
+  ...Object.fromEntries(addressNames.map((name) => [name, textLimits.addressLine])),
+};
+
 const countries: ReadonlySet<string> = new Set(countryCodes);
 
 /** Input errors that need no lookup. Codes and amounts are checked against the records. */
 export function detailErrors(view: CheckoutView, details: Details): FieldErrors {
   const errors: Record<string, string> = {};
+  for (const name of detailNames)
+    if (details[name].length > (longest[name] ?? textLimits.name))
+      errors[name] = `Enter at most ${longest[name] ?? textLimits.name} characters.`;
   if (view.mayChangeQuantity && !isAllowed(view, details.quantity))
     errors.quantity = `Enter a quantity from ${view.minimumQuantity} to ${view.maximumQuantity}.`;
   if (view.isAnonymous && details.name === '') errors.name = 'Enter your name.';

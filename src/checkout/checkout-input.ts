@@ -1,26 +1,30 @@
 import { z } from 'zod';
 import { BillingAddress, ExternalId } from '../customers/customer.ts';
-import { countInput, Metadata, SafeString, Timestamp } from '../kernel/json.ts';
+import { formatId } from '../kernel/id.ts';
+import { countInput, freeText, Metadata, SafeString, Timestamp } from '../kernel/json.ts';
 import { invalid, Problem } from '../kernel/problem.ts';
+import { textLimits } from '../kernel/text-limits.ts';
 import { maxQuantity } from '../subscriptions/subscription-start.ts';
+import { withSessionId } from './checkout.ts';
 import type { CheckoutConfirmation, CheckoutDraft } from './checkout-view.ts';
 
 const Reference = z.string().min(1).max(255);
+const longestSessionId = formatId('checkoutSession', 0, 0, 0);
 
-// The usual limit of browsers.
-const maxUrlLength = 2048;
 /** Unsafe schemes: a browser would run or show their content as if it were ours. */
 const refusedSchemes = new Set(['javascript:', 'data:', 'vbscript:', 'blob:', 'file:', 'about:', 'filesystem:']);
 
 /** The return address: a web page, or an app by its own scheme. */
-const ReturnUrl = z
-  .string()
-  .max(maxUrlLength)
+const ReturnUrl = freeText('url')
   .refine((text) => URL.canParse(text) && !refusedSchemes.has(new URL(text).protocol), {
     message: 'must be an absolute URL, such as https://example.com/paid',
   })
   // It may be used in a header later.
-  .transform((text) => (/^[\x21-\x7e]+$/.test(text) ? text : new URL(text).href));
+  .transform((text) => (/^[\x21-\x7e]+$/.test(text) ? text : new URL(text).href))
+  // Other letters take up to nine characters there, and the id is longer than the words that it replaces.
+  .refine((url) => withSessionId(url, longestSessionId).length <= textLimits.url, {
+    message: `must have at most ${textLimits.url} characters, with the id of the session in it`,
+  });
 
 const withId = 'The session id replaces `{CHECKOUT_SESSION_ID}` in it.';
 const returns = {
@@ -36,9 +40,7 @@ const outputs = {
 // Two years, the longest trial of card processors.
 const maxTrialDays = 730;
 
-// Longer addresses are undeliverable (RFC 5321).
-const maxEmailLength = 254;
-const Email = z.email().max(maxEmailLength);
+const Email = z.email().max(textLimits.email);
 
 function isWithin(quantity: number, least: number, most: number): boolean {
   return quantity >= least && quantity <= most;

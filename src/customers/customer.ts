@@ -1,31 +1,31 @@
 import { z } from 'zod';
 import { idSchema } from '../kernel/id.ts';
-import { FreeText, isSameJson, Metadata, MetadataInput, Timestamp } from '../kernel/json.ts';
+import { freeText, isSameJson, Metadata, MetadataInput, Timestamp } from '../kernel/json.ts';
 import { stamps } from '../kernel/record.ts';
 
 const CustomerId = idSchema('customer');
 
 /** The caller's own id of a customer: any text of 1 to 255 characters. */
-export const ExternalId = z.string().min(1).max(255);
+export const ExternalId = freeText('name').min(1);
 
 const AddressLines = z.object({
-  name: FreeText.nullish(),
-  line1: FreeText.nullish(),
-  line2: FreeText.nullish(),
-  city: FreeText.nullish(),
-  state: FreeText.nullish(),
-  postal_code: FreeText.nullish(),
-  country: FreeText,
+  name: freeText('name').nullish(),
+  line1: freeText('addressLine').nullish(),
+  line2: freeText('addressLine').nullish(),
+  city: freeText('addressLine').nullish(),
+  state: freeText('addressLine').nullish(),
+  postal_code: freeText('addressLine').nullish(),
+  country: freeText('addressLine'),
 });
 
 /** The invoice address. Only the country is required, because it determines tax. */
 export const BillingAddress = z
   .object({
-    name: FreeText.nullish(),
-    firstName: FreeText.nullish(),
-    lastName: FreeText.nullish(),
-    email: FreeText.nullish(),
-    phone: FreeText.nullish(),
+    name: freeText('name').nullish(),
+    firstName: freeText('name').nullish(),
+    lastName: freeText('name').nullish(),
+    email: freeText('email').nullish(),
+    phone: freeText('phone').nullish(),
     address: AddressLines,
   })
   .meta({ id: 'BillingAddress' });
@@ -66,12 +66,12 @@ export type CustomerRow = Omit<Customer, 'livemode' | 'organizationId'> & {
 
 /** The fields of a customer that a caller may set. */
 const CustomerDetails = z.object({
-  email: FreeText,
-  name: FreeText,
-  logoURL: FreeText.nullish(),
-  iconURL: FreeText.nullish(),
-  domain: FreeText.nullish(),
-  userId: z.string().max(255).nullish(),
+  email: freeText('email'),
+  name: freeText('name'),
+  logoURL: freeText('url').nullish(),
+  iconURL: freeText('url').nullish(),
+  domain: freeText('name').nullish(),
+  userId: freeText('name').nullish(),
   billingAddress: BillingAddress.nullish(),
   taxExempt: z.boolean().optional().meta({ description: 'If true, the customer owes no tax. False by default.' }),
   metadata: MetadataInput,

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { Instant } from '../kernel/calendar.ts';
 import { idSchema } from '../kernel/id.ts';
-import { countInput, Metadata, Timestamp } from '../kernel/json.ts';
+import { countInput, freeText, Metadata, Timestamp } from '../kernel/json.ts';
 import { Problem } from '../kernel/problem.ts';
 import { stamps } from '../kernel/record.ts';
 
@@ -54,7 +54,7 @@ export const ResourceUsage = z
   .meta({ id: 'ResourceUsage' });
 export type ResourceUsage = z.infer<typeof ResourceUsage>;
 
-const ExternalId = z.string().max(255);
+const ExternalId = freeText('name');
 const ResourceSlug = z.string().min(1).max(255);
 
 const selectors = {
@@ -107,8 +107,10 @@ export type OneResource = z.output<typeof OneResource>;
 
 // Slugs are separated by commas but may contain them: a text with commas means both its parts and itself. Unknown slugs
 // are ignored anyway.
+// A request line is no longer.
+const ListedText = z.string().max(16_384);
 const Listed = z
-  .union([z.string(), z.array(z.string())])
+  .union([ListedText, z.array(ListedText).max(maxListedResources)])
   .transform((given, context) => {
     const texts = [given].flat();
     const parts = texts.flatMap((text) => text.split(','));

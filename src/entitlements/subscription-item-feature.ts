@@ -2,7 +2,15 @@ import { z } from 'zod';
 import type { Instant } from '../kernel/calendar.ts';
 import { idSchema } from '../kernel/id.ts';
 import { isoText } from '../kernel/iso-text.ts';
-import { amountInput, maxSafeInteger, SafeString, Timestamp, TimestampInput, TimestampText } from '../kernel/json.ts';
+import {
+  amountInput,
+  freeText,
+  maxSafeInteger,
+  SafeString,
+  Timestamp,
+  TimestampInput,
+  TimestampText,
+} from '../kernel/json.ts';
 import { saturated } from '../kernel/money.ts';
 import { invalid } from '../kernel/problem.ts';
 import { stamps } from '../kernel/record.ts';
@@ -95,11 +103,11 @@ export type NewItemFeature = z.output<typeof NewItemFeature>;
 export const ItemFeatureChange = z
   .object({
     ...choosable,
-    id: z.string().optional(),
+    id: freeText('name').optional(),
     type: FeatureType.optional().meta({ description: 'The type cannot change.' }),
-    featureId: z.string().optional().meta({ description: 'The type cannot change.' }),
-    subscriptionItemId: z.string().optional().meta({ description: 'The type cannot change.' }),
-    subscriptionId: z.string().optional().meta({ description: 'The type cannot change.' }),
+    featureId: freeText('name').optional().meta({ description: 'The type cannot change.' }),
+    subscriptionItemId: freeText('name').optional().meta({ description: 'The type cannot change.' }),
+    subscriptionId: freeText('name').optional().meta({ description: 'The type cannot change.' }),
     amount: amountInput(-maxSafeInteger).nullable().optional(),
   })
   .meta({ id: 'SubscriptionItemFeatureChange' });

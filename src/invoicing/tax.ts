@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { CountryCode } from '../kernel/country.ts';
 import { idSchema } from '../kernel/id.ts';
-import { SafeString } from '../kernel/json.ts';
+import { freeText, SafeString } from '../kernel/json.ts';
 import { stamps } from '../kernel/record.ts';
 import { type TaxQuote, TaxType } from './invoice.ts';
 
@@ -42,8 +42,7 @@ export const PercentageInput = z
   })
   .meta({ description: 'A number from 0 to 100 with at most six decimals: "19" or "8.875".' });
 
-const CountryInput = z
-  .string()
+const CountryInput = freeText('addressLine')
   .trim()
   .toUpperCase()
   .pipe(CountryCode)

@@ -5,6 +5,7 @@
 
 import { isIP } from 'node:net';
 import ipaddr from 'ipaddr.js';
+import { textLimits } from '../kernel/text-limits.ts';
 
 type Address = ipaddr.IPv4 | ipaddr.IPv6;
 
@@ -78,13 +79,11 @@ export function mayReach(text: string, allowed: readonly Network[]): boolean {
   return isWithinAny(address, allowed) || isPublic(address);
 }
 
-// The usual limit of proxies and browsers; a longer URL is a mistake.
-const maxUrlLength = 2048;
 const absoluteUrl = /^https?:\/\/(?<authority>[^\s\\/?#\p{Cc}]+)[^\s\\\p{Cc}]*$/iu;
 
 /** The problem with a URL that shows without a DNS lookup, or null when it may be sent to. */
 export function urlIssue(text: string, livemode: boolean, allowed: readonly Network[]): string | null {
-  if (text.length > maxUrlLength) return `must be at most ${maxUrlLength} characters long`;
+  if (text.length > textLimits.url) return `must be at most ${textLimits.url} characters long`;
   const { authority } = absoluteUrl.exec(text)?.groups ?? {};
   if (authority === undefined || !URL.canParse(text))
     return 'must be an absolute http or https URL, such as https://example.com/webhooks';

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import type { Issue } from './problem.ts';
+import { metadataKeys, type TextUse, textLimits } from './text-limits.ts';
 
 // No real document nests deeper, and recursive parsers and printers are safe at this depth.
 const maxDepth = 64;
@@ -189,21 +190,20 @@ export function amountInput(min: number, max: number = maxSafeInteger) {
 }
 
 /** A name: trimmed text of 1 to 255 characters. */
-export const SafeString = z.string().trim().min(1).max(255);
+export const SafeString = z.string().trim().min(1).max(textLimits.name);
 
-// Bounds free texts (names, descriptions, addresses), so that no row grows without limit.
-const maxTextLength = 10_000;
-export const FreeText = z.string().max(maxTextLength);
+/** A text in a request, at most as long as its use allows. */
+export function freeText(use: TextUse) {
+  return z.string().max(textLimits[use]);
+}
 
-// Metadata holds keys of other systems, not documents.
-const maxMetadataKeys = 50;
-export const MetadataKey = z.string().min(1).max(40);
-export const MetadataText = z.string().max(500);
+export const MetadataKey = freeText('metadataKey').min(1);
+export const MetadataText = freeText('metadataValue');
 /** Metadata of a record: keys of up to 40 characters, and values that are texts, numbers or booleans. */
 export const Metadata = z
   .record(MetadataKey, z.union([MetadataText, z.number(), z.boolean()]))
-  .refine((value) => Object.keys(value).length <= maxMetadataKeys, {
-    message: `must have at most ${maxMetadataKeys} keys`,
+  .refine((value) => Object.keys(value).length <= metadataKeys, {
+    message: `must have at most ${metadataKeys} keys`,
   })
   .meta({
     id: 'Metadata',

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { CurrencyCode } from '../kernel/currency.ts';
-import { countInput, SafeString } from '../kernel/json.ts';
+import { countInput, freeText, SafeString } from '../kernel/json.ts';
+import { maxAddressLines } from '../kernel/text-limits.ts';
 
 const TerminalAction = z.enum(['unpaid', 'canceled', 'past_due']).meta({ id: 'TerminalAction' });
 const TaxProviderName = z.enum(['none', 'rates']).meta({
@@ -80,13 +81,11 @@ export type Settings = Readonly<z.infer<typeof Settings>>;
 // A longer dunning schedule would outlast the billing period.
 const maxRetries = 10;
 const maxDays = 365;
-// Fits beside the logo of a printed invoice.
-const maxAddressLines = 10;
 
 const SellerInput = z.object({
   name: SafeString.nullish(),
-  email: SafeString.nullish(),
-  addressLines: z.array(SafeString).max(maxAddressLines).optional(),
+  email: freeText('email').trim().min(1).nullish(),
+  addressLines: z.array(freeText('addressLine').trim().min(1)).max(maxAddressLines).optional(),
   taxId: SafeString.nullish(),
 });
 

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { idSchema } from '../kernel/id.ts';
-import { amountInput, countInput, SafeString, Unused, WholeNumber } from '../kernel/json.ts';
+import { amountInput, countInput, freeText, SafeString, Unused, WholeNumber } from '../kernel/json.ts';
 import { invalid } from '../kernel/problem.ts';
 import { stamps } from '../kernel/record.ts';
 
@@ -80,7 +80,7 @@ const requested = {
   amount: amountInput(1).meta({ description: 'A whole percentage, or money in the smallest unit.' }),
   amountType: DiscountAmountType,
   active: z.boolean().default(true),
-  pricingModelId: z.string().nullish(),
+  pricingModelId: freeText('name').nullish(),
 };
 const Payments = countInput(1).meta({ description: 'The number of paid invoices that the discount applies to.' });
 

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { idSchema } from '../kernel/id.ts';
-import { amountInput, countInput, FreeText, SafeString, Unused, WholeNumber } from '../kernel/json.ts';
+import { amountInput, countInput, freeText, SafeString, Unused, WholeNumber } from '../kernel/json.ts';
 import { invalid } from '../kernel/problem.ts';
 import { type NewRecord, stamps } from '../kernel/record.ts';
 import { ResourceId } from './resource.ts';
@@ -140,8 +140,8 @@ const Amount = amountInput(1);
 const anyFeature = {
   slug: SafeString,
   name: SafeString,
-  description: FreeText.default(''),
-  pricingModelId: z.string().nullish(),
+  description: freeText('description').default(''),
+  pricingModelId: freeText('name').nullish(),
   active: z.boolean().default(true),
 };
 
@@ -192,7 +192,7 @@ export const FeatureChange = z.object({
   type: FeatureType.optional(),
   slug: SafeString.optional(),
   name: SafeString.optional(),
-  description: FreeText.optional(),
+  description: freeText('description').optional(),
   amount: Amount.nullish(),
   usageMeterId: UsageMeterId.nullish(),
   renewalFrequency: RenewalFrequency.nullish(),

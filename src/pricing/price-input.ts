@@ -1,7 +1,8 @@
 import { z } from 'zod';
 import { type CurrencyCode, refuseFineAmount } from '../kernel/currency.ts';
-import { amountInput, countInput, MetadataInput, SafeString, Unused } from '../kernel/json.ts';
+import { amountInput, countInput, freeText, MetadataInput, SafeString, Unused } from '../kernel/json.ts';
 import { invalid, Problem } from '../kernel/problem.ts';
+import { textLimits } from '../kernel/text-limits.ts';
 import {
   IntervalUnit,
   isNoChargePrice,
@@ -80,7 +81,7 @@ export const FirstPriceInput = z.discriminatedUnion(
 export type FirstPriceInput = z.output<typeof FirstPriceInput>;
 type ProductPriceInput = Exclude<FirstPriceInput, { type: 'usage' }>;
 
-const ofProduct = { productId: ProductId, pricingModelId: z.string().nullish() };
+const ofProduct = { productId: ProductId, pricingModelId: freeText('name').nullish() };
 
 /** An additional price of a product, or a price of a usage meter. */
 export const PriceInput = z.discriminatedUnion(
@@ -88,7 +89,7 @@ export const PriceInput = z.discriminatedUnion(
   [
     z.object({ ...subscriptionPrice, ...ofProduct }),
     z.object({ ...singlePaymentPrice, ...ofProduct }),
-    z.object({ ...usagePrice, pricingModelId: z.string().nullish() }),
+    z.object({ ...usagePrice, pricingModelId: freeText('name').nullish() }),
   ],
   anyTypeMessage,
 );
@@ -120,12 +121,7 @@ export const PriceChange = z.object({
   type: PriceType.optional(),
   name: SafeString.nullish(),
   // A no-charge price may be sent back with its own slug, which is longer than its meter's by the reserved ending.
-  slug: z
-    .string()
-    .trim()
-    .min(1)
-    .max(255 + noChargeSuffix.length)
-    .nullish(),
+  slug: freeText('longName').trim().min(1).nullish(),
   isDefault: z.boolean().optional(),
   active: z.boolean().optional(),
   overage: Overage.nullish().meta({ description: 'As it is, or absent: it cannot change.' }),
@@ -197,8 +193,6 @@ export function newUsagePrice(
     metadata: input.metadata ?? null,
   };
 }
-
-const maxSlugLength = 255;
 
 /**
  * Returns a price after a change, first, and its siblings (the other prices of its product or meter) that change with
@@ -272,5 +266,5 @@ function protectDefaultProduct(price: Price, wanted: Wanted): void {
 /** Refuses a slug that is reserved for no-charge prices; `path` is where the slug was sent. */
 export function refuseBadSlug(slug: string | null, path: readonly string[] = ['price', 'slug']): void {
   if (isReservedPriceSlug(slug)) throw invalid(path, reservedPriceSlugMessage);
-  if ((slug?.length ?? 0) > maxSlugLength) throw invalid(path, `must have at most ${maxSlugLength} characters`);
+  if ((slug?.length ?? 0) > textLimits.name) throw invalid(path, `must have at most ${textLimits.name} characters`);
 }

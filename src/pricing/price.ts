@@ -4,6 +4,7 @@ import { CurrencyCode } from '../kernel/currency.ts';
 import { idSchema } from '../kernel/id.ts';
 import { Metadata, WholeNumber } from '../kernel/json.ts';
 import { type NewRecord, stamps } from '../kernel/record.ts';
+import { textLimits } from '../kernel/text-limits.ts';
 
 export const PriceId = idSchema('price');
 
@@ -102,7 +103,7 @@ export function noChargePrice(
     productId: null,
     usageMeterId: meter.id,
     type: 'usage',
-    name: `${meter.name} - No Charge`,
+    name: noChargeName(meter.name),
     slug: noChargeSlug(meter.slug),
     unitPrice: 0n,
     usageEventsPerUnit: 1,
@@ -115,6 +116,13 @@ export function noChargePrice(
     active: true,
     metadata: null,
   };
+}
+
+const noChargeEnding = ' - No Charge';
+
+/** The name of a usage meter's no-charge price. A long name is cut, but not within a character. */
+function noChargeName(meterName: string): string {
+  return meterName.slice(0, textLimits.name - noChargeEnding.length).replace(/[\ud800-\udbff]$/, '') + noChargeEnding;
 }
 
 /** The slug of a usage meter's no-charge price. */

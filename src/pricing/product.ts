@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { idSchema } from '../kernel/id.ts';
-import { FreeText, Metadata, MetadataInput, SafeString, Timestamp } from '../kernel/json.ts';
+import { freeText, Metadata, MetadataInput, SafeString, Timestamp } from '../kernel/json.ts';
 import { type NewRecord, stamps } from '../kernel/record.ts';
 import { FeatureId } from './feature.ts';
 
@@ -33,13 +33,12 @@ export type NewProduct = NewRecord<Product>;
 
 // Real products have a few dozen features; more in one request is a mistake.
 const maxFeaturesOfProduct = 1000;
-const maxUrlLength = 2048;
 
 const texts = {
-  description: FreeText.nullish(),
-  imageURL: z.string().max(maxUrlLength).nullish(),
-  singularQuantityLabel: z.string().max(255).nullish(),
-  pluralQuantityLabel: z.string().max(255).nullish(),
+  description: freeText('description').nullish(),
+  imageURL: freeText('url').nullish(),
+  singularQuantityLabel: freeText('name').nullish(),
+  pluralQuantityLabel: freeText('name').nullish(),
   metadata: MetadataInput,
 };
 
@@ -47,7 +46,7 @@ const texts = {
 export const ProductInput = z.object({
   name: SafeString,
   slug: SafeString.optional(),
-  pricingModelId: z.string().nullish(),
+  pricingModelId: freeText('name').nullish(),
   active: z.boolean().optional().meta({ description: 'Ignored: a new product is active.' }),
   default: z.boolean().optional(),
   ...texts,

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { idSchema } from '../kernel/id.ts';
-import { SafeString } from '../kernel/json.ts';
+import { freeText, SafeString } from '../kernel/json.ts';
 import { type NewRecord, stamps } from '../kernel/record.ts';
 
 export const ResourceId = idSchema('resource');
@@ -26,7 +26,7 @@ export const ResourceInput = z.object({
   slug: SafeString,
   name: SafeString,
   active: z.boolean().default(true),
-  pricingModelId: z.string().nullish(),
+  pricingModelId: freeText('name').nullish(),
 });
 export type ResourceInput = z.output<typeof ResourceInput>;
 

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { IntervalUnit as IntervalUnitName } from '../kernel/calendar.ts';
 import { CurrencyCode } from '../kernel/currency.ts';
-import { amountInput, countInput, FreeText, Metadata, SafeString } from '../kernel/json.ts';
+import { amountInput, countInput, freeText, Metadata, SafeString } from '../kernel/json.ts';
 import { RenewalFrequency, type Rollover, RolloverMaximum, RolloverPeriods, refineRollover } from './feature.ts';
 import { IntervalUnit, maxTrialPeriodDays, maxUnitPrice, Overage, usualOverage } from './price.ts';
 import { AggregationType, LowBalanceThreshold } from './usage-meter.ts';
@@ -115,14 +115,13 @@ const maxPricesPerUsageMeter = 100;
 // A thousand products with a thousand features each would be a million rows; real ones have a few dozen each.
 export const maxProductFeatures = 20_000;
 
-const maxUrlLength = 2048;
-const OptionalLabel = z.string().max(255).nullable().default(null);
+const OptionalLabel = freeText('name').nullable().default(null);
 /** Must be absent or null: this variant has no such field. */
 const Nothing = z.null().default(null);
 const active = z.boolean().default(true);
 const metadata = Metadata.nullable().default(null);
 
-const featureText = { slug: SafeString, name: SafeString, description: FreeText.default(''), active };
+const featureText = { slug: SafeString, name: SafeString, description: freeText('description').default(''), active };
 const noRollover = { rolloverMaximum: Nothing, rolloverPeriods: Nothing };
 const FeatureInput = z
   .discriminatedUnion('type', [
@@ -219,8 +218,8 @@ const GivenProduct = z.object({
   product: z.object({
     name: SafeString,
     slug: SafeString,
-    description: FreeText.nullable().default(null),
-    imageURL: z.string().max(maxUrlLength).nullable().default(null),
+    description: freeText('description').nullable().default(null),
+    imageURL: freeText('url').nullable().default(null),
     singularQuantityLabel: OptionalLabel,
     pluralQuantityLabel: OptionalLabel,
     default: z.boolean().default(false),

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { idSchema } from '../kernel/id.ts';
-import { amountInput, countInput, SafeString, WholeNumber } from '../kernel/json.ts';
+import { amountInput, countInput, freeText, SafeString, WholeNumber } from '../kernel/json.ts';
 import { type NewRecord, stamps } from '../kernel/record.ts';
 import { maxUnitPrice } from './price.ts';
 
@@ -41,7 +41,7 @@ export const UsageMeterInput = z.object({
   slug: SafeString,
   aggregationType: AggregationType.default('sum'),
   lowBalanceThreshold: LowBalanceThreshold.default(null),
-  pricingModelId: z.string().nullish(),
+  pricingModelId: freeText('name').nullish(),
 });
 export type UsageMeterInput = z.output<typeof UsageMeterInput>;
 

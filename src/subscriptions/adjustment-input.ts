@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { amountInput, countInput, Metadata, SafeString, TimestampInput } from '../kernel/json.ts';
+import { amountInput, countInput, freeText, Metadata, TimestampInput } from '../kernel/json.ts';
 import { maxUnitPrice } from '../pricing/price.ts';
 import { BillingAnchor } from './billing-period.ts';
 import { maxQuantity } from './subscription-start.ts';
@@ -38,7 +38,8 @@ export const AdjustedItem = z
     }),
     quantity: countInput(0, maxQuantity).optional().meta({ description: '1 by default.' }),
     unitPrice: amountInput(0, maxUnitPrice).optional().meta({ description: 'By default that of the price.' }),
-    name: SafeString.nullish(),
+    // By default a name of the price with the quantity, which may be sent back.
+    name: freeText('longName').trim().min(1).nullish(),
     externalId: Reference.nullish(),
     metadata: Metadata.nullish(),
     addedDate: TimestampInput.optional().meta({ description: 'Ignored: a new item begins with the change.' }),

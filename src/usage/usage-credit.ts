@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { Instant } from '../kernel/calendar.ts';
 import { idSchema } from '../kernel/id.ts';
-import { amountInput, countInput, FreeText, Timestamp, TimestampInput, WholeNumber } from '../kernel/json.ts';
+import { amountInput, countInput, freeText, Timestamp, TimestampInput, WholeNumber } from '../kernel/json.ts';
 import { smallerOf } from '../kernel/money.ts';
 import { Problem } from '../kernel/problem.ts';
 import { stamps } from '../kernel/record.ts';
@@ -81,7 +81,7 @@ export const NewUsageCredit = z
     priority: countInput(0, maxPriority)
       .nullish()
       .meta({ description: `Credits with a lower number are used first. ${defaultPriority} when absent.` }),
-    reason: FreeText.nullish(),
+    reason: freeText('description').nullish(),
     transactionId: name.meta({
       description:
         'Your own id of the grant. A repeat with the same `transactionId` on a usage meter returns the first grant.',

@@ -1,13 +1,10 @@
 import { z } from 'zod';
 import { idSchema } from '../kernel/id.ts';
-import { SafeString } from '../kernel/json.ts';
+import { freeText, SafeString } from '../kernel/json.ts';
 import { stamps } from '../kernel/record.ts';
 import { defaultEventTypes, eventTypes } from './event.ts';
 
 export const WebhookId = idSchema('webhook');
-
-// The usual limit of proxies and browsers; a longer URL is a mistake.
-const maxUrlLength = 2048;
 
 /** Whether the text is an absolute http(s) URL without credentials, which would be stored in plain text. */
 export function isEndpointUrl(text: string): boolean {
@@ -16,9 +13,7 @@ export function isEndpointUrl(text: string): boolean {
   return username === '' && password === '';
 }
 
-const EndpointUrl = z
-  .string()
-  .max(maxUrlLength)
+const EndpointUrl = freeText('url')
   .refine(isEndpointUrl, { message: 'must be an absolute http or https URL without user name and password' })
   .meta({ format: 'uri', example: 'https://example.com/webhooks/billing' });
 
@@ -85,11 +80,11 @@ export const NewWebhook = z.object({
 export type NewWebhook = z.output<typeof NewWebhook>;
 
 export const WebhookChange = z.object({
-  id: z.string().optional(),
+  id: freeText('name').optional(),
   name: SafeString.optional(),
   url: EndpointUrl.optional(),
   filterTypes: FilterTypesInput.optional(),
   active: z.boolean().optional(),
-  pricingModelId: z.string().nullish().meta({ description: 'Fixed: send the present value or nothing.' }),
+  pricingModelId: freeText('name').nullish().meta({ description: 'Fixed: send the present value or nothing.' }),
 });
 export type WebhookChange = z.output<typeof WebhookChange>;

@@ -63,6 +63,17 @@ test('a quantity that the seller has not allowed buys nothing more, whoever wrot
   assert.deepEqual(await paidAmounts(app, limited.customerId), []);
 });
 
+test('a line of an address is at most 200 letters, whoever wrote the form', async () => {
+  const { url, customerId } = await newCheckout();
+  const form = { ...order, ...card, step: 'pay', shownDue: '3000' };
+  const refused = await sendForm(url, { ...form, line1: 'a'.repeat(10_000), city: 'b'.repeat(201) });
+  assert.equal(refused.status, 422);
+  // Each stands beside its field and in the list above the form.
+  assert.equal((await refused.text()).match(/Enter at most 200 characters\./g)?.length, 4);
+  assert.deepEqual(await paidAmounts(app, customerId), []);
+  assert.equal((await sendForm(url, { ...form, line1: 'a'.repeat(200) })).status, 303);
+});
+
 test('the country decides about tax before the card is asked for: 30.00 and 19 % are 35.70', async () => {
   await app.put('/settings', { settings: { taxProvider: 'rates' } });
   await app.post('/tax-rates', { taxRate: { country: 'DE', type: 'vat', percentage: '19' } });

@@ -1,0 +1,156 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { textLimits } from '../../src/kernel/text-limits.ts';
+import { calls } from '../support/api-calls.ts';
+import { resolved } from '../support/document.ts';
+import { type Body, startTestApp } from '../support/harness.ts';
+import { lengthened, textOf, textsOf, withText } from '../support/longest-texts.ts';
+import { buildWorld } from '../support/world.ts';
+
+const app = await startTestApp();
+const document: Body = await (await fetch(`${app.url}/openapi.json`)).json();
+const world = await buildWorld(app);
+// The customer of the world has a plan, and subscribes once more.
+await app.put('/settings', { settings: { allowMultipleSubscriptions: true } });
+
+const operations = Object.entries(calls).map(([operation, callOf], at) => {
+  const [method = '', route = ''] = operation.split(' ');
+  const described = document.paths[`/api/v1${route}`][method.toLowerCase()];
+  return { operation, method, call: callOf(world, `l${at}`), described };
+});
+
+test('every text that a request may have has a limit in the document', () => {
+  const isShort = ({ pattern = '' }: Body) => /^\^(\\d\{\d+,\d+\}|\(\\\.\\d\{\d+,\d+\}\)\?)+\$$/.test(pattern);
+  const open = operations.flatMap(({ operation, described }) =>
+    [
+      ...Object.values<Body>(resolved(document, described.requestBody)?.content ?? {}).map(({ schema }) => schema),
+      ...(described.parameters ?? []).map((each: Body) => resolved(document, each).schema),
+    ]
+      .flatMap((schema) => textsOf(document, schema))
+      .filter(({ longest, schema }) => longest === undefined && !isShort(schema))
+      .map(({ path }) => `${operation} ${path.join('.')}`),
+  );
+  // Lines of JSON: each is an event of its own.
+  assert.deepEqual([...new Set(open)], ['POST /usage-events/bulk ']);
+});
+
+test('every route takes its longest texts, and refuses one letter more by the name of the field', async () => {
+  let count = 0;
+  for (const { operation, method, call, described } of operations) {
+    const schema = resolved(document, described.requestBody)?.content?.['application/json']?.schema;
+    if (schema === undefined || call.body === undefined) continue;
+    const path = `${call.path}${call.path.includes('?') ? '&' : '?'}dryRun=true`;
+    const { body, texts } = lengthened(document, schema, call.body);
+    if (texts.length === 0) continue;
+    const taken = await app.request(method, path, body);
+    assert(taken.status < 300, `${operation}: ${taken.status} ${JSON.stringify(taken.body)}`);
+    for (const { path: place, longest = 0 } of texts) {
+      const name = String(place.findLast((each) => typeof each === 'string'));
+      const refused = await app.request(method, path, withText(body, place, textOf(name, longest + 1, place)));
+      assert.equal(refused.status, 400, `${operation} ${place.join('.')}`);
+      const issue = refused.body.issues.find((each: Body) => each.path.join('.') === place.join('.'));
+      assert.match(issue?.message ?? '', new RegExp(String(longest)), `${operation} ${place.join('.')}`);
+      count += 1;
+    }
+  }
+  assert(count > 140, `${count} texts`);
+});
+
+// No caller writes them: the service, or a processor whose money must be booked whatever it says.
+const textsOfOurs = new Set([
+  ...['api_keys.masked_token', 'customers.invoice_number_base', 'customers.erased_external_id_mac'],
+  ...['idempotency_keys.response', 'idempotency_keys.effects', 'audit_log.before', 'audit_log.after'],
+  ...['audit_log.action', 'audit_log.request_id', 'audit_log.record', 'events.type', 'events.object', 'events.payload'],
+  ...['invoice_line_items.explanation', 'invoices.invoice_number', 'subscription_adjustments.capacities'],
+  // Its texts are bounded in the request, and again when the items are stored.
+  'subscription_adjustments.items',
+  ...['payment_method_attachments.request', 'payment_method_attachments.outcome', 'payment_methods.fingerprint'],
+  ...['payment_methods.payment_method_data', 'payment_methods.processor_token', 'payments.next_action'],
+  ...['payments.processor_token', 'payments.processor_reference', 'payments.receipt_number', 'payments.receipt_url'],
+  ...['payments.failure_code', 'payments.failure_message', 'refunds.processor_reference', 'refunds.failure_message'],
+  ...['subscription_adjustments.failure_code', 'subscription_adjustments.failure_message'],
+  ...['checkout_sessions.payment_token', 'processor_customers.reference', 'resource_claims.release_reason'],
+  ...['subscriptions.cancellation_reason', 'webhook_attempts.error', 'webhook_deliveries.sample'],
+  ...['webhook_deliveries.event_type', 'webhook_deliveries.last_error', 'webhooks.sealed_secret'],
+  ...['webhooks.sealed_previous_secret', 'webhooks.disabled_reason', 'usage_credits.transferred_from'],
+  // Of few values, which a schema or a table of another record holds.
+  ...['api_keys.type', 'audit_log.operation', 'checkout_sessions.payment_method_type', 'encryption_keys.id'],
+  ...['discount_redemptions.amount_type', 'discount_redemptions.duration', 'environments.currency'],
+  ...['invoices.reason', 'invoices.currency', 'invoices.tax_type', 'invoices.tax_country', 'payments.payment_method'],
+  ...['payments.currency', 'payments.tax_type', 'payments.tax_country', 'payment_method_attachments.processor'],
+  ...['payment_methods.processor', 'payments.processor', 'processor_customers.processor', 'processor_events.processor'],
+  ...['purchases.interval_unit', 'subscriptions.interval_unit', 'subscription_items.type', 'tax_rates.country'],
+  ...['tax_rates.type', 'usage_credits.source'],
+]);
+
+test('an address of five lines of 10,000 letters is refused by the name of each, and nothing is stored', async () => {
+  const long = 'a'.repeat(10_000);
+  const address = { line1: long, line2: long, city: long, state: long, postal_code: long, country: 'PL' };
+  const customer = { externalId: 'attacker', email: 'a@acme.test', name: 'A', billingAddress: { address } };
+  const { status, body } = await app.request('POST', '/customers', { customer });
+  assert.equal(status, 400);
+  const { country: _, ...lines } = address;
+  assert.deepEqual(
+    body.issues.map(({ path, message }: Body) => [path.slice(-1)[0], /<=200 characters/.test(message)]),
+    Object.keys(lines).map((name) => [name, true]),
+  );
+  assert.equal((await app.request('GET', '/customers/attacker')).status, 404);
+});
+
+test('the tables have the limits of the requests, and no text of a caller is without one', async () => {
+  const { rows: limits } = await app.ownerPool.query('select use, longest from text_limits()');
+  const { metadataKey: _, metadataValue: __, ...stored } = textLimits;
+  assert.deepEqual(Object.fromEntries(limits.map(({ use, longest }) => [use, longest])), stored);
+  // A column of ids compares byte by byte, and a column of few values has a constraint that lists them.
+  const { rows } = await app.ownerPool.query<{ name: string; isListed: boolean; isLimited: boolean }>(`
+    select c.relname || '.' || a.attname as name,
+           exists (select from text_columns() t where t.table_name = c.relname and t.column_name = a.attname) as "isListed",
+           exists (select from pg_constraint k where k.conrelid = c.oid and k.contype = 'c'
+                      and a.attnum = any (k.conkey) and pg_get_constraintdef(k.oid) ~ 'char_length|octet_length|= ANY \\(ARRAY|upper\\(') as "isLimited"
+      from pg_class c join pg_attribute a on a.attrelid = c.oid
+     where c.relnamespace = 'public'::regnamespace and c.relkind in ('r', 'p') and c.relname !~ '^kysely_'
+       and not c.relispartition and a.attnum > 0 and not a.attisdropped
+       and (a.atttypid in ('json'::regtype, 'jsonb'::regtype)
+            or a.atttypid = 'text'::regtype and a.attcollation = 'default'::regcollation)`);
+  assert(rows.length > 100);
+  assert.deepEqual(
+    rows.filter(({ isListed, isLimited }) => isListed && !isLimited).map(({ name }) => name),
+    [],
+    'listed in text_columns() and without a constraint',
+  );
+  assert.deepEqual(
+    rows.filter(({ name, isLimited }) => !isLimited && !textsOfOurs.has(name)).map(({ name }) => name),
+    [],
+    'add these to text_columns() in migrations/0017-text-limits.sql',
+  );
+});
+
+test('the tables refuse a longer text whoever writes it, in an object of texts too', async () => {
+  const address = { address: { country: 'PL', line1: 'x'.repeat(200) } };
+  const seller = { name: 'Toll', email: null, taxId: null, addressLines: Array(10).fill('x'.repeat(200)) };
+  const refusals: [string, unknown, string][] = [
+    ['customers.name', 'x'.repeat(256), 'customers_name_length'],
+    ['customers.email', 'x'.repeat(321), 'customers_email_length'],
+    [
+      'customers.billing_address',
+      { address: { ...address.address, line1: 'x'.repeat(201) } },
+      'customers_billing_address_length',
+    ],
+    ['customers.billing_address', { ...address, phone: '1'.repeat(51) }, 'customers_billing_address_length'],
+    ['environments.seller', { ...seller, addressLines: ['x'.repeat(201)] }, 'environments_seller_length'],
+    ['environments.seller', { ...seller, addressLines: Array(11).fill('') }, 'environments_seller_length'],
+    [
+      'invoices.buyer',
+      { name: 'A', email: '', billingAddress: { address: { country: 'x'.repeat(201) } } },
+      'invoices_buyer_length',
+    ],
+  ];
+  const update = (column: string, value: unknown) => {
+    const [table, name] = column.split('.');
+    const text = typeof value === 'string' ? value : JSON.stringify(value);
+    return app.ownerPool.query(`update ${table} set ${name} = $1`, [text]);
+  };
+  for (const [column, value, constraint] of refusals) await assert.rejects(update(column, value), { constraint });
+  await update('customers.billing_address', address);
+  await update('environments.seller', seller);
+});
