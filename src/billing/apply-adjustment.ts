@@ -12,6 +12,7 @@ import { applyRefundOutcome, refundPayment } from '../payments/actions-refund.ts
 import { listPaymentsKept } from '../payments/store.ts';
 import { listReplaceable } from '../payments/store-period-invoices.ts';
 import { listPricesByIds } from '../pricing/store-prices.ts';
+import { findPurchasesOfInvoices } from '../purchases/store.ts';
 import { creditsOfChange } from '../rating/plan-change.ts';
 import { newSubscriptionItem, publishSubscriptions } from '../subscriptions/actions.ts';
 import {
@@ -43,7 +44,7 @@ import { grantCredits, settleUsage, undoSettlements } from '../usage/actions-led
 import { listGrantedCredits } from '../usage/store-credits.ts';
 import { type Bill, issueBills, takeUsageLines } from './bill-subscription.ts';
 import { beginInterval, type LeavingChange, leavePlan } from './change-interval.ts';
-import { completePurchasesOf } from './complete-purchases.ts';
+import { recordBought } from './complete-purchases.ts';
 import { grantAwaitedCredits, leftOf } from './grant-period-credits.ts';
 import { giveBackPausedTime } from './paused-time.ts';
 import { priceChange } from './plan-adjustment.ts';
@@ -122,7 +123,7 @@ export async function applyNow(work: Work, changes: readonly Change[]): Promise<
     changes.map(({ adjustment }) => adjustment),
   );
   // The replacing invoices pay for the purchases of the replaced ones.
-  await completePurchasesOf(work, voided);
+  await recordBought(work, await findPurchasesOfInvoices(work, voided));
   // Paused time taken off a replaced invoice did not move to the replacing one.
   await giveBackPausedTime(work, voided);
   await addProrationWaived(

@@ -1,7 +1,9 @@
 import type { CustomerRow } from '../customers/customer.ts';
 import type { Work } from '../database/work.ts';
 import { listProductLinks, type ProductLink } from '../entitlements/store-item-features.ts';
+import type { InvoiceRow } from '../invoicing/store.ts';
 import { Problem } from '../kernel/problem.ts';
+import { recordEarlierRefunds } from '../payments/actions-refund.ts';
 import { listPricesByIds } from '../pricing/store-prices.ts';
 import { completePurchases } from '../purchases/actions.ts';
 import type { PurchaseRow } from '../purchases/purchase.ts';
@@ -17,9 +19,16 @@ export async function recordBought(work: Work, purchases: readonly PurchaseRow[]
   await grantTopUps(work, await completePurchases(work, purchases));
 }
 
-/** The same for the purchases of these paid invoices. */
-export async function completePurchasesOf(work: Work, invoiceIds: readonly string[]): Promise<void> {
-  await recordBought(work, await findPurchasesOfInvoices(work, invoiceIds));
+/** The same for the purchases of these invoices. Money that was refunded before takes its share of the credits back. */
+export async function completePurchasesOf(work: Work, invoices: readonly InvoiceRow[]): Promise<void> {
+  const purchases = await findPurchasesOfInvoices(
+    work,
+    invoices.map(({ id }) => id),
+  );
+  await recordBought(work, purchases);
+  const bought = new Set(purchases.map(({ invoiceId }) => invoiceId));
+  for (const invoice of invoices.filter(({ id, amountRefunded }) => amountRefunded > 0n && bought.has(id)))
+    await recordEarlierRefunds(work, invoice);
 }
 
 /**

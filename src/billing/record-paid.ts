@@ -61,7 +61,7 @@ interface PaidInvoice {
  * - subscriptions awaiting the payment become active;
  * - the credits of periods awaiting the payment are granted;
  * - a free plan that waited for the first payment of a paid one is replaced;
- * - their purchases are published, and grant their credits.
+ * - their purchases are published, and grant their credits, less those of money that was refunded before.
  *
  * Called once per invoice; invoices that are not paid are ignored. The caller has locked customers and subscriptions.
  * The number of statements does not depend on the number of invoices, except for free plans that are replaced.
@@ -81,7 +81,7 @@ export async function recordPaid(work: Work, changed: readonly PaidInvoice[]): P
   const starts = invoices.filter(({ reason }) => reason === 'subscription_start');
   await grantAwaitedCredits(work, subscriptions);
   await replaceFreePlans(work, subscriptions, starts);
-  await completePurchasesOf(work, idsOf(invoices));
+  await completePurchasesOf(work, invoices);
 }
 
 /** Completes the ended periods of these invoices without remaining debts. */

@@ -59,10 +59,10 @@ export const creditInvariants: readonly Invariant[] = [
           from purchases b
           join invoices i on i.environment_id = b.environment_id and i.id = b.invoice_id
          cross join lateral (
-           select max(f.updated_at) as refunded_at, min(f.created_at) as requested_at
+           select max(f.updated_at) as refunded_at
              from payments p join refunds f on f.environment_id = p.environment_id and f.payment_id = p.id
             where p.environment_id = i.environment_id and p.invoice_id = i.id and f.status = 'succeeded') r
-         where b.purchase_date <= r.requested_at and i.status in ('refunded', 'partially_refunded')
+         where b.purchase_date is not null and i.status in ('refunded', 'partially_refunded')
       ), bought as (
         select r.*, c.id, c.id as root_id, c.issued as root_issued
           from refunded r

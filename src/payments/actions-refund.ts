@@ -171,5 +171,18 @@ export async function recordRefunded(
   await recordPurchaseRefund(work, invoice);
   const { purchaseId } = payment;
   if (purchaseId === null) return;
-  await takeBackBought(work, { refundId, purchaseId, refunded: invoice.amountRefunded, paid: invoice.amountPaid });
+  await takeBackBought(work, { refundId, purchaseId, refunded: invoice.amountRefunded, price: invoice.total });
+}
+
+/**
+ * Applies the refunds of an invoice, which was paid in parts, to its purchase that has just been completed. Each takes back
+ * its share of the credits, as if it had come later. The caller has locked the customer.
+ */
+export async function recordEarlierRefunds(work: Work, invoice: InvoiceRow): Promise<void> {
+  await recordPurchaseRefund(work, invoice);
+  let refunded = 0n;
+  for (const { id: refundId, purchaseId, amount } of await refunds.listRefundsOfPurchase(work, invoice.id)) {
+    refunded += amount;
+    await takeBackBought(work, { refundId, purchaseId, refunded, price: invoice.total });
+  }
 }

@@ -46,6 +46,31 @@ export async function listRefundReferences(work: Work, paymentId: string): Promi
   return rows.flatMap((row) => row.processorReference ?? []);
 }
 
+/** The succeeded refunds of the counted payments of a purchase's invoice, oldest first. */
+export async function listRefundsOfPurchase(
+  work: Work,
+  invoiceId: string,
+): Promise<{ readonly id: string; readonly purchaseId: string; readonly amount: bigint }[]> {
+  return (
+    work.db
+      .selectFrom('payments as p')
+      .innerJoin('refunds as r', (join) =>
+        join.onRef('r.environmentId', '=', 'p.environmentId').onRef('r.paymentId', '=', 'p.id'),
+      )
+      .select(['r.id', 'p.purchaseId', 'r.amount'])
+      .where('p.environmentId', '=', work.environmentId)
+      .where('p.invoiceId', '=', invoiceId)
+      .where('p.purchaseId', 'is not', null)
+      // A payment that was reversed counts no more, and neither do its refunds.
+      .where('p.status', 'in', ['succeeded', 'refunded'])
+      .where('r.status', '=', 'succeeded')
+      .orderBy('r.updatedAt')
+      .orderBy('r.id')
+      .$narrowType<{ purchaseId: string }>()
+      .execute()
+  );
+}
+
 export async function updateRefund(
   work: Work,
   id: string,

@@ -177,7 +177,7 @@ test('usage in two parts is covered as usage in one', () => {
 
 test('refunds of 333 and 667 of 1000 take back 167 and 333 of 500 units, and at most what is free', () => {
   const takes = (takenBack: bigint, free: bigint, refunded: bigint) =>
-    creditsToTakeBack({ bought: 500n, takenBack, free }, { refunded, paid: 1000n });
+    creditsToTakeBack({ bought: 500n, takenBack, free }, { refunded, price: 1000n });
   assert.equal(takes(0n, 500n, 333n), 167n);
   assert.equal(takes(167n, 333n, 1000n), 333n);
   assert.equal(takes(0n, 100n, 500n), 100n, '400 are used');
@@ -189,11 +189,11 @@ test('however a payment is refunded in parts, all unused units are taken back in
   const parts = fc.array(fc.bigInt(1n, 1000n), { minLength: 1, maxLength: 10 });
   fc.assert(
     fc.property(fc.bigInt(1n, 10_000n), parts, (bought, amounts) => {
-      const paid = amounts.reduce((sum, each) => sum + each, 0n);
+      const price = amounts.reduce((sum, each) => sum + each, 0n);
       let [refunded, takenBack] = [0n, 0n];
       for (const amount of amounts) {
         refunded += amount;
-        takenBack += creditsToTakeBack({ bought, takenBack, free: bought - takenBack }, { refunded, paid });
+        takenBack += creditsToTakeBack({ bought, takenBack, free: bought - takenBack }, { refunded, price });
       }
       assert.equal(takenBack, bought);
     }),

@@ -58,14 +58,14 @@ interface RefundedCredits {
 /**
  * The units to take back for a refund: the refunded share of the bought ones, less those taken back before; at most the
  * free ones. The share is rounded half away from zero. `refunded` is the sum of all refunds, so parts add up to the
- * whole. Amounts in minor units; `paid` is positive. Worked example: of 500 units for 1000, a refund of 333 takes back
+ * whole. Amounts in minor units; `price` is positive. Worked example: of 500 units for 1000, a refund of 333 takes back
  * 167, and one of the other 667 takes back 333. With 400 used, a refund of 500 takes back 100 of its 250.
  */
 export function creditsToTakeBack(
   { bought, takenBack, free }: RefundedCredits,
-  { refunded, paid }: { readonly refunded: bigint; readonly paid: bigint },
+  { refunded, price }: { readonly refunded: bigint; readonly price: bigint },
 ): bigint {
-  const owed = mulDiv(bought, smallerOf(refunded, paid), paid) - takenBack;
+  const owed = mulDiv(bought, smallerOf(refunded, price), price) - takenBack;
   const amount = smallerOf(owed, free);
   return amount > 0n ? amount : 0n;
 }

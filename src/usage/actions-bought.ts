@@ -23,12 +23,12 @@ export const RefundedCredit = z
   .meta({ id: 'RefundedCredit' });
 export type RefundedCredit = z.infer<typeof RefundedCredit>;
 
-/** A refund of a purchase, with all refunds of it so far in `refunded`, in minor units. */
+/** A refund of a purchase for `price`, with all refunds of it so far in `refunded`, in minor units. */
 interface PurchaseRefund {
   readonly refundId: string;
   readonly purchaseId: string;
   readonly refunded: bigint;
-  readonly paid: bigint;
+  readonly price: bigint;
 }
 
 /**

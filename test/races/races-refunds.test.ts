@@ -6,6 +6,7 @@ import type { ChargeOutcome } from '../../src/payments/processor.ts';
 import { type Debtor, newDebtor } from '../support/debtor.ts';
 import { type Answer, type Body, startTestApp } from '../support/harness.ts';
 import { assertStatuses, countOf, meet, moneyMoved, rounds } from '../support/race.ts';
+import { credits, firstBalance, meter, newCustomer, plan } from '../support/shop.ts';
 import { assertSound } from '../support/sound.ts';
 import { atOnce } from '../support/spending.ts';
 
@@ -96,6 +97,46 @@ describe('race: counter lost in refunds', () => {
       assert.deepEqual(await stateOf(debtor, debtor.paymentId), [8400, 'succeeded', 8400, 'partially_refunded']);
       const { refunds, refunded } = await moneyMoved(app, debtor.customerId);
       assert.deepEqual([refunds, refunded], [12, 8400n]);
+    }
+    await assertSound(app);
+  });
+});
+
+describe('race: refund against the completion of a top-up', () => {
+  const amounts = [600, 400] as const;
+
+  /** A customer who has paid 6.00 of a top-up of 500 messages for 10.00. */
+  async function payingInParts(name: string) {
+    await app.put('/settings', { settings: { netTermsDays: 30 } });
+    const { customerId, externalId, freeId } = await newCustomer(app, name);
+    const { purchase } = await app.post('/purchases', { purchase: { customerId, priceSlug: 'pack-monthly' } });
+    const pay = (amount: number) =>
+      app.request('POST', `/invoices/${purchase.invoiceId}/record-payment`, { payment: { amount } });
+    const { payment } = (await pay(amounts[0])).body;
+    const giveBack = () => app.request('POST', `/payments/${payment.id}/refund`, { partialAmount: 500 });
+    return { freeId, externalId, pay: () => pay(amounts[1]), giveBack };
+  }
+
+  test('half of the money that goes back while the rest arrives leaves 250 of 500 messages, whoever is first', async () => {
+    await app.post('/pricing-models/setup', {
+      name: 'Packs',
+      isDefault: true,
+      features: [credits('pack', 500, 'messages', { renewalFrequency: 'once' })],
+      products: [
+        plan('free', 0),
+        plan('pack', 1000, ['pack'], { type: 'single_payment', intervalUnit: undefined, intervalCount: undefined }),
+      ],
+      usageMeters: [meter('messages', 'Messages', { slug: 'message', unitPrice: 1, usageEventsPerUnit: 1 })],
+    });
+    const refunding = { table: 'invoices', on: 'update', when: 'new.amount_refunded > old.amount_refunded' } as const;
+    const completing = { table: 'invoices', on: 'update', when: 'new.amount_paid > old.amount_paid' } as const;
+    const asking = { table: 'refunds', on: 'insert' } as const;
+    for (const [name, place] of Object.entries({ refunding, completing, asking })) {
+      const { externalId, freeId, pay, giveBack } = await payingInParts(name);
+      const [first, second] = name === 'completing' ? [pay, giveBack] : [giveBack, pay];
+      assertStatuses(await meet(app, place, first, second), [200]);
+      await app.runJobs({ all: true });
+      assert.equal(await firstBalance(app, externalId, freeId), 250, name);
     }
     await assertSound(app);
   });

@@ -190,6 +190,29 @@ test('a refund leaves the credits that a hold sets aside: of 520 with 100 held i
   await assertSound(app);
 });
 
+test('money of a top-up that is refunded before the rest is paid grants nothing: 300 of 500 for 6.00 of 10.00', async () => {
+  await app.put('/settings', { settings: { netTermsDays: 30 } });
+  await app.setClock(instant('2026-06-01'));
+  const { externalId, customerId, freeId } = await newCustomer(app, 'paying in parts');
+  const { purchase } = await app.post('/purchases', { purchase: { customerId, priceSlug: 'pack-monthly' } });
+  const pay = async (amount: number) =>
+    (await app.post(`/invoices/${purchase.invoiceId}/record-payment`, { payment: { amount } })).payment.id;
+  const first = await pay(700);
+  for (const partialAmount of [150, 250])
+    assert.deepEqual((await app.post(`/payments/${first}/refund`, { partialAmount })).credits, []);
+  await pay(300);
+  await app.put('/settings', { settings: { netTermsDays: 0 } });
+  // 1.50 and 2.50 of 10.00 take back 75 and 125 of 500.
+  assert.equal(await balance(externalId, freeId), 320);
+  const [credit] = (await app.get(`/usage-credits?subscriptionId=${freeId}&source=purchase`)).data;
+  assert.deepEqual([credit.issuedAmount, credit.takenBackAmount, credit.remainingAmount], [500, 200, 300]);
+  assert.equal((await app.get(`/purchases/${purchase.id}`)).purchase.status, 'partial_refund');
+  // The next refund takes its own share only.
+  const [next] = (await app.post(`/payments/${first}/refund`, { partialAmount: 100 })).credits;
+  assert.deepEqual([next.takenBackAmount, next.remainingAmount], [50, 250]);
+  await assertSound(app);
+});
+
 test('two refunds of halves at once take back 250 credits each', async () => {
   const { customerId } = await newBuyer('doubled');
   const payment = await lastPayment(customerId);
