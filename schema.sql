@@ -1097,6 +1097,7 @@ create table public.usage_credits (
   taken_back numeric(38,0) not null default 0,
   paused_back numeric(38,0) not null default 0,
   paused_owed numeric(38,0) not null default 0,
+  paused_by_hand numeric(38,0) not null default 0,
   withheld numeric(38,0) not null default 0,
   taken_by_hand numeric(38,0) not null default 0,
   spent boolean not null generated always as (((applied + expired) + taken_back) = issued) stored,
@@ -1113,7 +1114,7 @@ create table public.usage_credits (
   constraint usage_credits_environment_id_transferred_from_fkey FOREIGN KEY (environment_id, transferred_from) REFERENCES usage_credits(environment_id, id),
   constraint usage_credits_never_over_applied CHECK (((issued > (0)::numeric) AND (LEAST(applied, expired, taken_back) >= (0)::numeric) AND (((applied + expired) + taken_back) <= issued))),
   constraint usage_credits_paused_back CHECK (((LEAST(paused_back, withheld, taken_by_hand) >= (0)::numeric) AND (((paused_back + withheld) + taken_by_hand) <= taken_back))),
-  constraint usage_credits_paused_owed CHECK (((paused_owed >= (0)::numeric) AND ((paused_back + paused_owed) <= issued))),
+  constraint usage_credits_paused_owed CHECK (((LEAST(paused_owed, paused_by_hand) >= (0)::numeric) AND ((paused_back + paused_owed) <= issued))),
   constraint usage_credits_priority CHECK (((priority >= 0) AND (priority <= 1000))),
   constraint usage_credits_reason_length CHECK ((char_length(reason) <= 2000))
 );

@@ -111,6 +111,8 @@ create table usage_credits (
   paused_back numeric(38, 0) not null default 0,
   -- Units of paused time that a pause could not take back, because they were used or held. The next credits pay them back.
   paused_owed numeric(38, 0) not null default 0,
+  -- Units of paused time that the seller had taken back by hand before. Nobody used them, so they are not owed.
+  paused_by_hand numeric(38, 0) not null default 0,
   -- The part of taken_back that paid back what a pause left owing on the account.
   withheld numeric(38, 0) not null default 0,
   -- The part of taken_back that the seller took back by hand: nobody has used these units.
@@ -133,7 +135,7 @@ create table usage_credits (
     and applied + expired + taken_back <= issued),
   constraint usage_credits_paused_back check (least(paused_back, withheld, taken_by_hand) >= 0
     and paused_back + withheld + taken_by_hand <= taken_back),
-  constraint usage_credits_paused_owed check (paused_owed >= 0 and paused_back + paused_owed <= issued),
+  constraint usage_credits_paused_owed check (least(paused_owed, paused_by_hand) >= 0 and paused_back + paused_owed <= issued),
   constraint usage_credits_priority check (priority between 0 and 1000)
 ) with (fillfactor = 70);
 alter table ledger_accounts add foreign key (environment_id, pending_credit_id) references usage_credits;

@@ -1,6 +1,6 @@
 import { type Discount, freePlan, type Plan, pack, smallestCharge } from './catalogue.ts';
-import { boundary, dayMs, rounded } from './oracle-arithmetic.ts';
-import { grantAwaited, issue, order, pay, recover, takeBack } from './oracle-billing.ts';
+import { boundary, dayMs } from './oracle-arithmetic.ts';
+import { grantAwaited, issue, order, pay, recover, takeBack, takeBackPacks } from './oracle-billing.ts';
 import { recountKept } from './oracle-changes.ts';
 import { itemLines } from './oracle-clock.ts';
 import { carryOut, collect, conclude } from './oracle-collecting.ts';
@@ -12,7 +12,6 @@ import {
   startFree,
   subscriptionWith,
 } from './oracle-ending.ts';
-import { heldOf } from './oracle-holds.ts';
 import {
   type Books,
   type Customer,
@@ -31,7 +30,7 @@ import {
   refundedOf,
   type Subscription,
 } from './oracle-records.ts';
-import { balance, grantPeriod } from './oracle-usage.ts';
+import { grantPeriod } from './oracle-usage.ts';
 
 /** Requests of callers. Refused ones never get here. */
 
@@ -226,28 +225,11 @@ export function hearFromBank(books: Books, invoice: Invoice, payment: Payment, t
 
 export function refund(books: Books, invoice: Invoice, payment: Payment, amount: number): void {
   payment.refunded += amount;
-  invoice.status = refundedOf(invoice) === paidOf(invoice) ? 'refunded' : 'partially_refunded';
+  // One that is paid in part stays open.
+  if (!isOwed(invoice)) invoice.status = refundedOf(invoice) === paidOf(invoice) ? 'refunded' : 'partially_refunded';
+  else reach(books, 'refund of a pack before it is paid');
   recountKept(books, invoice.subscription, invoice);
   takeBackPacks(books, invoice);
-}
-
-/** Takes back the refunded share of what was bought, as far as it is neither used nor held. */
-function takeBackPacks(books: Books, invoice: Invoice): void {
-  const bought = invoice.customer.subscriptions.flatMap((subscription) =>
-    subscription.credits.filter((credit) => credit.invoice === invoice).map((credit) => ({ subscription, credit })),
-  );
-  const [first, ...transferred] = bought;
-  if (first === undefined) return;
-  const moved = transferred.reduce((sum, { credit }) => sum + credit.issued, 0);
-  const takenBack = bought.reduce((sum, { credit }) => sum + credit.takenBack, 0) - moved;
-  const share = rounded(BigInt(first.credit.issued) * BigInt(refundedOf(invoice)), BigInt(paidOf(invoice)));
-  for (const { subscription, credit } of bought) {
-    const isHeld = heldOf(books, subscription) > 0;
-    const free = isHeld ? Math.min(credit.left, Math.max(0, balance(books, subscription))) : credit.left;
-    const amount = Math.max(0, Math.min(share - takenBack, free));
-    credit.left -= amount;
-    credit.takenBack += amount;
-  }
 }
 
 /** Whether the network would accept this amount. */

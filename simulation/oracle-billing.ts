@@ -1,6 +1,7 @@
 import { type Discount, overage, pack } from './catalogue.ts';
-import { dayMs, share } from './oracle-arithmetic.ts';
+import { dayMs, rounded, share } from './oracle-arithmetic.ts';
 import { give } from './oracle-credits.ts';
+import { heldOf } from './oracle-holds.ts';
 import {
   type Books,
   hasAccess,
@@ -17,11 +18,12 @@ import {
   type Order,
   type Period,
   reach,
+  refundedOf,
   type Subscription,
   type Terms,
 } from './oracle-records.ts';
 import { rateOf, taxed } from './oracle-tax.ts';
-import { grantChange, grantPeriod } from './oracle-usage.ts';
+import { balance, grantChange, grantPeriod } from './oracle-usage.ts';
 
 /** Invoices, and the consequences of their payment. */
 
@@ -116,7 +118,8 @@ function discountOf(
   if (reason === 'renewal' && pausedHere !== undefined && pausedHere.wholeStart === period?.wholeStart)
     return carried.some((each) => each.period === pausedHere && each.status !== 'void') ? discount : null;
   const live = carried.filter(({ status }) => status !== 'void' && status !== 'uncollectible');
-  const turns = new Set(live.map((each) => each.period?.wholeStart)).size;
+  // An interval is its start and its end: a month and the rest of a year from one anchor are two.
+  const turns = new Set(live.map(({ period: of }) => `${of?.wholeStart} ${of?.end}`)).size;
   if (discount.times !== null && turns >= discount.times) return null;
   return reason === 'final_usage' && discount.type !== 'percent' ? null : discount;
 }
@@ -140,7 +143,7 @@ export function order(
 /** Applies the consequences of a paid invoice. */
 export function pay(books: Books, invoice: Invoice, method: Method | null, change: Order['change']): void {
   const { subscription } = invoice;
-  invoice.status = 'paid';
+  invoice.status = refundedOf(invoice) > 0 ? 'partially_refunded' : 'paid';
   invoice.nextAt = null;
   subscription.settled += unitsOf(invoice);
   change?.(invoice);
@@ -149,6 +152,7 @@ export function pay(books: Books, invoice: Invoice, method: Method | null, chang
   if (invoice.reason === 'purchase') {
     reach(books, 'pack paid');
     grantPacks(invoice);
+    takeBackPacks(books, invoice);
   }
   if (invoice.reason !== 'subscription_start' || invoice.period === null || isTerminal(subscription)) return;
   // Credits granted before the payment are not granted again.
@@ -161,6 +165,25 @@ function grantPacks(invoice: Invoice): void {
   const holder = holderOf(customer) ?? customer.subscriptions.at(-1);
   const issued = (sumOf(lines) / pack.unitPrice) * pack.calls;
   if (holder !== undefined) give(holder, { issued, expiresAt: null, kind: 'bought', invoice });
+}
+
+/** Takes back the refunded share of what was bought, as far as it is neither used nor held. */
+export function takeBackPacks(books: Books, invoice: Invoice): void {
+  const bought = invoice.customer.subscriptions.flatMap((subscription) =>
+    subscription.credits.filter((credit) => credit.invoice === invoice).map((credit) => ({ subscription, credit })),
+  );
+  const [first, ...transferred] = bought;
+  if (first === undefined) return;
+  const moved = transferred.reduce((sum, { credit }) => sum + credit.issued, 0);
+  const takenBack = bought.reduce((sum, { credit }) => sum + credit.takenBack, 0) - moved;
+  const refunded = rounded(BigInt(first.credit.issued) * BigInt(refundedOf(invoice)), BigInt(invoice.total));
+  for (const { subscription, credit } of bought) {
+    const isHeld = heldOf(books, subscription) > 0;
+    const free = isHeld ? Math.min(credit.left, Math.max(0, balance(books, subscription))) : credit.left;
+    const amount = Math.max(0, Math.min(refunded - takenBack, free));
+    credit.left -= amount;
+    credit.takenBack += amount;
+  }
 }
 
 export function applyChange(books: Books, subscription: Subscription, terms: Terms): void {

@@ -19,6 +19,7 @@ export function give({ credits }: Account, credit: NewCredit): void {
     invoice: null,
     from: null,
     periodStart: null,
+    resumedFrom: null,
   };
   const untouched = {
     left: credit.issued,
@@ -27,6 +28,7 @@ export function give({ credits }: Account, credit: NewCredit): void {
     takenByHand: 0,
     pausedBack: 0,
     pausedOwed: 0,
+    pausedByHand: 0,
     withheld: 0,
     isResumed: false,
   };

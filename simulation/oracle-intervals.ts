@@ -15,7 +15,7 @@ import {
   type Subscription,
   type Terms,
 } from './oracle-records.ts';
-import { giveOnce, grantPeriod, partOf } from './oracle-usage.ts';
+import { giveOnce, grantPeriod, offeredOf, partOf, takenByHandOf } from './oracle-usage.ts';
 
 /** Changes to another interval, now: a period ends and one begins. */
 
@@ -65,11 +65,15 @@ export function changeInterval(
  */
 function givenUp({ plan, quantity, credits }: Subscription, { start, end, wholeStart }: Period, now: number) {
   const ofPeriod = credits.filter((each) => isOfPeriod(each, start, now));
-  const sum = (key: 'issued' | 'left' | 'takenByHand') => ofPeriod.reduce((total, each) => total + each[key], 0);
+  const sum = (amountOf: (each: Credit) => number) => ofPeriod.reduce((total, each) => total + amountOf(each), 0);
   const rest = share(plan.recurring * quantity, end - now, end - wholeStart);
-  const ahead = Math.min(rest, sum('issued'));
-  const takenBack = Math.min(ahead, sum('left'));
-  return { ahead, takenBack, usedAhead: Math.max(0, ahead - takenBack - sum('takenByHand')) };
+  const ahead = Math.min(rest, sum(offeredOf));
+  const takenBack = Math.min(
+    ahead,
+    sum(({ left }) => left),
+  );
+  const byHand = sum((each) => takenByHandOf(each, (before) => !ofPeriod.includes(before)));
+  return { ahead, takenBack, usedAhead: Math.max(0, ahead - takenBack - byHand) };
 }
 
 function isOfPeriod({ kind, periodStart, expiresAt }: Credit, start: number, now: number): boolean {

@@ -79,6 +79,10 @@ export interface Credit {
   pausedBack: number;
   /** Used or held when a pause was to take it back: the next credits of the plan pay it back. */
   pausedOwed: number;
+  /** Taken back by hand before a pause was to take it back: nobody used it, so it is not owed. */
+  pausedByHand: number;
+  /** The credit that a pause took back, and of which this one is the rest. */
+  readonly resumedFrom: Credit | null;
   /** Taken back to pay for that. */
   withheld: number;
   /** Its pause has ended and gave back what was due. */

@@ -60,6 +60,19 @@ export function partOf(amount: number, from: number, { wholeStart, end }: Period
   return Number((BigInt(amount) * part * 2n + whole) / (whole * 2n));
 }
 
+/** The units of its time: those taken back by hand before a pause did not come back after it. */
+export function offeredOf({ issued, resumedFrom }: Credit): number {
+  return issued + (resumedFrom?.pausedByHand ?? 0);
+}
+
+/** The units taken back by hand of a credit, and of those whose rest it is, as far as they count. */
+export function takenByHandOf(credit: Credit, counts: (before: Credit) => boolean = () => true): number {
+  let sum = credit.takenByHand;
+  for (let before = credit.resumedFrom; before !== null; before = before.resumedFrom)
+    if (counts(before)) sum += before.takenByHand;
+  return sum;
+}
+
 /**
  * Takes back the credits of a paused rest, as far as they are neither used nor held. The others are owed, but for those
  * that the seller took back by hand.
@@ -74,14 +87,15 @@ export function takePausedBack(books: Books, subscription: Subscription, period:
     const { from, expiresAt, periodStart } = credit;
     if (from === null || expiresAt === null || periodStart !== period.start || from >= expiresAt) continue;
     paused.push(credit);
-    const due =
-      share(credit.issued, expiresAt - Math.max(now, from), expiresAt - from) - credit.pausedBack - credit.pausedOwed;
+    const ended = credit.pausedBack + credit.pausedOwed + credit.pausedByHand;
+    const due = Math.max(0, share(offeredOf(credit), expiresAt - Math.max(now, from), expiresAt - from) - ended);
     const amount = Math.max(0, Math.min(credit.left, due, free));
     credit.left -= amount;
     credit.takenBack += amount;
     credit.pausedBack += amount;
-    const ahead = Math.max(0, due - amount - credit.takenByHand);
+    const ahead = Math.max(0, due - amount - takenByHandOf(credit));
     credit.pausedOwed += ahead;
+    credit.pausedByHand += due - amount - ahead;
     owed += ahead;
     free -= amount;
   }
@@ -95,11 +109,12 @@ export function givePausedBack(subscription: Subscription, paused: Period, at: n
     const { from, expiresAt, periodStart, plan, priority, isResumed } = credit;
     if (from === null || expiresAt === null || periodStart !== paused.start || isResumed) continue;
     const span = BigInt(expiresAt - from);
-    const lost = Number((BigInt(credit.issued) * BigInt(at - paused.end) + span - 1n) / span);
+    const lost = Number((BigInt(offeredOf(credit)) * BigInt(at - paused.end) + span - 1n) / span);
     const ended = credit.pausedBack + credit.pausedOwed;
     credit.isResumed = ended > 0;
     const issued = Math.max(0, ended - lost);
-    give(subscription, { issued, expiresAt, kind: 'recurring', plan, priority, from: at, periodStart: at });
+    const times = { expiresAt, from: at, periodStart: at };
+    give(subscription, { issued, kind: 'recurring', plan, priority, resumedFrom: credit, ...times });
   }
 }
 

@@ -11,7 +11,7 @@ import {
   writeOff,
 } from './oracle-actions.ts';
 import { methodOf } from './oracle-billing.ts';
-import { type Arrears, type Invoice, paidOf } from './oracle-records.ts';
+import { type Arrears, type Invoice, paidOf, refundedOf } from './oracle-records.ts';
 import { allInvoices, currentSubscriptions, type Draw, nameOf } from './step.ts';
 
 function invoiceText(invoice: Invoice): string {
@@ -74,7 +74,7 @@ export const takeInvoiceBack: Draw = ({ random, books }) => {
     customer: invoice.customer,
     ask: async (records) => ({ method: 'POST', path: `/invoices/${await records.invoice(invoice)}/void`, body: {} }),
     apply: () => {
-      if (invoice.status !== 'open' || paidOf(invoice) > 0) return 'refused';
+      if (invoice.status !== 'open' || paidOf(invoice) > refundedOf(invoice)) return 'refused';
       voidInvoice(books, invoice);
       return 'done';
     },
@@ -174,14 +174,13 @@ export const payInvoice: Draw = ({ random, books }) => {
 
 /** Refunds a payment in full or in part. Refused beyond the remainder. */
 export const refundPayment: Draw = ({ random, books }) => {
-  const payments = allInvoices(books).flatMap((invoice) =>
-    invoice.payments.filter(({ method }) => method !== null).map((payment) => ({ invoice, payment })),
-  );
+  const payments = allInvoices(books).flatMap((invoice) => invoice.payments.map((payment) => ({ invoice, payment })));
   const picked = random.pick(payments);
   if (picked === undefined) return null;
   const { invoice, payment } = picked;
-  // Refunds of partially paid invoices are not modelled.
-  if (!['paid', 'partially_refunded', 'refunded'].includes(invoice.status)) return null;
+  // Refunds of a plan whose invoice is paid in part are not modelled.
+  const isOfOpenPack = invoice.reason === 'purchase' && invoice.status === 'open' && payment.status === 'succeeded';
+  if (!isOfOpenPack && !['paid', 'partially_refunded', 'refunded'].includes(invoice.status)) return null;
   const left = payment.amount - payment.refunded;
   const partialAmount = random.chance(0.3) ? null : random.between(1, Math.max(1, Math.floor(left * 1.1)));
   const amount = partialAmount ?? left;

@@ -146,7 +146,7 @@ async function readLeft(
   const entitled = amountsOf(await listCreditFeatures(work, [{ subscriptionId, at }]));
   const credits = Map.groupBy(await listCreditsOfPeriod(work, period.id), ({ usageMeterId }) => usageMeterId);
   const givenUp = [...credits].map(([meterId, ofMeter]): [string, GivenUpCredits] => {
-    const granted = sumOf(ofMeter.map(({ issued }) => issued));
+    const granted = sumOf(ofMeter.map(({ offered }) => offered));
     const rest = sumOf(ofMeter.map((credit) => credit.rest));
     const takenByHand = sumOf(ofMeter.map((credit) => credit.takenByHand));
     const left = { entitled: entitled.get(meterId) ?? 0n, granted, rest, takenByHand };

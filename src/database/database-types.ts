@@ -911,6 +911,7 @@ export interface UsageCredits {
   issued: bigint;
   ledgerAccountId: string;
   pausedBack: Generated<bigint>;
+  pausedByHand: Generated<bigint>;
   pausedOwed: Generated<bigint>;
   pricingModelId: string;
   priority: Generated<number>;

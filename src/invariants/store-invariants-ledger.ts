@@ -1,5 +1,5 @@
 import { sql } from 'kysely';
-import { belongsToCustomer } from '../usage/store-credits.ts';
+import { belongsToCustomer, creditStart, offered, takenByHandBefore } from '../usage/store-credits.ts';
 import type { Invariant } from './store-invariants.ts';
 import {
   applicationsSince,
@@ -244,9 +244,16 @@ export const ledgerInvariants: readonly Invariant[] = [
         from usage_credits c
         join billing_periods p on p.environment_id = c.environment_id and p.id = c.billing_period_id
        where p.whole_end_at is not null and c.expires_at = p.whole_end_at and c.granted_at <= p.end_at
-         and c.source = 'billing_period_transition' and starts_with(c.source_id, p.id || ':')
-         and c.paused_back + c.paused_owed + c.taken_by_hand
-             < round(c.issued * (c.expires_at - p.end_at) / (c.expires_at - p.start_at))
+         and c.source in ('billing_period_transition', 'manual_adjustment') and not ${belongsToCustomer}
+         and ${creditStart} < c.expires_at
+         and (c.paused_by_hand > c.taken_by_hand + ${takenByHandBefore()}
+              or c.paused_back + c.paused_owed + c.paused_by_hand
+                 <> round(${offered} * (c.expires_at - p.end_at) / (c.expires_at - ${creditStart})))
+         -- After a pause of no time the period went on, and the credits that came back are those of its rest.
+         and not exists (
+           select from usage_credits again
+            where again.environment_id = c.environment_id and again.billing_period_id = c.billing_period_id
+              and again.source_id = c.id || ':resumed')
       union all
       select a.environment_id, a.id, null, a.owed, a.withheld, null
         from (select environment_id, ledger_account_id as id, sum(paused_owed) as owed, sum(withheld) as withheld

@@ -207,7 +207,7 @@ test('a return gets what is left of an offer: of 20 with 15 taken 5, of 20 and 3
 });
 
 test('500 for 30 days, paused from day 10 to day 20: 333 are taken back, and 166 come again', () => {
-  const credit = { issued: 500n, startAt: 0, expiresAt: 30, pausedOwed: 0n };
+  const credit = { offered: 500n, startAt: 0, expiresAt: 30, pausedOwed: 0n };
   const pause = { start: 10, end: 20 };
   assert.equal(shareOfRest(credit, 0), 500n);
   assert.equal(shareOfRest(credit, 10), 333n);

@@ -84,11 +84,11 @@ export function lessTaken(amounts: readonly bigint[], taken: bigint): bigint[] {
 }
 
 /**
- * A credit of a plan for the time from `startAt` until it expires. A pause took `pausedBack` units back. It left
- * `pausedOwed` owing, because they were used.
+ * A credit of a plan with `offered` units for the time from `startAt` until it expires. A pause took `pausedBack` units
+ * back. It left `pausedOwed` owing, because they were used.
  */
 interface PlanCreditTime {
-  readonly issued: bigint;
+  readonly offered: bigint;
   readonly pausedBack: bigint;
   readonly pausedOwed: bigint;
   readonly startAt: Instant;
@@ -97,10 +97,10 @@ interface PlanCreditTime {
 
 /** The share of a credit for the time from `at` on, rounded once. The last 20 of 30 days have 333 of 500. */
 export function shareOfRest(
-  { issued, startAt, expiresAt }: Omit<PlanCreditTime, 'pausedBack' | 'pausedOwed'>,
+  { offered, startAt, expiresAt }: Omit<PlanCreditTime, 'pausedBack' | 'pausedOwed'>,
   at: Instant,
 ): bigint {
-  return mulDiv(issued, BigInt(expiresAt - Math.max(at, startAt)), BigInt(expiresAt - startAt));
+  return mulDiv(offered, BigInt(expiresAt - Math.max(at, startAt)), BigInt(expiresAt - startAt));
 }
 
 /**
@@ -117,9 +117,9 @@ export function lessTakenByHand(missing: bigint, takenByHand: bigint): bigint {
  * 33 of the 333 were used, 300 were taken: 166 come, and 33 of these are withheld.
  */
 export function givenBackOnResume(credit: PlanCreditTime, { start, end }: Period): bigint {
-  const { issued, startAt, expiresAt } = credit;
+  const { offered, startAt, expiresAt } = credit;
   const span = BigInt(expiresAt - startAt);
-  const paused = (issued * BigInt(end - start) + span - 1n) / span;
+  const paused = (offered * BigInt(end - start) + span - 1n) / span;
   const ended = credit.pausedBack + credit.pausedOwed;
   return ended > paused ? ended - paused : 0n;
 }

@@ -30,14 +30,14 @@ export async function takeBackPausedCredits(
     [...balances].flatMap(([id, { balance, held }]) => (held > 0n ? [[id, balance > 0n ? balance : 0n]] : [])),
   );
   const paused = (await listPlanCredits(work, [periodId])).map((credit) => {
-    const { id, pricingModelId, ledgerAccountId, rest, pausedBack, pausedOwed, takenByHand } = credit;
-    const share = shareOfRest(credit, endAt) - pausedBack - pausedOwed;
+    const { id, pricingModelId, ledgerAccountId, rest, pausedBack, pausedOwed, pausedByHand, takenByHand } = credit;
+    const share = shareOfRest(credit, endAt) - pausedBack - pausedOwed - pausedByHand;
     const due = share > 0n ? share : 0n;
     const unheld = free.get(ledgerAccountId) ?? due;
     const amount = smallerOf(smallerOf(due, rest), unheld);
     if (free.has(ledgerAccountId)) free.set(ledgerAccountId, unheld - amount);
     const owed = lessTakenByHand(due - amount, takenByHand);
-    return { id, pricingModelId, ledgerAccountId, amount, owed, left: rest - amount };
+    return { id, pricingModelId, ledgerAccountId, amount, owed, byHand: due - amount - owed, left: rest - amount };
   });
   await takeBackCredits(
     work,

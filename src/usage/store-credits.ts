@@ -143,12 +143,36 @@ export async function endCredits(work: Work, ending: readonly EndingCredit[]): P
   await remove(work, removed, { ...moves.expiry, type: 'credit_grant_expired', sourceId: first.id });
 }
 
+/** The id of the credit that a pause took back and that credit `c` gives back after it. */
+const pausedCreditId = sql`case when c.source_id like '%:resumed' then left(c.source_id, -length(':resumed')) end`;
+
+/** The units of credit `c`, with those that a pause before found taken back by hand: they belong to the same time. */
+export const offered = sql<bigint>`(c.issued + coalesce((
+  select paused.paused_by_hand from usage_credits paused
+   where paused.environment_id = c.environment_id and paused.id = ${pausedCreditId}), 0))`;
+
+/**
+ * The units that the seller took back by hand of the credits that pauses have split off credit `c`, of the same period if
+ * asked for.
+ */
+export function takenByHandBefore(isCounted = sql<boolean>`true`) {
+  return sql<bigint>`(
+    with recursive before as (
+      select p.environment_id, p.source_id, p.taken_by_hand, p.billing_period_id from usage_credits p
+       where p.environment_id = c.environment_id and p.id = ${pausedCreditId}
+       union all
+      select p.environment_id, p.source_id, p.taken_by_hand, p.billing_period_id
+        from before c join usage_credits p on p.environment_id = c.environment_id and p.id = ${pausedCreditId}
+    ) select coalesce(sum(before.taken_by_hand), 0) from before where ${isCounted})`;
+}
+
 /** A credit that a plan granted for one billing period, with its unused rest. */
 interface PeriodCredit {
   readonly id: string;
   readonly pricingModelId: string;
   readonly usageMeterId: string;
-  readonly issued: bigint;
+  readonly offered: bigint;
+  /** Also before a pause from which the credit came back. */
   readonly takenByHand: bigint;
   readonly rest: bigint;
 }
@@ -156,7 +180,8 @@ interface PeriodCredit {
 /** The credits that a plan granted for this billing period, used or not, oldest first. */
 export async function listCreditsOfPeriod(work: Work, billingPeriodId: string): Promise<PeriodCredit[]> {
   const { rows } = await sql<PeriodCredit>`
-    select c.id, c.pricing_model_id, a.usage_meter_id, c.issued, c.taken_by_hand,
+    select c.id, c.pricing_model_id, a.usage_meter_id, ${offered} as offered,
+           c.taken_by_hand + ${takenByHandBefore(sql`before.billing_period_id <> c.billing_period_id`)} as taken_by_hand,
            c.issued - c.applied - c.expired - c.taken_back
              - case when a.pending_credit_id = c.id then a.covered - a.applied else 0 end as rest
       from billing_periods p
@@ -243,6 +268,10 @@ export const belongsToCustomer = sql<boolean>`(c.source = 'purchase' or c.transf
 /** Whether subscription `s` has ended. */
 const hasEnded = sql<boolean>`s.status in (${sql.join(terminalStatuses)})`;
 
+/** The start of the time that a plan granted credit `c` for, in period `p`. */
+export const creditStart = sql<Instant>`case when starts_with(c.source_id, p.id || ':') then p.start_at
+  else greatest(p.start_at, c.granted_at) end`;
+
 /** A credit that a plan granted for the time from `startAt` until its expiry, in a billing period. */
 interface PlanCredit {
   readonly id: string;
@@ -253,9 +282,11 @@ interface PlanCredit {
   readonly featureId: string | null;
   readonly billingPeriodId: string;
   readonly priority: number;
-  readonly issued: bigint;
+  readonly offered: bigint;
   readonly pausedBack: bigint;
   readonly pausedOwed: bigint;
+  readonly pausedByHand: bigint;
+  /** Also before a pause from which the credit came back. */
   readonly takenByHand: bigint;
   readonly rest: bigint;
   readonly startAt: Instant;
@@ -266,9 +297,9 @@ interface PlanCredit {
 export async function listPlanCredits(work: Work, billingPeriodIds: readonly string[]): Promise<PlanCredit[]> {
   const { rows } = await sql<PlanCredit>`
     select c.id, c.pricing_model_id, c.ledger_account_id, a.subscription_id, a.usage_meter_id, c.feature_id, c.billing_period_id,
-           c.priority, c.issued, c.paused_back, c.paused_owed, c.taken_by_hand,
-           c.issued - c.applied - c.expired - c.taken_back as rest, c.expires_at,
-           case when starts_with(c.source_id, p.id || ':') then p.start_at else greatest(p.start_at, c.granted_at) end as start_at
+           c.priority, ${offered} as offered, c.paused_back, c.paused_owed, c.paused_by_hand,
+           c.taken_by_hand + ${takenByHandBefore()} as taken_by_hand,
+           c.issued - c.applied - c.expired - c.taken_back as rest, c.expires_at, ${creditStart} as start_at
       from billing_periods p
       join ledger_accounts a on a.environment_id = p.environment_id and a.subscription_id = p.subscription_id
       join usage_credits c on c.environment_id = a.environment_id and c.ledger_account_id = a.id and c.billing_period_id = p.id
@@ -279,18 +310,20 @@ export async function listPlanCredits(work: Work, billingPeriodIds: readonly str
   return rows;
 }
 
-/** Counts units that a pause took back, and those that it left owing. */
+/** Counts units that a pause took back, those that it left owing, and those that the seller took back by hand before. */
 export async function addPaused(
   work: Work,
-  paused: readonly (RemovedCredit & { readonly owed: bigint })[],
+  paused: readonly (RemovedCredit & { readonly owed: bigint; readonly byHand: bigint })[],
 ): Promise<void> {
   if (paused.length === 0) return;
   await sql`
-    update usage_credits c set paused_back = c.paused_back + paused.amount, paused_owed = c.paused_owed + paused.owed
+    update usage_credits c set paused_back = c.paused_back + paused.amount, paused_owed = c.paused_owed + paused.owed,
+           paused_by_hand = c.paused_by_hand + paused.by_hand
       from unnest(
              ${paused.map(({ id }) => id)}::text[],
              ${paused.map(({ amount }) => amount)}::numeric[],
-             ${paused.map(({ owed }) => owed)}::numeric[]) as paused (id, amount, owed)
+             ${paused.map(({ owed }) => owed)}::numeric[],
+             ${paused.map(({ byHand }) => byHand)}::numeric[]) as paused (id, amount, owed, by_hand)
      where c.environment_id = ${work.environmentId} and c.id = paused.id`.execute(work.db);
 }
 

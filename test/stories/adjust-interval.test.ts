@@ -226,6 +226,40 @@ test('credits that the seller took back by hand were not used ahead: the whole u
   }
 });
 
+test('credits that the seller took back by hand before a pause were not used ahead after it', async () => {
+  const { id } = await subscribe('pro');
+  const { data } = await app.get(`/usage-credits?subscriptionId=${id}`);
+  await app.post(`/usage-credits/${data[0].id}/take-back`, { amount: 200 });
+  await app.setClock(day(10));
+  await app.post(`/subscriptions/${id}/pause`, { pause: {} });
+  await app.setClock(half);
+  await app.post(`/subscriptions/${id}/resume`);
+  // 160 were left at the pause, and 100 of them come back for half of the month.
+  await changes.use(id, 100);
+  // 5.00 are kept for the paused days, and 15.00 unused: 100 of the 120 for ten days were used.
+  assert.equal((await preview(id, 'bare-year')).takenOffAmount, 2000);
+  await adjust(id, 'bare-year');
+  assert.deepEqual((await invoices(id)).at(-1), ['paid', 28_000]);
+});
+
+test('a month and the rest of a year from one anchor are two uses of a discount for two payments', async () => {
+  const discount = { name: 'Two', code: 'TWO', amount: 50, amountType: 'percent', duration: 'number_of_payments' };
+  await app.post('/discounts', { discount: { ...discount, numberOfPayments: 2 } });
+  const { id } = await atHalf('p3000', { discountCode: 'TWO' });
+  await adjust(id, 'yearly', { billingAnchor: 'unchanged' });
+  // Half of 287.67 for 350 of 365 days, less half of the 15.00 that were paid.
+  assert.deepEqual((await invoices(id)).at(-1), ['paid', 14_383 - 750]);
+  // A pause splits the year, and is no third use: half of the 205.48 for 250 days.
+  await app.setClock(day(65));
+  await app.post(`/subscriptions/${id}/pause`, { pause: {} });
+  await app.setClock(day(115));
+  await app.post(`/subscriptions/${id}/resume`);
+  const { data } = await app.get(`/invoices?limit=100&subscriptionId=${id}`);
+  assert.equal(data.at(-1).discountAmount, 10_274);
+  await moveTo(instant('2027-04-01'));
+  assert.equal((await app.get(`/invoices?limit=100&subscriptionId=${id}`)).data.at(-1).discountAmount, 0);
+});
+
 test('a percentage is off the new period as well, and the unused value is what was paid after it', async () => {
   const discount = { name: 'Half', code: 'HALF', amount: 50, amountType: 'percent', duration: 'forever' };
   await app.post('/discounts', { discount });

@@ -307,6 +307,25 @@ test('credits: a pause leaves nothing owing for those that the seller took back 
   assert.equal(await plans.calls(externalId, id), 1500, '100 of 333 were used in the first ten days: nothing is owed');
 });
 
+test('credits: after a pause in the month, those that the seller took back by hand before are still not owed', async () => {
+  const { id, externalId } = await newPro();
+  const { data } = await app.get(`/usage-credits?subscriptionId=${id}`);
+  const recurring = data.find(({ expiresAt }: Body) => expiresAt !== null);
+  await app.post(`/usage-credits/${recurring.id}/take-back`, { amount: 400 });
+  await app.setClock(day11);
+  await pause(id);
+  await app.setClock(day21);
+  await resume(id);
+  // 600 were taken back, of the 667 for twenty days. 334 for the ten paused days do not come again.
+  assert.equal(await plans.calls(externalId, id), 500 + 266);
+  await use(id, 266);
+  await app.setClock(instant('2026-04-26'));
+  await pause(id);
+  await app.setClock(may);
+  await resume(id);
+  assert.equal(await plans.calls(externalId, id), 1500, '266 of the 500 for fifteen days were used');
+});
+
 test('credits: a change after a pause grants what it does without one, for the month has granted its own already', async () => {
   const [paused, other] = [await newPro(), await newPro()];
   await app.setClock(day11);

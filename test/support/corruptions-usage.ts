@@ -108,6 +108,17 @@ export const ledgerCorruptions: readonly Corruption[] = [
     breaks: ['pausedCreditsArePaidBack'],
   },
   {
+    fault: 'a pause took back more than the credits of the paused time',
+    statements: [
+      `update billing_periods set whole_end_at = end_at + 1 where status = 'active'`,
+      `update usage_credits c
+          set source = 'billing_period_transition', source_id = p.id || ':calls', billing_period_id = p.id,
+              expires_at = p.whole_end_at, paused_back = taken_back
+         from billing_periods p where p.status = 'active' and c.issued = 20`,
+    ],
+    breaks: ['pausedCreditsArePaidBack'],
+  },
+  {
     fault: 'a new credit pays nothing back of what a pause left owing',
     statements: [
       `update usage_credits c set paused_owed = 60, billing_period_id = p.id
@@ -150,6 +161,14 @@ export const ledgerCorruptions: readonly Corruption[] = [
   {
     fault: 'a refund of a purchase left all of its credits',
     statements: [
+      `update usage_credits set source = 'purchase', source_id = (select id from purchases) || ':pack' where issued = 10`,
+    ],
+    breaks: ['refundedCreditsAreTakenBack'],
+  },
+  {
+    fault: 'a purchase that was completed after its refund was granted in full',
+    statements: [
+      'update purchases set purchase_date = purchase_date + 86400000',
       `update usage_credits set source = 'purchase', source_id = (select id from purchases) || ':pack' where issued = 10`,
     ],
     breaks: ['refundedCreditsAreTakenBack'],
