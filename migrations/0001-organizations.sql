@@ -172,7 +172,7 @@ begin
 end $$;
 
 -- Row-level security on every table that has environment_id: run at the end of each migration, so that none is forgotten.
--- A key that is pinned to a pricing model sees the rows of that model only.
+-- tollkeeper_worker is a member of tollkeeper_service, and passes in every environment. A key that is pinned to a pricing model sees the rows of that model only.
 create function secure_tenant_tables() returns void language plpgsql as $$
 declare
   tenant_table record;
@@ -189,6 +189,8 @@ begin
   loop
     execute format('alter table %I enable row level security', tenant_table.name);
     execute format('drop policy if exists tenant on %I', tenant_table.name);
+    execute format('drop policy if exists worker on %I', tenant_table.name);
+    execute format('create policy worker on %I to tollkeeper_worker using (true)', tenant_table.name);
     if tenant_table.name = 'organizations' then
       continue;
     end if;

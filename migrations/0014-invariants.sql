@@ -133,6 +133,9 @@ create table checks.series_sums (
   primary key (environment_id, series_id)
 );
 
+grant usage on schema checks to tollkeeper_worker;
+grant select, insert, update, delete on all tables in schema checks to tollkeeper_worker;
+
 -- How the last check went, without anything of any tenant: for the gauges.
 create function invariant_counts() returns table (name text, violations bigint, checked_at bigint, duration_ms bigint)
   language sql stable security definer set search_path = public, pg_temp

@@ -9,7 +9,7 @@ import { showRefusal } from './checkout/page-layout.ts';
 import { checkoutPages } from './checkout/routes-pages.ts';
 import { portalPages } from './checkout/routes-portal.ts';
 import { portalPlanPages } from './checkout/routes-portal-plans.ts';
-import { type Database, pingDatabase } from './database/database.ts';
+import { canStore, type Database } from './database/database.ts';
 import { erasureTasks } from './erasure/jobs.ts';
 import { type ConnectionLimits, connectionLimits } from './http/connections.ts';
 import type { Hook } from './http/hook.ts';
@@ -118,8 +118,14 @@ export async function createApp({
     registerInvariants(server, services.checks, operatorToken);
   registerReference(server);
   server.get('/health', async () => ({ status: 'ok', version }));
+  // However many ask, the database is asked once at a time.
+  let looking: Promise<boolean> | null = null;
+  const isReady = async () => (await canStore(database)) && (await migrated().catch(() => false));
   server.get('/ready', async (_request, reply) => {
-    const ready = (await pingDatabase(database)) && (await migrated().catch(() => false));
+    looking ??= isReady().finally(() => {
+      looking = null;
+    });
+    const ready = await looking;
     return reply.code(ready ? 200 : 503).send({ status: ready ? 'ready' : 'not ready', version });
   });
   return server;

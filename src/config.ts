@@ -57,6 +57,10 @@ const Variables = z.object({
     .string()
     .regex(/^postgres(ql)?:\/\//, 'must be a postgres:// address')
     .optional(),
+  TOLLKEEPER_MIGRATE_URL: z
+    .string()
+    .regex(/^postgres(ql)?:\/\//, 'must be a postgres:// address')
+    .optional(),
   TOLLKEEPER_DATA_DIR: z
     .string()
     .min(1)
@@ -125,6 +129,10 @@ const Environment = Variables.refine(
     variables.TOLLKEEPER_TEST_KEY === undefined || variables.TOLLKEEPER_TEST_KEY !== variables.TOLLKEEPER_LIVE_KEY,
   { path: ['TOLLKEEPER_LIVE_KEY'], message: 'must differ from TOLLKEEPER_TEST_KEY: a key belongs to one mode' },
 )
+  .refine((given) => given.TOLLKEEPER_MIGRATE_URL === undefined || given.DATABASE_URL !== undefined, {
+    path: ['TOLLKEEPER_MIGRATE_URL'],
+    message: 'requires DATABASE_URL, the address that the service works with',
+  })
   .refine((given) => given.STRIPE_TEST_SECRET_KEY === undefined || !isTestKey(given.STRIPE_SECRET_KEY ?? ''), {
     path: ['STRIPE_TEST_SECRET_KEY'],
     message: 'must be left out: STRIPE_SECRET_KEY is already a test mode key',
@@ -169,6 +177,8 @@ export interface Config {
   readonly host: string;
   /** The server to use, or null for the embedded one. */
   readonly databaseUrl: string | null;
+  /** The address of the owner of that database, who migrates it; null if the user of `databaseUrl` does. */
+  readonly migrateUrl: string | null;
   readonly dataDirectory: string;
   /** The directory of the embedded server's WAL archive; null for none. */
   readonly walArchive: string | null;
@@ -230,6 +240,7 @@ export function readConfig(variables: Readonly<Record<string, string | undefined
     port: data.PORT,
     host: data.HOST,
     databaseUrl: data.DATABASE_URL ?? null,
+    migrateUrl: data.TOLLKEEPER_MIGRATE_URL ?? null,
     dataDirectory: data.TOLLKEEPER_DATA_DIR,
     walArchive: data.TOLLKEEPER_WAL_ARCHIVE ?? null,
     works: data.TOLLKEEPER_WORK === 'on',

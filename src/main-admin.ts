@@ -1,9 +1,10 @@
 import { createOrganization as insertOrganization } from './billing/create-organization.ts';
 import type { Config } from './config.ts';
+import { loginOwnsTables } from './database/migrate.ts';
 import { openApiText } from './http/openapi-file.ts';
 import { checkInvariants } from './invariants/check-invariants.ts';
 import { readMark } from './invariants/store-checks.ts';
-import { withOwner } from './main-database.ts';
+import { withWorker } from './main-database.ts';
 import { createApiKey, revokeApiKey, rotateApiKey } from './organizations/actions.ts';
 import {
   listApiKeys,
@@ -31,7 +32,7 @@ function print({ json = false }: Output, data: unknown, text: string): void {
 export async function runMigrate(config: Config, output: Output): Promise<void> {
   // The container that runs migrations often starts before the database.
   const waiting = { waitMs: config.limits.startWaitMs, log: (message: string) => console.error(message) };
-  const migrations = await withOwner(config, async (access) => access.migrations, waiting);
+  const migrations = await withWorker(config, async (access) => access.migrations, waiting);
   print(
     output,
     { migrations },
@@ -40,9 +41,9 @@ export async function runMigrate(config: Config, output: Output): Promise<void> 
 }
 
 export async function createOrganization(config: Config, options: Output & { name: string }): Promise<void> {
-  const { organization, testKey, liveKey } = await withOwner(
+  const { organization, testKey, liveKey } = await withWorker(
     config,
-    ({ owner }) => insertOrganization(owner, { name: options.name }, Date.now()),
+    ({ worker }) => insertOrganization(worker, { name: options.name }, Date.now()),
     { ...by('organizations create'), access: 'create' },
   );
   const data = { id: organization.id, name: organization.name, testKey: testKey.token, liveKey: liveKey.token };
@@ -54,9 +55,9 @@ export async function createOrganization(config: Config, options: Output & { nam
 }
 
 export async function renameOrganization(config: Config, id: string, { name, ...output }: Output & { name: string }) {
-  const isFound = await withOwner(
+  const isFound = await withWorker(
     config,
-    ({ owner }) => saveName(owner, id, name, Date.now()),
+    ({ worker }) => saveName(worker, id, name, Date.now()),
     by('organizations rename'),
   );
   if (!isFound) throw new Error(`There is no organization ${id}. List them with: tollkeeper organizations list`);
@@ -64,18 +65,29 @@ export async function renameOrganization(config: Config, id: string, { name, ...
 }
 
 export async function showOrganizations(config: Config, output: Output): Promise<void> {
-  const organizations = await withOwner(config, ({ owner }) => listOrganizations(owner), reading);
+  const organizations = await withWorker(config, ({ worker }) => listOrganizations(worker), reading);
   const data = organizations.map(({ id, name, createdAt }) => ({ id, name, createdAt }));
   print(output, data, data.map((row) => `${row.id}  ${row.name}`).join('\n'));
 }
 
 /** Prints what an operator has probably forgotten to set. A setting that is wrong is refused before. */
 export async function checkConfig(config: Config, output: Output): Promise<void> {
-  const sellerless = await withOwner(config, ({ owner }) => listEnvironmentsWithoutSeller(owner), reading);
+  const { sellerless, owns } = await withWorker(
+    config,
+    async ({ worker, workerPool }) => ({
+      sellerless: await listEnvironmentsWithoutSeller(worker),
+      owns: await loginOwnsTables(workerPool),
+    }),
+    reading,
+  );
   const warnings = sellerless.map(
     ({ organizationId, name, livemode }) =>
       `Invoices of ${name} (${organizationId}) name no seller in ${livemode ? 'live' : 'test'} mode: set seller with PUT /settings.`,
   );
+  if (owns)
+    warnings.push(
+      'The user of DATABASE_URL owns the tables: set TOLLKEEPER_MIGRATE_URL to its address, and DATABASE_URL to a login that owns nothing.',
+    );
   if (config.publicUrl === null)
     warnings.push('Links lead to the address that a request was sent to: set TOLLKEEPER_PUBLIC_URL.');
   print(output, { warnings }, ['The settings are valid.', ...warnings.map((text) => `WARNING  ${text}`)].join('\n'));
@@ -91,10 +103,10 @@ export interface KeyOptions extends Output {
 
 export async function createKey(config: Config, options: KeyOptions): Promise<void> {
   const expiresAt = options.expires === undefined ? null : expiryOf(options.expires, Date.now());
-  const made = await withOwner(
+  const made = await withWorker(
     config,
-    async ({ owner }) => {
-      const organizations = await listOrganizations(owner);
+    async ({ worker }) => {
+      const organizations = await listOrganizations(worker);
       const organization =
         options.organization === undefined
           ? organizations[0]
@@ -113,7 +125,7 @@ export async function createKey(config: Config, options: KeyOptions): Promise<vo
         pricingModelId: options.pricingModel ?? null,
         expiresAt,
       };
-      return createApiKey(owner, request, Date.now());
+      return createApiKey(worker, request, Date.now());
     },
     by('keys create'),
   );
@@ -131,7 +143,7 @@ export function expiryOf(text: string, now: number): number {
 
 export async function showKeys(config: Config, options: KeyOptions): Promise<void> {
   const filter = options.organization === undefined ? {} : { organizationId: options.organization };
-  const keys = await withOwner(config, ({ owner }) => listApiKeys(owner, filter), reading);
+  const keys = await withWorker(config, ({ worker }) => listApiKeys(worker, filter), reading);
   const data = keys.map(({ hashText: _hash, environmentId: _environment, ...key }) => key);
   const line = (key: (typeof data)[number]) =>
     [
@@ -146,12 +158,12 @@ export async function showKeys(config: Config, options: KeyOptions): Promise<voi
 }
 
 export async function rotateKey(config: Config, id: string, output: Output): Promise<void> {
-  const made = await withOwner(config, ({ owner }) => rotateApiKey(owner, id, Date.now()), by('keys rotate'));
+  const made = await withWorker(config, ({ worker }) => rotateApiKey(worker, id, Date.now()), by('keys rotate'));
   print(output, made, `${made.id}  ${made.token}`);
 }
 
 export async function revokeKey(config: Config, id: string, output: Output): Promise<void> {
-  await withOwner(config, ({ owner }) => revokeApiKey(owner, id, Date.now()), by('keys revoke'));
+  await withWorker(config, ({ worker }) => revokeApiKey(worker, id, Date.now()), by('keys revoke'));
   print(output, { id, active: false }, `Revoked ${id}.`);
 }
 
@@ -164,11 +176,11 @@ export interface CheckOptions extends Output {
  */
 export async function check(config: Config, { full = false, ...output }: CheckOptions): Promise<boolean> {
   const startedAt = Date.now();
-  const { since, results } = await withOwner(
+  const { since, results } = await withWorker(
     config,
-    async ({ owner }) => {
-      const since = full ? null : await readMark(owner);
-      return { since, results: await checkInvariants(owner, since) };
+    async ({ worker }) => {
+      const since = full ? null : await readMark(worker);
+      return { since, results: await checkInvariants(worker, since) };
     },
     reading,
   );

@@ -3,6 +3,7 @@ import type { Config } from './config.ts';
 import { takeBackup } from './embedded-postgres/backup.ts';
 import { acquireServiceLock } from './embedded-postgres/process-lock.ts';
 import { restoreBackup } from './embedded-postgres/restore.ts';
+import { findEmbeddedPostgres } from './embedded-postgres/start.ts';
 import { openServer } from './main-database.ts';
 
 export interface BackupOptions {
@@ -19,7 +20,10 @@ export async function backup(config: Config, directory: string, { json = false }
   if (config.databaseUrl !== null) throw ofDatabaseUrl('A backup', 'pg_basebackup or pg_dump');
   const server = await openServer(config, null, { creates: false });
   try {
-    const note = await takeBackup(config.dataDirectory, server.url, directory);
+    // Only a backup needs the superuser.
+    const running = await findEmbeddedPostgres(config.dataDirectory);
+    if (running === null) throw new Error('PostgreSQL has stopped. Try again.');
+    const note = await takeBackup(config.dataDirectory, running.url, directory);
     const text = `Backed up ${note.files} files, ${Math.ceil(note.bytes / 2 ** 20)} MB, to ${directory}.
 The backup does not contain the encryption key. Keep a copy of TOLLKEEPER_ENCRYPTION_KEY, or of encryption.key in
 ${config.dataDirectory}, in a separate place.`;

@@ -1,17 +1,21 @@
+import assert from 'node:assert/strict';
 import { resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type pg from 'pg';
+import pg from 'pg';
 import type { Config } from './config.ts';
-import { createDatabase, createPool, type Database } from './database/database.ts';
+import { createDatabase, createPool, type Database, workerRole } from './database/database.ts';
 import { mayComeBack } from './database/database-problem.ts';
-import { listMissingMigrations, migrate } from './database/migrate.ts';
+import { type Login, listMissingMigrations, migrate } from './database/migrate.ts';
 import { findCluster } from './embedded-postgres/cluster.ts';
 import { acquireServiceLock } from './embedded-postgres/process-lock.ts';
 import { findEmbeddedPostgres, keepPostgresRunning, startEmbeddedPostgres } from './embedded-postgres/start.ts';
 
 /** The database server of a command, and a function that releases it. */
 export interface Server {
+  /** The address that the service works with. */
   readonly url: string;
+  /** The address of the owner, who migrates; null if it is the same. */
+  readonly migrateUrl: string | null;
   readonly stop: () => Promise<void>;
 }
 
@@ -31,7 +35,8 @@ export async function openServerToServe(
   log: (message: string) => void,
   watching: Watching | null = null,
 ): Promise<Server> {
-  if (config.databaseUrl !== null) return { url: config.databaseUrl, stop: async () => undefined };
+  if (config.databaseUrl !== null)
+    return { url: config.databaseUrl, migrateUrl: config.migrateUrl, stop: async () => undefined };
   const lock = await acquireServiceLock(config.dataDirectory);
   try {
     const { dataDirectory, walArchive } = config;
@@ -47,7 +52,8 @@ export async function openServerToServe(
         onMoved: watching.onLost,
       });
     return {
-      url: embedded.url,
+      url: embedded.serviceUrl,
+      migrateUrl: embedded.ownerUrl,
       async stop() {
         await kept?.stop();
         await embedded.stop();
@@ -75,20 +81,22 @@ export async function openServer(
 ): Promise<Server> {
   if (config.databaseUrl === null) {
     const running = await findEmbeddedPostgres(config.dataDirectory);
-    if (running !== null) return { url: running.url, stop: async () => undefined };
+    if (running !== null) return { url: running.serviceUrl, migrateUrl: running.ownerUrl, stop: async () => undefined };
     if (!creates && (await findCluster(resolve(config.dataDirectory))) === null)
       throw new Error(noDatabase(`in ${config.dataDirectory}`));
   }
   return openServerToServe(config, () => undefined, watching);
 }
 
-/** Owner connections: the command line and the queue need few. */
-const ownerPoolSize = 12;
+/** Connections of the worker: the command line, the checks and the sender of webhooks need few. */
+const workerPoolSize = 12;
+// A migration takes one, and the lock around it another.
+const ownerPoolSize = 3;
 
-/** The owner's access to a migrated database. */
-export interface OwnerAccess {
-  readonly owner: Database;
-  readonly ownerPool: pg.Pool;
+/** Access to the rows of every environment in a migrated database. */
+export interface WorkerAccess {
+  readonly worker: Database;
+  readonly workerPool: pg.Pool;
   readonly migrations: readonly string[];
 }
 
@@ -96,11 +104,11 @@ export interface OwnerAccess {
 const [askAgainMs, sayAgainMs] = [500, 10_000];
 
 /** Waits until the server accepts connections, which it does not while it starts. Throws the reason after `waitMs`. */
-async function untilConnected(ownerPool: pg.Pool, waitMs: number, log: (message: string) => void): Promise<void> {
+async function untilConnected(pool: pg.Pool, { waitMs = 0, log = () => undefined }: Waiting): Promise<void> {
   const begunAt = performance.now();
   for (let saidAt = Number.NEGATIVE_INFINITY; ; await sleep(askAgainMs)) {
     try {
-      (await ownerPool.connect()).release();
+      (await pool.connect()).release();
       return;
     } catch (error) {
       const now = performance.now();
@@ -122,57 +130,106 @@ function reasonOf(error: unknown): string {
   return message || code || String(error);
 }
 
-interface ConnectOptions {
+interface Waiting {
   /** The maximum wait for an unavailable server. */
   readonly waitMs?: number;
   readonly log?: (message: string) => void;
-  /**
-   * `create`: migrates any database, also an empty one. `change`: migrates one that Tollkeeper has created. `read`:
-   * changes nothing.
-   */
-  readonly access?: 'create' | 'change' | 'read';
+}
+
+/**
+ * `create`: migrates any database, also an empty one. `change`: migrates one that Tollkeeper has created. `read`: changes
+ * nothing.
+ */
+type Access = 'create' | 'change' | 'read';
+
+interface ConnectOptions extends Waiting {
+  readonly access?: Access;
   /** The actor and action for the audit log. */
   readonly auditContext?: { readonly actor: 'operator' | 'system'; readonly action: string };
 }
 
-/** Connects as the owner, and migrates the database if the command may. */
-export async function connectOwner(
-  url: string,
-  { waitMs = 0, log = () => undefined, access = 'create', auditContext }: ConnectOptions = {},
-): Promise<OwnerAccess> {
-  const ownerPool = createPool({ url, size: ownerPoolSize, as: 'owner', ...(auditContext && { auditContext }) });
+/** Migrates the database if the command may, and connects as the worker. */
+export async function connectWorker(
+  server: Pick<Server, 'url' | 'migrateUrl'>,
+  { access = 'create', auditContext, ...waiting }: ConnectOptions = {},
+): Promise<WorkerAccess> {
+  const migrations = await prepareDatabase(server, access, waiting);
+  const workerPool = createPool({
+    url: server.url,
+    size: workerPoolSize,
+    as: 'worker',
+    ...(auditContext && { auditContext }),
+  });
   try {
-    await untilConnected(ownerPool, waitMs, log);
-    if (access !== 'create') await refuseForeign(ownerPool, access);
-    const migrations = access === 'read' ? [] : await migrate(ownerPool);
-    return { owner: createDatabase(ownerPool), ownerPool, migrations };
+    await untilConnected(workerPool, waiting);
+    return { worker: createDatabase(workerPool), workerPool, migrations };
   } catch (error) {
-    await ownerPool.end();
-    throw error;
+    await workerPool.end();
+    throw mayNotWork(error, server.url) ?? error;
   }
 }
 
+/** Looks at the database with the address that may change it, and returns the migrations that ran. */
+async function prepareDatabase(
+  { url, migrateUrl }: Pick<Server, 'url' | 'migrateUrl'>,
+  access: Access,
+  waiting: Waiting,
+): Promise<readonly string[]> {
+  const changes = access !== 'read' && migrateUrl !== null;
+  const pool = createPool({ url: changes ? migrateUrl : url, size: ownerPoolSize, as: 'owner' });
+  try {
+    await untilConnected(pool, waiting);
+    if (access !== 'create') await refuseForeign(pool, access);
+    return access === 'read' ? [] : await migrate(pool, changes ? loginOf(url) : null);
+  } finally {
+    await pool.end();
+  }
+}
+
+/** The user and password of an address, as a connection would use them. */
+function loginOf(url: string): Login {
+  const { user, password } = new pg.Client({ connectionString: url });
+  assert(user !== undefined, 'a connection has a user');
+  return { name: user, password: password ?? null };
+}
+
+// PostgreSQL's codes: the role does not exist, and the user may not set it.
+const roleIsMissing = '22023';
+const roleIsDenied = '42501';
+
+/** The reason for which a login cannot work here, with the remedy; null for another reason. */
+function mayNotWork(error: unknown, url: string): Error | null {
+  const { code } = error as { code?: string };
+  if (code !== roleIsMissing && code !== roleIsDenied) return null;
+  const { name } = loginOf(url);
+  return new Error(
+    `${name}, the user of DATABASE_URL, may not work on this database. Run tollkeeper migrate with TOLLKEEPER_MIGRATE_URL, ` +
+      `or as its owner: grant ${workerRole} to ${name};`,
+    { cause: error },
+  );
+}
+
 /** Refuses a database that Tollkeeper has not created; for a command that reads, also one that lacks migrations. */
-async function refuseForeign(ownerPool: pg.Pool, access: 'change' | 'read'): Promise<void> {
-  const missing = await listMissingMigrations(ownerPool);
+async function refuseForeign(pool: pg.Pool, access: Access): Promise<void> {
+  const missing = await listMissingMigrations(pool);
   if (missing === null) throw new Error(noDatabase('at this address'));
   if (access === 'read' && missing.length > 0)
     throw new Error('The database is older than this version. Run: tollkeeper migrate');
 }
 
 /** Runs a command on the database, by default a migrated one, and releases everything afterwards. */
-export async function withOwner<Answer>(
+export async function withWorker<Answer>(
   config: Config,
-  act: (access: OwnerAccess) => Promise<Answer>,
+  act: (access: WorkerAccess) => Promise<Answer>,
   options: ConnectOptions = {},
 ): Promise<Answer> {
   const server = await openServer(config, null, { creates: (options.access ?? 'create') === 'create' });
   try {
-    const access = await connectOwner(server.url, options);
+    const access = await connectWorker(server, options);
     try {
       return await act(access);
     } finally {
-      await access.ownerPool.end();
+      await access.workerPool.end();
     }
   } finally {
     await server.stop();

@@ -24,7 +24,7 @@ import { createEncryption } from './jobs/encryption.ts';
 import { keyOfDataDirectory, registerEncryptionKeys } from './jobs/encryption-keys.ts';
 import { createOutbound } from './jobs/outbound.ts';
 import { startWorker, type Worker } from './jobs/worker.ts';
-import { connectOwner, type OwnerAccess, openServer, openServerToServe, type Server } from './main-database.ts';
+import { connectWorker, openServer, openServerToServe, type Server, type WorkerAccess } from './main-database.ts';
 import { Watch } from './main-watch.ts';
 import { createStripeProcessor } from './payments/processor-stripe.ts';
 import type { WebhookServices } from './webhooks/actions.ts';
@@ -50,10 +50,10 @@ export async function serve(config: Config): Promise<void> {
       { undo, log },
     );
     const pools = new Map([
-      ['owner', access.ownerPool],
+      ['worker', access.workerPool],
       ['queue', access.queuePool],
     ]);
-    const watch = new Watch(log, access.owner, pools);
+    const watch = new Watch(log, access.worker, pools);
     const services = await startExternalServices(config, access, { undo, watch });
     await greetFirstStart(config, access, notice);
     const { limits } = config;
@@ -96,7 +96,7 @@ export async function work(config: Config): Promise<void> {
     const watching = { log: (message: string) => log.warn(message), onLost: fail };
     const { server, access } = await openDatabase(config, await openServer(config, watching), { undo, log });
     const { database } = openJobsPool(server, undo);
-    const watch = new Watch(log, access.owner, new Map());
+    const watch = new Watch(log, access.worker, new Map());
     const services = await startExternalServices(config, access, { undo, watch });
     const worker = await startJobs(access, database, { services, watch, log, times: jobTimes(config) });
     undo.push(() => worker.stop());
@@ -130,8 +130,8 @@ async function untilStopped(
   }
 }
 
-/** The owner's database access of a long-running command. */
-interface ServingAccess extends OwnerAccess {
+/** The worker's database access of a long-running command. */
+interface ServingAccess extends WorkerAccess {
   readonly queuePool: pg.Pool;
 }
 
@@ -142,8 +142,8 @@ async function openDatabase(
 ): Promise<{ server: Server; access: ServingAccess }> {
   undo.push(() => server.stop());
   const waiting = { waitMs: config.limits.startWaitMs, log: (message: string) => log.warn(message) };
-  const access = await connectOwner(server.url, { ...waiting, auditContext: { actor: 'system', action: 'serve' } });
-  undo.push(() => access.ownerPool.end());
+  const access = await connectWorker(server, { ...waiting, auditContext: { actor: 'system', action: 'serve' } });
+  undo.push(() => access.workerPool.end());
   const queuePool = createPool({ url: server.url, size: queuePoolSize, as: 'queue' });
   undo.push(() => queuePool.end());
   return { server, access: { ...access, queuePool } };
@@ -169,11 +169,11 @@ function openServicePool({ url }: Server, options: { size: number; patience: Pat
 /** The ways to others. Throws when the database was written with an encryption key that is not here. */
 async function startExternalServices(
   config: Config,
-  { owner }: OwnerAccess,
+  { worker }: WorkerAccess,
   { undo, watch }: { readonly undo: Undo; readonly watch: Watch },
 ) {
   const encryption = createEncryption(config.encryptionKeys ?? [await keyOfDataDirectory(config.dataDirectory)]);
-  await registerEncryptionKeys(owner, encryption, Date.now());
+  await registerEncryptionKeys(worker, encryption, Date.now());
   // Without configuration and with the embedded database, this is a trial, whose webhook receiver is on the same
   // machine.
   const isTriedOut = config.webhookAllow === null && config.databaseUrl === null;
@@ -183,7 +183,7 @@ async function startExternalServices(
     encryption,
     stripe: config.stripe.map(createStripeProcessor),
     webhooks: { encryption, outbound },
-    checks: createChecks(owner),
+    checks: createChecks(worker),
     onCharge: watch.onCharge,
   } satisfies ExternalServices;
 }
@@ -202,18 +202,18 @@ async function startJobs(
   database: Database,
   { services, watch, log, times }: JobsOptions,
 ): Promise<Worker> {
-  const { ownerPool, queuePool } = access;
+  const { workerPool, queuePool } = access;
   endSilentConnections(queuePool, patienceOfJobs.statementMs);
   const context = { database, tasks, services };
   const worker = await startWorker({
-    ownerPool: queuePool,
+    queuePool,
     context,
     crontab: times,
     log: (level, message) => log[level](message),
   });
-  await askForFirstCheck(access.owner);
+  await askForFirstCheck(access.worker);
   const sender = startSender({
-    pool: ownerPool,
+    pool: workerPool,
     services: services.webhooks,
     onError: webhookTrouble(log),
     onAttempt: watch.onAttempt,
@@ -262,18 +262,18 @@ export function listenProblem(error: unknown, { host, port }: Pick<Config, 'host
 }
 
 /** Whether the database has every migration of this version. */
-async function isMigrated({ ownerPool }: OwnerAccess): Promise<boolean> {
-  return (await listMissingMigrations(ownerPool))?.length === 0;
+async function isMigrated({ workerPool }: WorkerAccess): Promise<boolean> {
+  return (await listMissingMigrations(workerPool))?.length === 0;
 }
 
-async function greetFirstStart(config: Config, { owner }: OwnerAccess, notice: ServiceLog['notice']): Promise<void> {
+async function greetFirstStart(config: Config, { worker }: WorkerAccess, notice: ServiceLog['notice']): Promise<void> {
   const founded = await createFirstOrganization(
-    owner,
+    worker,
     { name: 'My organization', testKey: config.testKey, liveKey: config.liveKey },
     Date.now(),
   );
   if (founded === null) {
-    await ensureApiKeys(owner, { testKey: config.testKey, liveKey: config.liveKey }, Date.now());
+    await ensureApiKeys(worker, { testKey: config.testKey, liveKey: config.liveKey }, Date.now());
     return;
   }
   const address = config.publicUrl ?? `http://${config.host}:${config.port}`;

@@ -67,7 +67,7 @@ export class StuckLog {
 /** Turns reports of charges and webhooks into log lines and metrics. The counters are those of this process. */
 export class Watch {
   readonly #log: Pick<Log, 'warn'>;
-  readonly #owner: Database;
+  readonly #worker: Database;
   readonly #pools: ReadonlyMap<string, pg.Pool>;
   readonly #registry = new Registry();
   readonly #charges: Counter<string>;
@@ -75,9 +75,9 @@ export class Watch {
   readonly #gauges: ReturnType<typeof registerGauges>;
   #backlog: { readonly readAt: number; readonly read: Promise<Backlog> } | null = null;
 
-  constructor(log: Pick<Log, 'warn'>, owner: Database, pools: ReadonlyMap<string, pg.Pool>) {
+  constructor(log: Pick<Log, 'warn'>, worker: Database, pools: ReadonlyMap<string, pg.Pool>) {
     this.#log = log;
-    this.#owner = owner;
+    this.#worker = worker;
     this.#pools = pools;
     const registers = [this.#registry];
     this.#charges = new Counter({
@@ -131,16 +131,16 @@ export class Watch {
   #readBacklog(): Promise<Backlog> {
     const now = Date.now();
     if (this.#backlog === null || now - this.#backlog.readAt > freshMs)
-      this.#backlog = { readAt: now, read: readBacklog(this.#owner, now) };
+      this.#backlog = { readAt: now, read: readBacklog(this.#worker, now) };
     return this.#backlog.read;
   }
 }
 
-async function readBacklog(owner: Database, now: number): Promise<Backlog> {
+async function readBacklog(worker: Database, now: number): Promise<Backlog> {
   return {
-    queue: await readQueueDepth(owner),
-    dueLagMs: await readDueLag(owner, now, incompleteLifetimeMs),
-    deliveries: await readDueDeliveries(owner, now),
+    queue: await readQueueDepth(worker),
+    dueLagMs: await readDueLag(worker, now, incompleteLifetimeMs),
+    deliveries: await readDueDeliveries(worker, now),
   };
 }
 

@@ -27,9 +27,9 @@ interface Founded {
   readonly liveKey: MadeApiKey;
 }
 
-/** Creates an organization: its two environments, each with its default pricing model and a key. Owner's connection. */
-export async function createOrganization(owner: Database, request: FoundRequest, now: Instant): Promise<Founded> {
-  return owner.transaction().execute((db) => found(db, request, now));
+/** Creates an organization: its two environments, each with its default pricing model and a key. The worker's connection. */
+export async function createOrganization(worker: Database, request: FoundRequest, now: Instant): Promise<Founded> {
+  return worker.transaction().execute((db) => found(db, request, now));
 }
 
 async function found(db: DatabaseTransaction, request: FoundRequest, now: Instant): Promise<Founded> {
@@ -53,11 +53,11 @@ function firstKey(environmentId: number, livemode: boolean, token: string | null
 
 /** Creates the first organization, or returns null if there is one already. Safe with concurrent starts. */
 export async function createFirstOrganization(
-  owner: Database,
+  worker: Database,
   request: FoundRequest,
   now: Instant,
 ): Promise<Founded | null> {
-  return owner.transaction().execute(async (db) => {
+  return worker.transaction().execute(async (db) => {
     await lockOrganizations(db);
     return (await listOrganizations(db)).length > 0 ? null : found(db, request, now);
   });
@@ -65,18 +65,18 @@ export async function createFirstOrganization(
 
 /** Adds the operator's keys to the first organization unless they exist. */
 export async function ensureApiKeys(
-  owner: Database,
+  worker: Database,
   { testKey, liveKey }: Omit<FoundRequest, 'name'>,
   now: Instant,
 ): Promise<void> {
-  const [organization] = await listOrganizations(owner);
+  const [organization] = await listOrganizations(worker);
   if (organization === undefined) return;
   for (const [token, livemode, environmentId] of [
     [testKey, false, organization.testEnvironmentId],
     [liveKey, true, organization.liveEnvironmentId],
   ] as const) {
-    if (token && !(await isKnownApiKey(owner, hashApiKey(token)))) {
-      await createApiKey(owner, firstKey(environmentId, livemode, token), now);
+    if (token && !(await isKnownApiKey(worker, hashApiKey(token)))) {
+      await createApiKey(worker, firstKey(environmentId, livemode, token), now);
     }
   }
 }

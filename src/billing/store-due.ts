@@ -103,13 +103,13 @@ export async function findSubscriptionOfPiece(work: Work, id: string): Promise<s
 
 /**
  * The milliseconds for which the oldest undone piece of due work has been due at `realNow`, over all environments
- * without a test clock. Pieces that failed recently count. With the owner's connection.
+ * without a test clock. Pieces that failed recently count. With the worker's connection.
  */
-export async function readDueLag(owner: Database, realNow: Instant, incompleteLifetimeMs: number): Promise<number> {
+export async function readDueLag(worker: Database, realNow: Instant, incompleteLifetimeMs: number): Promise<number> {
   const { rows } = await sql<{ lag: number }>`
     select greatest(max(${realNow}::bigint - least("check", cancel, expire, resume, renew, dun)), 0)::bigint as lag
       from environments e cross join lateral (select ${dueTimes(sql`true`, incompleteLifetimeMs)}) as due
-     where e.clock_now is null`.execute(owner);
+     where e.clock_now is null`.execute(worker);
   return rows[0]?.lag ?? 0;
 }
 

@@ -20,8 +20,14 @@ import { endSilentConnections } from './silent-connections.ts';
 export type Database = Kysely<DB>;
 export type DatabaseTransaction = Transaction<DB>;
 
-/** The role that the service works as: it owns nothing, so row-level security binds it. */
+/** The role that requests and jobs work as: it owns nothing, so row-level security binds it. */
 export const serviceRole = 'tollkeeper_service';
+
+/**
+ * The role for work across environments: the queue, the sender of webhooks, the checks, the command line. It has the
+ * rights of the other role in every environment, and owns nothing.
+ */
+export const workerRole = 'tollkeeper_worker';
 
 /** The limits of statements and connections that take too long. */
 export interface Patience {
@@ -85,11 +91,11 @@ interface PoolOptions {
   /** Connections at the most. */
   readonly size: number;
   /**
-   * `service` is bound by row-level security; `owner` migrates and looks across environments; `queue` is the owner for the
-   * queue of jobs, whose outages it waits out.
+   * `service` is bound by row-level security; `worker` looks across environments; `queue` is the worker for the queue of
+   * jobs, whose outages it waits out; `owner` migrates.
    */
-  readonly as: 'service' | 'owner' | 'queue';
-  /** The patience of requests when absent. The owner, who migrates, has as long as it takes. */
+  readonly as: 'service' | 'worker' | 'queue' | 'owner';
+  /** The patience of requests when absent. The others have as long as it takes. */
   readonly patience?: Patience;
   /** The audit context of changes, where a transaction sets none itself. */
   readonly auditContext?: { readonly actor: 'operator' | 'system'; readonly action: string };
@@ -99,7 +105,8 @@ interface PoolOptions {
 export function createPool({ url, size, as, patience = patienceOfRequests(), auditContext }: PoolOptions): pg.Pool {
   const { statementMs, lockMs, idleMs, connectionMs } = patience;
   const timeouts = `-c statement_timeout=${statementMs} -c lock_timeout=${lockMs} -c idle_in_transaction_session_timeout=${idleMs}`;
-  const role = as === 'service' ? `-c role=${serviceRole} ${timeouts}` : '';
+  const work = `-c role=${workerRole}`;
+  const role = { service: `-c role=${serviceRole} ${timeouts}`, worker: work, queue: work, owner: '' }[as];
   const said = auditContext
     ? `-c tollkeeper.actor_type=${auditContext.actor} -c tollkeeper.action=${auditContext.action.replaceAll(' ', '\\ ')}`
     : '';
@@ -178,9 +185,19 @@ export function createDatabase(pool: pg.Pool): Database {
   });
 }
 
-/** Whether the database responds. */
-export async function pingDatabase(database: Database): Promise<boolean> {
-  return sql`select 1`.execute(database).then(
+// About a megabyte, which does not fit into the least memory of a statement and so goes to the disk of the data.
+const probedRows = 20_000;
+
+/**
+ * Whether the database responds, and has room on its disk: it spills rows that it counts into a file of its own, and
+ * drops it. Nothing is stored or written to the WAL, so a standby can be asked as well.
+ */
+export async function canStore(database: Database): Promise<boolean> {
+  const probe = database.transaction().execute(async (transaction) => {
+    await sql`set local work_mem = '64kB'`.execute(transaction);
+    await sql`select count(*) from generate_series(1, ${sql.lit(probedRows)})`.execute(transaction);
+  });
+  return probe.then(
     () => true,
     () => false,
   );

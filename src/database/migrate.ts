@@ -3,7 +3,7 @@ import { runMigrations as runQueueMigrations } from 'graphile-worker';
 import { Kysely, PostgresDialect, sql } from 'kysely';
 import { type Migration, Migrator } from 'kysely/migration';
 import type pg from 'pg';
-import { serviceRole } from './database.ts';
+import { serviceRole, workerRole } from './database.ts';
 
 const migrationsDirectory = new URL('../../migrations/', import.meta.url);
 const oldestServerVersion = 150_000;
@@ -11,19 +11,35 @@ const oldestServerVersion = 150_000;
 /** A server that Tollkeeper cannot use. The message says what to do. */
 class UnusableServer extends Error {}
 
+/** The login that the service works with: the user and password of DATABASE_URL. */
+export interface Login {
+  readonly name: string;
+  readonly password: string | null;
+}
+
 /**
- * Migrates the database: the queue's tables, the numbered migrations, the restricted role and row-level security. An
- * advisory lock allows several processes to start at once. Returns the migrations that ran.
+ * Migrates the database: the queue's tables, the numbered migrations, the roles and row-level security. An advisory
+ * lock allows several processes to start at once. A `login` that differs from the owner is made, if it is missing, and
+ * gets the rights of the service. Returns the migrations that ran.
  */
-export async function migrate(ownerPool: pg.Pool): Promise<readonly string[]> {
+export async function migrate(ownerPool: pg.Pool, login: Login | null = null): Promise<readonly string[]> {
   // A separate Kysely instance without the camel-case plugin. It does not close the pool that it borrows.
   const database = new Kysely<unknown>({ dialect: new PostgresDialect({ pool: ownerPool }) });
-  await checkServer(database);
-  await createServiceRole(database);
+  if (!(await mayMigrate(database))) {
+    await refuseUnmigrated(ownerPool);
+    return [];
+  }
+  await createRoles(database);
   await runQueueMigrations({ pgPool: ownerPool });
   const migrator = new Migrator({ db: database, provider: { getMigrations: readMigrations } });
   const { error, results } = await migrator.migrateToLatest();
   if (error) throw error;
+  await database.transaction().execute(async (transaction) => {
+    // Several starts at once give these rights one after the other, and only the first has any to give.
+    await sql`lock table graphile_worker.migrations in share row exclusive mode`.execute(transaction);
+    await sql.raw(openQueue).execute(transaction);
+    if (login !== null) await admit(transaction, login);
+  });
   return (results ?? []).filter((result) => result.status === 'Success').map((result) => result.migrationName);
 }
 
@@ -42,6 +58,14 @@ export async function listMissingMigrations(ownerPool: pg.Pool): Promise<readonl
   const { rows } = await ownerPool.query<{ name: string }>('select name from kysely_migration');
   const ran = new Set(rows.map((row) => row.name));
   return ran.size === 0 ? null : (await knownMigrations()).filter((name) => !ran.has(name));
+}
+
+/** Whether the user who has logged in could change or drop the tables. */
+export async function loginOwnsTables(pool: pg.Pool): Promise<boolean> {
+  const { rows } = await pool.query<{ owns: boolean }>(
+    `select pg_has_role(session_user, relowner, 'member') as owns from pg_class where oid = 'public.kysely_migration'::regclass`,
+  );
+  return rows[0]?.owns ?? false;
 }
 
 // The first migrations run before the audit log exists.
@@ -64,7 +88,8 @@ async function readMigrations(): Promise<Record<string, Migration>> {
   return migrations;
 }
 
-async function checkServer(database: Kysely<unknown>): Promise<void> {
+/** Whether this user may migrate. Throws where the server cannot be used at all. */
+async function mayMigrate(database: Kysely<unknown>): Promise<boolean> {
   const { rows } = await sql<{ version: string; name: string; creates: boolean; encoding: string }>`
     select current_setting('server_version_num') as version, current_setting('server_version') as name,
            has_schema_privilege('public', 'create') and has_database_privilege(current_database(), 'create') as creates,
@@ -78,30 +103,77 @@ async function checkServer(database: Kysely<unknown>): Promise<void> {
       `The encoding of the database must be UTF8, not ${server.encoding}: create database ... encoding 'UTF8' template template0.`,
     );
   }
-  if (!server.creates) {
+  return server.creates;
+}
+
+/** A user who owns nothing may serve a database that somebody else has migrated. */
+async function refuseUnmigrated(pool: pg.Pool): Promise<void> {
+  if ((await listMissingMigrations(pool))?.length === 0) return;
+  throw new UnusableServer(
+    'The user of DATABASE_URL cannot create tables and schemas in this database, which has to be migrated. Set ' +
+      'TOLLKEEPER_MIGRATE_URL to the address of a user who can, or as the owner of the database, run:\n' +
+      '  grant create on database <database> to <user>; grant create, usage on schema public to <user>;',
+  );
+}
+
+async function createRoles(database: Kysely<unknown>): Promise<void> {
+  const areThere = sql<{ there: boolean }>`
+    select count(*) = 2 and bool_and(pg_has_role(current_user, oid, 'member'))
+           and bool_or(pg_has_role(oid, to_regrole(${serviceRole}), 'member') and rolname = ${workerRole}) as there
+      from pg_roles where rolname in (${serviceRole}, ${workerRole})`;
+  if ((await areThere.execute(database)).rows[0]?.there) return;
+  try {
+    await sql
+      .raw(`do $$ begin create role ${serviceRole} nologin; ${unlessThere} end $$;
+        do $$ begin create role ${workerRole} nologin; ${unlessThere} end $$;
+        grant ${serviceRole} to ${workerRole};
+        grant ${serviceRole}, ${workerRole} to current_user;`)
+      .execute(database);
+  } catch (error) {
     throw new UnusableServer(
-      'The user of DATABASE_URL cannot create tables and schemas in this database. As the owner of the database, run:\n' +
-        '  grant create on database <database> to <user>; grant create, usage on schema public to <user>;',
+      `Tollkeeper uses the roles ${serviceRole} and ${workerRole}, which do not exist and which this user of the database cannot ` +
+        `create (${(error as Error).message}). As a superuser, run:\n  create role ${serviceRole} nologin; create role ${workerRole} nologin;\n` +
+        `  grant ${serviceRole} to ${workerRole}; grant ${serviceRole}, ${workerRole} to <user> with admin option;`,
     );
   }
 }
 
-async function createServiceRole(database: Kysely<unknown>): Promise<void> {
-  const isMember = sql<{ member: boolean }>`
-    select exists (select from pg_roles where rolname = ${serviceRole})
-       and pg_has_role(current_user, (select oid from pg_roles where rolname = ${serviceRole}), 'member') as member`;
-  if ((await isMember.execute(database)).rows[0]?.member) return;
+const unlessThere = 'exception when duplicate_object or unique_violation then null;';
+
+/** The queue's tables let in nobody but their owner, unless a policy says so. */
+const openQueue = `do $$ declare
+  closed text;
+begin
+  for closed in
+    select c.oid::regclass::text from pg_class c
+     where c.relnamespace = 'graphile_worker'::regnamespace and c.relkind = 'r'
+       and not exists (select from pg_policy p where p.polrelid = c.oid and p.polname = 'worker')
+  loop
+    grant usage on schema graphile_worker to ${workerRole};
+    execute format('grant select, insert, update, delete on %s to ${workerRole}', closed);
+    execute format('create policy worker on %s to ${workerRole} using (true)', closed);
+  end loop;
+end $$`;
+
+/** Lets a login work as the service. It owns nothing, so it cannot change or drop a table. */
+async function admit(database: Kysely<unknown>, { name, password }: Login): Promise<void> {
+  const { rows } = await sql<{ there: boolean; admitted: boolean | null }>`
+    select to_regrole(quote_ident(${name})) is not null as there,
+           pg_has_role(to_regrole(quote_ident(${name})), to_regrole(${workerRole}), 'member') as admitted`.execute(
+    database,
+  );
+  if (rows[0]?.admitted) return;
+  const role = sql.id(name);
   try {
-    await sql
-      .raw(`do $$ begin
-        create role ${serviceRole} nologin;
-      exception when duplicate_object or unique_violation then null; end $$;
-      grant ${serviceRole} to current_user;`)
-      .execute(database);
+    if (!rows[0]?.there)
+      await sql`create role ${role} login ${password === null ? sql`` : sql`password ${sql.lit(password)}`}`.execute(
+        database,
+      );
+    await sql`grant ${sql.id(workerRole)} to ${role}`.execute(database);
   } catch (error) {
     throw new UnusableServer(
-      `Tollkeeper uses the restricted role ${serviceRole}, which does not exist and which the user of DATABASE_URL cannot create ` +
-        `(${(error as Error).message}). As a superuser, run:\n  create role ${serviceRole} nologin;\n  grant ${serviceRole} to <user>;`,
+      `The user of TOLLKEEPER_MIGRATE_URL cannot admit ${name}, the user of DATABASE_URL (${(error as Error).message}). ` +
+        `As a superuser, run:\n  create role ${name} login password '<password>'; grant ${workerRole} to ${name};`,
     );
   }
 }

@@ -1,13 +1,13 @@
-import { randomUUID } from 'node:crypto';
+import { createHmac, randomUUID } from 'node:crypto';
 import { open, readFile, rename } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
-import { ownerName } from './cluster.ts';
+import { databaseName, superuserName } from './cluster.ts';
 import { isMissing } from './data-directory.ts';
 
 // Access data of the embedded server: the file postgres.json of a data directory.
 
-/** The owner's password, and the port that the server last used. */
+/** The superuser's password, and the port that the server last used. */
 const Access = z.object({ password: z.string(), port: z.number().int() });
 export type Access = z.infer<typeof Access>;
 
@@ -34,10 +34,37 @@ export async function saveAccess(dataDirectory: string, access: Access): Promise
   await rename(draft, accessPath(dataDirectory));
 }
 
-/** The connection URL of the owner. */
-export function urlOf(password: string, port: number, database: string = ownerName): string {
+/** The roles that log in, besides the superuser: one owns everything in the database, the other owns nothing. */
+export const logins = { owner: 'tollkeeper_owner', service: 'tollkeeper_login' } as const;
+
+/** The connection URLs of the embedded server. */
+export interface EmbeddedUrls {
+  /** The URL of the superuser, who starts the server and backs it up. */
+  readonly url: string;
+  /** The URL of the owner of the database, who migrates it. */
+  readonly ownerUrl: string;
+  /** The URL of the login that the service works with. It owns nothing. */
+  readonly serviceUrl: string;
+}
+
+export function urlsOf(password: string, port: number): EmbeddedUrls {
+  const urlFor = (role: string) => addressOf(role, passwordOf(role, password), port, databaseName);
+  return { url: urlOf(password, port), ownerUrl: urlFor(logins.owner), serviceUrl: urlFor(logins.service) };
+}
+
+/** The connection URL of the superuser. */
+export function urlOf(password: string, port: number, database: string = databaseName): string {
+  return addressOf(superuserName, password, port, database);
+}
+
+/** The password of another role. It is derived, so that one file is enough, and it does not reveal the superuser's. */
+export function passwordOf(role: string, superuserPassword: string): string {
+  return createHmac('sha256', superuserPassword).update(role).digest('base64url');
+}
+
+function addressOf(role: string, password: string, port: number, database: string): string {
   // Explicit, because PGSSLMODE in the environment would win otherwise.
-  return `postgres://${ownerName}:${password}@127.0.0.1:${port}/${database}?sslmode=disable`;
+  return `postgres://${role}:${password}@127.0.0.1:${port}/${database}?sslmode=disable`;
 }
 
 /** The path of the access data. */

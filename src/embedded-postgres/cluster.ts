@@ -10,8 +10,8 @@ import { commandLineOf, signalReaches } from './process-lock.ts';
 /** A live PostgreSQL server. `status` is PostgreSQL's own word: starting, ready, stopping. */
 type Server = { pid: number; port: number; status: string };
 
-/** The role that owns the cluster, and the name of its database. */
-export const ownerName = 'tollkeeper';
+/** The superuser of the cluster, and the name of its database. */
+export const [superuserName, databaseName] = ['tollkeeper', 'tollkeeper'];
 
 const settingsFile = 'tollkeeper.conf';
 
@@ -131,7 +131,7 @@ async function initialize(
   { password, sync, logPath }: { password: string; sync: boolean; logPath: string },
 ): Promise<void> {
   const passwordFile = `${directory}.password`;
-  const parameters = [`--pgdata=${directory}`, `--username=${ownerName}`, `--pwfile=${passwordFile}`];
+  const parameters = [`--pgdata=${directory}`, `--username=${superuserName}`, `--pwfile=${passwordFile}`];
   parameters.push('--auth=scram-sha-256', '--encoding=UTF8', '--no-locale', '--no-instructions');
   // PostgreSQL 17 and later have a builtin locale provider with the same rules on every machine.
   if (Number.parseInt(await versionOf(binaries.directory), 10) >= 17) {

@@ -4,11 +4,21 @@ import { join, resolve } from 'node:path';
 import process from 'node:process';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Client } from 'pg';
-import { type Access, accessPath, readAccess, saveAccess, urlOf } from './access.ts';
+import {
+  type Access,
+  accessPath,
+  type EmbeddedUrls,
+  logins,
+  passwordOf,
+  readAccess,
+  saveAccess,
+  urlOf,
+  urlsOf,
+} from './access.ts';
 import { type Account, closedOnTheWay, postgresAccount } from './account.ts';
 import { archivesAs, archiveTo } from './archive.ts';
 import { packagedBinaries, reachableBinaries } from './binaries.ts';
-import { createCluster, findCluster, ownerName, readServer } from './cluster.ts';
+import { createCluster, databaseName, findCluster, readServer } from './cluster.ts';
 import { hasCode, makeDataDirectory } from './data-directory.ts';
 import { alreadyServing, serviceLockHolder } from './process-lock.ts';
 import {
@@ -24,10 +34,10 @@ import {
 } from './server.ts';
 
 /**
- * An embedded PostgreSQL. Its processes outlive this one unless they are stopped. `url` connects to the database
- * `tollkeeper` as its owner. `startedHere` is false if the server was already running.
+ * An embedded PostgreSQL. Its processes outlive this one unless they are stopped. `startedHere` is false if the server
+ * was already running.
  */
-export type EmbeddedPostgres = { url: string; startedHere: boolean; stop(): Promise<void> };
+export type EmbeddedPostgres = EmbeddedUrls & { startedHere: boolean; stop(): Promise<void> };
 
 /**
  * Options of the embedded server:
@@ -76,17 +86,17 @@ export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): P
     stopped ??= stopServer(keeper);
     return stopped;
   };
-  return { url: urlOf(access.password, port), startedHere, stop: stopOnce };
+  return { ...urlsOf(access.password, port), startedHere, stop: stopOnce };
 }
 
 /** The running server of a data directory, if it accepts connections. Read-only. */
-export async function findEmbeddedPostgres(dataDirectory: string): Promise<{ url: string } | null> {
+export async function findEmbeddedPostgres(dataDirectory: string): Promise<EmbeddedUrls | null> {
   const directory = resolve(dataDirectory);
   const access = await readAccess(directory);
   const cluster = await findCluster(directory);
   if (access === null || cluster === null) return null;
   const server = await readServer(cluster);
-  return server?.status === 'ready' ? { url: urlOf(access.password, server.port) } : null;
+  return server?.status === 'ready' ? urlsOf(access.password, server.port) : null;
 }
 
 /** Programs, account and cluster; the first start creates the cluster. */
@@ -161,8 +171,9 @@ async function ensureDatabase(dataDirectory: string, password: string, port: num
   client.on('error', () => undefined);
   try {
     await client.connect();
-    const found = await client.query('select from pg_database where datname = $1', [ownerName]);
-    if (found.rowCount === 0) await client.query(`create database ${ownerName}`);
+    await ensureLogins(client, password);
+    const found = await client.query('select from pg_database where datname = $1', [databaseName]);
+    if (found.rowCount === 0) await client.query(`create database ${databaseName} owner ${logins.owner}`);
     return null;
   } catch (cause) {
     const place = `PostgreSQL is running on port ${port}`;
@@ -175,6 +186,18 @@ async function ensureDatabase(dataDirectory: string, password: string, port: num
     );
   } finally {
     await client.end().catch(() => undefined);
+  }
+}
+
+/** The owner may create the roles that the service works as; the migrations do. */
+async function ensureLogins(client: Client, superuserPassword: string): Promise<void> {
+  for (const [role, rights] of [
+    [logins.owner, 'createrole'],
+    [logins.service, ''],
+  ] as const) {
+    const found = await client.query('select from pg_roles where rolname = $1', [role]);
+    const login = `role ${role} login ${rights} password '${passwordOf(role, superuserPassword)}'`;
+    if (found.rowCount === 0) await client.query(`create ${login}`);
   }
 }
 

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { maxHeaderSize, STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
 import Fastify, { type FastifyBaseLogger, type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
-import { pingDatabase } from '../database/database.ts';
+import { canStore } from '../database/database.ts';
 import { problemOfOutage } from '../database/database-problem.ts';
 import { Problem, type ProblemName, problemOfConstraint } from '../kernel/problem.ts';
 import type { ApiContext } from './api.ts';
@@ -46,7 +46,7 @@ export function createHttp(options: HttpOptions): FastifyInstance {
     clientErrorHandler: (error, socket) => refuseUnreadable(error, socket, limits),
     forceCloseConnections: true,
   });
-  const trouble = new TroubleLog(server.log, () => pingDatabase(options.database));
+  const trouble = new TroubleLog(server.log, () => canStore(options.database));
   const notedProblemOf = (error: unknown) => {
     const problem = problemOf(error);
     trouble.note(problem, error);

@@ -45,10 +45,10 @@ const memory = '256MB';
 
 /**
  * Checks every invariant over all environments on one snapshot of the data, while the service runs undisturbed. Reads
- * only usage and ledger rows after the mark, or (null) everything. Owner's connection.
+ * only usage and ledger rows after the mark, or (null) everything. The worker's connection.
  */
-export async function checkInvariants(owner: Database, since: Since = null): Promise<CheckedInvariant[]> {
-  const reading = owner.transaction().setIsolationLevel('repeatable read').setAccessMode('read only');
+export async function checkInvariants(worker: Database, since: Since = null): Promise<CheckedInvariant[]> {
+  const reading = worker.transaction().setIsolationLevel('repeatable read').setAccessMode('read only');
   return reading.execute(async (db) => {
     await sql`select set_config('work_mem', ${memory}, true), set_config('jit', 'off', true),
       set_config('statement_timeout', '0', true)`.execute(db);

@@ -25,7 +25,7 @@ interface CheckOptions {
   readonly waits: boolean;
 }
 
-/** The checks of a service. Owner's connections, because they cover every environment. */
+/** The checks of a service. The worker's connections, because they cover every environment. */
 export interface Checks {
   /** The last check by any process, or null before the first. */
   last(): Promise<CheckReport | null>;
@@ -50,22 +50,22 @@ const firstCheckAfterMs = 2 * 60_000;
 const oldestMs = 60 * 60_000;
 
 /** Enqueues a check soon if the last one is older than an hour: a job, so that only one process runs it. */
-export async function askForFirstCheck(owner: Database): Promise<void> {
-  const last = await findLastRun(owner);
+export async function askForFirstCheck(worker: Database): Promise<void> {
+  const last = await findLastRun(worker);
   if (last !== null && last.startedAt > Date.now() - oldestMs) return;
   const runAt = new Date(Date.now() + firstCheckAfterMs).toISOString();
-  await sql`select enqueue_job(${checkTask}, '{}'::json, ${checkTask}, ${runAt}::timestamptz, 3)`.execute(owner);
+  await sql`select enqueue_job(${checkTask}, '{}'::json, ${checkTask}, ${runAt}::timestamptz, 3)`.execute(worker);
 }
 
-export function createChecks(owner: Database): Checks {
+export function createChecks(worker: Database): Checks {
   let inFlight: Promise<CheckReport> | null = null;
   return {
     async last() {
-      const run = await findLastRun(owner);
+      const run = await findLastRun(worker);
       return run === null ? null : toReport(run);
     },
     run(options) {
-      inFlight ??= runCheck(owner, options).finally(() => {
+      inFlight ??= runCheck(worker, options).finally(() => {
         inFlight = null;
       });
       return inFlight;
@@ -80,8 +80,8 @@ const lookAgainMs = 500;
 const longestWaitMs = 60 * 60_000;
 
 /** Runs a check and stores its result, one process at a time. Refuses with `checkRunning` if it should not wait. */
-async function runCheck(owner: Database, { full, waits }: CheckOptions): Promise<CheckReport> {
-  return owner.connection().execute(async (connection) => {
+async function runCheck(worker: Database, { full, waits }: CheckOptions): Promise<CheckReport> {
+  return worker.connection().execute(async (connection) => {
     await takeTurn(connection, waits);
     try {
       return await checkAndKeep(connection, full);
@@ -107,10 +107,10 @@ async function takeTurn(connection: Database, waits: boolean): Promise<void> {
  * Healthy rows are summed up, so that the next check need not read them; broken ones are read each time until they are
  * fixed or gone.
  */
-async function checkAndKeep(owner: Database, full: boolean): Promise<CheckReport> {
+async function checkAndKeep(worker: Database, full: boolean): Promise<CheckReport> {
   const startedAt = Date.now();
-  const since = full ? null : await readMark(owner);
-  const checked = await checkInvariants(owner, since);
+  const since = full ? null : await readMark(worker);
+  const checked = await checkInvariants(worker, since);
   const run: KeptRun = {
     startedAt,
     durationMs: Date.now() - startedAt,
@@ -119,9 +119,9 @@ async function checkAndKeep(owner: Database, full: boolean): Promise<CheckReport
   };
   const readsSums = new Set(invariants.filter(({ query }) => typeof query === 'function').map(({ name }) => name));
   const isRight = checked.every(({ name, violations }) => violations.count === 0 || !readsSums.has(name));
-  if (isRight) await advanceMark(owner, since, Date.now());
-  else if (since === null) await forgetSums(owner);
-  await insertRun(owner, run);
+  if (isRight) await advanceMark(worker, since, Date.now());
+  else if (since === null) await forgetSums(worker);
+  await insertRun(worker, run);
   return toReport(run);
 }
 

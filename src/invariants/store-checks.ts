@@ -14,7 +14,7 @@ import {
 } from './store-invariants-sums.ts';
 
 /*
- * Stored data of the checks over all environments: results of the last ones, and sums of healthy rows. Owner's
+ * Stored data of the checks over all environments: results of the last ones, and sums of healthy rows. The worker's
  * connections: the service role has no access.
  */
 
@@ -36,19 +36,19 @@ export interface KeptRun {
 // A month of hourly checks.
 const keptRuns = 720;
 
-export async function insertRun(owner: Database, { startedAt, durationMs, isFull, result }: KeptRun): Promise<void> {
+export async function insertRun(worker: Database, { startedAt, durationMs, isFull, result }: KeptRun): Promise<void> {
   await sql`
     with added as (
       insert into checks.runs (started_at, duration_ms, is_full, result)
       values (${startedAt}, ${durationMs}, ${isFull}, ${JSON.stringify(result)}::jsonb) returning id
     )
-    delete from checks.runs where id <= (select id from added) - ${keptRuns}`.execute(owner);
+    delete from checks.runs where id <= (select id from added) - ${keptRuns}`.execute(worker);
 }
 
 /** The last check, or null before the first. */
-export async function findLastRun(owner: Database): Promise<KeptRun | null> {
+export async function findLastRun(worker: Database): Promise<KeptRun | null> {
   const { rows } = await sql<KeptRun>`
-    select started_at, duration_ms, is_full, result from checks.runs order by id desc limit 1`.execute(owner);
+    select started_at, duration_ms, is_full, result from checks.runs order by id desc limit 1`.execute(worker);
   return rows[0] ?? null;
 }
 
@@ -67,9 +67,9 @@ export async function listInvariantCounts(database: Database): Promise<Invariant
 }
 
 /** The mark up to which all rows were healthy; null if none is stored. */
-export async function readMark(owner: Database): Promise<Since> {
+export async function readMark(worker: Database): Promise<Since> {
   const { rows } = await sql<{ entrySequence: number | null; booking: number | null }>`
-    select entry_sequence, booking from checks.marks`.execute(owner);
+    select entry_sequence, booking from checks.marks`.execute(worker);
   const [mark] = rows;
   return mark?.entrySequence == null || mark.booking == null
     ? null
@@ -77,8 +77,8 @@ export async function readMark(owner: Database): Promise<Since> {
 }
 
 /** Deletes the stored sums: the next check reads everything. */
-export async function forgetSums(owner: Database): Promise<void> {
-  await owner.transaction().execute(async (db) => {
+export async function forgetSums(worker: Database): Promise<void> {
+  await worker.transaction().execute(async (db) => {
     await sql`update checks.marks set entry_sequence = null, booking = null`.execute(db);
     await emptySums(db);
   });
@@ -98,12 +98,12 @@ const shortestWaitMs = 5 * 60_000;
  * Numbers of entries and events do not commit in order, so all rows before the mark must have committed.
  */
 export async function advanceMark(
-  owner: Database,
+  worker: Database,
   since: Since,
   now: Instant,
   waitMs: number = shortestWaitMs,
 ): Promise<void> {
-  await owner
+  await worker
     .transaction()
     .setIsolationLevel('repeatable read')
     .execute(async (db) => {
@@ -113,26 +113,26 @@ export async function advanceMark(
       await addSums(db, since, seen);
       await sql`update checks.marks set entry_sequence = ${seen.entrySequence}, booking = ${seen.booking}`.execute(db);
     });
-  await lookWhereTablesEnd(owner, now);
+  await lookWhereTablesEnd(worker, now);
 }
 
 /** Records the end of the tables, unless it is unknown whether the rows up to the previous one have committed. */
-async function lookWhereTablesEnd(owner: Database, now: Instant): Promise<void> {
+async function lookWhereTablesEnd(worker: Database, now: Instant): Promise<void> {
   const { rows } = await sql<{ waits: boolean }>`
     select (entry_sequence, booking) is distinct from (seen_entry_sequence, seen_booking)
            -- A copy of the database begins to number its transactions anew.
            and seen_transaction <= pg_snapshot_xmax(pg_current_snapshot()) as waits
-      from checks.marks`.execute(owner);
+      from checks.marks`.execute(worker);
   if (rows[0]?.waits) return;
   // The entries first, in a separate statement: a booking with a later number has later entries.
   const { rows: ends } = await sql<{ sequence: number }>`
-    select last_value as sequence from ledger_entries_sequence_seq`.execute(owner);
+    select last_value as sequence from ledger_entries_sequence_seq`.execute(worker);
   await sql`
     insert into checks.marks (seen_entry_sequence, seen_booking, seen_transaction, seen_at)
     select ${ends[0]?.sequence ?? 0}::bigint, last_value, pg_snapshot_xmax(pg_current_snapshot()), ${now} from usage_bookings
     on conflict (id) do update
        set seen_entry_sequence = excluded.seen_entry_sequence, seen_booking = excluded.seen_booking,
-           seen_transaction = excluded.seen_transaction, seen_at = excluded.seen_at`.execute(owner);
+           seen_transaction = excluded.seen_transaction, seen_at = excluded.seen_at`.execute(worker);
 }
 
 /** The end of the tables as last seen, if that was by `before` and no transaction of that time still runs. */

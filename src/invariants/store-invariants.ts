@@ -25,13 +25,13 @@ const maxRows = 20;
 
 /**
  * Finds the violations of an invariant: their number, and at most 20 rows; after the mark, or (null) everywhere.
- * Owner's connection.
+ * The worker's connection.
  */
-export async function findViolations(owner: Database, { query }: Invariant, since: Since = null): Promise<Violations> {
+export async function findViolations(worker: Database, { query }: Invariant, since: Since = null): Promise<Violations> {
   const requested = typeof query === 'function' ? query(since) : query;
   const { rows } = await sql<Violation & { violationCount: number }>`
     select violation.*, count(*) over () as violation_count from (${requested}) as violation limit ${maxRows}`.execute(
-    owner,
+    worker,
   );
   return { count: rows[0]?.violationCount ?? 0, rows: rows.map(({ violationCount: _, ...row }) => row) };
 }

@@ -81,10 +81,10 @@ async function makeKey(path: string): Promise<Buffer> {
 
 /**
  * Records that this database is written with the current key of `encryption`. Throws UnusableKey when the database
- * needs a key that `encryption` lacks. `owner` is the owner's connection.
+ * needs a key that `encryption` lacks. `worker` is the worker's connection.
  */
-export async function registerEncryptionKeys(owner: Database, { keyIds }: Encryption, now: number): Promise<void> {
-  await owner.transaction().execute(async (transaction) => {
+export async function registerEncryptionKeys(worker: Database, { keyIds }: Encryption, now: number): Promise<void> {
+  await worker.transaction().execute(async (transaction) => {
     // The second of two concurrent starts with different keys sees the key of the first.
     await sql`lock table encryption_keys in share row exclusive mode`.execute(transaction);
     const rows = await transaction.selectFrom('encryptionKeys').select('id').orderBy('createdAt').execute();

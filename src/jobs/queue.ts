@@ -119,14 +119,14 @@ export interface QueueDepth {
   readonly failed: number;
 }
 
-/** Reads the state of the queue, with the owner's connection. */
-export async function readQueueDepth(owner: Database): Promise<QueueDepth> {
+/** Reads the state of the queue, with the worker's connection. */
+export async function readQueueDepth(worker: Database): Promise<QueueDepth> {
   const { rows } = await sql<QueueDepth>`
     select count(*) filter (where is_ready) as ready, count(*) filter (where attempts >= max_attempts) as failed,
            (extract(epoch from min(run_at) filter (where is_ready)) * 1000)::bigint as first_ready_at
       from (select attempts, max_attempts, run_at,
                    run_at <= now() and locked_at is null and attempts < max_attempts as is_ready
-              from graphile_worker._private_jobs) j`.execute(owner);
+              from graphile_worker._private_jobs) j`.execute(worker);
   assert(rows[0]);
   return rows[0];
 }

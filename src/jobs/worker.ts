@@ -12,8 +12,8 @@ export interface Worker {
 }
 
 interface WorkerOptions {
-  /** The queue belongs to the owner (a pool `as: 'queue'`); transactions of tasks run as the restricted role. */
-  readonly ownerPool: pg.Pool;
+  /** The pool `as: 'queue'`; transactions of tasks run as the restricted role. */
+  readonly queuePool: pg.Pool;
   readonly context: JobContext;
   readonly crontab: string;
   readonly log: (level: 'error' | 'warn' | 'info' | 'debug', message: string) => void;
@@ -131,8 +131,8 @@ function ignore(): void {
  * an outage of the database restarts by itself.
  */
 export async function startWorker(options: WorkerOptions): Promise<Worker> {
-  const { ownerPool, log } = options;
-  const living = new LivingWorkers(ownerPool);
+  const { queuePool, log } = options;
+  const living = new LivingWorkers(queuePool);
   await living.freeJobsOfTheDead().catch(ignore);
   const stopped = new AbortController();
   let runner = await runQueue(options, living);
@@ -173,7 +173,7 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
   };
 }
 
-async function runQueue({ ownerPool, context, crontab, log }: WorkerOptions, living: LivingWorkers): Promise<Runner> {
+async function runQueue({ queuePool, context, crontab, log }: WorkerOptions, living: LivingWorkers): Promise<Runner> {
   const events: WorkerEvents = new EventEmitter();
   events.on('worker:create', ({ worker }) => living.add(worker.workerId));
   const taskList = Object.fromEntries(
@@ -184,7 +184,7 @@ async function runQueue({ ownerPool, context, crontab, log }: WorkerOptions, liv
   );
   return run({
     events,
-    pgPool: ownerPool,
+    pgPool: queuePool,
     taskList,
     crontab,
     concurrency,

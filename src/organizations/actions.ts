@@ -55,13 +55,13 @@ export interface MadeApiKey {
 // 24 bytes are 192 bits, which cannot be guessed.
 const tokenBytes = 24;
 
-/** Creates a key and stores only its hash. Owner's connection. */
-export async function createApiKey(owner: Database, request: ApiKeyRequest, now: Instant): Promise<MadeApiKey> {
+/** Creates a key and stores only its hash. The worker's connection. */
+export async function createApiKey(worker: Database, request: ApiKeyRequest, now: Instant): Promise<MadeApiKey> {
   const token =
     request.token ?? `sk_${request.livemode ? 'live' : 'test'}_${randomBytes(tokenBytes).toString('base64url')}`;
   const id = newId('apiKey');
   await store.insertApiKey(
-    owner,
+    worker,
     {
       id,
       environmentId: request.environmentId,
@@ -77,8 +77,8 @@ export async function createApiKey(owner: Database, request: ApiKeyRequest, now:
 }
 
 /** Creates a key with the scope and expiry of an old one and revokes the old one in the same commit. */
-export async function rotateApiKey(owner: Database, id: string, now: Instant): Promise<MadeApiKey> {
-  return owner.transaction().execute(async (db) => {
+export async function rotateApiKey(worker: Database, id: string, now: Instant): Promise<MadeApiKey> {
+  return worker.transaction().execute(async (db) => {
     const [old] = await store.listApiKeys(db, { id });
     if (old === undefined || !(await store.deactivateApiKey(db, id, now))) throw new Problem('apiKeyNotFound', { id });
     if (old.expiresAt !== null && old.expiresAt <= now) throw invalid(['expiresAt'], 'has passed: create a new key');
@@ -87,8 +87,8 @@ export async function rotateApiKey(owner: Database, id: string, now: Instant): P
 }
 
 /** Revokes a key immediately: the next request with it is refused. */
-export async function revokeApiKey(owner: Database, id: string, now: Instant): Promise<void> {
-  if (!(await store.deactivateApiKey(owner, id, now))) throw new Problem('apiKeyNotFound', { id });
+export async function revokeApiKey(worker: Database, id: string, now: Instant): Promise<void> {
+  if (!(await store.deactivateApiKey(worker, id, now))) throw new Problem('apiKeyNotFound', { id });
 }
 
 /** The environment's time, and whether the clock is frozen. */

@@ -64,9 +64,9 @@ export interface OrganizationRecord {
   readonly liveEnvironmentId: number;
 }
 
-/** Renames an organization. Returns false if there is none with this id. Owner's connection. */
-export async function renameOrganization(owner: Database, id: string, name: string, now: Instant): Promise<boolean> {
-  const result = await owner
+/** Renames an organization. Returns false if there is none with this id. The worker's connection. */
+export async function renameOrganization(worker: Database, id: string, name: string, now: Instant): Promise<boolean> {
+  const result = await worker
     .updateTable('organizations')
     .set({ name, updatedAt: now })
     .where('id', '=', id)
@@ -74,19 +74,19 @@ export async function renameOrganization(owner: Database, id: string, name: stri
   return result.numUpdatedRows > 0n;
 }
 
-/** Creates an organization and its two environments. Owner's connection. */
+/** Creates an organization and its two environments. The worker's connection. */
 export async function insertOrganization(
-  owner: Database,
+  worker: Database,
   id: string,
   name: string,
   now: Instant,
 ): Promise<OrganizationRecord> {
   const stamps = { createdAt: now, updatedAt: now };
-  await owner
+  await worker
     .insertInto('organizations')
     .values({ id, name, ...stamps })
     .execute();
-  const environments = await owner
+  const environments = await worker
     .insertInto('environments')
     .values([false, true].map((livemode) => ({ organizationId: id, livemode, ...stamps })))
     .returning(['id', 'livemode'])
@@ -95,9 +95,9 @@ export async function insertOrganization(
   return { id, name, createdAt: now, testEnvironmentId: idOf(false), liveEnvironmentId: idOf(true) };
 }
 
-/** All organizations in order of creation. Owner's connection. */
-export async function listOrganizations(owner: Database): Promise<OrganizationRecord[]> {
-  return owner
+/** All organizations in order of creation. The worker's connection. */
+export async function listOrganizations(worker: Database): Promise<OrganizationRecord[]> {
+  return worker
     .selectFrom('organizations')
     .innerJoin('environments as test', (join) =>
       join.onRef('test.organizationId', '=', 'organizations.id').on('test.livemode', '=', false),
@@ -116,11 +116,11 @@ export async function listOrganizations(owner: Database): Promise<OrganizationRe
     .execute();
 }
 
-/** The environments without a seller on their invoices. Owner's connection. */
+/** The environments without a seller on their invoices. The worker's connection. */
 export async function listEnvironmentsWithoutSeller(
-  owner: Database,
+  worker: Database,
 ): Promise<{ organizationId: string; name: string; livemode: boolean }[]> {
-  return owner
+  return worker
     .selectFrom('environments')
     .innerJoin('organizations', 'organizations.id', 'environments.organizationId')
     .select(['environments.organizationId', 'organizations.name', 'environments.livemode'])
@@ -139,10 +139,10 @@ interface NewApiKey {
   readonly expiresAt: Instant | null;
 }
 
-/** Refuses a pricing model of another environment, by foreign key. Owner's connection. */
-export async function insertApiKey(owner: Database, key: NewApiKey, now: Instant): Promise<void> {
+/** Refuses a pricing model of another environment, by foreign key. The worker's connection. */
+export async function insertApiKey(worker: Database, key: NewApiKey, now: Instant): Promise<void> {
   try {
-    await owner
+    await worker
       .insertInto('apiKeys')
       .values({ ...key, createdAt: now, updatedAt: now })
       .execute();
@@ -159,12 +159,12 @@ interface ApiKeyRecord extends StoredApiKey {
   readonly livemode: boolean;
 }
 
-/** Keys of all environments, of one organization, or with one id. Owner's connection. */
+/** Keys of all environments, of one organization, or with one id. The worker's connection. */
 export async function listApiKeys(
-  owner: Database,
+  worker: Database,
   filter: { organizationId?: string; id?: string } = {},
 ): Promise<ApiKeyRecord[]> {
-  let query = owner
+  let query = worker
     .selectFrom('apiKeys')
     .innerJoin('environments', 'environments.id', 'apiKeys.environmentId')
     .select(apiKeyColumns.map((column) => `apiKeys.${column}` as const))
@@ -182,9 +182,9 @@ export async function listApiKeys(
   }));
 }
 
-/** Revokes a key. Returns false if it was already revoked. Owner's connection. */
-export async function deactivateApiKey(owner: Database, id: string, now: Instant): Promise<boolean> {
-  const result = await owner
+/** Revokes a key. Returns false if it was already revoked. The worker's connection. */
+export async function deactivateApiKey(worker: Database, id: string, now: Instant): Promise<boolean> {
+  const result = await worker
     .updateTable('apiKeys')
     .set({ active: false, updatedAt: now })
     .where('id', '=', id)
@@ -193,13 +193,13 @@ export async function deactivateApiKey(owner: Database, id: string, now: Instant
   return result.numUpdatedRows > 0n;
 }
 
-/** Serializes the check whether an organization exists, until the transaction ends. Owner's connection. */
-export async function lockOrganizations(owner: Database): Promise<void> {
-  await sql`lock table organizations in share row exclusive mode`.execute(owner);
+/** Serializes the check whether an organization exists, until the transaction ends. The worker's connection. */
+export async function lockOrganizations(worker: Database): Promise<void> {
+  await sql`lock table organizations in share row exclusive mode`.execute(worker);
 }
 
-/** Whether a key with this hash was ever created, including revoked ones. Owner's connection. */
-export async function isKnownApiKey(owner: Database, hash: Buffer): Promise<boolean> {
-  const row = await owner.selectFrom('apiKeys').select('id').where('hash', '=', hash).executeTakeFirst();
+/** Whether a key with this hash was ever created, including revoked ones. The worker's connection. */
+export async function isKnownApiKey(worker: Database, hash: Buffer): Promise<boolean> {
+  const row = await worker.selectFrom('apiKeys').select('id').where('hash', '=', hash).executeTakeFirst();
   return row !== undefined;
 }

@@ -11,7 +11,7 @@ export interface Sender {
 }
 
 interface SenderOptions {
-  /** The owner's pool. One of its connections is held permanently. */
+  /** The worker's pool. One of its connections is held permanently. */
   readonly pool: pg.Pool;
   readonly services: WebhookServices;
   readonly onError: (error: unknown) => void;

@@ -38,7 +38,7 @@ export interface AttemptReport {
 }
 
 interface DispatcherOptions {
-  /** The owner's connection, which sees every environment. */
+  /** The worker's connection, which sees every environment. */
   readonly database: Database;
   readonly services: WebhookServices;
   readonly onError: (error: unknown) => void;

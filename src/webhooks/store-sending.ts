@@ -4,7 +4,7 @@ import type { Instant } from '../kernel/calendar.ts';
 import type { AttemptOutcome } from './delivery.ts';
 
 /*
- * Queries of the sender over all environments, with the owner's connections; every row is identified with its
+ * Queries of the sender over all environments, with the worker's connections; every row is identified with its
  * environment.
  */
 

@@ -67,7 +67,7 @@ test('a worker does what a commit asked for', async () => {
     done.push(payload);
   };
   const worker = await startWorker({
-    ownerPool,
+    queuePool: ownerPool,
     context: { database: app.database, tasks: { ...tasks, note }, services: app.services },
     crontab,
     log: () => undefined,
@@ -85,7 +85,7 @@ test('a worker does what a commit asked for', async () => {
 test('a worker that has stopped has nothing to do with connections that break afterwards', async () => {
   const ownerPool = createPool({ url: app.databaseUrl, size: 12, as: 'owner' });
   const context = { database: app.database, tasks, services: app.services };
-  const worker = await startWorker({ ownerPool, context, crontab, log: () => undefined });
+  const worker = await startWorker({ queuePool: ownerPool, context, crontab, log: () => undefined });
   await worker.stop();
   const broken: unknown[] = [];
   ownerPool.on('error', (error) => broken.push(error));

@@ -77,7 +77,7 @@ test('the jobs of a killed worker are taken up by the next one, those of a livin
   const done = Promise.withResolvers<void>();
   const counting = { ...tasks, forget_old_answers: async () => done.resolve() };
   const worker = await startWorker({
-    ownerPool,
+    queuePool: ownerPool,
     context: { database: app.database, tasks: counting },
     crontab: '',
     log: () => undefined,

@@ -148,7 +148,7 @@ describe('race: two workers on one run', () => {
   async function startTaker() {
     const ownerPool = createPool({ url: app.databaseUrl, size: 5, as: 'owner' });
     const context = { database: app.database, tasks: app.tasks, services: app.services };
-    const worker = await startWorker({ ownerPool, context, crontab: '', log: () => undefined });
+    const worker = await startWorker({ queuePool: ownerPool, context, crontab: '', log: () => undefined });
     return {
       async stop() {
         await worker.stop();

@@ -7,7 +7,9 @@ import { join } from 'node:path';
 import { after, describe, test } from 'node:test';
 import pg from 'pg';
 import { withScratchPostgres } from '../../scripts/scratch-postgres.ts';
+import { findEmbeddedPostgres } from '../../src/embedded-postgres/start.ts';
 import { type Body, send } from '../support/harness.ts';
+import { meter, newCustomer, plan } from '../support/shop.ts';
 
 const main = new URL('../../src/main.ts', import.meta.url).pathname;
 const dataDirectory = await mkdtemp(join(tmpdir(), 'tollkeeper-command-line-'));
@@ -136,8 +138,17 @@ describe('a service with its own PostgreSQL', () => {
     assert.equal((await get(service, '/api-keys', rotated.token)).status, 401);
   });
 
-  test('a worker alone works beside a running service', async () => {
+  test('a worker alone works beside a running service, and both as a login that is no superuser and owns nothing', async () => {
     const worker = await start('work', /is running jobs/);
+    const superuser = new pg.Client({ connectionString: (await findEmbeddedPostgres(dataDirectory))?.url });
+    await superuser.connect();
+    const { rows } = await superuser.query(`
+      select distinct a.usename as name, r.rolsuper, r.rolcreaterole, r.rolbypassrls,
+             exists (select from pg_class where relowner = r.oid) as owns
+        from pg_stat_activity a join pg_roles r on r.oid = a.usesysid where a.application_name like 'tollkeeper-%'`);
+    await superuser.end();
+    const nothing = { rolsuper: false, rolcreaterole: false, rolbypassrls: false, owns: false };
+    assert.deepEqual(rows, [{ name: 'tollkeeper_login', ...nothing }]);
     assert.equal(await stop(worker, 'SIGTERM'), 0);
     assert.equal((await get(service, '/api-keys', keys.TOLLKEEPER_TEST_KEY)).status, 200);
   });
@@ -188,6 +199,7 @@ describe('a service with its own PostgreSQL', () => {
     assert.equal(json(await run(['check', '--json'])).broken.length, 0);
     const { warnings } = json(await run(['check-config', '--json']));
     assert.match(warnings[0], /^Invoices of My organization \(\w+\) name no seller in test mode: set seller/);
+    assert.doesNotMatch(warnings.join(), /owns the tables/);
     assert.equal(existsSync(join(dataDirectory, 'service.lock')), false);
   });
 });
@@ -264,13 +276,74 @@ async function refuseAndGrant(url: string): Promise<void> {
     const weakUrl = Object.assign(new URL(url), { username: 'weak', password: 'weak', pathname: '/weak' }).href;
     const refused = await run(['migrate'], { DATABASE_URL: weakUrl });
     assert.equal(refused.code, 1);
-    assert.match(refused.stderr, /grant tollkeeper_service to/);
-    await client.query('grant tollkeeper_service to weak');
+    assert.match(refused.stderr, /grant tollkeeper_service, tollkeeper_worker to <user>/);
+    await client.query('grant tollkeeper_service, tollkeeper_worker to weak');
     const { code, stderr } = await run(['migrate'], { DATABASE_URL: weakUrl });
     assert.equal(code, 0, stderr);
   } finally {
     await client.end();
   }
+}
+
+/** A service whose login owns nothing records usage, bills, works its queue and is checked, and can drop nothing. */
+async function serveWithoutOwning(url: string): Promise<void> {
+  const key = 'sk_test_of_a_login';
+  const addressOf = (username: string) =>
+    Object.assign(new URL(url), { username, password: 'p', pathname: '/kept' }).href;
+  const [ownerUrl, loginUrl] = [addressOf('keeper'), addressOf('meter-reader')];
+  const superuser = new pg.Client({ connectionString: url });
+  await superuser.connect();
+  await superuser.query("create role keeper login createrole password 'p'");
+  await superuser.query('grant tollkeeper_service, tollkeeper_worker to keeper with admin option');
+  await superuser.query('create database kept owner keeper');
+  await superuser.end();
+
+  assert.match((await run(['check-config'], { DATABASE_URL: url })).stdout, /owns the tables/);
+  const both = { DATABASE_URL: loginUrl, TOLLKEEPER_MIGRATE_URL: ownerUrl };
+  assert.equal((await run(['migrate'], { ...both, DATABASE_URL: addressOf('keeper') })).code, 0);
+  const early = await run(['check'], { DATABASE_URL: loginUrl });
+  assert.match(early.stderr, /password authentication failed/);
+  assert.deepEqual(json(await run(['migrate', '--json'], both)).migrations, []);
+
+  const service = await serve({ DATABASE_URL: loginUrl, TOLLKEEPER_TEST_KEY: key });
+  const request = (method: string, path: string, body?: unknown) => send(service.address, method, path, body, { key });
+  const post = async (path: string, body: unknown): Promise<Body> => {
+    const answer = await request('POST', path, body);
+    assert.equal(answer.status, 200, JSON.stringify(answer.body));
+    return answer.body;
+  };
+  const calls = meter('calls', 'Calls', { slug: 'calls-used', unitPrice: 1, usageEventsPerUnit: 100 });
+  const products = [plan('free', 0), plan('pro', 2000)];
+  await post('/pricing-models/setup', { name: 'Shop', isDefault: true, usageMeters: [calls], features: [], products });
+  await newCustomer({ post }, 'ann', { token: 'pm_card_visa' });
+  const { subscription } = await post('/subscriptions', { customerExternalId: 'ann', priceSlug: 'pro-monthly' });
+  const event = { subscriptionId: subscription.id, usageMeterSlug: 'calls', amount: 250, transactionId: 'one' };
+  await post('/usage-events', { usageEvent: event });
+  // The clock waits for the queue, whose jobs renew the month, and bill it with 250 calls at 1 for 100.
+  const { body: clock } = await request('PUT', '/test-clock', { testClock: { now: Date.now() + 32 * 86_400_000 } });
+  assert.deepEqual([clock.work.periodsRenewed, clock.work.paymentsSucceeded], [1, 1]);
+  const { body: invoices } = await request('GET', '/invoices');
+  assert.deepEqual(
+    invoices.data.map(({ subtotal }: Body) => subtotal),
+    [2000, 2003],
+  );
+  assert.equal(await stop(service, 'SIGTERM'), 0);
+  assert.equal(json(await run(['check', '--full', '--json'], { DATABASE_URL: loginUrl })).broken.length, 0);
+
+  const login = new pg.Client({ connectionString: loginUrl });
+  await login.connect();
+  for (const statement of [
+    'drop table customers',
+    'alter table customers add column note text',
+    'truncate customers',
+    'create table notes ()',
+    'drop schema checks cascade',
+    'delete from ledger_entries',
+    'update audit_log set action = null',
+    'set role keeper',
+  ])
+    await assert.rejects(login.query(statement), /must be owner|permission denied/, statement);
+  await login.end();
 }
 
 /** The PostgreSQL servers to run against with DATABASE_URL: the newest one always, the oldest supported one where it is installed. */
@@ -279,7 +352,7 @@ const binaries = ['/usr/lib/postgresql/15/bin', '/opt/homebrew/opt/postgresql@15
 );
 
 for (const directory of [undefined, ...binaries]) {
-  test(`DATABASE_URL is served from (${directory ?? 'packaged PostgreSQL'}), and a user who may too little is told what is missing`, async () => {
+  test(`DATABASE_URL is served from (${directory ?? 'packaged PostgreSQL'}), a user who may too little is told what is missing, and a login that owns nothing is enough`, async () => {
     await withScratchPostgres(
       async (url) => {
         const service = await serve({ DATABASE_URL: url, TOLLKEEPER_TEST_KEY: 'sk_test_database_url' });
@@ -290,6 +363,7 @@ for (const directory of [undefined, ...binaries]) {
         assert.equal(await stop(service, 'SIGTERM'), 0);
 
         await refuseAndGrant(url);
+        await serveWithoutOwning(url);
       },
       directory === undefined ? {} : { binaries: directory },
     );

@@ -37,7 +37,7 @@ test('the first start creates a database, the second finds what was written', as
   await symlink('.', dataDirectory);
   const first = await start(dataDirectory);
   assert.equal(first.startedHere, true);
-  assert.deepEqual(await findEmbeddedPostgres(dataDirectory), { url: first.url });
+  assert.equal((await findEmbeddedPostgres(dataDirectory))?.url, first.url);
   await query(first.url, 'create table toll (amount bigint)');
   await query(first.url, 'insert into toll values (42)');
   await first.stop();
@@ -176,7 +176,7 @@ test('the command line finds the server of a running service, and nothing when i
   assert.equal(await findEmbeddedPostgres(dataDirectory), null);
   const service = await startService(t, dataDirectory);
   const found = await findEmbeddedPostgres(dataDirectory);
-  assert.deepEqual(found, { url: service.url });
+  assert.equal(found?.url, service.url);
   assert.deepEqual(await query(service.url, 'select 1 as one'), [{ one: 1 }]);
   await kill(service.process, 'SIGTERM');
   assert.equal(await findEmbeddedPostgres(dataDirectory), null);

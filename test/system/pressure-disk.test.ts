@@ -65,12 +65,13 @@ test('on a full disk the service says so, loses nothing that it acknowledged, an
     await fill(balloon);
     await until('the full disk is named', () => [...usage.refusals].some((words) => /out of disk space/.test(words)));
     await until('many are refused', () => usage.count(503) > 20);
-    assert.equal(await service.status('/health'), 200);
+    assert.deepEqual([await service.status('/health'), await service.status('/ready')], [200, 503]);
     assert.match(service.output, /PostgreSQL is out of disk space. Free some space/);
 
     await rm(balloon);
     const before = usage.count(200);
     await until('events are answered again', () => usage.count(200) > before + 50);
+    assert.equal(await service.status('/ready'), 200);
     await usage.stop();
     assert.deepEqual(
       [...usage.statuses.keys()].filter((status) => status !== 200 && status !== 503),
